@@ -1,0 +1,179 @@
+//! Faults on purpose, so that tests can see what the house does about them.
+//!
+//! A plan is a list of words, for instance `kill@landing.exchange:3,crash@session,off@F272`.
+//! `ACTION@POINT` strikes the first time the point is reached, `:N` the N-th time, `:*` every
+//! time. Plans exist in builds with debug assertions only; elsewhere every point is empty.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The faults of this process. A clone shares the counts.
+#[derive(Clone)]
+pub struct Faults {
+    planned: Arc<Vec<Planned>>,
+    means: FaultMeans,
+}
+
+/// How faults that the engine cannot bring about are brought about.
+#[derive(Clone, Copy)]
+pub struct FaultMeans {
+    /// Ends the process with SIGKILL.
+    pub kill: fn(),
+    /// Waits for half a second.
+    pub wait: fn(),
+}
+
+struct Planned {
+    action: Fault,
+    point: String,
+    strikes: Strikes,
+    reached: AtomicU32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Strikes {
+    Nth(u32),
+    Always,
+}
+
+/// What happens at a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The process is killed with SIGKILL.
+    Kill,
+    /// The code at the point panics.
+    Crash,
+    /// The call at the point fails with an input/output error.
+    Fail,
+    /// The call at the point fails because the disk is full.
+    Full,
+    /// The code at the point waits for half a second.
+    Slow,
+    /// The capability that the point stands for is switched off.
+    Off,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self { planned: Arc::default(), means: FaultMeans { kill: || {}, wait: || {} } }
+    }
+}
+
+impl Faults {
+    /// Reads a plan. Without debug assertions every plan is empty.
+    ///
+    /// # Errors
+    /// The word that is not one.
+    pub fn read(plan: &str, means: FaultMeans) -> Result<Self, String> {
+        if !cfg!(debug_assertions) {
+            return Ok(Self::default());
+        }
+        let words = plan.split(',').map(str::trim).filter(|word| !word.is_empty());
+        let planned: Option<Vec<_>> = words.clone().map(Planned::read).collect();
+        match planned {
+            Some(planned) => Ok(Self { planned: Arc::new(planned), means }),
+            None => {
+                let bad = words.into_iter().find(|word| Planned::read(word).is_none());
+                Err(bad.unwrap_or_default().to_owned())
+            }
+        }
+    }
+
+    /// Counts that `point` was reached and brings about what is planned there.
+    ///
+    /// # Errors
+    /// The fault, where a failing call is planned.
+    ///
+    /// # Panics
+    /// Where a crash is planned.
+    pub fn strike(&self, point: &str) -> Result<(), std::io::Error> {
+        match self.at(point) {
+            None | Some(Fault::Off) => Ok(()),
+            Some(Fault::Kill) => {
+                (self.means.kill)();
+                Ok(())
+            }
+            Some(Fault::Slow) => {
+                (self.means.wait)();
+                Ok(())
+            }
+            Some(Fault::Crash) => panic!("a fault was planned at {point}"),
+            Some(Fault::Fail) => Err(std::io::Error::other("a fault was planned here")),
+            Some(Fault::Full) => Err(std::io::ErrorKind::StorageFull.into()),
+        }
+    }
+
+    /// Counts that `point` was reached and returns what strikes there, if anything does.
+    #[must_use]
+    pub fn at(&self, point: &str) -> Option<Fault> {
+        self.planned.iter().find_map(|planned| planned.reach(point))
+    }
+
+    /// Returns whether the capability `name` is switched off.
+    #[must_use]
+    pub fn is_off(&self, name: &str) -> bool {
+        self.planned.iter().any(|planned| planned.action == Fault::Off && planned.point == name)
+    }
+}
+
+impl Planned {
+    fn read(word: &str) -> Option<Self> {
+        let (action, place) = word.split_once('@')?;
+        let (point, strikes) = match place.rsplit_once(':') {
+            Some((point, "*")) => (point, Strikes::Always),
+            Some((point, count)) => (point, Strikes::Nth(count.parse().ok()?)),
+            None => (place, Strikes::Nth(1)),
+        };
+        let action = match action {
+            "kill" => Fault::Kill,
+            "crash" => Fault::Crash,
+            "fail" => Fault::Fail,
+            "full" => Fault::Full,
+            "slow" => Fault::Slow,
+            "off" => Fault::Off,
+            _ => return None,
+        };
+        Some(Self { action, point: point.to_owned(), strikes, reached: AtomicU32::new(0) })
+    }
+
+    fn reach(&self, point: &str) -> Option<Fault> {
+        if self.point != point || self.action == Fault::Off {
+            return None;
+        }
+        let reached = self.reached.fetch_add(1, Ordering::Relaxed) + 1;
+        let strikes = match self.strikes {
+            Strikes::Nth(count) => reached == count,
+            Strikes::Always => true,
+        };
+        strikes.then_some(self.action)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEANS: FaultMeans = FaultMeans { kill: || {}, wait: || {} };
+
+    #[test]
+    fn a_fault_strikes_when_its_point_has_been_reached_often_enough() {
+        let faults = Faults::read("kill@landing:2, off@F272, slow@x:*", MEANS).unwrap();
+        let strikes: Vec<_> = (0..3).map(|_| faults.at("landing")).collect();
+        let expected = if cfg!(debug_assertions) { Some(Fault::Kill) } else { None };
+        assert_eq!(strikes, [None, expected, None]);
+        assert_eq!(faults.is_off("F272"), cfg!(debug_assertions));
+        assert_eq!(faults.at("x"), faults.at("x"));
+    }
+
+    #[test]
+    fn a_build_without_debug_assertions_has_no_faults() {
+        let faults = Faults::read("kill@landing", MEANS).unwrap();
+        assert_eq!(faults.at("landing").is_some(), cfg!(debug_assertions));
+    }
+
+    #[test]
+    fn a_word_that_is_none_is_named_where_faults_exist() {
+        let read = Faults::read("kill@a,boom@b", MEANS).err();
+        assert_eq!(read, cfg!(debug_assertions).then(|| "boom@b".to_owned()));
+    }
+}

@@ -1,0 +1,11 @@
+//! The rules of the house: what a task is, when it may run, what counts as a result, when a dead
+//! child is worth another try and what a run comes to. Nothing here spawns, sleeps, reads a clock
+//! or does I/O; the outside world is reached through the traits in [`ports`].
+
+pub mod fault;
+pub mod order;
+pub mod ports;
+pub mod schedule;
+pub mod supervise;
+pub mod task;
+pub mod verdict;

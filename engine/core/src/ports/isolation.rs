@@ -1,0 +1,271 @@
+//! Private copies of a repository, and the way back from them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use protocol::{
+    CaptureRef, Captured, Failure, FailureClass, FailureDetail, IsolationMode, LandingReport,
+    RunName, TaskName,
+};
+
+/// Opens repositories.
+#[async_trait]
+pub trait Isolation: Send + Sync {
+    /// Opens the repository that contains `at` and checks that it can be worked on. Writes nothing.
+    async fn open(&self, at: &Path) -> Result<Arc<dyn Repository>, IsolationError>;
+}
+
+/// One repository of the user's.
+#[async_trait]
+pub trait Repository: Send + Sync {
+    /// Returns what was found out when it was opened.
+    fn facts(&self) -> &RepositoryFacts;
+
+    /// Tidies up after engines that died: rolls their open landings in this repository forward,
+    /// captures what their workspaces hold, and only then removes those. What cannot be looked at
+    /// is kept. Runs whose engine lives are not touched.
+    async fn recover(&self) -> Result<Recovered, IsolationError>;
+
+    /// Freezes the working tree as it is now, for all tasks of one run.
+    async fn freeze(&self, request: FreezeRequest) -> Result<Arc<dyn Baseline>, IsolationError>;
+
+    /// Lands captures, each whole or not at all, in the order of `request`. Waits while another
+    /// engine is landing in the same repository, and tells `news` so.
+    async fn land(
+        &self,
+        request: LandingRequest,
+        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    ) -> Result<LandingReport, IsolationError>;
+}
+
+/// The working tree as it was when a run began: what every workspace of the run starts from.
+///
+/// Dropping the last handle gives up the run's claim on its folder of workspaces.
+#[async_trait]
+pub trait Baseline: Send + Sync {
+    /// Returns what a person should know about what the workspaces will and will not hold.
+    fn notices(&self) -> &[Notice];
+
+    /// Makes a workspace. One that is half made when this fails is removed again.
+    async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace, IsolationError>;
+
+    /// Puts what changed in `workspace` into the task store. Nobody may be writing any more.
+    ///
+    /// Nothing comes back where tasks work in place.
+    async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
+
+    /// Removes a workspace. Succeeds if it is already gone.
+    async fn discard(&self, workspace: &Workspace) -> Result<(), IsolationError>;
+
+    /// Ends the run's use of its folder of workspaces: removes the folder if no workspace is left
+    /// in it, and gives up the claim. What was kept is captured by the next start.
+    async fn close(&self) -> Result<(), IsolationError>;
+}
+
+/// What is known about a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepositoryFacts {
+    /// The root of its working tree, canonical.
+    pub root: PathBuf,
+    /// The folder below the root that was named; empty for the root itself.
+    pub subfolder: PathBuf,
+    /// What a person should know about it.
+    pub notices: Vec<Notice>,
+}
+
+/// Something a person should know: what is not as they may expect, and what is done instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// What one may expect, in a few words.
+    pub from: String,
+    /// What is done.
+    pub to: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What to freeze a working tree for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FreezeRequest {
+    /// The run.
+    pub run: RunName,
+    /// How its tasks are kept apart.
+    pub mode: IsolationMode,
+    /// How many bytes of untracked files may be copied into each workspace.
+    pub untracked_limit: u64,
+}
+
+/// What a workspace is wanted for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkspaceRequest {
+    /// The task.
+    pub task: TaskName,
+    /// Counts its attempts from 1.
+    pub attempt: u32,
+    /// The captures it builds on, predecessors first.
+    pub predecessors: Vec<(TaskName, CaptureRef)>,
+}
+
+/// A folder that belongs to exactly one task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workspace {
+    /// The task it belongs to.
+    pub task: TaskName,
+    /// Counts its attempts from 1.
+    pub attempt: u32,
+    /// The folder that holds everything of it.
+    pub folder: PathBuf,
+    /// The root of the copy of the working tree, inside `folder`.
+    pub root: PathBuf,
+}
+
+/// What to land.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LandingRequest {
+    /// The run.
+    pub run: RunName,
+    /// Where to.
+    pub target: LandingTarget,
+    /// The tasks, predecessors before dependants, else in the order of their declaration.
+    pub tasks: Vec<LandingTask>,
+}
+
+/// Where work lands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LandingTarget {
+    /// In the working tree.
+    Tree,
+    /// On branches named `PREFIX/RUN/TASK`.
+    Branches {
+        /// What their names begin with.
+        prefix: String,
+    },
+}
+
+/// One task's work on its way into the repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LandingTask {
+    /// The task.
+    pub task: TaskName,
+    /// Its work.
+    pub capture: CaptureRef,
+    /// The tasks it builds on: if one of them does not land, this does not either. One that is
+    /// not part of the request counts as landed.
+    pub depends_on: Vec<TaskName>,
+    /// The message of its commit, in branch mode.
+    pub message: String,
+}
+
+/// What was found of engines that died, and what became of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Landings that were open and are complete now, with what became of each task's work.
+    pub landings: Vec<(RunName, LandingReport)>,
+    /// Tasks whose workspaces were found.
+    pub tasks: Vec<RecoveredTask>,
+    /// Runs whose engine died.
+    pub dead: Vec<RunName>,
+}
+
+/// A workspace that its engine left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoveredTask {
+    /// Its run.
+    pub run: RunName,
+    /// Its task.
+    pub task: TaskName,
+    /// Counts the task's attempts from 1.
+    pub attempt: u32,
+    /// What it held, or why it is kept as it is.
+    pub captured: Result<Captured, String>,
+}
+
+/// What a landing has to say while it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LandingNews {
+    /// Another engine is landing in this repository; we wait for it.
+    Waiting,
+}
+
+/// Why isolation could not do as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum IsolationError {
+    /// The repository is such that we will not work on it. The user can mend it.
+    #[error("{what}")]
+    Refused {
+        /// What and where.
+        what: String,
+        /// Why.
+        because: String,
+        /// What to do about it; a line to type where there is one.
+        hint: String,
+    },
+    /// The machine has no more of something: disk, quota, descriptors, memory.
+    #[error("cannot {what}")]
+    Resources {
+        /// What was attempted, with its path.
+        what: String,
+        /// What the system said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The captures a workspace builds on cannot be merged.
+    #[error("the work of {} conflicts", names(.tasks))]
+    Predecessors {
+        /// Whose captures.
+        tasks: Vec<TaskName>,
+        /// On which paths, as people read them.
+        paths: Vec<String>,
+    },
+    /// Anything else.
+    #[error("cannot {what}")]
+    Failed {
+        /// What was attempted, with its path.
+        what: String,
+        /// What the system or the repository said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl IsolationError {
+    /// Returns the failure of a task that this happened to.
+    #[must_use]
+    pub fn to_failure(&self) -> Failure {
+        let mut message = self.to_string();
+        match self {
+            Self::Refused { because, .. } => {
+                message = format!("{message}: {because}");
+                Failure::new(FailureClass::Workspace, message)
+            }
+            Self::Resources { source, .. } => {
+                Failure::new(FailureClass::Resources, chained(&message, source.as_ref()))
+            }
+            Self::Predecessors { tasks, paths } => {
+                let message = format!("{message} on {}", paths.join(", "));
+                Failure::new(FailureClass::Dependency, message)
+                    .with(FailureDetail::Tasks { tasks: tasks.clone() })
+            }
+            Self::Failed { source, .. } => {
+                Failure::new(FailureClass::Workspace, chained(&message, source.as_ref()))
+            }
+        }
+    }
+}
+
+/// Returns `message` and everything behind it in one line.
+fn chained(message: &str, source: &dyn std::error::Error) -> String {
+    let mut line = message.to_owned();
+    let mut next = Some(source);
+    while let Some(error) = next {
+        line = format!("{line}: {error}");
+        next = error.source();
+    }
+    line
+}
+
+fn names(tasks: &[TaskName]) -> String {
+    let names: Vec<_> = tasks.iter().map(TaskName::as_str).collect();
+    names.join(" and ")
+}

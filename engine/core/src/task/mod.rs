@@ -1,0 +1,7 @@
+//! The life of one task: its contract and its phases.
+
+mod contract;
+mod lifecycle;
+
+pub use contract::{SessionEnd, Verdict, YieldContract};
+pub use lifecycle::{Effect, Input, Lifecycle};

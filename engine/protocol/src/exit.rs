@@ -1,0 +1,81 @@
+//! How the program ends, for scripts.
+
+use serde::{Deserialize, Serialize};
+
+/// Every exit code there is. They are public: scripts rely on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
+pub enum ExitCode {
+    /// Everything asked for was done and landed.
+    Success,
+    /// Nothing was started.
+    NotStarted,
+    /// Some tasks failed; what succeeded has landed.
+    Partial,
+    /// Every task finished, but some work is kept instead of landed.
+    Kept,
+    /// No task succeeded.
+    NoSuccess,
+    /// A bug of ours.
+    Bug,
+    /// Cancelled by Ctrl-C.
+    Interrupted,
+    /// Cancelled by SIGTERM.
+    Terminated,
+}
+
+impl ExitCode {
+    /// Every code, in the order of its number.
+    pub const ALL: [Self; 8] = [
+        Self::Success,
+        Self::NotStarted,
+        Self::Partial,
+        Self::Kept,
+        Self::NoSuccess,
+        Self::Bug,
+        Self::Interrupted,
+        Self::Terminated,
+    ];
+
+    /// Returns what it means, in one line.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Success => "everything asked for was done and landed",
+            Self::NotStarted => "nothing was started: usage, settings, repository or machine",
+            Self::Partial => "partial: some tasks failed; what succeeded has landed",
+            Self::Kept => {
+                "every task finished, but some work conflicts, could not be written, or waits on \
+                 such work, and is kept in the task store"
+            }
+            Self::NoSuccess => "no task succeeded",
+            Self::Bug => "a bug of ours; the message says where the report was written",
+            Self::Interrupted => "cancelled by Ctrl-C; work so far is captured",
+            Self::Terminated => "cancelled by SIGTERM; work so far is captured",
+        }
+    }
+}
+
+impl From<ExitCode> for u8 {
+    fn from(code: ExitCode) -> Self {
+        match code {
+            ExitCode::Success => 0,
+            ExitCode::NotStarted => 1,
+            ExitCode::Partial => 3,
+            ExitCode::Kept => 4,
+            ExitCode::NoSuccess => 5,
+            ExitCode::Bug => 70,
+            ExitCode::Interrupted => 130,
+            ExitCode::Terminated => 143,
+        }
+    }
+}
+
+impl TryFrom<u8> for ExitCode {
+    type Error = String;
+
+    fn try_from(code: u8) -> Result<Self, Self::Error> {
+        let known = Self::ALL.into_iter().find(|known| u8::from(*known) == code);
+        known.ok_or_else(|| format!("{code} is not an exit code of ours"))
+    }
+}

@@ -1,0 +1,205 @@
+//! Names that people type: a run as `r7k3f`, a task as `auth` or `auth.tests`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::RunId;
+
+/// Crockford's base 32 in lower case: no i, l, o or u.
+const CROCKFORD: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// The longest segment of a task name.
+const SEGMENT: usize = 48;
+
+/// The name of a run: `r` and four or more characters of Crockford's base 32.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunName(String);
+
+impl RunName {
+    /// How many characters after the `r` a fresh name has.
+    pub const SHORTEST: usize = 4;
+
+    /// Returns the name of `run` with `length` characters after the `r`, at most 14.
+    ///
+    /// A ledger asks for a longer one when a shorter one is taken.
+    #[must_use]
+    pub fn of(run: RunId, length: usize) -> Self {
+        // The random half of a UUID v7; the two variant bits at its top are skipped.
+        let mut random = [0; 8];
+        random.copy_from_slice(&run.as_bytes()[8..]);
+        let mut bits = u64::from_be_bytes(random);
+        let mut name = String::from("r");
+        for _ in 0..length.clamp(Self::SHORTEST, 12) {
+            name.push(char::from(CROCKFORD[usize::try_from(bits & 31).unwrap_or_default()]));
+            bits >>= 5;
+        }
+        Self(name)
+    }
+
+    /// Returns the name as it is printed.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for RunName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let lower = text.to_ascii_lowercase();
+        let valid = lower.strip_prefix('r').is_some_and(|digits| {
+            (Self::SHORTEST..=12).contains(&digits.len())
+                && digits.bytes().all(|digit| CROCKFORD.contains(&digit))
+        });
+        if valid { Ok(Self(lower)) } else { Err(NameError::Run(text.to_owned())) }
+    }
+}
+
+/// The name of a task, unique in its run when compared without case: segments of
+/// `[A-Za-z0-9][A-Za-z0-9_-]{0,47}` joined by single dots, never ending in `.lock`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TaskName(String);
+
+impl TaskName {
+    /// Returns the name as it is printed.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the form under which two names count as the same.
+    #[must_use]
+    pub fn folded(&self) -> String {
+        self.0.to_ascii_lowercase()
+    }
+
+    /// Returns the nearest valid name to `text`: what is not allowed becomes `-`.
+    #[must_use]
+    pub fn nearest(text: &str) -> Self {
+        let mut slug = String::new();
+        for letter in text.chars().take(4 * SEGMENT) {
+            let allowed = letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+            let letter = if allowed { letter } else { '-' };
+            if !(letter == '-' && (slug.is_empty() || slug.ends_with('-'))) {
+                slug.push(letter);
+            }
+        }
+        let slug = slug.trim_start_matches(['-', '_']);
+        let slug: String = slug.chars().take(SEGMENT).collect();
+        let slug = slug.trim_end_matches('-');
+        Self(if slug.is_empty() { "task".to_owned() } else { slug.to_owned() })
+    }
+
+    /// Returns this name with `-number` at its end, shortened so that it stays valid.
+    #[must_use]
+    pub fn numbered(&self, number: usize) -> Self {
+        let suffix = format!("-{number}");
+        let last = self.0.rsplit('.').next().map_or(0, str::len);
+        let cut = (last + suffix.len()).saturating_sub(SEGMENT);
+        Self(format!("{}{suffix}", &self.0[..self.0.len() - cut]))
+    }
+}
+
+impl FromStr for TaskName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let segment = |segment: &str| {
+            segment.len() <= SEGMENT
+                && segment.starts_with(|first: char| first.is_ascii_alphanumeric())
+                && segment.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+        };
+        let locked = text.to_ascii_lowercase().ends_with(".lock");
+        if text.split('.').all(segment) && !locked && text.len() <= 4 * SEGMENT {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(NameError::Task { name: text.to_owned(), nearest: Self::nearest(text) })
+        }
+    }
+}
+
+/// Why a text is not a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Not the name of a run.
+    #[error("`{0}` is not the name of a run (they look like `r7k3f`)")]
+    Run(String),
+    /// Not the name of a task.
+    #[error(
+        "`{name}` cannot name a task (letters, digits, `_` and `-`, beginning with a letter or \
+         digit, at most 48; segments joined by single dots, not ending in `.lock`); try `{nearest}`"
+    )]
+    Task {
+        /// What was given.
+        name: String,
+        /// The nearest name that is valid.
+        nearest: TaskName,
+    },
+}
+
+macro_rules! text_type {
+    ($name:ident) => {
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = NameError;
+
+            fn try_from(text: String) -> Result<Self, NameError> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0
+            }
+        }
+    };
+}
+
+text_type!(RunName);
+text_type!(TaskName);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_name_is_made_from_its_id_and_grows_from_the_same_characters() {
+        let run = RunId::generate();
+        let (short, long) = (RunName::of(run, 4), RunName::of(run, 6));
+        assert_eq!(short.as_str().len(), 5);
+        assert!(long.as_str().starts_with(short.as_str()));
+        assert_eq!(short.as_str().parse(), Ok(short.clone()));
+    }
+
+    #[test]
+    fn a_task_name_is_a_valid_git_reference_and_nothing_else() {
+        for good in ["auth", "t1", "auth.tests", "A-b_c.0", &"a".repeat(48)] {
+            assert_eq!(good.parse::<TaskName>().map(String::from), Ok(good.to_owned()), "{good}");
+        }
+        let long = "a".repeat(49);
+        for bad in ["", ".", "a..b", "-a", "a.-b", "a.lock", "a.LOCK", "a b", "ä", "a/b", &long] {
+            assert!(bad.parse::<TaskName>().is_err(), "{bad} must be refused");
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_is_itself_valid() {
+        for odd in ["", "-a", "src/auth mod.rs", "a.lock", "ä", "...", &"x/".repeat(90)] {
+            let near = TaskName::nearest(odd);
+            assert_eq!(near.as_str().parse(), Ok(near.clone()), "{odd}");
+            assert_eq!(near.numbered(12).as_str().parse(), Ok(near.numbered(12)), "{odd}");
+        }
+        assert_eq!(TaskName::nearest("src/auth.rs").as_str(), "src-auth-rs");
+    }
+}

@@ -1,0 +1,205 @@
+//! A path inside a repository: bytes, as git has them.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// A path relative to a repository's root: bytes with `/` between its components.
+///
+/// It prints as it is when it is printable UTF-8, else quoted as git quotes it, for instance
+/// `"a\377b\n"` with the double quotes around it. That form is also its JSON.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RepoPath(Vec<u8>);
+
+impl RepoPath {
+    /// Returns the path with these bytes if it stays inside a repository and outside its `.git`:
+    /// no empty, `.` or `..` component, no component that some file system reads as `.git`, not
+    /// absolute, no NUL.
+    #[must_use]
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Option<Self> {
+        let bytes = bytes.into();
+        let stays = !bytes.contains(&0) && bytes.split(|byte| *byte == b'/').all(is_plain);
+        stays.then_some(Self(bytes))
+    }
+
+    /// Returns the bytes of the path.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Returns the path as a relative path of the file system.
+    #[must_use]
+    pub fn as_path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(&self.0))
+    }
+
+    /// Returns the folders that contain this path, nearest first, without the root.
+    pub fn folders(&self) -> impl Iterator<Item = RepoPath> + '_ {
+        self.0.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/').map(|(end, _)| {
+            // A prefix of a valid path that ends before a slash is a valid path.
+            RepoPath(self.0[..end].to_vec())
+        })
+    }
+
+    /// Returns whether this path lies below `folder`.
+    #[must_use]
+    pub fn is_below(&self, folder: &RepoPath) -> bool {
+        self.0.strip_prefix(folder.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'/'))
+    }
+}
+
+/// Whether a component can be an ordinary name. Twins of `.git` are refused in every case and with
+/// the code points that HFS+ ignores, and so are NTFS's short name and streams of it.
+fn is_plain(component: &[u8]) -> bool {
+    if matches!(component, b"" | b"." | b"..") {
+        return false;
+    }
+    let text = String::from_utf8_lossy(component);
+    let visible: String = text.chars().filter(|letter| !is_ignorable(*letter)).collect();
+    let name = visible.to_ascii_lowercase();
+    let name = name.split(':').next().unwrap_or_default().trim_end_matches([' ', '.']);
+    !matches!(name, ".git" | "git~1")
+}
+
+/// The code points that HFS+ leaves out when it compares names.
+fn is_ignorable(letter: char) -> bool {
+    matches!(letter, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+}
+
+impl fmt::Display for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&quoted(&self.0))
+    }
+}
+
+impl fmt::Debug for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Writes bytes as git does: plain where every character can be shown, else in double quotes with
+/// C escapes and octal numbers.
+fn quoted(bytes: &[u8]) -> String {
+    let plain = std::str::from_utf8(bytes).ok().filter(|text| {
+        !text.chars().any(|c| c.is_control() || matches!(c, '"' | '\\') || is_ignorable(c))
+    });
+    if let Some(text) = plain {
+        return text.to_owned();
+    }
+    let mut out = String::from("\"");
+    for byte in bytes {
+        match byte {
+            b'\n' => out.push_str("\\n"),
+            b'\t' => out.push_str("\\t"),
+            b'\r' => out.push_str("\\r"),
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            0x20..=0x7e => out.push(char::from(*byte)),
+            other => out.push_str(&format!("\\{other:03o}")),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Reads what [`quoted`] writes.
+fn unquoted(text: &str) -> Option<Vec<u8>> {
+    let Some(inner) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        return Some(text.as_bytes().to_vec());
+    };
+    let mut out = Vec::new();
+    let mut bytes = inner.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        out.push(match bytes.next()? {
+            b'n' => b'\n',
+            b't' => b'\t',
+            b'r' => b'\r',
+            high @ b'0'..=b'3' => {
+                let (middle, low) = (bytes.next()?, bytes.next()?);
+                let octal = |digit: u8| digit.checked_sub(b'0').filter(|value| *value < 8);
+                octal(high)? * 64 + octal(middle)? * 8 + octal(low)?
+            }
+            other => other,
+        });
+    }
+    Some(out)
+}
+
+impl Serialize for RepoPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&quoted(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for RepoPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        unquoted(&text)
+            .and_then(RepoPath::new)
+            .ok_or_else(|| de::Error::custom(format!("`{text}` is not a path in a repository")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stays_inside_and_out_of_git() {
+        for bad in [
+            "",
+            "/a",
+            "a//b",
+            "../a",
+            "a/..",
+            "a/.",
+            ".git",
+            "a/.GIT/x",
+            ".g\u{200c}it",
+            "git~1",
+            ".git::$DATA",
+            ".git. /config",
+        ] {
+            assert_eq!(RepoPath::new(bad), None, "{bad}");
+        }
+        for good in ["a", "a/b", ".gitignore", "a b\n", "…", ".github/x"] {
+            assert!(RepoPath::new(good).is_some(), "{good}");
+        }
+        assert_eq!(RepoPath::new(b"a\0b".to_vec()), None);
+    }
+
+    #[test]
+    fn a_path_reads_back_from_json_whatever_its_bytes() {
+        for bytes in [
+            &b"a/b"[..],
+            b"sp ace",
+            b"new\nline",
+            b"quo\"te",
+            b"back\\slash",
+            b"\xff\x01",
+            "ö".as_bytes(),
+        ] {
+            let path = RepoPath::new(bytes).unwrap();
+            let json = serde_json::to_string(&path).unwrap();
+            assert_eq!(serde_json::from_str::<RepoPath>(&json).unwrap(), path, "{json}");
+        }
+    }
+
+    #[test]
+    fn the_folders_of_a_path_are_named_nearest_first() {
+        let path = RepoPath::new("a/b/c").unwrap();
+        let folders: Vec<_> = path.folders().map(|folder| folder.to_string()).collect();
+        assert_eq!(folders, ["a/b", "a"]);
+        assert!(path.is_below(&RepoPath::new("a").unwrap()));
+        assert!(!path.is_below(&RepoPath::new("a/b/c").unwrap()));
+    }
+}

@@ -1,0 +1,87 @@
+//! What is asked of one task.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{TaskId, TaskName};
+
+/// What a run asks of one task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskSpec {
+    /// Identity across ledgers.
+    pub id: TaskId,
+    /// Name in its run.
+    pub name: TaskName,
+    /// What people read about it, in one line.
+    pub title: String,
+    /// Who does the work, and how.
+    pub work: Work,
+    /// The tasks of the same run that come first.
+    pub depends_on: Vec<TaskName>,
+    /// Higher runs earlier; equals run in the order of their declaration.
+    pub priority: i32,
+    /// Whether a success that changes nothing is one.
+    pub change: ChangeDemand,
+    /// The JSON Schema of what it yields; anything will do without one.
+    pub schema: Option<Value>,
+    /// How much it may use.
+    pub limits: TaskLimits,
+}
+
+/// Whether a task has to change something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeDemand {
+    /// A success may change nothing.
+    #[default]
+    Optional,
+    /// A success that changes nothing is a failure.
+    Required,
+}
+
+/// Who does the work of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Work {
+    /// A command, run in `/bin/sh -c`.
+    Command(Command),
+}
+
+/// A command and what was put into it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    /// What the shell is given.
+    pub script: String,
+    /// The item of `--each` it was made for.
+    pub item: Option<Item>,
+    /// The positional parameters `"$@"` of the script.
+    pub arguments: Vec<String>,
+}
+
+/// One item of `--each`, as the command's environment has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// The item itself: `REGATTA_ITEM`.
+    pub item: String,
+    /// Its file name without the last extension: `REGATTA_ITEM_STEM`.
+    pub stem: String,
+    /// Its folder: `REGATTA_ITEM_DIR`.
+    pub dir: String,
+}
+
+/// How much one task may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskLimits {
+    /// Wall-clock time from the start of its session.
+    pub wall: Duration,
+    /// How many bytes of output are kept; what is beyond is dropped and told.
+    pub output: u64,
+}
+
+impl Default for TaskLimits {
+    fn default() -> Self {
+        Self { wall: Duration::from_secs(30 * 60), output: 10_000_000 }
+    }
+}

@@ -1,0 +1,54 @@
+//! Points in time as people and programs read them.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A point in time, written in UTC with milliseconds: `2026-01-02T03:04:05.678Z`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timestamp(jiff::Timestamp);
+
+impl Timestamp {
+    /// Returns the point in time this many milliseconds after 1970.
+    #[must_use]
+    pub fn from_millisecond(millisecond: i64) -> Self {
+        Self(jiff::Timestamp::from_millisecond(millisecond).unwrap_or(jiff::Timestamp::UNIX_EPOCH))
+    }
+
+    /// Returns how many milliseconds after 1970 this is.
+    #[must_use]
+    pub fn as_millisecond(self) -> i64 {
+        self.0.as_millisecond()
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3}", self.0)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        jiff::Timestamp::deserialize(deserializer).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timestamp_has_milliseconds_and_reads_back() {
+        let at = Timestamp::from_millisecond(1_767_323_045_678);
+        let json = serde_json::to_string(&at).unwrap();
+        assert_eq!(json, "\"2026-01-02T03:04:05.678Z\"");
+        assert_eq!(serde_json::from_str::<Timestamp>(&json).unwrap(), at);
+    }
+}
