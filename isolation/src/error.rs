@@ -1,0 +1,124 @@
+//! Turns what the system and libgit2 say into what the port says: exhausted or failed.
+
+use std::io;
+
+use engine::ports::IsolationError;
+use rustix::io::Errno;
+
+/// What isolation's functions return.
+pub(crate) type Result<T> = std::result::Result<T, IsolationError>;
+
+/// What stands behind an error.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Cause {
+    /// The system.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// libgit2.
+    #[error("{}", .0.message())]
+    Git(#[from] git2::Error),
+    /// We ourselves, in words.
+    #[error("{0}")]
+    Told(String),
+}
+
+impl From<Errno> for Cause {
+    fn from(errno: Errno) -> Self {
+        Self::Io(errno.into())
+    }
+}
+
+impl From<serde_json::Error> for Cause {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Io(error.into())
+    }
+}
+
+impl From<&str> for Cause {
+    fn from(words: &str) -> Self {
+        Self::Told(words.to_owned())
+    }
+}
+
+impl From<String> for Cause {
+    fn from(words: String) -> Self {
+        Self::Told(words)
+    }
+}
+
+impl Cause {
+    /// Whether the machine has no more of something.
+    fn is_exhaustion(&self) -> bool {
+        match self {
+            Self::Io(error) => is_exhausted(error),
+            // libgit2 keeps the text of the system's error, not its number.
+            Self::Git(error) => {
+                let said = |number: Errno| {
+                    let text = io::Error::from(number).to_string();
+                    let text = text.split(" (os error").next().unwrap_or_default();
+                    error.message().contains(text)
+                };
+                error.class() == git2::ErrorClass::NoMemory || EXHAUSTION.into_iter().any(said)
+            }
+            Self::Told(_) => false,
+        }
+    }
+}
+
+/// What the system says when there is no more of something.
+const EXHAUSTION: [Errno; 5] =
+    [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+
+/// Whether the system says that there is no more of something.
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    let number = Errno::from_io_error(error);
+    number.is_some_and(|number| EXHAUSTION.contains(&number))
+        || matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::OutOfMemory
+        )
+}
+
+/// Returns the error of an attempt that came to nothing.
+pub(crate) fn cannot(what: impl Into<String>, cause: impl Into<Cause>) -> IsolationError {
+    let (what, cause) = (what.into(), cause.into());
+    if cause.is_exhaustion() {
+        IsolationError::Resources { what, source: Box::new(cause) }
+    } else {
+        IsolationError::Failed { what, source: Box::new(cause) }
+    }
+}
+
+/// Says what was attempted when something fails.
+pub(crate) trait OrCannot<T> {
+    /// Turns a failure into an error that reads `cannot WHAT: …`.
+    fn or_cannot<W: Into<String>>(self, what: impl FnOnce() -> W) -> Result<T>;
+}
+
+impl<T, E: Into<Cause>> OrCannot<T> for std::result::Result<T, E> {
+    fn or_cannot<W: Into<String>>(self, what: impl FnOnce() -> W) -> Result<T> {
+        self.map_err(|error| cannot(what(), error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_from_any_other_failure_whoever_reports_it() {
+        let full = git2::Error::new(
+            git2::ErrorCode::GenericError,
+            git2::ErrorClass::Os,
+            "failed to write to 'x': No space left on device",
+        );
+        let broken = git2::Error::from_str("invalid data in index");
+        let resources =
+            |cause: Cause| matches!(cannot("write", cause), IsolationError::Resources { .. });
+        assert!(resources(full.into()));
+        assert!(resources(Errno::MFILE.into()));
+        assert!(resources(io::Error::from(io::ErrorKind::StorageFull).into()));
+        assert!(!resources(broken.into()));
+        assert!(!resources(Errno::NOENT.into()));
+    }
+}

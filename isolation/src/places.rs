@@ -1,0 +1,74 @@
+//! Where isolation keeps things on disk.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+/// The longest part of a repository's own name in the name of its folder.
+const LONGEST: usize = 100;
+
+/// Where isolation keeps things, for all repositories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// Workspaces: `REPO/RUN/TASK/`.
+    pub workspaces: PathBuf,
+    /// Task stores: `REPO.git`.
+    pub stores: PathBuf,
+    /// Journals of landings: `REPO/ID.json`.
+    pub landings: PathBuf,
+}
+
+impl Places {
+    /// Returns where the things of the repository at `root` are; the path is canonical.
+    pub(crate) fn of(&self, root: &Path) -> RepoPlaces {
+        let name = name(root);
+        let mut bare = name.clone();
+        bare.push(".git");
+        RepoPlaces {
+            workspaces: self.workspaces.join(&name),
+            store: self.stores.join(bare),
+            landings: self.landings.join(&name),
+        }
+    }
+}
+
+/// Where isolation keeps things of one repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RepoPlaces {
+    /// Workspaces: `RUN/TASK/`.
+    pub(crate) workspaces: PathBuf,
+    /// The task store.
+    pub(crate) store: PathBuf,
+    /// Journals of landings: `ID.json`.
+    pub(crate) landings: PathBuf,
+}
+
+/// Returns the name a repository has on disk: the name of its folder, and the beginning of the
+/// SHA-256 of its canonical path.
+fn name(root: &Path) -> OsString {
+    let own = root.file_name().unwrap_or(OsStr::new("root")).as_bytes();
+    let own = &own[..own.len().min(LONGEST)];
+    let mut digits = String::new();
+    for byte in Sha256::digest(root.as_os_str().as_bytes()).iter().take(6) {
+        let _infallible = write!(digits, "{byte:02x}");
+    }
+    OsString::from_vec([own, b"-", digits.as_bytes()].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_has_its_own_name_and_twelve_digits_of_its_path() {
+        let base = Places { workspaces: "/w".into(), stores: "/s".into(), landings: "/l".into() };
+        let here = base.of(Path::new("/home/ada/app"));
+        let there = base.of(Path::new("/home/eve/app"));
+        assert!(here.store.to_str().unwrap().starts_with("/s/app-"));
+        assert_eq!(here.store.to_str().unwrap().len(), "/s/app-0123456789ab.git".len());
+        assert_ne!(here, there);
+    }
+}

@@ -1,0 +1,9 @@
+//! The user's repository: opened, checked for everything we will not work on, and read afresh by
+//! whoever needs it.
+
+mod check;
+mod open;
+mod refusal;
+mod special;
+
+pub(crate) use open::Repo;

@@ -1,0 +1,8 @@
+//! The task store: one bare git repository per repository of the user's, which leans on nobody.
+//! It holds captures, pins and the bytes of landings.
+
+mod capture;
+mod open;
+mod trees;
+
+pub(crate) use open::TaskStore;

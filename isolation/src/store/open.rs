@@ -1,0 +1,142 @@
+//! Opening the task store, and the blobs and references in it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use git2::{ErrorCode, ObjectType, Oid, Repository, RepositoryInitOptions, Signature};
+
+use crate::entry::Entry;
+use crate::error::{OrCannot, Result};
+use crate::store::trees;
+
+/// How often a reference that another process holds is tried again, a few milliseconds apart.
+const TRIES: u32 = 50;
+
+/// The task store of one repository. Each thread opens its own.
+pub(crate) struct TaskStore {
+    pub(super) git: Repository,
+    pub(super) path: PathBuf,
+}
+
+impl TaskStore {
+    /// Opens the store at `path`, and makes it if it is not there.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        if !path.join("HEAD").exists() {
+            create(path)?;
+        }
+        let git = Repository::open_bare(path)
+            .or_cannot(|| format!("open the task store {}", path.display()))?;
+        Ok(Self { git, path: path.to_path_buf() })
+    }
+
+    /// Opens the store at `path` if there is one.
+    pub(crate) fn open_existing(path: &Path) -> Result<Option<Self>> {
+        if path.join("HEAD").exists() { Self::open(path).map(Some) } else { Ok(None) }
+    }
+
+    /// Puts bytes into the store. They stay if something refers to them before the next clean-up.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<Oid> {
+        let written = self.git.odb().and_then(|odb| odb.write(ObjectType::Blob, bytes));
+        written.or_cannot(|| format!("write to the task store {}", self.path.display()))
+    }
+
+    /// Returns bytes of the store.
+    pub(crate) fn read(&self, oid: Oid) -> Result<Vec<u8>> {
+        let blob = self.git.find_blob(oid).map(|blob| blob.content().to_vec());
+        blob.or_cannot(|| format!("read {oid} from the task store {}", self.path.display()))
+    }
+
+    /// Returns whether the store has these bytes.
+    pub(crate) fn has(&self, oid: Oid) -> bool {
+        self.git.odb().is_ok_and(|odb| odb.exists(oid))
+    }
+
+    /// Keeps the bytes of `entries` alive under `reference`, whatever it held before. The paths
+    /// are paths in the tree of a commit without parents, and must not contain each other.
+    pub(crate) fn hold(&self, reference: &str, entries: &[(Vec<u8>, Entry)]) -> Result<()> {
+        let tree = trees::write(&self.git, entries)
+            .or_cannot(|| format!("write {reference} to the task store"))?;
+        self.point(reference, tree, "held")
+    }
+
+    /// Gives up what [`Self::hold`] keeps alive. Succeeds if there is nothing.
+    pub(crate) fn release(&self, reference: &str) -> Result<()> {
+        self.patiently(|| match self.git.find_reference(reference) {
+            Ok(mut found) => found.delete(),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
+            Err(error) => Err(error),
+        })
+        .or_cannot(|| format!("remove {reference} from the task store {}", self.path.display()))
+    }
+
+    /// Makes `reference` point at a commit of `tree` that has no parents.
+    pub(super) fn point(&self, reference: &str, tree: Oid, message: &str) -> Result<()> {
+        self.patiently(|| {
+            let author = Signature::now("Regatta", "regatta@localhost")?;
+            let tree = self.git.find_tree(tree)?;
+            let commit = self.git.commit(None, &author, &author, message, &tree, &[])?;
+            self.git.reference(reference, commit, true, message).map(drop)
+        })
+        .or_cannot(|| format!("write {reference} to the task store {}", self.path.display()))
+    }
+
+    /// Repeats what fails because another process is at the same reference or its folder.
+    fn patiently<T>(
+        &self,
+        mut step: impl FnMut() -> std::result::Result<T, git2::Error>,
+    ) -> std::result::Result<T, git2::Error> {
+        let mut tried = 1;
+        loop {
+            match step() {
+                Err(error) if tried < TRIES && is_contention(&error) => tried += 1,
+                end => return end,
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Whether someone else was in the way for a moment: a lock, or a folder of references that was
+/// removed because it had become empty.
+fn is_contention(error: &git2::Error) -> bool {
+    error.code() == ErrorCode::Locked
+        || error.class() == git2::ErrorClass::Os && error.message().contains("No such file")
+}
+
+/// Makes the store beside its place and moves it there, so that it is whole or not there.
+fn create(path: &Path) -> Result<()> {
+    let what = || format!("make the task store {}", path.display());
+    let parent = path.parent().ok_or("it has no parent folder").or_cannot(what)?;
+    fs::create_dir_all(parent).or_cannot(what)?;
+    let beside = tempfile::Builder::new().prefix(".store-").tempdir_in(parent).or_cannot(what)?;
+    let mut options = RepositoryInitOptions::new();
+    options.bare(true).no_reinit(true).external_template(false).initial_head("refs/heads/none");
+    let git = Repository::init_opts(beside.path(), &options).or_cannot(what)?;
+    configure(&git).or_cannot(what)?;
+    match fs::rename(beside.path(), path) {
+        Ok(()) => {
+            let _moved = beside.keep();
+            Ok(())
+        }
+        // Another engine was faster.
+        Err(error) if is_occupied(&error) && path.join("HEAD").exists() => Ok(()),
+        Err(error) => Err(error).or_cannot(what),
+    }
+}
+
+fn is_occupied(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty)
+}
+
+/// Speed over size; and no clean-up but ours.
+fn configure(git: &Repository) -> std::result::Result<(), git2::Error> {
+    let mut config = git.config()?.open_level(git2::ConfigLevel::Local)?;
+    config.set_i32("core.compression", 0)?;
+    config.set_i32("core.loosecompression", 0)?;
+    config.set_i32("gc.auto", 0)?;
+    config.set_bool("core.logAllRefUpdates", false)?;
+    config.set_bool("core.protectNTFS", false)
+}

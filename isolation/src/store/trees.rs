@@ -1,0 +1,81 @@
+//! Trees of the task store, written from and read into flat lists of paths.
+
+use std::iter::Peekable;
+use std::slice::Iter;
+
+use git2::{Error, ObjectType, Oid, Repository};
+
+use crate::entry::{Entry, Mode};
+
+/// The mode of a tree in a tree.
+const FOLDER: i32 = 0o040_000;
+
+/// How deep trees may nest: no path of the file system is longer than 4,096 bytes.
+const DEEPEST: usize = 2_100;
+
+/// Writes the tree that has `entries`, and returns its id.
+pub(crate) fn write(git: &Repository, entries: &[(Vec<u8>, Entry)]) -> Result<Oid, Error> {
+    let mut split: Vec<(Vec<&[u8]>, Entry)> = entries
+        .iter()
+        .map(|(path, entry)| (path.split(|byte| *byte == b'/').collect(), *entry))
+        .collect();
+    split.sort_by(|(left, _), (right, _)| left.cmp(right));
+    folder(git, &mut split.iter().peekable(), &[])
+}
+
+/// Writes the tree of everything at the head of `rest` that lies in the folder `here`.
+fn folder(
+    git: &Repository,
+    rest: &mut Peekable<Iter<'_, (Vec<&[u8]>, Entry)>>,
+    here: &[&[u8]],
+) -> Result<Oid, Error> {
+    let mut builder = git.treebuilder(None)?;
+    while let Some((path, entry)) = rest.peek() {
+        if !path.starts_with(here) || path.len() <= here.len() {
+            break;
+        }
+        let name = path[here.len()];
+        if path.len() == here.len() + 1 {
+            builder.insert(name, entry.oid, entry.mode.to_git().cast_signed())?;
+            rest.next();
+        } else {
+            let below = folder(git, rest, &path[..=here.len()])?;
+            builder.insert(name, below, FOLDER)?;
+        }
+    }
+    builder.write()
+}
+
+/// Returns every file and symlink of a tree with its path, sorted as git sorts.
+pub(crate) fn read(git: &Repository, tree: Oid) -> Result<Vec<(Vec<u8>, Entry)>, Error> {
+    let mut found = Vec::new();
+    collect(git, tree, &mut Vec::new(), DEEPEST, &mut found)?;
+    Ok(found)
+}
+
+fn collect(
+    git: &Repository,
+    tree: Oid,
+    prefix: &mut Vec<u8>,
+    depth: usize,
+    found: &mut Vec<(Vec<u8>, Entry)>,
+) -> Result<(), Error> {
+    let tree = git.find_tree(tree)?;
+    for entry in &tree {
+        let kept = prefix.len();
+        prefix.extend_from_slice(entry.name_bytes());
+        let mode = Mode::from_git(entry.filemode().cast_unsigned());
+        match (entry.kind(), mode) {
+            (Some(ObjectType::Tree), _) if depth > 0 => {
+                prefix.push(b'/');
+                collect(git, entry.id(), prefix, depth - 1, found)?;
+            }
+            (Some(ObjectType::Blob), Some(mode)) => {
+                found.push((prefix.clone(), Entry { mode, oid: entry.id() }));
+            }
+            _ => return Err(Error::from_str("a tree in the task store is not one of ours")),
+        }
+        prefix.truncate(kept);
+    }
+    Ok(())
+}

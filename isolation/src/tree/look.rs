@@ -1,0 +1,179 @@
+//! Looking at one path of a tree.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use protocol::RepoPath;
+use rustix::fs::{
+    AtFlags, FileType, Mode as Permissions, OFlags, fstat, openat, readlinkat, statat,
+};
+use rustix::io::Errno;
+
+use crate::entry::Mode;
+use crate::error::{OrCannot, Result};
+use crate::tree::folder::{Parent, open_folder};
+
+/// How often something that changes while it is read is read again.
+const TRIES: u32 = 8;
+
+/// A working tree: the user's, or a workspace's.
+pub(crate) struct Tree {
+    root: PathBuf,
+    fd: OwnedFd,
+}
+
+/// What tells that a file is still the same without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// How many bytes it has.
+    pub(crate) size: u64,
+    /// When its bytes changed, in nanoseconds since 1970.
+    pub(crate) mtime_ns: i64,
+    /// When anything about it changed, in nanoseconds since 1970.
+    pub(crate) ctime_ns: i64,
+    /// Which file it is.
+    pub(crate) ino: u64,
+    /// Its kind and permissions, as the system has them.
+    pub(crate) mode: u32,
+}
+
+impl Stat {
+    /// Reads what the system says.
+    pub(crate) fn of(stat: &rustix::fs::Stat) -> Self {
+        let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000) + rest;
+        Self {
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+            mtime_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec.cast_signed()),
+            ctime_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec.cast_signed()),
+            ino: stat.st_ino,
+            mode: stat.st_mode,
+        }
+    }
+
+    /// Returns what kind of thing it is, if it is one that git knows.
+    pub(crate) fn kind(&self) -> Option<Mode> {
+        match FileType::from_raw_mode(self.mode) {
+            FileType::RegularFile => Some(Mode::of_file(self.mode)),
+            FileType::Symlink => Some(Mode::Link),
+            _ => None,
+        }
+    }
+}
+
+/// What stands at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing.
+    Missing,
+    /// Nothing, and nothing can: this part of the path is a file, a symlink or something special.
+    Blocked(RepoPath),
+    /// A file.
+    File {
+        /// Whether it may be run.
+        mode: Mode,
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// As it was before and after they were read.
+        stat: Stat,
+    },
+    /// A symlink.
+    Link {
+        /// Where it points to.
+        target: Vec<u8>,
+        /// As it was before and after it was read.
+        stat: Stat,
+    },
+    /// A folder.
+    Folder,
+    /// A socket, a pipe or a device.
+    Special,
+}
+
+impl Tree {
+    /// Opens the tree at `root`.
+    pub(crate) fn open_at(root: &Path) -> Result<Self> {
+        let fd = open_folder(root).or_cannot(|| format!("open {}", root.display()))?;
+        Ok(Self { root: root.to_path_buf(), fd })
+    }
+
+    /// Returns the root's path.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the root itself.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Returns what stands at `path`, read whole.
+    pub(crate) fn look(&self, path: &RepoPath) -> Result<Found> {
+        match self.parent(path)? {
+            Parent::Missing => Ok(Found::Missing),
+            Parent::Blocked(by) => Ok(Found::Blocked(by)),
+            Parent::Folder { fd, name } => {
+                look_in(&fd, &name).or_cannot(|| format!("read {path} in {}", self.root.display()))
+            }
+        }
+    }
+}
+
+/// Returns what stands at `name` in the folder `fd`, read whole.
+pub(crate) fn look_in(fd: &OwnedFd, name: &OsStr) -> std::io::Result<Found> {
+    let mut tried = 0;
+    loop {
+        tried += 1;
+        match try_look(fd, name) {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::AGAIN) && tried < TRIES => {}
+            end => return end,
+        }
+    }
+}
+
+/// Does so once, and fails with `EAGAIN` if it changed meanwhile.
+fn try_look(fd: &OwnedFd, name: &OsStr) -> std::io::Result<Found> {
+    let before = match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Stat::of(&stat),
+        Err(Errno::NOENT) => return Ok(Found::Missing),
+        Err(error) => return Err(error.into()),
+    };
+    match FileType::from_raw_mode(before.mode) {
+        FileType::Directory => Ok(Found::Folder),
+        FileType::Symlink => {
+            let target = readlinkat(fd, name, Vec::new()).map_err(changed)?.into_bytes();
+            let after = Stat::of(&statat(fd, name, AtFlags::SYMLINK_NOFOLLOW).map_err(changed)?);
+            same(before, after)?;
+            Ok(Found::Link { target, stat: before })
+        }
+        FileType::RegularFile => {
+            // Between the look and the opening it may have become a pipe, which must not block us.
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+            let file = openat(fd, name, flags, Permissions::empty()).map_err(changed)?;
+            let mut file = File::from(file);
+            same(before, Stat::of(&fstat(&file)?))?;
+            let mut bytes = Vec::new();
+            let room = usize::try_from(before.size).unwrap_or(usize::MAX);
+            bytes.try_reserve_exact(room).map_err(|_| Errno::NOMEM)?;
+            // One that grows for ever would never end.
+            (&mut file).take(before.size + 1).read_to_end(&mut bytes)?;
+            same(before, Stat::of(&fstat(&file)?))?;
+            Ok(Found::File { mode: Mode::of_file(before.mode), bytes, stat: before })
+        }
+        _ => Ok(Found::Special),
+    }
+}
+
+/// What was there a moment ago and is now gone, or another kind of thing, has changed.
+fn changed(error: Errno) -> Errno {
+    match error {
+        Errno::NOENT | Errno::LOOP | Errno::INVAL | Errno::NXIO => Errno::AGAIN,
+        other => other,
+    }
+}
+
+fn same(before: Stat, after: Stat) -> std::io::Result<()> {
+    if before == after { Ok(()) } else { Err(Errno::AGAIN.into()) }
+}

@@ -1,0 +1,7 @@
+//! A working tree looked at from outside: nothing in it is trusted, and no symlink is followed.
+
+mod folder;
+mod look;
+
+pub(crate) use folder::{Parent, open_folder};
+pub(crate) use look::{Found, Stat, Tree};
