@@ -1,1 +1,3 @@
-//! To be filled.
+//! Stand-ins for the outside world, and a place to drive the built binary in.
+
+pub mod sandbox;

@@ -1,0 +1,110 @@
+//! One call of the binary: its arguments, its environment, its input.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::running::{Finished, Running};
+use super::{Processes, Sandbox};
+
+/// A call that is being put together.
+#[derive(Debug)]
+pub struct Invocation {
+    command: Command,
+    input: Option<Vec<u8>>,
+}
+
+impl Invocation {
+    /// Begins a call of `sandbox`'s binary in `folder`, with nothing of our own environment but
+    /// the path to programs.
+    pub(super) fn new(sandbox: &Sandbox, folder: &Path) -> Self {
+        let mut command = Command::new(sandbox.binary());
+        command
+            .current_dir(folder)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", sandbox.folder().join("user"))
+            .env("REGATTA_HOME", sandbox.home().folder())
+            .env(Processes::VARIABLE, sandbox.mark())
+            .env("TZ", "UTC");
+        // CI switches capabilities off from outside, to see that their tests notice.
+        if let Some(fault) = std::env::var_os("REGATTA_FAULT") {
+            command.env("REGATTA_FAULT", fault);
+        }
+        Self { command, input: None }
+    }
+
+    /// Adds arguments, split at spaces.
+    #[must_use]
+    pub fn words(mut self, words: &str) -> Self {
+        self.command.args(words.split_whitespace());
+        self
+    }
+
+    /// Adds one argument as it stands.
+    #[must_use]
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    /// Adds `--exec` with this command.
+    #[must_use]
+    pub fn exec(self, script: &str) -> Self {
+        self.arg("--exec").arg(script)
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Plans faults on top of those that were planned from outside.
+    #[must_use]
+    pub fn fault(self, words: &str) -> Self {
+        let from_outside = std::env::var("REGATTA_FAULT").unwrap_or_default();
+        self.env("REGATTA_FAULT", format!("{from_outside},{words}"))
+    }
+
+    /// Gives it this on its standard input.
+    #[must_use]
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = Some(bytes.into());
+        self
+    }
+
+    /// Gives it another REGATTA_HOME.
+    #[must_use]
+    pub fn home(self, folder: &Path) -> Self {
+        self.env("REGATTA_HOME", folder)
+    }
+
+    /// Returns the call as a command of the standard library, for what this does not offer.
+    #[must_use]
+    pub fn into_command(self) -> Command {
+        self.command
+    }
+
+    /// Starts it.
+    #[must_use]
+    pub fn start(mut self) -> Running {
+        let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
+        self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let said = format!("{:?}", self.command.get_args().collect::<Vec<_>>());
+        let mut child = self.command.spawn().expect("the binary can be started");
+        if let Some(input) = self.input {
+            let mut stdin = child.stdin.take().expect("its input is a pipe");
+            let _unread = std::thread::spawn(move || stdin.write_all(&input)); // it may not want it
+        }
+        Running::of(child, said)
+    }
+
+    /// Runs it to its end.
+    #[must_use]
+    pub fn run(self) -> Finished {
+        self.start().wait()
+    }
+}

@@ -1,0 +1,78 @@
+//! What a test asks of the machine: patience, a small disk, and a word when it cannot have it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Waits until `holds` answers yes; fails with `what` after `patience`.
+///
+/// # Panics
+/// When the time is over.
+pub fn eventually(patience: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + patience;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}: not within {patience:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Says that this machine cannot do what a test needs. `.ci/run` counts these lines.
+pub fn skip(test: &str, why: &str) {
+    // Straight to the descriptor: what the test harness captures would not be seen.
+    let _unseen = writeln!(std::io::stderr(), "SKIP {test}: {why}");
+}
+
+/// A file system of a few megabytes, unmounted when dropped.
+#[derive(Debug)]
+pub struct SmallDisk {
+    folder: PathBuf,
+}
+
+impl SmallDisk {
+    /// Mounts one of `kibibytes` at `folder`, which is made.
+    ///
+    /// # Errors
+    /// Why this machine does not allow it.
+    pub fn mount(folder: &Path, kibibytes: u64) -> Result<Self, String> {
+        std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+        let size = format!("size={kibibytes}k,mode=0700");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder);
+        let output = mount.output().map_err(|error| format!("cannot run mount: {error}"))?;
+        if output.status.success() {
+            Ok(Self { folder: folder.to_owned() })
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+        }
+    }
+
+    /// Gives it another size while it is mounted.
+    pub fn resize(&self, kibibytes: u64) {
+        let size = format!("remount,size={kibibytes}k");
+        let status = Command::new("mount").args(["-o", &size]).arg(&self.folder).status();
+        assert!(status.is_ok_and(|status| status.success()), "a mounted disk can be resized");
+    }
+
+    /// Fills it until `kibibytes` are free, with one file.
+    pub fn fill(&self, kibibytes: u64) {
+        let ballast = self.folder.join("ballast");
+        let free = || {
+            let stat = rustix::fs::statvfs(&self.folder).expect("a mounted disk has a size");
+            stat.f_bavail * stat.f_frsize / 1024
+        };
+        let mut file = std::fs::File::create(ballast).expect("there is room for a name");
+        while free() > kibibytes {
+            if file.write_all(&[0; 1024]).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a process that a failed test left behind may still stand in it.
+        let _gone = Command::new("umount").arg("-l").arg(&self.folder).status();
+    }
+}

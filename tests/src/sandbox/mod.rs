@@ -1,0 +1,22 @@
+//! Drives the built binary as a person would: in a home of its own, over repositories made for the
+//! purpose, judged from outside by git, the file system, SQLite and the exit code.
+
+mod fingerprint;
+mod home;
+mod invocation;
+mod machine;
+mod place;
+mod processes;
+mod repository;
+mod running;
+mod sources;
+
+pub use fingerprint::Fingerprint;
+pub use home::{Home, LedgerTask};
+pub use invocation::Invocation;
+pub use machine::{SmallDisk, eventually, skip};
+pub use place::Sandbox;
+pub use processes::Processes;
+pub use repository::{Dirt, Repository};
+pub use running::{Finished, Running};
+pub use sources::copy_of_this_source;

@@ -1,0 +1,130 @@
+//! A place of a test's own: a home for the binary, a folder for repositories, and the certainty
+//! that nothing of it stays.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::{Home, Invocation, Processes, Repository, eventually};
+
+/// Tells the marks of the sandboxes of one test process apart.
+static SANDBOXES: AtomicU32 = AtomicU32::new(0);
+
+/// A place of a test's own. Dropping it kills what still runs in it and removes it.
+#[derive(Debug)]
+pub struct Sandbox {
+    binary: PathBuf,
+    mark: String,
+    home: Home,
+    folder: TempDir,
+}
+
+impl Sandbox {
+    /// Makes a place to run `binary` in.
+    #[must_use]
+    pub fn new(binary: &str) -> Self {
+        let folder = TempDir::with_prefix("regatta-test-").expect("a folder can be made");
+        let number = SANDBOXES.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}-{number}", std::process::id());
+        let home = Home::at(&folder.path().join("home"));
+        std::fs::create_dir(folder.path().join("user")).expect("a folder can be made");
+        Self { binary: binary.into(), mark, home, folder }
+    }
+
+    /// Returns the binary.
+    #[must_use]
+    pub fn binary(&self) -> &Path {
+        &self.binary
+    }
+
+    /// Returns its folder; everything below it is the test's.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Returns the home of its engines.
+    #[must_use]
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+
+    pub(super) fn mark(&self) -> &str {
+        &self.mark
+    }
+
+    /// Makes a repository with a few files in one commit.
+    #[must_use]
+    pub fn repository(&self) -> Repository {
+        let repository = Repository::init(&self.folder().join("app"));
+        repository.write("README.md", "# App\n\nA small thing.\n");
+        repository.write("src/main.rs", "fn main() {\n    run();\n}\n");
+        repository.write("src/run.rs", "pub fn run() {}\n");
+        repository.commit("begin");
+        repository
+    }
+
+    /// Begins a call of the binary in `folder`.
+    #[must_use]
+    pub fn regatta(&self, folder: &Path) -> Invocation {
+        Invocation::new(self, folder)
+    }
+
+    /// Begins `regatta run --json` in a repository.
+    #[must_use]
+    pub fn run_in(&self, repository: &Repository) -> Invocation {
+        self.regatta(repository.root()).words("run --json")
+    }
+
+    /// Begins `regatta run --json --plan -` with this plan in a repository.
+    #[must_use]
+    pub fn run_plan(&self, repository: &Repository, plan: &str) -> Invocation {
+        self.run_in(repository).words("--plan -").stdin(plan)
+    }
+
+    /// Returns the processes that its engines started.
+    #[must_use]
+    pub fn processes(&self) -> Processes {
+        Processes::marked(&self.mark)
+    }
+
+    /// Checks that nothing is left of any engine: no process, no workspace, no lock, no temporary
+    /// file, no open journal.
+    ///
+    /// # Panics
+    /// When something is left.
+    pub fn expect_nothing_left(&self, repository: &Repository) {
+        self.expect_no_process(Duration::from_secs(5));
+        assert_eq!(self.home.leftovers(), Vec::<String>::new(), "left in the home");
+        assert_eq!(repository.leftovers(), Vec::<String>::new(), "left in the repository");
+    }
+
+    /// Checks that no process of an engine lives, at the latest after `patience`.
+    ///
+    /// # Panics
+    /// When one does.
+    pub fn expect_no_process(&self, patience: Duration) {
+        let processes = self.processes();
+        let what = || format!("no process left, but {:?}", processes.alive());
+        let deadline = std::time::Instant::now() + patience;
+        while !processes.alive().is_empty() {
+            assert!(std::time::Instant::now() < deadline, "{}", what());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let processes = self.processes();
+        processes.kill();
+        if !std::thread::panicking() {
+            eventually(Duration::from_secs(5), "killed processes end", || {
+                processes.kill();
+                processes.alive().is_empty()
+            });
+        }
+    }
+}
