@@ -1,1 +1,3 @@
-//! x
+//! Rules of the house, and actors on fakes.
+
+mod tidy;

@@ -1,0 +1,30 @@
+# Short names for long commands. A convenience: nothing needs it.
+
+# Everything CI checks.
+ci:
+    .ci/run
+
+# The tests of the README.
+test *words:
+    cargo test {{words}}
+
+# The tests that drive the built binary.
+binary *words:
+    cargo test -p regatta --test binary {{words}}
+
+# What clippy and rustfmt have to say.
+lint:
+    cargo clippy --workspace --all-targets -- -D warnings
+    cargo fmt --all --check
+
+# Measurements, whole.
+bench:
+    cargo bench -p regatta-benches
+
+# The sample, live.
+demo:
+    cargo run --quiet -p regatta -- demo
+
+# Licences and advisories of everything we use (needs cargo-deny).
+deny:
+    cargo deny check

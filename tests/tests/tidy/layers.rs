@@ -1,0 +1,171 @@
+//! Who may depend on whom, and who may name which crate of others.
+
+use std::collections::BTreeMap;
+
+use super::workspace::{packages, sources};
+
+/// Who may depend on whom among us. A crate that is missing here may not exist.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("regatta-protocol", &[]),
+    ("regatta-engine", &["regatta-protocol"]),
+    ("regatta-config", &["regatta-protocol"]),
+    ("regatta-store", &["regatta-engine", "regatta-protocol"]),
+    ("regatta-exec", &["regatta-engine", "regatta-protocol"]),
+    ("regatta-schema", &["regatta-engine"]),
+    ("regatta-isolation", &["regatta-engine", "regatta-protocol"]),
+    ("regatta-actors", &["regatta-engine", "regatta-protocol"]),
+    (
+        "regatta",
+        &[
+            "regatta-actors",
+            "regatta-config",
+            "regatta-engine",
+            "regatta-exec",
+            "regatta-isolation",
+            "regatta-protocol",
+            "regatta-schema",
+            "regatta-store",
+            // For its tests only; `the_tests_are_a_dependency_of_tests_only` holds that.
+            "regatta-tests",
+        ],
+    ),
+    ("regatta-tests", &["regatta-actors", "regatta-engine", "regatta-protocol"]),
+    ("regatta-benches", &["regatta-actors", "regatta-engine", "regatta-protocol", "regatta-tests"]),
+];
+
+/// Which crates of others may be named, and by whom; an empty list means by everyone. Who is not
+/// on a list goes through a port. A crate that is missing here may not be used.
+const GUESTS: &[(&str, &[&str])] = &[
+    ("anyhow", &["regatta"]),
+    ("async-trait", &[]),
+    ("clap", &["regatta"]),
+    ("etcetera", &["regatta", "regatta-config"]),
+    ("futures-util", &["regatta-actors", "regatta-exec", "regatta"]),
+    ("globset", &["regatta"]),
+    ("git2", &["regatta-isolation"]),
+    ("indexmap", &[]),
+    ("indicatif", &["regatta"]),
+    ("insta", &[]),
+    ("jiff", &["regatta-protocol", "regatta-store", "regatta"]),
+    ("jsonschema", &["regatta-schema"]),
+    ("libc", &["regatta-exec"]),
+    ("proptest", &[]),
+    ("ractor", &["regatta-actors", "regatta-tests"]),
+    ("rusqlite", &["regatta-store", "regatta-tests"]),
+    (
+        "rustix",
+        &["regatta-exec", "regatta-isolation", "regatta-tests", "regatta-benches", "regatta"],
+    ),
+    ("schemars", &["regatta"]),
+    ("serde", &[]),
+    ("serde-saphyr", &["regatta-config"]),
+    ("serde_json", &[]),
+    ("sha2", &["regatta-config", "regatta-isolation"]),
+    ("similar", &["regatta"]),
+    ("tempfile", &[]),
+    ("thiserror", &[]),
+    (
+        "tokio",
+        &[
+            "regatta-actors",
+            "regatta-exec",
+            "regatta-isolation",
+            "regatta-store",
+            "regatta-tests",
+            "regatta-benches",
+            "regatta",
+        ],
+    ),
+    ("tokio-util", &[]),
+    ("toml", &["regatta"]),
+    ("tracing", &[]),
+    ("tracing-subscriber", &["regatta"]),
+    ("uuid", &["regatta-protocol"]),
+];
+
+/// Words that a room of one crate may not say about another room of it.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("actors/src/session", &["crate::task", "crate::runs", "crate::run::"]),
+    ("engine/core/src/task", &["crate::agent"]),
+    ("engine/core/src/schedule", &["crate::agent"]),
+    ("engine/core/src/supervise", &["crate::agent"]),
+    ("engine/core/src/agent", &["crate::task"]),
+    ("cli/src/render", &["isolation::", "store::", "exec::", "actors::"]),
+    ("cli/src/args", &["isolation::", "store::", "exec::", "actors::"]),
+];
+
+#[test]
+fn dependencies_point_downwards_and_guests_stay_where_they_are_invited() {
+    let layers: BTreeMap<_, _> = LAYERS.iter().copied().collect();
+    let guests: BTreeMap<_, _> = GUESTS.iter().copied().collect();
+    let mut broken = Vec::new();
+    for package in packages() {
+        let name = package["name"].as_str().unwrap();
+        let Some(allowed) = layers.get(name) else {
+            broken.push(format!("{name} has no place in LAYERS"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let on = dependency["name"].as_str().unwrap();
+            if layers.contains_key(on) {
+                if !allowed.contains(&on) {
+                    broken.push(format!("{name} must not depend on {on}"));
+                }
+                continue;
+            }
+            match guests.get(on) {
+                None => broken.push(format!("{name} uses {on}, which has no line in GUESTS")),
+                Some(hosts) if !hosts.is_empty() && !hosts.contains(&name) => {
+                    broken.push(format!("{name} must reach {on} through a port"));
+                }
+                Some(_invited) => {}
+            }
+        }
+    }
+    assert_eq!(broken, Vec::<String>::new());
+}
+
+#[test]
+fn every_place_in_the_table_is_taken() {
+    let packages = packages();
+    let names: Vec<_> = packages.iter().map(|package| package["name"].as_str().unwrap()).collect();
+    for (layer, _allowed) in LAYERS {
+        assert!(names.contains(layer), "{layer} is in LAYERS and not in the workspace");
+    }
+}
+
+#[test]
+fn the_tests_are_a_dependency_of_tests_only() {
+    for package in packages() {
+        let name = package["name"].as_str().unwrap();
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let test = dependency["name"] == "regatta-tests" && name != "regatta-benches";
+            assert!(!test || dependency["kind"] == "dev", "{name} ships the tests");
+        }
+    }
+}
+
+#[test]
+fn rooms_of_one_crate_keep_to_themselves() {
+    let mut broken = Vec::new();
+    for source in sources() {
+        let path = source.path.to_string_lossy();
+        for (room, words) in ROOMS.iter().filter(|(room, _)| path.starts_with(room)) {
+            let uses = source.production().lines().filter(|line| !line.trim().starts_with("//"));
+            for line in uses {
+                for word in words.iter().filter(|word| names(line, word)) {
+                    broken.push(format!("{path}: {room} must not know {word}"));
+                }
+            }
+        }
+    }
+    assert_eq!(broken, Vec::<String>::new());
+}
+
+/// Returns whether a line has `word` at the beginning of a path.
+fn names(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|letter| letter.is_alphanumeric() || matches!(letter, '_' | ':'))
+    })
+}

@@ -1,0 +1,97 @@
+//! What is written for people must be true: the table of features names tests that exist, the
+//! switches name features and tests, the README's commands are the ones that CI runs.
+
+use std::collections::BTreeMap;
+
+use super::workspace::text;
+
+/// One row of docs/features.md.
+struct Feature {
+    id: String,
+    sentence: String,
+    tests: Vec<String>,
+}
+
+fn features() -> Vec<Feature> {
+    let table = text("docs/features.md").expect("there is a table of features");
+    let rows = table.lines().filter(|line| line.starts_with("| F"));
+    let feature = |row: &str| {
+        let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
+        assert_eq!(cells.len(), 3, "id, sentence and test in {row}");
+        let tests = cells[2].split("<br>").map(|test| test.trim().trim_matches('`').to_owned());
+        Feature { id: cells[0].into(), sentence: cells[1].into(), tests: tests.collect() }
+    };
+    rows.map(feature).collect()
+}
+
+/// Returns why `PATH::NAME` is not a test; nothing if it is one.
+fn fault(test: &str) -> Option<String> {
+    let Some((path, name)) = test.rsplit_once("::") else {
+        return Some(format!("{test} is not PATH::NAME"));
+    };
+    let Some(file) = text(path) else { return Some(format!("{path} does not exist")) };
+    let lines: Vec<_> = file.lines().map(str::trim).collect();
+    let named = |line: &&str| {
+        let line = line.trim_start_matches("async ");
+        line.strip_prefix("fn ")
+            .and_then(|rest| rest.strip_prefix(name))
+            .is_some_and(|rest| rest.starts_with("()"))
+    };
+    let Some(at) = lines.iter().position(named) else {
+        return Some(format!("{path} has no `{name}`"));
+    };
+    let attributes = lines[..at].iter().rev().take_while(|line| line.starts_with("#["));
+    let mut attributes = attributes.filter(|line| line.contains("test"));
+    attributes.next().is_none().then(|| format!("{test} is not a test"))
+}
+
+#[test]
+fn each_feature_names_a_test_that_exists() {
+    let features = features();
+    let faults: Vec<_> = features
+        .iter()
+        .flat_map(|row| row.tests.iter().filter_map(|test| Some((row.id.clone(), fault(test)?))))
+        .collect();
+    assert_eq!(faults, []);
+    for row in &features {
+        assert!(row.sentence.ends_with('.'), "{} is a sentence", row.id);
+        assert!(!row.tests.is_empty(), "{} names a test", row.id);
+    }
+    let ids: BTreeMap<_, _> = features.iter().map(|row| (&row.id, ())).collect();
+    assert_eq!(ids.len(), features.len(), "each feature has one row");
+}
+
+#[test]
+fn each_switch_takes_a_feature_away_and_names_the_test_that_notices() {
+    let features = features();
+    let table = text("tests/switches.txt").expect("there is a table of switches");
+    let rows = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut count = 0;
+    for row in rows {
+        let words: Vec<_> = row.split_whitespace().collect();
+        let [id, fault, test] = words[..] else { panic!("id, fault and test in {row}") };
+        assert_eq!(fault, format!("off@{id}"), "{row}");
+        let feature = features.iter().find(|feature| feature.id == id);
+        let feature = feature.unwrap_or_else(|| panic!("{id} is a feature that works"));
+        let (module, name) = test.rsplit_once("::").expect("a test is MODULE::NAME");
+        let path = format!("tests/tests/binary/{module}.rs::{name}");
+        assert!(feature.tests.contains(&path), "{id} names {path}");
+        count += 1;
+    }
+    assert!(count >= 10, "{count} switches");
+}
+
+#[test]
+fn the_readme_has_the_two_commands_that_ci_runs() {
+    let readme = text("README.md").expect("there is a README");
+    for command in ["cargo run", "cargo test"] {
+        let lines = readme.lines().filter(|line| line.starts_with(command));
+        assert_eq!(lines.count(), 1, "one line of the README begins with `{command}`");
+    }
+}
+
+#[test]
+fn the_map_of_the_house_fits_on_four_screens() {
+    let map = text("docs/ARCHITECTURE.md").expect("there is a map");
+    assert!(map.lines().count() <= 200, "{} lines", map.lines().count());
+}
