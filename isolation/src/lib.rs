@@ -5,6 +5,7 @@
 mod entry;
 mod error;
 mod libgit;
+mod merge;
 mod places;
 mod repository;
 mod store;

@@ -1,0 +1,149 @@
+//! Merges tasks' work into a tree, one task after the other, each whole or not at all.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use protocol::{Conflict, ConflictReason, RepoPath, TaskName};
+
+use crate::entry::{Change, Entry};
+use crate::error::Result;
+use crate::merge::{Blobs, Source, Standing, structure, three_way};
+
+/// A tree in memory: a [`Source`], and on top of it the work of the tasks that were added so far.
+pub(crate) struct Fold<'a> {
+    pub(super) source: &'a dyn Source,
+    blobs: &'a dyn Blobs,
+    /// Paths that nobody may touch, because somebody else keeps writing them.
+    contested: BTreeSet<RepoPath>,
+    /// What the tasks made of the tree.
+    pub(super) changed: BTreeMap<RepoPath, Changed>,
+    /// What the source said. It is asked once per path: what a landing expects to find must be
+    /// what its merge began with.
+    seen: RefCell<BTreeMap<RepoPath, Standing>>,
+}
+
+/// What the tasks made of one path.
+pub(super) struct Changed {
+    pub(super) entry: Option<Entry>,
+    pub(super) by: TaskName,
+}
+
+/// One path in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Touched {
+    /// What the source had.
+    pub(crate) before: Option<Entry>,
+    /// What it is now.
+    pub(crate) after: Option<Entry>,
+}
+
+/// What one task wants the tree to become: the paths it changes, and what they become.
+pub(super) type Wanted = BTreeMap<RepoPath, Option<Entry>>;
+
+impl<'a> Fold<'a> {
+    /// Begins with a tree as it is.
+    pub(crate) fn over(source: &'a dyn Source, blobs: &'a dyn Blobs) -> Self {
+        Self {
+            source,
+            blobs,
+            contested: BTreeSet::new(),
+            changed: BTreeMap::new(),
+            seen: RefCell::default(),
+        }
+    }
+
+    /// Makes every change of these paths a conflict.
+    pub(crate) fn without(mut self, contested: &BTreeSet<RepoPath>) -> Self {
+        self.contested.clone_from(contested);
+        self
+    }
+
+    /// Merges one task's work into the tree. If anything of it conflicts, the tree stays as it
+    /// was and the conflicts come back, sorted by path.
+    pub(crate) fn add(
+        &mut self,
+        task: &TaskName,
+        changes: &[Change],
+    ) -> Result<std::result::Result<(), Vec<Conflict>>> {
+        let mut wanted = Wanted::new();
+        let mut conflicts = Vec::new();
+        for change in changes {
+            match self.merge(change)? {
+                Ok(entry) => {
+                    wanted.insert(change.path.clone(), entry);
+                }
+                Err(reason) => conflicts.push(self.conflict(change, reason)?),
+            }
+        }
+        // Whether what stands in the way goes is known only when every path is.
+        if conflicts.is_empty() {
+            for change in changes {
+                if let Some(by) = structure::in_the_way(self, &wanted, &change.path)? {
+                    let conflict = self.conflict(change, ConflictReason::InTheWay)?;
+                    conflicts.push(Conflict { with: by.or(conflict.with.clone()), ..conflict });
+                }
+            }
+        }
+        if !conflicts.is_empty() {
+            return Ok(Err(conflicts));
+        }
+        for (path, entry) in wanted {
+            if self.entry(&path)? != entry {
+                self.changed.insert(path, Changed { entry, by: task.clone() });
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Returns every path that is not as the source had it, sorted.
+    pub(crate) fn finish(self) -> BTreeMap<RepoPath, Touched> {
+        let seen = self.seen.into_inner();
+        let touched = self.changed.into_iter().map(|(path, changed)| {
+            let before = seen.get(&path).copied().and_then(Standing::entry);
+            (path, Touched { before, after: changed.entry })
+        });
+        touched.filter(|(_, touched)| touched.before != touched.after).collect()
+    }
+
+    /// Returns the file or symlink at `path` as it is now.
+    pub(super) fn entry(&self, path: &RepoPath) -> Result<Option<Entry>> {
+        match self.changed.get(path) {
+            Some(changed) => Ok(changed.entry),
+            None => Ok(self.look(path)?.entry()),
+        }
+    }
+
+    /// Returns what the source has at `path`.
+    pub(super) fn look(&self, path: &RepoPath) -> Result<Standing> {
+        if let Some(standing) = self.seen.borrow().get(path) {
+            return Ok(*standing);
+        }
+        let standing = self.source.look(path)?;
+        self.seen.borrow_mut().insert(path.clone(), standing);
+        Ok(standing)
+    }
+
+    /// Merges one path.
+    fn merge(&self, change: &Change) -> Result<std::result::Result<Option<Entry>, ConflictReason>> {
+        let ours = self.entry(&change.path)?;
+        if self.contested.contains(&change.path) {
+            return Ok(Err(ConflictReason::Contested));
+        }
+        let in_the_source = !self.changed.contains_key(&change.path);
+        if in_the_source && self.look(&change.path)? == Standing::Foreign {
+            return Ok(Err(ConflictReason::InTheWay));
+        }
+        three_way(self.blobs, change.base, ours, change.task)
+    }
+
+    fn conflict(&self, change: &Change, reason: ConflictReason) -> Result<Conflict> {
+        Ok(Conflict {
+            path: change.path.clone(),
+            reason,
+            base: change.base.map(Entry::to_side),
+            ours: self.entry(&change.path)?.map(Entry::to_side),
+            theirs: change.task.map(Entry::to_side),
+            with: self.changed.get(&change.path).map(|changed| changed.by.clone()),
+        })
+    }
+}

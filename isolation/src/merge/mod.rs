@@ -1,0 +1,16 @@
+//! Three-way merging of tasks' work, in memory: one file, then one task's paths as a whole, then
+//! the tasks of a run one after the other. Nothing here touches a working tree.
+
+mod bytes;
+mod fold;
+mod source;
+mod structure;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod three_way;
+
+pub(crate) use fold::{Fold, Touched};
+pub(crate) use source::{Blobs, Source, Standing};
+pub(crate) use tasks::{fold_tasks, missing_predecessors, seed};
+pub(crate) use three_way::three_way;

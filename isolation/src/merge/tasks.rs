@@ -1,0 +1,91 @@
+//! Merges the tasks of a run in their order, and says of each what became of it.
+
+use std::collections::BTreeMap;
+
+use engine::ports::{IsolationError, LandingTask};
+use protocol::{CaptureRef, Landed, RepoPath, TaskLanding, TaskName};
+
+use crate::entry::{Change, Entry};
+use crate::error::Result;
+use crate::merge::{Fold, Source};
+use crate::store::TaskStore;
+
+/// Adds each task to `fold`, and returns what became of each as if everything merged had landed.
+///
+/// What goes wrong with one task's work is that task's misfortune: the others are still tried.
+pub(crate) fn fold_tasks(
+    fold: &mut Fold<'_>,
+    tasks: &[LandingTask],
+    changes_of: &dyn Fn(&CaptureRef) -> Result<Vec<Change>>,
+) -> Vec<TaskLanding> {
+    let mut landings: Vec<TaskLanding> = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let landed = fold_task(fold, task, &landings, changes_of)
+            .unwrap_or_else(|error| Landed::Unwritten { message: told(&error) });
+        landings.push(TaskLanding { task: task.task.clone(), landed });
+    }
+    landings
+}
+
+fn fold_task(
+    fold: &mut Fold<'_>,
+    task: &LandingTask,
+    landings: &[TaskLanding],
+    changes_of: &dyn Fn(&CaptureRef) -> Result<Vec<Change>>,
+) -> Result<Landed> {
+    let changes = changes_of(&task.capture)?;
+    if changes.is_empty() {
+        return Ok(Landed::Unchanged);
+    }
+    let on = missing_predecessors(task, landings);
+    if !on.is_empty() {
+        return Ok(Landed::Waiting { on });
+    }
+    Ok(match fold.add(&task.task, &changes)? {
+        Ok(()) => Landed::Landed { branch: None },
+        Err(conflicts) => Landed::Conflicted { conflicts },
+    })
+}
+
+/// Returns the tasks that `task` builds on and whose work has not landed.
+pub(crate) fn missing_predecessors(task: &LandingTask, landings: &[TaskLanding]) -> Vec<TaskName> {
+    if task.depends_on.is_empty() {
+        return Vec::new();
+    }
+    let landed: BTreeMap<String, &Landed> =
+        landings.iter().map(|landing| (landing.task.folded(), &landing.landed)).collect();
+    let missing = task.depends_on.iter().filter(|on| match landed.get(&on.folded()) {
+        None | Some(Landed::Landed { .. } | Landed::Unchanged) => false,
+        Some(Landed::Conflicted { .. } | Landed::Unwritten { .. } | Landed::Waiting { .. }) => true,
+    });
+    missing.cloned().collect()
+}
+
+/// Returns what a workspace that starts from `start` must change so that it holds the work of
+/// `captures`, merged in their order: each path with what it becomes, none where it goes.
+///
+/// # Errors
+/// [`IsolationError::Predecessors`] if they cannot be merged.
+pub(crate) fn seed(
+    start: &dyn Source,
+    store: &TaskStore,
+    captures: &[(TaskName, CaptureRef)],
+) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
+    let mut fold = Fold::over(start, store);
+    for (task, capture) in captures {
+        if let Err(conflicts) = fold.add(task, &store.changes(capture)?)? {
+            let with = conflicts.iter().filter_map(|conflict| conflict.with.clone());
+            let mut tasks: Vec<TaskName> = with.chain([task.clone()]).collect();
+            tasks.sort();
+            tasks.dedup();
+            let paths = conflicts.iter().map(|conflict| conflict.path.to_string()).collect();
+            return Err(IsolationError::Predecessors { tasks, paths });
+        }
+    }
+    Ok(fold.finish().into_iter().map(|(path, touched)| (path, touched.after)).collect())
+}
+
+/// Returns an error and everything behind it in one line.
+pub(crate) fn told(error: &IsolationError) -> String {
+    error.to_failure().message
+}
