@@ -1,0 +1,136 @@
+//! What is said about a command line that makes no sense.
+
+use std::ffi::OsString;
+use std::num::ParseIntError;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::examples;
+use crate::error::Error;
+use crate::nearest::nearest;
+
+/// The commands that there are.
+const COMMANDS: [&str; 9] =
+    ["demo", "run", "runs", "diff", "conflicts", "apply", "discard", "schema", "help"];
+
+/// Puts what the parser found wrong into our own words and form.
+pub(super) fn about(error: &clap::Error, line: &[OsString]) -> Error {
+    let command = command_of(line);
+    let what = match error.kind() {
+        ErrorKind::InvalidSubcommand => return about_command(error),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            return about_nothing(command);
+        }
+        ErrorKind::UnknownArgument => return about_option(error, command, line),
+        ErrorKind::InvalidValue => match text(error, ContextKind::InvalidValue) {
+            value if value.is_empty() => format!("{} needs a value", argument(error)),
+            value => format!("`{value}` is no value of {}", argument(error)),
+        },
+        ErrorKind::ValueValidation => {
+            let value = text(error, ContextKind::InvalidValue);
+            format!("`{value}` is no value of {}", argument(error))
+        }
+        ErrorKind::ArgumentConflict => match text(error, ContextKind::PriorArg) {
+            prior if prior.is_empty() || prior == argument(error) => {
+                format!("{} is given more than once", argument(error))
+            }
+            prior => format!("{} and {prior} do not go together", argument(error)),
+        },
+        ErrorKind::MissingRequiredArgument => {
+            format!("{} is missing", texts(error, ContextKind::InvalidArg).join(" and "))
+        }
+        ErrorKind::InvalidUtf8 => "the command line is not UTF-8".to_owned(),
+        _ => "the command line makes no sense".to_owned(),
+    };
+    let mut complaint = Error::usage(what);
+    if let Some(source) = std::error::Error::source(error) {
+        complaint = match source.downcast_ref::<ParseIntError>() {
+            Some(_) => complaint.because("it takes a whole number, 1 or more"),
+            None => complaint.because(source.to_string()),
+        };
+    }
+    let valid = texts(error, ContextKind::ValidValue);
+    if !valid.is_empty() {
+        complaint = complaint.because(format!("the values are {}", valid.join(", ")));
+    }
+    for nearest in texts(error, ContextKind::SuggestedValue) {
+        complaint = complaint.hint(nearest);
+    }
+    complaint.hint(help(command))
+}
+
+/// Returns the command that was meant, if the line names one.
+fn command_of(line: &[OsString]) -> Option<&str> {
+    let words = line.iter().skip(1).filter_map(|word| word.to_str());
+    words.into_iter().find(|word| COMMANDS.contains(word))
+}
+
+fn help(command: Option<&str>) -> String {
+    command.map_or_else(|| "regatta --help".to_owned(), |name| format!("regatta {name} --help"))
+}
+
+fn about_command(error: &clap::Error) -> Error {
+    let word = text(error, ContextKind::InvalidSubcommand);
+    let Some(near) = nearest(&word, COMMANDS) else {
+        return Error::not_yet_built("a session with a prompt")
+            .because(format!("`{word}` is not a command, so it would be a prompt"))
+            .hint("let a command do the work: regatta run --exec CMD")
+            .hint("regatta --help");
+    };
+    Error::usage(format!("`{word}` is not a command")).hint(format!("regatta {near}"))
+}
+
+fn about_nothing(command: Option<&str>) -> Error {
+    match command {
+        Some(_) => Error::usage("the command is not complete").hint(help(command)),
+        None => Error::not_yet_built("an interactive session")
+            .hint("regatta demo")
+            .hint(examples::NO_TASK[0])
+            .hint("regatta --help"),
+    }
+}
+
+fn about_option(error: &clap::Error, command: Option<&str>, line: &[OsString]) -> Error {
+    let part = text(error, ContextKind::InvalidArg);
+    // The parser names one letter of a cluster; the whole word is what was typed.
+    let words = line.iter().filter_map(|word| word.to_str());
+    let whole = words.into_iter().find(|word| word.starts_with(&part) && !part.starts_with("--"));
+    let word = whole.unwrap_or(&part);
+    if !word.starts_with('-') {
+        return Error::usage(format!("`{part}` is one word too many")).hint(help(command));
+    }
+    let mut complaint = Error::usage(format!("`{word}` is not an option"));
+    for near in texts(error, ContextKind::SuggestedArg) {
+        complaint = complaint.hint(near);
+    }
+    if command == Some("run") {
+        complaint = complaint
+            .because("a TASK that begins with `-` has to stand after `--`")
+            .hint(format!("regatta run --exec CMD -- '{}'", word.replace('\'', "'\\''")));
+    }
+    complaint.hint(help(command))
+}
+
+/// Returns the name of the argument that is at fault, without what stands after it.
+fn argument(error: &clap::Error) -> String {
+    let whole = text(error, ContextKind::InvalidArg);
+    whole.split(' ').next().unwrap_or_default().trim_end_matches("...").to_owned()
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> String {
+    let whole = texts(error, kind).into_iter().next().unwrap_or_default();
+    match kind {
+        ContextKind::PriorArg => whole.split(' ').next().unwrap_or_default().to_owned(),
+        _ => whole,
+    }
+}
+
+fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(one)) => vec![one.clone()],
+        Some(ContextValue::Strings(all)) => all.clone(),
+        Some(ContextValue::StyledStr(one)) => vec![one.to_string()],
+        Some(ContextValue::StyledStrs(all)) => all.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,77 @@
+//! The examples at the end of each help text.
+
+pub(super) const ROOT: &str = "\
+Examples:
+  regatta demo                                       what it is, in a few seconds
+  regatta run --each 'src/**/*.rs' --exec 'rustfmt {{item}}'
+  regatta run --plan plan.toml
+  regatta runs
+  regatta help exit-codes";
+
+pub(super) const DEMO: &str = "\
+Examples:
+  regatta demo
+  regatta demo --keep /tmp/sample     leave the repository there, to look at it";
+
+pub(super) const RUN: &str = "\
+Tasks come from one of: --exec alone (one task), --exec with TASK words (one task each), --exec
+with --each (one task per item), or --plan.
+
+In the command of --exec, {{item}} is the item, {{item.stem}} its file name without the last
+extension, {{item.dir}} its folder, {{index}} its number from 1, and {{items}} all items of the
+task. The shell never reads a name as anything but a name: an item of other characters than
+letters, digits and _./,:=@%+- is put in as a variable that is in quotes. The same values are in
+the environment as REGATTA_ITEM, REGATTA_ITEM_STEM and REGATTA_ITEM_DIR. An item of --each that
+begins with - gets ./ before it. Write {''{ where the shell is to see two braces.
+
+The last line that a command writes to standard output is what it yields, as JSON where it is.
+
+Examples:
+  regatta run --exec 'make docs'
+  regatta run --exec './translate {{item}}' German French Finnish
+  regatta run --each 'src/**/*.py' --exec 'ruff check --fix {{item}}'
+  git ls-files -z '*.md' | regatta run --each - --null --chunk 20 --exec 'prettier --write {{items}}'
+  regatta run --plan plan.toml --dry-run
+  regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch";
+
+pub(super) const RUNS: &str = "\
+Examples:
+  regatta runs
+  regatta runs show            the latest
+  regatta runs show r7k3f --json";
+
+pub(super) const DIFF: &str = "\
+Examples:
+  regatta diff                 the latest run
+  regatta diff r7k3f/auth | git apply --3way";
+
+pub(super) const CONFLICTS: &str = "\
+Examples:
+  regatta conflicts
+  regatta conflicts r7k3f --json";
+
+pub(super) const APPLY: &str = "\
+Examples:
+  regatta apply r7k3f/auth
+  regatta apply r7k3f --dry-run";
+
+pub(super) const DISCARD: &str = "\
+Examples:
+  regatta discard r7k3f/auth
+  regatta discard @ --dry-run";
+
+pub(super) const SCHEMA: &str = "\
+Examples:
+  regatta schema plan > plan.schema.json";
+
+pub(super) const HELP: &str = "\
+Examples:
+  regatta help run
+  regatta help exit-codes";
+
+/// What to type when nothing was asked for.
+pub(super) const NO_TASK: [&str; 3] = [
+    "regatta run --exec 'make docs'",
+    "regatta run --each 'src/**/*.rs' --exec 'rustfmt {{item}}'",
+    "regatta run --plan plan.toml",
+];

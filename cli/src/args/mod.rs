@@ -1,0 +1,18 @@
+//! What can be typed: commands, options, and what is made of a command line.
+
+mod captures;
+mod complaint;
+mod examples;
+mod globals;
+mod parse;
+mod root;
+mod run;
+mod unbuilt;
+
+pub use captures::{
+    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, RunsArgs, RunsCommand, Step,
+};
+pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
+pub use parse::{Parsed, help_of, parse};
+pub use root::{Arguments, Command, HelpArgs, SchemaArgs};
+pub use run::{Intent, IsolationChoice, LimitSetting, MergeChoice, RunArgs};

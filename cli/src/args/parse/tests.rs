@@ -1,0 +1,196 @@
+//! Command lines, good and bad.
+
+use protocol::{ExitCode, IsolationMode, MergeMode};
+
+use super::*;
+use crate::args::{Command, Form, Intent, RunArgs, Step, Verbosity};
+
+fn read(words: &[&str]) -> Result<Parsed, Error> {
+    parse(std::iter::once("regatta").chain(words.iter().copied()).map(OsString::from))
+}
+
+fn command(words: &[&str]) -> Arguments {
+    match read(words) {
+        Ok(Parsed::Command(arguments)) => *arguments,
+        other => panic!("{words:?} is a command, not {other:?}"),
+    }
+}
+
+fn run(words: &[&str]) -> RunArgs {
+    match command(words).command {
+        Command::Run(run) => *run,
+        other => panic!("{other:?} is not a run"),
+    }
+}
+
+fn complaint(words: &[&str]) -> String {
+    let error = read(words).expect_err("this makes no sense");
+    assert_eq!(error.exit, ExitCode::NotStarted, "{error}");
+    error.to_string()
+}
+
+fn text(words: &[&str]) -> String {
+    match read(words) {
+        Ok(Parsed::Text(text)) => text,
+        other => panic!("{words:?} is a question, not {other:?}"),
+    }
+}
+
+#[test]
+fn the_grammar_is_sound() {
+    grammar().debug_assert();
+}
+
+#[test]
+fn a_run_takes_its_options() {
+    let args = run(&[
+        "run",
+        "--exec",
+        "make",
+        "--each",
+        "src/*.c",
+        "--chunk",
+        "3",
+        "-j",
+        "4",
+        "-m",
+        "none",
+        "--isolation",
+        "rcopy",
+        "--fail-fast",
+        "--limit",
+        "wall=20m",
+        "--null",
+        "--dry-run",
+    ]);
+    assert_eq!(args.exec.as_deref(), Some("make"));
+    assert_eq!(args.each.as_deref(), Some("src/*.c"));
+    assert_eq!(args.jobs.map(std::num::NonZero::get), Some(4));
+    assert_eq!(args.merge.map(|merge| merge.0), Some(MergeMode::None));
+    assert_eq!(args.isolation.map(|choice| choice.mode()), Some(IsolationMode::Worktree));
+    assert_eq!(args.on_failure(), protocol::OnFailure::CancelTheRest);
+    assert_eq!((args.item_end(), args.intent()), (0, Intent::Show));
+    assert_eq!(args.limits.len(), 1);
+}
+
+#[test]
+fn what_every_command_takes_may_stand_before_or_after_it() {
+    let before = command(&["--json", "-q", "runs"]).globals;
+    let after = command(&["runs", "--json", "-q"]).globals;
+    for globals in [before, after] {
+        assert_eq!((globals.form(), globals.verbosity()), (Form::Json, Verbosity::Quiet));
+    }
+}
+
+#[test]
+fn destructive_commands_can_be_tried_and_need_a_name() {
+    let Command::Discard(discard) = command(&["discard", "r7k3f/auth", "--dry-run"]).command else {
+        panic!("it is a discard");
+    };
+    assert_eq!((discard.target.as_str(), discard.step()), ("r7k3f/auth", Step::Say));
+    assert_eq!(complaint(&["discard"]).lines().next(), Some("error: <RUN[/TASK]> is missing"));
+}
+
+#[test]
+fn a_usage_error_is_in_our_own_form() {
+    let cases: [(&[&str], &str); 9] = [
+        (&["runs", "--bogus"], "error: `--bogus` is not an option\n  try: regatta runs --help"),
+        (
+            &["run", "--jobs", "0"],
+            "error: `0` is no value of --jobs\n  because it takes a whole number, 1 or more\n  try: regatta run --help",
+        ),
+        (&["run", "--exec"], "error: --exec needs a value\n  try: regatta run --help"),
+        (
+            &["run", "--exec", "a", "--exec", "b"],
+            "error: --exec is given more than once\n  try: regatta run --help",
+        ),
+        (
+            &["run", "--chunk", "2", "--exec", "a"],
+            "error: --each <SPEC> is missing\n  try: regatta run --help",
+        ),
+        (
+            &["--color", "mauve", "runs"],
+            "error: `mauve` is no value of --color\n  because the values are auto, always, never\n  try: regatta runs --help",
+        ),
+        (
+            &["-q", "-v", "runs"],
+            "error: --quiet and --verbose do not go together\n  try: regatta runs --help",
+        ),
+        (
+            &["runs", "show", "a", "b"],
+            "error: `b` is one word too many\n  try: regatta runs --help",
+        ),
+        (&["rnus"], "error: `rnus` is not a command\n  try: regatta runs"),
+    ];
+    let said: Vec<_> = cases.iter().map(|(words, _)| complaint(words)).collect();
+    let expected: Vec<_> = cases.iter().map(|(_, expected)| (*expected).to_owned()).collect();
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_task_that_begins_with_a_dash_is_refused_unless_it_stands_after_two() {
+    assert_eq!(
+        complaint(&["run", "--exec", "make", "-fix it"]),
+        "error: `-fix it` is not an option\n  \
+         because a TASK that begins with `-` has to stand after `--`\n  \
+         try: regatta run --exec CMD -- '-fix it'\n  \
+         try: regatta run --help"
+    );
+    assert!(complaint(&["run", "--fix"]).contains("\n  try: regatta run --exec CMD -- '--fix'"));
+    assert_eq!(run(&["run", "--exec", "make", "--", "--fix"]).tasks, ["--fix"]);
+}
+
+#[test]
+fn what_is_not_yet_built_is_refused_by_its_name() {
+    for words in [
+        &["resume"][..],
+        &["task", "show", "r7k3f/auth", "--json"],
+        &["batch", "run", "--anything"],
+        &["undo", "r7k3f"],
+        &["serve", "--http", "localhost:80"],
+        &["runs", "report"],
+        &["runs", "retry", "--failed"],
+        &["-p", "hello"],
+        &["--print", "runs"],
+        &["run", "--agent", "task", "fix it"],
+        &["run", "--model", "a/b", "fix it"],
+        &["run", "--exec", "a", "--detach"],
+        &["run", "--exec", "a", "--verify", "b"],
+        &["run", "--exec", "a", "--land", "eager"],
+        &["run", "--exec", "a", "--merge", "stack"],
+        &["run", "--exec", "a", "--isolation", "overlayfs"],
+        &["run", "--exec", "a", "--isolation", "btrfs"],
+        &["run", "--exec", "a", "--limit", "tokens=3"],
+        &["apply", "@", "--ours", "a.txt"],
+        &["apply", "@", "--branch", "new"],
+        &["fix all the tests"],
+        &[],
+    ] {
+        let said = complaint(words);
+        assert!(said.contains("not yet built") && said.contains("\n  try: "), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn landing_at_the_end_is_what_happens_anyway() {
+    assert_eq!(run(&["run", "--exec", "a", "--land", "end"]).exec.as_deref(), Some("a"));
+}
+
+#[test]
+fn every_command_has_help_with_examples_and_hides_what_is_not_there() {
+    let root = text(&["--help"]);
+    assert!(!root.contains("resume") && !root.contains("__watch"), "{root}");
+    for name in ["demo", "run", "runs", "diff", "conflicts", "apply", "discard", "schema", "help"] {
+        assert!(root.contains(&format!("\n  {name} ")), "{name} is missing in {root}");
+        let help = text(&[name, "--help"]);
+        assert!(help.contains("Examples:\n  ") && help.contains("Usage: regatta"), "{help}");
+        assert!(!help.contains("--agent"), "{help}");
+        assert!(help_of(&[name.to_owned()]).is_some_and(|same| same.contains("Examples:")));
+    }
+    assert_eq!(help_of(&["resume".to_owned()]), None);
+}
+
+#[test]
+fn the_version_is_told() {
+    assert_eq!(text(&["--version"]), format!("regatta {}\n", env!("CARGO_PKG_VERSION")));
+}

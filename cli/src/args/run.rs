@@ -1,0 +1,193 @@
+//! The options of `regatta run`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{ArgAction, Args};
+use protocol::{IsolationMode, MergeMode};
+
+/// What to fan out, and how.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RunArgs {
+    /// What one task is about, as one word in quotes. With --exec, the command is run once for
+    /// each TASK, which it has as {{item}}
+    #[arg(value_name = "TASK")]
+    pub tasks: Vec<String>,
+
+    /// The command that does a task's work, run by /bin/sh -c in the task's own copy
+    #[arg(long, value_name = "CMD")]
+    pub exec: Option<String>,
+
+    /// One task per item: a glob over tracked files, @FILE for the lines of a file, - for those
+    /// of standard input
+    #[arg(long, value_name = "SPEC")]
+    pub each: Option<String>,
+
+    /// Give each task N items, as {{items}}
+    #[arg(long, value_name = "N", requires = "each")]
+    pub chunk: Option<NonZeroUsize>,
+
+    /// The items of --each end with NUL instead of a line break
+    #[arg(long, requires = "each", action = ArgAction::SetTrue)]
+    null: bool,
+
+    /// Read the tasks from a plan (`regatta schema plan`), - for standard input
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+
+    /// How many tasks run at the same time [default: the number of cores]
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+
+    /// How tasks are kept apart: auto, worktree, none
+    #[arg(long, value_name = "MODE")]
+    pub isolation: Option<IsolationChoice>,
+
+    /// Where their work goes: patch (the working tree), branch (one per task), none
+    #[arg(short, long, value_name = "MODE")]
+    pub merge: Option<MergeChoice>,
+
+    /// Cancel the rest when a task fails
+    #[arg(long, action = ArgAction::SetTrue)]
+    fail_fast: bool,
+
+    /// The JSON Schema of what each command prints as its last line
+    #[arg(long, value_name = "FILE")]
+    pub schema: Option<PathBuf>,
+
+    /// A limit of each task: wall=20m, output=10MB
+    #[arg(long = "limit", value_name = "NAME=VALUE")]
+    pub limits: Vec<LimitSetting>,
+
+    /// Print the tasks in their order and start nothing
+    #[arg(long, action = ArgAction::SetTrue)]
+    dry_run: bool,
+}
+
+impl RunArgs {
+    /// Returns the byte that ends an item of a list.
+    #[must_use]
+    pub fn item_end(&self) -> u8 {
+        if self.null { 0 } else { b'\n' }
+    }
+
+    /// Returns what the first failure means, if the command line says so.
+    #[must_use]
+    pub fn on_failure(&self) -> protocol::OnFailure {
+        if self.fail_fast {
+            protocol::OnFailure::CancelTheRest
+        } else {
+            protocol::OnFailure::Continue
+        }
+    }
+
+    /// Returns whether the run is wanted or only its tasks.
+    #[must_use]
+    pub fn intent(&self) -> Intent {
+        if self.dry_run { Intent::Show } else { Intent::Start }
+    }
+}
+
+/// Whether a run is wanted or only its tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// Start it.
+    Start,
+    /// Print its tasks.
+    Show,
+}
+
+/// A way to keep tasks apart, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IsolationChoice {
+    /// The best that this machine can do.
+    Auto,
+    /// This one.
+    Mode(IsolationMode),
+}
+
+impl IsolationChoice {
+    /// Returns the mode; copies are the best there is for now.
+    #[must_use]
+    pub fn mode(self) -> IsolationMode {
+        match self {
+            Self::Auto => IsolationMode::Worktree,
+            Self::Mode(mode) => mode,
+        }
+    }
+}
+
+/// The modes that come later, under every name they have.
+const LATER_ISOLATION: [&str; 12] = [
+    "fuse-overlay",
+    "overlayfs",
+    "snapshot",
+    "apfs",
+    "btrfs",
+    "zfs",
+    "reflink",
+    "block-clone",
+    "fuse-projfs",
+    "projfs",
+    "fuse",
+    "overlay",
+];
+
+impl FromStr for IsolationChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "worktree" | "rcopy" => Ok(Self::Mode(IsolationMode::Worktree)),
+            "none" => Ok(Self::Mode(IsolationMode::None)),
+            later if LATER_ISOLATION.contains(&later) => {
+                Err(format!("isolation `{later}` is not yet built; `worktree` is"))
+            }
+            _ => Err("the modes are auto, worktree and none".to_owned()),
+        }
+    }
+}
+
+/// Where work goes, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MergeChoice(pub MergeMode);
+
+impl FromStr for MergeChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "patch" => Ok(Self(MergeMode::Patch)),
+            "branch" => Ok(Self(MergeMode::Branch)),
+            "none" => Ok(Self(MergeMode::None)),
+            "stack" => Err("merge `stack` is not yet built; `branch` is".to_owned()),
+            _ => Err("the modes are patch, branch and none".to_owned()),
+        }
+    }
+}
+
+/// One limit, its value not yet read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitSetting {
+    /// What is limited.
+    pub name: String,
+    /// To what.
+    pub value: String,
+}
+
+impl FromStr for LimitSetting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once('=').ok_or("a limit looks like wall=20m")?;
+        match name {
+            "wall" | "output" => Ok(Self { name: name.to_owned(), value: value.to_owned() }),
+            "turns" | "tokens" | "cost" | "processes" | "memory" => {
+                Err(format!("limit `{name}` is not yet built; `wall` and `output` are"))
+            }
+            _ => Err("the limits are wall and output".to_owned()),
+        }
+    }
+}
