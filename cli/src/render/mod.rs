@@ -1,0 +1,34 @@
+//! What people and programs see of a run: one picture fed by events, shown as it grows on standard
+//! error and summed up on standard output.
+
+mod bounds;
+mod closing;
+mod diff;
+mod figures;
+mod frame;
+mod json;
+mod live;
+mod paint;
+mod picture;
+mod plain;
+mod safe;
+mod screen;
+mod show;
+mod table;
+mod typing;
+mod verdict;
+mod view;
+
+pub use bounds::{Room, Size};
+pub use closing::{Loose, closing};
+pub use diff::write_patch;
+pub use figures::{count, lines, span, when};
+pub use json::document;
+pub use paint::{Meaning, Palette};
+pub use picture::{Head, Picture, Row, Stage};
+pub use safe::{cut, one_line, width};
+pub use show::{Renderer, Streams, renderer};
+pub use table::{Extent, Table, TableRow, write_table};
+pub use typing::{Typing, shell_word};
+pub use verdict::{Verdict, contested, reason_words, verdict};
+pub use view::{Consent, Skill, Surroundings, View, Wishes};

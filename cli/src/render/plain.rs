@@ -1,0 +1,99 @@
+//! Progress as plain lines, one for each thing worth a line.
+
+use jiff::tz::TimeZone;
+use protocol::{Event, EventKind, Outcome, TaskReport};
+
+use super::figures::{clock, count, lines, span};
+use super::frame::headline;
+use super::paint::{Meaning, Palette};
+use super::picture::{Picture, Stage};
+use super::safe::one_line;
+use super::verdict::{Verdict, contested, verdict};
+use crate::args::Verbosity;
+
+/// Writes lines such as `12:03:41 auth landed 3 files +41 −7 31s`.
+#[derive(Debug)]
+pub(super) struct Plain {
+    pub(super) palette: Palette,
+    pub(super) zone: TimeZone,
+    pub(super) verbosity: Verbosity,
+}
+
+impl Plain {
+    /// Returns the line for what happened, if it is worth one. `picture` holds it already.
+    pub(super) fn line(&self, picture: &Picture, event: &Event) -> Option<String> {
+        let said = match &event.kind {
+            EventKind::RunStarted { .. } => headline(picture.head()?),
+            EventKind::Degraded { from, to, why } => notice(from, to, why),
+            EventKind::TaskFinished { task, report } => {
+                format!("{task} {}", self.ended(report))
+            }
+            EventKind::ContractReminded { task, complaint } => {
+                format!("{task} was reminded: {}", one_line(complaint))
+            }
+            EventKind::LandingWaited | EventKind::LandingStarted { .. } => {
+                picture.landing()?.to_owned()
+            }
+            EventKind::TaskLanded { task, branch } => {
+                let Stage::Ended { report, .. } = &picture.find(task)?.stage else { return None };
+                let branch =
+                    branch.as_deref().map(|branch| format!(" on branch {}", one_line(branch)));
+                let word = self.palette.paint(Meaning::Good, "landed");
+                format!("{task} {word}{}{}", branch.unwrap_or_default(), size(report))
+            }
+            EventKind::TaskConflicted { task, conflicts } => {
+                let word = self.palette.paint(Meaning::Kept, "conflict");
+                format!("{task} {word}: {}", contested(conflicts))
+            }
+            EventKind::TaskKept { task, why } => {
+                let word = self.palette.paint(Meaning::Kept, "kept");
+                format!("{task} {word}: {}", one_line(why))
+            }
+            EventKind::RunFinished { totals, .. } => {
+                let seconds = span(totals.ms);
+                format!("run {} ended after {seconds}", event.run)
+            }
+            EventKind::TaskStarted { task, .. } => self.chatter(format!("{task} started"))?,
+            EventKind::WorkspaceReady { task, path, ms } => {
+                self.chatter(format!("{task} works in {} ({})", one_line(path), span(*ms)))?
+            }
+            EventKind::TaskCaptured { task, captured } => {
+                self.chatter(format!("{task} captured {}", captured.capture))?
+            }
+            EventKind::TaskQueued { .. }
+            | EventKind::TaskProgress { .. }
+            | EventKind::TaskYielded { .. } => return None,
+        };
+        Some(format!("{} {said}", clock(event.at, &self.zone)))
+    }
+
+    /// What is said only when one asks for more.
+    fn chatter(&self, said: String) -> Option<String> {
+        (self.verbosity == Verbosity::Verbose).then_some(said)
+    }
+
+    /// The end of a task before its landing is known.
+    fn ended(&self, report: &TaskReport) -> String {
+        let Verdict { word, meaning, note } = match &report.outcome {
+            Outcome::Done { .. } => Verdict::plain("done", Meaning::Neutral),
+            Outcome::Failed { .. } | Outcome::Cancelled => verdict(report, None),
+        };
+        let note = if note.is_empty() { note } else { format!("  {note}") };
+        format!("{}{}{note}", self.palette.paint(meaning, &word), size(report))
+    }
+}
+
+/// Returns a notice as one line: what is done instead of what, and why.
+pub(super) fn notice(from: &str, to: &str, why: &str) -> String {
+    format!("note: {}: {} ({})", one_line(from), one_line(to), one_line(why))
+}
+
+/// How much a task changed and how long it took, behind a space.
+fn size(report: &TaskReport) -> String {
+    let changes = report.captured.as_ref().map(|captured| captured.changes);
+    let changes = changes.map(|changes| match changes.files {
+        0 => " no change".to_owned(),
+        files => format!(" {} {}", count(files, "file"), lines(changes)),
+    });
+    format!("{} {}", changes.unwrap_or_default(), span(report.ms))
+}

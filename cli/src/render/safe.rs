@@ -1,0 +1,162 @@
+//! Makes text from tasks, files and branches harmless to a terminal, and fits it into columns.
+
+use unicode_width::UnicodeWidthChar;
+
+/// Returns `text` as one line that a terminal can only print: escape sequences are dropped, other
+/// control characters become their pictures, and what reorders or hides text becomes `�`.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\u{1b}' => skip_sequence(&mut letters, &mut out),
+            '\t' => out.push(' '),
+            // Terminals disagree on how wide what these join or vary is.
+            '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' => {}
+            other => out.push(harmless(other)),
+        }
+    }
+    out
+}
+
+/// Returns `letter`, or what stands for it where a terminal would obey it.
+pub(super) fn harmless(letter: char) -> char {
+    match letter {
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(letter)).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        '\u{80}'..='\u{9f}' => '\u{fffd}',
+        hidden if hides_or_reorders(hidden) => '\u{fffd}',
+        other => other,
+    }
+}
+
+/// Bidirectional controls, separators of lines and paragraphs, annotations and tags.
+fn hides_or_reorders(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+/// Drops what follows an ESC, as far as it is a sequence: parameters and their end, or a text for
+/// the terminal and its end.
+fn skip_sequence(letters: &mut std::iter::Peekable<std::str::Chars<'_>>, out: &mut String) {
+    match letters.peek() {
+        Some('[') => {
+            letters.next();
+            while letters.next_if(|letter| matches!(letter, '\u{20}'..='\u{3f}')).is_some() {}
+            letters.next_if(|letter| matches!(letter, '\u{40}'..='\u{7e}'));
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            letters.next();
+            while let Some(letter) = letters.next() {
+                if letter == '\u{7}' || letter == '\u{9c}' {
+                    break;
+                }
+                if letter == '\u{1b}' {
+                    letters.next_if_eq(&'\\');
+                    break;
+                }
+            }
+        }
+        Some('(' | ')' | '#' | '%') => {
+            letters.next();
+            letters.next_if(|letter| !letter.is_control());
+        }
+        _ => out.push('\u{241b}'),
+    }
+}
+
+/// Returns how many columns `text` takes at most.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+fn columns(letter: char) -> usize {
+    letter.width().unwrap_or(0)
+}
+
+/// Returns `text` cut to at most `room` columns, with `…` where something is missing.
+#[must_use]
+pub fn cut(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for letter in text.chars() {
+        if used + columns(letter) + 1 > room {
+            break;
+        }
+        used += columns(letter);
+        out.push(letter);
+    }
+    if room > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// Returns `text` cut to `room` columns and filled with spaces up to them.
+pub(super) fn fit(text: &str, room: usize) -> String {
+    let mut out = cut(text, room);
+    let missing = room.saturating_sub(width(&out));
+    out.extend(std::iter::repeat_n(' ', missing));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_left() {
+        let hostile =
+            "a\u{1b}[31mred\u{1b}[0m\u{7}\u{9b}2J\u{202e}evil\u{1b}]0;title\u{7}b\r\nc\u{1b}";
+        let safe = one_line(hostile);
+        assert!(safe.chars().all(|letter| harmless(letter) == letter), "{safe:?}");
+        assert_eq!(safe, "ared␇�2J�evilb␍␊c␛");
+    }
+
+    #[test]
+    fn a_sequence_that_never_ends_takes_nothing_but_itself_along() {
+        assert_eq!(one_line("x\u{1b}[12;"), "x");
+        assert_eq!(one_line("x\u{1b}[12ä"), "xä");
+        assert_eq!(one_line("x\u{1b}(By"), "xy");
+        assert_eq!(one_line("\u{1b}P text \u{1b}\\after"), "after");
+    }
+
+    #[test]
+    fn a_cut_line_is_never_wider_than_its_room() {
+        for text in
+            ["plain text", "日本語のテキスト", "e\u{301}e\u{301}e\u{301}", "❤\u{fe0f}❤\u{fe0f}", ""]
+        {
+            for room in 0..20 {
+                assert!(width(&cut(text, room)) <= room, "{text} in {room}");
+                assert_eq!(width(&fit(text, room)), room, "{text} in {room}");
+            }
+        }
+        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut("fits", 4), "fits");
+    }
+
+    #[test]
+    fn every_character_of_the_first_planes_is_harmless_or_replaced() {
+        for letter in (0..0x3_0000).filter_map(char::from_u32) {
+            let safe = one_line(&letter.to_string());
+            assert!(!safe.chars().any(char::is_control), "{letter:?}");
+        }
+    }
+}

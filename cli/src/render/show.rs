@@ -1,0 +1,187 @@
+//! The one who is told every event of a run, and shows it.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use protocol::{Event, EventKind, Landed, Timestamp};
+
+use super::closing::{Loose, closing};
+use super::json;
+use super::live::Live;
+use super::paint::Meaning;
+use super::picture::{Picture, Row, Stage};
+use super::plain::{Plain, notice};
+use super::table::{Extent, Table, TableRow, write_table};
+use super::typing::Typing;
+use super::verdict::{Verdict, verdict};
+use super::view::{Progress, View, stderr_size};
+use crate::args::{Form, Verbosity};
+
+/// Shows a run to whoever started it.
+pub trait Renderer: Send {
+    /// Takes note of what happened, and says it where it is worth saying.
+    ///
+    /// # Errors
+    /// Standard output cannot be written. What goes to standard error is said if it can be.
+    fn event(&mut self, event: &Event) -> io::Result<()>;
+
+    /// Lets time pass in the live view. To be called a few times a second.
+    fn tick(&mut self, now: Timestamp);
+
+    /// Takes the live view off the screen and writes what the run came to.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+/// Where a run is shown.
+pub struct Streams {
+    /// Results.
+    pub out: Box<dyn Write + Send>,
+    /// Everything said to a person.
+    pub err: Box<dyn Write + Send>,
+}
+
+impl Streams {
+    /// Returns this process's own.
+    #[must_use]
+    pub fn standard() -> Self {
+        Self { out: Box::new(io::stdout()), err: Box::new(io::stderr()) }
+    }
+}
+
+impl fmt::Debug for Streams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Streams").finish_non_exhaustive()
+    }
+}
+
+/// Returns a renderer for one run.
+#[must_use]
+pub fn renderer(view: View, streams: Streams, typing: Typing) -> Box<dyn Renderer> {
+    let palette = view.progress_palette;
+    let progress = match view.progress {
+        Progress::Live => Showing::Live(Live::on(Box::new(io::stderr()), stderr_size, palette)),
+        Progress::Plain => {
+            Showing::Lines(Plain { palette, zone: view.zone.clone(), verbosity: view.verbosity })
+        }
+        Progress::Silent => Showing::Nothing,
+    };
+    Box::new(Show { view, streams, typing, progress, picture: Picture::default() })
+}
+
+enum Showing {
+    Live(Live),
+    Lines(Plain),
+    Nothing,
+}
+
+struct Show {
+    view: View,
+    streams: Streams,
+    typing: Typing,
+    progress: Showing,
+    picture: Picture,
+}
+
+impl Renderer for Show {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        self.picture.apply(event);
+        match &mut self.progress {
+            Showing::Live(live) => {
+                if let EventKind::Degraded { from, to, why } = &event.kind {
+                    live.notice(&notice(from, to, why));
+                }
+                live.draw(&self.picture, event.at);
+            }
+            Showing::Lines(plain) => {
+                if let Some(line) = plain.line(&self.picture, event) {
+                    // A run does not end because nobody listens to its progress.
+                    let _deaf = writeln!(self.streams.err, "{line}");
+                }
+            }
+            Showing::Nothing => {}
+        }
+        match self.view.form {
+            Form::Json => json::event(&mut self.streams.out, event),
+            Form::Text => Ok(()),
+        }
+    }
+
+    fn tick(&mut self, now: Timestamp) {
+        if let Showing::Live(live) = &mut self.progress {
+            live.draw(&self.picture, now);
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        if let Showing::Live(live) = &self.progress {
+            live.clear();
+        }
+        self.progress = Showing::Nothing;
+        match self.view.form {
+            Form::Json => self.streams.out.flush(),
+            Form::Text => self.report(),
+        }
+    }
+}
+
+impl Show {
+    fn report(&mut self) -> io::Result<()> {
+        let Some(head) = self.picture.head() else { return Ok(()) };
+        let quiet = self.view.verbosity == Verbosity::Quiet;
+        let rows = self.picture.rows().iter().map(row);
+        let table = Table {
+            rows: rows.collect(),
+            ms: self.picture.end().map(|(totals, _)| totals.ms),
+            room: self.view.room,
+            palette: self.view.palette,
+            extent: if quiet { Extent::Trouble } else { Extent::Whole },
+        };
+        let out = &mut self.streams.out;
+        write_table(out, &table)?;
+        if !quiet {
+            let lines = closing(
+                &head.run,
+                head.merge,
+                self.picture.rows().iter().filter(|row| landed(row)).count(),
+                &self.picture.rows().iter().filter_map(loose).collect::<Vec<_>>(),
+                &self.typing,
+            );
+            if !lines.is_empty() {
+                writeln!(out, "\n{}", lines.join("\n"))?;
+            }
+        }
+        out.flush()
+    }
+}
+
+fn row(row: &Row) -> TableRow {
+    let task = row.name.to_string();
+    match &row.stage {
+        Stage::Ended { report, landing } => TableRow {
+            task,
+            verdict: verdict(report, landing.as_ref()),
+            changes: report.captured.as_ref().map(|captured| captured.changes),
+            ms: Some(report.ms),
+        },
+        // Only a house that fell leaves a task without an end.
+        Stage::Queued | Stage::Running { .. } => {
+            let verdict = Verdict::plain("interrupted", Meaning::Bad);
+            TableRow { task, verdict, changes: None, ms: None }
+        }
+    }
+}
+
+fn landed(row: &Row) -> bool {
+    matches!(&row.stage, Stage::Ended { landing: Some(Landed::Landed { .. }), .. })
+}
+
+fn loose(row: &Row) -> Option<(protocol::TaskName, Loose)> {
+    let Stage::Ended { report, landing } = &row.stage else { return None };
+    Loose::of(report, landing.as_ref()).map(|loose| (row.name.clone(), loose))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+use std::sync::{Arc, Mutex};
+
+use protocol::{
+    CaptureRef, Captured, ChangeSummary, Conflict, ConflictReason, ExitCode, Failure, FailureClass,
+    IsolationMode, MergeMode, Outcome, Phase, RepoPath, TaskName, TaskReport, Totals,
+};
+
+use super::super::bounds::Size;
+use super::super::paint::Palette;
+use super::super::view::{Consent, Skill, Surroundings, Wishes};
+use super::*;
+use crate::args::{Globals, ProgressStyle};
+
+/// A sink that can be read while it is written.
+#[derive(Clone, Debug, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Sink {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The events of a run of three tasks: one lands, one conflicts with it, one fails.
+fn events() -> Vec<Event> {
+    let task = |name: &str| name.parse::<TaskName>().unwrap();
+    let report = |name: &str, outcome| {
+        let changes = ChangeSummary { files: 3, added: 41, removed: 7 };
+        let capture = CaptureRef::of(&"r7k3f".parse().unwrap(), &task(name), 1);
+        TaskReport { outcome, captured: Some(Captured { capture, changes }), ms: 31_000 }
+    };
+    let done = || Outcome::Done { value: serde_json::Value::Null };
+    let failure =
+        Failure::new(FailureClass::Command, "it ended with code 1\u{202e}\n\u{1b}]0;x\u{7}");
+    let conflict = Conflict {
+        path: RepoPath::new("src/config.rs").unwrap(),
+        reason: ConflictReason::Content,
+        base: None,
+        ours: None,
+        theirs: None,
+        with: Some(task("auth")),
+    };
+    let mut kinds = vec![
+        EventKind::RunStarted {
+            tasks: 3,
+            jobs: 2,
+            isolation: IsolationMode::Worktree,
+            merge: MergeMode::Patch,
+        },
+        EventKind::Degraded {
+            from: "copies share blocks".into(),
+            to: "plain\u{9b}copies".into(),
+            why: "ext4".into(),
+        },
+    ];
+    for name in ["auth", "billing", "search"] {
+        kinds.push(EventKind::TaskQueued { task: task(name), title: format!("echo {name}") });
+        kinds.push(EventKind::TaskStarted { task: task(name), attempt: 1 });
+        kinds.push(EventKind::TaskProgress {
+            task: task(name),
+            phase: Phase::Working,
+            line: Some("\u{7}hello".into()),
+        });
+    }
+    kinds.extend([
+        EventKind::TaskFinished { task: task("auth"), report: report("auth", done()) },
+        EventKind::TaskFinished { task: task("billing"), report: report("billing", done()) },
+        EventKind::TaskFinished {
+            task: task("search"),
+            report: report("search", Outcome::Failed { failure }),
+        },
+        EventKind::LandingStarted { tasks: 2 },
+        EventKind::TaskLanded { task: task("auth"), branch: None },
+        EventKind::TaskConflicted { task: task("billing"), conflicts: vec![conflict] },
+        EventKind::RunFinished {
+            totals: Totals { done: 2, failed: 1, ms: 108_000, ..Totals::default() },
+            exit_code: ExitCode::Partial,
+        },
+    ]);
+    let at = |seq: u64| {
+        Timestamp::from_millisecond(1_767_323_045_678 + 1000 * i64::try_from(seq).unwrap())
+    };
+    (1..)
+        .zip(kinds)
+        .map(|(seq, kind)| Event { seq, at: at(seq), run: "r7k3f".parse().unwrap(), kind })
+        .collect()
+}
+
+fn view(wishes: Wishes) -> View {
+    let around = Surroundings {
+        stdout: None,
+        stderr: None,
+        terminal: Skill::Able,
+        colours: Consent::Silent,
+    };
+    View { zone: jiff::tz::TimeZone::UTC, ..View::of(wishes, around) }
+}
+
+/// Returns what a run writes to standard output and to standard error.
+fn shown(wishes: Wishes) -> (String, String) {
+    let (out, err) = (Sink::default(), Sink::default());
+    let streams = Streams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
+    let mut renderer = renderer(view(wishes), streams, Typing::default());
+    for event in events() {
+        renderer.event(&event).unwrap();
+        renderer.tick(event.at);
+    }
+    renderer.finish().unwrap();
+    (out.text(), err.text())
+}
+
+const TABLE: &str = "\
+task     outcome          files   lines    time
+auth     landed               3  +41 −7     31s
+billing  conflict             3  +41 −7     31s   src/config.rs, with auth
+search   failed: command      3  +41 −7     31s   it ended with code 1�␊
+1 landed · 1 conflict · 1 failed    1m48s
+";
+
+#[test]
+fn without_a_terminal_a_run_is_plain_lines_and_a_table() {
+    let (out, err) = shown(Wishes::from(&Globals::default()));
+    assert_eq!(
+        err,
+        "03:04:06 run r7k3f · 3 tasks · 2 at once · worktree · lands at the end\n\
+         03:04:07 note: copies share blocks: plain�copies (ext4)\n\
+         03:04:17 auth done 3 files +41 −7 31s\n\
+         03:04:18 billing done 3 files +41 −7 31s\n\
+         03:04:19 search failed: command 3 files +41 −7 31s  it ended with code 1�␊\n\
+         03:04:20 landing the work of 2 tasks\n\
+         03:04:21 auth landed 3 files +41 −7 31s\n\
+         03:04:22 billing conflict: src/config.rs, with auth\n\
+         03:04:23 run r7k3f ended after 1m48s\n"
+    );
+    let closing = "
+landed  the work of 1 task, in the working tree, not committed
+kept    regatta diff r7k3f/billing  what it wanted
+        regatta conflicts r7k3f     where it disagrees
+        regatta diff r7k3f/search   what it had done by then
+        regatta apply r7k3f/search  lands it all the same
+";
+    assert_eq!(out, format!("{TABLE}{closing}"));
+}
+
+#[test]
+fn with_json_standard_output_is_events_and_nothing_else() {
+    let (out, err) = shown(Wishes { form: Form::Json, ..Wishes::from(&Globals::default()) });
+    let read: Vec<Event> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(read, events());
+    assert_eq!(err, "");
+}
+
+#[test]
+fn progress_can_be_asked_for_beside_events() {
+    let plain = Wishes {
+        form: Form::Json,
+        progress: ProgressStyle::Plain,
+        ..Wishes::from(&Globals::default())
+    };
+    assert!(shown(plain).1.contains("auth landed"));
+}
+
+#[test]
+fn a_quiet_run_says_what_went_wrong_and_the_totals() {
+    let (out, err) =
+        shown(Wishes { verbosity: Verbosity::Quiet, ..Wishes::from(&Globals::default()) });
+    assert_eq!(err, "");
+    assert!(out.contains("search") && out.contains("billing") && !out.contains("\nauth"), "{out}");
+    assert!(out.ends_with("1 landed · 1 conflict · 1 failed    1m48s\n"), "{out}");
+}
+
+fn terminal() -> Size {
+    Size { columns: 80, rows: 24 }
+}
+
+#[test]
+fn the_live_view_redraws_in_place_and_leaves_nothing_behind() {
+    let sink = Sink::default();
+    let mut live = Live::on(Box::new(sink.clone()), terminal, Palette::Plain);
+    let mut picture = Picture::default();
+    for event in events().into_iter().take(11) {
+        picture.apply(&event);
+        live.draw(&picture, event.at);
+    }
+    let text = sink.text();
+    let last = text.rsplit("\u{1b}[5A").next().unwrap();
+    let lines: Vec<_> =
+        last.split("\u{1b}[K").map(|line| line.trim_matches(['\r', '\n'])).collect();
+    assert_eq!(lines.len(), 7, "{last:?}");
+    assert!(lines[2].starts_with("  ⠋ auth     works     ␇hello"), "{lines:?}");
+    assert!(lines[5].ends_with("0 of 3 · 10s"), "{lines:?}");
+    live.clear();
+    let cleared = sink.text().split_off(text.len());
+    assert_eq!(cleared.matches("\r\u{1b}[2K").count(), 6, "{cleared:?}");
+    assert!(cleared.ends_with("\u{1b}[5A"), "{cleared:?}");
+}
+
+#[test]
+fn a_notice_scrolls_by_above_the_live_view() {
+    let sink = Sink::default();
+    let mut live = Live::on(Box::new(sink.clone()), terminal, Palette::Plain);
+    let mut picture = Picture::default();
+    picture.apply(&events()[0]);
+    live.draw(&picture, Timestamp::from_millisecond(0));
+    live.notice("note: x");
+    let text = sink.text();
+    let last = text.rsplit("\u{1b}[2A").next().unwrap();
+    assert!(last.starts_with("note: x\u{1b}[K\r\nrun r7k3f"), "{last:?}");
+}
+
+#[test]
+fn the_live_view_draws_at_most_ten_frames_a_second() {
+    let sink = Sink::default();
+    let mut live = Live::on(Box::new(sink.clone()), terminal, Palette::Plain);
+    let mut picture = Picture::default();
+    picture.apply(&events()[0]);
+    for ms in 0..1000 {
+        live.draw(&picture, Timestamp::from_millisecond(ms));
+    }
+    assert_eq!(sink.text().matches("run r7k3f").count(), 10);
+}

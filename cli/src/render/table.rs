@@ -1,0 +1,222 @@
+//! The table at the end: a line per task, and what they come to.
+
+use std::io::{self, Write};
+
+use protocol::ChangeSummary;
+
+use super::bounds::Room;
+use super::figures::{lines, span};
+use super::paint::{Meaning, Palette};
+use super::safe::{cut, fit, one_line, width};
+use super::verdict::Verdict;
+
+/// Above this many tasks the ones without trouble are only counted.
+const WHOLE: usize = 50;
+
+/// The widest that the column of task names gets on a terminal.
+const NAMES: usize = 32;
+
+/// One line of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableRow {
+    /// The task.
+    pub task: String,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// How much it changed, where that is known.
+    pub changes: Option<ChangeSummary>,
+    /// How long it took, where it ended.
+    pub ms: Option<u64>,
+}
+
+/// A table and how it is to be written.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The tasks, in the order of their declaration.
+    pub rows: Vec<TableRow>,
+    /// How long the run took, where it is over.
+    pub ms: Option<u64>,
+    /// How long a line may be.
+    pub room: Room,
+    /// With which colours.
+    pub palette: Palette,
+    /// Which tasks get a line.
+    pub extent: Extent,
+}
+
+/// Which tasks get a line of a table. The others are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of them, unless there are very many.
+    Whole,
+    /// Those with trouble.
+    Trouble,
+}
+
+/// Writes a table: every task of a small run; of a big one those with trouble, the rest counted.
+///
+/// # Errors
+/// What the writer said.
+pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
+    let shown = shown(table);
+    let columns = Columns::of(&shown, table.room);
+    if !shown.is_empty() {
+        writeln!(out, "{}", columns.header())?;
+    }
+    for row in &shown {
+        writeln!(out, "{}", columns.row(row, table))?;
+    }
+    let hidden = table.rows.len() - shown.len();
+    if hidden > 0 && !shown.is_empty() && table.extent == Extent::Whole {
+        writeln!(out, "and {hidden} more without trouble")?;
+    }
+    let totals = totals(&table.rows, table.palette);
+    let spent = table.ms.map(|ms| format!("    {}", span(ms))).unwrap_or_default();
+    writeln!(out, "{totals}{spent}")
+}
+
+fn shown(table: &Table) -> Vec<&TableRow> {
+    if table.extent == Extent::Whole && table.rows.len() <= WHOLE {
+        return table.rows.iter().collect();
+    }
+    let with = |meaning| table.rows.iter().filter(move |row| row.verdict.meaning == meaning);
+    with(Meaning::Bad).chain(with(Meaning::Kept)).collect()
+}
+
+/// Returns the counts of each kind of end: `14 landed · 1 conflict · 1 failed`.
+fn totals(rows: &[TableRow], palette: Palette) -> String {
+    let mut counts: Vec<(&str, Meaning, usize)> = Vec::new();
+    for row in rows {
+        let word = row.verdict.word.split(':').next().unwrap_or_default();
+        match counts.iter_mut().find(|(known, ..)| *known == word) {
+            Some((.., count)) => *count += 1,
+            None => counts.push((word, row.verdict.meaning, 1)),
+        }
+    }
+    counts.sort_by_key(|(_, meaning, _)| match meaning {
+        Meaning::Good => 0,
+        Meaning::Kept => 2,
+        Meaning::Bad => 3,
+        Meaning::Neutral | Meaning::Heading | Meaning::Place => 1,
+    });
+    let parts = counts.into_iter().map(|(word, meaning, count)| {
+        let plural = if count > 1 && word == "conflict" { "s" } else { "" };
+        palette.paint(meaning, &format!("{count} {word}{plural}"))
+    });
+    parts.collect::<Vec<_>>().join(" · ")
+}
+
+/// The widths of the columns.
+struct Columns {
+    task: usize,
+    outcome: usize,
+    lines: usize,
+}
+
+impl Columns {
+    fn of(rows: &[&TableRow], room: Room) -> Self {
+        let widest = |cell: &dyn Fn(&TableRow) -> String, header: &str| {
+            rows.iter().map(|row| width(&cell(row))).max().unwrap_or(0).max(header.len())
+        };
+        let task = widest(&|row| one_line(&row.task), "task");
+        let task = if room == Room::Pipe { task } else { task.min(NAMES) };
+        let outcome = widest(&|row| row.verdict.word.clone(), "outcome");
+        Self {
+            task,
+            outcome,
+            lines: widest(&|row| row.changes.map(lines).unwrap_or_default(), "lines"),
+        }
+    }
+
+    fn header(&self) -> String {
+        let (task, outcome) = (fit("task", self.task), fit("outcome", self.outcome));
+        format!("{task}  {outcome}  files  {:>1$}    time", "lines", self.lines)
+    }
+
+    fn row(&self, row: &TableRow, table: &Table) -> String {
+        let task = fit(&one_line(&row.task), self.task);
+        let word = fit(&row.verdict.word, self.outcome);
+        let files = row.changes.map(|changes| changes.files.to_string()).unwrap_or_default();
+        let lines = row.changes.map(lines).unwrap_or_default();
+        let indent = " ".repeat(self.lines.saturating_sub(width(&lines)));
+        let time = row.ms.map(span).unwrap_or_default();
+        let middle = format!("  {files:>5}  {indent}{lines}  {time:>6}");
+        let used = self.task + 2 + self.outcome + width(&middle) + 3;
+        let note = cut(&one_line(&row.verdict.note), table.room.behind(used));
+        let painted = table.palette.paint(row.verdict.meaning, word.trim_end());
+        let rest = " ".repeat(width(&word) - width(word.trim_end()));
+        format!("{task}  {painted}{rest}{middle}   {note}").trim_end().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(task: &str, word: &str, meaning: Meaning, note: &str) -> TableRow {
+        let mut verdict = Verdict::plain(word, meaning);
+        verdict.note = note.to_owned();
+        let changes = Some(ChangeSummary { files: 3, added: 41, removed: 7 });
+        TableRow { task: task.to_owned(), verdict, changes, ms: Some(31_000) }
+    }
+
+    fn written(rows: Vec<TableRow>, room: Room) -> String {
+        let mut out = Vec::new();
+        let table =
+            Table { rows, ms: Some(108_000), room, palette: Palette::Plain, extent: Extent::Whole };
+        write_table(&mut out, &table).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_small_run_has_a_line_per_task() {
+        let rows = vec![
+            row("auth", "landed", Meaning::Good, ""),
+            row("billing", "conflict", Meaning::Kept, "src/config.rs, with auth"),
+            row("search", "failed: contract", Meaning::Bad, "no yield"),
+        ];
+        assert_eq!(
+            written(rows, Room::Pipe),
+            "task     outcome           files   lines    time\n\
+             auth     landed                3  +41 −7     31s\n\
+             billing  conflict              3  +41 −7     31s   src/config.rs, with auth\n\
+             search   failed: contract      3  +41 −7     31s   no yield\n\
+             1 landed · 1 conflict · 1 failed    1m48s\n"
+        );
+    }
+
+    #[test]
+    fn a_big_run_shows_its_trouble_and_counts_the_rest() {
+        let mut rows: Vec<_> =
+            (0..998).map(|at| row(&format!("t{at}"), "landed", Meaning::Good, "")).collect();
+        rows.insert(5, row("clash", "conflict", Meaning::Kept, ""));
+        rows.push(row("broken", "failed: command", Meaning::Bad, ""));
+        let text = written(rows, Room::Pipe);
+        let tasks: Vec<_> = text.lines().map(|line| line.split(' ').next().unwrap()).collect();
+        assert_eq!(tasks, ["task", "broken", "clash", "and", "998"]);
+        assert!(text.ends_with("998 landed · 1 conflict · 1 failed    1m48s\n"), "{text}");
+    }
+
+    #[test]
+    fn who_asks_for_trouble_only_gets_that_and_the_totals() {
+        let rows = vec![row("auth", "landed", Meaning::Good, "")];
+        let table = Table {
+            rows,
+            ms: None,
+            room: Room::Pipe,
+            palette: Palette::Plain,
+            extent: Extent::Trouble,
+        };
+        let mut out = Vec::new();
+        write_table(&mut out, &table).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "1 landed\n");
+    }
+
+    #[test]
+    fn a_row_stays_inside_the_terminal_and_obeys_nobody() {
+        let rows = vec![row("auth", "failed: x", Meaning::Bad, &"long\u{1b}[2J words ".repeat(50))];
+        let text = written(rows, Room::Columns(80));
+        assert!(text.lines().all(|line| width(line) <= 80), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+}

@@ -1,0 +1,176 @@
+//! What became of a task, in a word, with what a person should know about it.
+
+use protocol::{Conflict, ConflictReason, Landed, Outcome, TaskReport};
+
+use super::paint::Meaning;
+use super::safe;
+
+/// The end of a task as people read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// What became of it: `landed`, `conflict`, `failed: timeout` and so on.
+    pub word: String,
+    /// What that means.
+    pub meaning: Meaning,
+    /// The branch, the paths in conflict, the failure's message; safe to print.
+    pub note: String,
+}
+
+impl Verdict {
+    fn new(word: impl Into<String>, meaning: Meaning, note: impl AsRef<str>) -> Self {
+        Self { word: word.into(), meaning, note: safe::one_line(note.as_ref()) }
+    }
+
+    /// Returns a word without a note.
+    #[must_use]
+    pub fn plain(word: &str, meaning: Meaning) -> Self {
+        Self::new(word, meaning, "")
+    }
+}
+
+/// Returns what became of a task that ended, given what became of its work if that was tried.
+#[must_use]
+pub fn verdict(report: &TaskReport, landing: Option<&Landed>) -> Verdict {
+    let landed = matches!(landing, Some(Landed::Landed { .. }));
+    match &report.outcome {
+        Outcome::Failed { failure } => {
+            let word = format!("failed: {}", failure.class);
+            let prefix = if landed { "its work has landed since; " } else { "" };
+            Verdict::new(word, Meaning::Bad, format!("{prefix}{}", failure.message))
+        }
+        Outcome::Cancelled => {
+            let note = if landed { "its work has landed since" } else { "" };
+            Verdict::new("cancelled", Meaning::Bad, note)
+        }
+        Outcome::Done { .. } => match &report.captured {
+            None => Verdict::new("done", Meaning::Good, "in place"),
+            Some(captured) if captured.changes.files == 0 => {
+                Verdict::new("no change", Meaning::Neutral, "")
+            }
+            Some(_) => work(landing),
+        },
+    }
+}
+
+/// Returns what became of work that there is.
+fn work(landing: Option<&Landed>) -> Verdict {
+    match landing {
+        Some(Landed::Landed { branch: None }) => Verdict::new("landed", Meaning::Good, ""),
+        Some(Landed::Landed { branch: Some(branch) }) => {
+            Verdict::new("landed", Meaning::Good, format!("branch {branch}"))
+        }
+        Some(Landed::Unchanged) => Verdict::new("no change", Meaning::Neutral, ""),
+        Some(Landed::Conflicted { conflicts }) => {
+            Verdict::new("conflict", Meaning::Kept, contested(conflicts))
+        }
+        Some(Landed::Unwritten { message }) => Verdict::new("kept", Meaning::Kept, message),
+        Some(Landed::Waiting { on }) => {
+            let on: Vec<_> = on.iter().map(|task| task.as_str()).collect();
+            Verdict::new(
+                "kept",
+                Meaning::Kept,
+                format!("builds on {}, which did not land", on.join(", ")),
+            )
+        }
+        None => Verdict::new("kept", Meaning::Kept, ""),
+    }
+}
+
+/// Returns the paths of conflicts, each with the task it disagrees with, as one line.
+#[must_use]
+pub fn contested(conflicts: &[Conflict]) -> String {
+    const NAMED: usize = 3;
+    let mut parts: Vec<String> = conflicts.iter().take(NAMED).map(one).collect();
+    if conflicts.len() > NAMED {
+        parts.push(format!("and {} more", conflicts.len() - NAMED));
+    }
+    parts.join("; ")
+}
+
+fn one(conflict: &Conflict) -> String {
+    let path = safe::one_line(&conflict.path.to_string());
+    match &conflict.with {
+        Some(other) => format!("{path}, with {other}"),
+        None => format!("{path}, {}", reason_words(conflict.reason)),
+    }
+}
+
+/// Returns what a disagreement is, in a few words.
+#[must_use]
+pub fn reason_words(reason: ConflictReason) -> &'static str {
+    match reason {
+        ConflictReason::Content => "both changed the same lines",
+        ConflictReason::Binary => "both changed a file that has no lines",
+        ConflictReason::BothAdded => "both added it, differently",
+        ConflictReason::ChangedAndRemoved => "one changed it, the other removed it",
+        ConflictReason::Kind => "one made it another kind of thing",
+        ConflictReason::InTheWay => {
+            "a file stands where a folder is wanted, or the other way round"
+        }
+        ConflictReason::Uncommitted => "it builds on a change that is not committed",
+        ConflictReason::Filter => "a filter program would have to run to commit it",
+        ConflictReason::Contested => "it kept being written while it was to land",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{CaptureRef, Captured, ChangeSummary, Failure, FailureClass, RepoPath};
+
+    use super::*;
+
+    fn report(outcome: Outcome, files: Option<u64>) -> TaskReport {
+        let capture = CaptureRef::of(&"r7k3f".parse().unwrap(), &"t1".parse().unwrap(), 1);
+        let changes = |files| ChangeSummary { files, added: 1, removed: 0 };
+        let captured = files.map(|files| Captured { capture, changes: changes(files) });
+        TaskReport { outcome, captured, ms: 10 }
+    }
+
+    fn done() -> Outcome {
+        Outcome::Done { value: serde_json::Value::Null }
+    }
+
+    #[test]
+    fn each_end_has_its_word() {
+        let conflict = Conflict {
+            path: RepoPath::new("src/config.rs").unwrap(),
+            reason: ConflictReason::Content,
+            base: None,
+            ours: None,
+            theirs: None,
+            with: Some("auth".parse().unwrap()),
+        };
+        let failed =
+            Outcome::Failed { failure: Failure::new(FailureClass::Timeout, "30m\u{1b}[2J passed") };
+        let cases = [
+            (report(done(), Some(1)), Some(Landed::Landed { branch: None }), "landed", ""),
+            (
+                report(done(), Some(1)),
+                Some(Landed::Landed { branch: Some("regatta/r7k3f/t1".into()) }),
+                "landed",
+                "branch regatta/r7k3f/t1",
+            ),
+            (report(done(), Some(0)), Some(Landed::Unchanged), "no change", ""),
+            (
+                report(done(), Some(1)),
+                Some(Landed::Conflicted { conflicts: vec![conflict] }),
+                "conflict",
+                "src/config.rs, with auth",
+            ),
+            (
+                report(done(), Some(1)),
+                Some(Landed::Waiting { on: vec!["a".parse().unwrap()] }),
+                "kept",
+                "builds on a, which did not land",
+            ),
+            (report(done(), Some(1)), None, "kept", ""),
+            (report(done(), None), None, "done", "in place"),
+            (report(failed, Some(1)), None, "failed: timeout", "30m passed"),
+            (report(Outcome::Cancelled, None), None, "cancelled", ""),
+        ];
+        for (report, landing, word, note) in cases {
+            let verdict = verdict(&report, landing.as_ref());
+            assert_eq!((verdict.word.as_str(), verdict.note.as_str()), (word, note));
+        }
+    }
+}
