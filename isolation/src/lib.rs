@@ -8,6 +8,7 @@ mod libgit;
 mod merge;
 mod places;
 mod repository;
+pub mod sample;
 mod store;
 mod tree;
 
