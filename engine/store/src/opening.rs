@@ -1,0 +1,91 @@
+//! Records a new run with its tasks, and gives it its name.
+
+use protocol::{RunName, RunSpec, RunState, TaskState, Timestamp};
+use rusqlite::{Connection, params};
+use serde_json::json;
+
+use crate::cause::Cause;
+use crate::words::{StoredPath, json, word};
+
+/// How many characters after the `r` a name may come to have.
+const LONGEST: usize = 12;
+
+/// Records `run` with every task queued, and returns its name.
+///
+/// The transaction holds the write lock, so no other process can take the name in between.
+pub(crate) fn open_run(
+    ledger: &Connection,
+    run: &RunSpec,
+    at: Timestamp,
+) -> Result<RunName, Cause> {
+    let name = free_name(ledger, run)?;
+    let at = word(&at)?;
+    let mut insert = ledger.prepare_cached(
+        "INSERT INTO run (id, name, label, repo, subfolder, state, started, spec)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?;
+    insert.execute(params![
+        run.id.to_string(),
+        name.as_str(),
+        run.label,
+        StoredPath(run.repo.clone()),
+        StoredPath(run.subfolder.clone()),
+        word(&RunState::Running)?,
+        at,
+        json(&without_tasks(run))?,
+    ])?;
+    let number = ledger.last_insert_rowid();
+    let mut insert = ledger.prepare_cached(
+        "INSERT INTO task (id, run, position, name, title, state, spec)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    let queued = word(&TaskState::Queued)?;
+    for (position, task) in run.tasks.iter().enumerate() {
+        insert.execute(params![
+            task.id.to_string(),
+            number,
+            i64::try_from(position).unwrap_or(i64::MAX),
+            task.name.as_str(),
+            task.title,
+            queued,
+            json(task)?,
+        ])?;
+    }
+    let opened =
+        json!({ "type": "run_opened", "run": run.id, "name": name, "tasks": run.tasks.len() });
+    let mut insert = ledger.prepare_cached(
+        "INSERT INTO transition (at, run, type, entry) VALUES (?1, ?2, 'run_opened', ?3)",
+    )?;
+    insert.execute(params![at, number, opened.to_string()])?;
+    Ok(name)
+}
+
+/// The shortest name of the run that is free.
+fn free_name(ledger: &Connection, run: &RunSpec) -> Result<RunName, Cause> {
+    let mut taken = ledger.prepare_cached("SELECT 1 FROM run WHERE name = ?1")?;
+    for length in RunName::SHORTEST..=LONGEST {
+        let name = RunName::of(run.id, length);
+        if !taken.exists([name.as_str()])? {
+            return Ok(name);
+        }
+    }
+    Err(Cause::NoName(run.id))
+}
+
+/// What goes into the column `spec`: the tasks have rows of their own, and the paths have columns,
+/// because JSON cannot hold every path.
+fn without_tasks(run: &RunSpec) -> RunSpec {
+    RunSpec {
+        id: run.id,
+        label: run.label.clone(),
+        repo: std::path::PathBuf::new(),
+        subfolder: std::path::PathBuf::new(),
+        tasks: Vec::new(),
+        jobs: run.jobs,
+        isolation: run.isolation,
+        merge: run.merge,
+        on_failure: run.on_failure,
+        branch_prefix: run.branch_prefix.clone(),
+        untracked_limit: run.untracked_limit,
+    }
+}

@@ -1,0 +1,178 @@
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use protocol::{
+    Conflict, ConflictReason, Landed, LandingReport, LedgerEntry, RepoPath, Side, TaskLanding,
+};
+
+use crate::sample::{House, captured, file, run};
+use crate::{FindError, Reader};
+
+#[test]
+fn a_ledger_that_is_not_there_is_empty_and_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let reader = Reader::open(file(folder.path()));
+    assert_eq!(reader.runs(None, 10).unwrap(), []);
+    assert_eq!(reader.tasks(run(&[]).id).unwrap(), []);
+    assert!(matches!(reader.find_run(None, "@"), Err(FindError::NoRuns)));
+    assert!(matches!(reader.find_run(None, "r7"), Err(FindError::UnknownRun { .. })));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_reader_sees_what_is_recorded_after_it_was_opened() {
+    let house = House::new();
+    let reader = house.reader();
+    assert_eq!(reader.runs(None, 10).unwrap(), []);
+    let name = house.open(&run(&["a"])).await;
+    assert_eq!(reader.runs(None, 10).unwrap()[0].name, name);
+}
+
+#[tokio::test]
+async fn runs_are_listed_latest_first_and_by_repository() {
+    let house = House::new();
+    let mut names = Vec::new();
+    for repo in ["/a", "/b", "/a"] {
+        let mut asked = run(&["t"]);
+        asked.repo = PathBuf::from(repo);
+        names.push(house.open(&asked).await);
+    }
+    let listed = |repo: Option<&str>, limit| -> Vec<_> {
+        let rows = house.reader().runs(repo.map(Path::new), limit).unwrap();
+        rows.into_iter().map(|row| row.name).collect()
+    };
+    assert_eq!(listed(None, 2), [names[2].clone(), names[1].clone()]);
+    assert_eq!(listed(Some("/a"), 9), [names[2].clone(), names[0].clone()]);
+    assert_eq!(listed(Some("/c"), 9), []);
+}
+
+#[tokio::test]
+async fn a_run_is_found_by_sign_name_and_first_letters() {
+    let house = House::new();
+    let mut names = Vec::new();
+    // The names of the first two begin alike, the third is of another repository.
+    for (repo, id) in [
+        ("/a", "01970000000070008000000000000000"),
+        ("/a", "01970000000070018000000000000000"),
+        ("/b", "01970000000070028000000000000001"),
+    ] {
+        let mut asked = run(&["t"]);
+        (asked.repo, asked.id) = (PathBuf::from(repo), id.parse().unwrap());
+        names.push(house.open(&asked).await);
+    }
+    let find = |repo: &str, given: &str| {
+        house.reader().find_run(Some(Path::new(repo)), given).map(|row| row.name)
+    };
+    assert_eq!(find("/a", "@").unwrap(), names[1]);
+    assert_eq!(find("/b", "").unwrap(), names[2]);
+    assert!(matches!(find("/c", "@"), Err(FindError::NoRuns)));
+    assert_eq!(find("/a", names[0].as_str()).unwrap(), names[0], "a whole name is no prefix");
+    assert_eq!(find("/a", &names[2].as_str().to_uppercase()).unwrap(), names[2]);
+    assert_eq!(find("/b", "r").unwrap(), names[2], "letters mean this repository's run first");
+    let Err(FindError::AmbiguousRun { candidates, .. }) = find("/a", "r0") else {
+        panic!("two runs begin with r0");
+    };
+    assert_eq!(candidates, [names[1].clone(), names[0].clone()]);
+    let unknown = find("/a", "x'; DROP TABLE run").unwrap_err();
+    assert_eq!(unknown.to_string(), "there is no run `x'; DROP TABLE run`");
+}
+
+#[tokio::test]
+async fn a_task_is_found_by_name_and_first_letters_without_case() {
+    let house = House::new();
+    let asked = run(&["auth", "Auth.tests", "billing"]);
+    house.open(&asked).await;
+    let find = |given| house.reader().find_task(asked.id, given).map(|row| row.name.to_string());
+    assert_eq!(find("AUTH").unwrap(), "auth");
+    assert_eq!(find("auth.").unwrap(), "Auth.tests");
+    assert_eq!(find("b").unwrap(), "billing");
+    assert_eq!(find("a").unwrap_err().to_string(), "`a` could be auth or Auth.tests");
+    assert_eq!(
+        find("x").unwrap_err().to_string(),
+        "there is no task `x` in the run; its tasks are auth, Auth.tests or billing"
+    );
+    let name = "AUTH.TESTS".parse().unwrap();
+    assert_eq!(
+        house.reader().task_by_name(asked.id, &name).unwrap().unwrap().id,
+        asked.tasks[1].id
+    );
+}
+
+#[tokio::test]
+async fn of_several_landings_of_a_task_the_last_stands() {
+    let house = House::new();
+    let asked = run(&["a", "b", "c", "d", "e"]);
+    let name = house.open(&asked).await;
+    let side = Side { mode: 0o100_644, oid: "0".repeat(40) };
+    let conflict = Conflict {
+        path: RepoPath::new(b"src/\xff\n".to_vec()).unwrap(),
+        reason: ConflictReason::Content,
+        base: Some(side.clone()),
+        ours: None,
+        theirs: Some(side),
+        with: Some(asked.tasks[0].name.clone()),
+    };
+    let first = [
+        Landed::Landed { branch: Some("regatta/r1/a".to_owned()) },
+        Landed::Unchanged,
+        Landed::Conflicted { conflicts: vec![conflict] },
+        Landed::Unwritten { message: "the disk is full".to_owned() },
+        Landed::Waiting { on: vec![asked.tasks[2].name.clone()] },
+    ];
+    let report = |landed: &[Landed], skip| LandingReport {
+        tasks: asked.tasks[skip..]
+            .iter()
+            .zip(landed)
+            .map(|(task, landed)| TaskLanding { task: task.name.clone(), landed: landed.clone() })
+            .collect(),
+    };
+    let finish = |report| LedgerEntry::LandingFinished { run: asked.id, report };
+    house.append(vec![finish(report(&first, 0))]).await.unwrap();
+    let landings = || -> Vec<_> {
+        let tasks = house.reader().tasks(asked.id).unwrap();
+        tasks.into_iter().map(|task| task.landing.unwrap()).collect()
+    };
+    assert_eq!(landings(), first);
+
+    let again = Landed::Landed { branch: None };
+    house.append(vec![finish(report(std::slice::from_ref(&again), 2))]).await.unwrap();
+    assert_eq!(landings()[2], again);
+    assert_eq!(landings()[3], first[3]);
+    assert_eq!(
+        house.reader().task_id(&name, &asked.tasks[3].name).unwrap(),
+        Some(asked.tasks[3].id)
+    );
+}
+
+#[tokio::test]
+async fn a_repository_whose_path_is_not_text_is_found_again() {
+    let house = House::new();
+    let mut asked = run(&["a"]);
+    asked.repo = PathBuf::from(OsStr::from_bytes(b"/home/\xff\xfe"));
+    house.open(&asked).await;
+    let rows = house.reader().runs(Some(&asked.repo), 1).unwrap();
+    assert_eq!(rows[0].spec, asked);
+    let json = serde_json::to_value(&rows[0]).unwrap();
+    assert_eq!(json["repo"], "/home/\u{fffd}\u{fffd}");
+}
+
+#[tokio::test]
+async fn the_json_of_a_row_is_what_listings_print() {
+    let house = House::new();
+    let asked = run(&["a"]);
+    let name = house.open(&asked).await;
+    let capture = captured(&name, &asked.tasks[0], 1);
+    let entry =
+        LedgerEntry::TaskCaptured { task: asked.tasks[0].id, attempt: 1, captured: capture };
+    house.append(vec![entry]).await.unwrap();
+    let run = serde_json::to_value(&house.reader().runs(None, 1).unwrap()[0]).unwrap();
+    assert_eq!(run["name"], name.as_str());
+    assert_eq!(run["state"], "running");
+    assert_eq!(run["tasks"]["all"], 1);
+    assert_eq!(run["spec"]["isolation"], "worktree");
+    assert_eq!(run["spec"].get("tasks"), None);
+    let task = serde_json::to_value(&house.reader().tasks(asked.id).unwrap()[0]).unwrap();
+    assert_eq!(task["captured"]["capture"], format!("refs/tasks/{name}/a/1"));
+    assert_eq!(task["state"], "queued");
+}

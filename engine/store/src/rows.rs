@@ -1,0 +1,129 @@
+//! What the ledger knows of one run and of one task. Their JSON is what listings print.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use protocol::{
+    Captured, ExitCode, IsolationMode, Landed, MergeMode, RunId, RunName, RunSpec, RunState,
+    TaskId, TaskName, TaskReport, TaskSpec, TaskState, Timestamp, Totals,
+};
+use serde::{Serialize, Serializer};
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunRow {
+    /// Its identity across ledgers.
+    pub id: RunId,
+    /// Its name in this ledger.
+    pub name: RunName,
+    /// The name its plan gave it.
+    pub label: Option<String>,
+    /// The root of the repository it works on, canonical.
+    #[serde(serialize_with = "lossily")]
+    pub repo: PathBuf,
+    /// Where it stands.
+    pub state: RunState,
+    /// When it was recorded.
+    pub started: Timestamp,
+    /// When it was over; not known of a run whose engine died.
+    pub finished: Option<Timestamp>,
+    /// How many of its tasks stand where.
+    pub tasks: TaskCounts,
+    /// What it came to.
+    pub totals: Option<Totals>,
+    /// How the program ended.
+    pub exit_code: Option<ExitCode>,
+    /// What was asked of it. Its JSON is a summary: the tasks are listed by themselves.
+    #[serde(serialize_with = "summary")]
+    pub spec: RunSpec,
+}
+
+/// How many tasks of a run stand where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TaskCounts {
+    /// All of them.
+    pub all: usize,
+    /// Wait for a permit or for predecessors.
+    pub queued: usize,
+    /// Have a permit.
+    pub running: usize,
+    /// Ended well.
+    pub done: usize,
+    /// Failed.
+    pub failed: usize,
+    /// Were cancelled.
+    pub cancelled: usize,
+    /// Did not end before their engine died.
+    pub interrupted: usize,
+}
+
+/// One task.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TaskRow {
+    /// Its identity across ledgers.
+    pub id: TaskId,
+    /// Its name in its run.
+    pub name: TaskName,
+    /// What it is about, in one line.
+    pub title: String,
+    /// Where it stands.
+    pub state: TaskState,
+    /// Which attempt at it was the last; 0 before the first.
+    pub attempt: u32,
+    /// When it first got its permit.
+    pub started: Option<Timestamp>,
+    /// When it ended.
+    pub finished: Option<Timestamp>,
+    /// How it ended and what it left behind.
+    pub report: Option<TaskReport>,
+    /// The last work of it that is in the task store.
+    pub captured: Option<Captured>,
+    /// When that work was thrown away, if it was.
+    pub discarded: Option<Timestamp>,
+    /// What the last landing that it was part of made of its work.
+    pub landing: Option<Landed>,
+    /// Where its last workspace was made; it may be gone.
+    pub workspace: Option<String>,
+    /// What was asked of it.
+    #[serde(skip)]
+    pub spec: TaskSpec,
+}
+
+impl TaskCounts {
+    /// Counts one more task that stands at `state`.
+    pub(crate) fn count(&mut self, state: TaskState) {
+        self.all += 1;
+        *match state {
+            TaskState::Queued => &mut self.queued,
+            TaskState::Running => &mut self.running,
+            TaskState::Done => &mut self.done,
+            TaskState::Failed => &mut self.failed,
+            TaskState::Cancelled => &mut self.cancelled,
+            TaskState::Interrupted => &mut self.interrupted,
+        } += 1;
+    }
+}
+
+/// JSON has no bytes: a path that is not UTF-8 is shown as nearly as can be.
+fn lossily<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+/// What the JSON of a run says of what was asked.
+#[derive(Serialize)]
+struct Summary<'a> {
+    subfolder: Cow<'a, str>,
+    jobs: usize,
+    isolation: IsolationMode,
+    merge: MergeMode,
+}
+
+fn summary<S: Serializer>(spec: &RunSpec, serializer: S) -> Result<S::Ok, S::Error> {
+    Summary {
+        subfolder: spec.subfolder.to_string_lossy(),
+        jobs: spec.jobs.get(),
+        isolation: spec.isolation,
+        merge: spec.merge,
+    }
+    .serialize(serializer)
+}

@@ -1,0 +1,121 @@
+//! The thread that writes: everything that waits goes into one transaction, and so into one sync.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use engine::fault::Faults;
+use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
+use rusqlite::{Connection, Savepoint, TransactionBehavior};
+use tokio::sync::oneshot;
+
+use crate::cause::Cause;
+use crate::{entry, opening};
+
+/// How many requests share one sync at most.
+const BATCH: usize = 256;
+
+/// Something to be written, whole or not at all.
+pub(crate) enum Request {
+    Open { run: Box<RunSpec>, at: Timestamp, reply: oneshot::Sender<Result<RunName, Cause>> },
+    Append { entries: Vec<(Timestamp, LedgerEntry)>, reply: oneshot::Sender<Result<(), Cause>> },
+}
+
+/// What a request came to; told only when it is durable.
+enum Written {
+    Opened(RunName),
+    Appended,
+}
+
+/// Writes until nobody can ask any more.
+pub(crate) fn write(mut ledger: Connection, faults: &Faults, requests: &Receiver<Request>) {
+    while let Ok(first) = requests.recv() {
+        let mut batch = vec![first];
+        batch.extend(requests.try_iter().take(BATCH - 1));
+        match commit(&mut ledger, faults, &batch) {
+            Ok(results) => {
+                for (request, result) in batch.into_iter().zip(results) {
+                    request.answer(result);
+                }
+            }
+            Err(cause) => {
+                tracing::error!(%cause, requests = batch.len(), "the ledger was not written");
+                for request in batch {
+                    request.answer(Err(cause.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// Writes a batch with one sync. A request that cannot be written leaves no trace and does not
+/// concern the others; what concerns the whole file fails them all.
+fn commit(
+    ledger: &mut Connection,
+    faults: &Faults,
+    batch: &[Request],
+) -> Result<Vec<Result<Written, Cause>>, Cause> {
+    let mut all = ledger.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut results = Vec::with_capacity(batch.len());
+    for request in batch {
+        let one = all.savepoint()?;
+        let result = request.perform(&one, faults);
+        match &result {
+            Ok(_) => one.commit()?,
+            Err(_) => undo(one)?,
+        }
+        // Some faults, a full disk among them, make SQLite give up the whole transaction.
+        if all.is_autocommit() {
+            return Err(result.err().unwrap_or(Cause::Ended));
+        }
+        results.push(result);
+    }
+    all.commit()?;
+    Ok(results)
+}
+
+fn undo(mut one: Savepoint<'_>) -> Result<(), Cause> {
+    if one.is_autocommit() {
+        one.set_drop_behavior(rusqlite::DropBehavior::Ignore);
+        return Ok(());
+    }
+    Ok(one.finish()?)
+}
+
+impl Request {
+    fn perform(&self, ledger: &Connection, faults: &Faults) -> Result<Written, Cause> {
+        match self {
+            Self::Open { run, at, .. } => opening::open_run(ledger, run, *at).map(Written::Opened),
+            Self::Append { entries, .. } => {
+                faults.strike("ledger.append").map_err(|error| Cause::File(Arc::new(error)))?;
+                for (at, entry) in entries {
+                    entry::record(ledger, *at, entry)?;
+                }
+                Ok(Written::Appended)
+            }
+        }
+    }
+
+    fn answer(self, result: Result<Written, Cause>) {
+        match (self, result) {
+            (Self::Open { reply, .. }, Ok(Written::Opened(name))) => {
+                let _gone = reply.send(Ok(name));
+            }
+            (Self::Open { reply, .. }, Err(cause)) => {
+                let _gone = reply.send(Err(cause));
+            }
+            (Self::Append { reply, .. }, Ok(Written::Appended)) => {
+                let _gone = reply.send(Ok(()));
+            }
+            (Self::Append { reply, .. }, Err(cause)) => {
+                let _gone = reply.send(Err(cause));
+            }
+            (Self::Open { .. }, Ok(Written::Appended))
+            | (Self::Append { .. }, Ok(Written::Opened(_))) => {
+                unreachable!("a request is answered by what it asked for")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
