@@ -1,1 +1,24 @@
-//! To be filled.
+//! Running commands: each in a process group of its own, watched so that nothing of it outlives
+//! the engine, with its output kept and bounded.
+
+mod birth;
+mod control;
+mod environment;
+mod exit;
+mod group;
+mod launcher;
+mod lines;
+mod pace;
+mod printable;
+mod pump;
+mod running;
+mod shell;
+mod sink;
+mod streams;
+mod trouble;
+mod watch;
+mod watcher;
+
+pub use environment::{BaseEnvironment, EnvironmentRules};
+pub use shell::{GRACE, Shell};
+pub use watch::watch;

@@ -1,0 +1,184 @@
+//! What of our own environment a command is given.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// The variables that every command starts with, settled once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BaseEnvironment {
+    variables: BTreeMap<OsString, OsString>,
+}
+
+/// What the user's settings say about the environment of commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EnvironmentRules {
+    /// The names of variables that are taken out.
+    pub remove: Vec<String>,
+    /// If it names any, the only variables that stay. It never brings back what is taken out.
+    pub keep_only: Vec<String>,
+}
+
+/// Variables by which git finds a repository, or which carry one invocation's configuration into
+/// another: with them, a run that was started from a git hook would work on the user's repository.
+const OF_A_REPOSITORY: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_DIR",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INDEX_VERSION",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NAMESPACE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+/// The pairs that `GIT_CONFIG_COUNT` counts.
+const CONFIGURATION_PAIRS: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
+
+/// The keys of model providers: ours to use, no business of a command. A build's own tokens are
+/// not among them.
+const PROVIDER_KEYS: &[&str] = &[
+    "AI_GATEWAY_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_OAUTH_TOKEN",
+    "AZURE_OPENAI_API_KEY",
+    "CEREBRAS_API_KEY",
+    "COHERE_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "FIREWORKS_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GOOGLE_GENERATIVE_AI_API_KEY",
+    "GROQ_API_KEY",
+    "KIMI_API_KEY",
+    "MINIMAX_API_KEY",
+    "MISTRAL_API_KEY",
+    "MOONSHOT_API_KEY",
+    "OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "PERPLEXITY_API_KEY",
+    "TOGETHER_API_KEY",
+    "XAI_API_KEY",
+    "ZAI_API_KEY",
+];
+
+/// What is meant for this process only.
+const OURS: &[&str] = &["REGATTA_FAULT"];
+
+impl BaseEnvironment {
+    /// Returns what is left of `variables`.
+    #[must_use]
+    pub fn new(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        rules: &EnvironmentRules,
+    ) -> Self {
+        let variables = variables.into_iter().filter(|(name, _)| rules.pass(name)).collect();
+        Self { variables }
+    }
+
+    /// Returns the variables a command gets that is given `added` as well; what is added wins.
+    pub(crate) fn with<'a>(
+        &'a self,
+        added: &'a BTreeMap<String, OsString>,
+    ) -> BTreeMap<&'a OsStr, &'a OsStr> {
+        let base = self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        let added = added.iter().map(|(name, value)| (OsStr::new(name), value.as_os_str()));
+        base.chain(added).collect()
+    }
+}
+
+impl EnvironmentRules {
+    fn pass(&self, name: &OsStr) -> bool {
+        // A name that is not text can be on none of the lists but that of what alone is kept.
+        let Some(name) = name.to_str() else { return self.keep_only.is_empty() };
+        let taken = [OF_A_REPOSITORY, PROVIDER_KEYS, OURS].iter().any(|list| list.contains(&name))
+            || CONFIGURATION_PAIRS.iter().any(|prefix| name.starts_with(prefix))
+            || self.remove.iter().any(|removed| removed == name);
+        !taken && (self.keep_only.is_empty() || self.keep_only.iter().any(|kept| kept == name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt as _;
+
+    use super::*;
+
+    fn left(names: &[&str], rules: &EnvironmentRules) -> Vec<String> {
+        let variables = names.iter().map(|name| (OsString::from(name), OsString::from("1")));
+        let base = BaseEnvironment::new(variables, rules);
+        base.variables.into_keys().map(|name| name.into_string().unwrap()).collect()
+    }
+
+    fn owned(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn nothing_that_names_a_repository_reaches_a_command() {
+        let names = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_CONFIG_KEY_0", "GIT_QUARANTINE_PATH"];
+        assert_eq!(left(&names, &EnvironmentRules::default()), Vec::<String>::new());
+        assert_eq!(left(OF_A_REPOSITORY, &EnvironmentRules::default()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_key_of_a_model_provider_and_no_fault_reaches_a_command() {
+        assert_eq!(left(PROVIDER_KEYS, &EnvironmentRules::default()), Vec::<String>::new());
+        assert_eq!(left(&["REGATTA_FAULT"], &EnvironmentRules::default()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_a_build_needs_stays() {
+        let names = ["CARGO_REGISTRY_TOKEN", "GIT_AUTHOR_NAME", "GIT_SSH_COMMAND", "HOME", "PATH"];
+        assert_eq!(left(&names, &EnvironmentRules::default()), names);
+    }
+
+    #[test]
+    fn the_settings_take_out_more() {
+        let rules = EnvironmentRules { remove: owned(&["NPM_TOKEN"]), keep_only: Vec::new() };
+        assert_eq!(left(&["NPM_TOKEN", "PATH"], &rules), ["PATH"]);
+    }
+
+    #[test]
+    fn the_strict_keep_only_what_they_name_and_never_a_key() {
+        let rules = EnvironmentRules {
+            remove: owned(&["HOME"]),
+            keep_only: owned(&["HOME", "OPENAI_API_KEY", "PATH"]),
+        };
+        assert_eq!(left(&["HOME", "LANG", "OPENAI_API_KEY", "PATH"], &rules), ["PATH"]);
+    }
+
+    #[test]
+    fn a_name_that_is_not_text_stays_unless_names_are_given() {
+        let odd = (OsString::from_vec(vec![b'A', 0xff]), OsString::from("1"));
+        let all = BaseEnvironment::new([odd.clone()], &EnvironmentRules::default());
+        assert_eq!(all.variables.len(), 1);
+        let rules = EnvironmentRules { remove: Vec::new(), keep_only: owned(&["PATH"]) };
+        assert_eq!(BaseEnvironment::new([odd], &rules), BaseEnvironment::default());
+    }
+
+    #[test]
+    fn what_is_added_wins_over_what_is_inherited() {
+        let inherited = [("A".into(), "old".into()), ("B".into(), "kept".into())];
+        let base = BaseEnvironment::new(inherited, &EnvironmentRules::default());
+        let added = BTreeMap::from([("A".to_owned(), OsString::from("new"))]);
+        let expected = BTreeMap::from([
+            (OsStr::new("A"), OsStr::new("new")),
+            (OsStr::new("B"), OsStr::new("kept")),
+        ]);
+        assert_eq!(base.with(&added), expected);
+    }
+}

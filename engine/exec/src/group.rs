@@ -1,0 +1,160 @@
+//! Process groups: signalling one, and telling whether anything of it still runs.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+
+/// How long a group may be seen before we look whether all that is left of it is dead and merely
+/// not collected by its parent. Looking costs a read of every process on the machine.
+const BEFORE_LOOKING: Duration = Duration::from_millis(40);
+
+/// A process group, named by its first process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Group(Pid);
+
+impl Group {
+    /// Returns the group that this process leads. Neither "none" nor the first process of the
+    /// machine leads one of ours: to signal those groups would be to signal everybody.
+    pub(crate) fn led_by(process: u32) -> Option<Self> {
+        let process = i32::try_from(process).ok().filter(|&process| process > 1)?;
+        Pid::from_raw(process).map(Self)
+    }
+
+    /// Returns the process that leads it, or led it.
+    pub(crate) fn leader(self) -> Pid {
+        self.0
+    }
+
+    /// Signals everything in it. That nothing is left to be signalled is no error.
+    pub(crate) fn signal(self, signal: Signal) {
+        let _gone = kill_process_group(self.0, signal);
+    }
+
+    /// Kills what is in it, if anything is: the number of an empty group may name another soon.
+    pub(crate) fn kill_if_there(self) {
+        if !self.is_empty() {
+            self.signal(Signal::KILL);
+        }
+    }
+
+    /// Returns whether no process is in it, not even one that is dead but not collected.
+    pub(crate) fn is_empty(self) -> bool {
+        test_kill_process_group(self.0) == Err(Errno::SRCH)
+    }
+
+    /// Returns whether nothing in it runs any more. What cannot be read counts as running.
+    pub(crate) fn is_dead(self) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        let Ok(processes) = fs::read_dir("/proc") else { return false };
+        let mut seen = 0;
+        for process in processes.flatten() {
+            let Ok(stat) = fs::read(process.path().join("stat")) else { continue };
+            let Some((state, group)) = state_and_group(&stat) else { continue };
+            if group == self.0.as_raw_nonzero().get() {
+                seen += 1;
+                if !matches!(state, b'Z' | b'X') {
+                    return false;
+                }
+            }
+        }
+        // A group of which nothing is seen may be hidden from us, unless it has just gone.
+        seen > 0 || self.is_empty()
+    }
+
+    /// Waits until nothing in it runs, and returns whether that came true within `limit`.
+    pub(crate) fn wait(self, limit: Duration) -> bool {
+        let began = Instant::now();
+        for pause in pauses() {
+            let passed = began.elapsed();
+            if self.is_empty() || (passed >= BEFORE_LOOKING && self.is_dead()) {
+                return true;
+            }
+            if passed >= limit {
+                break;
+            }
+            thread::sleep(pause);
+        }
+        false
+    }
+
+    /// Does what [`Self::wait`] does without blocking its thread.
+    pub(crate) async fn gone(self, limit: Duration) -> bool {
+        let began = Instant::now();
+        for pause in pauses() {
+            let passed = began.elapsed();
+            if self.is_empty() {
+                return true;
+            }
+            if passed >= BEFORE_LOOKING {
+                let look = tokio::task::spawn_blocking(move || self.is_dead());
+                if look.await.unwrap_or(false) {
+                    return true;
+                }
+            }
+            if passed >= limit {
+                break;
+            }
+            tokio::time::sleep(pause).await;
+        }
+        false
+    }
+}
+
+/// A killed process is gone in a fraction of a millisecond, or takes its time.
+fn pauses() -> impl Iterator<Item = Duration> {
+    let quick = [1, 1, 2, 4, 8, 16];
+    quick.into_iter().chain(std::iter::repeat(50)).map(Duration::from_millis)
+}
+
+/// Reads the state and the group of a process from its line in `/proc`. Its name comes before
+/// them, in brackets, and may itself hold brackets, blanks and line breaks.
+fn state_and_group(stat: &[u8]) -> Option<(u8, i32)> {
+    let close = stat.iter().rposition(|&byte| byte == b')')?;
+    let mut fields = std::str::from_utf8(&stat[close + 1..]).ok()?.split_ascii_whitespace();
+    let state = *fields.next()?.as_bytes().first()?;
+    let group = fields.nth(1)?.parse().ok()?;
+    Some((state, group))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn numbers_that_would_signal_everybody_name_no_group() {
+        assert_eq!(Group::led_by(0), None);
+        assert_eq!(Group::led_by(1), None);
+        assert_eq!(Group::led_by(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_process_with_a_hostile_name_is_read_right() {
+        assert_eq!(state_and_group(b"7 (a) Z 1 1 (\n) S 1 42 42 0 -1"), Some((b'S', 42)));
+        assert_eq!(state_and_group(b"7 (cat) Z 1 43 43 0"), Some((b'Z', 43)));
+        assert_eq!(state_and_group(b"7 (cat) Z"), None);
+        assert_eq!(state_and_group(b""), None);
+    }
+
+    #[test]
+    fn a_group_whose_last_process_is_dead_but_not_collected_is_dead() {
+        let mut child =
+            Command::new("sleep").arg("600").process_group(0).stdin(Stdio::null()).spawn().unwrap();
+        let group = Group::led_by(child.id()).unwrap();
+        assert!(!group.is_dead());
+        assert!(!group.wait(Duration::from_millis(60)));
+        group.kill_if_there();
+        assert!(group.wait(Duration::from_secs(5)));
+        assert!(!group.is_empty(), "nobody has collected it");
+        child.wait().unwrap();
+        assert!(group.is_empty());
+        assert!(group.is_dead());
+    }
+}

@@ -1,0 +1,155 @@
+//! The engine's side of the pipe: keeps a watcher running and tells it which groups there are.
+
+use std::collections::BTreeMap;
+use std::io::{self, PipeWriter, Write as _};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::supervise::{CrashLog, Decision, RestartBudget};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::birth::{Registration, as_watcher};
+use crate::group::Group;
+
+/// A watcher that keeps dying is not worth the processes it costs.
+const BUDGET: RestartBudget = RestartBudget { restarts: 5, window: Duration::from_secs(60) };
+
+/// Names a group in what the watcher is told. A group's number is not known before the group
+/// exists, and may be used again; a token is never.
+pub(crate) type Token = u64;
+
+/// The watcher, and what it has to know.
+pub(crate) struct Watcher {
+    command: Command,
+    life: Option<Life>,
+    lives: u64,
+    groups: BTreeMap<Token, Group>,
+    crashes: CrashLog,
+    given_up: bool,
+    ended: Arc<dyn Fn(u64) + Send + Sync>,
+}
+
+/// One process of the watcher, from its start to its end.
+struct Life {
+    number: u64,
+    process: Option<Pid>,
+    pipe: Arc<PipeWriter>,
+}
+
+impl Watcher {
+    /// Returns a watcher that is started when the first group is about to be. `ended` is called
+    /// with the number of a life when that has ended.
+    pub(crate) fn new(mut command: Command, ended: Arc<dyn Fn(u64) + Send + Sync>) -> Self {
+        command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        as_watcher(&mut command);
+        Self {
+            command,
+            life: None,
+            lives: 0,
+            groups: BTreeMap::new(),
+            crashes: CrashLog::default(),
+            given_up: false,
+            ended,
+        }
+    }
+
+    /// Returns what a child needs to register itself under `token`; nothing where there is no
+    /// watcher to be had.
+    pub(crate) fn registration(&mut self, token: Token) -> Option<Registration<PipeWriter>> {
+        if self.life.is_none() && !self.given_up {
+            self.start();
+        }
+        let pipe = Arc::clone(&self.life.as_ref()?.pipe);
+        Some(Registration { pipe, prefix: format!("+{token} ") })
+    }
+
+    /// Adds a group. The watcher may have heard of it from the group itself, but not surely.
+    pub(crate) fn add(&mut self, token: Token, group: Group) {
+        self.groups.insert(token, group);
+        self.tell(&added(token, group));
+    }
+
+    /// Takes a group back, whether or not it was added here.
+    pub(crate) fn remove(&mut self, token: Token) {
+        self.groups.remove(&token);
+        self.tell(&format!("-{token}\n"));
+    }
+
+    /// Notes that a life has ended, and starts the next while there are groups to watch.
+    pub(crate) fn note_end(&mut self, life: u64) {
+        if self.life.as_ref().is_some_and(|now| now.number == life) {
+            self.life = None;
+            self.judge("it ended");
+            if !self.groups.is_empty() && !self.given_up {
+                self.start();
+            }
+        }
+    }
+
+    /// Lets the watcher end. Returns the number of the life that is about to end.
+    pub(crate) fn dismiss(&mut self) -> Option<(u64, Option<Pid>)> {
+        self.given_up = true;
+        self.life.take().map(|life| (life.number, life.process))
+    }
+
+    fn start(&mut self) {
+        match self.begin() {
+            Ok(life) => self.life = Some(life),
+            Err(error) => self.judge(&error.to_string()),
+        }
+    }
+
+    fn begin(&mut self) -> io::Result<Life> {
+        let (reader, mut writer) = io::pipe()?;
+        // A watcher that does not read must not hold us up.
+        fcntl_setfl(&writer, OFlags::NONBLOCK)?;
+        // Told before it lives, it knows all even if we end while it is being born.
+        let groups: String =
+            self.groups.iter().map(|(&token, &group)| added(token, group)).collect();
+        writer.write_all(groups.as_bytes())?;
+        let child = self.command.stdin(reader).spawn();
+        // The command would hold on to the reading end, and the pipe would never break.
+        self.command.stdin(Stdio::null());
+        let mut child = child?;
+        self.lives += 1;
+        let (number, ended) = (self.lives, Arc::clone(&self.ended));
+        let process = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
+        let wait = move || {
+            let _status = child.wait();
+            ended(number);
+        };
+        thread::Builder::new().name("watcher".to_owned()).spawn(wait)?;
+        Ok(Life { number, process, pipe: Arc::new(writer) })
+    }
+
+    /// Tells the watcher something. One that does not listen is ended, and the next is told all.
+    fn tell(&mut self, words: &str) {
+        let Some(life) = &self.life else { return };
+        let mut pipe: &PipeWriter = &life.pipe;
+        if pipe.write_all(words.as_bytes()).is_err()
+            && let Some(process) = life.process
+        {
+            let _gone = kill_process(process, Signal::KILL);
+        }
+    }
+
+    fn judge(&mut self, why: &str) {
+        match self.crashes.record(BUDGET, Instant::now()) {
+            Decision::Restart => tracing::warn!(why, "the watcher of commands is started again"),
+            Decision::GiveUp => {
+                self.given_up = true;
+                tracing::error!(
+                    why,
+                    "commands run without a watcher: what they start may outlive a killed engine"
+                );
+            }
+        }
+    }
+}
+
+fn added(token: Token, group: Group) -> String {
+    format!("+{token} {}\n", group.leader().as_raw_nonzero())
+}

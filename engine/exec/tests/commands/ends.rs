@@ -1,0 +1,177 @@
+//! The ways a command ends, and what is left of its group: nothing.
+
+use std::time::{Duration, Instant};
+
+use engine::ports::{CommandEnd, EndCause, Stop};
+
+use crate::stage::{Stage, numbers, runs};
+
+/// Starts what no TERM, HUP or lost pipe ends, notes its number, and goes on.
+const DEAF: &str = r#"(trap '' TERM HUP INT; exec >/dev/null 2>&1; echo $(exec sh -c 'echo $PPID') >>deaf; while :; do sleep 600; done) &"#;
+
+fn none_runs(stage: &Stage, file: &str) {
+    let processes = numbers(&stage.read(file));
+    assert!(!processes.is_empty());
+    for process in processes {
+        assert!(!runs(&process), "{process} still runs");
+    }
+}
+
+#[tokio::test]
+async fn a_command_ends_with_its_code_or_its_signal() {
+    let stage = Stage::new();
+    let expected = |cause| CommandEnd { cause, last_line: None, written: 0, dropped: 0 };
+    assert_eq!(stage.run("exit 0").await, expected(EndCause::Exited(0)));
+    assert_eq!(stage.run("exit 7").await, expected(EndCause::Exited(7)));
+    assert_eq!(stage.run("kill -SEGV $$").await, expected(EndCause::Signalled(11)));
+    assert_eq!(stage.run("no-such-command 2>/dev/null").await, expected(EndCause::Exited(127)));
+}
+
+#[tokio::test]
+async fn what_a_command_leaves_in_its_group_ends_with_it() {
+    let stage = Stage::new();
+    let end = stage
+        .run(&format!(
+            "{DEAF} {DEAF} while [ $(cat deaf 2>/dev/null | wc -l) -lt 2 ]; do :; done; echo ok"
+        ))
+        .await;
+    assert_eq!(end.cause, EndCause::Exited(0));
+    assert_eq!(numbers(&stage.read("deaf")).len(), 2);
+    none_runs(&stage, "deaf");
+}
+
+#[tokio::test]
+async fn a_command_that_is_asked_to_stop_may_tidy_up() {
+    let stage = Stage::with_grace(Duration::from_secs(15));
+    let stop = Stop::default();
+    let script = "trap 'echo tidied >tidied; exit 0' TERM; : >ready; while :; do sleep 0.01; done";
+    let end = stage.run_and(script, &stop, || stop.gently.cancel()).await;
+    assert_eq!(end.cause, EndCause::Stopped);
+    assert_eq!(stage.read("tidied"), "tidied\n");
+}
+
+#[tokio::test]
+async fn the_grace_is_for_the_whole_group() {
+    let stage = Stage::with_grace(Duration::from_secs(15));
+    let stop = Stop::default();
+    // The shell dies of TERM at once; its child needs a moment.
+    let script = "(trap 'sleep 0.2; echo tidied >tidied; exit 0' TERM; : >ready; while :; do sleep 0.01; done); :";
+    let began = Instant::now();
+    let end = stage.run_and(script, &stop, || stop.gently.cancel()).await;
+    assert_eq!(end.cause, EndCause::Stopped);
+    assert_eq!(stage.read("tidied"), "tidied\n");
+    assert!(began.elapsed() < Duration::from_secs(10), "nobody waits for a grace that none needs");
+}
+
+#[tokio::test]
+async fn a_command_deaf_to_term_is_killed_after_the_grace() {
+    let stage = Stage::with_grace(Duration::from_millis(200));
+    let stop = Stop::default();
+    let script = format!(
+        "trap '' TERM; {DEAF} echo $$ >>deaf; while [ $(cat deaf | wc -l) -lt 2 ]; do :; done; : >ready; while :; do sleep 600; done"
+    );
+    let mut asked = Instant::now();
+    let end = stage
+        .run_and(&script, &stop, || {
+            asked = Instant::now();
+            stop.gently.cancel();
+        })
+        .await;
+    let took = asked.elapsed();
+    assert_eq!(end.cause, EndCause::Stopped);
+    assert!(took >= Duration::from_millis(200) && took < Duration::from_secs(3), "{took:?}");
+    none_runs(&stage, "deaf");
+}
+
+#[tokio::test]
+async fn a_second_word_ends_the_grace() {
+    let stage = Stage::with_grace(Duration::from_secs(60));
+    let stop = Stop::default();
+    let script =
+        format!("{DEAF} echo $$ >>deaf; trap 'exit' TERM; : >ready; while :; do sleep 0.01; done");
+    let end = stage
+        .run_and(&script, &stop, || {
+            stop.gently.cancel();
+            let at_once = stop.at_once.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                at_once.cancel();
+            });
+        })
+        .await;
+    assert_eq!(end.cause, EndCause::Stopped);
+    none_runs(&stage, "deaf");
+}
+
+#[tokio::test]
+async fn at_once_leaves_no_time_to_tidy_up() {
+    let stage = Stage::with_grace(Duration::from_secs(60));
+    let stop = Stop::default();
+    let script = "trap 'echo tidied >tidied; exit 0' TERM; : >ready; while :; do sleep 0.01; done";
+    let end = stage.run_and(script, &stop, || stop.at_once.cancel()).await;
+    assert_eq!(end.cause, EndCause::Stopped);
+    assert!(!stage.path("tidied").exists());
+}
+
+#[tokio::test]
+async fn a_command_that_is_suspended_hears_that_it_should_stop() {
+    let stage = Stage::with_grace(Duration::from_secs(15));
+    let stop = Stop::default();
+    let script = "trap 'echo tidied >tidied; exit 0' TERM; (sleep 0.1; : >ready) & kill -STOP $$; while :; do sleep 0.01; done";
+    let end = stage.run_and(script, &stop, || stop.gently.cancel()).await;
+    assert_eq!(end.cause, EndCause::Stopped);
+    assert_eq!(stage.read("tidied"), "tidied\n");
+}
+
+#[tokio::test]
+async fn a_command_that_should_stop_before_it_starts_never_starts() {
+    let stage = Stage::new();
+    for stop in [Stop::default(), Stop::default()].into_iter().enumerate() {
+        let (turn, stop) = stop;
+        if turn == 0 {
+            stop.gently.cancel()
+        } else {
+            stop.at_once.cancel()
+        }
+        let end = stage.ask(stage.request("echo started | tee started"), stop).await.unwrap();
+        assert_eq!(end.cause, EndCause::Stopped);
+        assert_eq!(end.written, 0);
+    }
+    assert!(!stage.path("started").exists());
+}
+
+#[tokio::test]
+async fn when_the_future_has_been_dropped_nothing_of_the_group_is_left() {
+    let stage = Stage::new();
+    let script = format!(
+        "trap '' TERM; {DEAF} echo $$ >>deaf; while [ $(cat deaf | wc -l) -lt 2 ]; do :; done; : >ready; while :; do sleep 600; done"
+    );
+    {
+        let run = stage.ask(stage.request(&script), Stop::default());
+        tokio::select! {
+            end = run => panic!("it ended: {end:?}"),
+            () = stage.appears("ready") => {}
+        }
+    }
+    none_runs(&stage, "deaf");
+}
+
+#[tokio::test]
+async fn a_future_dropped_at_any_moment_leaves_nothing() {
+    let stage = Stage::new();
+    for tenths in 0..60_u64 {
+        let script = format!("echo $$ >>all; {DEAF} echo more; sleep 600");
+        let run = stage.ask(stage.request(&script), Stop::default());
+        let limit = Duration::from_micros(tenths * 100);
+        assert!(tokio::time::timeout(limit, run).await.is_err());
+    }
+    // One that was being started when nobody waited any more is killed where it was started, and
+    // whatever is started next is started after that.
+    stage.run("true").await;
+    if stage.path("all").exists() {
+        none_runs(&stage, "all");
+    }
+    if stage.path("deaf").exists() {
+        none_runs(&stage, "deaf");
+    }
+}

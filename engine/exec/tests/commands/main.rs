@@ -1,0 +1,14 @@
+//! Commands as they really run: with processes, pipes, signals and a watcher.
+
+#[cfg(test)]
+mod ends;
+#[cfg(test)]
+mod engine_killed;
+#[cfg(test)]
+mod leaks;
+#[cfg(test)]
+mod output;
+#[cfg(test)]
+mod stage;
+#[cfg(test)]
+mod surroundings;

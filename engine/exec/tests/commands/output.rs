@@ -1,0 +1,127 @@
+//! What becomes of what a command writes.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use engine::ports::{CommandError, EndCause, Stop};
+
+use crate::stage::Stage;
+
+#[tokio::test]
+async fn both_streams_are_kept_in_one_file_as_they_come() {
+    let stage = Stage::new();
+    let mut request = stage
+        .request("for i in 1 2 3; do echo out$i; sleep 0.05; echo err$i >&2; sleep 0.05; done");
+    request.output = stage.path("deep/er/output.log");
+    let end = stage.ask(request, Stop::default()).await.unwrap();
+    assert_eq!(stage.read("deep/er/output.log"), "out1\nerr1\nout2\nerr2\nout3\nerr3\n");
+    assert_eq!((end.written, end.dropped), (30, 0));
+    assert_eq!(end.last_line.as_deref(), Some("out3"), "standard error is no result");
+    let mode = fs::metadata(stage.path("deep/er/output.log")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn the_last_line_needs_no_line_break_and_is_not_blank() {
+    let stage = Stage::new();
+    let end = stage.run(r#"echo first; printf '{"files": 3}\n\n   \n'"#).await;
+    assert_eq!(end.last_line.as_deref(), Some(r#"{"files": 3}"#));
+    assert_eq!(stage.run("echo a; printf b").await.last_line.as_deref(), Some("b"));
+    assert_eq!(stage.run("echo a >&2").await.last_line, None);
+}
+
+#[tokio::test]
+async fn a_flood_is_cut_in_the_file_and_does_not_hold_the_command_up() {
+    let stage = Stage::new();
+    let flood: u64 = 64 << 20;
+    let mut request = stage.request(&format!("head -c {flood} /dev/zero; echo done; echo err >&2"));
+    request.keep = 100_000;
+    let end = stage.ask(request, Stop::default()).await.unwrap();
+    assert_eq!(end.cause, EndCause::Exited(0));
+    assert_eq!(end.written, flood + 9);
+    assert_eq!(end.dropped, flood + 9 - 100_000);
+    let kept = fs::read(stage.path("output.log")).unwrap();
+    assert!(kept[..100_000].iter().all(|&byte| byte == 0));
+    let notice = format!(
+        "\n[regatta kept the first 100000 bytes of this output and dropped {} more]\n",
+        end.dropped,
+    );
+    assert_eq!(String::from_utf8_lossy(&kept[100_000..]), notice);
+}
+
+#[tokio::test]
+async fn everything_a_quick_command_writes_is_kept() {
+    let stage = Stage::new();
+    for _ in 0..50 {
+        let end = stage.run("seq 1 5000; seq 1 10 >&2").await;
+        assert_eq!((end.written, end.last_line.as_deref()), (23_893 + 21, Some("5000")));
+        assert_eq!(fs::metadata(stage.path("output.log")).unwrap().len(), 23_893 + 21);
+    }
+}
+
+#[tokio::test]
+async fn who_leaves_the_group_with_the_pipe_holds_nobody_up() {
+    let stage = Stage::new();
+    let began = Instant::now();
+    let script = "setsid sh -c 'echo $$ >left; while :; do echo flood; done' & while [ ! -s left ]; do :; done; echo ok";
+    let end = stage.run(script).await;
+    assert_eq!(end.cause, EndCause::Exited(0));
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    // It writes into a pipe that nobody reads any more.
+    crate::stage::until(|| !crate::stage::runs(stage.read("left").trim())).await;
+
+    let script = "setsid sh -c 'echo $$ >silent; exec sleep 600' & while [ ! -s silent ]; do :; done; echo ok";
+    let began = Instant::now();
+    let end = stage.run(script).await;
+    assert_eq!(end.last_line.as_deref(), Some("ok"));
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let left = stage.read("silent").trim().parse().unwrap();
+    let left = rustix::process::Pid::from_raw(left).unwrap();
+    rustix::process::kill_process(left, rustix::process::Signal::KILL).unwrap();
+}
+
+#[tokio::test]
+async fn lines_are_told_at_a_pace_and_safe_to_show() {
+    let stage = Stage::new();
+    let script = r"printf 'a\033[31mb\033]0;t\007\n'; sleep 0.3; i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; sleep 0.4; printf 'end\r'; sleep 0.1; echo last >&2";
+    let began = Instant::now();
+    stage.run(script).await;
+    let (lines, took) = (stage.lines(), began.elapsed());
+    assert_eq!(lines.first().map(String::as_str), Some("ab"));
+    assert_eq!(lines.last().map(String::as_str), Some("last"));
+    assert!(lines.contains(&"line 19999".to_owned()), "what waits is told in time: {lines:?}");
+    let bound = took.as_millis() * 7 / 1000 + 3;
+    assert!(lines.len() as u128 <= bound, "{} lines in {took:?}", lines.len());
+    assert!(lines.iter().all(|line| !line.contains(char::is_control)));
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_after_the_command_has_ended_by_itself() {
+    let stage = Stage::new();
+    let mut request = stage.request("seq 1 100000; echo ok >ended");
+    request.output = "/dev/full".into();
+    let error = stage.ask(request.clone(), Stop::default()).await.unwrap_err();
+    assert!(matches!(error, CommandError::Resources { .. }), "{error:?}");
+    assert!(error.to_string().contains("/dev/full"), "{error}");
+    assert_eq!(stage.read("ended"), "ok\n");
+}
+
+#[tokio::test]
+async fn an_output_that_cannot_be_made_is_an_error_before_the_start() {
+    let stage = Stage::new();
+    fs::write(stage.path("file"), "").unwrap();
+    let mut request = stage.request("echo started >started");
+    request.output = stage.path("file/output.log");
+    let error = stage.ask(request, Stop::default()).await.unwrap_err();
+    assert!(matches!(error, CommandError::Failed { .. }), "{error:?}");
+    assert!(!stage.path("started").exists());
+}
+
+#[tokio::test]
+async fn a_second_command_begins_its_file_anew() {
+    let stage = Stage::new();
+    stage.run("seq 1 1000").await;
+    stage.run("echo short").await;
+    assert_eq!(stage.read("output.log"), "short\n");
+}

@@ -1,0 +1,88 @@
+//! What a command finds when it starts.
+
+use std::os::fd::AsRawFd as _;
+
+use engine::ports::{CommandError, EndCause, Stop};
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+
+use crate::stage::Stage;
+
+#[tokio::test]
+async fn a_command_gets_its_folder_its_arguments_and_its_environment() {
+    let stage = Stage::new();
+    let mut request = stage.request(r#"echo "$PWD|$0|$#|$1|$2|$ITEM|$GIT_DIR|""#);
+    request.arguments = vec!["a b".to_owned(), "$(touch no)\n\"'".to_owned()];
+    request.environment.insert("ITEM".to_owned(), "it's".into());
+    stage.ask(request, Stop::default()).await.unwrap();
+    let folder = stage.path("").canonicalize().unwrap();
+    let expected = format!("{}|sh|2|a b|$(touch no)\n\"'|it's||\n", folder.display());
+    assert_eq!(stage.read("output.log"), expected);
+    assert!(!stage.path("no").exists());
+}
+
+#[tokio::test]
+async fn nothing_comes_from_standard_input() {
+    let stage = Stage::new();
+    let end = stage.run("wc -c; readlink /proc/self/fd/0").await;
+    assert_eq!(end.cause, EndCause::Exited(0));
+    assert_eq!(stage.read("output.log").trim_start(), "0\n/dev/null\n");
+}
+
+#[tokio::test]
+async fn a_command_leads_a_group_and_a_session_of_its_own() {
+    let stage = Stage::new();
+    stage
+        .run("echo $$; cut -d' ' -f5,6 /proc/$$/stat; (: >/dev/tty) 2>/dev/null || echo none")
+        .await;
+    let output = stage.read("output.log");
+    let lines: Vec<_> = output.lines().collect();
+    let own = lines[0];
+    assert_eq!(lines, [own, &format!("{own} {own}"), "none"]);
+}
+
+#[tokio::test]
+async fn every_signal_has_its_default_effect_and_none_is_blocked() {
+    let stage = Stage::new();
+    stage.run("exec cat /proc/self/status").await;
+    let status = stage.read("output.log");
+    let set = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        u64::from_str_radix(line.trim(), 16).unwrap()
+    };
+    // Two signals belong to the C library, which lets nobody change them.
+    let reserved = 3 << 31;
+    assert_eq!(set("SigBlk:"), 0);
+    assert_eq!(set("SigIgn:") & !reserved, 0);
+    assert_eq!(set("SigCgt:"), 0);
+}
+
+#[tokio::test]
+async fn a_command_inherits_nothing_that_was_left_open() {
+    let stage = Stage::new();
+    // Without the mark that exec closes by: so careless parents leave them to us.
+    let left_open = fcntl_dupfd_cloexec(std::io::stderr(), 150).unwrap();
+    fcntl_setfd(&left_open, FdFlags::empty()).unwrap();
+    let number = left_open.as_raw_fd();
+    let end = stage.run(&format!("[ -e /proc/$$/fd/2 ] && [ -e /proc/$$/fd/{number} ]")).await;
+    assert_eq!(end.cause, EndCause::Exited(1));
+}
+
+#[tokio::test]
+async fn a_folder_that_is_not_there_is_named() {
+    let stage = Stage::new();
+    let mut request = stage.request("true");
+    request.folder = stage.path("not\nthere");
+    let error = stage.ask(request, Stop::default()).await.unwrap_err();
+    assert!(matches!(error, CommandError::Failed { .. }), "{error:?}");
+    assert!(error.to_string().contains(r"not\nthere"), "{error}");
+}
+
+#[tokio::test]
+async fn a_script_that_no_process_can_be_given_is_an_error() {
+    let stage = Stage::new();
+    let error = stage.ask(stage.request("a\0b"), Stop::default()).await.unwrap_err();
+    assert!(matches!(error, CommandError::Failed { .. }), "{error:?}");
+    let long = "x".repeat(4 << 20);
+    let error = stage.ask(stage.request(&long), Stop::default()).await.unwrap_err();
+    assert!(matches!(error, CommandError::Failed { .. }), "{error:?}");
+}
