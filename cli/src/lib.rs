@@ -2,6 +2,7 @@
 //! happens. Also the library face for programs that embed the house.
 
 pub mod args;
+pub mod demo;
 pub mod error;
 pub mod exit;
 pub mod fault;

@@ -21,15 +21,15 @@ const EMAIL: &str = "demo@localhost";
 ///
 /// # Errors
 /// A path that does not stay inside the repository, or what the system or libgit2 said.
-pub fn init(root: &Path, files: &[(&str, String)], message: &str) -> Result<()> {
+pub fn init(root: &Path, files: &[(String, String)], message: &str) -> Result<()> {
     let what = || format!("make a sample repository in {}", root.display());
     let mut options = RepositoryInitOptions::new();
     // The user's template may bring hooks along.
     options.external_template(false).no_reinit(true).initial_head("main");
     let repository = Repository::init_opts(root, &options).or_cannot(what)?;
     for (path, content) in files {
-        let path =
-            RepoPath::new(*path).ok_or_else(|| cannot(what(), format!("{path} is no path")))?;
+        let path = RepoPath::new(path.as_str())
+            .ok_or_else(|| cannot(what(), format!("{path} is no path")))?;
         let target = root.join(path.as_path());
         let folder = target.parent().unwrap_or(root);
         fs::create_dir_all(folder).or_cannot(what)?;
@@ -95,11 +95,15 @@ mod tests {
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     }
 
+    fn file(path: &str, content: &str) -> (String, String) {
+        (path.to_owned(), content.to_owned())
+    }
+
     #[test]
     fn a_sample_is_a_clean_repository_with_one_commit() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("sample");
-        let files = [("README.md", "hello\n".to_owned()), ("src/a.rs", "// a\n".to_owned())];
+        let files = [file("README.md", "hello\n"), file("src/a.rs", "// a\n")];
         init(&root, &files, "Begin").unwrap();
         assert_eq!(git(&root, &["log", "--format=%s"]), "Begin\n");
         assert_eq!(git(&root, &["status", "--porcelain"]), "");
@@ -112,7 +116,7 @@ mod tests {
     fn the_patch_of_a_sample_is_what_git_says() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("sample");
-        init(&root, &[("a", "one\ntwo\n".to_owned())], "Begin").unwrap();
+        init(&root, &[file("a", "one\ntwo\n")], "Begin").unwrap();
         fs::write(root.join("a"), "one\n2\n").unwrap();
         fs::write(root.join("b"), "new\n").unwrap();
         let ours = String::from_utf8(diff(&root).unwrap()).unwrap();
@@ -123,10 +127,10 @@ mod tests {
     #[test]
     fn a_sample_never_takes_over_a_repository_or_leaves_its_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let file = [("a", "x".to_owned())];
-        init(folder.path(), &file, "Begin").unwrap();
-        assert!(init(folder.path(), &file, "Again").is_err());
-        let outside = [("../a", "x".to_owned())];
+        let sample = [file("a", "x")];
+        init(folder.path(), &sample, "Begin").unwrap();
+        assert!(init(folder.path(), &sample, "Again").is_err());
+        let outside = [file("../a", "x")];
         assert!(init(&folder.path().join("b"), &outside, "Begin").is_err());
     }
 }

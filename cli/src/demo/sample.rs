@@ -1,0 +1,217 @@
+//! The sample repository of the demo, and the run over it.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use engine::ports::IsolationError;
+use protocol::{
+    ChangeDemand, Command, IsolationMode, MergeMode, OnFailure, RunId, RunSpec, TaskId, TaskLimits,
+    TaskSpec, Work,
+};
+use tempfile::TempDir;
+
+use super::tickets::{TICKETS, Ticket, script};
+
+/// How many tasks run at the same time: enough to see them side by side.
+const JOBS: NonZeroUsize = NonZeroUsize::new(4).expect("four is not zero");
+
+/// A sample repository with a home of its own beside it.
+#[derive(Debug)]
+pub struct Sample {
+    place: Place,
+    root: PathBuf,
+    home: PathBuf,
+    nonces: Vec<String>,
+}
+
+/// Where a sample is, and for how long.
+#[derive(Debug)]
+enum Place {
+    /// It is removed when the demo is over.
+    Passing(TempDir),
+    /// It stays in a folder that the user named.
+    Kept,
+}
+
+/// Why there is no sample.
+#[derive(Debug, thiserror::Error)]
+pub enum SampleError {
+    /// Something is there already.
+    #[error("cannot make the sample in {}: it is not empty", .0.display())]
+    Taken(PathBuf),
+    /// The folder cannot be made or looked at.
+    #[error("cannot make the folder {} for the sample", .path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The repository cannot be made.
+    #[error(transparent)]
+    Repository(#[from] IsolationError),
+}
+
+impl Sample {
+    /// Makes a sample that is removed when it is dropped.
+    ///
+    /// # Errors
+    /// See [`SampleError`].
+    pub fn passing() -> Result<Self, SampleError> {
+        let folder = tempfile::Builder::new().prefix("regatta-demo-").tempdir();
+        let folder = folder.map_err(|source| folder_error(&std::env::temp_dir(), source))?;
+        let path = folder.path().to_owned();
+        Self::make(&path, Place::Passing(folder))
+    }
+
+    /// Makes a sample in `folder`, which is made or must be empty, and leaves it there.
+    ///
+    /// # Errors
+    /// See [`SampleError`].
+    pub fn kept(folder: &Path) -> Result<Self, SampleError> {
+        std::fs::create_dir_all(folder).map_err(|source| folder_error(folder, source))?;
+        let mut entries = folder.read_dir().map_err(|source| folder_error(folder, source))?;
+        if entries.next().is_some() {
+            return Err(SampleError::Taken(folder.to_owned()));
+        }
+        Self::make(folder, Place::Kept)
+    }
+
+    fn make(folder: &Path, place: Place) -> Result<Self, SampleError> {
+        let folder = folder.canonicalize().map_err(|source| folder_error(folder, source))?;
+        let (root, home) = (folder.join("sample"), folder.join("home"));
+        std::fs::create_dir(&root).map_err(|source| folder_error(&root, source))?;
+        let nonces: Vec<_> = TICKETS.iter().map(|_| nonce()).collect();
+        isolation::sample::init(&root, &files(&nonces), "Open the harbour")?;
+        Ok(Self { place, root, home, nonces })
+    }
+
+    /// Removes what is not to stay.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub fn close(self) -> std::io::Result<()> {
+        match self.place {
+            Place::Passing(folder) => folder.close(),
+            Place::Kept => Ok(()),
+        }
+    }
+
+    /// Returns the root of the repository.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the `REGATTA_HOME` of the demo.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Returns whether the sample will be there when the demo is over.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        matches!(self.place, Place::Kept)
+    }
+
+    /// Returns each task with the number on its ticket, in the order of their declaration.
+    pub fn tickets(&self) -> impl Iterator<Item = (&'static Ticket, &str)> {
+        TICKETS.iter().zip(self.nonces.iter().map(String::as_str))
+    }
+
+    /// Returns what the demo asks for.
+    #[must_use]
+    pub fn run(&self) -> RunSpec {
+        RunSpec {
+            id: RunId::generate(),
+            label: Some("demo".to_owned()),
+            repo: self.root.clone(),
+            subfolder: PathBuf::new(),
+            tasks: TICKETS.iter().map(task).collect(),
+            jobs: JOBS,
+            isolation: IsolationMode::Worktree,
+            merge: MergeMode::Patch,
+            on_failure: OnFailure::Continue,
+            branch_prefix: "regatta".to_owned(),
+            untracked_limit: 1 << 20,
+        }
+    }
+}
+
+fn folder_error(path: &Path, source: std::io::Error) -> SampleError {
+    SampleError::Folder { path: path.to_owned(), source }
+}
+
+/// Returns a number that no earlier demo had: the random end of a fresh identity.
+fn nonce() -> String {
+    let id = TaskId::generate();
+    id.as_bytes()[10..].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn task(ticket: &Ticket) -> TaskSpec {
+    let command = Command { script: script(ticket), item: None, arguments: Vec::new() };
+    TaskSpec {
+        id: TaskId::generate(),
+        name: ticket.name.parse().expect("the names of the demo's tasks are valid"),
+        title: ticket.title.to_owned(),
+        work: Work::Command(command),
+        depends_on: Vec::new(),
+        priority: 0,
+        change: ChangeDemand::Required,
+        schema: None,
+        limits: TaskLimits::default(),
+    }
+}
+
+/// Returns everything that is in the sample's first commit.
+fn files(nonces: &[String]) -> Vec<(String, String)> {
+    const README: &str = "# Harbour\n\nThe books of a small harbour: who comes, who goes, what it \
+                          costs.\n\nOpen tickets are in `tickets/`.\n";
+    let mut files = vec![("README.md".to_owned(), README.to_owned())];
+    for (ticket, nonce) in TICKETS.iter().zip(nonces) {
+        let text = format!("# {}\n\nticket: {nonce}\n", ticket.title);
+        files.push((format!("tickets/{}.md", ticket.name), text));
+        if let Some(before) = ticket.before {
+            files.push((ticket.file.to_owned(), before.to_owned()));
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_passing_sample_is_gone_when_it_is_dropped() {
+        let sample = Sample::passing().unwrap();
+        let root = sample.root().to_owned();
+        assert!(root.join(".git").is_dir() && root.join("tickets/auth.md").is_file());
+        assert!(!sample.is_kept());
+        sample.close().unwrap();
+        assert!(!root.exists());
+    }
+
+    #[test]
+    fn a_kept_sample_stays_and_never_takes_a_folder_that_is_in_use() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("demo");
+        Sample::kept(&place).unwrap().close().unwrap();
+        assert!(place.join("sample/README.md").is_file());
+        assert!(matches!(Sample::kept(&place), Err(SampleError::Taken(_))));
+    }
+
+    #[test]
+    fn every_number_is_fresh_and_nowhere_but_on_its_ticket() {
+        let (one, two) = (Sample::passing().unwrap(), Sample::passing().unwrap());
+        let numbers: std::collections::BTreeSet<_> =
+            one.tickets().chain(two.tickets()).map(|(_, nonce)| nonce).collect();
+        assert_eq!(numbers.len(), 2 * TICKETS.len());
+        let run = one.run();
+        let asked = serde_json::to_string(&run).unwrap();
+        assert!(one.tickets().all(|(_, nonce)| !asked.contains(nonce)));
+        assert_eq!(run.tasks.len(), 8);
+    }
+}
