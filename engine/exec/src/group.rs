@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 /// How long a group may be seen before we look whether all that is left of it is dead and merely
 /// not collected by its parent. Looking costs a read of every process on the machine.
-const BEFORE_LOOKING: Duration = Duration::from_millis(40);
+pub(crate) const BEFORE_LOOKING: Duration = Duration::from_millis(40);
 
 /// A process group, named by its first process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

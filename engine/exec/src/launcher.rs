@@ -6,7 +6,7 @@
 use std::io;
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::birth::as_command;
 use crate::group::Group;
-use crate::running::Running;
+use crate::running::{DROP_LIMIT, Running};
 use crate::watcher::{Token, Watcher};
 
 /// How often a dying child that nobody waits for is looked at.
@@ -35,6 +35,8 @@ pub(crate) struct Launcher {
 pub(crate) enum Order {
     /// Start this.
     Start { command: Box<Command>, reply: oneshot::Sender<io::Result<Running>> },
+    /// Say that everything before this is done.
+    Pass(SyncSender<()>),
     /// Nothing of this group is left.
     Release(Token),
     /// This one was killed, and nobody waits for it: collect it.
@@ -62,13 +64,40 @@ impl Launcher {
         Ok(Self { orders, thread: Some(thread) })
     }
 
-    /// Starts a command. If the caller no longer waits when it has started, it is killed.
+    /// Starts a command. If this is dropped before it ends, nothing is started, or what was is
+    /// dead.
     pub(crate) async fn start(&self, command: Command) -> io::Result<Running> {
         let (reply, answer) = oneshot::channel();
         let order = Order::Start { command: Box::new(command), reply };
-        let gone = || io::Error::other("the thread that starts commands has ended");
         self.orders.send(order).map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        let mut asking = Asking { orders: &self.orders, answer };
+        let answer = (&mut asking.answer).await;
+        answer.map_err(|_| gone())?
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the thread that starts commands has ended")
+}
+
+/// A start that is waited for.
+struct Asking<'a> {
+    orders: &'a Sender<Order>,
+    answer: oneshot::Receiver<io::Result<Running>>,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if self.answer.is_terminated() {
+            return;
+        }
+        // The thread may be starting it just now: when it has come to the next order, it has
+        // found that nobody waits any more, and has killed what it started.
+        self.answer.close();
+        let (passed, pass) = sync_channel(1);
+        if self.orders.send(Order::Pass(passed)).is_ok() {
+            let _late = pass.recv_timeout(DROP_LIMIT);
+        }
     }
 }
 
@@ -99,8 +128,13 @@ impl State {
             };
             match order {
                 Ok(Order::Start { command, reply }) => {
-                    // One that comes back because nobody waits for it kills its group as it goes.
-                    let _unwanted = reply.send(self.start(*command));
+                    if !reply.is_closed() {
+                        // One that comes back because nobody waits kills its group as it goes.
+                        let _unwanted = reply.send(self.start(*command));
+                    }
+                }
+                Ok(Order::Pass(passed)) => {
+                    let _unheard = passed.try_send(());
                 }
                 Ok(Order::Release(token)) => self.watcher.remove(token),
                 Ok(Order::Bury(child, token)) => self.dying.push((child, token)),
@@ -116,7 +150,7 @@ impl State {
     fn start(&mut self, mut command: Command) -> io::Result<Running> {
         self.started += 1;
         let token = self.started;
-        as_command(&mut command, self.watcher.registration(token));
+        as_command(&mut command, self.watcher.registration(token)?);
         let child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {

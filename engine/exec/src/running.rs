@@ -13,7 +13,7 @@ use crate::watcher::Token;
 
 /// How long dropping one may take. A killed process needs a fraction of a millisecond; one that
 /// hangs in the kernel is left to the launcher.
-const DROP_LIMIT: Duration = Duration::from_millis(250);
+pub(crate) const DROP_LIMIT: Duration = Duration::from_millis(250);
 
 /// A command that was started. Dropping it kills everything in its group, and waits for that.
 #[derive(Debug)]

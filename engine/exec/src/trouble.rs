@@ -14,7 +14,8 @@ pub(crate) fn trouble(what: impl Into<String>, source: io::Error) -> CommandErro
     }
 }
 
-fn is_shortage(error: &io::Error) -> bool {
+/// Returns whether the machine, or what we may use of it, has no more of something.
+pub(crate) fn is_shortage(error: &io::Error) -> bool {
     if let Some(code) = error.raw_os_error() {
         return matches!(
             code,

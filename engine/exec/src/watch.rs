@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
-
-use crate::group::Group;
+use crate::group::{BEFORE_LOOKING, Group};
 
 /// How long what was killed is waited for.
 const LIMIT: Duration = Duration::from_secs(5);
+
+/// How long it waits before it kills again.
+const BETWEEN_ROUNDS: Duration = Duration::from_millis(10);
 
 /// No line is longer: a sign, two numbers, a blank.
 const LINE_LIMIT: usize = 64;
@@ -70,18 +71,19 @@ impl Watched {
 
     /// Kills again and again, for a group may not be there yet, or be joined, when it is killed.
     fn end(mut self, limit: Duration) {
-        for group in self.groups.values() {
-            group.signal(Signal::KILL);
-        }
         let began = Instant::now();
-        while !self.groups.is_empty() && began.elapsed() < limit {
+        loop {
+            // Dead processes that nobody collects make a group look alive; to tell, one has to
+            // read every process of the machine.
+            let look = began.elapsed() >= BEFORE_LOOKING;
             self.groups.retain(|_, group| {
                 group.kill_if_there();
-                !group.wait(Duration::ZERO) && !group.is_dead()
+                if look { !group.is_dead() } else { !group.is_empty() }
             });
-            if !self.groups.is_empty() {
-                std::thread::sleep(Duration::from_millis(5));
+            if self.groups.is_empty() || began.elapsed() >= limit {
+                return;
             }
+            std::thread::sleep(BETWEEN_ROUNDS);
         }
     }
 }

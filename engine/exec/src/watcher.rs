@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::birth::{Registration, as_watcher};
 use crate::group::Group;
+use crate::trouble::is_shortage;
 
 /// A watcher that keeps dying is not worth the processes it costs.
 const BUDGET: RestartBudget = RestartBudget { restarts: 5, window: Duration::from_secs(60) };
@@ -58,12 +59,19 @@ impl Watcher {
 
     /// Returns what a child needs to register itself under `token`; nothing where there is no
     /// watcher to be had.
-    pub(crate) fn registration(&mut self, token: Token) -> Option<Registration<PipeWriter>> {
+    ///
+    /// # Errors
+    /// The machine is short of what a watcher needs: the same want would strike the child, and
+    /// must not cost all later ones their watcher.
+    pub(crate) fn registration(
+        &mut self,
+        token: Token,
+    ) -> io::Result<Option<Registration<PipeWriter>>> {
         if self.life.is_none() && !self.given_up {
-            self.start();
+            self.start()?;
         }
-        let pipe = Arc::clone(&self.life.as_ref()?.pipe);
-        Some(Registration { pipe, prefix: format!("+{token} ") })
+        let Some(life) = &self.life else { return Ok(None) };
+        Ok(Some(Registration { pipe: Arc::clone(&life.pipe), prefix: format!("+{token} ") }))
     }
 
     /// Adds a group. The watcher may have heard of it from the group itself, but not surely.
@@ -83,8 +91,11 @@ impl Watcher {
         if self.life.as_ref().is_some_and(|now| now.number == life) {
             self.life = None;
             self.judge("it ended");
-            if !self.groups.is_empty() && !self.given_up {
-                self.start();
+            if !self.groups.is_empty()
+                && !self.given_up
+                && let Err(error) = self.start()
+            {
+                tracing::warn!(%error, "commands run without a watcher until the next is started");
             }
         }
     }
@@ -95,11 +106,13 @@ impl Watcher {
         self.life.take().map(|life| (life.number, life.process))
     }
 
-    fn start(&mut self) {
+    fn start(&mut self) -> io::Result<()> {
         match self.begin() {
             Ok(life) => self.life = Some(life),
+            Err(error) if is_shortage(&error) => return Err(error),
             Err(error) => self.judge(&error.to_string()),
         }
+        Ok(())
     }
 
     fn begin(&mut self) -> io::Result<Life> {
@@ -125,11 +138,13 @@ impl Watcher {
         Ok(Life { number, process, pipe: Arc::new(writer) })
     }
 
-    /// Tells the watcher something. One that does not listen is ended, and the next is told all.
+    /// Tells the watcher something. One that has stopped to listen is ended, and the next is told
+    /// all; the end of one that is dead already is told to us.
     fn tell(&mut self, words: &str) {
         let Some(life) = &self.life else { return };
         let mut pipe: &PipeWriter = &life.pipe;
-        if pipe.write_all(words.as_bytes()).is_err()
+        let Err(error) = pipe.write_all(words.as_bytes()) else { return };
+        if error.kind() == io::ErrorKind::WouldBlock
             && let Some(process) = life.process
         {
             let _gone = kill_process(process, Signal::KILL);

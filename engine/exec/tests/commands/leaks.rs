@@ -5,10 +5,44 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{Commands as _, EndCause, Stop};
+use engine::ports::{CommandError, Commands as _, EndCause, Stop};
 use exec::Shell;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::stage::{part, request, shell};
+
+#[test]
+fn who_is_short_of_descriptors_is_told_so_and_loses_nothing_for_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = part("short", folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The part of the process that may open only a few files.
+pub(crate) fn short_of_descriptors(folder: &Path) {
+    let runtime = runtime();
+    let shell = shell(Duration::from_millis(700), part("watch", folder));
+    let run = || {
+        let request = request(folder, "log", "echo ran");
+        runtime.block_on(shell.run(request, Arc::new(|_| {}), Stop::default()))
+    };
+    let plenty = getrlimit(Resource::Nofile);
+    let used = fs::read_dir("/proc/self/fd").unwrap().count() as u64;
+    let mut refused = 0;
+    for spare in 0..12 {
+        setrlimit(Resource::Nofile, Rlimit { current: Some(used + spare), ..plenty }).unwrap();
+        match run() {
+            Ok(end) => assert_eq!(end.cause, EndCause::Exited(0)),
+            Err(CommandError::Resources { .. }) => refused += 1,
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    assert!(refused >= 6, "{refused}");
+    setrlimit(Resource::Nofile, plenty).unwrap();
+    assert_eq!(run().unwrap().last_line.as_deref(), Some("ran"));
+    let children = Holdings::now().children;
+    assert_eq!(children.split_whitespace().count(), 1, "the watcher is there: {children}");
+}
 
 #[test]
 fn two_hundred_commands_leave_no_descriptor_no_thread_and_no_process() {

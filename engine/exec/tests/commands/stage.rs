@@ -81,6 +81,17 @@ impl Stage {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
+    /// Returns the processes that run in the folder.
+    pub(crate) fn living(&self) -> Vec<String> {
+        let folder = self.folder.path().canonicalize().unwrap();
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let here = processes.filter(|process| {
+            fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == folder)
+        });
+        let names = here.map(|process| process.file_name().to_string_lossy().into_owned());
+        names.filter(|process| runs(process)).collect()
+    }
+
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
@@ -118,6 +129,7 @@ fn a_process_plays_the_part_it_is_given() {
     match std::env::var("STAGE_PART").as_deref() {
         Ok("watch") => exec::watch(std::io::stdin()),
         Ok("engine") => crate::engine_killed::engine(&folder),
+        Ok("short") => crate::leaks::short_of_descriptors(&folder),
         Ok("leaks") => crate::leaks::two_hundred_commands(&folder),
         Ok(unknown) => panic!("no part is called {unknown}"),
         Err(_none) => assert!(std::env::var_os("STAGE_FOLDER").is_none()),

@@ -1,6 +1,8 @@
 //! What a command finds when it starts.
 
 use std::os::fd::AsRawFd as _;
+use std::sync::Arc;
+use std::time::Duration;
 
 use engine::ports::{CommandError, EndCause, Stop};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
@@ -65,6 +67,28 @@ async fn a_command_inherits_nothing_that_was_left_open() {
     let number = left_open.as_raw_fd();
     let end = stage.run(&format!("[ -e /proc/$$/fd/2 ] && [ -e /proc/$$/fd/{number} ]")).await;
     assert_eq!(end.cause, EndCause::Exited(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_outlives_the_thread_that_asked_for_it() {
+    let stage = Arc::new(Stage::new());
+    let (asked, runtime) = (Arc::clone(&stage), tokio::runtime::Handle::current());
+    let ask = move || {
+        let script = ": >ready; while [ ! -e go ]; do sleep 0.01; done; echo lived";
+        let mut run = Box::pin(async move { asked.run(script).await });
+        runtime.block_on(async {
+            tokio::select! {
+                end = &mut run => panic!("it ended: {end:?}"),
+                () = tokio::time::sleep(Duration::from_millis(200)) => {}
+            }
+        });
+        run
+    };
+    let run = tokio::task::spawn_blocking(|| std::thread::spawn(ask).join().unwrap());
+    let run = run.await.unwrap();
+    stage.appears("ready").await;
+    std::fs::write(stage.path("go"), "").unwrap();
+    assert_eq!(run.await.last_line.as_deref(), Some("lived"));
 }
 
 #[tokio::test]
