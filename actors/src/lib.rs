@@ -1,1 +1,19 @@
-//! To be filled.
+//! Who owns what, and who answers for whom. Each module is one actor: its messages, its arguments,
+//! its state and the few lines that connect it to the engine.
+
+mod ask;
+mod events;
+mod executors;
+mod house;
+mod isolation;
+mod ledger;
+mod root;
+mod run;
+mod runs;
+mod session;
+mod task;
+
+pub use events::Events;
+pub use house::{House, Means, Policy};
+pub use run::Cancelling;
+pub use runs::{Submission, SubmitError, Submitted};

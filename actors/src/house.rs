@@ -1,0 +1,110 @@
+//! The handle by which the outside world holds the house.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::fault::Faults;
+use engine::ports::{Clock, Commands, LedgerStore, Schemas};
+use engine::verdict::Interruption;
+use protocol::RunId;
+use ractor::concurrency::oneshot;
+use ractor::{Actor, ActorRef, SpawnErr};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::events::Events;
+use crate::root::{Root, RootArguments, RootMessage};
+use crate::run::Cancelling;
+use crate::runs::{Submission, SubmitError, Submitted};
+
+/// What the house is built with.
+#[derive(Clone)]
+pub struct Means {
+    /// Keeps the record.
+    pub ledger: Arc<dyn LedgerStore>,
+    /// Runs commands.
+    pub commands: Arc<dyn Commands>,
+    /// Compiles schemas.
+    pub schemas: Arc<dyn Schemas>,
+    /// Tells the time of day.
+    pub clock: Arc<dyn Clock>,
+    /// Faults on purpose.
+    pub faults: Faults,
+    /// How much is allowed.
+    pub policy: Policy,
+}
+
+/// How much is allowed, and where things go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Tasks running at the same time in the whole house.
+    pub capacity: NonZeroUsize,
+    /// How long a stopped command may take to end before it is killed.
+    pub grace: Duration,
+    /// Where the output of tasks goes: `RUN/TASK/` below it.
+    pub artifacts: PathBuf,
+}
+
+/// A running house. Close it: what is dropped without is closed by the next start.
+pub struct House {
+    root: ActorRef<RootMessage>,
+    join: JoinHandle<()>,
+    fell: watch::Receiver<Option<String>>,
+}
+
+impl House {
+    /// Opens a house.
+    ///
+    /// # Errors
+    /// An actor could not be started.
+    pub async fn open(means: Means) -> Result<Self, SpawnErr> {
+        let (sender, fell) = watch::channel(None);
+        let arguments = RootArguments { means, fell: sender };
+        #[expect(clippy::disallowed_methods, reason = "the root is the one that nobody supervises")]
+        let (root, join) = Actor::spawn(None, Root, arguments).await?;
+        Ok(Self { root, join, fell })
+    }
+
+    /// Returns everything that happens from now on.
+    pub async fn listen(&self) -> Events {
+        let (reply, waiting) = oneshot();
+        let _closed = self.root.cast(RootMessage::Listen(reply.into()));
+        // A closed house says nothing any more: an empty channel is right.
+        waiting.await.unwrap_or_else(|_closed| tokio::sync::mpsc::unbounded_channel().1)
+    }
+
+    /// Starts a run.
+    ///
+    /// # Errors
+    /// Why it was not started; then nothing of it stays.
+    pub async fn submit(&self, submission: Submission) -> Result<Submitted, SubmitError> {
+        let (reply, waiting) = oneshot();
+        let _closed = self.root.cast(RootMessage::Submit(submission, reply.into()));
+        waiting.await.unwrap_or(Err(SubmitError::Closing))
+    }
+
+    /// Cancels a run: what waits is not started, what runs is stopped and captured, nothing lands.
+    pub fn cancel(&self, run: RunId, how: Cancelling, why: Interruption) {
+        let _closed = self.root.cast(RootMessage::Cancel(run, how, why));
+    }
+
+    /// Waits until a part fell without which the house cannot go on, and says which. By then the
+    /// house is closing. Never returns while the house stands.
+    pub async fn fallen(&self) -> String {
+        let mut fell = self.fell.clone();
+        match fell.wait_for(Option::is_some).await {
+            Ok(fell) => fell.clone().unwrap_or_default(),
+            Err(_closed_in_peace) => std::future::pending().await,
+        }
+    }
+
+    /// Cancels what runs, gives every workspace back and ends the house. Returns what fell, if
+    /// something did.
+    pub async fn close(self) -> Option<String> {
+        let _closed = self.root.cast(RootMessage::Close);
+        let _panicked = self.join.await; // then there is nothing left to wait for
+        self.fell.borrow().clone()
+    }
+}

@@ -1,0 +1,92 @@
+//! Answers for the repositories that are worked on, one actor each.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+
+use super::repository::{Repository, RepositoryMessage};
+
+pub(crate) struct Isolator;
+
+pub(crate) enum IsolatorMessage {
+    /// Takes charge of a repository that was opened, or finds who is in charge of it.
+    Adopt(Arc<dyn engine::ports::Repository>, RpcReplyPort<ActorRef<RepositoryMessage>>),
+    /// Sees everything through that was begun, then stops.
+    Close,
+}
+
+pub(crate) struct IsolatorState {
+    repositories: BTreeMap<PathBuf, ActorRef<RepositoryMessage>>,
+}
+
+impl Actor for Isolator {
+    type Msg = IsolatorMessage;
+    type State = IsolatorState;
+    type Arguments = ();
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        _nothing: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok(IsolatorState { repositories: BTreeMap::new() })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            IsolatorMessage::Adopt(repository, reply) => {
+                let root = repository.facts().root.clone();
+                let actor = match state.repositories.get(&root) {
+                    Some(actor) => actor.clone(),
+                    None => {
+                        let supervisor = myself.get_cell();
+                        let (actor, _join) =
+                            Actor::spawn_linked(None, Repository, repository, supervisor).await?;
+                        state.repositories.insert(root, actor.clone());
+                        actor
+                    }
+                };
+                let _gone = reply.send(actor);
+            }
+            IsolatorMessage::Close => {
+                for repository in state.repositories.values() {
+                    let _gone = repository.cast(RepositoryMessage::Close);
+                }
+                stop_when_empty(&myself, state);
+            }
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        event: SupervisionEvent,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorTerminated(child, ..) => {
+                state.repositories.retain(|_, actor| actor.get_id() != child.get_id());
+                stop_when_empty(&myself, state);
+                Ok(())
+            }
+            // Whoever owns workspaces must not fail: without it nothing can be captured.
+            SupervisionEvent::ActorFailed(_repository, error) => Err(error),
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => Ok(()),
+        }
+    }
+}
+
+/// A repository stops only when it was told to close.
+fn stop_when_empty(myself: &ActorRef<IsolatorMessage>, state: &IsolatorState) {
+    if state.repositories.is_empty() {
+        myself.stop(None);
+    }
+}

@@ -1,0 +1,10 @@
+//! Who owns workspaces. A lease is given to a task and the workspace stays owned here, so that
+//! none outlives its task and none goes before it is captured — however the task ends.
+
+mod isolator;
+mod repository;
+mod workspace;
+
+pub(crate) use isolator::{Isolator, IsolatorMessage};
+pub(crate) use repository::{ClosedRun, RepositoryMessage};
+pub(crate) use workspace::{Lease, WorkspaceMessage};

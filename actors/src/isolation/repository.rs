@@ -1,0 +1,296 @@
+//! Owns what Regatta has to do with one repository: the frozen trees of its runs, their
+//! workspaces, and the queue of landings.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use engine::ports::{
+    Baseline, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice,
+    Repository as Port, Workspace as Place, WorkspaceRequest,
+};
+use protocol::{Captured, LandingReport, RunName, TaskName};
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use tokio::task::JoinSet;
+
+use crate::ask::Teller;
+
+use super::workspace::{
+    Lease, Workspace, WorkspaceArguments, WorkspaceMessage, WorkspaceState, take_back,
+};
+
+pub(crate) struct Repository;
+
+type Frozen = Result<Arc<dyn Baseline>, IsolationError>;
+type LandingAnswer = RpcReplyPort<Result<LandingReport, IsolationError>>;
+type NewsSink = Arc<dyn Fn(LandingNews) + Send + Sync>;
+
+pub(crate) enum RepositoryMessage {
+    /// Freezes the working tree for one run; answers with what people should know about it.
+    Freeze(FreezeRequest, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
+    /// Makes a workspace for a task of a run.
+    Prepare(RunName, WorkspaceRequest, RpcReplyPort<Result<Lease, IsolationError>>),
+    /// Lands captures, after everything that was to land before.
+    Land(LandingRequest, NewsSink, LandingAnswer),
+    /// Ends a run's use of the repository; answers when none of its workspaces is in use.
+    CloseRun(RunName, RpcReplyPort<ClosedRun>),
+    /// Closes every run that is left, then stops.
+    Close,
+    /// Sent by the work itself; nobody else sends it.
+    Froze(RunName, Frozen, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
+    /// Told by the owner of a workspace; nobody else sends it.
+    Made(RunName, TaskName, Place),
+    /// Sent by the work itself; nobody else sends it.
+    Landed,
+    /// Sent by the work itself; nobody else sends it.
+    TakenBack(ActorId, Option<Captured>),
+    /// Sent by the work itself; nobody else sends it.
+    ClosedBaseline,
+}
+
+/// What came to light after the tasks of a run had reported.
+#[derive(Debug, Default)]
+pub(crate) struct ClosedRun {
+    /// Work that was captured although its task had died.
+    pub(crate) late: Vec<(TaskName, Captured)>,
+}
+
+#[derive(Default)]
+struct Run {
+    baseline: Option<Arc<dyn Baseline>>,
+    workspaces: BTreeMap<u64, InUse>,
+    closed: ClosedRun,
+    closing: Vec<RpcReplyPort<ClosedRun>>,
+}
+
+struct InUse {
+    task: TaskName,
+    /// Where it is, once it is made.
+    place: Option<Place>,
+}
+
+pub(crate) struct RepositoryState {
+    port: Arc<dyn Port>,
+    runs: BTreeMap<RunName, Run>,
+    landings: VecDeque<(LandingRequest, NewsSink, LandingAnswer)>,
+    landing: bool,
+    closing: bool,
+    unclosed: usize,
+    work: JoinSet<()>,
+}
+
+impl Actor for Repository {
+    type Msg = RepositoryMessage;
+    type State = RepositoryState;
+    type Arguments = Arc<dyn Port>;
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        port: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok(RepositoryState {
+            port,
+            runs: BTreeMap::new(),
+            landings: VecDeque::new(),
+            landing: false,
+            closing: false,
+            unclosed: 0,
+            work: JoinSet::new(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            RepositoryMessage::Freeze(request, reply) => state.freeze(&myself, request, reply),
+            RepositoryMessage::Froze(run, frozen, reply) => state.frozen(run, frozen, reply),
+            RepositoryMessage::Prepare(run, request, reply) => {
+                state.prepare(&myself, &run, request, reply).await?;
+            }
+            RepositoryMessage::Land(request, news, reply) => {
+                state.landings.push_back((request, news, reply));
+            }
+            RepositoryMessage::Made(run, task, place) => state.made(&run, &task, place),
+            RepositoryMessage::Landed => state.landing = false,
+            RepositoryMessage::CloseRun(run, reply) => match state.runs.get_mut(&run) {
+                Some(open) => open.closing.push(reply),
+                None => {
+                    let _gone = reply.send(ClosedRun::default());
+                }
+            },
+            RepositoryMessage::Close => state.closing = true,
+            RepositoryMessage::TakenBack(workspace, late) => {
+                state.workspace_gone(workspace, |task| late.map(|captured| (task, captured)));
+            }
+            RepositoryMessage::ClosedBaseline => state.unclosed -= 1,
+        }
+        state.settle(&myself);
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        event: SupervisionEvent,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorTerminated(child, last_state, _) => {
+                let last = last_state.and_then(|mut boxed| boxed.take::<WorkspaceState>().ok());
+                let late = last.and_then(WorkspaceState::into_late);
+                state.workspace_gone(child.get_id(), |_| late);
+            }
+            // The owner of a workspace crashed: what it owned is ours now.
+            SupervisionEvent::ActorFailed(child, error) => {
+                tracing::error!(%error, "the owner of a workspace crashed");
+                state.inherit(&myself, child.get_id());
+            }
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
+        }
+        state.settle(&myself);
+        Ok(())
+    }
+}
+
+impl RepositoryState {
+    fn freeze(
+        &mut self,
+        myself: &ActorRef<RepositoryMessage>,
+        request: FreezeRequest,
+        reply: RpcReplyPort<Result<Vec<Notice>, IsolationError>>,
+    ) {
+        let (port, myself, run) = (Arc::clone(&self.port), myself.clone(), request.run.clone());
+        self.work.spawn(async move {
+            let frozen = port.freeze(request).await;
+            let _dead = myself.cast(RepositoryMessage::Froze(run, frozen, reply));
+        });
+    }
+
+    fn frozen(
+        &mut self,
+        run: RunName,
+        frozen: Frozen,
+        reply: RpcReplyPort<Result<Vec<Notice>, IsolationError>>,
+    ) {
+        let notices = frozen.map(|baseline| {
+            let mut notices = self.port.facts().notices.clone();
+            notices.extend_from_slice(baseline.notices());
+            self.runs.insert(run, Run { baseline: Some(baseline), ..Run::default() });
+            notices
+        });
+        let _gone = reply.send(notices);
+    }
+
+    async fn prepare(
+        &mut self,
+        myself: &ActorRef<RepositoryMessage>,
+        run: &RunName,
+        request: WorkspaceRequest,
+        reply: RpcReplyPort<Result<Lease, IsolationError>>,
+    ) -> Result<(), ActorProcessingErr> {
+        let open = self.runs.get_mut(run).filter(|open| open.closing.is_empty());
+        let Some((open, baseline)) =
+            open.and_then(|open| open.baseline.clone().map(|baseline| (open, baseline)))
+        else {
+            return Ok(()); // the dropped reply port says that nobody will make one
+        };
+        let in_use = InUse { task: request.task.clone(), place: None };
+        let (run, task) = (run.clone(), request.task.clone());
+        let made = Teller::to(myself, move |place| {
+            RepositoryMessage::Made(run.clone(), task.clone(), place)
+        });
+        let arguments = WorkspaceArguments { baseline, request, made };
+        let (actor, _join) =
+            Actor::spawn_linked(None, Workspace, arguments, myself.get_cell()).await?;
+        open.workspaces.insert(actor.get_id().pid(), in_use);
+        actor.cast(WorkspaceMessage::Prepare(reply))?;
+        Ok(())
+    }
+
+    fn made(&mut self, run: &RunName, task: &TaskName, place: Place) {
+        let workspaces =
+            self.runs.get_mut(run).into_iter().flat_map(|run| run.workspaces.values_mut());
+        for in_use in workspaces.filter(|in_use| in_use.task == *task) {
+            in_use.place = Some(place.clone());
+        }
+    }
+
+    fn workspace_gone(
+        &mut self,
+        workspace: ActorId,
+        late: impl FnOnce(TaskName) -> Option<(TaskName, Captured)>,
+    ) {
+        for run in self.runs.values_mut() {
+            if let Some(in_use) = run.workspaces.remove(&workspace.pid()) {
+                run.closed.late.extend(late(in_use.task));
+                return;
+            }
+        }
+    }
+
+    /// Takes back the workspace of an owner that crashed: captures it, then removes it.
+    fn inherit(&mut self, myself: &ActorRef<RepositoryMessage>, owner: ActorId) {
+        let found = self.runs.values().find_map(|run| {
+            let in_use = run.workspaces.get(&owner.pid())?;
+            Some((run.baseline.clone()?, in_use.place.clone()))
+        });
+        let Some((baseline, place)) = found else { return };
+        let myself = myself.clone();
+        self.work.spawn(async move {
+            let late = match place {
+                Some(place) => take_back(baseline.as_ref(), &place).await,
+                None => None,
+            };
+            let _dead = myself.cast(RepositoryMessage::TakenBack(owner, late));
+        });
+    }
+
+    /// Begins what may begin; ends what may end.
+    fn settle(&mut self, myself: &ActorRef<RepositoryMessage>) {
+        while self.work.try_join_next().is_some() {}
+        if !self.landing
+            && let Some((request, news, reply)) = self.landings.pop_front()
+        {
+            self.landing = true;
+            let (port, myself) = (Arc::clone(&self.port), myself.clone());
+            self.work.spawn(async move {
+                let _gone = reply.send(port.land(request, news).await);
+                let _dead = myself.cast(RepositoryMessage::Landed);
+            });
+        }
+        self.close_runs(myself);
+        let idle = !self.landing && self.runs.is_empty() && self.unclosed == 0;
+        if self.closing && idle {
+            myself.stop(None);
+        }
+    }
+
+    /// Closes the runs that are to be closed and of which no workspace is in use.
+    fn close_runs(&mut self, myself: &ActorRef<RepositoryMessage>) {
+        let over =
+            |run: &Run| run.workspaces.is_empty() && (self.closing || !run.closing.is_empty());
+        let names: Vec<_> =
+            self.runs.iter().filter(|(_, run)| over(run)).map(|(name, _)| name.clone()).collect();
+        for name in names {
+            let Some(run) = self.runs.remove(&name) else { continue };
+            let myself = myself.clone();
+            self.unclosed += 1;
+            self.work.spawn(async move {
+                if let Some(baseline) = run.baseline
+                    && let Err(error) = baseline.close().await
+                {
+                    tracing::error!(%error, run = %name, "left for the next start");
+                }
+                let mut closed = Some(run.closed);
+                for reply in run.closing {
+                    let _gone = reply.send(closed.take().unwrap_or_default());
+                }
+                let _dead = myself.cast(RepositoryMessage::ClosedBaseline);
+            });
+        }
+    }
+}

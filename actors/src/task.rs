@@ -1,0 +1,293 @@
+//! Carries one task through its [`Lifecycle`]: performs what it asks for, tells it what happened.
+
+use std::time::Duration;
+
+use engine::ports::{IsolationError, Workspace as Place};
+use engine::supervise::{CrashLog, Decision, RestartBudget};
+use engine::task::{Effect, Input, Lifecycle, SessionEnd, YieldContract};
+use protocol::{
+    CaptureRef, Captured, EventKind, Failure, FailureClass, LedgerEntry, Phase, TaskName,
+    TaskReport, TaskSpec, Work,
+};
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use tokio::task::JoinSet;
+use tokio::time::Instant; // the runtime's clock: a test can pause it
+
+use crate::ask::Teller;
+use crate::executors::{ExecutorLease, ExecutorsMessage, HowToStop};
+use crate::house::Means;
+use crate::isolation::{Lease, RepositoryMessage};
+use crate::ledger::LedgerMessage;
+use crate::run::RunFacts;
+use crate::session::{SessionMessage, SessionState};
+
+mod command;
+mod steps;
+
+pub(crate) struct Task;
+
+pub(crate) struct TaskArguments {
+    pub(crate) spec: TaskSpec,
+    pub(crate) contract: YieldContract,
+    pub(crate) run: RunFacts,
+    /// The captures of its predecessors, in the order in which they build on each other.
+    pub(crate) predecessors: Vec<(TaskName, CaptureRef)>,
+    pub(crate) repository: ActorRef<RepositoryMessage>,
+    pub(crate) executors: ActorRef<ExecutorsMessage>,
+    pub(crate) ledger: ActorRef<LedgerMessage>,
+    pub(crate) means: Means,
+    pub(crate) news: Teller<EventKind>,
+}
+
+/// Counts the attempts at a task. A command has one.
+const ATTEMPT: u32 = 1;
+
+/// A session that was told to stop has the grace period for its processes, and this for itself.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+pub(crate) enum TaskMessage {
+    /// Asked by anyone who no longer wants the result.
+    Cancel(HowToStop),
+    Prepared(Option<Result<Lease, IsolationError>>),
+    Leased(Place, Option<ExecutorLease>),
+    /// The ledger knows what is about to be done.
+    Recorded(Box<Effect>, Option<()>),
+    SessionEnded(Option<SessionEnd>),
+    /// The task has run as long as it may.
+    WallReached,
+    /// The stopped session has had its time.
+    FarewellOver,
+    Sealed,
+    Captured(Option<Result<Option<Captured>, IsolationError>>),
+    Discarded,
+    Line(String),
+}
+
+pub(crate) struct TaskState {
+    lifecycle: Lifecycle,
+    /// Set once, just before the actor stops; the run reads it from our last state.
+    report: Option<TaskReport>,
+    began: Instant,
+    lease: Option<Lease>,
+    executor: Option<ExecutorLease>,
+    session: Option<ActorRef<SessionMessage>>,
+    /// What was captured, between the capture and its entry in the ledger.
+    captured: Option<Captured>,
+    crashes: CrashLog,
+    /// Set as soon as the session is to stop, whether it runs already or not.
+    stopping: Option<HowToStop>,
+    waits: JoinSet<()>,
+    arguments: TaskArguments,
+}
+
+impl Actor for Task {
+    type Msg = TaskMessage;
+    type State = TaskState;
+    type Arguments = TaskArguments;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        mut arguments: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        let nothing = YieldContract::new(Box::new(engine::ports::AnyValue), 0);
+        let contract = std::mem::replace(&mut arguments.contract, nothing);
+        let (lifecycle, effects) = Lifecycle::begin(contract, arguments.spec.change);
+        let mut state = TaskState {
+            lifecycle,
+            report: None,
+            began: Instant::now(),
+            lease: None,
+            executor: None,
+            session: None,
+            captured: None,
+            crashes: CrashLog::default(),
+            stopping: None,
+            waits: JoinSet::new(),
+            arguments,
+        };
+        state.perform(&myself, effects).await?;
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        let input = match message {
+            TaskMessage::Cancel(how) => {
+                if how == HowToStop::AtOnce {
+                    state.stop_session(how);
+                }
+                Input::Cancel
+            }
+            TaskMessage::Prepared(prepared) => Input::Prepared(state.keep(prepared)),
+            TaskMessage::Leased(..) if state.stopping.is_some() => Input::SessionStopped,
+            TaskMessage::Leased(place, Some(executor)) => {
+                return state.start_session(&myself, &place, executor).await;
+            }
+            TaskMessage::Leased(_, None) => {
+                Input::SessionCrashed("no executor answered".to_owned())
+            }
+            TaskMessage::Recorded(effect, Some(())) => {
+                return state.perform_recorded(&myself, *effect);
+            }
+            // The ledger is gone and the house is closing: what is not recorded is not done.
+            TaskMessage::Recorded(effect, None) => match *effect {
+                Effect::Discard(_) => Input::Discarded,
+                _ => Input::SessionCrashed("the ledger is gone".to_owned()),
+            },
+            TaskMessage::SessionEnded(Some(end)) => Input::SessionEnded(end),
+            TaskMessage::SessionEnded(None) => return Ok(()), // its death is told by supervision
+            TaskMessage::WallReached => Input::WallReached(state.wall_reached()),
+            TaskMessage::FarewellOver => {
+                state.kill_session();
+                return Ok(());
+            }
+            TaskMessage::Sealed => Input::Sealed,
+            TaskMessage::Captured(captured) => Input::Captured(state.note(captured)),
+            TaskMessage::Discarded => Input::Discarded,
+            TaskMessage::Line(line) => {
+                state.progress(Phase::Working, Some(line));
+                return Ok(());
+            }
+        };
+        let effects = state.lifecycle.step(input);
+        state.perform(&myself, effects).await
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        event: SupervisionEvent,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        let effects = match event {
+            SupervisionEvent::ActorFailed(_session, error) => {
+                let budget = restarts(&state.arguments.spec.work);
+                match (state.crashes.record(budget, Instant::now().into_std()), &state.lease) {
+                    (Decision::Restart, Some(lease)) if state.stopping.is_none() => {
+                        vec![Effect::RunSession(lease.place.clone(), None)]
+                    }
+                    _ => state.lifecycle.step(Input::SessionCrashed(error.to_string())),
+                }
+            }
+            // One that ended by itself has replied; only one that was killed is news.
+            SupervisionEvent::ActorTerminated(_session, Some(mut last_state), _) => {
+                let killed =
+                    last_state.take::<SessionState>().is_ok_and(|last| last.is_unanswered());
+                if !killed {
+                    return Ok(());
+                }
+                state.lifecycle.step(Input::SessionStopped)
+            }
+            SupervisionEvent::ActorTerminated(_session, None, _) => {
+                state.lifecycle.step(Input::SessionStopped)
+            }
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {
+                return Ok(());
+            }
+        };
+        state.perform(&myself, effects).await
+    }
+}
+
+impl TaskState {
+    pub(crate) fn into_report(self) -> Option<TaskReport> {
+        self.report
+    }
+
+    async fn perform(
+        &mut self,
+        myself: &ActorRef<TaskMessage>,
+        effects: Vec<Effect>,
+    ) -> Result<(), ActorProcessingErr> {
+        for effect in effects {
+            match effect {
+                Effect::Prepare => self.prepare(myself),
+                // Copying is not worth the trouble of being stopped half way.
+                Effect::AbandonPreparing => self.progress(Phase::Stopping, None),
+                Effect::RunSession(workspace, complaint) => {
+                    let entry = LedgerEntry::SessionStarted {
+                        task: self.arguments.spec.id,
+                        attempt: ATTEMPT,
+                        workspace: workspace.root.display().to_string(),
+                    };
+                    self.record(myself, entry, Effect::RunSession(workspace, complaint));
+                }
+                Effect::StopSession => {
+                    self.progress(Phase::Stopping, None);
+                    self.stop_session(HowToStop::Gently);
+                    let patience = self.arguments.means.policy.grace + FAREWELL;
+                    self.remind(myself, patience, TaskMessage::FarewellOver);
+                }
+                Effect::AnnounceYield => self.tell(EventKind::TaskYielded { task: self.name() }),
+                Effect::AnnounceReminder(complaint) => {
+                    self.tell(EventKind::ContractReminded { task: self.name(), complaint });
+                }
+                Effect::Seal(_) => self.seal(myself),
+                Effect::Capture(_) => self.capture(myself),
+                Effect::Discard(workspace) => self.record_capture(myself, workspace),
+                Effect::Finish(outcome, captured) => {
+                    if let Some(lease) = self.lease.take() {
+                        lease.settle(); // discarded, or kept because it could not be captured
+                    }
+                    let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    self.report = Some(TaskReport { outcome, captured, ms });
+                    myself.stop(None);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a message to ourselves later, unless we are gone by then.
+    fn remind(&mut self, myself: &ActorRef<TaskMessage>, after: Duration, message: TaskMessage) {
+        let myself = myself.clone();
+        self.waits.spawn(async move {
+            tokio::time::sleep(after).await;
+            let _gone = myself.cast(message);
+        });
+    }
+
+    fn stop_session(&mut self, how: HowToStop) {
+        self.stopping = Some(how);
+        if let Some(session) = &self.session {
+            let _over = session.cast(SessionMessage::Stop(how)); // it may have ended by itself
+        }
+    }
+
+    fn kill_session(&self) {
+        if let Some(session) = &self.session {
+            session.kill();
+        }
+    }
+
+    fn wall_reached(&self) -> Failure {
+        let seconds = self.arguments.spec.limits.wall.as_secs_f64();
+        let message = format!("it was stopped after {seconds} s, as long as it may run");
+        Failure::new(FailureClass::Timeout, message)
+    }
+
+    fn progress(&self, phase: Phase, line: Option<String>) {
+        self.tell(EventKind::TaskProgress { task: self.name(), phase, line });
+    }
+
+    fn tell(&self, news: EventKind) {
+        self.arguments.news.tell(news);
+    }
+
+    fn name(&self) -> TaskName {
+        self.arguments.spec.name.clone()
+    }
+}
+
+/// How often a crashed session is started again. A command may have effects outside its
+/// workspace, so it is never run twice.
+fn restarts(work: &Work) -> RestartBudget {
+    match work {
+        Work::Command(_) => RestartBudget::NONE,
+    }
+}

@@ -1,0 +1,162 @@
+//! The steps of a task: each asks someone, and the answer comes back as a message.
+
+use engine::ports::{IsolationError, Workspace as Place, WorkspaceRequest};
+use engine::task::Effect;
+use protocol::{Captured, EventKind, Failure, LedgerEntry, Phase, Work};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use super::{ATTEMPT, TaskMessage, TaskState, command};
+use crate::ask::{Teller, ask};
+use crate::executors::{ExecutorLease, ExecutorsMessage, ToolExecutorMessage};
+use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage};
+use crate::ledger::LedgerMessage;
+use crate::session::{Session, SessionArguments, SessionMessage};
+
+impl TaskState {
+    /// Does what the ledger now knows of.
+    pub(super) fn perform_recorded(
+        &mut self,
+        myself: &ActorRef<TaskMessage>,
+        effect: Effect,
+    ) -> Result<(), ActorProcessingErr> {
+        match effect {
+            Effect::RunSession(place, _complaint) => {
+                let executors = self.arguments.executors.clone();
+                ask(&mut self.waits, myself, &executors, ExecutorsMessage::Lease, |lease| {
+                    TaskMessage::Leased(place, lease)
+                });
+            }
+            Effect::Discard(_) => self.discard(myself),
+            Effect::Prepare
+            | Effect::AbandonPreparing
+            | Effect::StopSession
+            | Effect::AnnounceYield
+            | Effect::AnnounceReminder(_)
+            | Effect::Seal(_)
+            | Effect::Capture(_)
+            | Effect::Finish(..) => {} // never recorded here
+        }
+        Ok(())
+    }
+
+    pub(super) fn prepare(&mut self, myself: &ActorRef<TaskMessage>) {
+        self.progress(Phase::Preparing, None);
+        let request = WorkspaceRequest {
+            task: self.name(),
+            attempt: ATTEMPT,
+            predecessors: self.arguments.predecessors.clone(),
+        };
+        let (repository, run) =
+            (self.arguments.repository.clone(), self.arguments.run.name.clone());
+        let question = |reply| RepositoryMessage::Prepare(run, request, reply);
+        ask(&mut self.waits, myself, &repository, question, TaskMessage::Prepared);
+    }
+
+    /// Keeps the lease and says where the workspace is.
+    pub(super) fn keep(
+        &mut self,
+        prepared: Option<Result<Lease, IsolationError>>,
+    ) -> Result<Place, Failure> {
+        let lease = prepared
+            .unwrap_or_else(|| Err(gone("prepare a workspace")))
+            .map_err(|error| error.to_failure())?;
+        let place = lease.place.clone();
+        self.lease = Some(lease);
+        self.tell(EventKind::WorkspaceReady {
+            task: self.name(),
+            path: place.root.display().to_string(),
+            ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        });
+        Ok(place)
+    }
+
+    pub(super) async fn start_session(
+        &mut self,
+        myself: &ActorRef<TaskMessage>,
+        place: &Place,
+        executor: ExecutorLease,
+    ) -> Result<(), ActorProcessingErr> {
+        let Work::Command(command) = &self.arguments.spec.work;
+        let arguments = SessionArguments {
+            executor: executor.executor().clone(),
+            command: command::request(command, &self.arguments, place, ATTEMPT),
+            lines: Teller::to(myself, TaskMessage::Line),
+            faults: self.arguments.means.faults.clone(),
+        };
+        self.executor = Some(executor);
+        let (session, _join) =
+            Actor::spawn_linked(None, Session, arguments, myself.get_cell()).await?;
+        self.session = Some(session.clone());
+        self.remind(myself, self.arguments.spec.limits.wall, TaskMessage::WallReached);
+        self.progress(Phase::Working, None);
+        ask(&mut self.waits, myself, &session, SessionMessage::Run, TaskMessage::SessionEnded);
+        Ok(())
+    }
+
+    pub(super) fn seal(&mut self, myself: &ActorRef<TaskMessage>) {
+        let Some(executor) = &self.executor else {
+            let _dying = myself.cast(TaskMessage::Sealed); // nothing was ever started
+            return;
+        };
+        // A crashed executor took its processes with it: no answer is as good as one.
+        let executor = executor.executor().clone();
+        ask(&mut self.waits, myself, &executor, ToolExecutorMessage::Seal, |_| TaskMessage::Sealed);
+    }
+
+    pub(super) fn capture(&mut self, myself: &ActorRef<TaskMessage>) {
+        self.progress(Phase::Capturing, None);
+        self.executor = None;
+        let Some(lease) = &self.lease else { return };
+        let owner = lease.owner().clone();
+        ask(&mut self.waits, myself, &owner, WorkspaceMessage::Capture, TaskMessage::Captured);
+    }
+
+    pub(super) fn note(
+        &mut self,
+        captured: Option<Result<Option<Captured>, IsolationError>>,
+    ) -> Result<Option<Captured>, Failure> {
+        let captured = captured
+            .unwrap_or_else(|| Err(gone("capture its workspace")))
+            .map_err(|error| error.to_failure())?;
+        self.captured.clone_from(&captured);
+        Ok(captured)
+    }
+
+    /// Has the capture written to the ledger, and only then the workspace removed.
+    pub(super) fn record_capture(&mut self, myself: &ActorRef<TaskMessage>, workspace: Place) {
+        let Some(captured) = self.captured.take() else {
+            self.discard(myself);
+            return;
+        };
+        let task = self.name();
+        self.tell(EventKind::TaskCaptured { task, captured: captured.clone() });
+        let id = self.arguments.spec.id;
+        let entry = LedgerEntry::TaskCaptured { task: id, attempt: ATTEMPT, captured };
+        self.record(myself, entry, Effect::Discard(workspace));
+    }
+
+    pub(super) fn discard(&mut self, myself: &ActorRef<TaskMessage>) {
+        let Some(lease) = &self.lease else { return };
+        let owner = lease.owner().clone();
+        ask(&mut self.waits, myself, &owner, WorkspaceMessage::Discard, |_| TaskMessage::Discarded);
+    }
+
+    /// Writes an entry to the ledger; what it announces is done when it is durable.
+    pub(super) fn record(
+        &mut self,
+        myself: &ActorRef<TaskMessage>,
+        entry: LedgerEntry,
+        then: Effect,
+    ) {
+        let ledger = self.arguments.ledger.clone();
+        let question = |reply| LedgerMessage::Record(entry, reply);
+        let then = Box::new(then);
+        ask(&mut self.waits, myself, &ledger, question, |done| TaskMessage::Recorded(then, done));
+    }
+}
+
+/// The failure of a question whose answerer died.
+fn gone(what: &str) -> IsolationError {
+    let source = "whoever owned it crashed".into();
+    IsolationError::Failed { what: what.to_owned(), source }
+}
