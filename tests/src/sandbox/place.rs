@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{Home, Invocation, Processes, Repository, eventually};
+use super::{Home, Invocation, Plan, Processes, Repository, eventually};
 
 /// Tells the marks of the sandboxes of one test process apart.
 static SANDBOXES: AtomicU32 = AtomicU32::new(0);
@@ -80,8 +80,8 @@ impl Sandbox {
 
     /// Begins `regatta run --json --plan -` with this plan in a repository.
     #[must_use]
-    pub fn run_plan(&self, repository: &Repository, plan: &str) -> Invocation {
-        self.run_in(repository).words("--plan -").stdin(plan)
+    pub fn run_plan(&self, repository: &Repository, plan: &Plan) -> Invocation {
+        self.run_in(repository).words("--plan -").stdin(plan.text())
     }
 
     /// Returns the processes that its engines started.

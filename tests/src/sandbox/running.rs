@@ -65,12 +65,6 @@ impl Running {
         Self { said, id, ended, lines, seen: String::new(), errors: Some(errors), over: false }
     }
 
-    /// Returns its process id.
-    #[must_use]
-    pub fn id(&self) -> Pid {
-        self.id
-    }
-
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.id, signal).expect("it lives");
@@ -87,6 +81,13 @@ impl Running {
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => panic!("{}: silent for {PATIENCE:?}", self.said),
         }
+    }
+
+    /// Sends it SIGINT, long enough after an earlier one that they do not arrive as one. It may
+    /// have ended.
+    pub fn interrupt_again(&self) {
+        let _ended = kill_process(self.id, Signal::INT); // then there is nobody to interrupt
+        std::thread::sleep(Duration::from_millis(50));
     }
 
     /// Reads events until one is of this type, and returns it.

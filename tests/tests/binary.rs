@@ -1,0 +1,34 @@
+//! What drives the built binary: cli/Cargo.toml registers this file, so that cargo builds the
+//! binary first and says where it is.
+
+mod binary {
+    mod bad_input;
+    mod cancel;
+    mod commands;
+    mod demo;
+    mod depends;
+    mod dirty;
+    mod disk;
+    mod each;
+    mod endings;
+    mod engines;
+    mod fan_out;
+    mod faults;
+    mod hostile;
+    mod in_place;
+    mod kill;
+    mod landing;
+    mod lines;
+    mod odd;
+    mod plans;
+    mod progress;
+    mod shapes;
+    mod source;
+
+    use tests::sandbox::Sandbox;
+
+    /// Makes a place of a test's own for the binary that was just built.
+    fn sandbox() -> Sandbox {
+        Sandbox::new(env!("CARGO_BIN_EXE_regatta"))
+    }
+}

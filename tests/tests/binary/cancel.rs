@@ -1,0 +1,116 @@
+//! Ctrl-C and SIGTERM: waiting, running and deaf tasks.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tests::sandbox::{Plan, Repository, Running, Sandbox, eventually};
+
+use super::sandbox;
+
+/// Starts two tasks that run for ever, one of them deaf to TERM, and two that wait for room; comes
+/// back when the first two are at work.
+fn at_work(place: &Sandbox, repository: &Repository) -> Running {
+    let outside = place.folder().join("at-work");
+    std::fs::create_dir_all(&outside).expect("a folder can be made");
+    let loops = "while :; do sleep 0.05; done";
+    let mark = format!("echo kept > $REGATTA_TASK.txt; : > {}/$REGATTA_TASK", outside.display());
+    let plan = Plan::default()
+        .task("polite", &format!("{mark}; {loops}"))
+        .task("deaf", &format!("trap '' TERM INT; {mark}; {loops}"))
+        .task("waiting", "echo never > waiting.txt")
+        .task("also-waiting", "echo never > also-waiting.txt");
+    let running = place.run_plan(repository, &plan).words("--jobs 2").start();
+    eventually(Duration::from_secs(60), "both are at work", || {
+        outside.join("polite").exists() && outside.join("deaf").exists()
+    });
+    running
+}
+
+/// Checks that all four tasks were cancelled, what ran is kept, and nothing landed.
+fn expect_cancelled(place: &Sandbox, repository: &Repository, running: Running, code: i32) {
+    let tree = repository.tree();
+    let finished = running.wait().expect_code(code);
+    let ends = finished.names_in("task_finished");
+    assert_eq!(ends, ["also-waiting", "deaf", "polite", "waiting"], "{finished}");
+    for task in &ends {
+        assert_eq!(finished.task(task)["outcome"], "cancelled", "{task} in {finished}");
+    }
+    let run = finished.run_name();
+    for task in ["polite", "deaf"] {
+        let text = place.home().captured(&format!("{run}/{task}/1"), &format!("{task}.txt"));
+        assert_eq!(text, "kept\n", "{task} in {finished}");
+    }
+    assert_eq!(finished.landed(), Vec::<String>::new(), "{finished}");
+    assert_eq!(tree.differences(&repository.tree()), Vec::<String>::new());
+    assert!(finished.stderr.contains("regatta apply"), "{finished}");
+    let last = finished.events().pop().unwrap_or_default();
+    assert_eq!(last["type"], "run_finished", "{finished}");
+    assert_eq!(last["exit_code"], code, "{finished}");
+    place.expect_nothing_left(repository);
+}
+
+#[test]
+fn ctrl_c_cancels_waiting_running_and_deaf_tasks_captures_and_lands_nothing() {
+    let place = sandbox();
+    let repository = place.repository();
+    let running = at_work(&place, &repository);
+    running.signal(Signal::INT);
+    expect_cancelled(&place, &repository, running, 130);
+}
+
+#[test]
+fn sigterm_does_the_same_with_its_own_code() {
+    let place = sandbox();
+    let repository = place.repository();
+    let running = at_work(&place, &repository);
+    running.signal(Signal::TERM);
+    expect_cancelled(&place, &repository, running, 143);
+}
+
+#[test]
+fn a_second_ctrl_c_grants_no_grace_and_still_captures() {
+    let place = sandbox();
+    let repository = place.repository();
+    let running = at_work(&place, &repository);
+    let began = Instant::now();
+    running.interrupt_again();
+    running.interrupt_again();
+    expect_cancelled(&place, &repository, running, 130);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn a_third_ctrl_c_leaves_the_capturing_to_the_next_start() {
+    let place = sandbox();
+    let repository = place.repository();
+    let mut running = at_work(&place, &repository);
+    let run = running.next_event().expect("a run begins with an event")["run"].clone();
+    // While the first two are heard, the deaf task's grace keeps the engine busy.
+    for _ in 0..3 {
+        running.interrupt_again();
+    }
+    let finished = running.wait();
+    assert_eq!(finished.code, 130, "{finished}");
+    place.expect_no_process(Duration::from_secs(1));
+    let _listed = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    let run = run.as_str().expect("a run has a name");
+    for task in ["polite", "deaf"] {
+        let text = place.home().captured(&format!("{run}/{task}/1"), &format!("{task}.txt"));
+        assert_eq!(text, "kept\n");
+    }
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn cancelled_work_can_be_applied_afterwards() {
+    let place = sandbox();
+    let repository = place.repository();
+    let running = at_work(&place, &repository);
+    running.signal(Signal::INT);
+    let finished = running.wait().expect_code(130);
+    let target = format!("{}/polite", finished.run_name());
+    let applied = place.regatta(repository.root()).words("apply").arg(target).run();
+    let _applied = applied.expect_code(0);
+    assert_eq!(repository.text("polite.txt"), "kept\n");
+}

@@ -1,0 +1,116 @@
+//! `regatta demo`, judged from outside.
+
+use std::collections::BTreeSet;
+
+use tests::sandbox::{Home, Repository};
+
+use super::sandbox;
+
+#[test]
+fn the_demo_lands_six_nonces_keeps_two_captures_and_finishes_eight_tasks() {
+    let place = sandbox();
+    let keep = place.folder().join("kept");
+    let demo = place.regatta(place.folder()).words("demo --json --keep").arg(&keep);
+    let finished = demo.run().expect_code(0);
+
+    let ends = finished.names_in("task_finished");
+    assert_eq!(ends.iter().collect::<BTreeSet<_>>().len(), 8, "{finished}");
+    assert_eq!(ends.len(), 8, "exactly one task_finished per task: {finished}");
+    let landed = finished.landed();
+    assert_eq!(landed.len(), 6, "{finished}");
+    assert_eq!(finished.names_in("task_conflicted").len(), 1, "{finished}");
+    let failed = finished.events_of("task_finished");
+    let failed: Vec<_> = failed.iter().filter(|event| event["outcome"] == "failed").collect();
+    assert_eq!(failed.len(), 1, "{finished}");
+
+    let (repository, home) = kept(&keep);
+    let run = finished.run_name();
+    let nonces = home.ledger("SELECT name, spec FROM task", |row| {
+        Ok((row.get::<_, String>(0)?, nonce(&row.get::<_, String>(1)?)))
+    });
+    assert_eq!(nonces.len(), 8);
+    let distinct: BTreeSet<_> = nonces.iter().map(|(_, nonce)| nonce).collect();
+    assert_eq!(distinct.len(), 8, "each task has a nonce of its own: {nonces:?}");
+
+    let diff = repository.git(&["diff", "HEAD"]);
+    let untracked = repository.git(&["ls-files", "--others", "--exclude-standard"]);
+    let new: String = untracked.lines().map(|path| repository.text(path)).collect();
+    let tree = format!("{diff}{new}");
+    for (task, nonce) in &nonces {
+        assert_eq!(tree.contains(nonce.as_str()), landed.contains(task), "{task}: {nonce}");
+        let capture = format!("refs/tasks/{run}/{task}/1");
+        let patch = home.store_git(&[
+            "diff-tree",
+            "-p",
+            &format!("{capture}:base"),
+            &format!("{capture}:task"),
+        ]);
+        assert!(patch.contains(nonce.as_str()), "the capture of {task}: {patch}");
+    }
+    let states = home.ledger_tasks();
+    assert_eq!(states.iter().filter(|task| task.state == "done").count(), 7);
+    assert_eq!(states.iter().filter(|task| task.state == "failed").count(), 1);
+    let kept = home.ledger("SELECT count(*) FROM landing WHERE state = 'conflicted'", |row| {
+        row.get::<_, i64>(0)
+    });
+    assert_eq!(kept, [1]);
+    assert_eq!(home.captures().len(), 8, "two of them are kept and nowhere else");
+    assert_eq!(repository.faults(), "");
+    assert_eq!(home.leftovers(), Vec::<String>::new());
+    place.expect_nothing_left(&repository);
+}
+
+/// Returns the repository and the home that `--keep` left.
+fn kept(folder: &std::path::Path) -> (Repository, Home) {
+    let find = |name: &str| {
+        let entries = std::fs::read_dir(folder).expect("it was kept").flatten();
+        let mut entries = entries.map(|entry| entry.path()).filter(|path| path.join(name).exists());
+        entries.next().unwrap_or_else(|| panic!("{name} in {}", folder.display()))
+    };
+    (Repository::at(&find(".git")), Home::at(&find("data")))
+}
+
+/// Returns the nonce in a task's specification.
+fn nonce(spec: &str) -> String {
+    let words = spec.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let mut found =
+        words.filter(|word| word.len() >= 16 && word.chars().any(|c| c.is_ascii_digit()));
+    found.next().unwrap_or_else(|| panic!("a nonce in {spec}")).to_owned()
+}
+
+#[test]
+fn the_demo_shows_the_table_the_diff_and_what_to_type_next_and_leaves_nothing() {
+    let place = sandbox();
+    let temporary = place.folder().join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let demo = place.regatta(place.folder()).words("demo").env("TMPDIR", &temporary);
+    let finished = demo.run().expect_code(0);
+    for word in ["6 landed", "1 conflict", "1 failed", "diff --git", "regatta "] {
+        assert!(finished.stdout.contains(word), "{word} in {finished}");
+    }
+    assert!(!finished.stdout.contains("undo"), "{finished}");
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "nothing is left");
+    assert!(!place.home().data().exists(), "the user's own home is not touched");
+    place.expect_no_process(std::time::Duration::from_secs(1));
+}
+
+#[test]
+fn a_demo_whose_result_is_wrong_fails_loudly() {
+    for fault in ["off@F272", "crash@session:2", "fail@capture.begin:3"] {
+        let place = sandbox();
+        let finished = place.regatta(place.folder()).words("demo").fault(fault).run();
+        assert_eq!(finished.code, 70, "{fault}: {finished}");
+        assert!(finished.stderr.contains("error: "), "{fault}: {finished}");
+    }
+}
+
+#[test]
+fn the_demo_can_be_run_anywhere() {
+    let place = sandbox();
+    let keep = place.folder().join("kept");
+    std::fs::create_dir(&keep).unwrap();
+    std::fs::write(keep.join("mine.txt"), "mine\n").unwrap();
+    let demo = place.regatta(place.folder()).words("demo --keep").arg(&keep);
+    let finished = demo.run();
+    assert_eq!(std::fs::read_to_string(keep.join("mine.txt")).unwrap(), "mine\n", "{finished}");
+}

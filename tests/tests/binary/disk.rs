@@ -1,0 +1,126 @@
+//! A disk that is full: at preparing, at capturing, at landing.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tests::sandbox::{Repository, SmallDisk, skip};
+
+use super::sandbox;
+
+/// A folder bound over itself so that nobody can write below it.
+pub(super) struct ReadOnly(PathBuf);
+
+impl ReadOnly {
+    /// Binds `folder`.
+    pub(super) fn over(folder: &Path) -> Result<Self, String> {
+        mount(&["--bind"], &[folder, folder])?;
+        let bound = Self(folder.to_owned());
+        mount(&["-o", "remount,bind,ro"], &[folder])?;
+        Ok(bound)
+    }
+}
+
+impl Drop for ReadOnly {
+    fn drop(&mut self) {
+        let _gone = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+fn mount(words: &[&str], places: &[&Path]) -> Result<(), String> {
+    let output = Command::new("mount").args(words).args(places).output();
+    let output = output.map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.success() { Ok(()) } else { Err(said) }
+}
+
+#[test]
+fn a_disk_that_is_full_at_preparing_fails_the_task_and_leaves_nothing() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("large.bin", vec![5; 12 << 20]);
+    repository.commit("twelve megabytes");
+    let home = place.folder().join("small");
+    let disk = match SmallDisk::mount(&home, 8 << 10) {
+        Ok(disk) => disk,
+        Err(why) => {
+            return skip(
+                "a_disk_that_is_full_at_preparing_fails_the_task_and_leaves_nothing",
+                &why,
+            );
+        }
+    };
+    let before = (repository.tree(), repository.dot_git());
+    let run = place.run_in(&repository).home(&home).exec("echo x > x.txt");
+    let finished = run.run().expect_code(5);
+    let failure = finished.task("t1")["failure"].clone();
+    assert_eq!(failure["class"], "resources", "{finished}");
+    let message = failure["message"].as_str().unwrap().to_lowercase();
+    assert!(message.contains("no space") || message.contains("full"), "{message}");
+    assert_eq!(before.0.differences(&repository.tree()), Vec::<String>::new());
+    assert_eq!(before.1.differences(&repository.dot_git()), Vec::<String>::new());
+    let home = tests::sandbox::Home::at(&home);
+    assert_eq!(home.leftovers(), Vec::<String>::new());
+    place.expect_nothing_left(&repository);
+    drop(disk);
+}
+
+#[test]
+fn a_disk_that_is_full_at_capturing_keeps_the_workspace_and_the_next_start_captures_it() {
+    let place = sandbox();
+    let repository = place.repository();
+    let folder = place.folder().join("small");
+    let disk = match SmallDisk::mount(&folder, 24 << 10) {
+        Ok(disk) => disk,
+        Err(why) => return skip("a_disk_that_is_full_at_capturing", &why),
+    };
+    let home = tests::sandbox::Home::at(&folder);
+    // Fourteen megabytes fit once, not twice.
+    let script = "head -c 14680064 /dev/urandom > large.bin; echo kept > small.txt";
+    let before = repository.tree();
+    let run = place.run_in(&repository).home(&folder).exec(script);
+    let finished = run.run().expect_code(5);
+    let failure = finished.task("t1")["failure"].clone();
+    assert_eq!(failure["class"], "resources", "{finished}");
+    let message = failure["message"].as_str().unwrap();
+    let kept = message.rsplit("kept at ").next().unwrap_or_default();
+    assert!(Path::new(kept).join("small.txt").exists(), "{message}");
+    assert_eq!(before.differences(&repository.tree()), Vec::<String>::new());
+
+    disk.resize(96 << 10);
+    let listed = place.regatta(repository.root()).words("runs").home(&folder).run();
+    let _listed = listed.expect_code(0);
+    let capture = format!("{}/t1/1", finished.run_name());
+    assert_eq!(home.captured(&capture, "small.txt"), "kept\n");
+    assert_eq!(home.leftovers(), Vec::<String>::new());
+    let target = format!("{}/t1", finished.run_name());
+    let applied = place.regatta(repository.root()).words("apply").arg(target).home(&folder).run();
+    let _applied = applied.expect_code(0);
+    assert_eq!(repository.read("large.bin").len(), 14 << 20);
+}
+
+#[test]
+fn a_disk_that_is_full_at_landing_leaves_the_tree_as_it_was_and_keeps_the_work() {
+    let place = sandbox();
+    let folder = place.folder().join("small");
+    let disk = match SmallDisk::mount(&folder, 16 << 10) {
+        Ok(disk) => disk,
+        Err(why) => return skip("a_disk_that_is_full_at_landing", &why),
+    };
+    let repository = Repository::init(&folder.join("app"));
+    repository.write("notes.txt", "notes\n");
+    repository.commit("begin");
+    let before = (repository.tree(), repository.dot_git());
+    let script = "head -c 25165824 /dev/zero > large.bin; echo more >> notes.txt";
+    let finished = place.run_in(&repository).exec(script).run().expect_code(4);
+    assert_eq!(finished.names_in("task_kept"), ["t1"], "{finished}");
+    let why = finished.events_of("task_kept")[0]["why"].as_str().unwrap().to_lowercase();
+    assert!(why.contains("no space") || why.contains("full"), "{why}");
+    assert_eq!(before.0.differences(&repository.tree()), Vec::<String>::new());
+    assert_eq!(before.1.differences(&repository.dot_git()), Vec::<String>::new());
+    place.expect_nothing_left(&repository);
+
+    disk.resize(64 << 10);
+    let applied = place.regatta(repository.root()).words("apply").run().expect_code(0);
+    assert_eq!(repository.text("notes.txt"), "notes\nmore\n", "{applied}");
+    assert_eq!(repository.read("large.bin").len(), 24 << 20);
+}

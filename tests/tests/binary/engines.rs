@@ -1,0 +1,92 @@
+//! Two engines in one repository at once.
+
+use tests::sandbox::{Plan, Repository};
+
+use super::sandbox;
+
+/// Returns the plan of one engine: eight tasks, each of which writes a file of its own and inserts
+/// a line at its own place of a file that both engines work on.
+fn plan(engine: &str, round: usize) -> Plan {
+    (0..8).fold(Plan::default(), |plan, task| {
+        let at = 20 + task * 100 + if engine == "left" { 0 } else { 50 };
+        let script = format!(
+            "echo {engine} > {engine}-{round}-{task}.txt
+             sed -i 's/^line {at}$/line {at} by {engine} in round {round}/' shared.txt"
+        );
+        plan.task(&format!("{engine}-{task}"), &script)
+    })
+}
+
+fn expect_all(repository: &Repository, round: usize) {
+    let shared = repository.text("shared.txt");
+    for engine in ["left", "right"] {
+        for task in 0..8 {
+            let file = format!("{engine}-{round}-{task}.txt");
+            assert_eq!(repository.text(&file), format!("{engine}\n"));
+        }
+        let mark = format!("by {engine} in round {round}\n");
+        assert_eq!(shared.matches(&mark).count(), 8, "{mark}");
+    }
+}
+
+#[test]
+fn two_engines_land_in_one_repository_at_once_ten_times_and_nothing_is_lost() {
+    let place = sandbox();
+    let repository = place.repository();
+    let lines: String = (1..=900).map(|line| format!("line {line}\n")).collect();
+    for round in 0..10 {
+        repository.write("shared.txt", &lines);
+        repository.commit("again");
+        let dot_git = repository.dot_git();
+        // In every other round they share a home too.
+        let other = place.folder().join(if round % 2 == 0 { "home" } else { "other-home" });
+        let left = place.run_plan(&repository, &plan("left", round)).start();
+        let right = place.run_plan(&repository, &plan("right", round)).home(&other).start();
+        for finished in [left.wait().expect_code(0), right.wait().expect_code(0)] {
+            assert_eq!(finished.landed().len(), 8, "round {round}: {finished}");
+        }
+        expect_all(&repository, round);
+        assert_eq!(dot_git.differences(&repository.dot_git()), Vec::<String>::new());
+        assert_eq!(repository.faults(), "");
+        assert!(place.home().ledger_is_sound());
+        place.expect_nothing_left(&repository);
+    }
+}
+
+#[test]
+fn two_engines_make_their_branches_in_one_repository_at_once() {
+    let place = sandbox();
+    let repository = place.repository();
+    let lines: String = (1..=900).map(|line| format!("line {line}\n")).collect();
+    repository.write("shared.txt", &lines);
+    repository.commit("shared");
+    let engines = ["left", "right"].map(|engine| {
+        place.run_plan(&repository, &plan(engine, 0)).words("--merge branch").start()
+    });
+    for engine in engines {
+        let finished = engine.wait().expect_code(0);
+        let pattern = format!("refs/heads/regatta/{}", finished.run_name());
+        assert_eq!(repository.git(&["for-each-ref", &pattern]).lines().count(), 8, "{finished}");
+    }
+    assert_eq!(repository.faults(), "");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn an_engine_that_lives_is_not_swept_by_another_command() {
+    let place = sandbox();
+    let repository = place.repository();
+    let go = place.folder().join("go");
+    let script = format!(
+        "echo mine > mine.txt; echo at work; while [ ! -e {} ]; do sleep 0.02; done",
+        go.display()
+    );
+    let mut running = place.run_in(&repository).exec(&script).start();
+    running.until_event("its output", |event| event["line"] == "at work");
+    let listed = place.regatta(repository.root()).words("runs --json").run().expect_code(0);
+    assert!(listed.stdout.contains("running"), "{listed}");
+    std::fs::write(go, "").unwrap();
+    let finished = running.wait().expect_code(0);
+    assert_eq!(finished.landed(), ["t1"], "{finished}");
+    assert_eq!(repository.text("mine.txt"), "mine\n");
+}

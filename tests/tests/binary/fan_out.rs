@@ -1,0 +1,124 @@
+//! Many tasks: how many at once, in which order, and what a failure means for the rest.
+
+use std::collections::BTreeSet;
+
+use tests::sandbox::Plan;
+
+use super::sandbox;
+
+#[test]
+fn two_hundred_tasks_at_limit_eight_peak_at_exactly_eight() {
+    let place = sandbox();
+    let repository = place.repository();
+    let outside = place.folder().join("outside");
+    std::fs::create_dir_all(outside.join("present")).unwrap();
+    // Each makes a file, waits until eight were there at once, stays a moment in which a ninth
+    // would come, takes the count, and removes its file.
+    let script = format!(
+        "cd {}
+         : > present/$REGATTA_TASK
+         while [ ! -e eight ]; do
+           set -- present/*; [ $# -lt 8 ] || : > eight
+           [ -e eight ] || sleep 0.02
+         done
+         sleep 0.05
+         set -- present/*; echo $# >> counts
+         rm present/$REGATTA_TASK",
+        outside.display()
+    );
+    let items: Vec<_> = (1..=200).map(|number| number.to_string()).collect();
+    let run = place.run_in(&repository).words("--each - --jobs 8 --limit wall=60s");
+    let finished = run.exec(&script).stdin(items.join("\n")).run().expect_code(0);
+
+    let counts = std::fs::read_to_string(outside.join("counts")).unwrap();
+    let counts: Vec<u32> = counts.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(counts.len(), 200);
+    assert_eq!(counts.iter().max(), Some(&8), "never more than eight at once");
+    assert!(outside.join("eight").exists(), "eight at once were reached");
+    let ends = finished.names_in("task_finished");
+    assert_eq!(ends.len(), 200);
+    assert_eq!(ends.iter().collect::<BTreeSet<_>>().len(), 200, "each task ends once");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn the_first_failure_cancels_the_rest_when_asked_to() {
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = Plan::default()
+        .task("good", "echo good > good.txt")
+        .task("bad", "exit 9")
+        .task("never", "echo never > never.txt")
+        .task("ever", "echo ever > ever.txt");
+    let run = place.run_plan(&repository, &plan).words("--jobs 1 --fail-fast");
+    let finished = run.run().expect_code(3);
+    assert_eq!(finished.names_in("task_started"), ["bad", "good"], "{finished}");
+    assert_eq!(finished.names_in("task_finished"), ["bad", "ever", "good", "never"], "{finished}");
+    for task in ["never", "ever"] {
+        assert_eq!(finished.task(task)["outcome"], "cancelled", "{finished}");
+    }
+    assert_eq!(finished.landed(), ["good"], "what succeeded has landed: {finished}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_failure_fails_only_its_own_task_unless_asked_otherwise() {
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = Plan::default()
+        .task("bad", "exit 9")
+        .task("good", "echo good > good.txt")
+        .task("better", "echo better > better.txt");
+    let finished = place.run_plan(&repository, &plan).words("--jobs 1").run().expect_code(3);
+    assert_eq!(finished.landed(), ["better", "good"], "{finished}");
+}
+
+#[test]
+fn higher_priorities_go_first_and_equals_in_the_order_of_their_declaration() {
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = Plan::default()
+        .task("low", "true")
+        .with("priority = -1")
+        .task("one", "true")
+        .task("high", "true")
+        .with("priority = 5")
+        .task("two", "true");
+    let finished = place.run_plan(&repository, &plan).words("--jobs 1").run().expect_code(0);
+    let started = finished.events_of("task_started");
+    let order: Vec<_> = started.iter().map(|event| event["task"].as_str().unwrap()).collect();
+    assert_eq!(order, ["high", "one", "two", "low"]);
+}
+
+#[test]
+fn events_are_numbered_without_gaps_and_each_task_has_its_course() {
+    let place = sandbox();
+    let repository = place.repository();
+    let finished = place.run_in(&repository).exec("echo x > x").run().expect_code(0);
+    let events = finished.events();
+    let numbers: Vec<_> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
+    let course: Vec<_> = events
+        .iter()
+        .map(|event| event["type"].as_str().unwrap())
+        .filter(|kind| !matches!(*kind, "task_progress" | "degraded"))
+        .collect();
+    let expected = [
+        "run_started",
+        "task_queued",
+        "task_started",
+        "workspace_ready",
+        "task_yielded",
+        "task_captured",
+        "task_finished",
+        "landing_started",
+        "task_landed",
+        "run_finished",
+    ];
+    assert_eq!(course, expected, "{finished}");
+    let last = events.last().unwrap();
+    assert_eq!(
+        (&last["exit_code"], &last["landed"], &last["done"]),
+        (&0.into(), &1.into(), &1.into())
+    );
+}

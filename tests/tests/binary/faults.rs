@@ -1,0 +1,47 @@
+//! Fault words: compiled in with debug assertions, and only then.
+
+use tests::sandbox::{Sandbox, skip};
+
+use super::sandbox;
+
+#[test]
+fn a_debug_build_obeys_fault_words_and_names_one_that_is_none() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = place.run_in(&repository).exec("true").env("REGATTA_FAULT", "fail@capture.begin");
+    let finished = run.run().expect_code(5);
+    assert_eq!(finished.task("t1")["outcome"], "failed", "{finished}");
+    let run = place.run_in(&repository).exec("true").env("REGATTA_FAULT", "explode@everywhere");
+    run.run().expect_refusal(&["REGATTA_FAULT", "explode@everywhere"]);
+}
+
+#[test]
+fn a_release_build_ignores_fault_words() {
+    // CI builds the release binary for its measurements and says here where it is.
+    let Ok(release) = std::env::var("REGATTA_RELEASE") else {
+        return skip("a_release_build_ignores_fault_words", "REGATTA_RELEASE names no binary");
+    };
+    let place = Sandbox::new(&release);
+    let repository = place.repository();
+    for words in ["kill@capture.begin", "fail@capture.begin:*", "explode@everywhere", "off@F272"] {
+        let run = place.run_in(&repository).exec("date +%N > x.txt").env("REGATTA_FAULT", words);
+        let finished = run.run().expect_code(0);
+        assert_eq!(finished.landed(), ["t1"], "{words}: {finished}");
+        assert_eq!(place.home().captures().len(), place.home().ledger_tasks().len());
+    }
+}
+
+#[test]
+fn a_pillar_that_falls_ends_the_engine_with_70_and_says_so() {
+    let place = sandbox();
+    let repository = place.repository();
+    let before = repository.tree();
+    let run = place.run_in(&repository).words("--jobs 2 --each -").stdin("1\n2\n3\n4\n5\n6\n");
+    let run = run.exec("echo x > x-{{item}}.txt; sleep 0.1").fault("fail@ledger.append:6");
+    let finished = run.run().expect_code(70);
+    assert!(finished.stderr.contains("error: "), "{finished}");
+    assert!(finished.stderr.contains("ledger"), "{finished}");
+    assert_eq!(before.differences(&repository.tree()), Vec::<String>::new(), "nothing lands");
+    let _next = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    place.expect_nothing_left(&repository);
+}

@@ -1,0 +1,174 @@
+//! A repository that wants to run programs of its own, and one that wants to be believed.
+
+use std::path::Path;
+
+use tests::sandbox::{Repository, Sandbox};
+
+use super::sandbox;
+
+/// Every hook that git knows.
+const HOOKS: &[&str] = &[
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-rewrite",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "prepare-commit-msg",
+    "reference-transaction",
+];
+
+/// Makes a repository in which everything that can name a program names one that leaves a canary.
+fn armed(place: &Sandbox) -> (Repository, impl Fn() -> Vec<String>) {
+    let repository = place.repository();
+    let canaries = place.folder().join("canaries");
+    std::fs::create_dir_all(&canaries).expect("a folder can be made");
+    let program = place.folder().join("canary.sh");
+    let script = format!("#!/bin/sh\n: > {}/\"canary-$$\"\ncat\n", canaries.display());
+    std::fs::write(&program, script).expect("a file can be written");
+    make_executable(&program);
+    let program = program.to_str().expect("the folder has a plain name").to_owned();
+
+    repository.write(".gitattributes", "*.evil filter=evil diff=evil merge=evil\n");
+    repository.write("a.evil", "as it is\n");
+    repository.commit("attributes");
+    for hook in HOOKS {
+        let hook = repository.path(format!(".git/hooks/{hook}"));
+        std::fs::create_dir_all(hook.parent().expect("it has one")).expect("it can be made");
+        std::fs::copy(&program, &hook).expect("a file can be copied");
+        make_executable(&hook);
+    }
+    for key in [
+        "core.fsmonitor",
+        "core.sshCommand",
+        "core.editor",
+        "core.pager",
+        "core.askPass",
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "filter.evil.process",
+        "diff.external",
+        "diff.evil.textconv",
+        "diff.evil.command",
+        "merge.evil.driver",
+        "gpg.program",
+        "credential.helper",
+    ] {
+        repository.git(&["config", key, &program]);
+    }
+    for alias in ["status", "st", "commit"] {
+        repository.git(&["config", &format!("alias.{alias}"), &format!("!{program}")]);
+    }
+    repository.git(&["config", "commit.gpgSign", "true"]);
+    repository.git(&["config", "filter.evil.required", "true"]);
+    let sung = move || {
+        let entries = std::fs::read_dir(&canaries).expect("it can be listed");
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    };
+    (repository, sung)
+}
+
+fn make_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(path, mode).expect("a mode can be set");
+}
+
+#[test]
+fn hooks_fsmonitor_filters_and_aliases_never_run() {
+    let place = sandbox();
+    let (repository, sung) = armed(&place);
+    let quiet = Vec::<String>::new();
+    let before = sung();
+    for canary in before {
+        std::fs::remove_file(place.folder().join("canaries").join(canary)).unwrap();
+    }
+    let script = "echo more >> README.md; echo more >> a.evil; echo new > b.evil";
+    let patch = place.run_in(&repository).exec(script).run().expect_code(0);
+    assert_eq!(sung(), quiet, "patch mode: {patch}");
+    assert_eq!(repository.text("a.evil"), "as it is\nmore\n");
+    assert_eq!(repository.text("b.evil"), "new\n");
+
+    let script = "echo branch > branch.txt";
+    let branch = place.run_in(&repository).words("--merge branch").exec(script).run();
+    let branch = branch.expect_code(0);
+    assert_eq!(sung(), quiet, "branch mode: {branch}");
+
+    for words in
+        ["runs", "runs show", "diff", "conflicts", "apply --dry-run", "discard @ --dry-run"]
+    {
+        let said = place.regatta(repository.root()).words(words).run();
+        assert_eq!(sung(), quiet, "{said}");
+    }
+}
+
+#[test]
+fn a_path_with_a_filter_is_kept_off_branches_with_the_reason() {
+    let place = sandbox();
+    let (repository, sung) = armed(&place);
+    for canary in sung() {
+        std::fs::remove_file(place.folder().join("canaries").join(canary)).unwrap();
+    }
+    let run = place.run_in(&repository).words("--merge branch").exec("echo more >> a.evil");
+    let finished = run.run().expect_code(4);
+    let conflict = &finished.events_of("task_conflicted")[0]["conflicts"][0];
+    assert_eq!(conflict["path"], "a.evil", "{finished}");
+    assert_eq!(conflict["reason"], "filter", "{finished}");
+    assert_eq!(sung(), Vec::<String>::new());
+}
+
+#[test]
+fn the_repositorys_own_settings_are_not_read_and_the_users_are() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write(".regatta/config.yml", "branch:\n  prefix: theirs\n");
+    repository.commit("settings of its own");
+    place.home().configure("branch:\n  prefix: mine\n");
+    let run = place.run_in(&repository).words("--merge branch").exec("echo x > x.txt");
+    let finished = run.run().expect_code(0);
+    let branches = repository.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads"]);
+    assert_eq!(
+        branches.lines().collect::<Vec<_>>(),
+        ["main", &format!("mine/{}/t1", finished.run_name())]
+    );
+}
+
+#[test]
+fn what_a_task_prints_cannot_move_the_terminals_cursor() {
+    let place = sandbox();
+    let repository = place.repository();
+    let script = "printf '\\033[2J\\033]0;owned\\007\\302\\233 31m line\\n'; exit 1";
+    let finished = place.regatta(repository.root()).words("run").exec(script).run();
+    let said = format!("{}{}", finished.stdout, finished.stderr);
+    let raw = said.chars().find(|letter| letter.is_control() && *letter != '\n');
+    assert_eq!(raw, None, "{finished:?}");
+}
+
+#[test]
+fn a_run_started_from_a_git_hook_works_on_the_tree_it_was_started_in() {
+    let place = sandbox();
+    let repository = place.repository();
+    let other = Repository::init(&place.folder().join("other"));
+    other.write("other.txt", "other\n");
+    other.commit("other");
+    let before = (other.tree(), other.dot_git());
+    let run = place.run_in(&repository).exec("git rev-parse --show-toplevel; echo x > x.txt");
+    let run = run
+        .env("GIT_DIR", other.path(".git"))
+        .env("GIT_WORK_TREE", other.root())
+        .env("GIT_INDEX_FILE", other.path(".git/index"))
+        .env("GIT_PREFIX", "");
+    let finished = run.run().expect_code(0);
+    assert_eq!(repository.text("x.txt"), "x\n", "{finished}");
+    assert_eq!(before.0.differences(&other.tree()), Vec::<String>::new());
+    assert_eq!(before.1.differences(&other.dot_git()), Vec::<String>::new());
+}

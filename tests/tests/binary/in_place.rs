@@ -1,0 +1,25 @@
+//! `--isolation none`: in the tree itself, one at a time, and said so.
+
+use super::sandbox;
+
+#[test]
+fn without_isolation_tasks_work_in_place_one_at_a_time_without_capture_or_landing() {
+    let place = sandbox();
+    let repository = place.repository();
+    let git = repository.dot_git();
+    let script =
+        "test ! -e busy; touch busy; pwd -P; echo {{item}} >> log.txt; sleep 0.05; rm busy";
+    let run = place.run_in(&repository).words("--isolation none --each -").stdin("1\n2\n3\n4\n");
+    let finished = run.exec(script).run().expect_code(0);
+    assert_eq!(repository.text("log.txt").lines().count(), 4, "{finished}");
+    assert!(!repository.has("busy"));
+    assert_eq!(finished.events()[0]["jobs"], 1, "{finished}");
+    assert_eq!(finished.names_in("task_captured"), Vec::<String>::new());
+    for event in finished.events_of("task_finished") {
+        assert_eq!(event["yield"], repository.root().to_str().unwrap(), "{finished}");
+    }
+    let told = finished.events_of("degraded");
+    assert!(told.iter().any(|event| event.to_string().contains("in place")), "{finished}");
+    assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new());
+    place.expect_nothing_left(&repository);
+}

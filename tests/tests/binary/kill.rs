@@ -1,0 +1,215 @@
+//! The engine is killed with SIGKILL, anywhere.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tests::sandbox::{Plan, Repository, Sandbox};
+
+use super::sandbox;
+
+/// How many tasks the run has that is killed.
+const TASKS: usize = 16;
+
+/// What happens to the engine.
+#[derive(Clone, Copy, Debug)]
+enum Death<'words> {
+    /// It kills itself at a fault point.
+    At(&'words str),
+    /// It is killed when it has told this many events.
+    After(usize),
+}
+
+fn file(task: usize) -> String {
+    format!("work/{task}.txt")
+}
+
+/// Each task changes a file of its own and has a child that ignores everything but SIGKILL.
+fn plan() -> Plan {
+    (0..TASKS).fold(Plan::default(), |plan, task| {
+        let script = format!(
+            "echo done >> {}; (trap '' TERM HUP INT; sleep 300) >/dev/null 2>&1 & sleep 0.05",
+            file(task)
+        );
+        plan.task(&format!("task-{task}"), &script)
+    })
+}
+
+fn repository(place: &Sandbox) -> Repository {
+    let repository = place.repository();
+    for task in 0..TASKS {
+        repository.write(file(task), format!("{task}\n"));
+    }
+    repository.commit("something to work on");
+    repository.make_dirty();
+    repository
+}
+
+/// Runs the plan until `death`, and returns the events that the engine told before it.
+fn until_death(place: &Sandbox, repository: &Repository, death: Death<'_>) -> Vec<Value> {
+    let run = place.run_plan(repository, &plan()).words("--jobs 4");
+    let finished = match death {
+        Death::At(point) => run.fault(&format!("kill@{point}")).run(),
+        Death::After(events) => {
+            let mut running = run.start();
+            for _ in 0..events {
+                if running.next_event().is_none_or(|event| event["type"] == "run_finished") {
+                    break;
+                }
+            }
+            running.kill()
+        }
+    };
+    // One that ended before it could be killed has nothing to be recovered from, and must be fine.
+    let killed = finished.code == 128 + 9;
+    assert!(killed || matches!(death, Death::After(_)), "{death:?} must strike: {finished}");
+    place.expect_no_process(Duration::from_secs(1));
+    let whole = finished.stdout.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    whole.filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// Returns how many tasks' lines are in the user's tree.
+fn landed(repository: &Repository) -> usize {
+    let lands = |task: &usize| match repository.text(file(*task)) {
+        text if text == format!("{task}\ndone\n") => true,
+        text if text == format!("{task}\n") => false,
+        text => panic!("{} is neither old nor new: {text:?}", file(*task)),
+    };
+    (0..TASKS).filter(lands).count()
+}
+
+/// Kills the engine, starts another command, and checks everything that must hold then.
+fn survives(death: Death<'_>) {
+    let place = sandbox();
+    let repository = repository(&place);
+    let dirt = repository.dirt();
+    let told = until_death(&place, &repository, death);
+    // The user goes on meanwhile, somewhere else.
+    repository.write("mine/meanwhile.txt", "written after the death\n");
+    repository.write("README.md", "# App\n\nedited after the death\n");
+
+    let started = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    let count = landed(&repository);
+    assert!(count == 0 || count == TASKS, "{death:?}: {count} landed, neither all nor none");
+    std::fs::remove_file(repository.path("mine/meanwhile.txt")).expect("it is still there");
+    assert_eq!(repository.text("README.md"), "# App\n\nedited after the death\n");
+    assert_eq!(dirt, repository.dirt(), "{death:?}: the user's work");
+    assert_eq!(repository.faults(), "", "{death:?}");
+    assert!(place.home().ledger_is_sound(), "{death:?}");
+    assert!(!started.stdout.contains("running"), "{death:?}: {started}");
+    place.expect_nothing_left(&repository);
+
+    repository.git(&["commit", "--quiet", "--amend", "--all", "--message", "amended"]);
+    repository.git(&["stash", "clear"]);
+    repository.git(&["reflog", "expire", "--expire=now", "--all"]);
+    repository.git(&["gc", "--quiet", "--prune=now"]);
+    expect_work_kept(&place, &told, death);
+    let again = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    assert_eq!(again.stderr, "", "{death:?}: the second start has nothing to do: {again}");
+}
+
+/// Checks that the work of each task that was told as captured or finished is in the task store.
+fn expect_work_kept(place: &Sandbox, told: &[Value], death: Death<'_>) {
+    let safe = told
+        .iter()
+        .filter(|event| event["type"] == "task_captured" || event["type"] == "task_finished");
+    for event in safe {
+        let capture = event["capture"].as_str().expect("it was captured");
+        let capture = capture.strip_prefix("refs/tasks/").expect("captures lie there");
+        let task = event["task"].as_str().expect("it names its task");
+        let number: usize = task.trim_start_matches("task-").parse().expect("tasks are numbered");
+        let text = place.home().captured(capture, &file(number));
+        assert_eq!(text, format!("{number}\ndone\n"), "{death:?}: {task}");
+    }
+    if !place.home().stores().is_empty() {
+        let _clean = place.home().store_git(&["fsck", "--full", "--strict", "--no-dangling"]);
+    }
+}
+
+#[test]
+fn killed_at_ten_random_moments_nothing_is_lost_and_nothing_is_left() {
+    // A run tells about 130 events. The seed decides at which of them the ten deaths are; the
+    // rest of the chance is the machine's.
+    let seed = std::env::var("REGATTA_SEED").ok().and_then(|seed| seed.parse().ok());
+    let mut state: u64 = seed.unwrap_or(0x5eed_0001);
+    for _ in 0..10 {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let moment = usize::try_from(state >> 33).expect("31 bits are few") % 130;
+        survives(Death::After(1 + moment));
+    }
+}
+
+#[test]
+fn killed_at_five_moments_of_the_landing_it_is_complete_or_not_begun() {
+    for point in [
+        "landing.temps:1",
+        "landing.journal:1",
+        "landing.exchange:1",
+        "landing.exchange:9",
+        "landing.exchange:16",
+    ] {
+        survives(Death::At(point));
+    }
+}
+
+#[test]
+fn killed_at_five_moments_of_capturing_the_work_is_kept() {
+    for point in [
+        "capture.begin:3",
+        "capture.blobs:5",
+        "capture.ref:1",
+        "capture.ref:9",
+        "capture.discard:4",
+    ] {
+        survives(Death::At(point));
+    }
+}
+
+#[test]
+fn killed_at_the_other_durable_writes_nothing_is_lost_and_nothing_is_left() {
+    for point in [
+        "prepare.copy:2",
+        "ledger.append:1",
+        "ledger.append:30",
+        "landing.begin:1",
+        "landing.intent:1",
+        "landing.done:1",
+    ] {
+        survives(Death::At(point));
+    }
+}
+
+#[test]
+fn killed_while_it_recovers_the_next_start_recovers() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let dirt = repository.dirt();
+    until_death(&place, &repository, Death::At("landing.exchange:5"));
+    for point in ["recover.begin", "landing.exchange:3", "landing.done"] {
+        let killed = place.regatta(repository.root()).words("runs");
+        let killed = killed.fault(&format!("kill@{point}")).run();
+        assert_eq!(killed.code, 128 + 9, "{point} must strike: {killed}");
+    }
+    let _started = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    assert_eq!(landed(&repository), TASKS);
+    assert_eq!(dirt, repository.dirt());
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn an_edit_of_the_user_after_the_death_is_kept_when_the_landing_is_completed() {
+    let place = sandbox();
+    let repository = repository(&place);
+    until_death(&place, &repository, Death::At("landing.exchange:2"));
+    let untouched =
+        (0..TASKS).rev().find(|task| repository.text(file(*task)) == format!("{task}\n"));
+    let untouched = untouched.unwrap();
+    repository.write(file(untouched), "the user's own\n");
+    let _started = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    assert_eq!(repository.text(file(untouched)), "the user's own\n");
+    let others = (0..TASKS).filter(|task| *task != untouched);
+    for task in others {
+        assert_eq!(repository.text(file(task)), format!("{task}\ndone\n"));
+    }
+    place.expect_nothing_left(&repository);
+}

@@ -1,0 +1,135 @@
+//! What a person sees while a run goes on, and at its end.
+
+use std::process::Command;
+
+use tests::sandbox::{Plan, Repository, Sandbox};
+
+use super::sandbox;
+
+/// Runs the binary on a terminal of this many lines, and returns everything the terminal got.
+fn on_a_terminal(place: &Sandbox, repository: &Repository, rows: u16, words: &[&str]) -> String {
+    let call = place.regatta(repository.root()).env("TERM", "xterm-256color").into_command();
+    let variables = call.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
+    let line =
+        format!("stty rows {rows} cols 80; {} {}", place.binary().display(), quoted.join(" "));
+    let mut script = Command::new("script");
+    script.env_clear().envs(variables).current_dir(repository.root());
+    let output = script.args(["-qec", &line, "/dev/null"]).output().expect("script can be run");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Returns the largest distance that the cursor is ever moved up at once.
+fn highest_step_up(screen: &str) -> usize {
+    let steps = screen.split("\u{1b}[").skip(1).filter_map(|rest| {
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        rest[digits.len()..].starts_with('A').then(|| digits.parse().unwrap_or(1))
+    });
+    steps.max().unwrap_or_default()
+}
+
+#[test]
+fn nothing_is_redrawn_when_standard_error_is_no_terminal() {
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = Plan::default().task("one", "echo at work; echo x > x.txt").task("two", "true");
+    let run = place.regatta(repository.root()).words("run --plan -").stdin(plan.text());
+    let finished = run.run().expect_code(0);
+    for text in [&finished.stdout, &finished.stderr] {
+        assert!(!text.contains('\u{1b}') && !text.contains('\r'), "{finished}");
+    }
+    let landed = finished.stderr.lines().find(|line| line.contains("one landed"));
+    let landed = landed.unwrap_or_else(|| panic!("a plain line in {finished}"));
+    let clock: Vec<_> = landed.split(' ').next().unwrap().split(':').collect();
+    assert_eq!(clock.len(), 3, "it begins with the time: {landed}");
+    for word in ["one", "two", "1 landed", "+1"] {
+        assert!(finished.stdout.contains(word), "{word} in the table of {finished}");
+    }
+}
+
+#[test]
+fn a_live_view_never_has_more_lines_than_the_terminal() {
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = (0..20).fold(Plan::default(), |plan, task| {
+        plan.task(&format!("task-{task}"), "for i in 1 2 3; do echo step $i; sleep 0.1; done")
+    });
+    let file = place.folder().join("plan.toml");
+    std::fs::write(&file, plan.text()).unwrap();
+    let words = ["run", "--jobs", "16", "--plan", file.to_str().unwrap()];
+    let screen = on_a_terminal(&place, &repository, 10, &words);
+    let up = highest_step_up(&screen);
+    assert!(up > 0, "it is redrawn in place: {screen:?}");
+    assert!(up < 10, "{up} lines up on a terminal of 10");
+    assert!(screen.contains("more"), "what does not fit is counted: {screen:?}");
+}
+
+#[test]
+fn the_last_lines_say_what_landed_what_is_kept_and_how_to_get_it() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("colour.txt", "white\n");
+    repository.commit("a colour");
+    let plan = Plan::default()
+        .task("red", "echo red > colour.txt")
+        .task("blue", "echo blue > colour.txt")
+        .task("bad", "echo half > half.txt; exit 3");
+    let run = place.regatta(repository.root()).words("run --plan -").stdin(plan.text());
+    let finished = run.run().expect_code(3);
+    for words in ["1 landed", "1 conflict", "1 failed", "colour.txt", "with red"] {
+        assert!(finished.stdout.contains(words), "{words} in {finished}");
+    }
+    for line in ["regatta diff ", "regatta apply "] {
+        assert!(finished.stdout.contains(line), "{line} in {finished}");
+    }
+    assert!(!finished.stdout.contains("undo"), "{finished}");
+    // What is printed can be typed.
+    let printed = finished.stdout.lines().filter_map(|line| {
+        let at = line.find("regatta diff ")?;
+        line[at..].split_whitespace().nth(2)
+    });
+    let printed: Vec<_> = printed.map(str::to_owned).collect();
+    assert!(!printed.is_empty());
+    for target in printed {
+        let _shown =
+            place.regatta(repository.root()).words("diff").arg(target).run().expect_code(0);
+    }
+}
+
+#[test]
+fn colour_is_for_terminals_and_for_who_asks() {
+    let place = sandbox();
+    let repository = place.repository();
+    let coloured = |words: &str, no_color: &str| {
+        let run = place.regatta(repository.root()).words(words).exec("true");
+        let run = run.env("NO_COLOR", no_color);
+        run.run().expect_code(0).stdout.contains("\u{1b}[")
+    };
+    assert!(!coloured("run", ""));
+    assert!(coloured("run --color always", ""));
+    assert!(!coloured("run --color never", ""));
+    let screen = on_a_terminal(&place, &repository, 24, &["run", "--exec", "echo x > x.txt"]);
+    assert!(screen.contains("\u{1b}[3"), "green for what landed: {screen:?}");
+}
+
+#[test]
+fn the_log_of_a_run_has_a_span_per_task_with_its_id() {
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = Plan::default().task("one", "true").task("two", "exit 1");
+    let finished = place.run_plan(&repository, &plan).run().expect_code(3);
+    let log = place.home().log(&finished.run_name());
+    for task in ["one", "two"] {
+        assert!(log.contains(&format!("task{{task={task}")), "a span of {task} in {log}");
+    }
+}
+
+#[test]
+fn quiet_says_what_went_wrong_and_the_end() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = place.regatta(repository.root()).words("run -q").exec("echo x > x.txt");
+    let finished = run.run().expect_code(0);
+    assert_eq!(finished.stderr, "", "{finished}");
+}
