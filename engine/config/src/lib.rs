@@ -1,1 +1,21 @@
-//! To be filled.
+//! What the user has set, where each value comes from, and where things are on disk.
+
+mod error;
+mod key;
+mod layer;
+mod nearest;
+mod origin;
+mod places;
+mod quantity;
+mod settings;
+mod shown;
+mod value;
+mod yaml;
+
+pub use error::{SettingsError, UnknownKey};
+pub use key::Key;
+pub use nearest::nearest;
+pub use origin::{Origin, Setting};
+pub use places::{Places, PlacesError};
+pub use quantity::{QuantityError, parse_duration, parse_size};
+pub use settings::{Flag, Settings, Sources};

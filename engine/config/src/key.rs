@@ -1,0 +1,102 @@
+//! The names of the settings.
+
+use std::fmt;
+
+use crate::nearest::nearest;
+
+/// Every setting there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// How many tasks run at the same time.
+    MaxConcurrency,
+    /// How tasks are kept apart.
+    IsolationMode,
+    /// Where their work goes.
+    MergeMode,
+    /// The folder of the workspaces.
+    IsolationDir,
+    /// How large untracked files may be together.
+    UntrackedLimit,
+    /// What the names of branches begin with.
+    BranchPrefix,
+    /// Which variables tasks do not get.
+    EnvRemove,
+    /// Which variables alone tasks get.
+    EnvKeepOnly,
+    /// How long a task may run.
+    LimitWall,
+    /// How much of a task's output is kept.
+    LimitOutput,
+}
+
+impl Key {
+    /// Every key, in the order of the defaults file.
+    pub const ALL: [Self; 10] = [
+        Self::MaxConcurrency,
+        Self::IsolationMode,
+        Self::MergeMode,
+        Self::IsolationDir,
+        Self::UntrackedLimit,
+        Self::BranchPrefix,
+        Self::EnvRemove,
+        Self::EnvKeepOnly,
+        Self::LimitWall,
+        Self::LimitOutput,
+    ];
+
+    /// Returns the key as a settings file has it: names joined by dots.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MaxConcurrency => "task.maxConcurrency",
+            Self::IsolationMode => "task.isolation.mode",
+            Self::MergeMode => "task.isolation.merge",
+            Self::IsolationDir => "isolation.dir",
+            Self::UntrackedLimit => "isolation.untrackedLimit",
+            Self::BranchPrefix => "branch.prefix",
+            Self::EnvRemove => "env.remove",
+            Self::EnvKeepOnly => "env.keep_only",
+            Self::LimitWall => "limits.wall",
+            Self::LimitOutput => "limits.output",
+        }
+    }
+
+    /// Returns the environment variable that sets it: `task.maxConcurrency` is
+    /// `REGATTA_TASK_MAX_CONCURRENCY`.
+    #[must_use]
+    pub fn variable(self) -> String {
+        let mut variable = String::from("REGATTA_");
+        for letter in self.as_str().chars() {
+            match letter {
+                '.' => variable.push('_'),
+                upper if upper.is_ascii_uppercase() => variable.extend(['_', upper]),
+                other => variable.push(other.to_ascii_uppercase()),
+            }
+        }
+        variable
+    }
+
+    /// Returns the key that is written like this.
+    #[must_use]
+    pub fn find(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|key| key.as_str() == text)
+    }
+
+    /// Returns the key that `text` is most like, if it is like one.
+    #[must_use]
+    pub fn nearest(text: &str) -> Option<Self> {
+        nearest(text, Self::ALL.map(Self::as_str)).and_then(Self::find)
+    }
+
+    /// Returns whether some key lies below `path`.
+    pub(crate) fn is_folder(path: &str) -> bool {
+        let below = |key: Self| key.as_str().strip_prefix(path).is_some_and(|k| k.starts_with('.'));
+        Self::ALL.into_iter().any(below)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}

@@ -1,0 +1,145 @@
+//! What one layer sets: a settings file, the environment, the command line.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::error::{SettingsError, UnknownKey};
+use crate::key::Key;
+use crate::origin::Origin;
+use crate::shown::shown;
+use crate::value::Given;
+use crate::yaml::{self, Malformed, Node, Value};
+
+/// How large a settings file may be.
+const LARGEST: u64 = 1 << 20;
+
+/// How many unknown keys are told.
+const UNKNOWN: usize = 20;
+
+/// What one layer sets, and the keys in it that nobody knows.
+#[derive(Debug, Default)]
+pub(crate) struct Layer {
+    pub(crate) given: BTreeMap<Key, (Given, Origin)>,
+    pub(crate) unknown: Vec<UnknownKey>,
+}
+
+impl Layer {
+    /// Reads the user's file. One that is not there sets nothing.
+    pub(crate) fn of_file(file: &Path) -> Result<Self, SettingsError> {
+        let unreadable = |source| SettingsError::Unreadable { file: file.to_owned(), source };
+        let bytes = match bounded(file) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(unreadable(error)),
+        };
+        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST {
+            return Err(SettingsError::TooLarge { file: file.to_owned(), limit: LARGEST });
+        }
+        let text = std::str::from_utf8(&bytes).map_err(|error| {
+            let before = &bytes[..error.valid_up_to()];
+            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            malformed(file, u64::try_from(line).unwrap_or(u64::MAX), "it is not UTF-8")
+        })?;
+        Self::of_text(text, file, |line| Origin::User { file: file.to_owned(), line })
+    }
+
+    /// Reads a text in the form of a settings file.
+    pub(crate) fn of_text(
+        text: &str,
+        file: &Path,
+        origin: impl Fn(u64) -> Origin,
+    ) -> Result<Self, SettingsError> {
+        let root = yaml::read(text)
+            .map_err(|Malformed { line, message }| malformed(file, line, &message))?;
+        let mut layer = Self::default();
+        match root.value {
+            Value::Null => Ok(layer),
+            Value::Map(members) => {
+                layer.walk("", members, file, &origin)?;
+                Ok(layer)
+            }
+            _ => Err(malformed(file, root.line, "settings are a mapping of keys to values")),
+        }
+    }
+
+    /// Reads the variables that set something. `variable` looks one up; an empty one sets nothing.
+    pub(crate) fn of_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
+        let mut layer = Self::default();
+        for key in Key::ALL {
+            let name = key.variable();
+            if let Some(words) = variable(&name).filter(|words| !words.is_empty()) {
+                let words = Given::Words(words.to_string_lossy().into_owned());
+                layer.given.insert(key, (words, Origin::Environment { variable: name }));
+            }
+        }
+        layer
+    }
+
+    /// Goes through a mapping; `path` is the key of the mapping itself.
+    fn walk(
+        &mut self,
+        path: &str,
+        members: Vec<(Node, Node)>,
+        file: &Path,
+        origin: &impl Fn(u64) -> Origin,
+    ) -> Result<(), SettingsError> {
+        for (name, node) in members {
+            let Some(name_text) = name.value.as_name() else {
+                return Err(malformed(file, name.line, "a key must be a word"));
+            };
+            let path = if path.is_empty() { name_text } else { format!("{path}.{name_text}") };
+            if let Some(key) = Key::find(&path) {
+                // What is left empty sets nothing.
+                if node.value == Value::Null {
+                    continue;
+                }
+                let twice = self.given.insert(key, (Given::Node(node.value), origin(name.line)));
+                if twice.is_some() {
+                    return Err(malformed(file, name.line, &format!("`{key}` is set twice")));
+                }
+                continue;
+            }
+            match node.value {
+                Value::Null if Key::is_folder(&path) => {}
+                Value::Map(members) if Key::is_folder(&path) => {
+                    self.walk(&path, members, file, origin)?;
+                }
+                _ if Key::is_folder(&path) => {
+                    let message = format!("`{path}` is a group of settings, not a value");
+                    return Err(malformed(file, name.line, &message));
+                }
+                _ => self.unknown(&path, file, name.line),
+            }
+        }
+        Ok(())
+    }
+
+    fn unknown(&mut self, path: &str, file: &Path, line: u64) {
+        if self.unknown.len() < UNKNOWN {
+            self.unknown.push(UnknownKey {
+                file: file.to_owned(),
+                line,
+                key: shown(path, 60),
+                nearest: Key::nearest(path),
+            });
+        }
+    }
+}
+
+fn malformed(file: &Path, line: u64, message: &str) -> SettingsError {
+    SettingsError::Malformed { file: file.to_owned(), line, message: message.to_owned() }
+}
+
+/// Reads a file, and one byte more than it may have if it is larger.
+fn bounded(file: &Path) -> io::Result<Vec<u8>> {
+    // Opening a pipe would wait for somebody to write into it.
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

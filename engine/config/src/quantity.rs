@@ -1,0 +1,158 @@
+//! Durations and sizes as people write them: `20m`, `1h30m`, `256 MiB`.
+
+use std::time::Duration;
+
+use crate::shown::shown;
+
+/// Why a text is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// Not a duration.
+    #[error("`{0}` is not a duration (they look like `90s`, `20m` or `1h30m`)")]
+    Duration(String),
+    /// Not a size.
+    #[error("`{0}` is not a size (they look like `500 KB`, `256 MiB` or `10000000`)")]
+    Size(String),
+    /// More than can be counted.
+    #[error("`{0}` is too large")]
+    TooLarge(String),
+}
+
+/// The units of a duration in milliseconds, largest first.
+const TIMES: [(&str, u64); 5] =
+    [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+/// The units of a size in bytes. A bare `M` is left out: half of the world takes it for `MiB`.
+const SIZES: [(&str, u64); 9] = [
+    ("b", 1),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("tb", 1_000_000_000_000),
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("tib", 1 << 40),
+];
+
+/// Reads a duration: whole numbers with the units `d`, `h`, `m`, `s` and `ms`, each at most once
+/// and the larger ones first; a plain number counts seconds.
+///
+/// # Errors
+/// It is not one, or too large.
+pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
+    let bad = || QuantityError::Duration(shortened(text));
+    let large = || QuantityError::TooLarge(shortened(text));
+    let mut rest = text.trim();
+    if !rest.is_empty() && rest.bytes().all(|digit| digit.is_ascii_digit()) {
+        return rest.parse().map(Duration::from_secs).map_err(|_overflow| large());
+    }
+    let mut units = TIMES.iter();
+    let mut total: u64 = 0;
+    let mut parts = 0;
+    while !rest.is_empty() {
+        let (number, after) = digits(rest).ok_or_else(bad)?;
+        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(letters);
+        // Going on where the last unit stood keeps them in order and each at most once.
+        let (_, factor) = units.find(|(name, _)| *name == unit).ok_or_else(bad)?;
+        let number: u64 = number.parse().map_err(|_overflow| large())?;
+        let part = number.checked_mul(*factor).ok_or_else(large)?;
+        total = total.checked_add(part).ok_or_else(large)?;
+        rest = after.trim_start();
+        parts += 1;
+    }
+    if parts == 0 { Err(bad()) } else { Ok(Duration::from_millis(total)) }
+}
+
+/// Reads a size in bytes: a whole number with a unit (`KB` counts 1000, `KiB` 1024 and so on, in any
+/// case), or without one.
+///
+/// # Errors
+/// It is not one, or too large.
+pub fn parse_size(text: &str) -> Result<u64, QuantityError> {
+    let (number, unit) = digits(text.trim()).ok_or_else(|| QuantityError::Size(shortened(text)))?;
+    let unit = unit.trim_start().to_ascii_lowercase();
+    let unit = if unit.is_empty() { "b" } else { &unit };
+    let (_, factor) = SIZES
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .ok_or_else(|| QuantityError::Size(shortened(text)))?;
+    let number: Option<u64> = number.parse().ok();
+    number
+        .and_then(|number| number.checked_mul(*factor))
+        .ok_or_else(|| QuantityError::TooLarge(shortened(text)))
+}
+
+/// Splits off the digits that a text begins with, if it does.
+fn digits(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+/// What is quoted of a text that may be anything.
+fn shortened(text: &str) -> String {
+    shown(text, 40)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_is_written_with_units_or_in_seconds() {
+        for (text, seconds) in [
+            ("20m", 1_200),
+            ("1h30m", 5_400),
+            ("90s", 90),
+            ("90", 90),
+            (" 1h 30m ", 5_400),
+            ("2d", 172_800),
+            ("0", 0),
+        ] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        assert_eq!(parse_duration("1s500ms"), Ok(Duration::from_millis(1_500)));
+    }
+
+    #[test]
+    fn what_is_not_a_duration_is_refused() {
+        for text in ["", " ", "m", "20x", "1.5h", "-1s", "30m1h", "1m1m", "1 2", "m20", "20 m!"] {
+            assert_eq!(parse_duration(text), Err(QuantityError::Duration(text.into())), "{text}");
+        }
+        for text in ["99999999999999999999", "999999999999999999d", "18446744073709551615s"] {
+            assert_eq!(parse_duration(text), Err(QuantityError::TooLarge(text.into())), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_size_is_written_with_units_or_in_bytes() {
+        for (text, bytes) in [
+            ("256 MiB", 268_435_456),
+            ("10MB", 10_000_000),
+            ("500 kb", 500_000),
+            ("1 GiB", 1 << 30),
+            ("7", 7),
+            ("7 B", 7),
+            ("0", 0),
+        ] {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_size_is_refused() {
+        for text in ["", "MiB", "1.5 MB", "-1", "10 M", "10 MBit", "1 2"] {
+            assert_eq!(parse_size(text), Err(QuantityError::Size(text.into())), "{text}");
+        }
+        for text in ["18446744073709551616", "99999999999 GiB"] {
+            assert_eq!(parse_size(text), Err(QuantityError::TooLarge(text.into())), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_quoted_is_short_and_harmless() {
+        let error = parse_size(&format!("\u{1b}[2J{}", "9".repeat(999))).unwrap_err().to_string();
+        assert!(error.len() < 150 && !error.contains('\u{1b}'), "{error}");
+    }
+}

@@ -1,0 +1,258 @@
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use protocol::{IsolationMode, MergeMode, TaskLimits};
+
+use super::{DEFAULTS, Flag, Settings, Sources};
+use crate::{Key, Origin, SettingsError, UnknownKey};
+
+type Loaded = Result<(Settings, Vec<UnknownKey>), SettingsError>;
+
+/// Loads a file with this text, these variables and these options.
+fn load(text: &str, variables: &[(&str, &str)], flags: &[(Key, &str, &str)]) -> Loaded {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.yml");
+    std::fs::write(&file, text).unwrap();
+    load_file(&file, variables, flags)
+}
+
+fn load_file(file: &Path, variables: &[(&str, &str)], flags: &[(Key, &str, &str)]) -> Loaded {
+    let variable = |name: &str| {
+        let found = variables.iter().find(|(variable, _)| *variable == name);
+        found.map(|(_, value)| OsString::from(value))
+    };
+    let flags: Vec<_> = flags
+        .iter()
+        .map(|(key, name, value)| Flag {
+            key: *key,
+            name: (*name).to_owned(),
+            value: (*value).to_owned(),
+        })
+        .collect();
+    let home = Some(Path::new("/home/ada"));
+    Settings::load(&Sources { file, home, variable: &variable, flags: &flags })
+}
+
+fn refusal(text: &str) -> String {
+    let error = load(text, &[], &[]).unwrap_err().to_string();
+    error.split_once("config.yml").map_or(error.clone(), |(_, rest)| format!("config.yml{rest}"))
+}
+
+#[test]
+fn without_a_file_everything_is_as_the_defaults_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let (settings, unknown) = load_file(&folder.path().join("none.yml"), &[], &[]).unwrap();
+    assert_eq!(unknown, []);
+    assert_eq!(settings.max_concurrency.value, None);
+    assert_eq!(settings.isolation_mode.value, IsolationMode::Worktree);
+    assert_eq!(settings.merge_mode.value, MergeMode::Patch);
+    assert_eq!(settings.isolation_dir.value, None);
+    assert_eq!(settings.untracked_limit.value, 256 << 20);
+    assert_eq!(settings.branch_prefix.value, "regatta");
+    assert_eq!(settings.env_remove.value, Vec::<String>::new());
+    assert_eq!(settings.env_keep_only.value, None);
+    assert_eq!(settings.task_limits(), TaskLimits::default());
+    assert_eq!(settings.limit_wall.origin, Origin::BuiltIn);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn every_setting_is_in_the_defaults_file_under_a_remark_that_explains_it() {
+    let mut documented = BTreeSet::new();
+    let mut groups: Vec<(usize, &str)> = Vec::new();
+    let mut before = "";
+    for line in DEFAULTS.lines() {
+        let depth = line.len() - line.trim_start().len();
+        if let Some((name, _)) = line.trim().split_once(':').filter(|_| !line.contains('#')) {
+            groups.retain(|(outer, _)| *outer < depth);
+            groups.push((depth, name));
+            let path: Vec<_> = groups.iter().map(|(_, name)| *name).collect();
+            if let Some(key) = Key::find(&path.join(".")) {
+                assert!(before.trim_start().starts_with("# "), "{key} has no remark above it");
+                assert!(documented.insert(key), "{key} is there twice");
+            }
+        }
+        before = line;
+    }
+    assert_eq!(documented, BTreeSet::from(Key::ALL));
+}
+
+#[test]
+fn the_later_layer_wins_and_each_value_knows_where_it_comes_from() {
+    let text =
+        "task:\n  maxConcurrency: 4\n  isolation:\n    merge: branch\nlimits: { wall: 1h30m }\n";
+    let variables = [
+        ("REGATTA_TASK_MAX_CONCURRENCY", "5"),
+        ("REGATTA_ENV_REMOVE", "NPM_TOKEN, CI"),
+        ("REGATTA_LIMITS_OUTPUT", ""),
+    ];
+    let flags = [(Key::MaxConcurrency, "--jobs", "6")];
+    let (settings, _) = load(text, &variables, &flags).unwrap();
+    assert_eq!(settings.max_concurrency.value, NonZeroUsize::new(6));
+    assert_eq!(settings.max_concurrency.origin.to_string(), "the option --jobs");
+    assert_eq!(settings.env_remove.value, ["NPM_TOKEN", "CI"]);
+    assert_eq!(settings.env_remove.origin.to_string(), "the variable REGATTA_ENV_REMOVE");
+    assert_eq!(settings.merge_mode.value, MergeMode::Branch);
+    let Origin::User { line: 4, .. } = settings.merge_mode.origin else {
+        panic!("{:?}", settings.merge_mode.origin);
+    };
+    assert_eq!(settings.limit_wall.value, Duration::from_secs(5_400));
+    assert_eq!(settings.limit_output.origin, Origin::BuiltIn, "an empty variable sets nothing");
+
+    let (settings, _) = load(text, &variables, &[]).unwrap();
+    assert_eq!(settings.max_concurrency.value, NonZeroUsize::new(5));
+    let (settings, _) = load(text, &[], &[]).unwrap();
+    assert_eq!(settings.max_concurrency.value, NonZeroUsize::new(4));
+}
+
+#[test]
+fn every_setting_can_be_set_in_the_file() {
+    let text = "
+task.maxConcurrency: 3
+task: { isolation: { mode: none, merge: none } }
+isolation:
+  dir: ~/work spaces
+  untrackedLimit: 1 GiB
+branch: { prefix: team/bots }
+env:
+  remove: [A, B]
+  keep_only: [PATH]
+limits:
+  wall: 90
+  output: 500 KB
+";
+    let (settings, unknown) = load(text, &[], &[]).unwrap();
+    assert_eq!(unknown, []);
+    assert_eq!(settings.max_concurrency.value, NonZeroUsize::new(3));
+    assert_eq!(settings.isolation_mode.value, IsolationMode::None);
+    assert_eq!(settings.merge_mode.value, MergeMode::None);
+    assert_eq!(settings.isolation_dir.value, Some(PathBuf::from("/home/ada/work spaces")));
+    assert_eq!(settings.untracked_limit.value, 1 << 30);
+    assert_eq!(settings.branch_prefix.value, "team/bots");
+    assert_eq!(settings.env_remove.value, ["A", "B"]);
+    assert_eq!(settings.env_keep_only.value, Some(vec!["PATH".to_owned()]));
+    let limits = TaskLimits { wall: Duration::from_secs(90), output: 500_000 };
+    assert_eq!(settings.task_limits(), limits);
+}
+
+#[test]
+fn a_value_that_cannot_be_is_refused_with_its_place() {
+    for (text, expected) in [
+        (
+            "task:\n  maxConcurrency: 0\n",
+            "config.yml:2: `task.maxConcurrency` must be a whole number of at least 1, not `0`",
+        ),
+        (
+            "task:\n  maxConcurrency: many\n",
+            "config.yml:2: `task.maxConcurrency` must be a whole number of at least 1, not `many`",
+        ),
+        (
+            "task: { isolation: { mode: overlayfs } }",
+            "config.yml:1: `task.isolation.mode` must be `auto`, `worktree` or `none` (the others \
+             are not yet built), not `overlayfs`",
+        ),
+        (
+            "\n\nlimits: { wall: 0 }",
+            "config.yml:3: `limits.wall` must be a duration such as `90s`, `20m` or `1h30m`, not `0`",
+        ),
+        (
+            "limits: { output: [1] }",
+            "config.yml:1: `limits.output` must be a size such as `500 KB` or `256 MiB`, not a list",
+        ),
+        (
+            "isolation: { dir: relative }",
+            "config.yml:1: `isolation.dir` must be an absolute path, or one that begins with `~/`, \
+             not `relative`",
+        ),
+        (
+            "env: { remove: \"A=B\" }",
+            "config.yml:1: `env.remove` must be a list of names of environment variables, not `A=B`",
+        ),
+        ("task: 3", "config.yml:1: `task` is a group of settings, not a value"),
+        ("limits: { wall: 1m }\nlimits.wall: 2m", "config.yml:2: `limits.wall` is set twice"),
+        ("- a", "config.yml:1: settings are a mapping of keys to values"),
+    ] {
+        assert_eq!(refusal(text), expected, "{text}");
+    }
+    for prefix in ["", "/", "a//b", "-a", ".a", "a..b", "a.lock", "a b", "a/", "ä", "a~b", "refs\n"]
+    {
+        let text = format!("branch: {{ prefix: {prefix:?} }}");
+        assert!(refusal(&text).contains("`branch.prefix` must be"), "{prefix}");
+    }
+}
+
+#[test]
+fn a_wrong_value_is_refused_even_where_another_layer_hides_it() {
+    let flags = [(Key::MaxConcurrency, "--jobs", "6")];
+    assert!(load("task.maxConcurrency: -1", &[], &flags).is_err());
+    let variables = [("REGATTA_LIMITS_WALL", "soon")];
+    assert_eq!(
+        load("", &variables, &[]).unwrap_err().to_string(),
+        "the variable REGATTA_LIMITS_WALL: `limits.wall` must be a duration such as `90s`, `20m` or \
+         `1h30m`, not `soon`"
+    );
+}
+
+#[test]
+fn a_key_that_nobody_knows_is_told_with_its_line_and_the_nearest_key() {
+    let text =
+        "theme:\n  dark: x\n  light: y\ntask:\n  maxConcurency: 4\n  isolation:\n    modes: 1\n";
+    let (settings, unknown) = load(text, &[], &[]).unwrap();
+    let told: Vec<_> = unknown
+        .iter()
+        .map(|unknown| unknown.to_string().split_once("config.yml").unwrap().1.to_owned())
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ":1: there is no setting `theme`",
+            ":5: there is no setting `task.maxConcurency`; did you mean `task.maxConcurrency`?",
+            ":7: there is no setting `task.isolation.modes`; did you mean `task.isolation.mode`?",
+        ]
+    );
+    assert_eq!(settings.max_concurrency.value, None);
+}
+
+#[test]
+fn a_file_that_cannot_be_settings_is_refused_and_never_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.yml");
+    let load = || load_file(&file, &[], &[]).map(drop).unwrap_err();
+
+    std::fs::create_dir(&file).unwrap();
+    assert!(matches!(load(), SettingsError::Unreadable { .. }));
+    std::fs::remove_dir(&file).unwrap();
+
+    symlink("/dev/zero", &file).unwrap();
+    assert!(matches!(load(), SettingsError::Unreadable { .. }));
+    std::fs::remove_file(&file).unwrap();
+
+    std::fs::write(&file, "# x\n".repeat(300_000)).unwrap();
+    assert!(matches!(load(), SettingsError::TooLarge { limit: 1_048_576, .. }));
+
+    std::fs::write(&file, b"a: 1\nb: \xff\n").unwrap();
+    assert!(load().to_string().ends_with("config.yml:2: it is not UTF-8"));
+}
+
+#[test]
+fn what_a_file_says_is_quoted_short_and_harmless() {
+    let long = format!("branch: {{ prefix: \"\\e[2J{}\" }}", "x".repeat(5_000));
+    let error = refusal(&long);
+    assert!(error.len() < 300 && !error.contains('\u{1b}'), "{error}");
+    let (_, unknown) = load(&format!("\"\\e[2J{}\": 1", "x".repeat(500)), &[], &[]).unwrap();
+    let told = unknown[0].to_string();
+    assert!(told.len() < 300 && !told.contains('\u{1b}'), "{told}");
+}
+
+#[test]
+fn each_setting_has_a_variable_of_its_own() {
+    let variables: BTreeSet<_> = Key::ALL.into_iter().map(Key::variable).collect();
+    assert_eq!(variables.len(), Key::ALL.len());
+    assert!(variables.contains("REGATTA_TASK_ISOLATION_MODE"));
+    assert!(variables.contains("REGATTA_ENV_KEEP_ONLY"));
+    assert!(variables.contains("REGATTA_ISOLATION_UNTRACKED_LIMIT"));
+}
