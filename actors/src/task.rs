@@ -136,7 +136,11 @@ impl Actor for Task {
             }
             // The ledger is gone and the house is closing: what is not recorded is not done.
             TaskMessage::Recorded(effect, None) => match *effect {
-                Effect::Discard(_) => Input::Discarded,
+                // The work is in the task store already.
+                Effect::Discard(_) => {
+                    state.discard(&myself);
+                    return Ok(());
+                }
                 _ => Input::SessionCrashed("the ledger is gone".to_owned()),
             },
             TaskMessage::SessionEnded(Some(end)) => Input::SessionEnded(end),

@@ -1,3 +1,4 @@
 //! Rules of the house, and actors on fakes.
 
+mod actors;
 mod tidy;

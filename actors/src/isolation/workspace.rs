@@ -25,6 +25,8 @@ pub(crate) enum WorkspaceMessage {
     Capture(RpcReplyPort<Result<Option<Captured>, IsolationError>>),
     /// It has been captured and may go; answers when it is gone.
     Discard(RpcReplyPort<()>),
+    /// It stays as it is, for the next start. Sent by [`Lease::settle`]; nobody else sends it.
+    Keep,
     /// Its holder died. Sent by [`Lease`] when it is dropped; nobody else sends it.
     Return,
     /// Sent by the work itself; nobody else sends it.
@@ -50,6 +52,7 @@ impl Lease {
     /// Ends the lease of a workspace that was discarded, or that is kept as it is.
     pub(crate) fn settle(mut self) {
         self.settled = true;
+        let _gone = self.owner.cast(WorkspaceMessage::Keep); // it is, if it was discarded
     }
 }
 
@@ -134,6 +137,7 @@ impl Actor for Workspace {
                     let _dead = myself.cast(WorkspaceMessage::Gone(late));
                 });
             }
+            (WorkspaceMessage::Keep, _) => myself.stop(None),
             (WorkspaceMessage::Gone(late), _) => {
                 state.late = late;
                 myself.stop(None);

@@ -1,0 +1,110 @@
+//! Commands that are not run but obeyed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use engine::ports::{CommandEnd, CommandError, CommandRequest, Commands, EndCause, Stop};
+use tokio::sync::Notify;
+
+/// Obeys the script: `yield`, `exit N`, `sleep`, `deaf` (ends only when it is killed), `panic`,
+/// `wait` (until [`FakeCommands::release`]).
+#[derive(Default)]
+pub struct FakeCommands {
+    running: AtomicUsize,
+    peak: AtomicUsize,
+    ran: AtomicUsize,
+    released: Notify,
+    /// With `gather N`, the first N commands wait for each other before they end.
+    gathered: AtomicUsize,
+}
+
+impl FakeCommands {
+    /// Returns how many commands ran at the same time, at most.
+    pub fn peak(&self) -> usize {
+        self.peak.load(Ordering::SeqCst)
+    }
+
+    /// Returns how many commands were run.
+    pub fn ran(&self) -> usize {
+        self.ran.load(Ordering::SeqCst)
+    }
+
+    /// Returns how many commands run now.
+    pub fn running(&self) -> usize {
+        self.running.load(Ordering::SeqCst)
+    }
+
+    /// Ends every command that waits.
+    pub fn release(&self) {
+        self.released.notify_waiters();
+    }
+
+    async fn gather(&self, wanted: usize) {
+        let waiting = self.released.notified();
+        if self.gathered.fetch_add(1, Ordering::SeqCst) + 1 == wanted {
+            self.released.notify_waiters();
+        } else if self.gathered.load(Ordering::SeqCst) < wanted {
+            waiting.await;
+        }
+    }
+}
+
+struct Running<'a>(&'a FakeCommands);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Commands for FakeCommands {
+    async fn run(
+        &self,
+        request: CommandRequest,
+        line: Arc<dyn Fn(String) + Send + Sync>,
+        stop: Stop,
+    ) -> Result<CommandEnd, CommandError> {
+        self.ran.fetch_add(1, Ordering::SeqCst);
+        let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        self.peak.fetch_max(running, Ordering::SeqCst);
+        let _until_the_end = Running(self);
+        line(request.script.clone());
+        let (word, rest) = request.script.split_once(' ').unwrap_or((&request.script, ""));
+        let mut last_line = None;
+        let stopped = async {
+            tokio::select! {
+                () = stop.gently.cancelled() => {}
+                () = stop.at_once.cancelled() => {}
+            }
+        };
+        let cause = match word {
+            "exit" => EndCause::Exited(rest.parse().unwrap_or(1)),
+            "deaf" => {
+                stop.at_once.cancelled().await;
+                EndCause::Stopped
+            }
+            "sleep" => {
+                stopped.await;
+                EndCause::Stopped
+            }
+            "wait" => {
+                tokio::select! {
+                    () = self.released.notified() => EndCause::Exited(0),
+                    () = stopped => EndCause::Stopped,
+                }
+            }
+            "gather" => {
+                self.gather(rest.parse().unwrap_or(1)).await;
+                EndCause::Exited(0)
+            }
+            "panic" => panic!("{rest}"),
+            _ => {
+                last_line = Some(rest.to_owned()).filter(|line| !line.is_empty());
+                EndCause::Exited(0)
+            }
+        };
+        Ok(CommandEnd { cause, last_line, written: 0, dropped: 0 })
+    }
+}

@@ -1,0 +1,185 @@
+//! A house built of fakes, driven through its handle.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actors::{Events, House, Means, Policy, Submission, Submitted};
+use engine::fault::{FaultMeans, Faults};
+use engine::ports::{Clock, Schema, Schemas};
+use protocol::{
+    ChangeDemand, Command, Event, EventKind, IsolationMode, MergeMode, OnFailure, RunId, RunSpec,
+    TaskId, TaskLimits, TaskName, TaskReport, TaskSpec, Timestamp, Totals, Work,
+};
+use serde_json::Value;
+
+use super::{FakeCommands, FakeLedger, FakeRepository};
+
+/// Always the same time.
+pub struct FakeClock;
+
+impl Clock for FakeClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(1_767_323_045_678)
+    }
+}
+
+/// Wants an object with the key that is the schema's `required` string.
+struct RequiredKey(String);
+
+impl Schema for RequiredKey {
+    fn faults(&self, value: &Value) -> Vec<String> {
+        let missing = value.get(&self.0).is_none();
+        missing.then(|| format!("/{}: is missing", self.0)).into_iter().collect()
+    }
+}
+
+struct FakeSchemas;
+
+impl Schemas for FakeSchemas {
+    fn compile(&self, schema: &Value) -> Result<Box<dyn Schema>, String> {
+        let key = schema.get("required").and_then(Value::as_str);
+        let key = key.ok_or("it has no `required`")?;
+        Ok(Box::new(RequiredKey(key.to_owned())))
+    }
+}
+
+/// Returns a task named `name` that obeys `script`.
+#[must_use]
+pub fn task(name: &str, script: &str) -> TaskSpec {
+    TaskSpec {
+        id: TaskId::generate(),
+        name: TaskName::nearest(name),
+        title: name.to_owned(),
+        work: Work::Command(Command {
+            script: script.to_owned(),
+            item: None,
+            arguments: Vec::new(),
+        }),
+        depends_on: Vec::new(),
+        priority: 0,
+        change: ChangeDemand::Optional,
+        schema: None,
+        limits: TaskLimits::default(),
+    }
+}
+
+/// A house of fakes.
+pub struct TestHouse {
+    /// The house itself.
+    pub house: House,
+    /// What happens in it.
+    pub events: Events,
+    /// What runs its commands.
+    pub commands: Arc<FakeCommands>,
+    /// What it works on.
+    pub repository: Arc<FakeRepository>,
+    /// What it records in.
+    pub ledger: Arc<FakeLedger>,
+    jobs: NonZeroUsize,
+}
+
+impl TestHouse {
+    /// Opens a house that runs at most `jobs` tasks at a time.
+    pub async fn with_concurrency(jobs: usize) -> Self {
+        Self::with_faults(jobs, "").await
+    }
+
+    /// Opens a house in which the faults of `plan` strike.
+    ///
+    /// # Panics
+    /// When the house cannot be opened.
+    pub async fn with_faults(jobs: usize, plan: &str) -> Self {
+        let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
+        let (commands, repository, ledger) =
+            (Arc::<FakeCommands>::default(), Arc::default(), Arc::<FakeLedger>::default());
+        let means = FaultMeans { kill: || {}, wait: || {} };
+        let means = Means {
+            ledger: ledger.clone(),
+            commands: commands.clone(),
+            schemas: Arc::new(FakeSchemas),
+            clock: Arc::new(FakeClock),
+            faults: Faults::read(plan, means).expect("the plan of a test is right"),
+            policy: Policy {
+                capacity: jobs,
+                grace: Duration::from_millis(100),
+                artifacts: PathBuf::from("/artifacts"),
+            },
+        };
+        let house = House::open(means).await.expect("a house of fakes opens");
+        let events = house.listen().await;
+        Self { house, events, commands, repository, ledger, jobs }
+    }
+
+    /// Returns what a run of `tasks` asks for.
+    #[must_use]
+    pub fn spec(&self, tasks: Vec<TaskSpec>) -> RunSpec {
+        RunSpec {
+            id: RunId::generate(),
+            label: None,
+            repo: PathBuf::from("/repo"),
+            subfolder: PathBuf::new(),
+            tasks,
+            jobs: self.jobs,
+            isolation: IsolationMode::Worktree,
+            merge: MergeMode::Patch,
+            on_failure: OnFailure::Continue,
+            branch_prefix: "regatta".to_owned(),
+            untracked_limit: u64::MAX,
+        }
+    }
+
+    /// Starts a run.
+    ///
+    /// # Panics
+    /// When it is refused.
+    pub async fn submit(&self, spec: RunSpec) -> Submitted {
+        let repository = Arc::clone(&self.repository) as Arc<_>;
+        self.house.submit(Submission { spec, repository }).await.expect("the run is accepted")
+    }
+
+    /// Runs `tasks` to the end of their run and returns each task's report and the totals.
+    pub async fn run(&mut self, tasks: Vec<TaskSpec>) -> (Vec<(TaskName, TaskReport)>, Totals) {
+        let spec = self.spec(tasks);
+        self.submit(spec).await;
+        self.until_the_end().await
+    }
+
+    /// Waits for the end of a run and returns each task's report, in the order of their ends.
+    ///
+    /// # Panics
+    /// When a task finishes twice.
+    pub async fn until_the_end(&mut self) -> (Vec<(TaskName, TaskReport)>, Totals) {
+        let mut reports: Vec<(TaskName, TaskReport)> = Vec::new();
+        loop {
+            match &self.next().await.kind {
+                EventKind::TaskFinished { task, report } => {
+                    let twice = reports.iter().any(|(name, _)| name == task);
+                    assert!(!twice, "{task} finished twice");
+                    reports.push((task.clone(), report.clone()));
+                }
+                EventKind::RunFinished { totals, .. } => return (reports, totals.clone()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits for the next event that `wanted` picks something from.
+    pub async fn find<T>(&mut self, mut wanted: impl FnMut(&EventKind) -> Option<T>) -> T {
+        loop {
+            if let Some(found) = wanted(&self.next().await.kind) {
+                return found;
+            }
+        }
+    }
+
+    /// Waits for the next event.
+    ///
+    /// # Panics
+    /// When none comes within half a minute, or the house has closed.
+    pub async fn next(&mut self) -> Arc<Event> {
+        let next = tokio::time::timeout(Duration::from_secs(30), self.events.recv()).await;
+        next.expect("an event comes in time").expect("the house stands")
+    }
+}

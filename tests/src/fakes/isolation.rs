@@ -1,0 +1,157 @@
+//! A repository that is not there: it counts what is asked of it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use engine::ports::{
+    Baseline, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice, Recovered,
+    Repository, RepositoryFacts, Workspace, WorkspaceRequest,
+};
+use protocol::{
+    CaptureRef, Captured, ChangeSummary, Landed, LandingReport, RunName, TaskLanding, TaskName,
+};
+
+/// Counts workspaces, remembers captures, lands everything.
+pub struct FakeRepository {
+    facts: RepositoryFacts,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    made: AtomicUsize,
+    gone: AtomicUsize,
+    closed: AtomicUsize,
+    captured: Mutex<BTreeSet<CaptureRef>>,
+    landings: Mutex<Vec<LandingRequest>>,
+    predecessors: Mutex<Vec<(TaskName, Vec<TaskName>)>>,
+    /// Tasks whose capture fails.
+    uncapturable: Mutex<BTreeSet<TaskName>>,
+}
+
+impl Default for FakeRepository {
+    fn default() -> Self {
+        let facts = RepositoryFacts {
+            root: PathBuf::from("/repo"),
+            subfolder: PathBuf::new(),
+            notices: Vec::new(),
+        };
+        Self { facts, counts: Arc::default() }
+    }
+}
+
+impl FakeRepository {
+    /// Returns how many workspaces were made.
+    pub fn made(&self) -> usize {
+        self.counts.made.load(Ordering::SeqCst)
+    }
+
+    /// Returns how many workspaces were made and are not gone.
+    pub fn leaked(&self) -> usize {
+        self.made() - self.counts.gone.load(Ordering::SeqCst)
+    }
+
+    /// Returns how many runs ended their use of the repository.
+    pub fn closed(&self) -> usize {
+        self.counts.closed.load(Ordering::SeqCst)
+    }
+
+    /// Returns what was captured.
+    pub fn captured(&self) -> BTreeSet<CaptureRef> {
+        self.counts.captured.lock().expect("no test panics with it").clone()
+    }
+
+    /// Returns what was asked to land.
+    pub fn landings(&self) -> Vec<LandingRequest> {
+        self.counts.landings.lock().expect("no test panics with it").clone()
+    }
+
+    /// Returns which predecessors' captures the workspace of `task` was built on.
+    pub fn predecessors(&self, task: &str) -> Option<Vec<String>> {
+        let asked = self.counts.predecessors.lock().expect("no test panics with it");
+        let found = asked.iter().find(|(name, _)| name.as_str() == task);
+        found.map(|(_, on)| on.iter().map(TaskName::to_string).collect())
+    }
+
+    /// Lets every capture of `task` fail from now on.
+    pub fn refuse_to_capture(&self, task: &str) {
+        let task = TaskName::nearest(task);
+        self.counts.uncapturable.lock().expect("no test panics with it").insert(task);
+    }
+}
+
+#[async_trait]
+impl Repository for FakeRepository {
+    fn facts(&self) -> &RepositoryFacts {
+        &self.facts
+    }
+
+    async fn recover(&self) -> Result<Recovered, IsolationError> {
+        Ok(Recovered::default())
+    }
+
+    async fn freeze(&self, request: FreezeRequest) -> Result<Arc<dyn Baseline>, IsolationError> {
+        Ok(Arc::new(FakeBaseline { run: request.run, counts: Arc::clone(&self.counts) }))
+    }
+
+    async fn land(
+        &self,
+        request: LandingRequest,
+        _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    ) -> Result<LandingReport, IsolationError> {
+        let landed = |task: &TaskName| TaskLanding {
+            task: task.clone(),
+            landed: Landed::Landed { branch: None },
+        };
+        let tasks = request.tasks.iter().map(|task| landed(&task.task)).collect();
+        self.counts.landings.lock().expect("no test panics with it").push(request);
+        Ok(LandingReport { tasks })
+    }
+}
+
+struct FakeBaseline {
+    run: RunName,
+    counts: Arc<Counts>,
+}
+
+#[async_trait]
+impl Baseline for FakeBaseline {
+    fn notices(&self) -> &[Notice] {
+        &[]
+    }
+
+    async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace, IsolationError> {
+        self.counts.made.fetch_add(1, Ordering::SeqCst);
+        let on = request.predecessors.into_iter().map(|(name, _)| name).collect();
+        let mut asked = self.counts.predecessors.lock().expect("no test panics with it");
+        asked.push((request.task.clone(), on));
+        let folder = PathBuf::from("/workspaces").join(request.task.as_str());
+        let root = folder.join("tree");
+        Ok(Workspace { task: request.task, attempt: request.attempt, folder, root })
+    }
+
+    async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {
+        let refused = self.counts.uncapturable.lock().expect("no test panics with it");
+        if refused.contains(&workspace.task) {
+            let source = "it was told not to".into();
+            return Err(IsolationError::Failed { what: "capture".to_owned(), source });
+        }
+        let capture = CaptureRef::of(&self.run, &workspace.task, workspace.attempt);
+        self.counts.captured.lock().expect("no test panics with it").insert(capture.clone());
+        let changes = ChangeSummary { files: 1, added: 1, removed: 0 };
+        Ok(Some(Captured { capture, changes }))
+    }
+
+    async fn discard(&self, _workspace: &Workspace) -> Result<(), IsolationError> {
+        self.counts.gone.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    async fn close(&self) -> Result<(), IsolationError> {
+        self.counts.closed.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}

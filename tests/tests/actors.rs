@@ -1,0 +1,252 @@
+//! The house on fakes: who owns what, and who answers for whom.
+
+use std::time::Duration;
+
+use actors::Cancelling;
+use engine::verdict::Interruption;
+use protocol::{EventKind, FailureClass, LedgerEntry, OnFailure, Outcome, TaskReport, TaskSpec};
+use serde_json::json;
+use tests::fakes::{TestHouse, task};
+
+fn class(report: &TaskReport) -> Option<FailureClass> {
+    match &report.outcome {
+        Outcome::Failed { failure } => Some(failure.class),
+        Outcome::Done { .. } | Outcome::Cancelled => None,
+    }
+}
+
+fn after(mut task: TaskSpec, on: &[&str]) -> TaskSpec {
+    task.depends_on = on.iter().map(|name| name.parse().unwrap()).collect();
+    task
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_tasks_finish_within_the_limit_and_leave_nothing_behind() {
+    let mut house = TestHouse::with_concurrency(8).await;
+    let tasks = (0..200).map(|n| task(&format!("t{n}"), "gather 8")).collect();
+    let (reports, totals) = house.run(tasks).await;
+    assert_eq!((reports.len(), totals.done, totals.landed), (200, 200, 200));
+    assert_eq!(house.commands.peak(), 8);
+    assert_eq!((house.repository.made(), house.repository.leaked()), (200, 0));
+    assert_eq!(house.repository.closed(), 1);
+    assert_eq!(house.house.close().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_line_of_a_command_is_its_yield() {
+    let mut house = TestHouse::with_concurrency(3).await;
+    let tasks =
+        vec![task("json", r#"yield {"a":1}"#), task("text", "yield a word"), task("none", "yield")];
+    let (mut reports, _) = house.run(tasks).await;
+    reports.sort_by(|left, right| left.0.cmp(&right.0));
+    let values: Vec<_> = reports
+        .into_iter()
+        .map(|(_, report)| match report.outcome {
+            Outcome::Done { value } => value,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(values, [json!({ "a": 1 }), json!(null), json!("a word")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_yield_against_the_schema_breaks_the_contract_at_once() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    let mut wrong = task("wrong", r#"yield {"b":1}"#);
+    wrong.schema = Some(json!({ "required": "a" }));
+    let (reports, _) = house.run(vec![wrong]).await;
+    assert_eq!(class(&reports[0].1), Some(FailureClass::Contract));
+    assert_eq!(house.commands.ran(), 1);
+    assert_eq!(house.repository.captured().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_fails_fails_only_its_own_task() {
+    let mut house = TestHouse::with_concurrency(2).await;
+    let (reports, totals) = house.run(vec![task("bad", "exit 3"), task("good", "yield 1")]).await;
+    assert_eq!((totals.done, totals.failed, totals.landed, totals.kept), (1, 1, 1, 1));
+    let bad = reports.iter().find(|(name, _)| name.as_str() == "bad").unwrap();
+    assert_eq!(class(&bad.1), Some(FailureClass::Command));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crashing_session_fails_only_its_own_task_and_is_never_run_twice() {
+    let mut house = TestHouse::with_faults(1, "crash@session:1").await;
+    let (reports, totals) = house.run(vec![task("bad", "sleep"), task("good", "yield 1")]).await;
+    assert_eq!((totals.done, totals.failed), (1, 1));
+    assert_eq!(class(&reports[0].1), Some(FailureClass::Crashed));
+    assert_eq!(house.repository.captured().len(), 2, "its work is kept");
+    assert_eq!((house.commands.ran(), house.repository.leaked()), (2, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_of_what_runs_commands_is_that_tasks_failure() {
+    let mut house = TestHouse::with_concurrency(2).await;
+    let (reports, totals) = house.run(vec![task("bad", "panic oh"), task("good", "yield")]).await;
+    assert_eq!((totals.done, totals.failed), (1, 1));
+    let bad = reports.iter().find(|(name, _)| name.as_str() == "bad").unwrap();
+    assert_eq!(class(&bad.1), Some(FailureClass::Crashed));
+    assert_eq!(house.repository.leaked(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelling_reaches_waiting_running_and_deaf_tasks_and_lands_nothing() {
+    for how in [Cancelling::Gently, Cancelling::AtOnce] {
+        let mut house = TestHouse::with_concurrency(2).await;
+        let tasks = vec![task("running", "sleep"), task("deaf", "deaf"), task("waiting", "yield")];
+        let run = house.submit(house.spec(tasks)).await;
+        while house.commands.running() < 2 {
+            house.next().await;
+        }
+        house.house.cancel(run.id, how, Interruption::Interrupt);
+        if how == Cancelling::Gently {
+            house.find(|event| matches!(event, EventKind::TaskFinished { .. }).then_some(())).await;
+            house.house.cancel(run.id, Cancelling::AtOnce, Interruption::Interrupt);
+        }
+        let (_, totals) = house.until_the_end().await;
+        assert_eq!((totals.cancelled, totals.landed), (3, 0));
+        assert!(house.repository.landings().is_empty());
+        assert_eq!((house.repository.made(), house.repository.leaked()), (2, 0));
+        assert_eq!(house.repository.captured().len(), 2, "what ran is captured");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_runs_too_long_is_stopped_and_its_work_kept() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    let mut slow = task("slow", "sleep");
+    slow.limits.wall = Duration::from_millis(50);
+    let (reports, _) = house.run(vec![slow]).await;
+    assert_eq!(class(&reports[0].1), Some(FailureClass::Timeout));
+    assert_eq!(house.repository.captured().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dependant_builds_on_all_its_predecessors_in_their_order() {
+    let mut house = TestHouse::with_concurrency(4).await;
+    let tasks = vec![
+        after(task("last", "yield"), &["right", "left"]),
+        after(task("left", "yield"), &["top"]),
+        after(task("right", "yield"), &["top"]),
+        task("top", "yield"),
+    ];
+    let (reports, totals) = house.run(tasks).await;
+    assert_eq!(totals.done, 4);
+    assert_eq!(reports.first().map(|(name, _)| name.as_str()), Some("top"));
+    assert_eq!(reports.last().map(|(name, _)| name.as_str()), Some("last"));
+    let on = house.repository.predecessors("last").unwrap();
+    assert_eq!(on, ["top", "right", "left"]);
+    let landed: Vec<_> =
+        house.repository.landings()[0].tasks.iter().map(|task| task.task.to_string()).collect();
+    assert_eq!(landed, ["top", "right", "left", "last"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_depends_on_a_failure_is_not_started_and_says_why() {
+    let mut house = TestHouse::with_concurrency(4).await;
+    let tasks = vec![
+        task("bad", "exit 1"),
+        after(task("next", "yield"), &["bad"]),
+        after(task("third", "yield"), &["next"]),
+    ];
+    let (reports, totals) = house.run(tasks).await;
+    assert_eq!((totals.done, totals.failed, house.commands.ran()), (0, 3, 1));
+    let third = reports.iter().find(|(name, _)| name.as_str() == "third").unwrap();
+    let Outcome::Failed { failure } = &third.1.outcome else { panic!("{third:?}") };
+    assert_eq!(failure.class, FailureClass::Dependency);
+    assert!(failure.message.contains("`next` did not succeed"), "{}", failure.message);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_failure_cancels_the_rest_when_that_was_asked_for() {
+    let mut house = TestHouse::with_concurrency(2).await;
+    let tasks = vec![task("bad", "exit 1"), task("running", "sleep"), task("waiting", "sleep")];
+    let mut spec = house.spec(tasks);
+    spec.on_failure = OnFailure::CancelTheRest;
+    house.submit(spec).await;
+    let (_, totals) = house.until_the_end().await;
+    assert_eq!((totals.failed, totals.cancelled), (1, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_that_cannot_be_captured_is_kept() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    house.repository.refuse_to_capture("bad");
+    let (reports, totals) = house.run(vec![task("bad", "yield 1")]).await;
+    assert_eq!(class(&reports[0].1), Some(FailureClass::Workspace));
+    assert_eq!((totals.failed, house.repository.leaked()), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_transition_is_in_the_ledger_before_it_is_done() {
+    let mut house = TestHouse::with_concurrency(2).await;
+    house.run(vec![task("one", "yield"), task("two", "exit 1")]).await;
+    let kinds: Vec<_> = house
+        .ledger
+        .entries()
+        .iter()
+        .map(|entry| match entry {
+            LedgerEntry::TaskStarted { .. } => "started",
+            LedgerEntry::SessionStarted { .. } => "session",
+            LedgerEntry::TaskCaptured { .. } => "captured",
+            LedgerEntry::TaskFinished { .. } => "finished",
+            LedgerEntry::LandingStarted { .. } => "landing",
+            LedgerEntry::LandingFinished { .. } => "landed",
+            LedgerEntry::RunFinished { .. } => "over",
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let count = |wanted| kinds.iter().filter(|kind| **kind == wanted).count();
+    for kind in ["started", "session", "captured", "finished"] {
+        assert_eq!(count(kind), 2, "{kind}: {kinds:?}");
+    }
+    assert_eq!(kinds[kinds.len() - 3..], ["landing", "landed", "over"]);
+    assert_eq!(kinds[0], "started");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_house_whose_ledger_fails_captures_what_runs_and_says_so() {
+    let mut house = TestHouse::with_concurrency(4).await;
+    let tasks = (0..6).map(|n| task(&format!("t{n}"), "wait")).collect();
+    house.submit(house.spec(tasks)).await;
+    while house.commands.running() < 4 {
+        house.next().await;
+    }
+    house.ledger.tear();
+    house.commands.release();
+    let fell = house.house.fallen().await;
+    assert!(fell.contains("the ledger"), "{fell}");
+    let (repository, handle) = (house.repository.clone(), house.house);
+    assert_eq!(handle.close().await, Some(fell));
+    assert_eq!((repository.made(), repository.leaked()), (4, 0));
+    assert_eq!(repository.captured().len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_the_house_gives_every_workspace_back() {
+    let mut house = TestHouse::with_concurrency(4).await;
+    let tasks = (0..8).map(|n| task(&format!("t{n}"), "sleep")).collect();
+    house.submit(house.spec(tasks)).await;
+    while house.commands.running() < 4 {
+        house.next().await;
+    }
+    let repository = house.repository.clone();
+    assert_eq!(house.house.close().await, None);
+    assert_eq!((repository.made(), repository.leaked(), repository.closed()), (4, 0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_events_of_a_run_are_numbered_without_gaps_and_end_with_its_end() {
+    let mut house = TestHouse::with_concurrency(4).await;
+    let tasks = (0..20).map(|n| task(&format!("t{n}"), "yield")).collect();
+    house.submit(house.spec(tasks)).await;
+    let mut seqs = Vec::new();
+    loop {
+        let event = house.next().await;
+        seqs.push(event.seq);
+        if let EventKind::RunFinished { .. } = event.kind {
+            break;
+        }
+    }
+    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
+}
