@@ -2,15 +2,25 @@
 //! freezing its working tree, workspaces by copy, captures in the task store, merging and landing.
 //! All git work goes through libgit2; no program is run, and no symlink of a repository followed.
 
+mod baseline;
+mod branch;
+mod capture;
 mod entry;
 mod error;
+mod landing;
 mod libgit;
 mod merge;
 mod places;
+mod port;
 mod repository;
 pub mod sample;
 mod store;
+mod sweep;
+#[cfg(test)]
+mod testing;
 mod tree;
+mod workspace;
 
 pub use libgit::initialise;
 pub use places::Places;
+pub use port::Worktrees;

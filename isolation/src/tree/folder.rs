@@ -57,7 +57,7 @@ impl Tree {
     }
 
     /// Opens a folder below the root; the root itself if `folder` is empty.
-    fn open(&self, folder: &[u8]) -> std::result::Result<OwnedFd, Errno> {
+    pub(crate) fn open(&self, folder: &[u8]) -> std::result::Result<OwnedFd, Errno> {
         let folder = if folder.is_empty() { &b"."[..] } else { folder };
         let within =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;

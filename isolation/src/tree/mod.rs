@@ -1,7 +1,9 @@
 //! A working tree looked at from outside: nothing in it is trusted, and no symlink is followed.
 
 mod folder;
+mod list;
 mod look;
 
 pub(crate) use folder::{Parent, open_folder};
-pub(crate) use look::{Found, Stat, Tree};
+pub(crate) use list::{Listed, Listing, RepositoryRoot, join};
+pub(crate) use look::{Found, Stat, Tree, look_in};

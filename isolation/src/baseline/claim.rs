@@ -1,0 +1,95 @@
+//! A run's claim on its folder of workspaces: a lock that ends with the process that holds it.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::error::{OrCannot, Result};
+
+/// The name of the lock in the run's folder.
+pub(crate) const LOCK: &str = "owner.lock";
+
+/// How often a folder that a sweep removes from under us is made again.
+const TRIES: u32 = 16;
+
+/// The claim on one run's folder. Dropping it gives it up.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    _lock: File,
+}
+
+impl Claim {
+    /// Makes the run's folder and claims it.
+    pub(crate) fn stake(folder: &Path) -> Result<Self> {
+        let what = || format!("claim {}", folder.display());
+        for _ in 0..TRIES {
+            fs::create_dir_all(folder).or_cannot(what)?;
+            let Some(lock) = open(folder).or_cannot(what)? else { continue };
+            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) if is_at(&lock, folder).or_cannot(what)? => return Ok(Self { _lock: lock }),
+                // A sweep was at it and is done: the folder is gone, or soon will be.
+                Ok(()) | Err(Errno::WOULDBLOCK) => {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                Err(error) => return Err(error).or_cannot(what),
+            }
+        }
+        Err("another engine holds it").or_cannot(what)
+    }
+
+    /// Claims the folder of a run whose engine is dead. Nothing comes back if it lives.
+    pub(crate) fn inherit(folder: &Path) -> Result<Option<Self>> {
+        let what = || format!("look whether {} is in use", folder.display());
+        let Some(lock) = open(folder).or_cannot(what)? else { return Ok(None) };
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(is_at(&lock, folder).or_cannot(what)?.then_some(Self { _lock: lock })),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error).or_cannot(what),
+        }
+    }
+}
+
+/// Opens the lock. Nothing comes back if the folder is gone.
+fn open(folder: &Path) -> std::io::Result<Option<File>> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    match options.open(folder.join(LOCK)) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the lock we hold is the one that stands in the folder.
+fn is_at(lock: &File, folder: &Path) -> std::io::Result<bool> {
+    let held = lock.metadata()?;
+    match fs::symlink_metadata(folder.join(LOCK)) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (held.dev(), held.ino())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_whose_engine_lives_is_not_inherited_and_one_whose_engine_is_gone_is() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("run");
+        let claim = Claim::stake(&folder).unwrap();
+        assert!(Claim::inherit(&folder).unwrap().is_none());
+        drop(claim);
+        assert!(Claim::inherit(&folder).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_run_whose_folder_is_gone_is_nobodys() {
+        let home = tempfile::tempdir().unwrap();
+        assert!(Claim::inherit(&home.path().join("run")).unwrap().is_none());
+    }
+}

@@ -1,0 +1,101 @@
+//! Freezing: claim the run's folder, walk once, pin what git does not have, write it all down.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+
+use engine::fault::Faults;
+use engine::ports::{FreezeRequest, Notice};
+use git2::Repository;
+use protocol::IsolationMode;
+
+use crate::baseline::scan::{self, Scan};
+use crate::baseline::{Claim, Frozen, Table, codec, notices, pins};
+use crate::error::{OrCannot, Result};
+use crate::places::RepoPlaces;
+use crate::repository::Repo;
+use crate::store::TaskStore;
+use crate::tree::Tree;
+use crate::workspace::GitSeed;
+
+/// The name of the table's file in the run's folder. A task cannot have it.
+pub(super) const TABLE: &str = ".baseline";
+
+/// Freezes the working tree of `repo` as it is now. Leaves nothing behind when it fails.
+pub(crate) fn freeze(
+    repo: &Repo,
+    places: &RepoPlaces,
+    faults: &Faults,
+    request: &FreezeRequest,
+) -> Result<Frozen> {
+    let scanned = match request.mode {
+        IsolationMode::None => None,
+        IsolationMode::Worktree => Some(Scanned::of(repo, request)?),
+    };
+    let folder = places.workspaces.join(request.run.as_str());
+    let mut frozen = Frozen {
+        repo: repo.clone(),
+        places: places.clone(),
+        faults: faults.clone(),
+        run: request.run.clone(),
+        mode: request.mode,
+        table: Table::default(),
+        notices: vec![in_place()],
+        claim: Mutex::new(Some(Claim::stake(&folder)?)),
+        folder,
+    };
+    if let Some(scanned) = scanned
+        && let Err(error) = scanned.keep(&mut frozen)
+    {
+        if let Err(error) = frozen.close() {
+            tracing::warn!(%error, "what is left of a baseline that failed stays");
+        }
+        return Err(error);
+    }
+    Ok(frozen)
+}
+
+fn in_place() -> Notice {
+    Notice {
+        from: "a workspace per task".to_owned(),
+        to: "tasks work in the repository itself; nothing is captured and nothing lands".to_owned(),
+        why: "isolation is none".to_owned(),
+    }
+}
+
+/// A tree that has been walked, with nothing written yet.
+struct Scanned {
+    git: Repository,
+    tree: Tree,
+    scan: Scan,
+}
+
+impl Scanned {
+    fn of(repo: &Repo, request: &FreezeRequest) -> Result<Self> {
+        let git = repo.git()?;
+        let tree = Tree::open_at(&repo.root)?;
+        let scan = scan::scan(&git, &tree)?;
+        pins::check_untracked(&tree, &scan, request.untracked_limit)?;
+        Ok(Self { git, tree, scan })
+    }
+
+    /// Pins what git does not have, and writes everything down in the run's folder.
+    fn keep(mut self, frozen: &mut Frozen) -> Result<()> {
+        let store = TaskStore::open(&frozen.places.store)?;
+        frozen.notices = notices::of(&self.scan);
+        frozen.table = std::mem::take(&mut self.scan.table);
+        let doubtful = self.scan.doubtful;
+        pins::pin(&self.tree, &store, &frozen.run, doubtful, &mut frozen.table)?;
+        GitSeed::of_run(&frozen.folder).write(&frozen.repo, &self.git)?;
+        write_whole(&frozen.folder.join(TABLE), &codec::encode(&frozen.table))
+    }
+}
+
+/// Writes a file that is whole or not there.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let what = || format!("write {}", path.display());
+    let folder = path.parent().ok_or("it has no folder").or_cannot(what)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder).or_cannot(what)?;
+    file.write_all(bytes).or_cannot(what)?;
+    file.persist(path).map(drop).map_err(|error| error.error).or_cannot(what)
+}

@@ -1,0 +1,151 @@
+//! A frozen tree, and its bytes for whoever needs them: from the user's file while that is
+//! unchanged, else from the blob or the pin.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use engine::fault::Faults;
+use engine::ports::Notice;
+use git2::Repository;
+use protocol::{IsolationMode, RepoPath, RunName};
+
+use crate::baseline::{Claim, Source, Start, Table, codec, conversion, freeze, pins};
+use crate::entry::Entry;
+use crate::error::{OrCannot, Result, cannot};
+use crate::places::RepoPlaces;
+use crate::repository::Repo;
+use crate::store::TaskStore;
+use crate::tree::{Found, Tree};
+
+/// The user's tree as it was when a run began, and the claim on the run's folder.
+pub(crate) struct Frozen {
+    pub(crate) repo: Repo,
+    pub(crate) places: RepoPlaces,
+    pub(crate) faults: Faults,
+    pub(crate) run: RunName,
+    /// The run's folder of workspaces.
+    pub(crate) folder: PathBuf,
+    pub(crate) mode: IsolationMode,
+    pub(crate) table: Table,
+    pub(crate) notices: Vec<Notice>,
+    pub(crate) claim: Mutex<Option<Claim>>,
+}
+
+impl Frozen {
+    /// Freezes the working tree of `repo` as it is now.
+    pub(crate) fn freeze(
+        repo: &Repo,
+        places: &RepoPlaces,
+        faults: &Faults,
+        request: &engine::ports::FreezeRequest,
+    ) -> Result<Self> {
+        freeze::freeze(repo, places, faults, request)
+    }
+
+    /// Reads what the dead engine of a run froze.
+    pub(crate) fn load(
+        repo: &Repo,
+        places: &RepoPlaces,
+        faults: &Faults,
+        run: &RunName,
+        claim: Claim,
+    ) -> Result<Self> {
+        let folder = places.workspaces.join(run.as_str());
+        let file = folder.join(freeze::TABLE);
+        let what = || format!("read {}", file.display());
+        let written = fs::read(&file).or_cannot(what)?;
+        let table = codec::decode(&written).ok_or("it is damaged").or_cannot(what)?;
+        Ok(Self {
+            repo: repo.clone(),
+            places: places.clone(),
+            faults: faults.clone(),
+            run: run.clone(),
+            folder,
+            mode: IsolationMode::Worktree,
+            table,
+            notices: Vec::new(),
+            claim: Mutex::new(Some(claim)),
+        })
+    }
+
+    /// Ends the run's use of its folder: removes it if no workspace is left, and gives up the
+    /// claim.
+    pub(crate) fn close(&self) -> Result<()> {
+        let mut claim = self.claim.lock().unwrap_or_else(PoisonError::into_inner);
+        if claim.is_none() {
+            return Ok(());
+        }
+        let removed = remove_if_unused(&self.folder, &self.places, &self.run);
+        // Given up last: nobody else may look at a folder that is half removed.
+        *claim = None;
+        removed
+    }
+}
+
+/// Removes the folder of a run unless it has workspaces. The claim on it must be held.
+pub(crate) fn remove_if_unused(folder: &Path, places: &RepoPlaces, run: &RunName) -> Result<()> {
+    let what = || format!("tidy up {}", folder.display());
+    for entry in fs::read_dir(folder).or_cannot(what)? {
+        let entry = entry.or_cannot(what)?;
+        if crate::workspace::is_workspace(&entry) {
+            return Ok(());
+        }
+    }
+    if let Some(store) = TaskStore::open_existing(&places.store)? {
+        store.release(&pins::reference(run))?;
+    }
+    crate::workspace::remove_tree(folder)?;
+    // Only if no other run is there.
+    let _still_used = fs::remove_dir(&places.workspaces);
+    Ok(())
+}
+
+/// What is opened once per thread to get at frozen bytes.
+pub(crate) struct Bytes<'a> {
+    frozen: &'a Frozen,
+    git: Repository,
+    tree: Tree,
+    /// The task store.
+    pub(crate) store: TaskStore,
+}
+
+impl<'a> Bytes<'a> {
+    /// Opens the three places they come from.
+    pub(crate) fn open(frozen: &'a Frozen) -> Result<Self> {
+        let store = TaskStore::open(&frozen.places.store)?;
+        let tree = Tree::open_at(&frozen.repo.root)?;
+        Ok(Self { frozen, git: frozen.repo.git()?, tree, store })
+    }
+
+    /// Returns the bytes a file had, or a symlink's target.
+    pub(crate) fn of(&self, path: &RepoPath, start: &Start) -> Result<Vec<u8>> {
+        let blob = match start.source {
+            Source::Pin(oid) => return self.store.read(oid),
+            Source::Blob(oid) => oid,
+        };
+        // An unreadable file of the user's is no reason to stop: the blob is there.
+        match self.tree.look(path) {
+            Ok(Found::File { bytes, stat, .. }) if stat == start.stat => return Ok(bytes),
+            Ok(Found::Link { target, stat }) if stat == start.stat => return Ok(target),
+            _ => {}
+        }
+        // libgit2 writes into a folder of its own; any of ours will do.
+        let scratch = &self.frozen.folder;
+        let bytes = conversion::checked_out(&self.git, path, blob, start.mode, scratch)?;
+        if bytes.len() as u64 != start.stat.size {
+            let because = "its blob is checked out differently now; the attributes have changed";
+            return Err(cannot(format!("restore {path} as it was"), because));
+        }
+        Ok(bytes)
+    }
+
+    /// Returns what a file or symlink was, with its bytes in the task store.
+    pub(crate) fn entry(&self, path: &RepoPath, start: &Start) -> Result<Entry> {
+        let oid = match start.source {
+            Source::Pin(oid) => oid,
+            Source::Blob(_) => self.store.write(&self.of(path, start)?)?,
+        };
+        Ok(Entry { mode: start.mode, oid })
+    }
+}

@@ -1,0 +1,18 @@
+//! The user's working tree as it was when a run began: what every workspace of the run starts
+//! from, kept so that it can be had again whatever becomes of the tree.
+
+mod claim;
+mod codec;
+mod conversion;
+mod freeze;
+mod frozen;
+mod index;
+mod notices;
+mod pins;
+mod scan;
+mod table;
+
+pub(crate) use claim::Claim;
+pub(crate) use freeze::write_whole;
+pub(crate) use frozen::{Bytes, Frozen, remove_if_unused};
+pub(crate) use table::{Folder, FolderKind, Source, Start, Table};

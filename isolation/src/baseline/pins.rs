@@ -1,0 +1,120 @@
+//! The second step of freezing: every doubtful file is read once; what is not exactly its blob is
+//! pinned into the task store.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use engine::ports::IsolationError;
+use git2::{ObjectType, Oid};
+use protocol::{RepoPath, RunName};
+
+use crate::baseline::scan::{Doubtful, Scan, YOUNG_NS, now_ns};
+use crate::baseline::table::split;
+use crate::baseline::{Source, Start, Table};
+use crate::entry::{Entry, Mode};
+use crate::error::{OrCannot, Result};
+use crate::store::TaskStore;
+use crate::tree::{Found, Tree};
+
+/// How many of the largest untracked files are named.
+const NAMED: usize = 5;
+
+/// Refuses a tree with more untracked bytes than `limit`, before anything is copied.
+pub(super) fn check_untracked(tree: &Tree, scan: &Scan, limit: u64) -> Result<()> {
+    let mut untracked: Vec<&Doubtful> =
+        scan.doubtful.iter().filter(|file| file.tracked.is_none()).collect();
+    let total = untracked.iter().fold(0u64, |total, file| total.saturating_add(file.size));
+    if total <= limit {
+        return Ok(());
+    }
+    untracked.sort_by_key(|file| (std::cmp::Reverse(file.size), file.path.clone()));
+    let largest: Vec<String> = untracked
+        .iter()
+        .take(NAMED)
+        .map(|file| format!("{} ({})", file.path, size(file.size)))
+        .collect();
+    Err(IsolationError::Refused {
+        what: format!("cannot copy the untracked files of {}", tree.root().display()),
+        because: format!(
+            "they are {} in {} files, and the limit is {}; the largest: {}",
+            size(total),
+            untracked.len(),
+            size(limit),
+            largest.join(", ")
+        ),
+        hint: "add them to .gitignore, or raise the setting isolation.untracked_limit".to_owned(),
+    })
+}
+
+/// Reads what is doubtful, pins what differs from its blob, and completes the table.
+pub(super) fn pin(
+    tree: &Tree,
+    store: &TaskStore,
+    run: &RunName,
+    doubtful: Vec<Doubtful>,
+    table: &mut Table,
+) -> Result<()> {
+    let mut pinned = Vec::new();
+    for file in doubtful {
+        let (mode, bytes, stat) = match tree.look(&file.path)? {
+            Found::File { mode, bytes, stat } => (mode, bytes, stat),
+            Found::Link { target, stat } => (Mode::Link, target, stat),
+            // It went while we looked around: then the tree as it was froze without it.
+            Found::Missing | Found::Blocked(_) | Found::Folder | Found::Special => continue,
+        };
+        let young = stat.ctime_ns >= now_ns() - YOUNG_NS;
+        let source = match blob_of(&bytes, &file) {
+            Some(blob) if !young => Source::Blob(blob),
+            _ => {
+                let oid = store.write(&bytes)?;
+                pinned.push((file.path.as_bytes().to_vec(), Entry { mode, oid }));
+                Source::Pin(oid)
+            }
+        };
+        insert(table, &file.path, Start { stat, mode, source });
+    }
+    if pinned.is_empty() { Ok(()) } else { store.hold(&reference(run), &pinned) }
+}
+
+/// The reference that keeps the pins of a run.
+pub(crate) fn reference(run: &RunName) -> String {
+    format!("refs/pins/{run}")
+}
+
+/// The blob of a tracked file, if these are its very bytes.
+fn blob_of(bytes: &[u8], file: &Doubtful) -> Option<Oid> {
+    let tracked = file.tracked?;
+    let oid = Oid::hash_object(ObjectType::Blob, bytes).ok()?;
+    (oid == tracked).then_some(oid)
+}
+
+fn insert(table: &mut Table, path: &RepoPath, start: Start) {
+    let (folder, name) = split(path.as_bytes());
+    let folder = table.folders.entry(folder.to_vec()).or_default();
+    folder.files.insert(OsStr::from_bytes(name).to_owned(), start);
+}
+
+/// Writes a number of bytes for people.
+fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match UNITS.into_iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => {
+            let tenths = u128::from(bytes) * 10 / u128::from(unit);
+            format!("{}.{} {name}", tenths / 10, tenths % 10)
+        }
+        None => format!("{bytes} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_told_in_the_largest_unit_that_fits() {
+        assert_eq!(size(1023), "1023 bytes");
+        assert_eq!(size(1536), "1.5 KiB");
+        assert_eq!(size(256 << 20), "256.0 MiB");
+        assert_eq!(size(u64::MAX), "17179869183.9 GiB");
+    }
+}

@@ -1,0 +1,177 @@
+//! One walk over the user's tree: what is certainly clean goes into the table, what must be looked
+//! at is listed with its stat, and what is left out is noted.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use git2::{Oid, Repository};
+use protocol::RepoPath;
+
+use crate::baseline::index::Index;
+use crate::baseline::{Folder, FolderKind, Source, Start, Table};
+use crate::entry::Mode;
+use crate::error::{OrCannot, Result};
+use crate::tree::{Listed, Listing, RepositoryRoot, Tree, join};
+
+/// How long the clock of a file system may stand still: what is younger may change once more
+/// without a sign.
+pub(super) const YOUNG_NS: i64 = 20_000_000;
+
+/// What a walk found.
+#[derive(Default)]
+pub(super) struct Scan {
+    /// Every folder, and every file that is certainly clean.
+    pub(super) table: Table,
+    /// Files and symlinks whose bytes have to be looked at.
+    pub(super) doubtful: Vec<Doubtful>,
+    /// Folders that are repositories of their own.
+    pub(super) nested: Vec<String>,
+    /// Files and folders that git ignores, without what is in them.
+    pub(super) ignored: Vec<String>,
+    /// Sockets, pipes and devices.
+    pub(super) special: Vec<String>,
+    /// Names that no repository can have.
+    pub(super) odd: Vec<String>,
+}
+
+/// A file or symlink that has to be looked at.
+pub(super) struct Doubtful {
+    /// Its path.
+    pub(super) path: RepoPath,
+    /// How many bytes it has.
+    pub(super) size: u64,
+    /// What the index says its bytes are, if it is tracked.
+    pub(super) tracked: Option<Oid>,
+}
+
+/// Walks over the whole tree.
+pub(super) fn scan(git: &Repository, tree: &Tree) -> Result<Scan> {
+    let index = Index::read(git)?;
+    let mut walk = Walk { git, tree, index, scan: Scan::default(), started_ns: now_ns() };
+    let mut waiting = vec![(Vec::new(), 0)];
+    while let Some((folder, permissions)) = waiting.pop() {
+        walk.folder(folder, permissions, &mut waiting)?;
+    }
+    walk.scan.doubtful.sort_by(|left, right| left.path.cmp(&right.path));
+    Ok(walk.scan)
+}
+
+/// The time of day, in nanoseconds since 1970.
+pub(super) fn now_ns() -> i64 {
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+struct Walk<'a> {
+    git: &'a Repository,
+    tree: &'a Tree,
+    index: Index,
+    scan: Scan,
+    started_ns: i64,
+}
+
+impl Walk<'_> {
+    fn folder(
+        &mut self,
+        path: Vec<u8>,
+        permissions: u32,
+        waiting: &mut Vec<(Vec<u8>, u32)>,
+    ) -> Result<()> {
+        let Some(Listing { entries, odd, repository, .. }) = self.tree.list(&path)? else {
+            return Ok(());
+        };
+        let owner = if path.is_empty() { RepositoryRoot::No } else { repository };
+        if owner == RepositoryRoot::Yes && !self.index.has_below(&path) {
+            self.scan.nested.push(shown(&path));
+            return Ok(());
+        }
+        self.scan.odd.extend(odd.iter().map(|name| shown(&join(&path, name))));
+        let mut found = Folder { permissions, ..Folder::default() };
+        for entry in entries {
+            let below = join(&path, &entry.name);
+            if entry.is_folder() {
+                if let Some(permissions) = self.descends(&below, &entry, owner)? {
+                    waiting.push((below, permissions));
+                }
+            } else if let Some((name, start)) = self.leaf(below, entry, owner)? {
+                found.files.insert(name, start);
+            }
+        }
+        self.scan.table.folders.insert(path, found);
+        Ok(())
+    }
+
+    /// Decides whether the walk goes on into a folder, and returns its permissions if so. What
+    /// lies in a repository of its own is looked at only where it is tracked by this one.
+    fn descends(
+        &mut self,
+        path: &[u8],
+        entry: &Listed,
+        inside: RepositoryRoot,
+    ) -> Result<Option<u32>> {
+        let permissions = entry.stat.mode & 0o777;
+        if self.index.is_submodule(path) {
+            let kind = FolderKind::Submodule;
+            let empty = Folder { kind, permissions, ..Folder::default() };
+            self.scan.table.folders.insert(path.to_vec(), empty);
+            return Ok(None);
+        }
+        if self.index.has_below(path) {
+            return Ok(Some(permissions));
+        }
+        if inside == RepositoryRoot::Yes {
+            return Ok(None);
+        }
+        // The slash tells libgit2 that it is a folder.
+        if self.is_ignored(&[path, b"/"].concat())? {
+            self.scan.ignored.push(shown(path));
+            return Ok(None);
+        }
+        Ok(Some(permissions))
+    }
+
+    /// Returns the table's entry of what is certainly clean, and notes everything else.
+    fn leaf(
+        &mut self,
+        path: Vec<u8>,
+        entry: Listed,
+        inside: RepositoryRoot,
+    ) -> Result<Option<(OsString, Start)>> {
+        let tracked = self.index.get(&path);
+        let young = entry.stat.ctime_ns >= self.started_ns - YOUNG_NS;
+        if let (Some(tracked), Some(mode @ (Mode::File | Mode::Executable)), false) =
+            (tracked, entry.stat.kind(), young)
+            && self.index.is_clean(tracked, &entry.stat)
+        {
+            let source = Source::Blob(tracked.id);
+            return Ok(Some((entry.name, Start { stat: entry.stat, mode, source })));
+        }
+        let tracked = tracked.map(|tracked| tracked.id);
+        if tracked.is_none() && (inside == RepositoryRoot::Yes || self.is_ignored(&path)?) {
+            if inside == RepositoryRoot::No {
+                self.scan.ignored.push(shown(&path));
+            }
+        } else if entry.stat.kind().is_none() {
+            self.scan.special.push(shown(&path));
+        } else if let Some(path) = RepoPath::new(path) {
+            self.scan.doubtful.push(Doubtful { path, size: entry.stat.size, tracked });
+        }
+        Ok(None)
+    }
+
+    fn is_ignored(&self, path: &[u8]) -> Result<bool> {
+        let path = Path::new(OsStr::from_bytes(path));
+        self.git
+            .is_path_ignored(path)
+            .or_cannot(|| format!("look whether {} is ignored", shown(path.as_os_str().as_bytes())))
+    }
+}
+
+/// Writes a path for people, as git does.
+fn shown(path: &[u8]) -> String {
+    match RepoPath::new(path) {
+        Some(path) => path.to_string(),
+        None => String::from_utf8_lossy(path).escape_default().to_string(),
+    }
+}

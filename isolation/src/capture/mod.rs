@@ -1,0 +1,10 @@
+//! Capturing: what a task made of its workspace, put into the task store.
+
+mod compare;
+mod lines;
+mod take;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+pub(crate) use take::{capture, recapture};

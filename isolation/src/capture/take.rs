@@ -1,0 +1,83 @@
+//! Taking a capture: find, compare, keep, name.
+
+use std::path::Path;
+
+use git2::Repository;
+use protocol::{CaptureRef, Captured, ChangeSummary};
+
+use crate::baseline::{Bytes, Frozen};
+use crate::capture::compare::{Compared, compare};
+use crate::capture::{lines, walk};
+use crate::entry::Change;
+use crate::error::{OrCannot, Result};
+use crate::tree::Tree;
+use crate::workspace::{Manifest, tree_of};
+
+/// Puts what changed in the workspace at `folder` into the task store. Nobody may be writing.
+pub(crate) fn capture(frozen: &Frozen, folder: &Path, manifest: &Manifest) -> Result<Captured> {
+    let taken = take(frozen, folder, manifest)?;
+    let capture = CaptureRef::of(&manifest.run, &manifest.task, manifest.attempt);
+    taken.keep(frozen, manifest, capture)
+}
+
+/// Captures the workspace that a dead engine left. If it was captured and is still the same, that
+/// stands; if it differs, both are kept, the new one under the next free attempt.
+pub(crate) fn recapture(frozen: &Frozen, folder: &Path, manifest: &Manifest) -> Result<Captured> {
+    let taken = take(frozen, folder, manifest)?;
+    let mut attempt = manifest.attempt;
+    loop {
+        let capture = CaptureRef::of(&manifest.run, &manifest.task, attempt);
+        if !taken.bytes.store.has_capture(&capture)? {
+            return taken.keep(frozen, manifest, capture);
+        }
+        if taken.bytes.store.changes(&capture)? == taken.changes {
+            return Ok(Captured { capture, changes: taken.summary });
+        }
+        attempt = attempt.saturating_add(1);
+    }
+}
+
+/// What changed, with its bytes in the task store and no name yet.
+struct Taken<'a> {
+    bytes: Bytes<'a>,
+    changes: Vec<Change>,
+    summary: ChangeSummary,
+}
+
+impl Taken<'_> {
+    fn keep(self, frozen: &Frozen, manifest: &Manifest, capture: CaptureRef) -> Result<Captured> {
+        frozen.faults.strike("capture.ref").or_cannot(|| format!("write {capture}"))?;
+        let message = format!("{}/{} {}\n", manifest.run, manifest.task, manifest.attempt);
+        self.bytes.store.put_capture(&capture, &self.changes, &message)?;
+        Ok(Captured { capture, changes: self.summary })
+    }
+}
+
+fn take<'a>(frozen: &'a Frozen, folder: &Path, manifest: &Manifest) -> Result<Taken<'a>> {
+    let what = || format!("capture {}", folder.display());
+    frozen.faults.strike("capture.begin").or_cannot(what)?;
+    let root = tree_of(folder);
+    let tree = Tree::open_at(&root)?;
+    let git = rules(frozen, &root)?;
+    let bytes = Bytes::open(frozen)?;
+    let mut changes = Vec::new();
+    let mut summary = ChangeSummary::default();
+    for candidate in walk::candidates(frozen, manifest, &tree, &git)? {
+        let Some(Compared { change, before, after }) = compare(&bytes, &tree, &candidate)? else {
+            continue;
+        };
+        frozen.faults.strike("capture.blobs").or_cannot(what)?;
+        lines::count(&mut summary, &before, &after).or_cannot(what)?;
+        changes.push(change);
+    }
+    Ok(Taken { bytes, changes, summary })
+}
+
+/// The user's repository, looking at the workspace: its rules say what is ignored there, together
+/// with the workspace's own `.gitignore` files. What the task did to the private git directory
+/// does not count.
+fn rules(frozen: &Frozen, root: &Path) -> Result<Repository> {
+    let git = frozen.repo.git()?;
+    git.set_workdir(root, false).or_cannot(|| format!("look at {} as git does", root.display()))?;
+    Ok(git)
+}

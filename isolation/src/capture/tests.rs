@@ -1,0 +1,269 @@
+//! What a capture holds, judged by git.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use engine::fault::Faults;
+use protocol::{CaptureRef, ChangeSummary, FailureClass};
+
+use crate::entry::{Change, Mode};
+use crate::testing::{
+    Sample, captured, faults, git, path, prepare, prepare_after, raw, run, try_capture, write,
+};
+use crate::workspace::discard;
+
+fn chmod(file: impl AsRef<std::path::Path>, mode: u32) {
+    fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// The paths of a capture with what was and what is: `-` for nothing, else mode and bytes.
+fn read(sample: &Sample, capture: &CaptureRef) -> Vec<(String, String, String)> {
+    let store = sample.store();
+    let side = |entry: Option<crate::entry::Entry>| match entry {
+        None => "-".to_owned(),
+        Some(entry) => {
+            let bytes = store.read(entry.oid).unwrap();
+            format!("{:o} {}", entry.mode.to_git(), String::from_utf8_lossy(&bytes))
+        }
+    };
+    let changes = store.changes(capture).unwrap().into_iter();
+    changes.map(|Change { path, base, task }| (path.to_string(), side(base), side(task))).collect()
+}
+
+#[test]
+fn a_capture_has_every_kind_of_change_and_nothing_else() {
+    let sample = Sample::with(&[
+        ("edited", "one\n"),
+        ("same", "one\n"),
+        ("touched", "one\n"),
+        ("removed", "one\n"),
+        ("mode", "one\n"),
+        ("to-link", "one\n"),
+        ("to-folder", "one\n"),
+        ("folder/a", "one\n"),
+        ("folder/b", "one\n"),
+        ("from", "one\n"),
+        (".gitignore", "*.o\n"),
+    ]);
+    sample.write("dirty", "users\n");
+    let frozen = sample.freeze("raaaa");
+    let workspace = prepare(&frozen, "a");
+    let at = |name: &str| workspace.root.join(name);
+    write(&workspace.root, "edited", "two\n");
+    write(&workspace.root, "touched", "one\n");
+    write(&workspace.root, "dirty", "tasks\n");
+    write(&workspace.root, "new/er", "new\n");
+    write(&workspace.root, "empty", "");
+    write(&workspace.root, "x.o", "ignored\n");
+    write(&workspace.root, raw(b"odd \"\xff\nname"), "odd\n");
+    fs::remove_file(at("removed")).unwrap();
+    chmod(at("mode"), 0o755);
+    fs::remove_file(at("to-link")).unwrap();
+    symlink("/etc/passwd", at("to-link")).unwrap();
+    fs::remove_file(at("to-folder")).unwrap();
+    write(&workspace.root, "to-folder/in", "in\n");
+    fs::remove_dir_all(at("folder")).unwrap();
+    write(&workspace.root, "folder", "a file\n");
+    fs::rename(at("from"), at("to")).unwrap();
+    let done = captured(&frozen, &workspace);
+    assert_eq!(done.capture.as_str(), "refs/tasks/raaaa/a/1");
+    let expected = [
+        ("dirty", "100644 users\n", "100644 tasks\n"),
+        ("edited", "100644 one\n", "100644 two\n"),
+        ("empty", "-", "100644 "),
+        ("folder", "-", "100644 a file\n"),
+        ("folder/a", "100644 one\n", "-"),
+        ("folder/b", "100644 one\n", "-"),
+        ("from", "100644 one\n", "-"),
+        ("mode", "100644 one\n", "100755 one\n"),
+        ("new/er", "-", "100644 new\n"),
+        ("\"odd \\\"\\377\\nname\"", "-", "100644 odd\n"),
+        ("removed", "100644 one\n", "-"),
+        ("to", "-", "100644 one\n"),
+        ("to-folder", "100644 one\n", "-"),
+        ("to-folder/in", "-", "100644 in\n"),
+        ("to-link", "100644 one\n", "120000 /etc/passwd"),
+    ];
+    let expected = expected.map(|(path, was, is)| (path.into(), was.into(), is.into()));
+    assert_eq!(read(&sample, &done.capture), expected);
+    git(&sample.places().store, &["fsck", "--strict"]);
+}
+
+#[test]
+fn a_summary_counts_what_git_diff_numstat_counts() {
+    let lines = |range: std::ops::Range<u32>| {
+        range.map(|line| format!("line {}\n", line % 7)).collect::<String>()
+    };
+    let sample = Sample::with(&[
+        ("long", &lines(0..300)),
+        ("unended", "no end"),
+        ("removed", &lines(0..40)),
+        ("mode", "x\n"),
+        ("binary", "a\0b\n"),
+        ("kind", "x\ny\n"),
+    ]);
+    let frozen = sample.freeze("raaaa");
+    let workspace = prepare(&frozen, "a");
+    let at = |name: &str| workspace.root.join(name);
+    let edited = lines(0..300).replace("line 3\nline 4\n", "line 4\nother\nline 3\n");
+    write(&workspace.root, "long", edited);
+    write(&workspace.root, "unended", "no end\n");
+    write(&workspace.root, "added", lines(3..20));
+    write(&workspace.root, "binary", "c\0d\n\n\n");
+    fs::remove_file(at("removed")).unwrap();
+    chmod(at("mode"), 0o755);
+    fs::remove_file(at("kind")).unwrap();
+    symlink("long", at("kind")).unwrap();
+    let changes = captured(&frozen, &workspace).changes;
+    git(&workspace.root, &["add", "-A"]);
+    let numstat = git(&workspace.root, &["diff", "--cached", "--numstat", "--no-renames"]);
+    let mut expected = ChangeSummary::default();
+    for line in numstat.lines() {
+        let mut columns = line.split('\t').map(|column| column.parse::<u64>().unwrap_or(0));
+        expected.files += 1;
+        expected.added += columns.next().unwrap();
+        expected.removed += columns.next().unwrap();
+    }
+    assert_eq!(changes, expected, "{numstat}");
+}
+
+#[test]
+fn a_task_that_changes_nothing_is_captured_too() {
+    let sample = Sample::with(&[("file", "x\n")]);
+    let frozen = sample.freeze("raaaa");
+    let workspace = prepare(&frozen, "a");
+    let done = captured(&frozen, &workspace);
+    assert_eq!(done.changes, ChangeSummary::default());
+    assert_eq!(sample.store().changes(&done.capture).unwrap(), []);
+    assert_eq!(sample.store().captures(&run("raaaa")).unwrap(), [done.capture]);
+}
+
+#[test]
+fn an_edit_that_keeps_size_and_time_is_found() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let frozen = sample.freeze("raaaa");
+    let workspace = prepare(&frozen, "a");
+    let file = workspace.root.join("file");
+    let time = fs::metadata(&file).unwrap().modified().unwrap();
+    fs::write(&file, "two\n").unwrap();
+    fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+    let done = captured(&frozen, &workspace);
+    assert_eq!(done.changes, ChangeSummary { files: 1, added: 1, removed: 1 });
+}
+
+#[test]
+fn what_a_task_committed_or_staged_is_captured_like_everything_else() {
+    let sample = Sample::with(&[("file", "one\n"), (".gitignore", "*.log\n")]);
+    let frozen = sample.freeze("raaaa");
+    let workspace = prepare(&frozen, "a");
+    write(&workspace.root, "file", "two\n");
+    write(&workspace.root, "new", "new\n");
+    git(&workspace.root, &["add", "-A"]);
+    git(&workspace.root, &["commit", "-q", "-m", "Mine"]);
+    git(&workspace.root, &["checkout", "-q", "-b", "elsewhere"]);
+    let done = captured(&frozen, &workspace);
+    assert_eq!(done.changes, ChangeSummary { files: 2, added: 2, removed: 1 });
+}
+
+#[test]
+fn a_dependant_begins_with_its_predecessors_work_and_its_capture_has_only_its_own() {
+    let sample = Sample::with(&[("a", "one\n"), ("b", "one\n"), ("gone/x", "one\n")]);
+    let frozen = sample.freeze("raaaa");
+    let first = prepare(&frozen, "first");
+    write(&first.root, "a", "first\n");
+    write(&first.root, "added", "first\n");
+    write(&first.root, "kept", "first\n");
+    fs::remove_dir_all(first.root.join("gone")).unwrap();
+    write(&first.root, "gone", "a file\n");
+    let first = captured(&frozen, &first).capture;
+    let second = prepare_after(&frozen, "second", &[("first", &first)]).unwrap();
+    assert_eq!(fs::read(second.root.join("a")).unwrap(), b"first\n");
+    assert_eq!(fs::read(second.root.join("gone")).unwrap(), b"a file\n");
+    write(&second.root, "a", "second\n");
+    write(&second.root, "b", "second\n");
+    fs::remove_file(second.root.join("added")).unwrap();
+    let second = captured(&frozen, &second).capture;
+    let expected = [
+        ("a", "100644 first\n", "100644 second\n"),
+        ("added", "100644 first\n", "-"),
+        ("b", "100644 one\n", "100644 second\n"),
+    ];
+    let expected = expected.map(|(path, was, is)| (path.into(), was.into(), is.into()));
+    assert_eq!(read(&sample, &second), expected);
+    let third = prepare_after(&frozen, "third", &[("first", &first), ("second", &second)]).unwrap();
+    assert_eq!(fs::read(third.root.join("a")).unwrap(), b"second\n");
+    assert!(!third.root.join("added").exists());
+    assert_eq!(captured(&frozen, &third).changes.files, 0);
+}
+
+#[test]
+fn predecessors_that_conflict_are_named_and_nothing_is_made() {
+    let sample = Sample::with(&[("a", "one\n")]);
+    let frozen = sample.freeze("raaaa");
+    let [left, right] = ["left", "right"].map(|task| {
+        let workspace = prepare(&frozen, task);
+        write(&workspace.root, "a", task);
+        captured(&frozen, &workspace).capture
+    });
+    let both = [("left", &left), ("right", &right)];
+    let failure = prepare_after(&frozen, "last", &both).unwrap_err().to_failure();
+    assert_eq!(failure.class, FailureClass::Dependency);
+    assert_eq!(failure.message, "the work of left and right conflicts on a");
+    assert!(!frozen.folder.join("last").exists());
+}
+
+#[test]
+fn repositories_and_special_files_that_a_task_makes_are_left_out() {
+    let sample = Sample::with(&[("file", "x\n")]);
+    let frozen = sample.freeze("raaaa");
+    let workspace = prepare(&frozen, "a");
+    write(&workspace.root, "clone/file", "x\n");
+    git(&workspace.root.join("clone"), &["init", "-q"]);
+    let pipe = workspace.root.join("pipe");
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, pipe, kind, rustix::fs::Mode::RUSR, 0).unwrap();
+    assert_eq!(captured(&frozen, &workspace).changes.files, 0);
+}
+
+#[test]
+fn a_capture_needs_nothing_of_the_users_repository_afterwards() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let frozen = sample.freeze("raaaa");
+    let workspace = prepare(&frozen, "a");
+    write(&workspace.root, "file", "two\n");
+    let done = captured(&frozen, &workspace);
+    fs::remove_dir_all(&sample.root).unwrap();
+    let change = sample_change(&sample.places().store, &done.capture);
+    assert_eq!(change, (b"one\n".to_vec(), b"two\n".to_vec(), Mode::File));
+}
+
+fn sample_change(store: &std::path::Path, capture: &CaptureRef) -> (Vec<u8>, Vec<u8>, Mode) {
+    let store = crate::store::TaskStore::open(store).unwrap();
+    let change = store.changes(capture).unwrap().remove(0);
+    assert_eq!(change.path, path("file"));
+    let (base, task) = (change.base.unwrap(), change.task.unwrap());
+    (store.read(base.oid).unwrap(), store.read(task.oid).unwrap(), task.mode)
+}
+
+#[test]
+fn a_capture_that_fails_says_why_and_the_workspace_stays() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let plans = [
+        ("fail@capture.begin", FailureClass::Workspace),
+        ("full@capture.blobs", FailureClass::Resources),
+        ("full@capture.ref", FailureClass::Resources),
+    ];
+    for (plan, class) in plans {
+        let frozen = sample.try_freeze("raaaa", 0, &faults(plan)).unwrap();
+        let workspace = prepare(&frozen, "a");
+        write(&workspace.root, "file", "two\n");
+        let error = try_capture(&frozen, &workspace).unwrap_err();
+        assert_eq!(error.to_failure().class, class, "{plan}");
+        assert_eq!(sample.store().captures(&run("raaaa")).unwrap(), []);
+        assert_eq!(fs::read(workspace.root.join("file")).unwrap(), b"two\n");
+        let done = captured(&frozen, &workspace);
+        sample.store().remove(&done.capture).unwrap();
+        discard(&workspace.folder, &Faults::default()).unwrap();
+        frozen.close().unwrap();
+    }
+}

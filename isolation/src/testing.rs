@@ -1,0 +1,182 @@
+//! Real repositories for the tests of this crate, made and judged by the git program.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use engine::fault::{FaultMeans, Faults};
+use engine::ports::{FreezeRequest, Workspace, WorkspaceRequest};
+use protocol::{CaptureRef, Captured, IsolationMode, RepoPath, RunName, TaskName};
+
+use crate::Places;
+use crate::baseline::Frozen;
+use crate::error::Result;
+use crate::places::RepoPlaces;
+use crate::repository::Repo;
+use crate::store::TaskStore;
+use crate::workspace::{self, Manifest};
+use crate::{capture, initialise};
+
+/// A repository of a test's own, and the places of an engine.
+pub(crate) struct Sample {
+    home: tempfile::TempDir,
+    /// The root of the working tree.
+    pub(crate) root: PathBuf,
+}
+
+impl Sample {
+    /// Makes an empty repository.
+    pub(crate) fn empty() -> Self {
+        initialise();
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().canonicalize().unwrap().join("app");
+        std::fs::create_dir(&root).unwrap();
+        let sample = Self { home, root };
+        sample.git(&["init", "-q", "-b", "main"]);
+        sample.git(&["config", "user.name", "Ada"]);
+        sample.git(&["config", "user.email", "ada@localhost"]);
+        sample
+    }
+
+    /// Makes a repository with these files committed.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        let sample = Self::empty();
+        for (path, text) in files {
+            sample.write(path, text);
+        }
+        sample.commit();
+        sample
+    }
+
+    /// Commits everything that is not ignored.
+    pub(crate) fn commit(&self) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "--allow-empty", "-m", "Work"]);
+    }
+
+    /// Writes a file of the user's.
+    pub(crate) fn write(&self, path: impl AsRef<OsStr>, bytes: impl AsRef<[u8]>) {
+        write(&self.root, path.as_ref(), bytes.as_ref());
+    }
+
+    /// Runs git in the user's tree and returns what it says.
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        git(&self.root, arguments)
+    }
+
+    /// Opens the repository.
+    pub(crate) fn repo(&self) -> Repo {
+        Repo::open(&self.root).unwrap()
+    }
+
+    /// Where its things are.
+    pub(crate) fn places(&self) -> RepoPlaces {
+        self.all_places().of(&self.root)
+    }
+
+    /// Where everything is.
+    pub(crate) fn all_places(&self) -> Places {
+        let data = self.home.path().join("data");
+        Places {
+            workspaces: data.join("workspaces"),
+            stores: data.join("stores"),
+            landings: data.join("landings"),
+        }
+    }
+
+    /// Opens the task store.
+    pub(crate) fn store(&self) -> TaskStore {
+        TaskStore::open(&self.places().store).unwrap()
+    }
+
+    /// Freezes the tree for a run.
+    pub(crate) fn freeze(&self, run: &str) -> Frozen {
+        self.try_freeze(run, 1 << 28, &Faults::default()).unwrap()
+    }
+
+    /// Freezes the tree with a limit of untracked bytes and faults.
+    pub(crate) fn try_freeze(&self, run: &str, limit: u64, faults: &Faults) -> Result<Frozen> {
+        let request = FreezeRequest {
+            run: run.parse().unwrap(),
+            mode: IsolationMode::Worktree,
+            untracked_limit: limit,
+        };
+        Frozen::freeze(&self.repo(), &self.places(), faults, &request)
+    }
+}
+
+/// Reads a plan of faults that waits and kills as nothing does.
+pub(crate) fn faults(plan: &str) -> Faults {
+    Faults::read(plan, FaultMeans { kill: || {}, wait: || {} }).unwrap()
+}
+
+/// Makes the workspace of a task.
+pub(crate) fn prepare(frozen: &Frozen, task: &str) -> Workspace {
+    prepare_after(frozen, task, &[]).unwrap()
+}
+
+/// Makes the workspace of a task that builds on these.
+pub(crate) fn prepare_after(
+    frozen: &Frozen,
+    task: &str,
+    predecessors: &[(&str, &CaptureRef)],
+) -> Result<Workspace> {
+    let predecessors = predecessors.iter();
+    let request = WorkspaceRequest {
+        task: task.parse().unwrap(),
+        attempt: 1,
+        predecessors: predecessors
+            .map(|(task, capture)| (task.parse::<TaskName>().unwrap(), (*capture).clone()))
+            .collect(),
+    };
+    workspace::prepare(frozen, &request)
+}
+
+/// Captures a workspace.
+pub(crate) fn captured(frozen: &Frozen, workspace: &Workspace) -> Captured {
+    try_capture(frozen, workspace).unwrap()
+}
+
+/// Captures a workspace.
+pub(crate) fn try_capture(frozen: &Frozen, workspace: &Workspace) -> Result<Captured> {
+    let manifest = Manifest::read(&workspace.folder).unwrap().unwrap();
+    capture::capture(frozen, &workspace.folder, &manifest)
+}
+
+/// Writes a file below `root` and the folders it needs.
+pub(crate) fn write(root: &Path, path: impl AsRef<OsStr>, bytes: impl AsRef<[u8]>) {
+    let file = root.join(Path::new(path.as_ref()));
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file, bytes).unwrap();
+}
+
+/// Runs git in a folder and returns what it says, which must be that all is well.
+pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(arguments)
+        .current_dir(folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A path of a repository.
+pub(crate) fn path(bytes: impl AsRef<[u8]>) -> RepoPath {
+    RepoPath::new(bytes.as_ref()).unwrap()
+}
+
+/// The name of a run.
+pub(crate) fn run(name: &str) -> RunName {
+    name.parse().unwrap()
+}
+
+/// A name that is no text.
+pub(crate) fn raw(bytes: &[u8]) -> &OsStr {
+    OsStr::from_bytes(bytes)
+}

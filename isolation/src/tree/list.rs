@@ -1,0 +1,126 @@
+//! Listing one folder of a tree, with what tells each entry from another version of it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use protocol::RepoPath;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, chmodat, statat};
+use rustix::io::Errno;
+
+use crate::error::{OrCannot, Result};
+use crate::tree::{Parent, Stat, Tree};
+
+/// A folder and what was in it.
+pub(crate) struct Listing {
+    /// The folder itself.
+    pub(crate) fd: OwnedFd,
+    /// Everything that has a name git accepts, sorted by name.
+    pub(crate) entries: Vec<Listed>,
+    /// Whether the folder is the root of a repository of its own.
+    pub(crate) repository: RepositoryRoot,
+    /// Names that no path of a repository has, except `.git` itself.
+    pub(crate) odd: Vec<OsString>,
+}
+
+/// Whether a folder is the root of a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RepositoryRoot {
+    /// It has a `.git`.
+    Yes,
+    /// It has none.
+    No,
+}
+
+/// One entry of a folder.
+pub(crate) struct Listed {
+    /// Its name.
+    pub(crate) name: OsString,
+    /// What the system says about it.
+    pub(crate) stat: Stat,
+}
+
+impl Listed {
+    /// Returns whether it is a folder.
+    pub(crate) fn is_folder(&self) -> bool {
+        FileType::from_raw_mode(self.stat.mode) == FileType::Directory
+    }
+}
+
+impl Tree {
+    /// Lists the folder at `folder`, which is empty for the root. Nothing comes back if it is no
+    /// longer there, or no longer a folder.
+    pub(crate) fn list(&self, folder: &[u8]) -> Result<Option<Listing>> {
+        let shown = || self.root().join(OsStr::from_bytes(folder)).display().to_string();
+        let fd = match self.open(folder) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            Err(error) => return Err(error).or_cannot(|| format!("open {}", shown())),
+        };
+        list(fd).map(Some).or_cannot(|| format!("list {}", shown()))
+    }
+}
+
+/// What an owner needs to read a folder or a file.
+const READABLE: u32 = 0o500;
+
+impl Tree {
+    /// Lists a folder of a tree that is ours alone, also where its permissions keep us out: they
+    /// are widened for its owner.
+    pub(crate) fn list_ours(&self, folder: &[u8]) -> Result<Option<Listing>> {
+        let shut = matches!(self.open(folder), Err(Errno::ACCESS));
+        if shut && let Some(path) = RepoPath::new(folder) {
+            self.widen(&path)?;
+        }
+        self.list(folder)
+    }
+
+    /// Lets the owner read what is at `path`, and does not follow it.
+    pub(crate) fn widen(&self, path: &RepoPath) -> Result<()> {
+        let what = || format!("read {path} in {}", self.root().display());
+        let Parent::Folder { fd, name } = self.parent(path)? else { return Ok(()) };
+        let stat = statat(&fd, &name, AtFlags::SYMLINK_NOFOLLOW).or_cannot(what)?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+            return Ok(());
+        }
+        let mode = Mode::from_raw_mode(stat.st_mode & 0o7777 | READABLE);
+        chmodat(&fd, &name, mode, AtFlags::empty()).or_cannot(what)
+    }
+}
+
+fn list(fd: OwnedFd) -> std::result::Result<Listing, Errno> {
+    let mut listing =
+        Listing { fd, entries: Vec::new(), repository: RepositoryRoot::No, odd: Vec::new() };
+    for entry in Dir::read_from(&listing.fd)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if matches!(name, b"." | b"..") {
+            continue;
+        }
+        if name == b".git" {
+            listing.repository = RepositoryRoot::Yes;
+        } else if RepoPath::new(name).is_none() {
+            listing.odd.push(OsString::from_vec(name.to_vec()));
+        } else {
+            match statat(&listing.fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => listing.entries.push(Listed {
+                    name: OsString::from_vec(name.to_vec()),
+                    stat: Stat::of(&stat),
+                }),
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    listing.entries.sort_by(|left, right| left.name.cmp(&right.name));
+    Ok(listing)
+}
+
+/// Returns the path of `name` in `folder`, which is empty for the root.
+pub(crate) fn join(folder: &[u8], name: &OsStr) -> Vec<u8> {
+    if folder.is_empty() {
+        name.as_bytes().to_vec()
+    } else {
+        [folder, b"/", name.as_bytes()].concat()
+    }
+}

@@ -1,0 +1,159 @@
+//! Copying the frozen tree into a workspace, by two threads, folder by folder.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use protocol::RepoPath;
+use rustix::fs::{AtFlags, CWD, Mode as Permissions, OFlags, chmodat, mkdirat, openat};
+use rustix::io::Errno;
+
+use crate::baseline::{Bytes, Folder, Frozen, Start};
+use crate::entry::Mode;
+use crate::error::{OrCannot, Result, cannot};
+use crate::tree::{Tree, join};
+use crate::workspace::file::{Copied, Means};
+
+/// How many threads copy: more do not help one disk, and many tasks prepare at once.
+const THREADS: usize = 2;
+
+/// Below this number of files a second thread is not worth its start.
+const FEW: usize = 64;
+
+/// Fills the empty folder `target` with the frozen tree.
+pub(super) fn copy(frozen: &Frozen, target: &Path) -> Result<()> {
+    let what = || format!("copy the working tree to {}", target.display());
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = openat(CWD, target, flags, Permissions::empty()).or_cannot(what)?;
+    let means = Means::find(&root).or_cannot(what)?;
+    make_folders(frozen, &root).or_cannot(what)?;
+    let folders: Vec<(&Vec<u8>, &Folder)> =
+        frozen.table.folders.iter().filter(|(_, folder)| !folder.files.is_empty()).collect();
+    let files: usize = folders.iter().map(|(_, folder)| folder.files.len()).sum();
+    let work = Work {
+        frozen,
+        root,
+        means,
+        folders,
+        next: AtomicUsize::new(0),
+        failed: AtomicBool::new(false),
+    };
+    let threads = if files < FEW { 1 } else { THREADS };
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| work.run())).collect();
+        let mut end = work.run();
+        for other in others {
+            let other = other
+                .join()
+                .unwrap_or_else(|_| Err(cannot(what(), "a thread that copied panicked")));
+            end = end.and(other);
+        }
+        end
+    })?;
+    close_folders(frozen, &work.root).or_cannot(what)
+}
+
+/// Makes every folder, open to us until its files are in it.
+fn make_folders(frozen: &Frozen, root: &OwnedFd) -> std::result::Result<(), Errno> {
+    for (path, folder) in frozen.table.folders.iter().filter(|(path, _)| !path.is_empty()) {
+        let permissions = Permissions::from_raw_mode(folder.permissions | 0o700);
+        mkdirat(root, OsStr::from_bytes(path), permissions)?;
+    }
+    Ok(())
+}
+
+/// Gives the folders that were not writable the permissions they had.
+fn close_folders(frozen: &Frozen, root: &OwnedFd) -> std::result::Result<(), Errno> {
+    for (path, folder) in frozen.table.folders.iter().filter(|(path, _)| !path.is_empty()) {
+        if folder.permissions & 0o700 != 0o700 {
+            let permissions = Permissions::from_raw_mode(folder.permissions);
+            chmodat(root, OsStr::from_bytes(path), permissions, AtFlags::empty())?;
+        }
+    }
+    Ok(())
+}
+
+/// What the threads share.
+struct Work<'a> {
+    frozen: &'a Frozen,
+    root: OwnedFd,
+    means: Means,
+    folders: Vec<(&'a Vec<u8>, &'a Folder)>,
+    next: AtomicUsize,
+    failed: AtomicBool,
+}
+
+impl Work<'_> {
+    /// Copies folder after folder until none is left or one failed anywhere.
+    fn run(&self) -> Result<()> {
+        let tree = Tree::open_at(&self.frozen.repo.root)?;
+        let mut copier = Copier { work: self, bytes: None, buffer: Vec::new() };
+        while !self.failed.load(Ordering::Relaxed) {
+            let next = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some((path, folder)) = self.folders.get(next) else { break };
+            if let Err(error) = copier.folder(&tree, path, folder) {
+                self.failed.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What one thread has open.
+struct Copier<'a> {
+    work: &'a Work<'a>,
+    /// Opened when the first file needs it.
+    bytes: Option<Bytes<'a>>,
+    buffer: Vec<u8>,
+}
+
+impl Copier<'_> {
+    fn folder(&mut self, tree: &Tree, path: &[u8], folder: &Folder) -> Result<()> {
+        let shown = || format!("copy {}", Path::new(OsStr::from_bytes(path)).display());
+        self.work.frozen.faults.strike("prepare.copy").or_cannot(shown)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let place = if path.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(path) };
+        let to = openat(&self.work.root, place, flags, Permissions::empty()).or_cannot(shown)?;
+        // Where the user's folder is gone, every file comes from somewhere else.
+        let from = match tree.open(path) {
+            Ok(from) => Some(from),
+            Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
+                return Err(Errno::MFILE).or_cannot(shown);
+            }
+            Err(_) => None,
+        };
+        for (name, start) in &folder.files {
+            let what = || {
+                let path = join(path, name);
+                format!("copy {}", Path::new(OsStr::from_bytes(&path)).display())
+            };
+            if let Some(from) = &from
+                && matches!(start.source, crate::baseline::Source::Blob(_))
+                && start.mode != Mode::Link
+            {
+                let copied = self.work.means.copy(from, &to, name, start, &mut self.buffer);
+                if copied.or_cannot(what)? == Copied::Whole {
+                    continue;
+                }
+            }
+            let bytes = self.restore(path, name, start)?;
+            self.work.means.write(&to, name, start, &bytes).or_cannot(what)?;
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self, folder: &[u8], name: &OsStr, start: &Start) -> Result<Vec<u8>> {
+        let bytes = match &mut self.bytes {
+            Some(bytes) => bytes,
+            none => none.insert(Bytes::open(self.work.frozen)?),
+        };
+        let path = RepoPath::new(join(folder, name))
+            .ok_or("a path in it is none")
+            .or_cannot(|| "read the baseline")?;
+        bytes.of(&path, start)
+    }
+}

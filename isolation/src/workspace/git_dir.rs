@@ -1,0 +1,205 @@
+//! The private git directory of a workspace: it reads the user's objects and writes its own, and
+//! shows the user's status. It is made once per run as a seed, and copied for each task.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use git2::{Config, Repository};
+
+use crate::error::{OrCannot, Result};
+use crate::repository::Repo;
+
+/// Settings that decide what git shows and what bytes it writes. None of them runs a program.
+const SETTINGS: [&str; 14] = [
+    "core.autocrlf",
+    "core.eol",
+    "core.safecrlf",
+    "core.filemode",
+    "core.symlinks",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.quotepath",
+    "core.excludesfile",
+    "core.attributesfile",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
+    "user.name",
+    "user.email",
+];
+
+/// How far alternates of alternates are followed; git itself stops there.
+const ALTERNATES: usize = 5;
+
+/// The folder of a run that each task's git directory is copied from.
+pub(crate) struct GitSeed {
+    folder: PathBuf,
+}
+
+impl GitSeed {
+    /// Returns the seed of the run with this folder.
+    pub(crate) fn of_run(folder: &Path) -> Self {
+        Self { folder: folder.join(".git-seed") }
+    }
+
+    /// Makes it from what the user's repository says now.
+    pub(crate) fn write(&self, repo: &Repo, git: &Repository) -> Result<()> {
+        let what = || format!("make {}", self.folder.display());
+        for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
+            fs::create_dir_all(self.folder.join(folder)).or_cannot(what)?;
+        }
+        self.write_head(repo, git)?;
+        self.write_references(git)?;
+        self.write_config(git).or_cannot(what)?;
+        let alternates = alternates(&repo.common_dir.join("objects"));
+        fs::write(self.folder.join("objects/info/alternates"), alternates).or_cannot(what)?;
+        let (own, common) = (&repo.git_dir, &repo.common_dir);
+        // The index is as old as the user's: git tells racy entries by that.
+        take(&own.join("index"), &self.folder.join("index"))?;
+        take(&own.join("info/sparse-checkout"), &self.folder.join("info/sparse-checkout"))?;
+        for file in ["info/exclude", "info/attributes", "shallow"] {
+            take(&common.join(file), &self.folder.join(file))?;
+        }
+        Ok(())
+    }
+
+    /// Copies it for one task to `git_dir`, and has the workspace at `tree` name it.
+    pub(super) fn plant(&self, git_dir: &Path, tree: &Path) -> Result<()> {
+        copy_folder(&self.folder, git_dir)?;
+        let link = [b"gitdir: ", git_dir.as_os_str().as_bytes(), b"\n"].concat();
+        fs::write(tree.join(".git"), link)
+            .or_cannot(|| format!("write {}", tree.join(".git").display()))
+    }
+
+    /// HEAD as it is written: symbolic where the user's is.
+    fn write_head(&self, repo: &Repo, git: &Repository) -> Result<()> {
+        let what = || format!("read HEAD of {}", repo.root.display());
+        let head = git.find_reference("HEAD").or_cannot(what)?;
+        let text = match (head.symbolic_target_bytes(), head.target()) {
+            (Some(name), _) => [b"ref: ", name, b"\n"].concat(),
+            (None, Some(oid)) => format!("{oid}\n").into_bytes(),
+            (None, None) => return Err("it names nothing").or_cannot(what),
+        };
+        fs::write(self.folder.join("HEAD"), text).or_cannot(what)
+    }
+
+    /// Every reference, packed; symbolic ones are files of their own.
+    fn write_references(&self, git: &Repository) -> Result<()> {
+        let what = || format!("copy the references of {}", git.path().display());
+        let mut packed: Vec<(Vec<u8>, git2::Oid)> = Vec::new();
+        // What is broken there would be broken here: it is left out.
+        for reference in git.references().or_cannot(what)?.flatten() {
+            if let Some(oid) = reference.target() {
+                packed.push((reference.name_bytes().to_vec(), oid));
+            } else if let (Ok(name), Some(target)) =
+                (reference.name(), reference.symbolic_target_bytes())
+            {
+                let file = self.folder.join(name);
+                fs::create_dir_all(file.parent().unwrap_or(&self.folder)).or_cannot(what)?;
+                fs::write(file, [b"ref: ", target, b"\n"].concat()).or_cannot(what)?;
+            }
+        }
+        packed.sort();
+        let mut text = b"# pack-refs with: sorted \n".to_vec();
+        for (name, oid) in packed {
+            text.extend_from_slice(format!("{oid} ").as_bytes());
+            text.extend_from_slice(&name);
+            text.push(b'\n');
+        }
+        fs::write(self.folder.join("packed-refs"), text).or_cannot(what)
+    }
+
+    fn write_config(&self, git: &Repository) -> std::result::Result<(), git2::Error> {
+        let file = self.folder.join("config");
+        // libgit2 opens a file that is not there, and writes it whole.
+        let mut config = Config::open(&file)?;
+        config.set_i32("core.repositoryformatversion", 0)?;
+        config.set_bool("core.bare", false)?;
+        // A copy has other inodes and change times than its index says.
+        config.set_str("core.checkStat", "minimal")?;
+        config.set_bool("core.trustctime", false)?;
+        config.set_i32("gc.auto", 0)?;
+        let users = git.config()?.snapshot()?;
+        for name in SETTINGS {
+            if let Ok(value) = users.get_str(name) {
+                config.set_str(name, value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lines of an alternates file: these objects, and those that they lean on.
+fn alternates(objects: &Path) -> Vec<u8> {
+    let mut found = Vec::new();
+    collect_alternates(objects, ALTERNATES, &mut found);
+    found.iter().flat_map(|store| [alternate_line(store), b"\n".to_vec()].concat()).collect()
+}
+
+fn collect_alternates(objects: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    let Ok(objects) = fs::canonicalize(objects) else { return };
+    if found.contains(&objects) {
+        return;
+    }
+    found.push(objects.clone());
+    let Some(depth) = depth.checked_sub(1) else { return };
+    let text = fs::read(objects.join("info/alternates")).unwrap_or_default();
+    for line in text.split(|byte| *byte == b'\n') {
+        if !line.is_empty() && line[0] != b'#' {
+            // A relative line is relative to the objects that have it; `join` keeps absolute ones.
+            let line = std::ffi::OsStr::from_bytes(line);
+            collect_alternates(&objects.join(line), depth, found);
+        }
+    }
+}
+
+/// Writes one path as git reads it there: quoted where it would be read as something else.
+fn alternate_line(path: &Path) -> Vec<u8> {
+    let bytes = path.as_os_str().as_bytes();
+    if !bytes.contains(&b'\n') {
+        return bytes.to_vec();
+    }
+    let mut line = vec![b'"'];
+    for byte in bytes {
+        match byte {
+            b'\n' => line.extend_from_slice(b"\\n"),
+            b'"' | b'\\' => line.extend_from_slice(&[b'\\', *byte]),
+            other => line.push(*other),
+        }
+    }
+    line.push(b'"');
+    line
+}
+
+/// Copies a file with its time if it is there and a file.
+fn take(from: &Path, to: &Path) -> Result<()> {
+    let what = || format!("copy {}", from.display());
+    let meta = match fs::symlink_metadata(from) {
+        Ok(meta) if meta.is_file() => meta,
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).or_cannot(what),
+    };
+    let bytes = fs::read(from).or_cannot(what)?;
+    let mut file = File::create(to).or_cannot(what)?;
+    file.write_all(&bytes).or_cannot(what)?;
+    let changed = meta.modified().or_cannot(what)?;
+    file.set_modified(changed).or_cannot(what)
+}
+
+/// Copies a folder that we made.
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    let what = || format!("copy {} to {}", from.display(), to.display());
+    fs::create_dir(to).or_cannot(what)?;
+    for entry in fs::read_dir(from).or_cannot(what)? {
+        let entry = entry.or_cannot(what)?;
+        let target = to.join(entry.file_name());
+        if entry.file_type().or_cannot(what)?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            take(&entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}

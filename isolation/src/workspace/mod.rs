@@ -1,0 +1,16 @@
+//! A task's workspace: a copy of the frozen tree, and a git directory of its own.
+
+mod copy;
+mod file;
+mod git_dir;
+mod manifest;
+mod prepare;
+mod remove;
+mod seeds;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use git_dir::GitSeed;
+pub(crate) use manifest::{Manifest, is_workspace, task_of, tree_of};
+pub(crate) use prepare::prepare;
+pub(crate) use remove::{discard, remove_tree};

@@ -1,0 +1,65 @@
+//! Preparing a workspace: the copy, the predecessors' work, the git directory, and last the
+//! manifest, without which it counts as half made.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use engine::ports::{Workspace, WorkspaceRequest};
+use protocol::IsolationMode;
+
+use crate::baseline::Frozen;
+use crate::error::{OrCannot, Result};
+use crate::workspace::manifest::{Manifest, tree_of};
+use crate::workspace::{GitSeed, copy, remove_tree, seeds};
+
+/// Makes a workspace. One that is half made when this fails is removed again.
+pub(crate) fn prepare(frozen: &Frozen, request: &WorkspaceRequest) -> Result<Workspace> {
+    let workspace = |folder: &Path, root: &Path| Workspace {
+        task: request.task.clone(),
+        attempt: request.attempt,
+        folder: folder.to_path_buf(),
+        root: root.to_path_buf(),
+    };
+    let root = &frozen.repo.root;
+    match frozen.mode {
+        IsolationMode::None => return Ok(workspace(root, root)),
+        IsolationMode::Worktree => {}
+    }
+    let folder = frozen.folder.join(request.task.as_str());
+    // What stands there already may hold work: then this fails, and it stays.
+    fs::create_dir(&folder).or_cannot(|| format!("make the workspace {}", folder.display()))?;
+    match fill(frozen, &folder, request) {
+        Ok(()) => Ok(workspace(&folder, &tree_of(&folder))),
+        Err(error) => {
+            if let Err(error) = remove_tree(&folder) {
+                tracing::warn!(%error, "a half made workspace stays until the next start");
+            }
+            Err(error)
+        }
+    }
+}
+
+fn fill(frozen: &Frozen, folder: &Path, request: &WorkspaceRequest) -> Result<()> {
+    let tree = tree_of(folder);
+    fs::create_dir(&tree).or_cannot(|| format!("make {}", tree.display()))?;
+    copy::copy(frozen, &tree)?;
+    let seeds = seeds::sow(frozen, &tree, &request.predecessors)?;
+    GitSeed::of_run(&frozen.folder).plant(&folder.join("git"), &tree)?;
+    let manifest = Manifest {
+        run: frozen.run.clone(),
+        task: request.task.clone(),
+        attempt: request.attempt,
+        marker_ns: marker(folder)?,
+        seeds,
+    };
+    manifest.write(folder)
+}
+
+/// Returns what the clock of the workspace's file system says now.
+fn marker(folder: &Path) -> Result<i64> {
+    let file = folder.join("marker");
+    let made = File::create(&file).and_then(|file| file.metadata());
+    let meta = made.or_cannot(|| format!("write {}", file.display()))?;
+    Ok(meta.ctime().saturating_mul(1_000_000_000) + meta.ctime_nsec())
+}

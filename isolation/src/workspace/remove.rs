@@ -1,0 +1,207 @@
+//! Removing a workspace whatever is in it: read-only folders, links that lead elsewhere, anything.
+
+use std::ffi::{CString, OsStr};
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use engine::fault::Faults;
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, chmodat, fchmod, openat, renameat_with,
+    statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::error::{OrCannot, Result};
+
+/// What the names of workspaces on their way out begin with.
+const GONE: &str = ".gone-";
+
+/// How deep folders are opened inside each other before they are taken up to the top, so that no
+/// depth exhausts descriptors or the stack.
+const DEEP: usize = 64;
+
+/// Removes a workspace. Succeeds if it is already gone. It is moved aside first, so that a half
+/// removed one is never taken for one with work in it.
+pub(crate) fn discard(folder: &Path, faults: &Faults) -> Result<()> {
+    let what = || format!("remove the workspace {}", folder.display());
+    faults.strike("capture.discard").or_cannot(what)?;
+    let (Some(run), Some(name)) = (folder.parent(), folder.file_name()) else {
+        return Err("it is not a workspace").or_cannot(what);
+    };
+    let mut prefix = std::ffi::OsString::from(GONE);
+    prefix.push(name);
+    let aside = match tempfile::Builder::new().prefix(&prefix).tempdir_in(run) {
+        Ok(aside) => aside.keep(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        // A full disk is no reason to keep what fills it.
+        Err(error) if crate::error::is_exhausted(&error) => return remove_tree(folder),
+        Err(error) => return Err(error).or_cannot(what),
+    };
+    match fs::rename(folder, aside.join("workspace")) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => {
+            let _best_effort = fs::remove_dir(&aside);
+            return Err(error).or_cannot(what);
+        }
+    }
+    remove_tree(&aside)
+}
+
+/// Removes a folder of ours with everything in it. Succeeds if it is already gone.
+pub(crate) fn remove_tree(folder: &Path) -> Result<()> {
+    let what = || format!("remove {}", folder.display());
+    let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
+        return Err("it is not a folder of ours").or_cannot(what);
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent = match openat(CWD, parent, flags, Mode::empty()) {
+        Ok(parent) => parent,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(error) => return Err(error).or_cannot(what),
+    };
+    let top = match open_writable(&parent, name) {
+        Ok(top) => top,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(error) => return Err(error).or_cannot(what),
+    };
+    let mut removal = Removal { top, raised: 0 };
+    while removal.sweep().or_cannot(what)? == Swept::More {}
+    gone(unlinkat(&parent, name, AtFlags::REMOVEDIR)).or_cannot(what)
+}
+
+type Step<T> = std::result::Result<T, Errno>;
+
+/// One removal: its topmost folder, and how many folders were taken up to it.
+struct Removal {
+    top: OwnedFd,
+    raised: u64,
+}
+
+#[derive(PartialEq, Eq)]
+enum Swept {
+    More,
+    Empty,
+}
+
+impl Removal {
+    /// Removes what is in the topmost folder. What nests too deep stands there afterwards.
+    fn sweep(&mut self) -> Step<Swept> {
+        let top = self.top.try_clone().map_err(|_| Errno::MFILE)?;
+        let before = self.raised;
+        self.empty(&top, 0)?;
+        Ok(if self.raised == before { Swept::Empty } else { Swept::More })
+    }
+
+    fn empty(&mut self, folder: &OwnedFd, depth: usize) -> Step<()> {
+        for (name, kind) in names(folder)? {
+            let name = OsStr::from_bytes(name.as_bytes());
+            if kind_of(folder, name, kind)? != Some(FileType::Directory) {
+                gone(unlinkat(folder, name, AtFlags::empty()))?;
+                continue;
+            }
+            let below = match open_writable(folder, name) {
+                Err(Errno::NOENT) => continue,
+                opened => opened?,
+            };
+            if depth >= DEEP {
+                self.raise(folder, name)?;
+                continue;
+            }
+            self.empty(&below, depth + 1)?;
+            drop(below);
+            gone(unlinkat(folder, name, AtFlags::REMOVEDIR))?;
+        }
+        Ok(())
+    }
+
+    /// Moves a folder up to the top under a name that nothing there has.
+    fn raise(&mut self, folder: &OwnedFd, name: &OsStr) -> Step<()> {
+        loop {
+            self.raised += 1;
+            let raised = format!("{GONE}{}", self.raised);
+            match renameat_with(folder, name, &self.top, &raised, RenameFlags::NOREPLACE) {
+                Err(Errno::EXIST) => {}
+                end => return end,
+            }
+        }
+    }
+}
+
+/// What stands at `name`; some file systems do not say so when they list.
+fn kind_of(folder: &OwnedFd, name: &OsStr, listed: FileType) -> Step<Option<FileType>> {
+    if listed != FileType::Unknown {
+        return Ok(Some(listed));
+    }
+    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a folder so that its entries can be removed, whatever its permissions say.
+fn open_writable(parent: &OwnedFd, name: &OsStr) -> Step<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let ours = Mode::RWXU;
+    let folder = match openat(parent, name, flags, Mode::empty()) {
+        Err(Errno::ACCESS) => {
+            chmodat(parent, name, ours, AtFlags::empty())?;
+            openat(parent, name, flags, Mode::empty())?
+        }
+        opened => opened?,
+    };
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&folder)?.st_mode);
+    if !mode.contains(ours) {
+        fchmod(&folder, ours)?;
+    }
+    Ok(folder)
+}
+
+fn names(folder: &OwnedFd) -> Step<Vec<(CString, FileType)>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            names.push((entry.file_name().to_owned(), entry.file_type()));
+        }
+    }
+    Ok(names)
+}
+
+fn gone(removed: Step<()>) -> Step<()> {
+    match removed {
+        Err(Errno::NOENT) => Ok(()),
+        end => end,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_tree_is_removed_whatever_is_in_it_and_what_links_lead_to_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let precious = home.path().join("precious");
+        fs::create_dir(&precious).unwrap();
+        fs::write(precious.join("file"), "x").unwrap();
+        let mut deep = home.path().join("run/tree");
+        for _ in 0..300 {
+            deep = deep.join("d");
+        }
+        fs::create_dir_all(&deep).unwrap();
+        symlink(&precious, deep.join("link")).unwrap();
+        fs::write(deep.join("file"), "x").unwrap();
+        fs::set_permissions(&deep, fs::Permissions::from_mode(0o000)).unwrap();
+        discard(&home.path().join("run/tree"), &Faults::default()).unwrap();
+        assert_eq!(fs::read_dir(home.path().join("run")).unwrap().count(), 0);
+        assert_eq!(fs::read(precious.join("file")).unwrap(), b"x");
+        discard(&home.path().join("run/tree"), &Faults::default()).unwrap();
+        discard(&home.path().join("nowhere/tree"), &Faults::default()).unwrap();
+    }
+}
