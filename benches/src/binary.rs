@@ -1,0 +1,23 @@
+//! Finds the release binary that a bench drives.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Builds the release binary, which takes no time when it is there already, and returns its path.
+///
+/// # Panics
+/// When it cannot be built.
+#[must_use]
+pub fn release_binary() -> PathBuf {
+    // A bench lies in TARGET/release/deps.
+    let bench = std::env::current_exe().expect("a bench knows where it is");
+    let target = bench.ancestors().nth(3).expect("a bench lies in a target folder");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "--release", "--package", "regatta", "--target-dir"])
+        .arg(target)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "the release binary can be built");
+    target.join("release").join("regatta")
+}
