@@ -13,6 +13,8 @@ pub(crate) enum Cause {
     Database(Arc<rusqlite::Error>),
     #[error("the folder or the file cannot be made")]
     File(#[source] Arc<std::io::Error>),
+    #[error("it was not written")]
+    Fault(#[source] Arc<std::io::Error>),
     #[error("a value cannot be written as JSON")]
     Json(#[source] Arc<serde_json::Error>),
     #[error("{0} is not in the ledger")]

@@ -86,7 +86,7 @@ impl Request {
         match self {
             Self::Open { run, at, .. } => opening::open_run(ledger, run, *at).map(Written::Opened),
             Self::Append { entries, .. } => {
-                faults.strike("ledger.append").map_err(|error| Cause::File(Arc::new(error)))?;
+                faults.strike("ledger.append").map_err(|error| Cause::Fault(Arc::new(error)))?;
                 for (at, entry) in entries {
                     entry::record(ledger, *at, entry)?;
                 }

@@ -253,6 +253,22 @@ async fn a_fault_at_the_append_is_an_error_and_the_ledger_goes_on() {
     assert_eq!(results, [true, !cfg!(debug_assertions), true]);
 }
 
+#[tokio::test]
+async fn a_writer_that_died_is_an_error_for_everyone_who_asks_and_nobody_waits() {
+    let means = FaultMeans { kill: || {}, wait: || {} };
+    let faults = Faults::read("crash@ledger.append", means).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(file(folder.path()), faults).unwrap();
+    let asked = run(&["a"]);
+    ledger.open_run(&asked, at(0)).await.unwrap();
+    for _ in 0..3 {
+        let result = ledger.append(vec![(at(1), started(&asked, 0))]).await;
+        let because = result.err().map(|error| error.source.to_string());
+        let expected = cfg!(debug_assertions).then(|| "its writer has ended".to_owned());
+        assert_eq!(because, expected);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixty_four_writers_at_once_are_all_recorded() {
     const WRITERS: usize = 64;
