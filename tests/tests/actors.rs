@@ -16,7 +16,7 @@ fn class(report: &TaskReport) -> Option<FailureClass> {
 }
 
 fn after(mut task: TaskSpec, on: &[&str]) -> TaskSpec {
-    task.depends_on = on.iter().map(|name| name.parse().unwrap()).collect();
+    task.depends_on = on.iter().map(|name| name.parse().expect("a name")).collect();
     task
 }
 

@@ -1,6 +1,7 @@
 //! `regatta demo`, judged from outside.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use tests::sandbox::{Home, Repository};
 
@@ -25,32 +26,26 @@ fn the_demo_lands_six_nonces_keeps_two_captures_and_finishes_eight_tasks() {
 
     let (repository, home) = kept(&keep);
     let run = finished.run_name();
-    let nonces = home.ledger("SELECT name, spec FROM task", |row| {
-        Ok((row.get::<_, String>(0)?, nonce(&row.get::<_, String>(1)?)))
-    });
+    let names: Vec<_> = home.ledger_tasks().into_iter().map(|task| task.name).collect();
+    let nonces: Vec<_> = names.into_iter().map(|name| (nonce(&repository, &name), name)).collect();
     assert_eq!(nonces.len(), 8);
-    let distinct: BTreeSet<_> = nonces.iter().map(|(_, nonce)| nonce).collect();
+    let distinct: BTreeSet<_> = nonces.iter().map(|(nonce, _)| nonce).collect();
     assert_eq!(distinct.len(), 8, "each task has a nonce of its own: {nonces:?}");
 
     let diff = repository.git(&["diff", "HEAD"]);
     let untracked = repository.git(&["ls-files", "--others", "--exclude-standard"]);
     let new: String = untracked.lines().map(|path| repository.text(path)).collect();
     let tree = format!("{diff}{new}");
-    for (task, nonce) in &nonces {
+    for (nonce, task) in &nonces {
         assert_eq!(tree.contains(nonce.as_str()), landed.contains(task), "{task}: {nonce}");
         let capture = format!("refs/tasks/{run}/{task}/1");
-        let patch = home.store_git(&[
-            "diff-tree",
-            "-p",
-            &format!("{capture}:base"),
-            &format!("{capture}:task"),
-        ]);
+        let patch = home.store_git(&["show", "--format=", &capture]);
         assert!(patch.contains(nonce.as_str()), "the capture of {task}: {patch}");
     }
     let states = home.ledger_tasks();
     assert_eq!(states.iter().filter(|task| task.state == "done").count(), 7);
     assert_eq!(states.iter().filter(|task| task.state == "failed").count(), 1);
-    let kept = home.ledger("SELECT count(*) FROM landing WHERE state = 'conflicted'", |row| {
+    let kept = home.ledger("SELECT count(*) FROM landing WHERE result = 'conflicted'", |row| {
         row.get::<_, i64>(0)
     });
     assert_eq!(kept, [1]);
@@ -61,21 +56,15 @@ fn the_demo_lands_six_nonces_keeps_two_captures_and_finishes_eight_tasks() {
 }
 
 /// Returns the repository and the home that `--keep` left.
-fn kept(folder: &std::path::Path) -> (Repository, Home) {
-    let find = |name: &str| {
-        let entries = std::fs::read_dir(folder).expect("it was kept").flatten();
-        let mut entries = entries.map(|entry| entry.path()).filter(|path| path.join(name).exists());
-        entries.next().unwrap_or_else(|| panic!("{name} in {}", folder.display()))
-    };
-    (Repository::at(&find(".git")), Home::at(&find("data")))
+fn kept(folder: &Path) -> (Repository, Home) {
+    (Repository::at(&folder.join("sample")), Home::at(&folder.join("home")))
 }
 
-/// Returns the nonce in a task's specification.
-fn nonce(spec: &str) -> String {
-    let words = spec.split(|letter: char| !letter.is_ascii_alphanumeric());
-    let mut found =
-        words.filter(|word| word.len() >= 16 && word.chars().any(|c| c.is_ascii_digit()));
-    found.next().unwrap_or_else(|| panic!("a nonce in {spec}")).to_owned()
+/// Returns the number that a task can only have read from its ticket.
+fn nonce(repository: &Repository, task: &str) -> String {
+    let ticket = repository.git(&["show", &format!("HEAD:tickets/{task}.md")]);
+    let line = ticket.lines().find_map(|line| line.strip_prefix("ticket: "));
+    line.unwrap_or_else(|| panic!("a number in {ticket}")).to_owned()
 }
 
 #[test]

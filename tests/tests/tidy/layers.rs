@@ -80,6 +80,7 @@ const GUESTS: &[(&str, &[&str])] = &[
     ("toml", &["regatta"]),
     ("tracing", &[]),
     ("tracing-subscriber", &["regatta"]),
+    ("unicode-width", &["regatta"]),
     ("uuid", &["regatta-protocol"]),
 ];
 

@@ -35,7 +35,9 @@ fn files_are_short() {
 
 #[test]
 fn each_file_begins_by_saying_what_it_is_responsible_for() {
-    let silent = sources().into_iter().filter(|source| !source.text.starts_with("//! "));
+    // Unit tests that have a file of their own are the other half of the file beside them.
+    let all = sources().into_iter().filter(|source| !source.path.ends_with("tests.rs"));
+    let silent = all.filter(|source| !source.text.starts_with("//! "));
     assert_eq!(silent.map(|source| source.path).collect::<Vec<_>>(), Vec::<PathBuf>::new());
 }
 
