@@ -16,6 +16,7 @@ use ractor::concurrency::oneshot;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde_json::Value;
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use crate::ask::Teller;
 use crate::executors::{HowToStop, ToolExecutorMessage};
@@ -27,6 +28,8 @@ pub(crate) struct SessionArguments {
     pub(crate) command: CommandRequest,
     pub(crate) lines: Teller<String>,
     pub(crate) faults: Faults,
+    /// What the session traces is its task's.
+    pub(crate) span: tracing::Span,
 }
 
 pub(crate) enum SessionMessage {
@@ -111,6 +114,7 @@ impl SessionState {
             self.arguments.lines.clone(),
             self.arguments.faults.clone(),
         );
+        let run = run.instrument(self.arguments.span.clone());
         self.run.spawn(async move {
             let end = AssertUnwindSafe(run).catch_unwind().await;
             let end = end.map_err(|payload| Panicked::from_payload(&*payload));
@@ -127,6 +131,7 @@ async fn drive(
     lines: Teller<String>,
     faults: Faults,
 ) -> SessionEnd {
+    tracing::info!(script = command.script, folder = %command.folder.display(), "the command starts");
     let (answer, waiting) = oneshot();
     let sink = std::sync::Arc::new(move |line| lines.tell(line));
     let _dead = executor.cast(ToolExecutorMessage::Run(command, sink, answer.into()));

@@ -77,6 +77,8 @@ pub(crate) struct TaskState {
     /// Set as soon as the session is to stop, whether it runs already or not.
     stopping: Option<HowToStop>,
     waits: JoinSet<()>,
+    /// Everything that is traced about the task is in it.
+    span: tracing::Span,
     arguments: TaskArguments,
 }
 
@@ -104,6 +106,12 @@ impl Actor for Task {
             crashes: CrashLog::default(),
             stopping: None,
             waits: JoinSet::new(),
+            span: tracing::info_span!(
+                "task",
+                run = %arguments.run.name,
+                task = %arguments.spec.name,
+                id = %arguments.spec.id,
+            ),
             arguments,
         };
         state.perform(&myself, effects).await?;
@@ -239,7 +247,10 @@ impl TaskState {
                         lease.settle(); // discarded, or kept because it could not be captured
                     }
                     let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-                    self.report = Some(TaskReport { outcome, captured, ms });
+                    let report = TaskReport { outcome, captured, ms };
+                    self.span
+                        .in_scope(|| tracing::info!(outcome = ?report.outcome, ms, "finished"));
+                    self.report = Some(report);
                     myself.stop(None);
                 }
             }

@@ -2,9 +2,16 @@
 //! happens. Also the library face for programs that embed the house.
 
 pub mod args;
+pub mod boot;
+pub mod commands;
 pub mod demo;
+mod each;
 pub mod error;
 pub mod exit;
 pub mod fault;
-mod nearest;
+pub mod log;
+mod plan;
 pub mod render;
+pub mod resolve;
+mod signals;
+pub mod visit;

@@ -82,6 +82,7 @@ impl TaskState {
             command: command::request(command, &self.arguments, place, ATTEMPT),
             lines: Teller::to(myself, TaskMessage::Line),
             faults: self.arguments.means.faults.clone(),
+            span: self.span.clone(),
         };
         self.executor = Some(executor);
         let (session, _join) =

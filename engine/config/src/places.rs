@@ -137,10 +137,16 @@ impl Places {
         self.data.join("landings")
     }
 
+    /// Returns the folder of what all tasks' processes wrote: `RUN/TASK/`.
+    #[must_use]
+    pub fn all_artifacts(&self) -> PathBuf {
+        self.data.join("artifacts")
+    }
+
     /// Returns the folder of what a task's processes wrote.
     #[must_use]
     pub fn artifacts(&self, run: &RunName, task: &TaskName) -> PathBuf {
-        self.data.join("artifacts").join(run.as_str()).join(task.as_str())
+        self.all_artifacts().join(run.as_str()).join(task.as_str())
     }
 
     /// Returns the log file of a run.

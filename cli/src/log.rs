@@ -1,0 +1,81 @@
+//! The log of a run: everything the house traces, in a file of the run's own.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
+
+/// Where the log goes once the run has a name; until then nothing is written.
+#[derive(Clone, Debug, Default)]
+pub struct Log(Arc<OnceLock<File>>);
+
+impl Log {
+    /// Has everything traced that the house says: `info` and above into the run's log, and what
+    /// `RUST_LOG` asks for also to standard error.
+    #[must_use]
+    pub fn install() -> Self {
+        let log = Self::default();
+        let asked = std::env::var_os("RUST_LOG").is_some_and(|filter| !filter.is_empty());
+        let file = tracing_subscriber::fmt::layer()
+            .with_ansi(false)
+            .with_span_events(FmtSpan::NEW | FmtSpan::CLOSE)
+            .with_writer(log.clone())
+            .with_filter(
+                EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")),
+            );
+        let stderr = asked.then(|| {
+            tracing_subscriber::fmt::layer()
+                .with_writer(io::stderr)
+                .with_filter(EnvFilter::from_default_env())
+        });
+        // An embedder may have installed its own; then that is the one.
+        let _theirs = tracing_subscriber::registry().with(file).with(stderr).try_init();
+        log
+    }
+
+    /// Begins the log of a run in `file`. A log that cannot be written is no reason not to run.
+    pub fn begin(&self, file: &Path) {
+        let opened = file
+            .parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| OpenOptions::new().create(true).append(true).open(file));
+        match opened {
+            Ok(opened) => {
+                let _begun_before = self.0.set(opened);
+            }
+            Err(error) => {
+                tracing::warn!(%error, file = %file.display(), "the log cannot be written")
+            }
+        }
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Line<'a>;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        Line(self.0.get())
+    }
+}
+
+/// One line on its way into the log.
+pub struct Line<'a>(Option<&'a File>);
+
+impl Write for Line<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0 {
+            Some(mut file) => file.write(bytes),
+            None => Ok(bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
