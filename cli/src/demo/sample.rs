@@ -82,7 +82,7 @@ impl Sample {
         let folder = folder.canonicalize().map_err(|source| folder_error(folder, source))?;
         let (root, home) = (folder.join("sample"), folder.join("home"));
         std::fs::create_dir(&root).map_err(|source| folder_error(&root, source))?;
-        let nonces: Vec<_> = TICKETS.iter().map(|_| nonce()).collect();
+        let nonces: Vec<_> = (1..=TICKETS.len()).map(nonce).collect();
         isolation::sample::init(&root, &files(&nonces), "Open the harbour")?;
         Ok(Self { place, root, home, nonces })
     }
@@ -129,7 +129,7 @@ impl Sample {
             label: Some("demo".to_owned()),
             repo: self.root.clone(),
             subfolder: PathBuf::new(),
-            tasks: TICKETS.iter().map(task).collect(),
+            tasks: self.tickets().map(task).collect(),
             jobs: JOBS,
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
@@ -144,14 +144,15 @@ fn folder_error(path: &Path, source: std::io::Error) -> SampleError {
     SampleError::Folder { path: path.to_owned(), source }
 }
 
-/// Returns a number that no earlier demo had: the random end of a fresh identity.
-fn nonce() -> String {
+/// Returns a number that no earlier demo had: its place and the random end of a fresh identity.
+fn nonce(place: usize) -> String {
     let id = TaskId::generate();
-    id.as_bytes()[10..].iter().map(|byte| format!("{byte:02x}")).collect()
+    let random = id.as_bytes()[8..].iter().map(|byte| format!("{byte:02x}"));
+    std::iter::once(place.to_string()).chain(random).collect()
 }
 
-fn task(ticket: &Ticket) -> TaskSpec {
-    let command = Command { script: script(ticket), item: None, arguments: Vec::new() };
+fn task((ticket, nonce): (&Ticket, &str)) -> TaskSpec {
+    let command = Command { script: script(ticket), item: None, arguments: vec![nonce.to_owned()] };
     TaskSpec {
         id: TaskId::generate(),
         name: ticket.name.parse().expect("the names of the demo's tasks are valid"),
@@ -171,7 +172,7 @@ fn files(nonces: &[String]) -> Vec<(String, String)> {
                           costs.\n\nOpen tickets are in `tickets/`.\n";
     let mut files = vec![("README.md".to_owned(), README.to_owned())];
     for (ticket, nonce) in TICKETS.iter().zip(nonces) {
-        let text = format!("# {}\n\nticket: {nonce}\n", ticket.title);
+        let text = format!("# {}\n\nticket: {nonce}\nfile: {}\n", ticket.title, ticket.file);
         files.push((format!("tickets/{}.md", ticket.name), text));
         if let Some(before) = ticket.before {
             files.push((ticket.file.to_owned(), before.to_owned()));
@@ -204,14 +205,18 @@ mod tests {
     }
 
     #[test]
-    fn every_number_is_fresh_and_nowhere_but_on_its_ticket() {
+    fn every_number_is_fresh_and_known_to_its_task_only() {
         let (one, two) = (Sample::passing().unwrap(), Sample::passing().unwrap());
         let numbers: std::collections::BTreeSet<_> =
             one.tickets().chain(two.tickets()).map(|(_, nonce)| nonce).collect();
         assert_eq!(numbers.len(), 2 * TICKETS.len());
         let run = one.run();
-        let asked = serde_json::to_string(&run).unwrap();
-        assert!(one.tickets().all(|(_, nonce)| !asked.contains(nonce)));
+        for (task, (_, nonce)) in run.tasks.iter().zip(one.tickets()) {
+            let others = one.tickets().filter(|(_, other)| *other != nonce);
+            let asked = serde_json::to_string(task).unwrap();
+            assert!(asked.contains(nonce));
+            assert!(others.into_iter().all(|(_, other)| !asked.contains(other)));
+        }
         assert_eq!(run.tasks.len(), 8);
     }
 }

@@ -12,7 +12,7 @@ pub struct Ticket {
     /// What that file holds at first; none where the task adds it.
     pub before: Option<&'static str>,
     /// The shell's words that write the new content to standard output, where `$ticket` is the
-    /// number read from the ticket and `$file` the file.
+    /// number as the ticket has it and `$file` the file.
     pub edit: &'static str,
     /// How long it takes to think, in tenths of a second.
     pub tenths: u32,
@@ -117,10 +117,11 @@ pub const TICKETS: [Ticket; 8] = [
     },
 ];
 
-/// Returns the command of a task: it reads its ticket, edits its file and yields both as JSON.
+/// Returns the command of a task, which is given its number: it looks for the ticket of that
+/// number, edits the file that stands there, and yields both as JSON.
 #[must_use]
 pub fn script(ticket: &Ticket) -> String {
-    let Ticket { name, file, edit, tenths, fate, .. } = ticket;
+    let Ticket { edit, tenths, fate, .. } = ticket;
     let end = match fate {
         Fate::Lands | Fate::ConflictsWith(_) => {
             r#"printf '{"file":"%s","ticket":"%s"}\n' "$file" "$ticket""#.to_owned()
@@ -130,11 +131,12 @@ pub fn script(ticket: &Ticket) -> String {
     // Thinking is for show: a sleep that knows no tenths is none.
     format!(
         "set -eu\n\
-         file={file}\n\
          think() {{ echo \"$1\"; sleep \"0.$2\" 2>/dev/null || :; }}\n\
-         think 'reads tickets/{name}.md' {tenths}\n\
-         ticket=$(sed -n 's/^ticket: //p' tickets/{name}.md)\n\
-         think \"edits $file for $ticket\" {tenths}\n\
+         think \"looks for ticket $1\" {tenths}\n\
+         page=$(grep -l \"^ticket: $1$\" tickets/*.md)\n\
+         ticket=$(sed -n 's/^ticket: //p' \"$page\")\n\
+         file=$(sed -n 's/^file: //p' \"$page\")\n\
+         think \"edits $file\" {tenths}\n\
          {{ {edit}; }} >\"$file.new\"\n\
          mv \"$file.new\" \"$file\"\n\
          grep -q \"$ticket\" \"$file\"\n\
@@ -175,13 +177,15 @@ mod tests {
         for sub in ["src", "docs", "config", "tickets"] {
             std::fs::create_dir(root.join(sub)).unwrap();
         }
-        std::fs::write(root.join(format!("tickets/{}.md", ticket.name)), "ticket: n0nce\n")
-            .unwrap();
+        let page = format!("# {}\n\nticket: n0nce\nfile: {}\n", ticket.title, ticket.file);
+        std::fs::write(root.join("tickets/a.md"), page).unwrap();
+        std::fs::write(root.join("tickets/b.md"), "ticket: other\nfile: src/no.rs\n").unwrap();
         if let Some(before) = ticket.before {
             std::fs::write(root.join(ticket.file), before).unwrap();
         }
-        let ran = Command::new("/bin/sh").arg("-c").arg(script(ticket)).current_dir(root).output();
-        let ran = ran.unwrap();
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &script(ticket), "sh", "n0nce"]).current_dir(root);
+        let ran = shell.output().unwrap();
         let after = std::fs::read_to_string(root.join(ticket.file)).unwrap();
         assert!(after.contains("n0nce"), "{}: {after}", ticket.name);
         assert_ne!(Some(after.as_str()), ticket.before);

@@ -46,7 +46,8 @@ fn zoned(at: Timestamp, zone: &TimeZone) -> jiff::Zoned {
 }
 
 /// Returns how long after `since` it is now, in milliseconds; a clock that went back counts as 0.
-pub(super) fn elapsed(since: Timestamp, now: Timestamp) -> u64 {
+#[must_use]
+pub fn elapsed(since: Timestamp, now: Timestamp) -> u64 {
     u64::try_from(now.as_millisecond() - since.as_millisecond()).unwrap_or(0)
 }
 

@@ -22,7 +22,7 @@ mod view;
 pub use bounds::{Room, Size};
 pub use closing::{Loose, closing};
 pub use diff::write_patch;
-pub use figures::{count, lines, span, when};
+pub use figures::{count, elapsed, lines, span, when};
 pub use json::document;
 pub use paint::{Meaning, Palette};
 pub use picture::{Head, Picture, Row, Stage};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{
-    Event, EventKind, ExitCode, IsolationMode, Landed, MergeMode, Outcome, Phase, RunName,
-    TaskName, TaskReport, Timestamp, Totals,
+    Captured, Event, EventKind, ExitCode, IsolationMode, Landed, MergeMode, Outcome, Phase,
+    RunName, TaskName, TaskReport, Timestamp, Totals,
 };
 
 /// Everything that is shown of a run.
@@ -119,8 +119,8 @@ impl Picture {
             }
             EventKind::Degraded { .. }
             | EventKind::TaskYielded { .. }
-            | EventKind::ContractReminded { .. }
-            | EventKind::TaskCaptured { .. } => {}
+            | EventKind::ContractReminded { .. } => {}
+            EventKind::TaskCaptured { task, captured } => self.capture(task, captured),
         }
     }
 
@@ -200,6 +200,14 @@ impl Picture {
         if !matches!(before, Stage::Ended { .. }) {
             self.ended += 1;
             self.failed += usize::from(!matches!(report.outcome, Outcome::Done { .. }));
+        }
+    }
+
+    /// What could not be captured at first may be later, when the task's report is out already.
+    fn capture(&mut self, task: &TaskName, captured: &Captured) {
+        let place = self.row(task);
+        if let Stage::Ended { report, .. } = &mut self.rows[place].stage {
+            report.captured.get_or_insert_with(|| captured.clone());
         }
     }
 

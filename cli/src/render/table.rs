@@ -61,7 +61,8 @@ pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     let shown = shown(table);
     let columns = Columns::of(&shown, table.room);
     if !shown.is_empty() {
-        writeln!(out, "{}", columns.header())?;
+        let header = table.palette.paint(Meaning::Heading, &columns.header());
+        writeln!(out, "{header}")?;
     }
     for row in &shown {
         writeln!(out, "{}", columns.row(row, table))?;

@@ -1,0 +1,198 @@
+//! `regatta apply`: lands work that is kept.
+
+mod choose;
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use engine::ports::{LandingNews, LandingRequest, LandingTarget};
+use protocol::{
+    ExitCode, Landed, LandingReport, LedgerEntry, MergeMode, RunName, TaskLanding, TaskName,
+};
+use serde::Serialize;
+use store::TaskRow;
+
+use self::choose::{landing_tasks, wanted};
+use super::context::{Context, Out, say};
+use super::target::{Scope, Target};
+use super::work::{landed, loose};
+use crate::args::{ApplyArgs, Form, Step};
+use crate::error::Error;
+use crate::render::{Meaning, contested, count, document, lines, one_line};
+
+/// Lands the kept work of one task, or everything of a run that is whole: each task's work whole
+/// or not at all. What a task had done when it failed lands only when the task is named.
+///
+/// # Errors
+/// There is no such run or task, the run is still going on, or the landing could not be done.
+pub async fn run(context: &Context, args: &ApplyArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+    let target = Target::find(context, args.target.as_deref())?;
+    target.must_be_over("land")?;
+    let chosen: Vec<&TaskRow> =
+        target.tasks.iter().filter(|row| wanted(row, target.scope)).collect();
+    if chosen.is_empty() {
+        return nothing(context, &target, out);
+    }
+    let all = context.reader.tasks(target.run.id)?;
+    let request = LandingRequest {
+        run: target.run.name.clone(),
+        target: match target.run.spec.merge {
+            MergeMode::Patch | MergeMode::None => LandingTarget::Tree,
+            MergeMode::Branch => {
+                LandingTarget::Branches { prefix: target.run.spec.branch_prefix.clone() }
+            }
+        },
+        tasks: landing_tasks(context, &target.run.name, &chosen, &all)?,
+    };
+    if args.step() == Step::Say {
+        return rehearse(context, &request, &chosen, out);
+    }
+    let run = target.run.id;
+    context.record(vec![LedgerEntry::LandingStarted { run }]).await?;
+    let news = Arc::new(|LandingNews::Waiting| {
+        // Where nobody reads it, the waiting goes on all the same.
+        let _unread =
+            writeln!(std::io::stderr(), "waits: another engine is landing in this repository");
+    });
+    let report = match context.repository.land(request, news).await {
+        Ok(report) => report,
+        Err(error) => {
+            let report = unwritten(&chosen, &error.to_failure().message);
+            context.record(vec![LedgerEntry::LandingFinished { run, report }]).await?;
+            return Err(Error::from(error).exit(ExitCode::Kept));
+        }
+    };
+    let entry = LedgerEntry::LandingFinished { run, report: report.clone() };
+    context.record(vec![entry]).await?;
+    tell(context, &target.run.name, &report, out)?;
+    Ok(exit_code(&report))
+}
+
+fn nothing(context: &Context, target: &Target, out: Out<'_>) -> Result<ExitCode, Error> {
+    let name = &target.run.name;
+    if let (Scope::Task, Some(row)) = (target.scope, target.tasks.first())
+        && !landed(row)
+    {
+        let why = match (&row.captured, row.discarded) {
+            (Some(_), Some(_)) => "it was discarded",
+            (Some(_), None) => "it changed nothing",
+            (None, _) => "nothing was captured",
+        };
+        let what = format!("there is no work of task {name}/{} to land", row.name);
+        return Err(Error::usage(what).because(why));
+    }
+    let unfinished = target.tasks.iter().filter(|row| loose(row).is_some()).collect::<Vec<_>>();
+    match (context.view.form, unfinished.first()) {
+        (Form::Json, _) => {
+            let empty = LandingReport::default();
+            let told = Told { run: name, tasks: &empty.tasks };
+            document(out, &told).map_err(|error| Error::output(&error))?;
+        }
+        (Form::Text, None) => say(out, &format!("everything of run {name} has landed already"))?,
+        (Form::Text, Some(row)) => {
+            let command = context.typing.command(&format!("apply {name}/{}", row.name));
+            let rest = count(unfinished.len(), "unfinished task");
+            say(
+                out,
+                &format!("nothing of run {name} is ready to land; {rest} can be named: {command}"),
+            )?;
+        }
+    }
+    Ok(ExitCode::Success)
+}
+
+/// What a landing did, for programs.
+#[derive(Serialize)]
+struct Told<'a> {
+    run: &'a RunName,
+    tasks: &'a [TaskLanding],
+}
+
+/// What a landing would try, for programs.
+#[derive(Serialize)]
+struct Rehearsed<'a> {
+    run: &'a RunName,
+    would_land: Vec<&'a TaskName>,
+}
+
+fn rehearse(
+    context: &Context,
+    request: &LandingRequest,
+    chosen: &[&TaskRow],
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
+    if context.view.form == Form::Json {
+        let would_land = request.tasks.iter().map(|task| &task.task).collect();
+        let told = Rehearsed { run: &request.run, would_land };
+        document(out, &told).map_err(|error| Error::output(&error))?;
+        return Ok(ExitCode::Success);
+    }
+    let place = match &request.target {
+        LandingTarget::Tree => "in the working tree".to_owned(),
+        LandingTarget::Branches { prefix } => {
+            format!("on branches {}/{}/…", one_line(prefix), request.run)
+        }
+    };
+    for task in &request.tasks {
+        let row = chosen.iter().find(|row| row.name == task.task);
+        let changes = row.and_then(|row| row.captured.as_ref()).map(|captured| captured.changes);
+        let changes = changes.unwrap_or_default();
+        let size = format!("{} {}", count(changes.files, "file"), lines(changes));
+        say(out, &format!("would land  {}  {size}  {place}", task.task))?;
+    }
+    Ok(ExitCode::Success)
+}
+
+fn tell(
+    context: &Context,
+    run: &RunName,
+    report: &LandingReport,
+    out: Out<'_>,
+) -> Result<(), Error> {
+    if context.view.form == Form::Json {
+        let told = Told { run, tasks: &report.tasks };
+        return document(out, &told).map_err(|error| Error::output(&error));
+    }
+    let widest = report.tasks.iter().map(|task| task.task.as_str().len()).max().unwrap_or(0);
+    for TaskLanding { task, landed } in &report.tasks {
+        let (meaning, word, note) = match landed {
+            Landed::Landed { branch: None } => (Meaning::Good, "landed", String::new()),
+            Landed::Landed { branch: Some(branch) } => {
+                (Meaning::Good, "landed", format!("branch {branch}"))
+            }
+            Landed::Unchanged => {
+                (Meaning::Neutral, "no change", "it is all there already".to_owned())
+            }
+            Landed::Conflicted { conflicts } => (Meaning::Kept, "conflict", contested(conflicts)),
+            Landed::Unwritten { message } => (Meaning::Kept, "kept", message.clone()),
+            Landed::Waiting { on } => {
+                let on: Vec<_> = on.iter().map(TaskName::as_str).collect();
+                (Meaning::Kept, "kept", format!("builds on {}, which did not land", on.join(", ")))
+            }
+        };
+        let rest = " ".repeat(9 - word.len());
+        let word = context.view.palette.paint(meaning, word);
+        say(out, format!("{task:widest$}  {word}{rest}  {}", one_line(&note)).trim_end())?;
+    }
+    if exit_code(report) == ExitCode::Kept {
+        say(out, &format!("\nkept  {}", context.typing.command(&format!("conflicts {run}"))))?;
+    }
+    Ok(())
+}
+
+fn exit_code(report: &LandingReport) -> ExitCode {
+    let there =
+        |task: &TaskLanding| matches!(task.landed, Landed::Landed { .. } | Landed::Unchanged);
+    if report.tasks.iter().all(there) { ExitCode::Success } else { ExitCode::Kept }
+}
+
+fn unwritten(chosen: &[&TaskRow], message: &str) -> LandingReport {
+    let kept = |row: &&TaskRow| TaskLanding {
+        task: row.name.clone(),
+        landed: Landed::Unwritten { message: message.to_owned() },
+    };
+    LandingReport { tasks: chosen.iter().map(kept).collect() }
+}
+
+#[cfg(test)]
+mod tests;

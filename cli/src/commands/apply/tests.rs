@@ -1,0 +1,138 @@
+use super::super::fakes::{Bench, End, conflicting, in_tree};
+use super::*;
+
+fn args(words: &[&str]) -> ApplyArgs {
+    use clap::Parser;
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ApplyArgs,
+    }
+    Line::parse_from(std::iter::once(&"apply").chain(words)).args
+}
+
+async fn apply(bench: &Bench, words: &[&str]) -> (Result<ExitCode, Error>, String) {
+    let mut out = Vec::new();
+    let code = run(&bench.context, &args(words), &mut out).await;
+    (code, String::from_utf8(out).unwrap())
+}
+
+async fn bench() -> (Bench, RunName) {
+    let bench = Bench::new();
+    let tasks = vec![
+        ("auth", &[][..], End::Done(3, in_tree())),
+        (
+            "top",
+            &["base"],
+            End::Done(1, Some(Landed::Waiting { on: vec!["base".parse().unwrap()] })),
+        ),
+        ("base", &[], End::Done(2, conflicting("auth"))),
+        ("empty", &[], End::Done(0, None)),
+        ("broken", &[], End::Failed),
+    ];
+    let run = bench.record(tasks).await;
+    (bench, run)
+}
+
+#[tokio::test]
+async fn a_run_lands_what_is_whole_and_kept_predecessors_first() {
+    let (bench, run) = bench().await;
+    let (code, text) = apply(&bench, &[]).await;
+    assert_eq!(code, Ok(ExitCode::Success));
+    assert_eq!(text, "base  landed\ntop   landed\n");
+    let landings = bench.repository.landings.lock().unwrap();
+    assert_eq!((landings[0].run.clone(), landings[0].target.clone()), (run, LandingTarget::Tree));
+    let tasks: Vec<_> = landings[0].tasks.iter().map(|task| task.task.as_str()).collect();
+    assert_eq!(tasks, ["base", "top"]);
+    assert_eq!(landings[0].tasks[1].depends_on, ["base".parse().unwrap()]);
+}
+
+#[tokio::test]
+async fn what_landed_is_written_down_and_not_landed_again() {
+    let (bench, _) = bench().await;
+    apply(&bench, &[]).await.0.unwrap();
+    let (code, text) = apply(&bench, &[]).await;
+    assert_eq!(code, Ok(ExitCode::Success));
+    assert!(text.contains("nothing of run") && text.contains("/broken"), "{text}");
+    assert_eq!(bench.repository.landings.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_failed_task_had_done_lands_only_when_it_is_named() {
+    let (bench, run) = bench().await;
+    let (code, text) = apply(&bench, &["broken"]).await;
+    assert_eq!((code, text.as_str()), (Ok(ExitCode::Success), "broken  landed\n"));
+    let (again, text) = apply(&bench, &[&format!("{run}/broken")]).await;
+    assert_eq!(again, Ok(ExitCode::Success));
+    assert!(text.contains("has landed already"), "{text}");
+}
+
+#[tokio::test]
+async fn a_conflict_is_exit_code_4_and_says_where() {
+    let (bench, run) = bench().await;
+    let conflict = conflicting("auth").unwrap();
+    bench.repository.fates.lock().unwrap().insert("base".to_owned(), conflict);
+    let (code, text) = apply(&bench, &["base"]).await;
+    assert_eq!(code, Ok(ExitCode::Kept));
+    let path = r#""src/\033config.rs""#;
+    let expected = format!("base  conflict   {path}, with auth\n\nkept  regatta conflicts {run}\n");
+    assert_eq!(text, expected);
+}
+
+#[tokio::test]
+async fn what_builds_on_work_that_is_kept_is_refused_by_itself() {
+    let (bench, run) = bench().await;
+    let error = apply(&bench, &["top"]).await.0.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "error: cannot land the work of task {run}/top\n  because it builds on base, which has \
+             not landed\n  try: regatta apply {run}/base"
+        )
+    );
+    assert!(bench.repository.landings.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_rehearsal_lands_nothing() {
+    let (bench, _) = bench().await;
+    let (code, text) = apply(&bench, &["--dry-run"]).await;
+    assert_eq!(code, Ok(ExitCode::Success));
+    assert_eq!(
+        text,
+        "would land  base  2 files +2 −0  in the working tree\n\
+         would land  top  1 file +1 −0  in the working tree\n"
+    );
+    assert!(bench.repository.landings.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_task_without_work_says_why() {
+    let (bench, run) = bench().await;
+    let error = apply(&bench, &["empty"]).await.0.unwrap_err();
+    let expected = format!(
+        "error: there is no work of task {run}/empty to land\n  because it changed nothing"
+    );
+    assert_eq!(error.to_string(), expected);
+}
+
+#[tokio::test]
+async fn a_run_that_is_going_on_is_left_alone() {
+    let bench = Bench::new();
+    bench.record(vec![("auth", &[][..], End::Done(1, None)), ("slow", &[], End::Open)]).await;
+    let error = apply(&bench, &[]).await.0.unwrap_err();
+    assert_eq!(error.exit, ExitCode::NotStarted);
+    assert_eq!(error.because, ["it is still going on"]);
+}
+
+#[tokio::test]
+async fn programs_get_one_document() {
+    let (mut bench, run) = bench().await;
+    bench.context.view.form = Form::Json;
+    let (code, text) = apply(&bench, &[]).await;
+    assert_eq!(code, Ok(ExitCode::Success));
+    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(told["run"], run.as_str());
+    assert_eq!(told["tasks"][0]["task"], "base");
+    assert_eq!(told["tasks"][0]["landing"], "landed");
+}

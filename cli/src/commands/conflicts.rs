@@ -1,0 +1,111 @@
+//! `regatta conflicts`: lists what could not land, path by path, and why.
+
+use protocol::{Conflict, ExitCode, Landed, RunName, Side, TaskName};
+use serde::Serialize;
+
+use super::context::{Context, Out, say};
+use super::target::Target;
+use super::work::{loose, table_row};
+use crate::args::{ConflictsArgs, Form};
+use crate::error::Error;
+use crate::render::{Meaning, document, one_line, reason_words};
+
+/// How many digits of an object's id tell it apart.
+const DIGITS: usize = 12;
+
+/// Lists conflicts and other work that waits.
+///
+/// # Errors
+/// There is no such run or task, or the ledger cannot be read.
+pub fn run(context: &Context, args: &ConflictsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+    let target = Target::find(context, args.target.as_deref())?;
+    let mut listed = Listed { run: &target.run.name, conflicts: Vec::new(), kept: Vec::new() };
+    for row in target.tasks.iter().filter(|row| loose(row).is_some()) {
+        match &row.landing {
+            Some(Landed::Conflicted { conflicts }) => {
+                let task = &row.name;
+                let each = conflicts.iter().map(|conflict| Contested { task, conflict });
+                listed.conflicts.extend(each);
+            }
+            Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) => {
+                listed.kept.push(Kept { task: &row.name, why: table_row(row).verdict.note });
+            }
+            Some(Landed::Landed { .. } | Landed::Unchanged) | None => {}
+        }
+    }
+    match context.view.form {
+        Form::Json => document(out, &listed).map_err(|error| Error::output(&error))?,
+        Form::Text => say(out, &listed.text(context))?,
+    }
+    Ok(ExitCode::Success)
+}
+
+/// Everything of a run that could not land.
+#[derive(Serialize)]
+struct Listed<'a> {
+    run: &'a RunName,
+    conflicts: Vec<Contested<'a>>,
+    kept: Vec<Kept<'a>>,
+}
+
+/// A path on which a task's work disagrees with what is there.
+#[derive(Serialize)]
+struct Contested<'a> {
+    task: &'a TaskName,
+    #[serde(flatten)]
+    conflict: &'a Conflict,
+}
+
+/// Work that is kept for another reason.
+#[derive(Serialize)]
+struct Kept<'a> {
+    task: &'a TaskName,
+    why: String,
+}
+
+impl Listed<'_> {
+    fn text(&self, context: &Context) -> String {
+        let mut lines = Vec::new();
+        for Contested { task, conflict } in &self.conflicts {
+            let path = one_line(&conflict.path.to_string());
+            let path = context.view.palette.paint(Meaning::Kept, &path);
+            let with = conflict.with.as_ref().map(|other| format!(", with {other}"));
+            let reason = reason_words(conflict.reason);
+            lines.push(format!("{task}  {path}  {reason}{}", with.unwrap_or_default()));
+            let sides =
+                [("base", &conflict.base), ("ours", &conflict.ours), ("theirs", &conflict.theirs)];
+            let sides = sides.map(|(name, side)| format!("{name} {}", side_text(side.as_ref())));
+            lines.push(format!("    {}", sides.join("  ")));
+        }
+        for Kept { task, why } in &self.kept {
+            lines.push(format!("{task}  kept: {why}"));
+        }
+        if lines.is_empty() {
+            return format!("nothing conflicts in run {}", self.run);
+        }
+        lines.push(String::new());
+        let first = self
+            .conflicts
+            .first()
+            .map(|found| found.task)
+            .or(self.kept.first().map(|kept| kept.task));
+        if let Some(task) = first {
+            let look = context.typing.command(&format!("diff {}/{task}", self.run));
+            lines.push(format!("what it wanted  {look}"));
+        }
+        let again = context.typing.command(&format!("apply {}", self.run));
+        lines.push(format!("try again       {again}"));
+        lines.join("\n")
+    }
+}
+
+fn side_text(side: Option<&Side>) -> String {
+    let Some(side) = side else { return "none".to_owned() };
+    let digits: String = one_line(&side.oid).chars().take(DIGITS).collect();
+    match side.mode {
+        0o100_644 => digits,
+        0o100_755 => format!("{digits} executable"),
+        0o120_000 => format!("{digits} link"),
+        other => format!("{digits} {other:o}"),
+    }
+}

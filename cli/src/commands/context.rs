@@ -1,0 +1,62 @@
+//! What the commands that look at runs and captured work have to do with.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use engine::ports::{Clock, IsolationError, LedgerStore, Repository};
+use protocol::{CaptureRef, LedgerEntry};
+use store::Reader;
+
+use crate::error::Error;
+use crate::render::{Typing, View};
+
+/// Captured work, for those who look at it or throw it away.
+pub trait CapturedWork: Send + Sync {
+    /// Returns the work as a patch that `git apply` takes.
+    ///
+    /// # Errors
+    /// It is not there, or cannot be read.
+    fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError>;
+
+    /// Forgets the work. Succeeds if it is already gone.
+    ///
+    /// # Errors
+    /// It cannot be forgotten.
+    fn remove(&self, capture: &CaptureRef) -> Result<(), IsolationError>;
+}
+
+/// One repository and the record of what was done in it.
+#[derive(Clone)]
+pub struct Context {
+    /// The repository.
+    pub repository: Arc<dyn Repository>,
+    /// Writes the ledger.
+    pub ledger: Arc<dyn LedgerStore>,
+    /// Reads the ledger.
+    pub reader: Arc<Reader>,
+    /// The work in the repository's task store.
+    pub captured: Arc<dyn CapturedWork>,
+    /// Tells the time of day.
+    pub clock: Arc<dyn Clock>,
+    /// What is shown where.
+    pub view: View,
+    /// How the commands that we print have to be typed.
+    pub typing: Typing,
+}
+
+impl Context {
+    /// Writes down what happened, durably.
+    pub(super) async fn record(&self, entries: Vec<LedgerEntry>) -> Result<(), Error> {
+        let now = self.clock.now();
+        let entries = entries.into_iter().map(|entry| (now, entry)).collect();
+        Ok(self.ledger.append(entries).await?)
+    }
+}
+
+/// Where a command writes its results.
+pub type Out<'a> = &'a mut (dyn Write + Send);
+
+/// Writes lines of results.
+pub(super) fn say(out: Out<'_>, text: &str) -> Result<(), Error> {
+    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|error| Error::output(&error))
+}

@@ -1,0 +1,80 @@
+//! `regatta diff`: shows captured work as a patch.
+
+use engine::ports::IsolationError;
+use protocol::{CaptureRef, ChangeSummary, ExitCode, TaskName};
+use serde::Serialize;
+
+use super::context::{Context, Out, say};
+use super::target::{Scope, Target};
+use super::work::table_row;
+use crate::args::{DiffArgs, Form};
+use crate::error::Error;
+use crate::render::{Meaning, Room, count, document, lines, write_patch};
+
+/// Writes the captured work of one task, or of all tasks of a run one after the other. On a pipe
+/// that is a patch, byte for byte.
+///
+/// # Errors
+/// There is no such run or task, its work was discarded, or it cannot be read.
+pub fn run(context: &Context, args: &DiffArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+    let target = Target::find(context, args.target.as_deref())?;
+    let mut works = Vec::new();
+    for row in &target.tasks {
+        let Some(captured) = &row.captured else { continue };
+        if row.discarded.is_some() {
+            continue;
+        }
+        let patch =
+            context.captured.patch(&captured.capture).map_err(|error| unread(error, &row.name))?;
+        works.push((row, captured, patch));
+    }
+    if works.is_empty() {
+        return Err(nothing(&target));
+    }
+    if context.view.form == Form::Json {
+        let work = works.iter().map(|(row, captured, patch)| Work {
+            task: &row.name,
+            capture: &captured.capture,
+            changes: captured.changes,
+            patch: String::from_utf8_lossy(patch),
+        });
+        let work: Vec<_> = work.collect();
+        document(out, &work).map_err(|error| Error::output(&error))?;
+        return Ok(ExitCode::Success);
+    }
+    for (row, captured, patch) in &works {
+        if target.scope == Scope::Run && context.view.room != Room::Pipe {
+            let verdict = table_row(row).verdict.word;
+            let files = count(captured.changes.files, "file");
+            let title = format!("{} · {verdict} · {files} · {}", row.name, lines(captured.changes));
+            say(out, &context.view.palette.paint(Meaning::Heading, &title))?;
+        }
+        write_patch(out, patch, &context.view).map_err(|error| Error::output(&error))?;
+    }
+    Ok(ExitCode::Success)
+}
+
+/// The work of one task, for programs. Where bytes are no text, `�` stands for them.
+#[derive(Serialize)]
+struct Work<'a> {
+    task: &'a TaskName,
+    capture: &'a CaptureRef,
+    changes: ChangeSummary,
+    patch: std::borrow::Cow<'a, str>,
+}
+
+fn unread(error: IsolationError, task: &TaskName) -> Error {
+    let mut error = Error::from(error);
+    error.because.insert(0, format!("it is the work of task {task}"));
+    error
+}
+
+fn nothing(target: &Target) -> Error {
+    let discarded = target.tasks.iter().any(|row| row.discarded.is_some());
+    let whose = match (target.scope, target.tasks.first()) {
+        (Scope::Task, Some(row)) => format!("task {}/{}", target.run.name, row.name),
+        (Scope::Run | Scope::Task, _) => format!("run {}", target.run.name),
+    };
+    let why = if discarded { "it was discarded" } else { "nothing was captured" };
+    Error::usage(format!("there is no work of {whose} to show")).because(why)
+}

@@ -1,0 +1,100 @@
+//! `regatta discard`: throws captured work away.
+
+use protocol::{CaptureRef, ExitCode, LedgerEntry, RunName, TaskName};
+use serde::Serialize;
+use store::TaskRow;
+
+use super::context::{Context, Out, say};
+use super::target::Target;
+use super::work::loose;
+use crate::args::{DiscardArgs, Form, Step};
+use crate::error::Error;
+use crate::render::{count, document, lines};
+
+/// Forgets the captured work of one task, or of all tasks of a run. What has landed stays where
+/// it is.
+///
+/// # Errors
+/// There is no such run or task, the run is still going on, or the work cannot be forgotten.
+pub async fn run(context: &Context, args: &DiscardArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+    let target = Target::find(context, Some(&args.target))?;
+    target.must_be_over("discard")?;
+    let gone: Vec<_> = target.tasks.iter().filter_map(Gone::of).collect();
+    if args.step() == Step::Do {
+        // Written down first: a capture that the ledger still offers must be there.
+        let entries = gone.iter().map(|gone| LedgerEntry::TaskDiscarded { task: gone.row.id });
+        context.record(entries.collect()).await?;
+        // What an earlier attempt could not forget is tried again.
+        for captured in target.tasks.iter().filter_map(|row| row.captured.as_ref()) {
+            context.captured.remove(&captured.capture)?;
+        }
+    }
+    tell(context, &target.run.name, &gone, args.step(), out)?;
+    Ok(ExitCode::Success)
+}
+
+/// Work that was, or would be, thrown away.
+#[derive(Serialize)]
+struct Gone<'a> {
+    task: &'a TaskName,
+    capture: &'a CaptureRef,
+    #[serde(skip)]
+    row: &'a TaskRow,
+}
+
+impl<'a> Gone<'a> {
+    fn of(row: &'a TaskRow) -> Option<Self> {
+        let captured = row.captured.as_ref().filter(|_| row.discarded.is_none())?;
+        Some(Self { task: &row.name, capture: &captured.capture, row })
+    }
+}
+
+/// Everything of a run that was, or would be, thrown away.
+#[derive(Serialize)]
+struct Told<'a> {
+    run: &'a RunName,
+    discarded: &'a [Gone<'a>],
+    done: Done,
+}
+
+/// Whether it was done or only said.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Done {
+    Yes,
+    DryRun,
+}
+
+fn tell(
+    context: &Context,
+    run: &RunName,
+    gone: &[Gone<'_>],
+    step: Step,
+    out: Out<'_>,
+) -> Result<(), Error> {
+    if context.view.form == Form::Json {
+        let done = match step {
+            Step::Do => Done::Yes,
+            Step::Say => Done::DryRun,
+        };
+        return document(out, &Told { run, discarded: gone, done })
+            .map_err(|error| Error::output(&error));
+    }
+    let verb = match step {
+        Step::Do => "discarded",
+        Step::Say => "would discard",
+    };
+    if gone.is_empty() {
+        return say(out, &format!("there is no captured work of run {run} to discard"));
+    }
+    for Gone { task, row, .. } in gone {
+        let changes = row.captured.as_ref().map(|captured| captured.changes).unwrap_or_default();
+        let size = format!("{} {}", count(changes.files, "file"), lines(changes));
+        let only = if loose(row).is_some() { ", the only copy of it" } else { "" };
+        say(out, &format!("{verb}  {task}  {size}{only}"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+use super::super::fakes::{Bench, End, in_tree};
+use super::*;
+
+fn args(words: &[&str]) -> DiscardArgs {
+    use clap::Parser;
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: DiscardArgs,
+    }
+    Line::parse_from(std::iter::once(&"discard").chain(words)).args
+}
+
+async fn discard(bench: &Bench, words: &[&str]) -> String {
+    let mut out = Vec::new();
+    let code = run(&bench.context, &args(words), &mut out).await;
+    assert_eq!(code, Ok(ExitCode::Success));
+    String::from_utf8(out).unwrap()
+}
+
+async fn bench() -> Bench {
+    let bench = Bench::new();
+    let tasks = vec![("auth", &[][..], End::Done(3, in_tree())), ("broken", &[], End::Failed)];
+    bench.record(tasks).await;
+    bench
+}
+
+#[tokio::test]
+async fn a_run_named_is_a_run_forgotten() {
+    let bench = bench().await;
+    let text = discard(&bench, &["@"]).await;
+    let expected = "discarded  auth  3 files +3 −0\n\
+                    discarded  broken  1 file +1 −0, the only copy of it\n";
+    assert_eq!(text, expected);
+    assert_eq!(bench.captures.removed.lock().unwrap().len(), 2);
+    let rows = Target::find(&bench.context, None).unwrap().tasks;
+    assert!(rows.iter().all(|row| row.discarded.is_some() && loose(row).is_none()));
+    assert!(discard(&bench, &["@"]).await.starts_with("there is no captured work"));
+}
+
+#[tokio::test]
+async fn one_task_named_leaves_the_others_alone() {
+    let bench = bench().await;
+    discard(&bench, &["broken"]).await;
+    let removed = bench.captures.removed.lock().unwrap();
+    assert_eq!(removed.len(), 1);
+    assert!(removed[0].as_str().ends_with("/broken/1"));
+}
+
+#[tokio::test]
+async fn a_rehearsal_forgets_nothing() {
+    let bench = bench().await;
+    assert!(discard(&bench, &["--dry-run", "@"]).await.starts_with("would discard  auth"));
+    assert!(bench.captures.removed.lock().unwrap().is_empty());
+    assert!(Target::find(&bench.context, None).unwrap().tasks[0].discarded.is_none());
+}

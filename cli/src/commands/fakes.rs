@@ -1,0 +1,234 @@
+//! A repository and its captures that only remember what they were asked, for the tests of the
+//! commands. The ledger is a real one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use engine::fault::Faults;
+use engine::ports::{
+    Baseline, Clock, FreezeRequest, IsolationError, LandingNews, LandingRequest, Recovered,
+    Repository, RepositoryFacts,
+};
+use protocol::*;
+use store::{Ledger, Reader};
+
+use super::context::{CapturedWork, Context};
+use crate::args::Globals;
+use crate::render::{Consent, Skill, Surroundings, Typing, View, Wishes};
+
+/// A repository that lands as it was told.
+pub(super) struct FakeRepository {
+    facts: RepositoryFacts,
+    /// What the next landing does to each task; what is not named lands.
+    pub(super) fates: Mutex<BTreeMap<String, Landed>>,
+    /// What was asked to land.
+    pub(super) landings: Mutex<Vec<LandingRequest>>,
+}
+
+#[async_trait]
+impl Repository for FakeRepository {
+    fn facts(&self) -> &RepositoryFacts {
+        &self.facts
+    }
+
+    async fn recover(&self) -> Result<Recovered, IsolationError> {
+        Ok(Recovered::default())
+    }
+
+    async fn freeze(&self, _request: FreezeRequest) -> Result<Arc<dyn Baseline>, IsolationError> {
+        unreachable!("commands over captures freeze nothing")
+    }
+
+    async fn land(
+        &self,
+        request: LandingRequest,
+        _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    ) -> Result<LandingReport, IsolationError> {
+        let fates = self.fates.lock().unwrap();
+        let fate = |task: &TaskName| {
+            fates.get(task.as_str()).cloned().unwrap_or(Landed::Landed { branch: None })
+        };
+        let landed = |task: &TaskName| TaskLanding { task: task.clone(), landed: fate(task) };
+        let report =
+            LandingReport { tasks: request.tasks.iter().map(|t| landed(&t.task)).collect() };
+        self.landings.lock().unwrap().push(request);
+        Ok(report)
+    }
+}
+
+/// Captures whose patch is their name.
+#[derive(Default)]
+pub(super) struct FakeCaptures {
+    /// What was thrown away.
+    pub(super) removed: Mutex<Vec<CaptureRef>>,
+}
+
+impl CapturedWork for FakeCaptures {
+    fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError> {
+        Ok(format!("patch of {capture}\n\u{1b}[2J").into_bytes())
+    }
+
+    fn remove(&self, capture: &CaptureRef) -> Result<(), IsolationError> {
+        self.removed.lock().unwrap().push(capture.clone());
+        Ok(())
+    }
+}
+
+struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(1_767_268_800_000)
+    }
+}
+
+/// A house with one repository, ready for commands.
+pub(super) struct Bench {
+    folder: tempfile::TempDir,
+    pub(super) context: Context,
+    pub(super) repository: Arc<FakeRepository>,
+    pub(super) captures: Arc<FakeCaptures>,
+}
+
+/// How a task of a run on the bench ended.
+pub(super) enum End {
+    /// Done, with this many changed files, and this became of its work.
+    Done(u64, Option<Landed>),
+    /// Failed after it had changed a file.
+    Failed,
+    /// It has not ended.
+    Open,
+}
+
+impl Bench {
+    pub(super) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("repo");
+        let facts = RepositoryFacts { root, subfolder: PathBuf::new(), notices: Vec::new() };
+        let repository =
+            FakeRepository { facts, fates: Mutex::default(), landings: Mutex::default() };
+        let repository = Arc::new(repository);
+        let captures = Arc::new(FakeCaptures::default());
+        let path = folder.path().join("ledger.db");
+        let around = Surroundings {
+            stdout: None,
+            stderr: None,
+            terminal: Skill::Able,
+            colours: Consent::Silent,
+        };
+        let mut view = View::of(Wishes::from(&Globals::default()), around);
+        view.zone = jiff::tz::TimeZone::UTC;
+        let context = Context {
+            repository: repository.clone(),
+            ledger: Arc::new(Ledger::open(&path, Faults::default()).unwrap()),
+            reader: Arc::new(Reader::open(&path)),
+            captured: captures.clone(),
+            clock: Arc::new(Noon),
+            view,
+            typing: Typing::default(),
+        };
+        Self { folder, context, repository, captures }
+    }
+
+    pub(super) fn root(&self) -> PathBuf {
+        self.folder.path().join("repo")
+    }
+
+    /// Records a run with these tasks, each with the names of those it depends on.
+    pub(super) async fn record(&self, tasks: Vec<(&str, &[&str], End)>) -> RunName {
+        self.record_in(&self.root(), tasks).await
+    }
+
+    /// Records a run over another repository.
+    pub(super) async fn record_in(&self, repo: &Path, tasks: Vec<(&str, &[&str], End)>) -> RunName {
+        let specs: Vec<TaskSpec> = tasks.iter().map(|(name, on, _)| task(name, on)).collect();
+        let spec = RunSpec {
+            id: RunId::generate(),
+            label: Some("bench".to_owned()),
+            repo: repo.to_owned(),
+            subfolder: PathBuf::new(),
+            tasks: specs.clone(),
+            jobs: std::num::NonZeroUsize::MIN,
+            isolation: IsolationMode::Worktree,
+            merge: MergeMode::Patch,
+            on_failure: OnFailure::Continue,
+            branch_prefix: "regatta".to_owned(),
+            untracked_limit: 0,
+        };
+        let name = self.context.ledger.open_run(&spec, Noon.now()).await.unwrap();
+        let (mut entries, mut landings, mut open) = (Vec::new(), Vec::new(), false);
+        for (spec_of_task, (_, _, end)) in specs.into_iter().zip(tasks) {
+            let task = spec_of_task.id;
+            entries.push(LedgerEntry::TaskStarted { run: spec.id, task, attempt: 1 });
+            let capture = CaptureRef::of(&name, &spec_of_task.name, 1);
+            let captured = |files| {
+                let changes = ChangeSummary { files, added: files, removed: 0 };
+                Captured { capture: capture.clone(), changes }
+            };
+            let (outcome, captured) = match end {
+                End::Open => {
+                    open = true;
+                    continue;
+                }
+                End::Done(files, landing) => {
+                    let task = spec_of_task.name.clone();
+                    landings.extend(landing.map(|landed| TaskLanding { task, landed }));
+                    (Outcome::Done { value: serde_json::Value::Null }, captured(files))
+                }
+                End::Failed => {
+                    let failure = Failure::new(FailureClass::Command, "it ended with code 3");
+                    (Outcome::Failed { failure }, captured(1))
+                }
+            };
+            let at = captured.clone();
+            entries.push(LedgerEntry::TaskCaptured { task, attempt: 1, captured: at });
+            let report = TaskReport { outcome, captured: Some(captured), ms: 1200 };
+            entries.push(LedgerEntry::TaskFinished { task, report });
+        }
+        let run = spec.id;
+        if !open {
+            entries.push(LedgerEntry::LandingStarted { run });
+            let report = LandingReport { tasks: landings };
+            entries.push(LedgerEntry::LandingFinished { run, report });
+            let totals = Totals { ms: 2400, ..Totals::default() };
+            entries.push(LedgerEntry::RunFinished { run, totals, exit_code: ExitCode::Kept });
+        }
+        self.context.record(entries).await.unwrap();
+        name
+    }
+}
+
+fn task(name: &str, on: &[&str]) -> TaskSpec {
+    TaskSpec {
+        id: TaskId::generate(),
+        name: name.parse().unwrap(),
+        title: format!("does {name}"),
+        work: Work::Command(Command { script: String::new(), item: None, arguments: Vec::new() }),
+        depends_on: on.iter().map(|on| on.parse().unwrap()).collect(),
+        priority: 0,
+        change: ChangeDemand::Optional,
+        schema: None,
+        limits: TaskLimits::default(),
+    }
+}
+
+/// Returns that a task's work landed in the tree.
+pub(super) fn in_tree() -> Option<Landed> {
+    Some(Landed::Landed { branch: None })
+}
+
+/// Returns that a task's work conflicts with another's on one path.
+pub(super) fn conflicting(with: &str) -> Option<Landed> {
+    let side = |digit: &str| Some(Side { mode: 0o100_644, oid: digit.repeat(40) });
+    let conflict = Conflict {
+        path: RepoPath::new("src/\u{1b}config.rs").unwrap(),
+        reason: ConflictReason::Content,
+        base: side("a"),
+        ours: side("b"),
+        theirs: None,
+        with: Some(with.parse().unwrap()),
+    };
+    Some(Landed::Conflicted { conflicts: vec![conflict] })
+}

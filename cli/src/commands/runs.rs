@@ -1,0 +1,176 @@
+//! `regatta runs`: lists the runs over this repository, and shows one.
+
+use protocol::{ExitCode, MergeMode, RunState};
+use serde::Serialize;
+use store::{RunRow, TaskRow};
+
+use super::context::{Context, Out, say};
+use super::target::{Scope, Target};
+use super::work::{landed, loose, table_row};
+use crate::args::{Form, RunsArgs, RunsCommand};
+use crate::error::Error;
+use crate::render::{
+    Extent, Table, closing, count, cut, document, elapsed, one_line, span, when, write_table,
+};
+
+/// How many runs are listed unless one says otherwise.
+const LISTED: usize = 20;
+
+/// Lists runs, or shows one.
+///
+/// # Errors
+/// There is no such run, or the ledger cannot be read.
+pub fn run(context: &Context, args: &RunsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+    match &args.command {
+        None => list(context, LISTED, out)?,
+        Some(RunsCommand::List { limit }) => list(context, *limit, out)?,
+        Some(RunsCommand::Show { run }) => show(context, run.as_deref(), out)?,
+    }
+    Ok(ExitCode::Success)
+}
+
+fn list(context: &Context, limit: usize, out: Out<'_>) -> Result<(), Error> {
+    let runs = context.reader.runs(Some(&context.repository.facts().root), limit)?;
+    if context.view.form == Form::Json {
+        return document(out, &runs).map_err(|error| Error::output(&error));
+    }
+    if runs.is_empty() {
+        return say(out, "there is no run yet in this repository");
+    }
+    let name = runs.iter().map(|run| run.name.as_str().len()).max().unwrap_or(0).max(4);
+    let label = |run: &RunRow| one_line(run.label.as_deref().unwrap_or("-"));
+    let label_room =
+        runs.iter().map(|run| label(run).chars().count()).max().unwrap_or(0).clamp(5, 24);
+    let mut lines =
+        vec![format!("{:name$}  {:label_room$}  {:16}  tasks  came to", "run", "label", "when")];
+    for run in &runs {
+        let when = when(run.started, &context.view.zone);
+        let label = cut(&label(run), label_room);
+        let line =
+            format!("{:name$}  {label:label_room$}  {when:16}  {:>5}", run.name, run.tasks.all);
+        lines.push(format!("{line}  {}", outcome(run)));
+    }
+    say(out, &lines.join("\n"))
+}
+
+/// Returns what a run came to, or how far it is, in a few words.
+fn outcome(run: &RunRow) -> String {
+    let mut parts = Vec::new();
+    match run.state {
+        RunState::Running => parts.push("running".to_owned()),
+        RunState::Landing => parts.push("landing".to_owned()),
+        RunState::Interrupted => parts.push("interrupted".to_owned()),
+        RunState::Finished => {}
+    }
+    let mut add = |number: usize, word: &str| {
+        if number > 0 {
+            parts.push(format!("{number} {word}"));
+        }
+    };
+    match &run.totals {
+        Some(totals) => {
+            add(totals.done, "done");
+            add(totals.landed, "landed");
+            add(totals.conflicted, if totals.conflicted == 1 { "conflict" } else { "conflicts" });
+            add(totals.failed, "failed");
+            add(totals.cancelled, "cancelled");
+            add(totals.kept, "kept");
+        }
+        None => {
+            add(run.tasks.done, "done");
+            add(run.tasks.failed, "failed");
+            add(run.tasks.cancelled, "cancelled");
+            add(run.tasks.interrupted, "interrupted");
+        }
+    }
+    if let Some(code) = run.exit_code {
+        parts.push(format!("exit {}", u8::from(code)));
+    }
+    parts.join(" · ")
+}
+
+/// One run with its tasks, for programs.
+#[derive(Serialize)]
+struct Shown<'a> {
+    run: &'a RunRow,
+    tasks: &'a [TaskRow],
+}
+
+fn show(context: &Context, given: Option<&str>, out: Out<'_>) -> Result<(), Error> {
+    let target = Target::find(context, given)?;
+    let Target { run, tasks, scope } = &target;
+    if context.view.form == Form::Json {
+        return document(out, &Shown { run, tasks }).map_err(|error| Error::output(&error));
+    }
+    say(out, &headline(context, run))?;
+    let took = run.finished.map(|finished| elapsed(run.started, finished));
+    let table = Table {
+        rows: tasks.iter().map(table_row).collect(),
+        ms: run.totals.as_ref().map(|totals| totals.ms).or(took),
+        room: context.view.room,
+        palette: context.view.palette,
+        extent: Extent::Whole,
+    };
+    write_table(out, &table).map_err(|error| Error::output(&error))?;
+    let details: Vec<_> = tasks.iter().flat_map(|row| details(row, *scope)).collect();
+    if !details.is_empty() {
+        say(out, &format!("\n{}", details.join("\n")))?;
+    }
+    let kept: Vec<_> =
+        tasks.iter().filter_map(|row| loose(row).map(|why| (row.name.clone(), why))).collect();
+    let landed = tasks.iter().filter(|row| landed(row)).count();
+    let lines = closing(&run.name, run.spec.merge, landed, &kept, &context.typing);
+    if lines.is_empty() { Ok(()) } else { say(out, &format!("\n{}", lines.join("\n"))) }
+}
+
+fn headline(context: &Context, run: &RunRow) -> String {
+    let label = run.label.as_deref().map(|label| format!(" · {}", one_line(label)));
+    let state = match run.state {
+        RunState::Running => "running",
+        RunState::Landing => "landing",
+        RunState::Finished => "finished",
+        RunState::Interrupted => "interrupted: its engine died",
+    };
+    let exit = run.exit_code.map(|code| format!(" · exit {}", u8::from(code))).unwrap_or_default();
+    let merge = match run.spec.merge {
+        MergeMode::Patch => "into the working tree",
+        MergeMode::Branch => "onto branches",
+        MergeMode::None => "nowhere: kept",
+    };
+    let started = when(run.started, &context.view.zone);
+    let tasks = count(run.tasks.all, "task");
+    format!(
+        "run {}{} · {state}{exit}\n{started} · {tasks} · {} at once · lands {merge}\n",
+        run.name,
+        label.unwrap_or_default(),
+        run.spec.jobs
+    )
+}
+
+/// What a table has no room for: the failure's whole message, and where the work is.
+fn details(row: &TaskRow, scope: Scope) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(protocol::Outcome::Failed { failure }) =
+        row.report.as_ref().map(|report| &report.outcome)
+    {
+        lines.push(format!("{}  {}", row.name, one_line(&failure.message)));
+    }
+    if scope == Scope::Task || loose(row).is_some() {
+        if let (Some(captured), None) = (&row.captured, row.discarded) {
+            lines.push(format!("{}  captured at {}", row.name, captured.capture));
+        }
+        if let (Some(workspace), None) = (&row.workspace, &row.captured) {
+            lines.push(format!("{}  its workspace was {}", row.name, one_line(workspace)));
+        }
+    }
+    if scope == Scope::Task {
+        lines.push(format!("{}  {}", row.name, one_line(&row.title)));
+        if let Some(report) = &row.report {
+            lines.push(format!("{}  took {}", row.name, span(report.ms)));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+use super::super::fakes::{Bench, End, conflicting, in_tree};
+use super::super::{conflicts, diff};
+use super::*;
+use crate::args::{ConflictsArgs, DiffArgs};
+
+async fn bench() -> (Bench, String) {
+    let bench = Bench::new();
+    let tasks = vec![
+        ("auth", &[][..], End::Done(3, in_tree())),
+        ("billing", &[], End::Done(2, conflicting("auth"))),
+        ("search", &[], End::Failed),
+    ];
+    let run = bench.record(tasks).await.to_string();
+    (bench, run)
+}
+
+fn text(write: impl FnOnce(&mut Vec<u8>) -> Result<ExitCode, Error>) -> String {
+    let mut out = Vec::new();
+    assert_eq!(write(&mut out), Ok(ExitCode::Success));
+    String::from_utf8(out).unwrap()
+}
+
+#[tokio::test]
+async fn a_list_has_a_line_per_run() {
+    let (bench, run_name) = bench().await;
+    let listed = text(|out| run(&bench.context, &RunsArgs { command: None }, out));
+    assert_eq!(
+        listed,
+        format!(
+            "run    label  when              tasks  came to\n\
+             {run_name}  bench  2026-01-01 12:00      3  exit 4\n"
+        )
+    );
+}
+
+#[tokio::test]
+async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
+    let (bench, name) = bench().await;
+    let args = RunsArgs { command: Some(RunsCommand::Show { run: None }) };
+    let shown = text(|out| run(&bench.context, &args, out));
+    assert_eq!(
+        shown,
+        format!(
+            "run {name} · bench · finished · exit 4\n\
+             2026-01-01 12:00 · 3 tasks · 1 at once · lands into the working tree\n\n\
+             task     outcome          files  lines    time\n\
+             auth     landed               3  +3 −0    1.2s\n\
+             billing  conflict             2  +2 −0    1.2s   \"src/\\033config.rs\", with auth\n\
+             search   failed: command      1  +1 −0    1.2s   it ended with code 3\n\
+             1 landed · 1 conflict · 1 failed    2.4s\n\n\
+             billing  captured at refs/tasks/{name}/billing/1\n\
+             search  it ended with code 3\n\
+             search  captured at refs/tasks/{name}/search/1\n\n\
+             landed  the work of 1 task, in the working tree, not committed\n\
+             kept    regatta diff {name}/billing  what it wanted\n        \
+             regatta conflicts {name}     where it disagrees\n        \
+             regatta diff {name}/search   what it had done by then\n        \
+             regatta apply {name}/search  lands it all the same\n"
+        )
+    );
+}
+
+#[tokio::test]
+async fn programs_get_one_document_with_the_run_and_its_tasks() {
+    let (mut bench, name) = bench().await;
+    bench.context.view.form = Form::Json;
+    let args = RunsArgs { command: Some(RunsCommand::Show { run: Some(name.clone()) }) };
+    let shown: serde_json::Value =
+        serde_json::from_str(&text(|out| run(&bench.context, &args, out))).unwrap();
+    assert_eq!(shown["run"]["name"], name);
+    assert_eq!(shown["tasks"][1]["name"], "billing");
+    let listed = text(|out| run(&bench.context, &RunsArgs { command: None }, out));
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed[0]["name"], name);
+}
+
+#[tokio::test]
+async fn a_patch_comes_out_of_a_pipe_byte_for_byte() {
+    let (bench, name) = bench().await;
+    let one = DiffArgs { target: Some("search".to_owned()) };
+    let patch = format!("patch of refs/tasks/{name}/search/1\n\u{1b}[2J");
+    assert_eq!(text(|out| diff::run(&bench.context, &one, out)), patch);
+    let all = text(|out| diff::run(&bench.context, &DiffArgs { target: None }, out));
+    assert_eq!(all.matches("patch of").count(), 3);
+}
+
+#[tokio::test]
+async fn conflicts_are_listed_with_their_sides() {
+    let (mut bench, name) = bench().await;
+    let args = ConflictsArgs { target: None };
+    let listed = text(|out| conflicts::run(&bench.context, &args, out));
+    assert_eq!(
+        listed,
+        format!(
+            "billing  \"src/\\033config.rs\"  both changed the same lines, with auth\n    \
+             base aaaaaaaaaaaa  ours bbbbbbbbbbbb  theirs none\n\n\
+             what it wanted  regatta diff {name}/billing\n\
+             try again       regatta apply {name}\n"
+        )
+    );
+    bench.context.view.form = Form::Json;
+    let document = text(|out| conflicts::run(&bench.context, &args, out));
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["conflicts"][0]["task"], "billing");
+    assert_eq!(document["conflicts"][0]["reason"], "content");
+    assert_eq!(document["conflicts"][0]["ours"]["oid"], "b".repeat(40));
+    assert_eq!(document["kept"], serde_json::json!([]));
+}

@@ -1,0 +1,66 @@
+use super::super::fakes::{Bench, End};
+use super::*;
+
+async fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.record(vec![("old", &[][..], End::Done(1, None))]).await;
+    let tasks = ["auth", "auth.tests", "billing"].map(|name| (name, &[][..], End::Done(1, None)));
+    bench.record(tasks.into()).await;
+    bench
+}
+
+fn found(bench: &Bench, given: &str) -> Result<(String, Scope, usize), Error> {
+    let target = Target::find(&bench.context, Some(given))?;
+    let first = target.tasks.first().map(|row| row.name.to_string());
+    Ok((first.unwrap_or_default(), target.scope, target.tasks.len()))
+}
+
+#[tokio::test]
+async fn nothing_and_at_mean_the_latest_run() {
+    let bench = bench().await;
+    for given in [None, Some("@")] {
+        let target = Target::find(&bench.context, given).unwrap();
+        assert_eq!((target.scope, target.tasks.len()), (Scope::Run, 3));
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_found_in_the_latest_run_or_in_the_one_before_the_slash() {
+    let bench = bench().await;
+    let task = |name: &str| Ok((name.to_owned(), Scope::Task, 1));
+    assert_eq!(found(&bench, "bill"), task("billing"));
+    assert_eq!(found(&bench, "AUTH"), task("auth"));
+    assert_eq!(found(&bench, "@/auth.t"), task("auth.tests"));
+    let old = bench.context.reader.runs(None, 2).unwrap().pop().unwrap();
+    assert_eq!(found(&bench, &format!("{}/old", old.name)), task("old"));
+    assert_eq!(found(&bench, old.name.as_str()), Ok(("old".to_owned(), Scope::Run, 1)));
+}
+
+#[tokio::test]
+async fn what_is_not_there_or_not_clear_is_exit_1_with_what_there_is() {
+    let bench = bench().await;
+    let unknown = found(&bench, "nothing").unwrap_err();
+    assert_eq!(u8::from(unknown.exit), 1);
+    assert_eq!(unknown.what, "there is no run or task `nothing`");
+    assert!(unknown.because[0].starts_with("the latest runs are r"), "{unknown}");
+    let several = found(&bench, "aut").unwrap_err();
+    assert_eq!(several.what, "`aut` could be auth or auth.tests");
+    let task = found(&bench, "@/zzz").unwrap_err();
+    assert!(task.what.contains("its tasks are auth, auth.tests or billing"), "{task}");
+}
+
+#[tokio::test]
+async fn a_repository_without_runs_says_so() {
+    let error = found(&Bench::new(), "@").unwrap_err();
+    assert!(error.what.starts_with("there is no run yet in "), "{error}");
+}
+
+#[tokio::test]
+async fn a_run_of_another_repository_is_pointed_to() {
+    let bench = bench().await;
+    let other = bench.root().join("other place");
+    let run = bench.record_in(&other, vec![("x", &[][..], End::Done(1, None))]).await;
+    let error = found(&bench, run.as_str()).unwrap_err();
+    assert_eq!(error.what, format!("run {run} is of another repository"));
+    assert_eq!(error.hints, [format!("--repo '{}'", other.display())]);
+}
