@@ -1,10 +1,10 @@
 //! Makes runs and tasks out of what the ledger's columns hold.
 
-use protocol::{CaptureRef, Captured, ChangeSummary, ExitCode, Landed, RunSpec, TaskState};
+use protocol::{CaptureRef, Captured, ChangeSummary, ExitCode, Landed};
 use rusqlite::{Connection, Row};
 
 use crate::cause::Cause;
-use crate::rows::{RunRow, TaskCounts, TaskRow};
+use crate::rows::{RunRow, RunTerms, TaskCounts, TaskRow};
 use crate::words::{
     StoredPath, read_id, read_json, read_json_if_any, read_word, read_word_if_any, unreadable,
 };
@@ -20,21 +20,23 @@ pub(crate) const TASK: &str = "
         (SELECT max(last.transition) FROM landing AS last WHERE last.task = task.number)
     WHERE run.id = ?1";
 
-/// Makes a run out of its row, and reads what was asked of its tasks.
+/// Makes a run out of its row, and counts its tasks.
 pub(crate) fn run_row(ledger: &Connection, row: &Row<'_>) -> Result<RunRow, Cause> {
-    let number: i64 = row.get("number")?;
-    let mut spec: RunSpec = read_json(row, "spec")?;
+    let run: i64 = row.get("number")?;
+    let mut spec: RunTerms = read_json(row, "spec")?;
+    // JSON cannot hold every path; the columns can.
     let StoredPath(repo) = row.get("repo")?;
     let StoredPath(subfolder) = row.get("subfolder")?;
+    spec.subfolder = subfolder;
     let mut counts = TaskCounts::default();
-    let mut tasks =
-        ledger.prepare_cached("SELECT state, spec FROM task WHERE run = ?1 ORDER BY position")?;
-    let mut tasks = tasks.query([number])?;
-    while let Some(task) = tasks.next()? {
-        counts.count(read_word::<TaskState>(task, "state")?);
-        spec.tasks.push(read_json(task, "spec")?);
+    let mut states = ledger.prepare_cached(
+        "SELECT state, count(*) AS tasks FROM task WHERE run = ?1 GROUP BY state",
+    )?;
+    let mut states = states.query([run])?;
+    while let Some(state) = states.next()? {
+        let tasks = number(state, "tasks")?;
+        counts.count(read_word(state, "state")?, usize::try_from(tasks).unwrap_or(usize::MAX));
     }
-    (spec.repo, spec.subfolder) = (repo.clone(), subfolder);
     Ok(RunRow {
         id: read_id(row, "id")?,
         name: read_word(row, "name")?,

@@ -19,5 +19,5 @@ mod writer;
 pub use find::FindError;
 pub use ledger::Ledger;
 pub use reader::Reader;
-pub use rows::{RunRow, TaskCounts, TaskRow};
+pub use rows::{RunRow, RunTerms, TaskCounts, TaskRow};
 pub use version::VERSION;

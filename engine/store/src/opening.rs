@@ -5,6 +5,7 @@ use rusqlite::{Connection, params};
 use serde_json::json;
 
 use crate::cause::Cause;
+use crate::rows::RunTerms;
 use crate::words::{StoredPath, json, word};
 
 /// How many characters after the `r` a name may come to have.
@@ -32,7 +33,7 @@ pub(crate) fn open_run(
         StoredPath(run.subfolder.clone()),
         word(&RunState::Running)?,
         at,
-        json(&without_tasks(run))?,
+        json(&RunTerms::from(run))?,
     ])?;
     let number = ledger.last_insert_rowid();
     let mut insert = ledger.prepare_cached(
@@ -70,22 +71,4 @@ fn free_name(ledger: &Connection, run: &RunSpec) -> Result<RunName, Cause> {
         }
     }
     Err(Cause::NoName(run.id))
-}
-
-/// What goes into the column `spec`: the tasks have rows of their own, and the paths have columns,
-/// because JSON cannot hold every path.
-fn without_tasks(run: &RunSpec) -> RunSpec {
-    RunSpec {
-        id: run.id,
-        label: run.label.clone(),
-        repo: std::path::PathBuf::new(),
-        subfolder: std::path::PathBuf::new(),
-        tasks: Vec::new(),
-        jobs: run.jobs,
-        isolation: run.isolation,
-        merge: run.merge,
-        on_failure: run.on_failure,
-        branch_prefix: run.branch_prefix.clone(),
-        untracked_limit: run.untracked_limit,
-    }
 }

@@ -1,13 +1,13 @@
 //! What the ledger knows of one run and of one task. Their JSON is what listings print.
 
-use std::borrow::Cow;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use protocol::{
-    Captured, ExitCode, IsolationMode, Landed, MergeMode, RunId, RunName, RunSpec, RunState,
-    TaskId, TaskName, TaskReport, TaskSpec, TaskState, Timestamp, Totals,
+    Captured, ExitCode, IsolationMode, Landed, MergeMode, OnFailure, RunId, RunName, RunSpec,
+    RunState, TaskId, TaskName, TaskReport, TaskSpec, TaskState, Timestamp, Totals,
 };
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,9 +33,43 @@ pub struct RunRow {
     pub totals: Option<Totals>,
     /// How the program ended.
     pub exit_code: Option<ExitCode>,
-    /// What was asked of it. Its JSON is a summary: the tasks are listed by themselves.
-    #[serde(serialize_with = "summary")]
-    pub spec: RunSpec,
+    /// What was asked of it, but for the tasks, which have rows of their own.
+    pub spec: RunTerms,
+}
+
+/// What is asked of a run as a whole: the parts of a [`protocol::RunSpec`] that are the same for
+/// all its tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunTerms {
+    /// The folder below the repository's root in which tasks work; empty for the root.
+    #[serde(serialize_with = "lossily")]
+    pub subfolder: PathBuf,
+    /// How many tasks run at the same time.
+    pub jobs: NonZeroUsize,
+    /// How tasks are kept apart.
+    pub isolation: IsolationMode,
+    /// Where their work goes.
+    pub merge: MergeMode,
+    /// What the first failure means for the rest.
+    pub on_failure: OnFailure,
+    /// What the names of branches begin with.
+    pub branch_prefix: String,
+    /// How many bytes of untracked files may be copied into each workspace.
+    pub untracked_limit: u64,
+}
+
+impl From<&RunSpec> for RunTerms {
+    fn from(run: &RunSpec) -> Self {
+        Self {
+            subfolder: run.subfolder.clone(),
+            jobs: run.jobs,
+            isolation: run.isolation,
+            merge: run.merge,
+            on_failure: run.on_failure,
+            branch_prefix: run.branch_prefix.clone(),
+            untracked_limit: run.untracked_limit,
+        }
+    }
 }
 
 /// How many tasks of a run stand where.
@@ -90,9 +124,9 @@ pub struct TaskRow {
 }
 
 impl TaskCounts {
-    /// Counts one more task that stands at `state`.
-    pub(crate) fn count(&mut self, state: TaskState) {
-        self.all += 1;
+    /// Counts tasks that stand at `state`.
+    pub(crate) fn count(&mut self, state: TaskState, tasks: usize) {
+        self.all += tasks;
         *match state {
             TaskState::Queued => &mut self.queued,
             TaskState::Running => &mut self.running,
@@ -100,30 +134,11 @@ impl TaskCounts {
             TaskState::Failed => &mut self.failed,
             TaskState::Cancelled => &mut self.cancelled,
             TaskState::Interrupted => &mut self.interrupted,
-        } += 1;
+        } += tasks;
     }
 }
 
 /// JSON has no bytes: a path that is not UTF-8 is shown as nearly as can be.
 fn lossily<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
-}
-
-/// What the JSON of a run says of what was asked.
-#[derive(Serialize)]
-struct Summary<'a> {
-    subfolder: Cow<'a, str>,
-    jobs: usize,
-    isolation: IsolationMode,
-    merge: MergeMode,
-}
-
-fn summary<S: Serializer>(spec: &RunSpec, serializer: S) -> Result<S::Ok, S::Error> {
-    Summary {
-        subfolder: spec.subfolder.to_string_lossy(),
-        jobs: spec.jobs.get(),
-        isolation: spec.isolation,
-        merge: spec.merge,
-    }
-    .serialize(serializer)
 }

@@ -12,7 +12,7 @@ use protocol::{
 use rusqlite::Connection;
 
 use crate::sample::{House, at, captured, done, file, run, started};
-use crate::{Ledger, Reader};
+use crate::{Ledger, Reader, RunTerms};
 
 #[tokio::test]
 async fn a_run_and_its_tasks_read_back_as_they_were_asked_for() {
@@ -23,7 +23,7 @@ async fn a_run_and_its_tasks_read_back_as_they_were_asked_for() {
     assert_eq!((row.id, &row.name, &row.label), (asked.id, &name, &asked.label));
     assert_eq!((row.state, row.started, row.finished), (RunState::Running, at(0), None));
     assert_eq!((row.tasks.all, row.tasks.queued), (2, 2));
-    assert_eq!(row.spec, asked);
+    assert_eq!((&row.repo, &row.spec), (&asked.repo, &RunTerms::from(&asked)));
     let tasks = house.reader().tasks(asked.id).unwrap();
     let specs: Vec<_> = tasks.iter().map(|task| &task.spec).collect();
     assert_eq!(specs, asked.tasks.iter().collect::<Vec<_>>());

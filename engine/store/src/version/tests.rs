@@ -75,3 +75,18 @@ fn the_documentation_names_every_table_and_column() {
     }
     assert!(documentation.contains(&format!("`PRAGMA user_version` is {VERSION}")));
 }
+
+#[test]
+fn the_queries_in_the_documentation_can_be_asked() {
+    let documentation = include_str!("../../../../docs/ledger.md");
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path());
+    drop(Ledger::open(&path, Faults::default()).unwrap());
+    let ledger = Connection::open(&path).unwrap();
+    let queries = documentation.split("```sql\n").nth(1).unwrap().split("```").next().unwrap();
+    let queries: Vec<_> = queries.split(';').filter(|query| query.contains("SELECT")).collect();
+    assert_eq!(queries.len(), 4);
+    for query in queries {
+        assert!(!ledger.prepare(query).unwrap().exists([]).unwrap(), "{query}");
+    }
+}
