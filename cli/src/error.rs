@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
+use config::{PlacesError, SettingsError};
 use engine::ports::{IsolationError, LedgerError};
 use protocol::ExitCode;
 
@@ -164,6 +165,22 @@ impl From<IsolationError> for Error {
                 Self::new(ErrorKind::Repository, what).caused_by(source.as_ref())
             }
         }
+    }
+}
+
+impl From<SettingsError> for Error {
+    fn from(error: SettingsError) -> Self {
+        let settings = Self::new(ErrorKind::Settings, error.to_string());
+        match std::error::Error::source(&error) {
+            Some(source) => settings.caused_by(source),
+            None => settings,
+        }
+    }
+}
+
+impl From<PlacesError> for Error {
+    fn from(error: PlacesError) -> Self {
+        Self::new(ErrorKind::Settings, error.to_string())
     }
 }
 

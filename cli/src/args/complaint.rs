@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::num::ParseIntError;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use config::nearest;
 
 use super::examples;
 use crate::error::Error;
-use crate::nearest::nearest;
 
 /// The commands that there are.
 const COMMANDS: [&str; 9] =
@@ -71,13 +71,16 @@ fn help(command: Option<&str>) -> String {
 
 fn about_command(error: &clap::Error) -> Error {
     let word = text(error, ContextKind::InvalidSubcommand);
-    let Some(near) = nearest(&word, COMMANDS) else {
-        return Error::not_yet_built("a session with a prompt")
+    let prompt = "a session with a prompt";
+    match nearest(&word, COMMANDS).filter(|_| !word.contains(char::is_whitespace)) {
+        Some(near) => Error::usage(format!("`{word}` is not a command"))
+            .because(format!("{prompt} is not yet built"))
+            .hint(format!("regatta {near}")),
+        None => Error::not_yet_built(prompt)
             .because(format!("`{word}` is not a command, so it would be a prompt"))
             .hint("let a command do the work: regatta run --exec CMD")
-            .hint("regatta --help");
-    };
-    Error::usage(format!("`{word}` is not a command")).hint(format!("regatta {near}"))
+            .hint("regatta --help"),
+    }
 }
 
 fn about_nothing(command: Option<&str>) -> Error {
@@ -85,7 +88,7 @@ fn about_nothing(command: Option<&str>) -> Error {
         Some(_) => Error::usage("the command is not complete").hint(help(command)),
         None => Error::not_yet_built("an interactive session")
             .hint("regatta demo")
-            .hint(examples::NO_TASK[0])
+            .hint(examples::no_task()[0])
             .hint("regatta --help"),
     }
 }

@@ -69,9 +69,11 @@ Examples:
   regatta help run
   regatta help exit-codes";
 
-/// What to type when nothing was asked for.
-pub(super) const NO_TASK: [&str; 3] = [
-    "regatta run --exec 'make docs'",
-    "regatta run --each 'src/**/*.rs' --exec 'rustfmt {{item}}'",
-    "regatta run --plan plan.toml",
-];
+/// Returns what to type instead of nothing.
+pub(crate) fn no_task() -> [&'static str; 3] {
+    [
+        "regatta run --exec 'make docs'",
+        "regatta run --each 'src/**/*.rs' --exec 'rustfmt {{item}}'",
+        "regatta run --plan plan.toml",
+    ]
+}

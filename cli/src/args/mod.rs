@@ -12,6 +12,7 @@ mod unbuilt;
 pub use captures::{
     ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, RunsArgs, RunsCommand, Step,
 };
+pub(crate) use examples::no_task;
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub use parse::{Parsed, help_of, parse};
 pub use root::{Arguments, Command, HelpArgs, SchemaArgs};

@@ -30,7 +30,7 @@ pub struct RunArgs {
 
     /// The items of --each end with NUL instead of a line break
     #[arg(long, requires = "each", action = ArgAction::SetTrue)]
-    null: bool,
+    pub(crate) null: bool,
 
     /// Read the tasks from a plan (`regatta schema plan`), - for standard input
     #[arg(long, value_name = "FILE")]
@@ -50,7 +50,7 @@ pub struct RunArgs {
 
     /// Cancel the rest when a task fails
     #[arg(long, action = ArgAction::SetTrue)]
-    fail_fast: bool,
+    pub(crate) fail_fast: bool,
 
     /// The JSON Schema of what each command prints as its last line
     #[arg(long, value_name = "FILE")]
@@ -62,7 +62,7 @@ pub struct RunArgs {
 
     /// Print the tasks in their order and start nothing
     #[arg(long, action = ArgAction::SetTrue)]
-    dry_run: bool,
+    pub(crate) dry_run: bool,
 }
 
 impl RunArgs {

@@ -120,7 +120,10 @@ fn a_usage_error_is_in_our_own_form() {
             &["runs", "show", "a", "b"],
             "error: `b` is one word too many\n  try: regatta runs --help",
         ),
-        (&["rnus"], "error: `rnus` is not a command\n  try: regatta runs"),
+        (
+            &["rnus"],
+            "error: `rnus` is not a command\n  because a session with a prompt is not yet built\n  try: regatta runs",
+        ),
     ];
     let said: Vec<_> = cases.iter().map(|(words, _)| complaint(words)).collect();
     let expected: Vec<_> = cases.iter().map(|(_, expected)| (*expected).to_owned()).collect();

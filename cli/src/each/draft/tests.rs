@@ -1,0 +1,60 @@
+//! Tasks of items.
+
+use super::*;
+
+fn of(script: &str, items: &[&str], naming: Naming, chunk: usize) -> Result<Vec<Draft>, Error> {
+    let items = items.iter().map(|item| (*item).to_owned()).collect();
+    drafts(Fanout { script, items, naming, chunk: NonZeroUsize::new(chunk) })
+}
+
+fn names(drafts: &[Draft]) -> Vec<&str> {
+    drafts.iter().map(|draft| draft.name.as_str()).collect()
+}
+
+#[test]
+fn each_item_is_a_task_with_a_slug_for_a_name() {
+    let drafts = of("make {{item}} {{index}}", &["src/a.c", "b c"], Naming::Path, 0).unwrap();
+    assert_eq!(names(&drafts), ["src-a-c", "b-c"]);
+    assert_eq!(drafts[0].title, "src/a.c");
+    assert_eq!(drafts[0].command.script, "make src/a.c 1");
+    assert_eq!(drafts[1].command.script, "make \"${REGATTA_ITEM}\" 2");
+    assert_eq!(drafts[1].command.item.as_ref().map(|item| item.item.as_str()), Some("b c"));
+    assert!(drafts[1].command.arguments.is_empty());
+}
+
+#[test]
+fn each_word_is_a_task_with_a_number_for_a_name() {
+    let drafts = of("ask {{item}}", &["fix the tests", "-v"], Naming::Word, 0).unwrap();
+    assert_eq!(names(&drafts), ["t1", "t2"]);
+    assert_eq!(drafts[1].command.item.as_ref().map(|item| item.item.as_str()), Some("-v"));
+}
+
+#[test]
+fn a_chunk_has_its_items_as_parameters() {
+    let drafts = of("ls {{items}} {{index}}", &["a", "b b", "-c"], Naming::Path, 2).unwrap();
+    assert_eq!(names(&drafts), ["t1", "t2"]);
+    assert_eq!(drafts[0].command.script, "ls \"$@\" 1");
+    assert_eq!(drafts[0].command.arguments, ["a", "b b"]);
+    assert_eq!(drafts[0].title, "a and 1 more");
+    assert_eq!(drafts[1].command.arguments, ["./-c"]);
+    assert_eq!(drafts[1].title, "-c");
+}
+
+#[test]
+fn a_chunk_that_no_process_can_take_is_refused() {
+    let long = "x".repeat(60_000);
+    let items = vec![long.as_str(); 20];
+    let error = of("ls {{items}}", &items, Naming::Path, 20).unwrap_err().to_string();
+    assert!(error.ends_with("try: a smaller --chunk"), "{error}");
+    assert_eq!(of("ls {{items}}", &items, Naming::Path, 10).unwrap().len(), 2);
+}
+
+#[test]
+fn a_hundred_thousand_items_are_tasks_at_once() {
+    let items = (0..100_000).map(|n| format!("src/some/folder/file {}.rs", n % 50_000)).collect();
+    let fanout = Fanout { script: "cat {{item}}", items, naming: Naming::Path, chunk: None };
+    let drafts = drafts(fanout).unwrap();
+    let distinct: std::collections::BTreeSet<_> =
+        drafts.iter().map(|draft| draft.name.folded()).collect();
+    assert_eq!(distinct.len(), 100_000);
+}

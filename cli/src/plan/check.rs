@@ -1,0 +1,190 @@
+//! Whether what a plan says makes sense.
+
+use std::collections::{BTreeSet, HashMap};
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::path::Path;
+
+use engine::order;
+use protocol::{ChangeDemand, NameError, TaskName};
+use serde_json::Value;
+use toml::Spanned;
+
+use super::file::{PlanFile, TaskTable};
+use super::place::Text;
+use super::{Plan, PlannedTask, json, read};
+use crate::args::MergeChoice;
+use crate::each::refuse_placeholders;
+use crate::error::{Error, ErrorKind};
+
+/// How many bytes a schema may have.
+const LONGEST_SCHEMA: u64 = 1_000_000;
+
+/// Makes a plan of what stands in its file.
+///
+/// # Errors
+/// The first thing that makes no sense.
+pub(super) fn check(text: Text<'_>, folder: &Path, file: PlanFile) -> Result<Plan, Error> {
+    if *file.version.get_ref() != 1 {
+        let what = format!("version {} of the format is not known", file.version.get_ref());
+        return Err(text.error(&file.version.span(), what).hint("version = 1"));
+    }
+    if file.task.is_empty() {
+        return Err(text.error(&(0..0), "the plan has no task").hint("[[task]]"));
+    }
+    let names = names(text, &file.task)?;
+    let tasks: Vec<_> = file
+        .task
+        .iter()
+        .zip(&names.in_order)
+        .map(|(table, name)| task(text, folder, table, name, &names))
+        .collect::<Result<_, _>>()?;
+    let view: Vec<_> = tasks.iter().map(|task| (&task.name, task.depends_on.as_slice())).collect();
+    order::in_order(&view).map_err(|error| {
+        let at = match &error {
+            order::OrderError::Cycle(circle) => circle.first(),
+            order::OrderError::Unknown { task, .. } => Some(task),
+        };
+        let at = at.and_then(|name| names.known.get(&name.folded()));
+        text.error(at.map_or(&(0..0), |(_, span)| span), error.to_string())
+    })?;
+    Ok(Plan {
+        name: file.name,
+        jobs: file.jobs.map(|jobs| positive(text, &jobs)).transpose()?,
+        merge: file
+            .merge
+            .map(|merge| said(text, &merge, |word| word.parse()))
+            .transpose()?
+            .map(|MergeChoice(merge)| merge),
+        wall: file.limits.wall.map(|wall| said(text, &wall, config::parse_duration)).transpose()?,
+        output: file.limits.output.map(|size| said(text, &size, config::parse_size)).transpose()?,
+        tasks,
+    })
+}
+
+/// The names of a plan's tasks.
+struct TaskNames {
+    in_order: Vec<TaskName>,
+    /// The position of each and where it stands, by its folded form.
+    known: HashMap<String, (usize, Range<usize>)>,
+}
+
+fn names(text: Text<'_>, tables: &[Spanned<TaskTable>]) -> Result<TaskNames, Error> {
+    let mut names = TaskNames { in_order: Vec::new(), known: HashMap::new() };
+    for (at, table) in tables.iter().enumerate() {
+        let (name, span) = match &table.get_ref().id {
+            Some(id) => (name(text, id)?, id.span()),
+            None => (TaskName::nearest(&format!("t{}", at + 1)), table.span()),
+        };
+        if let Some((_, first)) = names.known.insert(name.folded(), (at, span.clone())) {
+            let what = format!("a second task is called `{name}`");
+            let error = text.error(&span, what).because(format!(
+                "the first stands in line {}, and case makes no difference",
+                text.line(&first)
+            ));
+            return Err(error.hint(format!("id = \"{}\"", name.numbered(2))));
+        }
+        names.in_order.push(name);
+    }
+    Ok(names)
+}
+
+fn name(text: Text<'_>, id: &Spanned<String>) -> Result<TaskName, Error> {
+    id.get_ref().parse().map_err(|error| match error {
+        NameError::Task { name, nearest } => text
+            .error(&id.span(), format!("`{name}` cannot name a task"))
+            .because(
+                "a name has letters, digits, `_` and `-`, begins with a letter or digit, and is \
+                 no longer than 48; such segments can be joined by single dots",
+            )
+            .hint(format!("id = \"{nearest}\"")),
+        NameError::Run(_) => text.error(&id.span(), error.to_string()),
+    })
+}
+
+fn task(
+    text: Text<'_>,
+    folder: &Path,
+    table: &Spanned<TaskTable>,
+    name: &TaskName,
+    names: &TaskNames,
+) -> Result<PlannedTask, Error> {
+    let (span, table) = (table.span(), table.get_ref());
+    let Some(exec) = &table.exec else {
+        let what = format!("task `{name}` says nothing of what it does");
+        return Err(text.error(&span, what).hint("exec = \"…\""));
+    };
+    let script = exec.get_ref().clone();
+    if script.trim().is_empty() {
+        return Err(text.error(&exec.span(), format!("the command of task `{name}` is empty")));
+    }
+    refuse_placeholders(&script, "regatta run --each SPEC --exec CMD")
+        .map_err(|error| Error { what: text.error(&exec.span(), &error.what).what, ..error })
+        .map_err(|error| Error { kind: ErrorKind::Plan, ..error })?;
+    let mut predecessors = BTreeSet::new();
+    for on in &table.depends_on {
+        match names.known.get(&on.get_ref().to_ascii_lowercase()) {
+            Some((at, _)) => predecessors.insert(*at),
+            None => return Err(unknown(text, name, on, names)),
+        };
+    }
+    let depends_on = predecessors.into_iter().map(|at| names.in_order[at].clone()).collect();
+    let change = if table.must_change { ChangeDemand::Required } else { ChangeDemand::Optional };
+    let schema = schema(text, folder, table)?;
+    let (name, priority) = (name.clone(), table.priority);
+    Ok(PlannedTask { name, script, depends_on, priority, change, schema })
+}
+
+fn unknown(text: Text<'_>, name: &TaskName, on: &Spanned<String>, names: &TaskNames) -> Error {
+    let what = format!("task `{name}` depends on `{}`, which is not in the plan", on.get_ref());
+    let known = names.in_order.iter().map(TaskName::as_str);
+    let error = text.error(&on.span(), what);
+    match config::nearest(on.get_ref(), known) {
+        Some(near) => error.hint(near),
+        None => error,
+    }
+}
+
+fn schema(text: Text<'_>, folder: &Path, table: &TaskTable) -> Result<Option<Value>, Error> {
+    match (&table.schema, &table.schema_file) {
+        (Some(_), Some(file)) => {
+            Err(text.error(&file.span(), "`schema` and `schema_file` do not go together"))
+        }
+        (Some(inline), None) => {
+            let value = json::json(inline.get_ref());
+            value
+                .map(Some)
+                .map_err(|why| text.error(&inline.span(), "this is no schema").because(why))
+        }
+        (None, Some(file)) => schema_of(&folder.join(file.get_ref()))
+            .map(Some)
+            .map_err(|error| Error { what: text.error(&file.span(), &error.what).what, ..error }),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Reads a schema from its file.
+///
+/// # Errors
+/// A file that cannot be read, or is not JSON.
+pub(crate) fn schema_of(path: &Path) -> Result<Value, Error> {
+    let what = format!("cannot read the schema {}", path.display());
+    let bytes = read::file(path, LONGEST_SCHEMA, &what)?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        Error::new(ErrorKind::Plan, what.clone()).because(format!("it is not JSON: {error}"))
+    })
+}
+
+fn positive(text: Text<'_>, number: &Spanned<i64>) -> Result<NonZeroUsize, Error> {
+    let positive = usize::try_from(*number.get_ref()).ok().and_then(NonZeroUsize::new);
+    positive.ok_or_else(|| text.error(&number.span(), "`jobs` is a number from 1 on"))
+}
+
+/// Reads a word of the plan.
+fn said<T, E: std::fmt::Display>(
+    text: Text<'_>,
+    word: &Spanned<String>,
+    read: impl Fn(&str) -> Result<T, E>,
+) -> Result<T, Error> {
+    read(word.get_ref()).map_err(|error| text.error(&word.span(), error.to_string()))
+}

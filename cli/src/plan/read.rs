@@ -1,0 +1,89 @@
+//! From a plan's bytes to a plan that makes sense.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::place::Text;
+use super::{Plan, check, file::PlanFile, keys};
+use crate::error::{Error, ErrorKind};
+
+/// How many bytes a plan may have.
+const LONGEST: u64 = 10_000_000;
+
+/// Where a plan comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PlanSource {
+    /// A file.
+    File(PathBuf),
+    /// Standard input.
+    Standard,
+}
+
+impl PlanSource {
+    /// Reads what stands after `--plan`.
+    pub(crate) fn of(path: &Path) -> Self {
+        if path == Path::new("-") { Self::Standard } else { Self::File(path.to_owned()) }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Standard => "standard input".to_owned(),
+        }
+    }
+
+    /// The folder that the paths in the plan start from.
+    fn folder(&self) -> &Path {
+        match self {
+            Self::File(path) => path.parent().unwrap_or(Path::new("")),
+            Self::Standard => Path::new(""),
+        }
+    }
+}
+
+/// Reads a plan.
+///
+/// # Errors
+/// What cannot be read, or the first thing that makes no sense, with its line and column.
+pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan, Error> {
+    let name = source.name();
+    let what = format!("cannot read the plan {name}");
+    let bytes = match source {
+        PlanSource::Standard => bounded(standard, LONGEST, &what)?,
+        PlanSource::File(path) => file(path, LONGEST, &what)?,
+    };
+    let whole = String::from_utf8(bytes).map_err(|error| {
+        let line =
+            error.as_bytes()[..error.utf8_error().valid_up_to()].split(|b| *b == b'\n').count();
+        Error::new(ErrorKind::Plan, what.clone()).because(format!("line {line} is not UTF-8"))
+    })?;
+    let text = Text { name: &name, whole: &whole };
+    keys::check(text)?;
+    let file: PlanFile = toml::from_str(&whole).map_err(|error| {
+        text.error(&error.span().unwrap_or_default(), error.message().trim_end())
+    })?;
+    check::check(text, source.folder(), file)
+}
+
+/// Reads a file that may have at most `most` bytes.
+pub(super) fn file(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Error> {
+    let mut file = File::open(path)
+        .map_err(|error| Error::new(ErrorKind::Plan, what.to_owned()).caused_by(&error))?;
+    bounded(&mut file, most, what)
+}
+
+fn bounded(from: &mut dyn Read, most: u64, what: &str) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    from.take(most + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Error::new(ErrorKind::Plan, what.to_owned()).caused_by(&error))?;
+    if bytes.len() as u64 > most {
+        return Err(Error::new(ErrorKind::Plan, what.to_owned())
+            .because(format!("it is longer than {} MB", most / 1_000_000)));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! Plans, good and bad.
+
+use std::time::Duration;
+
+use protocol::{ChangeDemand, ExitCode, MergeMode};
+use serde_json::json;
+
+use super::super::PlannedTask;
+use super::*;
+
+fn plan(text: &str) -> Result<Plan, Error> {
+    read(&PlanSource::Standard, &mut text.as_bytes())
+}
+
+fn refused(text: &str) -> String {
+    let error = plan(text).expect_err("the plan makes no sense");
+    assert_eq!((error.kind, error.exit), (ErrorKind::Plan, ExitCode::NotStarted), "{error}");
+    error.to_string()
+}
+
+/// A plan whose only task has these lines.
+fn task(lines: &str) -> String {
+    format!("version = 1\n[[task]]\n{lines}\n")
+}
+
+#[test]
+fn a_plan_says_all_it_can() {
+    let read = plan(
+        r#"
+        version = 1
+        name = "rename"
+        jobs = 8
+        merge = "branch"
+        limits = { wall = "20m", output = "5MB" }
+
+        [[task]]
+        id = "auth"
+        exec = "make auth"
+
+        [[task]]
+        exec = "make rest"
+        depends_on = ["AUTH", "auth"]
+        priority = -2
+        must_change = true
+        schema = { type = "object", required = ["a"] }
+        "#,
+    )
+    .unwrap();
+    assert_eq!(read.name.as_deref(), Some("rename"));
+    assert_eq!(read.jobs.map(std::num::NonZero::get), Some(8));
+    assert_eq!(read.merge, Some(MergeMode::Branch));
+    assert_eq!(read.wall, Some(Duration::from_secs(1200)));
+    assert_eq!(read.output, Some(5_000_000));
+    let auth = PlannedTask {
+        name: "auth".parse().unwrap(),
+        script: "make auth".to_owned(),
+        depends_on: Vec::new(),
+        priority: 0,
+        change: ChangeDemand::Optional,
+        schema: None,
+    };
+    let rest = PlannedTask {
+        name: "t2".parse().unwrap(),
+        script: "make rest".to_owned(),
+        depends_on: vec!["auth".parse().unwrap()],
+        priority: -2,
+        change: ChangeDemand::Required,
+        schema: Some(json!({ "type": "object", "required": ["a"] })),
+    };
+    assert_eq!(read.tasks, [auth, rest]);
+}
+
+#[test]
+fn an_unknown_key_is_told_with_its_place_and_the_nearest() {
+    assert_eq!(
+        refused(&task("exec = 'a'\ndepend_on = []")),
+        "error: standard input:4:1: `depend_on` is not a key of a task\n  try: depends_on"
+    );
+    assert_eq!(
+        refused("version = 1\n[[tasks]]\nexec = 'a'"),
+        "error: standard input:2:3: `tasks` is not a key of a plan\n  try: task"
+    );
+    assert!(
+        refused("version = 1\n[limits]\nwhatever = 1")
+            .contains("`whatever` is not a key of limits\n  because the keys are wall, output")
+    );
+}
+
+#[test]
+fn what_is_not_yet_built_is_refused_never_ignored() {
+    for (text, key) in [
+        ("model = 'a/b'", "model"),
+        ("agent = 'task'", "agent"),
+        ("context = 'all'", "context"),
+        ("verify = ['a']", "verify"),
+        ("fallback = []", "fallback"),
+        ("limits = { tokens = 4 }", "tokens"),
+        ("limits = { cost = '2.00 USD' }", "cost"),
+        ("[[task]]\nprompt = 'a'", "prompt"),
+        ("[[task]]\nprompt_file = 'a'", "prompt_file"),
+        ("[[task]]\nexec = 'a'\nscope = []", "scope"),
+        ("[[task]]\nexec = 'a'\nproofs = []", "proofs"),
+    ] {
+        let said = refused(&format!("version = 1\n{text}"));
+        assert!(said.contains(&format!("`{key}` in ")), "{said}");
+        assert!(said.contains("is not yet built\n  try: "), "{said}");
+    }
+    assert!(refused(&format!("merge = 'stack'\n{}", task("exec = 'a'"))).contains("not yet built"));
+}
+
+#[test]
+fn a_plan_has_a_version_and_tasks_that_do_something() {
+    assert!(refused("[[task]]\nexec = 'a'").contains("missing field `version`"));
+    assert!(
+        refused("version = 2\n[[task]]\nexec = 'a'").contains(":1:11: version 2 of the format")
+    );
+    assert!(refused("version = 1").contains("the plan has no task"));
+    assert!(refused(&task("id = 'a'")).contains(":2:1: task `a` says nothing of what it does"));
+    assert!(refused(&task("exec = ' '")).contains("the command of task `t1` is empty"));
+}
+
+#[test]
+fn a_bad_name_is_refused_with_a_better_one() {
+    let said = refused(&task("id = 'src/auth mod'\nexec = 'a'"));
+    assert!(
+        said.starts_with("error: standard input:3:6: `src/auth mod` cannot name a task"),
+        "{said}"
+    );
+    assert!(said.ends_with("\n  try: id = \"src-auth-mod\""), "{said}");
+}
+
+#[test]
+fn a_name_stands_once_whatever_its_case() {
+    let said = refused(
+        "version = 1\n[[task]]\nid = 'Auth'\nexec = 'a'\n[[task]]\nid = 'auth'\nexec = 'b'",
+    );
+    assert!(
+        said.starts_with("error: standard input:6:6: a second task is called `auth`"),
+        "{said}"
+    );
+    assert!(said.contains("the first stands in line 3"), "{said}");
+    assert!(
+        refused("version = 1\n[[task]]\nid = 't2'\nexec = 'a'\n[[task]]\nexec = 'b'")
+            .contains("`t2`")
+    );
+}
+
+#[test]
+fn tasks_depend_on_tasks_that_are_there_and_in_no_circle() {
+    let two = |first: &str, second: &str| {
+        format!(
+            "version = 1\n[[task]]\nid = 'auth'\nexec = 'a'\ndepends_on = ['{first}']\n[[task]]\n\
+             id = 'tests'\nexec = 'b'\ndepends_on = ['{second}']\n"
+        )
+    };
+    let said = refused(&two("test", "auth"));
+    assert!(said.contains(":5:15: task `auth` depends on `test`, which is not in"), "{said}");
+    assert!(said.ends_with("\n  try: tests"), "{said}");
+    let said = refused(&two("tests", "auth"));
+    assert!(said.contains("in a circle: auth → tests → auth"), "{said}");
+    assert!(refused(&two("auth", "auth")).contains("circle: auth → auth"));
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_is_told_with_its_place() {
+    assert!(
+        refused(&task("exec = 3")).contains(":3:8: invalid type: integer `3`, expected a string")
+    );
+    assert!(
+        refused(&format!("jobs = 0\n{}", task("exec = 'a'"))).contains(":1:8: `jobs` is a number")
+    );
+    let said = refused(&format!("limits = {{ wall = 'soon' }}\n{}", task("exec = 'a'")));
+    assert!(said.contains(":1:19: "), "{said}");
+    assert!(refused(&task("exec = 'a'\npriority = 1e9")).contains(":4:12: invalid type: floating"));
+    assert!(refused("version = 1\n[[task]\n").starts_with("error: standard input:2:"));
+}
+
+#[test]
+fn a_placeholder_in_a_plan_has_nothing_to_stand_for() {
+    let said = refused(&task("exec = 'cat {{item}}'"));
+    assert!(
+        said.starts_with("error: standard input:3:8: `{{item}}` has nothing to stand for"),
+        "{said}"
+    );
+    assert!(refused(&task("exec = 'cat {{itme}}'")).contains("is not a placeholder"));
+}
+
+#[test]
+fn a_schema_stands_in_the_plan_or_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("s.json"), "{\"type\":\"string\"}").unwrap();
+    std::fs::write(folder.path().join("bad.json"), "{").unwrap();
+    let path = folder.path().join("plan.toml");
+    let read = |lines: &str| {
+        std::fs::write(&path, task(lines)).unwrap();
+        super::read(&PlanSource::of(&path), &mut &b""[..])
+    };
+    let plan = read("exec = 'a'\nschema_file = 's.json'").unwrap();
+    assert_eq!(plan.tasks[0].schema, Some(json!({ "type": "string" })));
+    let gone = read("exec = 'a'\nschema_file = 'gone.json'").unwrap_err().to_string();
+    assert!(gone.contains("plan.toml:4:15: cannot read the schema"), "{gone}");
+    let bad = read("exec = 'a'\nschema_file = 'bad.json'").unwrap_err().to_string();
+    assert!(bad.contains("because it is not JSON"), "{bad}");
+    let both = read("exec = 'a'\nschema_file = 's.json'\nschema = {}").unwrap_err().to_string();
+    assert!(both.contains("do not go together"), "{both}");
+    assert!(refused(&task("exec = 'a'\nschema = { maximum = nan }")).contains("no such number"));
+}
+
+#[test]
+fn a_plan_that_cannot_be_read_says_why() {
+    let gone = read(&PlanSource::of(Path::new("/nowhere/plan.toml")), &mut &b""[..]).unwrap_err();
+    assert!(
+        gone.to_string().starts_with("error: cannot read the plan /nowhere/plan.toml\n  because")
+    );
+    let bytes = read(&PlanSource::Standard, &mut &b"version = 1\nname = '\xff'"[..]).unwrap_err();
+    assert!(bytes.to_string().ends_with("because line 2 is not UTF-8"), "{bytes}");
+    let mut endless = std::io::repeat(b'#');
+    let long = read(&PlanSource::Standard, &mut endless).unwrap_err();
+    assert!(long.to_string().ends_with("because it is longer than 10 MB"), "{long}");
+    let deep = format!("version = 1\nname = {}", "[".repeat(100_000));
+    assert!(refused(&deep).starts_with("error: standard input:2:"));
+}
+
+#[test]
+fn a_long_plan_is_no_trouble() {
+    let mut text = "version = 1\n".to_owned();
+    for n in 0..20_000 {
+        let on = if n == 0 { String::new() } else { format!("'n{}'", n - 1) };
+        text.push_str(&format!("[[task]]\nid = 'n{n}'\nexec = 'a'\ndepends_on = [{on}]\n"));
+    }
+    assert_eq!(plan(&text).unwrap().tasks.len(), 20_000);
+}

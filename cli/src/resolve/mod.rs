@@ -1,0 +1,11 @@
+//! From what was typed, planned and set to what a run is asked.
+
+mod defaults;
+mod listing;
+mod request;
+mod spec;
+
+pub use defaults::Defaults;
+pub use listing::{Listing, listing};
+pub use request::Request;
+pub use spec::{Ground, resolve};

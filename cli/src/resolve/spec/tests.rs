@@ -1,0 +1,185 @@
+//! Runs, asked for in full.
+
+use std::time::Duration;
+
+use protocol::{OnFailure, RepoPath};
+
+use super::*;
+use crate::args::{IsolationChoice, LimitSetting};
+
+/// Returns a run with these tasks and scripts, three at once.
+pub(in super::super) fn sample(tasks: &[(&str, &str)]) -> RunSpec {
+    let mut spec = spec(&RunArgs { jobs: NonZeroUsize::new(3), ..exec("true") });
+    let template = spec.tasks.remove(0);
+    spec.tasks = tasks
+        .iter()
+        .map(|(name, script)| TaskSpec {
+            name: name.parse().unwrap(),
+            work: Work::Command(Command {
+                script: (*script).to_owned(),
+                item: None,
+                arguments: Vec::new(),
+            }),
+            ..template.clone()
+        })
+        .collect();
+    spec
+}
+
+fn defaults() -> Defaults {
+    Defaults {
+        jobs: None,
+        isolation: IsolationMode::Worktree,
+        merge: MergeMode::Patch,
+        limits: TaskLimits::default(),
+        branch_prefix: "regatta".to_owned(),
+        untracked_limit: 1 << 28,
+    }
+}
+
+fn exec(script: &str) -> RunArgs {
+    RunArgs { exec: Some(script.to_owned()), ..RunArgs::default() }
+}
+
+fn with(args: &RunArgs, defaults: &Defaults, standard: &str) -> Result<RunSpec, Error> {
+    let tracked = || Ok(["a.c", "b c.c"].into_iter().filter_map(RepoPath::new).collect());
+    let ground = Ground {
+        root: Path::new("/repo"),
+        subfolder: Path::new(""),
+        tracked: &tracked,
+        standard: &mut standard.as_bytes(),
+        schemas: &schema::JsonSchemas,
+        cores: NonZeroUsize::new(6).unwrap(),
+    };
+    resolve(&Request::read(args, None)?, args, defaults, ground)
+}
+
+fn spec(args: &RunArgs) -> RunSpec {
+    with(args, &defaults(), "").unwrap()
+}
+
+fn refused(args: &RunArgs) -> String {
+    with(args, &defaults(), "").expect_err("it makes no sense").to_string()
+}
+
+fn names(spec: &RunSpec) -> Vec<&str> {
+    spec.tasks.iter().map(|task| task.name.as_str()).collect()
+}
+
+fn script(task: &TaskSpec) -> &str {
+    let Work::Command(command) = &task.work;
+    &command.script
+}
+
+#[test]
+fn a_command_is_one_task_with_all_defaults() {
+    let spec = spec(&exec("make all"));
+    assert_eq!((names(&spec), spec.tasks[0].title.as_str()), (vec!["t1"], "make all"));
+    assert_eq!(
+        (spec.jobs.get(), spec.isolation, spec.merge),
+        (6, IsolationMode::Worktree, MergeMode::Patch)
+    );
+    assert_eq!(
+        (spec.on_failure, spec.tasks[0].limits),
+        (OnFailure::Continue, TaskLimits::default())
+    );
+    assert_eq!((spec.label, spec.repo.as_path()), (None, Path::new("/repo")));
+}
+
+#[test]
+fn each_item_and_each_word_is_a_task() {
+    let each = RunArgs { each: Some("*.c".to_owned()), ..exec("cc {{item}}") };
+    let spec_of_each = spec(&each);
+    assert_eq!(names(&spec_of_each), ["a-c", "b-c-c"]);
+    assert_eq!(script(&spec_of_each.tasks[1]), "cc \"${REGATTA_ITEM}\"");
+    let words = RunArgs { tasks: vec!["fix a".into(), "fix b".into()], ..exec("ask {{item}}") };
+    let spec_of_words = spec(&words);
+    assert_eq!(names(&spec_of_words), ["t1", "t2"]);
+    assert_eq!(spec_of_words.tasks[0].title, "fix a");
+}
+
+#[test]
+fn a_plan_is_read_from_standard_input_and_the_command_line_goes_before_it() {
+    let plan =
+        "version = 1\njobs = 2\nmerge = 'branch'\nlimits = { wall = '5m' }\n[[task]]\nexec = 'a'";
+    let args = RunArgs { plan: Some("-".into()), ..RunArgs::default() };
+    let planned = with(&args, &defaults(), plan).unwrap();
+    assert_eq!((planned.jobs.get(), planned.merge), (2, MergeMode::Branch));
+    assert_eq!(planned.tasks[0].limits.wall, Duration::from_secs(300));
+    let args = RunArgs {
+        jobs: NonZeroUsize::new(9),
+        merge: Some(MergeChoice(MergeMode::None)),
+        limits: vec![LimitSetting { name: "wall".into(), value: "2m".into() }],
+        ..args
+    };
+    let typed = with(&args, &defaults(), plan).unwrap();
+    assert_eq!((typed.jobs.get(), typed.merge), (9, MergeMode::None));
+    assert_eq!(typed.tasks[0].limits.wall, Duration::from_secs(120));
+}
+
+#[test]
+fn the_settings_hold_where_nothing_else_is_said() {
+    let set = Defaults {
+        jobs: NonZeroUsize::new(3),
+        merge: MergeMode::None,
+        branch_prefix: "bots".to_owned(),
+        ..defaults()
+    };
+    let spec = with(&exec("a"), &set, "").unwrap();
+    assert_eq!(
+        (spec.jobs.get(), spec.merge, spec.branch_prefix.as_str()),
+        (3, MergeMode::None, "bots")
+    );
+}
+
+#[test]
+fn in_place_one_task_runs_at_a_time_unless_the_user_says_otherwise() {
+    let none = Some(IsolationChoice::Mode(IsolationMode::None));
+    let args = RunArgs { isolation: none, ..exec("a") };
+    let alone = with(&args, &Defaults { jobs: NonZeroUsize::new(8), ..defaults() }, "").unwrap();
+    assert_eq!((alone.jobs.get(), alone.merge), (1, MergeMode::None));
+    let args = RunArgs { jobs: NonZeroUsize::new(4), ..args };
+    assert_eq!(spec(&args).jobs.get(), 4);
+    let args = RunArgs { merge: Some(MergeChoice(MergeMode::Branch)), ..args };
+    assert!(refused(&args).starts_with("error: isolation `none` and merge `branch` do not go"));
+    let args = RunArgs { plan: Some("-".into()), isolation: none, ..RunArgs::default() };
+    let plan = "version = 1\n[[task]]\nexec = 'a'\nmust_change = true";
+    let said = with(&args, &defaults(), plan).unwrap_err().to_string();
+    assert!(said.starts_with("error: task `t1` must change something\n"), "{said}");
+}
+
+#[test]
+fn a_schema_is_checked_before_anything_is_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("schema.json");
+    let args = RunArgs { schema: Some(path.clone()), ..exec("a") };
+    std::fs::write(&path, "{\"type\": \"object\"}").unwrap();
+    assert_eq!(spec(&args).tasks[0].schema, Some(serde_json::json!({ "type": "object" })));
+    std::fs::write(&path, "{\"type\": \"thing\"}").unwrap();
+    assert!(refused(&args).starts_with("error: the schema of task `t1` is none\n  because "));
+    let gone = RunArgs { schema: Some("/nowhere".into()), ..exec("a") };
+    assert!(refused(&gone).starts_with("error: cannot read the schema /nowhere\n"));
+}
+
+#[test]
+fn limits_and_commands_that_cannot_be_are_refused() {
+    let limit = |name: &str, value: &str| RunArgs {
+        limits: vec![LimitSetting { name: name.into(), value: value.into() }],
+        ..exec("a")
+    };
+    assert!(
+        refused(&limit("wall", "soon")).starts_with("error: `soon` is no value of --limit wall\n")
+    );
+    assert!(refused(&limit("wall", "0s")).starts_with("error: "));
+    assert!(refused(&limit("output", "much")).contains("--limit output"));
+    assert_eq!(spec(&limit("output", "5MB")).tasks[0].limits.output, 5_000_000);
+    assert!(refused(&exec(&"x".repeat(200_000))).contains("task `t1` is longer than 128 KiB"));
+    assert!(refused(&exec("a\0b")).contains("NUL"));
+}
+
+#[test]
+fn a_hundred_thousand_items_are_a_run_at_once() {
+    let items: String = (0..100_000).map(|n| format!("file {n}\n")).collect();
+    let args = RunArgs { each: Some("-".to_owned()), ..exec("cat {{item}}") };
+    assert_eq!(with(&args, &defaults(), &items).unwrap().tasks.len(), 100_000);
+}
