@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 /// How long a group may be seen before we look whether all that is left of it is dead and merely
 /// not collected by its parent. Looking costs a read of every process on the machine.
-pub(crate) const BEFORE_LOOKING: Duration = Duration::from_millis(40);
+pub(crate) const BEFORE_LOOKING: Duration = Duration::from_millis(8);
 
 /// A process group, named by its first process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,8 +107,8 @@ impl Group {
 
 /// A killed process is gone in a fraction of a millisecond, or takes its time.
 fn pauses() -> impl Iterator<Item = Duration> {
-    let quick = [1, 1, 2, 4, 8, 16];
-    quick.into_iter().chain(std::iter::repeat(50)).map(Duration::from_millis)
+    let growing = [1, 1, 2, 4, 8, 16, 32];
+    growing.into_iter().chain(std::iter::repeat(50)).map(Duration::from_millis)
 }
 
 /// Reads the state and the group of a process from its line in `/proc`. Its name comes before

@@ -74,7 +74,7 @@ impl Watched {
         let began = Instant::now();
         loop {
             // Dead processes that nobody collects make a group look alive; to tell, one has to
-            // read every process of the machine.
+            // read about every process of the machine.
             let look = began.elapsed() >= BEFORE_LOOKING;
             self.groups.retain(|_, group| {
                 group.kill_if_there();
