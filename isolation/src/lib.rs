@@ -5,6 +5,7 @@
 mod baseline;
 mod branch;
 mod capture;
+mod captures;
 mod entry;
 mod error;
 mod landing;
@@ -21,6 +22,7 @@ mod testing;
 mod tree;
 mod workspace;
 
+pub use captures::{Captures, Scope};
 pub use libgit::initialise;
 pub use places::Places;
 pub use port::Worktrees;

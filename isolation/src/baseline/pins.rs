@@ -12,7 +12,7 @@ use crate::baseline::scan::{Doubtful, Scan, YOUNG_NS, now_ns};
 use crate::baseline::table::split;
 use crate::baseline::{Source, Start, Table};
 use crate::entry::{Entry, Mode};
-use crate::error::{OrCannot, Result};
+use crate::error::Result;
 use crate::store::TaskStore;
 use crate::tree::{Found, Tree};
 

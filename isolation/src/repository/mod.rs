@@ -5,5 +5,7 @@ mod check;
 mod open;
 mod refusal;
 mod special;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use open::Repo;

@@ -65,7 +65,7 @@ impl TaskStore {
         }
     }
 
-    /// Returns the captures of a run, sorted by name.
+    /// Returns the captures of a run, sorted by task and attempt.
     pub(crate) fn captures(&self, run: &RunName) -> Result<Vec<CaptureRef>> {
         let what = || format!("list the task store {}", self.path.display());
         let found = self.git.references_glob(&format!("refs/tasks/{run}/*")).or_cannot(what)?;
@@ -77,7 +77,10 @@ impl TaskStore {
             captures.extend(parse(run, &name));
         }
         captures.sort();
-        Ok(captures)
+        Ok(captures
+            .into_iter()
+            .map(|(task, attempt)| CaptureRef::of(run, &task, attempt))
+            .collect())
     }
 
     /// Removes a capture. Succeeds if it is already gone.
@@ -86,9 +89,8 @@ impl TaskStore {
     }
 }
 
-fn parse(run: &RunName, name: &str) -> Option<CaptureRef> {
+fn parse(run: &RunName, name: &str) -> Option<(TaskName, u32)> {
     let rest = name.strip_prefix(&format!("refs/tasks/{run}/"))?;
     let (task, attempt) = rest.split_once('/')?;
-    let task: TaskName = task.parse().ok()?;
-    Some(CaptureRef::of(run, &task, attempt.parse().ok()?))
+    Some((task.parse().ok()?, attempt.parse().ok()?))
 }

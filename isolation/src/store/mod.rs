@@ -3,6 +3,9 @@
 
 mod capture;
 mod open;
+mod patch;
+#[cfg(test)]
+mod tests;
 mod trees;
 
 pub(crate) use open::TaskStore;

@@ -49,11 +49,6 @@ impl TaskStore {
         blob.or_cannot(|| format!("read {oid} from the task store {}", self.path.display()))
     }
 
-    /// Returns whether the store has these bytes.
-    pub(crate) fn has(&self, oid: Oid) -> bool {
-        self.git.odb().is_ok_and(|odb| odb.exists(oid))
-    }
-
     /// Keeps the bytes of `entries` alive under `reference`, whatever it held before. The paths
     /// are paths in the tree of a commit without parents, and must not contain each other.
     pub(crate) fn hold(&self, reference: &str, entries: &[(Vec<u8>, Entry)]) -> Result<()> {

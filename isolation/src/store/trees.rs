@@ -13,9 +13,12 @@ const FOLDER: i32 = 0o040_000;
 /// How deep trees may nest: no path of the file system is longer than 4,096 bytes.
 const DEEPEST: usize = 2_100;
 
+/// A path by its components, and what is there.
+type Split<'a> = (Vec<&'a [u8]>, Entry);
+
 /// Writes the tree that has `entries`, and returns its id.
 pub(crate) fn write(git: &Repository, entries: &[(Vec<u8>, Entry)]) -> Result<Oid, Error> {
-    let mut split: Vec<(Vec<&[u8]>, Entry)> = entries
+    let mut split: Vec<Split<'_>> = entries
         .iter()
         .map(|(path, entry)| (path.split(|byte| *byte == b'/').collect(), *entry))
         .collect();
@@ -26,7 +29,7 @@ pub(crate) fn write(git: &Repository, entries: &[(Vec<u8>, Entry)]) -> Result<Oi
 /// Writes the tree of everything at the head of `rest` that lies in the folder `here`.
 fn folder(
     git: &Repository,
-    rest: &mut Peekable<Iter<'_, (Vec<&[u8]>, Entry)>>,
+    rest: &mut Peekable<Iter<'_, Split<'_>>>,
     here: &[&[u8]],
 ) -> Result<Oid, Error> {
     let mut builder = git.treebuilder(None)?;

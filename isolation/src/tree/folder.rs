@@ -28,7 +28,7 @@ pub(crate) enum Parent {
 }
 
 /// Opens a folder of the file system itself, for looking things up below it.
-pub(crate) fn open_folder(path: &Path) -> std::result::Result<OwnedFd, Errno> {
+pub(super) fn open_folder(path: &Path) -> std::result::Result<OwnedFd, Errno> {
     openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 

@@ -122,7 +122,7 @@ impl Tree {
 }
 
 /// Returns what stands at `name` in the folder `fd`, read whole.
-pub(crate) fn look_in(fd: &OwnedFd, name: &OsStr) -> std::io::Result<Found> {
+fn look_in(fd: &OwnedFd, name: &OsStr) -> std::io::Result<Found> {
     let mut tried = 0;
     loop {
         tried += 1;

@@ -4,6 +4,6 @@ mod folder;
 mod list;
 mod look;
 
-pub(crate) use folder::{Parent, open_folder};
+pub(crate) use folder::Parent;
 pub(crate) use list::{Listed, Listing, RepositoryRoot, join};
-pub(crate) use look::{Found, Stat, Tree, look_in};
+pub(crate) use look::{Found, Stat, Tree};
