@@ -43,6 +43,14 @@ pub(crate) fn engine(folder: &Path) {
     });
 }
 
+/// The part of an engine that can have no watcher: runs one command until it is killed.
+pub(crate) fn unwatched_engine(folder: &Path) {
+    let shell = shell(Duration::from_millis(700), Command::new("/no/such/program"));
+    let request = request(folder, "log", "trap '' TERM; echo $$ >tree; : >ready; exec sleep 600");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(shell.run(request, Arc::new(|_| {}), Stop::default())).unwrap();
+}
+
 struct Engine {
     child: Child,
     folder: tempfile::TempDir,
@@ -133,6 +141,21 @@ async fn a_watcher_that_was_killed_is_started_again_and_told_everything() {
     kill_process(first, Signal::KILL).unwrap();
     until(|| engine.watcher().is_some_and(|watcher| watcher != first)).await;
     engine.kill().await;
+}
+
+#[tokio::test]
+async fn a_command_that_nobody_watches_still_dies_with_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let unwatched = part("unwatched engine", folder.path()).stdout(Stdio::null()).spawn();
+    let (mut engine, ready) = (unwatched.unwrap(), folder.path().join("ready"));
+    until(|| ready.exists()).await;
+    let command = fs::read_to_string(folder.path().join("tree")).unwrap();
+    assert!(runs(command.trim()));
+    let killed = Instant::now();
+    engine.kill().unwrap();
+    until(|| !runs(command.trim())).await;
+    assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
+    engine.wait().unwrap();
 }
 
 #[tokio::test]

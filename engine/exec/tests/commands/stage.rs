@@ -129,6 +129,7 @@ fn a_process_plays_the_part_it_is_given() {
     match std::env::var("STAGE_PART").as_deref() {
         Ok("watch") => exec::watch(std::io::stdin()),
         Ok("engine") => crate::engine_killed::engine(&folder),
+        Ok("unwatched engine") => crate::engine_killed::unwatched_engine(&folder),
         Ok("short") => crate::leaks::short_of_descriptors(&folder),
         Ok("leaks") => crate::leaks::two_hundred_commands(&folder),
         Ok(unknown) => panic!("no part is called {unknown}"),
