@@ -22,6 +22,9 @@ pub enum QuantityError {
 const TIMES: [(&str, u64); 5] =
     [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
+/// A hundred years: more than any clock has to count.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+
 /// The units of a size in bytes. A bare `M` is left out: half of the world takes it for `MiB`.
 const SIZES: [(&str, u64); 9] = [
     ("b", 1),
@@ -45,7 +48,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
     let large = || QuantityError::TooLarge(shortened(text));
     let mut rest = text.trim();
     if !rest.is_empty() && rest.bytes().all(|digit| digit.is_ascii_digit()) {
-        return rest.parse().map(Duration::from_secs).map_err(|_overflow| large());
+        let seconds = rest.parse().map(Duration::from_secs).map_err(|_overflow| large())?;
+        return if seconds > LONGEST { Err(large()) } else { Ok(seconds) };
     }
     let mut units = TIMES.iter();
     let mut total: u64 = 0;
@@ -62,7 +66,11 @@ pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
         rest = after.trim_start();
         parts += 1;
     }
-    if parts == 0 { Err(bad()) } else { Ok(Duration::from_millis(total)) }
+    match Duration::from_millis(total) {
+        _ if parts == 0 => Err(bad()),
+        duration if duration > LONGEST => Err(large()),
+        duration => Ok(duration),
+    }
 }
 
 /// Reads a size in bytes: a whole number with a unit (`KB` counts 1000, `KiB` 1024 and so on, in any
@@ -120,7 +128,9 @@ mod tests {
         for text in ["", " ", "m", "20x", "1.5h", "-1s", "30m1h", "1m1m", "1 2", "m20", "20 m!"] {
             assert_eq!(parse_duration(text), Err(QuantityError::Duration(text.into())), "{text}");
         }
-        for text in ["99999999999999999999", "999999999999999999d", "18446744073709551615s"] {
+        for text in
+            ["99999999999999999999", "999999999999999999d", "18446744073709551615", "36501d"]
+        {
             assert_eq!(parse_duration(text), Err(QuantityError::TooLarge(text.into())), "{text}");
         }
     }

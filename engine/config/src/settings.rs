@@ -111,7 +111,7 @@ impl Settings {
             untracked_limit: required(values, Key::UntrackedLimit, Given::size)?,
             branch_prefix: required(values, Key::BranchPrefix, Given::prefix)?,
             env_remove: required(values, Key::EnvRemove, Given::variables)?,
-            env_keep_only: optional(values, Key::EnvKeepOnly, Given::variables)?,
+            env_keep_only: optional(values, Key::EnvKeepOnly, Given::some_variables)?,
             limit_wall: required(values, Key::LimitWall, Given::duration)?,
             limit_output: required(values, Key::LimitOutput, Given::size)?,
         })
@@ -130,7 +130,8 @@ fn check(key: Key, given: &Given, home: Option<&Path>) -> Result<(), Expected> {
         Key::IsolationDir => given.folder(home).map(drop),
         Key::UntrackedLimit | Key::LimitOutput => given.size().map(drop),
         Key::BranchPrefix => given.prefix().map(drop),
-        Key::EnvRemove | Key::EnvKeepOnly => given.variables().map(drop),
+        Key::EnvRemove => given.variables().map(drop),
+        Key::EnvKeepOnly => given.some_variables().map(drop),
         Key::LimitWall => given.duration().map(drop),
     }
 }

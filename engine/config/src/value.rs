@@ -91,7 +91,7 @@ impl Given {
     /// A duration that is not zero; a plain number counts seconds.
     pub(crate) fn duration(&self) -> Result<Duration, Expected> {
         let duration = match self {
-            Self::Node(Value::Whole(seconds)) => Some(Duration::from_secs(*seconds)),
+            Self::Node(Value::Whole(seconds)) => parse_duration(&seconds.to_string()).ok(),
             _ => self.word().and_then(|text| parse_duration(text).ok()),
         };
         duration
@@ -133,11 +133,22 @@ impl Given {
             .ok_or("a list of names of environment variables")
     }
 
+    /// Names of environment variables, at least one: nobody means an empty environment.
+    pub(crate) fn some_variables(&self) -> Result<Vec<String>, Expected> {
+        let names = self.variables()?;
+        if names.is_empty() {
+            Err("a list of at least one environment variable")
+        } else {
+            Ok(names)
+        }
+    }
+
     /// What was given, shortened, for the error.
     pub(crate) fn found(&self) -> String {
         let quoted = |text: &str| format!("`{}`", shown(text, 40));
         match self {
             Self::Words(words) => quoted(words),
+            Self::Node(Value::List(items)) if items.is_empty() => "an empty list".to_owned(),
             Self::Node(Value::List(_)) => "a list".to_owned(),
             Self::Node(Value::Map(_)) => "a mapping".to_owned(),
             Self::Node(value) => quoted(&value.as_name().unwrap_or_default()),

@@ -172,6 +172,11 @@ fn a_value_that_cannot_be_is_refused_with_its_place() {
             "env: { remove: \"A=B\" }",
             "config.yml:1: `env.remove` must be a list of names of environment variables, not `A=B`",
         ),
+        (
+            "env: { keep_only: [] }",
+            "config.yml:1: `env.keep_only` must be a list of at least one environment variable, not \
+             an empty list",
+        ),
         ("task: 3", "config.yml:1: `task` is a group of settings, not a value"),
         ("limits: { wall: 1m }\nlimits.wall: 2m", "config.yml:2: `limits.wall` is set twice"),
         ("- a", "config.yml:1: settings are a mapping of keys to values"),
