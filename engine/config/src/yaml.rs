@@ -203,4 +203,51 @@ mod tests {
             assert!(began.elapsed().as_secs() < 5);
         }
     }
+
+    #[test]
+    fn no_text_makes_reading_panic() {
+        const PIECES: [&str; 28] = [
+            "a",
+            ":",
+            " ",
+            "\n",
+            "- ",
+            "[",
+            "]",
+            "{",
+            "}",
+            ",",
+            "&a ",
+            "*a",
+            "? ",
+            "<<: ",
+            "|\n",
+            ">-\n",
+            "\"",
+            "'",
+            "#",
+            "!!int ",
+            "!!binary ",
+            "---\n",
+            "...\n",
+            "%YAML 1.2\n",
+            "\t",
+            "\u{feff}",
+            "é\u{0}",
+            "9e999",
+        ];
+        let mut seed: u64 = 7;
+        let mut next = |below: usize| {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(seed >> 33).unwrap() % below
+        };
+        let mut accepted = 0;
+        for _ in 0..3_000 {
+            let text: String = (0..next(24)).map(|_| PIECES[next(PIECES.len())]).collect();
+            accepted += usize::from(read(&text).is_ok());
+        }
+        assert!(accepted > 0);
+    }
 }

@@ -149,3 +149,77 @@ fn a_pattern_that_never_ends_is_cut_short() {
     let huge = json!({ "pattern": "((a{1000}){1000}){1000}" });
     assert!(JsonSchemas.compile(&huge).is_err());
 }
+
+#[test]
+fn no_schema_makes_the_check_panic() {
+    const KEYWORDS: [&str; 20] = [
+        "$id",
+        "$ref",
+        "$schema",
+        "$anchor",
+        "$dynamicRef",
+        "$defs",
+        "type",
+        "pattern",
+        "format",
+        "items",
+        "properties",
+        "anyOf",
+        "not",
+        "if",
+        "required",
+        "enum",
+        "minimum",
+        "multipleOf",
+        "contentEncoding",
+        "unevaluatedProperties",
+    ];
+    let odd = [
+        json!("#"),
+        json!("#/$defs/a"),
+        json!(":::"),
+        json!("http://[::1"),
+        json!("%zz"),
+        json!("urn:x"),
+        json!("http://json-schema.org/draft-07/schema#"),
+        json!("https://example.com/schema"),
+        json!("(?<a>\\k<a>)"),
+        json!("["),
+        json!("a{9999999}"),
+        json!("date-time"),
+        json!("base64"),
+        json!({}),
+        json!([]),
+        json!(null),
+        json!(true),
+        json!(false),
+        json!(0),
+        json!(-1),
+        json!(1e308),
+        json!(["a"]),
+        json!({ "a": { "$ref": "#/$defs/a" } }),
+        json!([{ "$ref": "#" }]),
+        json!("string"),
+    ];
+    let values = [json!(null), json!("a"), json!({ "a": [1, "x"] }), json!([[], 1.5e308])];
+    let mut seed: u64 = 11;
+    let mut next = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % below
+    };
+    let mut accepted = 0;
+    for _ in 0..2_000 {
+        let members = (0..=next(3))
+            .map(|_| (KEYWORDS[next(KEYWORDS.len())].to_owned(), odd[next(odd.len())].clone()));
+        let schema = Value::Object(members.collect());
+        match JsonSchemas.compile(&schema) {
+            Ok(judge) => {
+                accepted += 1;
+                let faults: usize = values.iter().map(|value| judge.faults(value).len()).sum();
+                assert!(faults <= 44);
+            }
+            Err(refusal) => assert!(!refusal.is_empty() && refusal.len() < 5_000),
+        }
+    }
+    assert!(accepted > 0);
+}
