@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
