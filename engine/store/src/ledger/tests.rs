@@ -149,6 +149,61 @@ async fn nothing_stays_of_a_run_that_was_withdrawn() {
 }
 
 #[tokio::test]
+async fn every_transition_reads_back_from_a_row_of_its_own_in_order() {
+    let house = House::new();
+    let asked = run(&["a"]);
+    let name = house.open(&asked).await;
+    let (id, task) = (asked.id, &asked.tasks[0]);
+    let work = captured(&name, task, 1);
+    let workspace = "/w/ö".to_owned();
+    let landed = protocol::Landed::Landed { branch: None };
+    let landing = protocol::TaskLanding { task: task.name.clone(), landed };
+    let entries = vec![
+        started(&asked, 0),
+        LedgerEntry::SessionStarted { task: task.id, attempt: 1, workspace },
+        LedgerEntry::TaskCaptured { task: task.id, attempt: 1, captured: work.clone() },
+        LedgerEntry::TaskFinished { task: task.id, report: done(Some(work)) },
+        LedgerEntry::LandingStarted { run: id },
+        LedgerEntry::LandingFinished {
+            run: id,
+            report: protocol::LandingReport { tasks: vec![landing] },
+        },
+        LedgerEntry::RunFinished {
+            run: id,
+            totals: Totals { done: 1, failures: vec![FailureClass::Proof], ..Totals::default() },
+            exit_code: ExitCode::Interrupted,
+        },
+        LedgerEntry::TaskDiscarded { task: task.id },
+        LedgerEntry::RunInterrupted { run: id },
+    ];
+    house.append(entries.clone()).await.unwrap();
+    let ledger = Connection::open(house.ledger.path()).unwrap();
+    let sql = "SELECT type, entry, task IS NULL FROM transition ORDER BY seq";
+    let mut select = ledger.prepare(sql).unwrap();
+    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+    let rows: Vec<(String, String, bool)> = rows.collect::<Result<_, _>>().unwrap();
+    let types: Vec<_> = rows.iter().map(|(kind, _, of_run)| (kind.as_str(), *of_run)).collect();
+    let expected = [
+        ("run_opened", true),
+        ("task_started", false),
+        ("session_started", false),
+        ("task_captured", false),
+        ("task_finished", false),
+        ("landing_started", true),
+        ("landing_finished", true),
+        ("run_finished", true),
+        ("task_discarded", false),
+        ("run_interrupted", true),
+    ];
+    assert_eq!(types, expected);
+    for ((kind, json, _), entry) in rows[1..].iter().zip(entries) {
+        let value: serde_json::Value = serde_json::from_str(json).unwrap();
+        assert_eq!(value["type"], kind.as_str());
+        assert_eq!(serde_json::from_str::<LedgerEntry>(json).unwrap(), entry);
+    }
+}
+
+#[tokio::test]
 async fn an_id_that_the_ledger_does_not_know_fails_its_whole_batch() {
     let house = House::new();
     let asked = run(&["a"]);
