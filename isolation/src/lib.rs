@@ -19,6 +19,7 @@ mod store;
 mod sweep;
 #[cfg(test)]
 mod testing;
+mod tracked;
 mod tree;
 mod workspace;
 
@@ -26,3 +27,4 @@ pub use captures::{Captures, Scope};
 pub use libgit::initialise;
 pub use places::Places;
 pub use port::Worktrees;
+pub use tracked::tracked_files;

@@ -1,0 +1,161 @@
+//! From what was asked to the command that does it.
+
+use std::io::{self, Write as _};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use config::{Places, Settings, Sources};
+use engine::ports::Repository;
+use protocol::ExitCode;
+use schema::JsonSchemas;
+
+use super::context::Context;
+use super::{apply, conflicts, demo, diff, discard, help, run, runs, schema as schemas};
+use crate::args::{Arguments, Command, Form, Globals, Intent, Parsed, RunArgs, Verbosity};
+use crate::boot::Equipment;
+use crate::error::{Error, ErrorKind};
+use crate::log::Log;
+use crate::render::{self, Streams, Typing, View};
+use crate::resolve::{Defaults, Ground, Request, listing, resolve};
+use crate::visit::visit;
+use crate::{exit, fault};
+
+/// Does what was asked.
+///
+/// # Errors
+/// Why it could not be done.
+pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
+    let arguments = match parsed {
+        Parsed::Text(text) => {
+            exit::print(&text)?;
+            return Ok(ExitCode::Success);
+        }
+        Parsed::Command(arguments) => *arguments,
+    };
+    match &arguments.command {
+        Command::Watch => {
+            exec::watch(io::stdin().lock());
+            Ok(ExitCode::Success)
+        }
+        Command::Schema(args) => schemas::run(args),
+        Command::Help(args) => help::run(args),
+        _ => {
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .enable_all()
+                .build()
+                .map_err(|error| {
+                    Error::new(ErrorKind::Machine, "cannot start threads").caused_by(&error)
+                })?;
+            let end = runtime.block_on(at_a_repository(&arguments));
+            // Whatever still blocks a thread, for instance a read of standard input, is not
+            // waited for.
+            runtime.shutdown_background();
+            end
+        }
+    }
+}
+
+/// Does what has to do with a repository.
+async fn at_a_repository(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let (globals, mut out) = (&arguments.globals, io::stdout());
+    match &arguments.command {
+        Command::Run(args) => start(globals, args).await,
+        Command::Runs(args) => runs::run(&come(globals).await?.context(globals), args, &mut out),
+        Command::Diff(args) => diff::run(&come(globals).await?.context(globals), args, &mut out),
+        Command::Conflicts(args) => {
+            conflicts::run(&come(globals).await?.context(globals), args, &mut out)
+        }
+        Command::Apply(args) => {
+            apply::run(&come(globals).await?.context(globals), args, &mut out).await
+        }
+        Command::Discard(args) => {
+            discard::run(&come(globals).await?.context(globals), args, &mut out).await
+        }
+        Command::Demo(args) => {
+            demo::run(args, globals, &Log::install(), fault::from_environment()?, &mut out).await
+        }
+        Command::Watch | Command::Schema(_) | Command::Help(_) => {
+            unreachable!("these need no repository")
+        }
+    }
+}
+
+/// Starts a run, or shows its tasks.
+async fn start(globals: &Globals, args: &RunArgs) -> Result<ExitCode, Error> {
+    let request = Request::read(args, std::env::var_os("REGATTA_TASK").as_deref())?;
+    let log = Log::install();
+    let arrival = come(globals).await?;
+    let facts = arrival.repository.facts();
+    let tracked = || isolation::tracked_files(&facts.root).map_err(Error::from);
+    let ground = Ground {
+        root: &facts.root,
+        subfolder: &facts.subfolder,
+        tracked: &tracked,
+        standard: &mut io::stdin(),
+        schemas: &JsonSchemas,
+        cores: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+    };
+    let defaults = Defaults::from(&arrival.equipment.settings);
+    let spec = resolve(&request, args, &defaults, ground)?;
+    match (args.intent(), globals.form()) {
+        (Intent::Show, Form::Text) => exit::print(&listing(&spec)?.text())?,
+        (Intent::Show, Form::Json) => render::document(&mut io::stdout(), &listing(&spec)?)
+            .map_err(|error| Error::output(&error))?,
+        (Intent::Start, _) => {
+            let mut shown =
+                render::renderer(View::here(globals), Streams::standard(), typing(globals));
+            let Arrival { equipment, repository } = arrival;
+            let mut nobody = |_event: &protocol::Event| {};
+            let played =
+                run::execute(&equipment, &log, spec, repository, shown.as_mut(), &mut nobody)
+                    .await?;
+            return Ok(played.exit_code);
+        }
+    }
+    Ok(ExitCode::Success)
+}
+
+/// A repository, and what to work on it with.
+struct Arrival {
+    equipment: Equipment,
+    repository: Arc<dyn Repository>,
+}
+
+impl Arrival {
+    fn context(self, globals: &Globals) -> Context {
+        Context::of(&self.equipment, self.repository, View::here(globals), typing(globals))
+    }
+}
+
+/// Reads the settings, opens the repository and tidies up there after engines that died.
+async fn come(globals: &Globals) -> Result<Arrival, Error> {
+    let faults = fault::from_environment()?;
+    let places = Places::of_this_process()?;
+    let sources = Sources {
+        file: &places.config_file(),
+        home: places.home(),
+        variable: &|name| std::env::var_os(name),
+        flags: &[],
+    };
+    let (settings, unknown) = Settings::load(&sources)?;
+    unknown.iter().for_each(|key| note(globals, &format!("warning: {key}")));
+    let equipment = Equipment::gather(places, settings, faults)?;
+    let at = globals.repo.clone().unwrap_or_else(|| PathBuf::from("."));
+    let visit = visit(&equipment, &at).await?;
+    visit.found.iter().for_each(|line| note(globals, &format!("note: {line}")));
+    Ok(Arrival { equipment, repository: visit.repository })
+}
+
+/// Says something to a person that is no result, unless asked to be quiet.
+fn note(globals: &Globals, line: &str) {
+    if globals.verbosity() != Verbosity::Quiet {
+        // A person who cannot be reached misses a remark, nothing else.
+        let _unread = writeln!(io::stderr(), "{}", render::one_line(line));
+    }
+}
+
+/// Returns how the commands that are printed have to be typed.
+fn typing(globals: &Globals) -> Typing {
+    Typing { home: None, repo: globals.repo.clone() }
+}
