@@ -25,16 +25,26 @@ pub(crate) struct Fold<'a> {
 /// What the tasks made of one path.
 pub(super) struct Changed {
     pub(super) entry: Option<Entry>,
-    pub(super) by: TaskName,
+    /// Everybody who wanted it changed, the last one last.
+    by: Vec<TaskName>,
+}
+
+impl Changed {
+    /// Returns the task that put there what is there.
+    pub(super) fn last(&self) -> Option<TaskName> {
+        self.by.last().cloned()
+    }
 }
 
 /// One path in the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Touched {
     /// What the source had.
     pub(crate) before: Option<Entry>,
     /// What it is now.
     pub(crate) after: Option<Entry>,
+    /// The tasks that wanted it.
+    pub(crate) by: Vec<TaskName>,
 }
 
 /// What one task wants the tree to become: the paths it changes, and what they become.
@@ -88,9 +98,12 @@ impl<'a> Fold<'a> {
             return Ok(Err(conflicts));
         }
         for (path, entry) in wanted {
-            if self.entry(&path)? != entry {
-                self.changed.insert(path, Changed { entry, by: task.clone() });
+            if self.entry(&path)? == entry {
+                continue;
             }
+            let changed = self.changed.entry(path).or_insert(Changed { entry, by: Vec::new() });
+            changed.entry = entry;
+            changed.by.push(task.clone());
         }
         Ok(Ok(()))
     }
@@ -100,7 +113,7 @@ impl<'a> Fold<'a> {
         let seen = self.seen.into_inner();
         let touched = self.changed.into_iter().map(|(path, changed)| {
             let before = seen.get(&path).copied().and_then(Standing::entry);
-            (path, Touched { before, after: changed.entry })
+            (path, Touched { before, after: changed.entry, by: changed.by })
         });
         touched.filter(|(_, touched)| touched.before != touched.after).collect()
     }
@@ -143,7 +156,7 @@ impl<'a> Fold<'a> {
             base: change.base.map(Entry::to_side),
             ours: self.entry(&change.path)?.map(Entry::to_side),
             theirs: change.task.map(Entry::to_side),
-            with: self.changed.get(&change.path).map(|changed| changed.by.clone()),
+            with: self.changed.get(&change.path).and_then(Changed::last),
         })
     }
 }

@@ -12,5 +12,5 @@ mod three_way;
 
 pub(crate) use fold::{Fold, Touched};
 pub(crate) use source::{Blobs, Source, Standing};
-pub(crate) use tasks::{fold_tasks, missing_predecessors, seed};
+pub(crate) use tasks::{fold_tasks, missing_predecessors, seed, told};
 pub(crate) use three_way::three_way;

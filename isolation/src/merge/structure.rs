@@ -6,7 +6,7 @@ use protocol::{RepoPath, TaskName};
 
 use crate::error::Result;
 use crate::merge::Standing;
-use crate::merge::fold::{Fold, Wanted};
+use crate::merge::fold::{Changed, Fold, Wanted};
 
 /// Returns something if `path` cannot become what `wanted` says: inside, the task that put there
 /// what stands in the way, if it was one.
@@ -49,7 +49,7 @@ fn above(
             return Ok(Some(None));
         }
         if wants == Wants::Something && entry_then(fold, wanted, &folder)? {
-            return Ok(Some(fold.changed.get(&folder).map(|changed| changed.by.clone())));
+            return Ok(Some(fold.changed.get(&folder).and_then(Changed::last)));
         }
     }
     Ok(None)
@@ -73,7 +73,7 @@ fn below(fold: &Fold<'_>, wanted: &Wanted, path: &RepoPath) -> Result<Option<Opt
     let theirs = fold.changed.range(after).take_while(|(next, _)| begins(next, path));
     for (next, changed) in theirs.filter(|(next, _)| next.is_below(path)) {
         if changed.entry.is_some() && !wanted.contains_key(next) {
-            return Ok(Some(Some(changed.by.clone())));
+            return Ok(Some(changed.last()));
         }
     }
     if fold.look(path)? != Standing::Folder {

@@ -1,0 +1,5 @@
+//! Branches made of tasks' work.
+
+mod make;
+
+pub(crate) use make::make;

@@ -1,0 +1,138 @@
+//! One attempt at landing: everything is computed and written beside its place before anything of
+//! the tree changes, and whatever goes wrong is taken back.
+
+use std::collections::BTreeSet;
+
+use engine::ports::LandingTask;
+use protocol::{Landed, LandingReport, RepoPath, RunName};
+
+use crate::error::{OrCannot, Result};
+use crate::landing::close::Close;
+use crate::landing::journal::{Journal, State};
+use crate::landing::plan::Plan;
+use crate::landing::roll::{Roll, Rolled};
+use crate::landing::source::WorkingTree;
+use crate::landing::step::{Step, Way};
+use crate::merge::{Fold, fold_tasks, told};
+
+/// How an attempt ended.
+pub(super) enum Attempt {
+    /// With this.
+    Over(LandingReport),
+    /// Somebody saved this path at the same moment. The tree is as if nothing had been tried.
+    Disturbed(RepoPath),
+}
+
+/// Tries to land the tasks, without touching `contested`.
+pub(super) fn attempt(
+    close: &Close<'_>,
+    run: &RunName,
+    tasks: &[LandingTask],
+    contested: &BTreeSet<RepoPath>,
+) -> Result<Attempt> {
+    let source = WorkingTree { tree: close.tree, store: close.store };
+    let mut fold = Fold::over(&source, close.store).without(contested);
+    let landings = fold_tasks(&mut fold, tasks, &|capture| close.store.changes(capture));
+    let report = LandingReport { tasks: landings };
+    let touched = fold.finish();
+    if touched.is_empty() {
+        return Ok(Attempt::Over(report));
+    }
+    let id = close.journals.free_id(run)?;
+    let plan = Plan::of(close.tree, &id, &touched)?;
+    let journal = Journal::new(id, run.clone(), plan.folders, plan.steps, report);
+    let ended = match prepare(close, &journal) {
+        Ok(()) => exchange(close, &journal),
+        Err(error) => {
+            close.drop_intent(&journal)?;
+            Err(error)
+        }
+    };
+    match ended {
+        Ok(None) => Ok(Attempt::Over(journal.report)),
+        Ok(Some(path)) => Ok(Attempt::Disturbed(path)),
+        Err(error) => Ok(Attempt::Over(unwritten(journal.report, &told(&error)))),
+    }
+}
+
+/// Writes everything that is needed, and commits to it.
+fn prepare(close: &Close<'_>, journal: &Journal) -> Result<()> {
+    let faults = close.faults;
+    faults.strike("landing.intent").or_cannot(|| "begin a landing")?;
+    close.journals.write(journal, State::Intent)?;
+    let live = Roll::live(close.tree, close.store, faults);
+    for step in &journal.steps {
+        faults.strike("landing.temps").or_cannot(|| format!("write {}", step.path))?;
+        if let (Way::Exchange, Some(new)) = (step.way, step.new) {
+            live.stage(step, new)?;
+        }
+    }
+    close.sync_folders(journal.steps.iter().map(|step| &step.temp))?;
+    close.hold(journal)?;
+    faults.strike("landing.journal").or_cannot(|| "write the journal of a landing")?;
+    close.journals.write(journal, State::Committed)
+}
+
+/// Changes the tree. Returns the path at which somebody came between, if someone did; then, and
+/// when something fails, everything is taken back.
+fn exchange(close: &Close<'_>, journal: &Journal) -> Result<Option<RepoPath>> {
+    let live = Roll::live(close.tree, close.store, close.faults);
+    let ended = match take_all(&live, &journal.steps) {
+        Ok(None) => look_again(&live, close, &journal.steps),
+        ended => ended,
+    };
+    match ended {
+        Ok(None) => close.finish(journal, State::Committed),
+        Ok(Some(step)) => {
+            let path = step.path.clone();
+            close.journals.advance(&journal.id, State::Committed, State::Undoing)?;
+            close.take_back(journal)?;
+            return Ok(Some(path));
+        }
+        Err(error) => {
+            close.journals.advance(&journal.id, State::Committed, State::Undoing)?;
+            close.take_back(journal)?;
+            return Err(error);
+        }
+    }
+    Ok(None)
+}
+
+fn take_all<'s>(live: &Roll<'_>, steps: &'s [Step]) -> Result<Option<&'s Step>> {
+    for step in steps {
+        if live.take(step)? == Rolled::Contested {
+            return Ok(Some(step));
+        }
+    }
+    Ok(None)
+}
+
+/// Looks once more at every old version: an editor that had the file open before the exchange may
+/// have written to it after.
+fn look_again<'s>(
+    live: &Roll<'_>,
+    close: &Close<'_>,
+    steps: &'s [Step],
+) -> Result<Option<&'s Step>> {
+    if close.faults.is_off("F277") {
+        return Ok(None);
+    }
+    for step in steps.iter().filter(|step| step.way == Way::Exchange && step.expected.is_some()) {
+        if !live.see(&step.temp)?.is(step.expected) {
+            live.give_back(step)?;
+            return Ok(Some(step));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the report of a landing of which nothing could be written.
+fn unwritten(report: LandingReport, message: &str) -> LandingReport {
+    let tasks = report.tasks.into_iter().map(|mut landing| {
+        if matches!(landing.landed, Landed::Landed { .. }) {
+            landing.landed = Landed::Unwritten { message: message.to_owned() };
+        }
+        landing
+    });
+    LandingReport { tasks: tasks.collect() }
+}

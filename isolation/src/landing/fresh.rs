@@ -1,0 +1,131 @@
+//! Writing a new version of a file beside its target, or over it, with everything that the old
+//! version had and its bytes do not say.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+
+use protocol::RepoPath;
+use rustix::fs::{
+    Gid, Mode as Permissions, OFlags, Uid, XattrFlags, fchmod, fchown, fgetxattr, flistxattr,
+    fsetxattr, openat, symlinkat,
+};
+use rustix::io::Errno;
+
+use crate::entry::{Entry, Mode};
+use crate::error::{OrCannot, Result};
+use crate::landing::moves::{Moves, Spot};
+use crate::landing::step::Step;
+
+impl Moves<'_> {
+    /// Writes the new version of `step` to where it waits, durably.
+    pub(super) fn write_fresh(&self, step: &Step, new: Entry, bytes: &[u8]) -> Result<()> {
+        let what = || format!("write {} beside {}", step.temp, step.path);
+        let spot = self.spot(&step.temp)?.ok_or("its folder is gone").or_cannot(what)?;
+        let old = match step.expected.map(|expected| expected.mode) {
+            Some(Mode::File | Mode::Executable) => self.open(&step.path, OFlags::RDONLY)?,
+            Some(Mode::Link) | None => None,
+        };
+        self.strike()?;
+        fresh(&spot, new.mode, bytes, old.as_ref()).or_cannot(what)
+    }
+
+    /// Writes over a file, from its beginning to its end, so that whatever is there after a kill
+    /// begins as the new version and goes on as the old one.
+    pub(super) fn write_over(&self, path: &RepoPath, new: Entry, bytes: &[u8]) -> Result<()> {
+        let what = || format!("write {path}");
+        let file = self.open(path, OFlags::RDWR)?.ok_or("it is gone").or_cannot(what)?;
+        self.strike()?;
+        over(&file, new.mode, bytes).or_cannot(what)
+    }
+
+    /// Opens a file, if one is there.
+    fn open(&self, path: &RepoPath, access: OFlags) -> Result<Option<File>> {
+        let Some(spot) = self.spot(path)? else { return Ok(None) };
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match openat(&spot.folder, &spot.name, flags, Permissions::empty()) {
+            Ok(fd) => Ok(Some(File::from(fd))),
+            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ISDIR) => Ok(None),
+            Err(error) => Err(error).or_cannot(|| format!("open {path}")),
+        }
+    }
+}
+
+fn fresh(spot: &Spot, mode: Mode, bytes: &[u8], old: Option<&File>) -> io::Result<()> {
+    let permissions = match mode {
+        Mode::Link => {
+            symlinkat(bytes, &spot.folder, &spot.name)?;
+            return Ok(());
+        }
+        Mode::File => 0o666,
+        Mode::Executable => 0o777,
+    };
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let permissions = Permissions::from_raw_mode(permissions);
+    let fd: OwnedFd = openat(&spot.folder, &spot.name, flags, permissions)?;
+    let mut file = File::from(fd);
+    file.write_all(bytes)?;
+    if let Some(old) = old {
+        inherit(&file, old, mode)?;
+    }
+    file.sync_all()
+}
+
+fn over(file: &File, mode: Mode, bytes: &[u8]) -> io::Result<()> {
+    let before = file.metadata()?;
+    file.write_all_at(bytes, 0)?;
+    file.set_len(u64::try_from(bytes.len()).unwrap_or(u64::MAX))?;
+    let permissions = permissions(before.mode(), mode);
+    if permissions != before.mode() & 0o777 {
+        fchmod(file, Permissions::from_raw_mode(permissions))?;
+    }
+    file.sync_all()
+}
+
+/// Gives a new file what the old one has: owner, extended attributes, permissions.
+fn inherit(file: &File, old: &File, mode: Mode) -> io::Result<()> {
+    let (had, has) = (old.metadata()?, file.metadata()?);
+    if !had.is_file() {
+        return Ok(());
+    }
+    if (had.uid(), had.gid()) != (has.uid(), has.gid()) {
+        // Only root may give a file away, and only to a group of one's own may anyone.
+        let owner = (had.uid() != has.uid()).then(|| Uid::from_raw(had.uid()));
+        let _refused = fchown(file, owner, Some(Gid::from_raw(had.gid())));
+    }
+    let mut names = vec![0; 64 << 10];
+    // A file system without attributes says so, and a list beyond the kernel's limit does not exist.
+    let length = flistxattr(old, names.as_mut_slice()).unwrap_or(0);
+    for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let mut value = vec![0; 64 << 10];
+        let Ok(length) = fgetxattr(old, name, value.as_mut_slice()) else { continue };
+        // Some belong to the system and cannot be set by everybody.
+        let _refused = fsetxattr(file, name, &value[..length], XattrFlags::empty());
+    }
+    fchmod(file, Permissions::from_raw_mode(permissions(had.mode(), mode)))?;
+    Ok(())
+}
+
+/// Returns the permissions that a file of these permissions gets so that it can or cannot be run.
+/// Bits that lend the owner's power are not handed on to bytes from elsewhere.
+fn permissions(had: u32, mode: Mode) -> u32 {
+    let had = had & 0o777;
+    match (Mode::of_file(had), mode) {
+        (Mode::File, Mode::Executable) => had | ((had & 0o444) >> 2) | 0o100,
+        (Mode::Executable, Mode::File) => had & !0o111,
+        _ => had,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_read_a_file_may_run_it_when_it_becomes_executable() {
+        assert_eq!(permissions(0o100_640, Mode::Executable), 0o750);
+        assert_eq!(permissions(0o100_755, Mode::File), 0o644);
+        assert_eq!(permissions(0o104_600, Mode::File), 0o600);
+    }
+}

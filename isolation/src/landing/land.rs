@@ -1,0 +1,108 @@
+//! Landing the work of a run: in turn, after whatever an earlier engine has left open.
+
+use std::collections::BTreeSet;
+
+use engine::fault::Faults;
+use engine::ports::{LandingNews, LandingRequest, LandingTarget};
+use protocol::{LandingReport, RunName};
+
+use crate::branch;
+use crate::error::{OrCannot, Result};
+use crate::landing::attempt::{Attempt, attempt};
+use crate::landing::close::{Close, Told};
+use crate::landing::journal::{Journals, State};
+use crate::landing::queue::Turn;
+use crate::places::RepoPlaces;
+use crate::repository::Repo;
+use crate::store::TaskStore;
+use crate::tree::Tree;
+
+/// How often a landing that is disturbed is computed again before the paths at which it was are
+/// given up.
+const PATIENCE: u32 = 3;
+
+/// Lands the tasks of `request`, each whole or not at all, and says of each what became of it.
+pub(crate) fn land(
+    repo: &Repo,
+    places: &RepoPlaces,
+    faults: &Faults,
+    request: LandingRequest,
+    news: &dyn Fn(LandingNews),
+) -> Result<LandingReport> {
+    let _turn = Turn::wait(&repo.common_dir, faults, news)?;
+    faults.strike("landing.begin").or_cannot(|| "begin a landing")?;
+    let store = TaskStore::open(&places.store)?;
+    match &request.target {
+        LandingTarget::Tree => {
+            let tree = Tree::open_at(&repo.root)?;
+            let journals = Journals::in_folder(&places.landings, faults);
+            let close = Close { tree: &tree, store: &store, journals: &journals, faults };
+            let _told_later = finish_open(&close, Told::Later)?;
+            in_tree(&close, &request)
+        }
+        LandingTarget::Branches { prefix } => branch::make(repo, &store, prefix, &request),
+    }
+}
+
+/// Finishes the landings that engines which died have left open, and returns what became of each.
+/// Does nothing while another engine is landing.
+pub(crate) fn recover(
+    repo: &Repo,
+    places: &RepoPlaces,
+    faults: &Faults,
+) -> Result<Vec<(RunName, LandingReport)>> {
+    let journals = Journals::in_folder(&places.landings, faults);
+    if journals.open()?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(_turn) = Turn::take(&repo.common_dir)? else { return Ok(Vec::new()) };
+    let store = TaskStore::open(&places.store)?;
+    let tree = Tree::open_at(&repo.root)?;
+    finish_open(&Close { tree: &tree, store: &store, journals: &journals, faults }, Told::Now)
+}
+
+/// Returns what became of the landings of `run` that are done, in their order.
+pub(crate) fn reports(places: &RepoPlaces, run: &RunName) -> Result<Vec<LandingReport>> {
+    let faults = Faults::default();
+    let journals = Journals::in_folder(&places.landings, &faults);
+    let mut reports = Vec::new();
+    for id in journals.done(run)? {
+        reports.push(journals.read(&id, State::Done)?.report);
+    }
+    Ok(reports)
+}
+
+fn in_tree(close: &Close<'_>, request: &LandingRequest) -> Result<LandingReport> {
+    let (nothing, mut disturbed) = (BTreeSet::new(), BTreeSet::new());
+    let mut tried = 0;
+    loop {
+        let contested = if tried < PATIENCE { &nothing } else { &disturbed };
+        match attempt(close, &request.run, &request.tasks, contested)? {
+            Attempt::Over(report) => return Ok(report),
+            Attempt::Disturbed(path) => {
+                disturbed.insert(path);
+                tried += 1;
+            }
+        }
+    }
+}
+
+fn finish_open(close: &Close<'_>, told: Told) -> Result<Vec<(RunName, LandingReport)>> {
+    // All are read before the first is finished: if one cannot be, no report of another is lost.
+    let mut open = Vec::new();
+    for (id, state) in close.journals.open()? {
+        open.push((close.journals.read(&id, state)?, state));
+    }
+    let mut finished = Vec::new();
+    for (journal, state) in open {
+        let run = journal.run.clone();
+        match state {
+            State::Intent => close.drop_intent(&journal)?,
+            State::Undoing => close.take_back(&journal)?,
+            State::Committed => finished.push((run, close.roll_forward(journal, told)?)),
+            State::Landed => finished.push((run, close.end(journal, told)?)),
+            State::Done => {}
+        }
+    }
+    Ok(finished)
+}

@@ -1,0 +1,20 @@
+//! Landing tasks' work in the user's working tree. Nothing of the tree changes before everything
+//! is computed, written beside its place and recorded; every change is an exchange whose other
+//! half is looked at; and whatever a kill leaves behind is finished or taken back at the next start.
+
+mod attempt;
+mod close;
+mod fresh;
+mod journal;
+mod land;
+mod moves;
+mod plan;
+mod queue;
+mod roll;
+mod source;
+mod step;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use land::{land, recover, reports};
+pub(crate) use queue::Turn;

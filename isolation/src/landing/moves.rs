@@ -1,0 +1,197 @@
+//! Moving files within the tree, by descriptors of their folders: nothing is ever replaced unseen.
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+
+use engine::fault::Faults;
+use protocol::RepoPath;
+use rustix::fs::{
+    AtFlags, Mode as Permissions, RenameFlags, linkat, mkdirat, renameat, renameat_with, statat,
+    unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::error::{OrCannot, Result};
+use crate::tree::{Parent, Tree};
+
+/// Moves files of one tree.
+pub(super) struct Moves<'a> {
+    pub(super) tree: &'a Tree,
+    swap: Cell<Swap>,
+    faults: &'a Faults,
+}
+
+/// How two files change places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Swap {
+    /// At once.
+    Exchange,
+    /// One is moved aside first. Some file systems can do no better.
+    MoveAside,
+}
+
+/// Whether a move was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moved {
+    /// It was.
+    Yes,
+    /// Something was there that should not be, or not there that should.
+    No,
+}
+
+/// A name in a folder that is open.
+pub(super) struct Spot {
+    pub(super) folder: OwnedFd,
+    pub(super) name: OsString,
+}
+
+impl<'a> Moves<'a> {
+    /// Moves files of `tree`; `swap` says how, until the file system says that it cannot.
+    pub(super) fn within(tree: &'a Tree, swap: Swap, faults: &'a Faults) -> Self {
+        Self { tree, swap: Cell::new(swap), faults }
+    }
+
+    /// Every single change of the tree passes here before it is made.
+    pub(super) fn strike(&self) -> Result<()> {
+        self.faults.strike("landing.move").or_cannot(|| "change the working tree")
+    }
+
+    /// Opens the folder of `path`, if there is one.
+    pub(super) fn spot(&self, path: &RepoPath) -> Result<Option<Spot>> {
+        match self.tree.parent(path)? {
+            Parent::Folder { fd, name } => Ok(Some(Spot { folder: fd, name })),
+            Parent::Missing | Parent::Blocked(_) => Ok(None),
+        }
+    }
+
+    /// Lets two files change places.
+    pub(super) fn exchange(&self, temp: &RepoPath, path: &RepoPath) -> Result<Moved> {
+        let (Some(from), Some(to)) = (self.spot(temp)?, self.spot(path)?) else {
+            return Ok(Moved::No);
+        };
+        if self.swap.get() == Swap::Exchange {
+            self.strike()?;
+            match rename(&from, &to, RenameFlags::EXCHANGE) {
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.swap.set(Swap::MoveAside),
+                end => return moved(end, || format!("exchange {temp} and {path}")),
+            }
+        }
+        let aside = aside(temp);
+        if self.shift(path, &aside)? == Moved::No {
+            return Ok(Moved::No);
+        }
+        if self.shift(temp, path)? == Moved::No {
+            // Somebody made a file where the old one was a moment ago: theirs is the newer one.
+            self.shift(&aside, path)?;
+            return Ok(Moved::No);
+        }
+        self.shift(&aside, temp)
+    }
+
+    /// Moves a file to where nothing is.
+    pub(super) fn shift(&self, from: &RepoPath, to: &RepoPath) -> Result<Moved> {
+        let what = || format!("move {from} to {to}");
+        let (Some(old), Some(new)) = (self.spot(from)?, self.spot(to)?) else {
+            return Ok(Moved::No);
+        };
+        self.strike()?;
+        match rename(&old, &new, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+            end => return moved(end, what),
+        }
+        // A second name is refused where something is, as the rename would be.
+        match linkat(&old.folder, &old.name, &new.folder, &new.name, AtFlags::empty()) {
+            Ok(()) => self.remove(from).map(|()| Moved::Yes),
+            Err(Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::MLINK) => {
+                match statat(&new.folder, &new.name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(_) => Ok(Moved::No),
+                    Err(Errno::NOENT) => {
+                        moved(renameat(&old.folder, &old.name, &new.folder, &new.name), what)
+                    }
+                    Err(error) => Err(error).or_cannot(what),
+                }
+            }
+            end => moved(end, what),
+        }
+    }
+
+    /// Removes a file or symlink. Succeeds if it is not there.
+    pub(super) fn remove(&self, path: &RepoPath) -> Result<()> {
+        let Some(spot) = self.spot(path)? else { return Ok(()) };
+        self.strike()?;
+        match unlinkat(&spot.folder, &spot.name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error).or_cannot(|| format!("remove {path}")),
+        }
+    }
+
+    /// Removes a folder if nothing is in it.
+    pub(super) fn remove_folder(&self, path: &RepoPath) -> Result<Moved> {
+        let Some(spot) = self.spot(path)? else { return Ok(Moved::Yes) };
+        self.strike()?;
+        match unlinkat(&spot.folder, &spot.name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(Moved::Yes),
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => Ok(Moved::No),
+            Err(error) => Err(error).or_cannot(|| format!("remove the folder {path}")),
+        }
+    }
+
+    /// Removes a folder in which there are only folders.
+    pub(super) fn remove_folders(&self, path: &RepoPath) -> Result<Moved> {
+        let mut found = vec![path.clone()];
+        let mut next = 0;
+        while let Some(folder) = found.get(next).cloned() {
+            let listing = self.tree.list(folder.as_bytes())?;
+            for listed in listing.iter().flat_map(|listing| &listing.entries) {
+                let below = crate::tree::join(folder.as_bytes(), &listed.name);
+                match RepoPath::new(below) {
+                    Some(below) if listed.is_folder() => found.push(below),
+                    _ => return Ok(Moved::No),
+                }
+            }
+            next += 1;
+        }
+        for folder in found.iter().rev() {
+            if self.remove_folder(folder)? == Moved::No {
+                return Ok(Moved::No);
+            }
+        }
+        Ok(Moved::Yes)
+    }
+
+    /// Makes the folders that `path` needs.
+    pub(super) fn make_folders(&self, path: &RepoPath) -> Result<()> {
+        let mut folders: Vec<RepoPath> = path.folders().collect();
+        folders.reverse();
+        for folder in folders {
+            let Some(spot) = self.spot(&folder)? else { return Ok(()) };
+            self.strike()?;
+            match mkdirat(&spot.folder, &spot.name, Permissions::from_raw_mode(0o777)) {
+                // Whether it is a folder shows when something is put into it.
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error).or_cannot(|| format!("make the folder {folder}")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the old version of a file stands for a moment while a new one takes its place.
+pub(super) fn aside(temp: &RepoPath) -> RepoPath {
+    RepoPath::new([temp.as_bytes(), b".old"].concat()).expect("a longer last name stays a name")
+}
+
+fn rename(from: &Spot, to: &Spot, flags: RenameFlags) -> std::result::Result<(), Errno> {
+    renameat_with(&from.folder, &from.name, &to.folder, &to.name, flags)
+}
+
+fn moved(end: std::result::Result<(), Errno>, what: impl FnOnce() -> String) -> Result<Moved> {
+    match end {
+        Ok(()) => Ok(Moved::Yes),
+        Err(Errno::NOENT | Errno::EXIST | Errno::NOTDIR | Errno::ISDIR | Errno::NOTEMPTY) => {
+            Ok(Moved::No)
+        }
+        Err(error) => Err(error).or_cannot(what),
+    }
+}

@@ -1,0 +1,100 @@
+//! The queue of landings in one repository, across threads, processes, users and containers: who
+//! holds a lock on the descriptor of the git folder itself is landing. Nothing is written there.
+
+use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use engine::fault::Faults;
+use engine::ports::LandingNews;
+
+use crate::error::{OrCannot, Result};
+
+/// The turn to land. It ends when this is dropped, or when its process ends.
+pub(crate) struct Turn {
+    _held: File,
+}
+
+impl Turn {
+    /// Waits for the turn to land in the repository with this git folder, and says so if it has to.
+    pub(crate) fn wait(
+        common_dir: &Path,
+        faults: &Faults,
+        news: &dyn Fn(LandingNews),
+    ) -> Result<Self> {
+        let folder = open(common_dir)?;
+        if faults.is_off("F276") || try_lock(&folder, common_dir)? == Taken::Yes {
+            return Ok(Self { _held: folder });
+        }
+        news(LandingNews::Waiting);
+        loop {
+            match folder.lock() {
+                Ok(()) => return Ok(Self { _held: folder }),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).or_cannot(|| told(common_dir)),
+            }
+        }
+    }
+
+    /// Takes the turn if nobody has it.
+    pub(crate) fn take(common_dir: &Path) -> Result<Option<Self>> {
+        let folder = open(common_dir)?;
+        let taken = try_lock(&folder, common_dir)?;
+        Ok((taken == Taken::Yes).then_some(Self { _held: folder }))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Yes,
+    No,
+}
+
+fn open(common_dir: &Path) -> Result<File> {
+    File::open(common_dir).or_cannot(|| told(common_dir))
+}
+
+fn try_lock(folder: &File, common_dir: &Path) -> Result<Taken> {
+    match folder.try_lock() {
+        Ok(()) => Ok(Taken::Yes),
+        Err(TryLockError::WouldBlock) => Ok(Taken::No),
+        Err(TryLockError::Error(error)) => Err(error).or_cannot(|| told(common_dir)),
+    }
+}
+
+fn told(common_dir: &Path) -> String {
+    format!("lock {} for landing", common_dir.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn only_one_has_the_turn_and_who_waits_is_told_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_path_buf();
+        let faults = Faults::default();
+        let first = Turn::wait(&path, &faults, &|_| panic!("nobody is there")).unwrap();
+        assert!(Turn::take(&path).unwrap().is_none());
+        let (told, waiting) = mpsc::channel();
+        let second = std::thread::spawn(move || {
+            let count = Cell::new(0);
+            let faults = Faults::default();
+            let turn = Turn::wait(&path, &faults, &|_| {
+                count.set(count.get() + 1);
+                told.send(()).unwrap();
+            });
+            drop(turn.unwrap());
+            count.get()
+        });
+        waiting.recv_timeout(Duration::from_secs(10)).unwrap();
+        drop(first);
+        assert_eq!(second.join().unwrap(), 1);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

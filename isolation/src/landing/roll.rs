@@ -1,0 +1,272 @@
+//! Bringing one path from what is expected to what is new, whatever was done of it before: the one
+//! mechanism by which a landing goes forward, is taken back, and is finished after a kill.
+
+use engine::fault::Faults;
+use git2::{ObjectType, Oid};
+use protocol::RepoPath;
+
+use crate::entry::{Entry, Mode};
+use crate::error::{OrCannot, Result};
+use crate::landing::moves::{Moved, Moves, Swap, aside};
+use crate::landing::step::{Step, Way};
+use crate::store::TaskStore;
+use crate::tree::{Found, Tree};
+
+/// Takes steps in one tree.
+pub(super) struct Roll<'a> {
+    pub(super) moves: Moves<'a>,
+    pub(super) store: &'a TaskStore,
+    faults: &'a Faults,
+    /// The fault point just before each path changes.
+    point: &'static str,
+}
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rolled {
+    /// The path is as the step wants it.
+    There,
+    /// Somebody else has changed the path, and it is as they want it.
+    Contested,
+}
+
+/// What is at a path now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    Missing,
+    Entry(Entry, Vec<u8>),
+    /// A folder, or something special.
+    Other,
+}
+
+impl Seen {
+    /// Whether it is exactly this version, or nothing where there is none.
+    pub(super) fn is(&self, version: Option<Entry>) -> bool {
+        match (self, version) {
+            (Self::Missing, None) => true,
+            (Self::Entry(entry, _), Some(version)) => *entry == version,
+            _ => false,
+        }
+    }
+}
+
+impl<'a> Roll<'a> {
+    /// Takes the steps of a landing for the first time.
+    pub(super) fn live(tree: &'a Tree, store: &'a TaskStore, faults: &'a Faults) -> Self {
+        let off = faults.is_off("exchange");
+        let swap = if off { Swap::MoveAside } else { Swap::Exchange };
+        Self { moves: Moves::within(tree, swap, faults), store, faults, point: "landing.exchange" }
+    }
+
+    /// Takes the steps of a landing that was begun before, or back again.
+    pub(super) fn again(tree: &'a Tree, store: &'a TaskStore, faults: &'a Faults) -> Self {
+        Self { point: "landing.roll", ..Self::live(tree, store, faults) }
+    }
+
+    /// Brings the path of `step` to its new version, if it is still as expected.
+    pub(super) fn take(&self, step: &Step) -> Result<Rolled> {
+        self.tidy_aside(step)?;
+        let target = self.see(&step.path)?;
+        if step.way == Way::InPlace {
+            return self.write_over(step, &target);
+        }
+        if target.is(step.new) {
+            return self.arrived(step);
+        }
+        // Where a folder is to become a file, its files have been moved away before.
+        let makes_room = target == Seen::Other && step.expected.is_none();
+        if !target.is(step.expected) && !makes_room {
+            return Ok(Rolled::Contested);
+        }
+        match (step.expected, step.new) {
+            (Some(_), Some(new)) => self.replace(step, new),
+            (None, Some(new)) => self.create(step, new),
+            (Some(_), None) => self.move_away(step),
+            (None, None) => Ok(Rolled::There),
+        }
+    }
+
+    /// Returns what is at `path` now.
+    pub(super) fn see(&self, path: &RepoPath) -> Result<Seen> {
+        let entry = |mode, bytes: Vec<u8>| {
+            let oid = Oid::hash_object(ObjectType::Blob, &bytes);
+            let oid = oid.or_cannot(|| format!("hash {path}"))?;
+            Ok(Seen::Entry(Entry { mode, oid }, bytes))
+        };
+        match self.moves.tree.look(path)? {
+            Found::Missing | Found::Blocked(_) => Ok(Seen::Missing),
+            Found::File { mode, bytes, .. } => entry(mode, bytes),
+            Found::Link { target, .. } => entry(Mode::Link, target),
+            Found::Folder | Found::Special => Ok(Seen::Other),
+        }
+    }
+
+    /// Makes sure that the new version waits beside its target.
+    pub(super) fn stage(&self, step: &Step, new: Entry) -> Result<()> {
+        match self.see(&step.temp)? {
+            Seen::Missing => {}
+            waiting if waiting.is(Some(new)) => return Ok(()),
+            other => self.drop_temp(step, other)?,
+        }
+        self.moves.write_fresh(step, new, &self.store.read(new.oid)?)
+    }
+
+    /// Removes what waits beside the target of `step`. What is neither version of it is somebody's
+    /// work: its bytes are kept in the task store.
+    pub(super) fn drop_temp(&self, step: &Step, seen: Seen) -> Result<()> {
+        match seen {
+            Seen::Missing => Ok(()),
+            Seen::Other => {
+                Err("it is not a file of ours").or_cannot(|| format!("remove {}", step.temp))
+            }
+            Seen::Entry(entry, bytes) => {
+                if Some(entry) != step.expected && Some(entry) != step.new {
+                    self.rescue(step, entry, &bytes)?;
+                }
+                self.moves.remove(&step.temp)
+            }
+        }
+    }
+
+    fn rescue(&self, step: &Step, entry: Entry, bytes: &[u8]) -> Result<()> {
+        let oid = self.store.write(bytes)?;
+        tracing::warn!(path = %step.path, %oid, "a version that was replaced meanwhile is in the task store");
+        self.store.hold(&format!("refs/rescued/{oid}"), &[(b"bytes".to_vec(), entry)])
+    }
+
+    /// The path is as wanted. Unless what came out of its place was not what was expected: then a
+    /// kill came between an exchange and the look at what it brought, and it was somebody's save.
+    fn arrived(&self, step: &Step) -> Result<Rolled> {
+        match self.see(&step.temp)? {
+            Seen::Missing => Ok(Rolled::There),
+            came if came.is(step.expected) || came.is(step.new) => Ok(Rolled::There),
+            _ if step.expected.is_none() => Ok(Rolled::There),
+            _ => self.give_back(step),
+        }
+    }
+
+    fn replace(&self, step: &Step, new: Entry) -> Result<Rolled> {
+        self.stage(step, new)?;
+        self.strike()?;
+        if self.moves.exchange(&step.temp, &step.path)? == Moved::No {
+            return Ok(Rolled::Contested);
+        }
+        self.look_at_what_came(step)
+    }
+
+    fn create(&self, step: &Step, new: Entry) -> Result<Rolled> {
+        self.stage(step, new)?;
+        self.strike()?;
+        if self.see(&step.path)? == Seen::Other
+            && self.moves.remove_folders(&step.path)? == Moved::No
+        {
+            return Ok(Rolled::Contested);
+        }
+        self.moves.make_folders(&step.path)?;
+        match self.moves.shift(&step.temp, &step.path)? {
+            Moved::Yes => Ok(Rolled::There),
+            Moved::No => Ok(Rolled::Contested),
+        }
+    }
+
+    fn move_away(&self, step: &Step) -> Result<Rolled> {
+        let waiting = self.see(&step.temp)?;
+        self.drop_temp(step, waiting)?;
+        self.strike()?;
+        if self.moves.shift(&step.path, &step.temp)? == Moved::No {
+            return Ok(Rolled::Contested);
+        }
+        self.look_at_what_came(step)
+    }
+
+    fn look_at_what_came(&self, step: &Step) -> Result<Rolled> {
+        if self.faults.is_off("F277") || self.see(&step.temp)?.is(step.expected) {
+            return Ok(Rolled::There);
+        }
+        self.give_back(step)
+    }
+
+    /// Puts somebody's save back to where it was taken from.
+    pub(super) fn give_back(&self, step: &Step) -> Result<Rolled> {
+        match step.new {
+            None => {
+                // If they have made another one meanwhile, that is the one they want.
+                self.moves.shift(&step.temp, &step.path)?;
+            }
+            Some(_) => {
+                self.moves.exchange(&step.temp, &step.path)?;
+                // They may have saved once more, over our version: that save is the one they want.
+                let came = self.see(&step.temp)?;
+                if !came.is(step.new) && came != Seen::Missing {
+                    self.moves.exchange(&step.temp, &step.path)?;
+                }
+            }
+        }
+        Ok(Rolled::Contested)
+    }
+
+    /// Writes over a file that has other names, if it is as expected or half written by us.
+    fn write_over(&self, step: &Step, target: &Seen) -> Result<Rolled> {
+        let (Some(old), Some(new), Seen::Entry(now, bytes)) = (step.expected, step.new, target)
+        else {
+            return Ok(Rolled::Contested);
+        };
+        if *now == new {
+            return Ok(Rolled::There);
+        }
+        let (before, after) = (self.store.read(old.oid)?, self.store.read(new.oid)?);
+        if *now != old && !is_half(bytes, &before, &after) && !is_half(bytes, &after, &before) {
+            return Ok(Rolled::Contested);
+        }
+        self.strike()?;
+        self.moves.write_over(&step.path, new, &after)?;
+        Ok(Rolled::There)
+    }
+
+    /// Finishes an exchange that was made by moving the old version aside, if a kill cut it short.
+    fn tidy_aside(&self, step: &Step) -> Result<()> {
+        let aside = aside(&step.temp);
+        let Seen::Entry(entry, bytes) = self.see(&aside)? else { return Ok(()) };
+        if self.moves.shift(&aside, &step.path)? == Moved::Yes
+            || self.moves.shift(&aside, &step.temp)? == Moved::Yes
+        {
+            return Ok(());
+        }
+        if Some(entry) != step.expected && Some(entry) != step.new {
+            self.rescue(step, entry, &bytes)?;
+        }
+        self.moves.remove(&aside)
+    }
+
+    fn strike(&self) -> Result<()> {
+        self.faults.strike(self.point).or_cannot(|| "change a file of the working tree")
+    }
+}
+
+/// Whether `bytes` begin as `after` and go on as `before`: what is there when writing one over the
+/// other from the beginning was cut short.
+fn is_half(bytes: &[u8], before: &[u8], after: &[u8]) -> bool {
+    let same = bytes.iter().zip(after).take_while(|(left, right)| left == right).count();
+    let rest = before.get(same..).unwrap_or_default();
+    // Once everything is written and cut to length, only the permissions may be missing.
+    bytes[same..] == *rest || bytes == after
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_written_over_in_part_is_told_from_an_edit() {
+        let (before, after) = (b"old old old".as_slice(), b"newer".as_slice());
+        for written in 0..=after.len() {
+            let half = [&after[..written], &before[written..]].concat();
+            assert!(is_half(&half, before, after), "{written}");
+        }
+        let (before, after) = (b"old".as_slice(), b"newer and longer".as_slice());
+        assert!(is_half(b"newer an", before, after));
+        assert!(!is_half(b"newer xx", before, after));
+        assert!(!is_half(b"old edited", before, after));
+        assert!(!is_half(b"n", before, after));
+    }
+}

@@ -1,0 +1,195 @@
+//! A kill at any moment: after the next start the landing is complete or not begun.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use engine::ports::LandingTask;
+use protocol::Landed;
+
+use super::kit::{Kit, LANDED, Snapshot, landed, read, write};
+
+/// A landing with every kind of step, and the tree before and after it.
+fn landing() -> (Kit, Vec<LandingTask>) {
+    let kit = Kit::with(&[
+        ("change", "1\n"),
+        ("remove", "2\n"),
+        ("d/gone", "3\n"),
+        ("folder-to-be", "4\n"),
+        ("file-to-be/x", "5\n"),
+        ("linked", "6 and some more\n"),
+    ]);
+    fs::hard_link(kit.root.join("linked"), kit.folder.path().join("other")).unwrap();
+    let edit = |copy: &Path| {
+        write(copy, "change", "one\n");
+        fs::remove_file(copy.join("remove")).unwrap();
+        fs::remove_dir_all(copy.join("d")).unwrap();
+        fs::remove_file(copy.join("folder-to-be")).unwrap();
+        write(copy, "folder-to-be/x/y", "y\n");
+        fs::remove_dir_all(copy.join("file-to-be")).unwrap();
+        write(copy, "file-to-be", "file\n");
+        write(copy, "linked", "six\n");
+        symlink("change", copy.join("link")).unwrap();
+    };
+    let tasks = vec![kit.task("one", edit), kit.task("two", |copy| write(copy, "new/two", "2\n"))];
+    (kit, tasks)
+}
+
+fn complete(off: &str) -> Snapshot {
+    let (kit, tasks) = landing();
+    kit.land_or_die(off, &tasks).unwrap();
+    kit.snapshot()
+}
+
+/// Kills a landing the `number`-th time that `point` is reached; false if it is not any more.
+fn killed(kit: &Kit, off: &str, point: &str, number: u32, tasks: &[LandingTask]) -> bool {
+    kit.land_or_die(&format!("{off},kill@{point}:{number}"), tasks).is_none()
+}
+
+fn assert_all_or_nothing(kit: &Kit, before: &Snapshot, after: &Snapshot, at: &str) {
+    let now = kit.snapshot();
+    let recovered = kit.recover();
+    assert_eq!(recovered, [], "{at}: nothing is left to recover");
+    assert!(now == *before || now == *after, "{at}: half landed: {now:?}");
+    assert_eq!(kit.open_journals(), Vec::<String>::new(), "{at}");
+}
+
+#[test]
+fn a_landing_killed_at_any_change_is_complete_or_not_begun_after_the_next_start() {
+    for off in ["", "off@exchange"] {
+        let after = complete(off);
+        let mut kills = 0;
+        for point in
+            ["landing.move", "landing.record", "landing.temps", "landing.journal", "landing.done"]
+        {
+            for number in 1..200 {
+                let (kit, tasks) = landing();
+                let (before, git) = (kit.snapshot(), kit.git_folder());
+                if !killed(&kit, off, point, number, &tasks) {
+                    break;
+                }
+                kills += 1;
+                let at = format!("{off} {point}:{number}");
+                for (run, report) in kit.recover() {
+                    assert_eq!(run, kit.run);
+                    assert_eq!(landed(&report), [&LANDED, &LANDED], "{at}");
+                    assert_eq!(kit.snapshot(), after, "{at}");
+                }
+                assert_all_or_nothing(&kit, &before, &after, &at);
+                assert_eq!(kit.git_folder(), git, "{at}");
+                // And the same work can still be landed.
+                kit.land(&tasks);
+                assert_eq!(kit.snapshot(), after, "{at}");
+            }
+        }
+        assert!(kills > 40, "only {kills} kills");
+    }
+}
+
+#[test]
+fn a_recovery_that_is_killed_itself_is_finished_by_the_next_one() {
+    let after = complete("");
+    let mut kills = 0;
+    for first in [3, 6, 9, 12, 15] {
+        for point in ["landing.move", "landing.record"] {
+            for number in 1..200 {
+                let (kit, tasks) = landing();
+                let before = kit.snapshot();
+                assert!(killed(&kit, "", "landing.exchange", first % 9 + 1, &tasks));
+                if kit.recover_or_die(&format!("kill@{point}:{number}")).is_some() {
+                    break;
+                }
+                kills += 1;
+                kit.recover();
+                assert_all_or_nothing(&kit, &before, &after, &format!("{point}:{number}"));
+                assert_eq!(kit.snapshot(), after);
+            }
+        }
+    }
+    assert!(kills > 40, "only {kills} kills");
+}
+
+#[test]
+fn a_landing_killed_while_it_is_taken_back_is_not_begun() {
+    let mut kills = 0;
+    for number in 1..200 {
+        let (kit, tasks) = landing();
+        let before = kit.snapshot();
+        // The sixth path cannot be changed, and the kill comes while the first five are restored.
+        let plan = format!("fail@landing.exchange:6,kill@landing.roll:{number}");
+        if let Some(report) = kit.land_or_die(&plan, &tasks) {
+            assert!(matches!(landed(&report)[0], Landed::Unwritten { .. }), "{report:?}");
+            assert_eq!(kit.snapshot(), before);
+            break;
+        }
+        kills += 1;
+        assert_eq!(kit.recover(), [], "nothing has landed");
+        assert_eq!(kit.snapshot(), before);
+        assert_eq!(kit.open_journals(), Vec::<String>::new());
+    }
+    assert!(kills >= 5, "only {kills} kills");
+}
+
+#[test]
+fn what_the_user_edits_after_a_kill_stays_and_is_told() {
+    let (kit, tasks) = landing();
+    assert!(killed(&kit, "", "landing.exchange", 1, &tasks));
+    write(&kit.root, "change", "edited since\n");
+    let recovered = kit.recover();
+    let report = &recovered[0].1;
+    let Landed::Conflicted { conflicts } = landed(report)[0] else { panic!("{report:?}") };
+    assert_eq!(conflicts[0].path.as_bytes(), b"change");
+    assert_eq!(landed(report)[1], &LANDED);
+    assert_eq!(read(&kit.root, "change"), "edited since\n");
+    assert_eq!(read(&kit.root, "new/two"), "2\n");
+    assert_eq!(kit.open_journals(), Vec::<String>::new());
+}
+
+#[test]
+fn a_save_that_a_killed_exchange_had_pulled_out_is_put_back() {
+    // The save comes between the look and the exchange, the kill between the exchange and the
+    // look at what it brought: before the exchange back.
+    let found = (1..20).find_map(|number| {
+        let kit = Kit::with(&[("a", "1\n")]);
+        let task = kit.task("task", |copy| write(copy, "a", "2\n"));
+        let target = kit.root.join("a");
+        super::kit::on_slow(move || fs::write(&target, "saved\n").unwrap());
+        let plan = format!("slow@landing.exchange,kill@landing.move:{number}");
+        let died = kit.land_or_die(&plan, &[task]).is_none();
+        (died && read(&kit.root, "a") == "2\n").then_some(kit)
+    });
+    let kit = found.unwrap();
+    let recovered = kit.recover();
+    assert!(matches!(landed(&recovered[0].1)[0], Landed::Conflicted { .. }), "{recovered:?}");
+    assert_eq!(read(&kit.root, "a"), "saved\n");
+    assert_eq!(kit.snapshot().len(), 1);
+}
+
+#[test]
+fn a_landing_left_open_is_finished_before_the_next_and_its_report_is_not_lost() {
+    let (kit, tasks) = landing();
+    assert!(killed(&kit, "", "landing.exchange", 4, &tasks));
+    let other = kit.task("other", |copy| write(copy, "other", "1\n"));
+    assert_eq!(landed(&kit.land(&[other])), [&LANDED]);
+    let recovered = kit.recover();
+    assert_eq!(recovered.len(), 1);
+    assert_eq!(landed(&recovered[0].1), [&LANDED, &LANDED]);
+    assert_eq!(kit.recover(), []);
+    assert_eq!(kit.snapshot().len(), complete("").len() + 1);
+}
+
+#[test]
+fn a_journal_that_is_none_is_kept_and_refused() {
+    let (kit, tasks) = landing();
+    assert!(killed(&kit, "", "landing.exchange", 4, &tasks));
+    let path = kit.places.landings.join("r7k3f-1.committed");
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let before = kit.snapshot();
+    let error = crate::landing::recover(&kit.repo, &kit.places, &Default::default()).unwrap_err();
+    assert!(error.to_string().contains("r7k3f-1.committed"), "{error}");
+    assert!(kit.land_with(&Default::default(), &tasks).is_err());
+    assert_eq!(kit.snapshot(), before);
+    fs::write(&path, whole).unwrap();
+    assert_eq!(kit.recover().len(), 1);
+}

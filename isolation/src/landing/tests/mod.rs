@@ -1,0 +1,7 @@
+//! Landing in real repositories, made and judged by the git program.
+
+mod kills;
+mod kinds;
+mod kit;
+mod races;
+mod trouble;

@@ -1,0 +1,124 @@
+//! Somebody else at the same moment: the user who saves, another engine that lands.
+
+use std::cell::Cell;
+use std::fs;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use engine::fault::Faults;
+use protocol::{ConflictReason, Landed};
+
+use super::kit::{Kit, LANDED, faults, landed, on_slow, read, write};
+
+#[test]
+fn a_save_at_the_same_moment_is_merged_with_what_lands() {
+    let kit = Kit::with(&[("a", "1\n2\n3\n4\n5\n"), ("b", "1\n")]);
+    let task = kit.task("task", |copy| {
+        write(copy, "a", "1\n2\n3\n4\nfive\n");
+        write(copy, "b", "2\n");
+    });
+    let target = kit.root.join("a");
+    on_slow(move || fs::write(&target, "one\n2\n3\n4\n5\n").unwrap());
+    let report = kit.land_with(&faults("slow@landing.exchange:1"), &[task]).unwrap();
+    assert_eq!(landed(&report), [&LANDED]);
+    assert_eq!(read(&kit.root, "a"), "one\n2\n3\n4\nfive\n");
+    assert_eq!(read(&kit.root, "b"), "2\n");
+    assert_eq!(kit.snapshot().len(), 2);
+    assert_eq!(kit.open_journals(), Vec::<String>::new());
+}
+
+#[test]
+fn a_save_by_rename_a_removal_and_a_new_file_at_the_same_moment_all_survive() {
+    for (change, expected) in
+        [("rename", Some("saved\n")), ("remove", None), ("create", Some("mine\n"))]
+    {
+        let kit = Kit::with(&[("a", "1\n"), ("z", "1\n")]);
+        let task = kit.task("task", |copy| match change {
+            "create" => write(copy, "new", "2\n"),
+            "remove" => write(copy, "a", "2\n"),
+            _ => fs::remove_file(copy.join("a")).unwrap(),
+        });
+        let other = kit.task("other", |copy| write(copy, "z", "2\n"));
+        let (root, beside) = (kit.root.clone(), kit.folder.path().join("beside"));
+        on_slow(move || match change {
+            "create" => fs::write(root.join("new"), "mine\n").unwrap(),
+            "remove" => fs::remove_file(root.join("a")).unwrap(),
+            _ => {
+                fs::write(&beside, "saved\n").unwrap();
+                fs::rename(&beside, root.join("a")).unwrap();
+            }
+        });
+        let report = kit.land_with(&faults("slow@landing.exchange:1"), &[task, other]).unwrap();
+        assert!(matches!(landed(&report)[0], Landed::Conflicted { .. }), "{change}: {report:?}");
+        assert_eq!(landed(&report)[1], &LANDED, "{change}");
+        let path = if change == "create" { "new" } else { "a" };
+        let found = fs::read_to_string(kit.root.join(path)).ok();
+        assert_eq!(found.as_deref(), expected, "{change}");
+        assert_eq!(read(&kit.root, "z"), "2\n");
+    }
+}
+
+#[test]
+fn a_path_that_is_written_again_and_again_is_contested_and_the_rest_lands() {
+    let kit = Kit::with(&[("busy", "0\n"), ("calm", "0\n")]);
+    let busy = kit.task("busy", |copy| write(copy, "busy", "0\ntask\n"));
+    let calm = kit.task("calm", |copy| write(copy, "calm", "1\n"));
+    let saves = Rc::new(Cell::new(0));
+    let (target, count) = (kit.root.join("busy"), Rc::clone(&saves));
+    on_slow(move || {
+        count.set(count.get() + 1);
+        fs::write(&target, format!("save {}\n0\n", count.get())).unwrap();
+    });
+    let report = kit.land_with(&faults("slow@landing.exchange:*"), &[busy, calm]).unwrap();
+    let Landed::Conflicted { conflicts } = landed(&report)[0] else { panic!("{report:?}") };
+    assert_eq!(conflicts[0].reason, ConflictReason::Contested);
+    assert_eq!(landed(&report)[1], &LANDED);
+    assert_eq!(read(&kit.root, "busy"), format!("save {}\n0\n", saves.get()));
+    assert_eq!(read(&kit.root, "calm"), "1\n");
+    assert_eq!(kit.snapshot().len(), 2);
+}
+
+#[test]
+fn what_an_editor_writes_into_the_old_file_after_the_exchange_is_not_lost() {
+    let kit = Kit::with(&[("a", "1\n"), ("b", "1\n")]);
+    let task = kit.task("task", |copy| {
+        write(copy, "a", "2\n");
+        write(copy, "b", "2\n");
+    });
+    // The editor has the file open, and writes when `a` is exchanged and `b` is about to be.
+    let open = fs::OpenOptions::new().write(true).open(kit.root.join("a")).unwrap();
+    on_slow(move || std::os::unix::fs::FileExt::write_all_at(&open, b"saved\n", 0).unwrap());
+    let report = kit.land_with(&faults("slow@landing.exchange:2"), &[task]).unwrap();
+    assert!(matches!(landed(&report)[0], Landed::Conflicted { .. }), "{report:?}");
+    assert_eq!(read(&kit.root, "a"), "saved\n");
+    assert_eq!(read(&kit.root, "b"), "1\n");
+}
+
+#[test]
+fn landings_at_once_lose_nothing() {
+    let lines: String = (0..400).map(|line| format!("{line}\n")).collect();
+    let kit = Arc::new(Kit::with(&[("shared", &lines)]));
+    let tasks: Vec<_> = (0..8)
+        .map(|number| {
+            kit.task(&format!("t{number}"), |copy| {
+                write(copy, format!("own/{number}"), "1\n");
+                let place = format!("\n{}\n", number * 40 + 10);
+                write(copy, "shared", lines.replace(&place, &format!("{place}task {number}\n")));
+            })
+        })
+        .collect();
+    let landers: Vec<_> = tasks
+        .into_iter()
+        .map(|task| {
+            let kit = Arc::clone(&kit);
+            std::thread::spawn(move || kit.land_with(&Faults::default(), &[task]).unwrap())
+        })
+        .collect();
+    for lander in landers {
+        assert_eq!(landed(&lander.join().unwrap()), [&LANDED]);
+    }
+    let shared = read(&kit.root, "shared");
+    assert_eq!(shared.lines().filter(|line| line.starts_with("task")).count(), 8, "{shared}");
+    assert_eq!(shared.lines().count(), 408);
+    assert_eq!(fs::read_dir(kit.root.join("own")).unwrap().count(), 8);
+}

@@ -1,0 +1,71 @@
+//! What cannot be written is not written in part.
+
+use protocol::Landed;
+
+use super::kit::{Kit, LANDED, faults, landed, write};
+
+#[test]
+fn a_disk_that_is_full_at_any_moment_leaves_the_tree_as_it_was() {
+    for point in ["landing.intent", "landing.temps:3", "landing.journal", "landing.exchange:3"] {
+        let kit = Kit::with(&[("a", "1\n"), ("b", "1\n"), ("c", "1\n")]);
+        let task = kit.task("task", |copy| {
+            for path in ["a", "b", "new/c", "new/d"] {
+                write(copy, path, "2\n");
+            }
+            std::fs::remove_file(copy.join("c")).unwrap();
+        });
+        let empty = kit.task("empty", |_| {});
+        let (before, git) = (kit.snapshot(), kit.git_folder());
+        let report =
+            kit.land_with(&faults(&format!("full@{point}")), &[task.clone(), empty]).unwrap();
+        let [Landed::Unwritten { message }, Landed::Unchanged] = landed(&report)[..] else {
+            panic!("{point}: {report:?}")
+        };
+        assert!(!message.is_empty());
+        assert_eq!(kit.snapshot(), before, "{point}");
+        assert_eq!(kit.git_folder(), git, "{point}");
+        assert_eq!(kit.open_journals(), Vec::<String>::new(), "{point}");
+        assert_eq!(landed(&kit.land(&[task])), [&LANDED], "{point}");
+    }
+}
+
+#[test]
+fn a_landing_that_cannot_be_closed_has_landed_all_the_same() {
+    let kit = Kit::with(&[("a", "1\n")]);
+    let task = kit.task("task", |copy| write(copy, "a", "2\n"));
+    let report = kit.land_with(&faults("fail@landing.done"), &[task]).unwrap();
+    assert_eq!(landed(&report), [&LANDED]);
+    assert_eq!(kit.open_journals(), ["r7k3f-1.landed"]);
+    assert_eq!(kit.recover().len(), 1);
+    assert_eq!(kit.open_journals(), Vec::<String>::new());
+}
+
+#[test]
+fn a_capture_that_cannot_be_read_is_its_own_tasks_misfortune() {
+    let kit = Kit::with(&[("a", "1\n")]);
+    let good = kit.task("good", |copy| write(copy, "a", "2\n"));
+    let mut bad = good.clone();
+    bad.task = "bad".parse().unwrap();
+    bad.capture = protocol::CaptureRef::of(&kit.run, &bad.task, 7);
+    let report = kit.land(&[bad, good]);
+    assert!(matches!(landed(&report)[0], Landed::Unwritten { .. }), "{report:?}");
+    assert_eq!(landed(&report)[1], &LANDED);
+}
+
+#[test]
+fn every_landing_has_a_number_of_its_own_and_keeps_what_it_replaced() {
+    let kit = Kit::with(&[("a", "1\n")]);
+    for content in ["2\n", "3\n"] {
+        let task = kit.task("task", |copy| write(copy, "a", content));
+        kit.land(&[task]);
+    }
+    let reports = crate::landing::reports(&kit.places, &kit.run).unwrap();
+    assert_eq!(reports.len(), 2);
+    let store = git2::Repository::open_bare(&kit.places.store).unwrap();
+    for (id, content) in [(1, "1\n"), (2, "2\n")] {
+        let held = store.find_reference(&format!("refs/landings/r7k3f-{id}")).unwrap();
+        let tree = held.peel_to_tree().unwrap();
+        let before = tree.get_name("0-before").unwrap().to_object(&store).unwrap();
+        assert_eq!(before.as_blob().unwrap().content(), content.as_bytes());
+    }
+}
