@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::ports::{LedgerStore, Recovered, Repository};
-use protocol::{LedgerEntry, RunName};
+use protocol::LedgerEntry;
 
 use crate::boot::Equipment;
 use crate::error::Error;
@@ -64,9 +64,9 @@ fn tell(recovered: &Recovered) -> Vec<String> {
     for (run, _report) in &recovered.landings {
         lines.push(format!("the landing of run {run} was cut short and is complete now"));
     }
-    let of = |run: &RunName| recovered.tasks.iter().filter(move |task| task.run == *run);
     for run in &recovered.dead {
-        let saved = of(run).filter(|task| task.captured.is_ok()).count();
+        let saved = recovered.tasks.iter().filter(|task| task.run == *run);
+        let saved = saved.filter(|task| task.captured.is_ok()).count();
         let tasks = if saved == 1 { "task" } else { "tasks" };
         lines.push(format!(
             "run {run} was cut short: the work of {saved} {tasks} that ran is kept (regatta runs show {run})"

@@ -7,6 +7,7 @@ use engine::ports::{Clock, IsolationError, LedgerStore, Repository};
 use protocol::{CaptureRef, LedgerEntry};
 use store::Reader;
 
+use crate::boot::{Equipment, isolation_places};
 use crate::error::Error;
 use crate::render::{Typing, View};
 
@@ -23,6 +24,16 @@ pub trait CapturedWork: Send + Sync {
     /// # Errors
     /// It cannot be forgotten.
     fn remove(&self, capture: &CaptureRef) -> Result<(), IsolationError>;
+}
+
+impl CapturedWork for isolation::Captures {
+    fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError> {
+        self.diff(capture, &isolation::Scope::Everything)
+    }
+
+    fn remove(&self, capture: &CaptureRef) -> Result<(), IsolationError> {
+        self.remove(capture)
+    }
 }
 
 /// One repository and the record of what was done in it.
@@ -45,6 +56,27 @@ pub struct Context {
 }
 
 impl Context {
+    /// Returns what is needed to look at runs over a repository and at their work.
+    #[must_use]
+    pub fn of(
+        equipment: &Equipment,
+        repository: Arc<dyn Repository>,
+        view: View,
+        typing: Typing,
+    ) -> Self {
+        let places = isolation_places(&equipment.places);
+        let captured = isolation::Captures::of(&repository.facts().root, &places);
+        Self {
+            repository,
+            ledger: Arc::clone(&equipment.ledger) as Arc<_>,
+            reader: Arc::new(equipment.ledger.reader()),
+            captured: Arc::new(captured),
+            clock: Arc::clone(&equipment.clock),
+            view,
+            typing,
+        }
+    }
+
     /// Writes down what happened, durably.
     pub(super) async fn record(&self, entries: Vec<LedgerEntry>) -> Result<(), Error> {
         let now = self.clock.now();

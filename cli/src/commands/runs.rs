@@ -1,6 +1,6 @@
 //! `regatta runs`: lists the runs over this repository, and shows one.
 
-use protocol::{ExitCode, MergeMode, RunState};
+use protocol::{ExitCode, MergeMode, Outcome, RunState};
 use serde::Serialize;
 use store::{RunRow, TaskRow};
 
@@ -10,11 +10,14 @@ use super::work::{landed, loose, table_row};
 use crate::args::{Form, RunsArgs, RunsCommand};
 use crate::error::Error;
 use crate::render::{
-    Extent, Table, closing, count, cut, document, elapsed, one_line, span, when, write_table,
+    Extent, Table, closing, count, cut, document, elapsed, one_line, span, when, width, write_table,
 };
 
 /// How many runs are listed unless one says otherwise.
 const LISTED: usize = 20;
+
+/// How wide a message may be that the table can be trusted to show whole.
+const SHORT: usize = 40;
 
 /// Lists runs, or shows one.
 ///
@@ -150,10 +153,11 @@ fn headline(context: &Context, run: &RunRow) -> String {
 /// What a table has no room for: the failure's whole message, and where the work is.
 fn details(row: &TaskRow, scope: Scope) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(protocol::Outcome::Failed { failure }) =
-        row.report.as_ref().map(|report| &report.outcome)
-    {
-        lines.push(format!("{}  {}", row.name, one_line(&failure.message)));
+    if let Some(Outcome::Failed { failure }) = row.report.as_ref().map(|report| &report.outcome) {
+        let message = one_line(&failure.message);
+        if scope == Scope::Task || width(&message) > SHORT {
+            lines.push(format!("{}  {message}", row.name));
+        }
     }
     if scope == Scope::Task || loose(row).is_some() {
         if let (Some(captured), None) = (&row.captured, row.discarded) {

@@ -18,7 +18,7 @@ pub(super) fn table_row(row: &TaskRow) -> TableRow {
     };
     if row.discarded.is_some() {
         let more = if found.note.is_empty() { "" } else { "; " };
-        found.note = format!("its work was discarded{more}{}", found.note);
+        found.note = format!("its capture was discarded{more}{}", found.note);
     }
     TableRow {
         task: row.name.to_string(),

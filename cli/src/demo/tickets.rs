@@ -42,7 +42,7 @@ pub const TICKETS: [Ticket; 8] = [
              SESSION: u64 = 3600;\n\npub fn may_board(rank: u8) -> bool {\n    rank >= 2\n}\n",
         ),
         edit: r#"sed "s|= 3600;|= 900; // $ticket|" "$file""#,
-        tenths: 6,
+        tenths: 4,
         fate: Fate::Lands,
     },
     Ticket {
@@ -54,7 +54,7 @@ pub const TICKETS: [Ticket; 8] = [
              fee(hours: u32) -> u32 {\n    hours * 1250 / 24\n}\n",
         ),
         edit: r#"sed "s|    hours \* 1250 / 24|    (hours * 1250).div_ceil(24) // $ticket|" "$file""#,
-        tenths: 8,
+        tenths: 5,
         fate: Fate::Lands,
     },
     Ticket {
@@ -67,7 +67,7 @@ pub const TICKETS: [Ticket; 8] = [
              ship.name.contains(query)\n}\n",
         ),
         edit: r#"sed "s/    ship.name.contains(query)/    ship.name.contains(query) || ship.sign == query \/\/ $ticket/" "$file""#,
-        tenths: 5,
+        tenths: 3,
         fate: Fate::Lands,
     },
     Ticket {
@@ -76,7 +76,7 @@ pub const TICKETS: [Ticket; 8] = [
         file: "docs/guide.md",
         before: Some("# The harbour master's guide\n\n## In daylight\n\nLook out of the window.\n"),
         edit: r#"cat "$file"; printf '\n## In fog\n\nSound the horn every two minutes (%s).\n' "$ticket""#,
-        tenths: 4,
+        tenths: 3,
         fate: Fate::Lands,
     },
     Ticket {
@@ -85,7 +85,7 @@ pub const TICKETS: [Ticket; 8] = [
         file: "src/log.rs",
         before: None,
         edit: r#"printf '//! Writes down who came and went (%s).\n\npub fn arrived(ship: &str) {\n    println!("{ship} arrived");\n}\n' "$ticket""#,
-        tenths: 7,
+        tenths: 4,
         fate: Fate::Lands,
     },
     Ticket {
@@ -94,7 +94,7 @@ pub const TICKETS: [Ticket; 8] = [
         file: "config/radio.toml",
         before: Some("[radio]\nchannel = 16\ntimeout = 30\nretries = 3\n"),
         edit: r#"sed "s|timeout = 30|timeout = 10 # $ticket|" "$file""#,
-        tenths: 6,
+        tenths: 4,
         fate: Fate::Lands,
     },
     Ticket {
@@ -103,7 +103,7 @@ pub const TICKETS: [Ticket; 8] = [
         file: "config/radio.toml",
         before: Some("[radio]\nchannel = 16\ntimeout = 30\nretries = 3\n"),
         edit: r#"sed "s|timeout = 30|timeout = 90 # $ticket|" "$file""#,
-        tenths: 3,
+        tenths: 2,
         fate: Fate::ConflictsWith("timeout"),
     },
     Ticket {
@@ -112,7 +112,7 @@ pub const TICKETS: [Ticket; 8] = [
         file: "src/tides.rs",
         before: Some("//! Tide tables of 1974.\n\npub const HIGH: [u8; 4] = [4, 10, 16, 22];\n"),
         edit: r#"printf '//! Tide tables, moved elsewhere (%s).\n' "$ticket""#,
-        tenths: 5,
+        tenths: 3,
         fate: Fate::Fails,
     },
 ];

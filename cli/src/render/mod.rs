@@ -27,7 +27,7 @@ pub use json::document;
 pub use paint::{Meaning, Palette};
 pub use picture::{Head, Picture, Row, Stage};
 pub use safe::{cut, one_line, width};
-pub use show::{Renderer, Streams, renderer};
+pub use show::{Renderer, Streams, renderer, table_renderer};
 pub use table::{Extent, Table, TableRow, write_table};
 pub use typing::{Typing, shell_word};
 pub use verdict::{Verdict, contested, reason_words, verdict};

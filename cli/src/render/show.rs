@@ -57,18 +57,17 @@ impl fmt::Debug for Streams {
     }
 }
 
-/// Returns a renderer for one run.
+/// Returns a renderer for one run. What it tells people to type reaches the run by `typing`.
 #[must_use]
 pub fn renderer(view: View, streams: Streams, typing: Typing) -> Box<dyn Renderer> {
-    let palette = view.progress_palette;
-    let progress = match view.progress {
-        Progress::Live => Showing::Live(Live::on(Box::new(io::stderr()), stderr_size, palette)),
-        Progress::Plain => {
-            Showing::Lines(Plain { palette, zone: view.zone.clone(), verbosity: view.verbosity })
-        }
-        Progress::Silent => Showing::Nothing,
-    };
-    Box::new(Show { view, streams, typing, progress, picture: Picture::default() })
+    Box::new(Show::new(view, streams, Some(typing)))
+}
+
+/// Returns a renderer for a run that cannot be reached any more when it is over: after the table
+/// it tells nobody to type anything.
+#[must_use]
+pub fn table_renderer(view: View, streams: Streams) -> Box<dyn Renderer> {
+    Box::new(Show::new(view, streams, None))
 }
 
 enum Showing {
@@ -80,7 +79,7 @@ enum Showing {
 struct Show {
     view: View,
     streams: Streams,
-    typing: Typing,
+    typing: Option<Typing>,
     progress: Showing,
     picture: Picture,
 }
@@ -128,6 +127,20 @@ impl Renderer for Show {
 }
 
 impl Show {
+    fn new(view: View, streams: Streams, typing: Option<Typing>) -> Self {
+        let palette = view.progress_palette;
+        let progress = match view.progress {
+            Progress::Live => Showing::Live(Live::on(Box::new(io::stderr()), stderr_size, palette)),
+            Progress::Plain => Showing::Lines(Plain {
+                palette,
+                zone: view.zone.clone(),
+                verbosity: view.verbosity,
+            }),
+            Progress::Silent => Showing::Nothing,
+        };
+        Self { view, streams, typing, progress, picture: Picture::default() }
+    }
+
     fn report(&mut self) -> io::Result<()> {
         let Some(head) = self.picture.head() else { return Ok(()) };
         let quiet = self.view.verbosity == Verbosity::Quiet;
@@ -141,13 +154,13 @@ impl Show {
         };
         let out = &mut self.streams.out;
         write_table(out, &table)?;
-        if !quiet {
+        if let (Some(typing), false) = (&self.typing, quiet) {
             let lines = closing(
                 &head.run,
                 head.merge,
                 self.picture.rows().iter().filter(|row| landed(row)).count(),
                 &self.picture.rows().iter().filter_map(loose).collect::<Vec<_>>(),
-                &self.typing,
+                typing,
             );
             if !lines.is_empty() {
                 writeln!(out, "\n{}", lines.join("\n"))?;

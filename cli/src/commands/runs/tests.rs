@@ -49,7 +49,6 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              search   failed: command      1  +1 −0    1.2s   it ended with code 3\n\
              1 landed · 1 conflict · 1 failed    2.4s\n\n\
              billing  captured at refs/tasks/{name}/billing/1\n\
-             search  it ended with code 3\n\
              search  captured at refs/tasks/{name}/search/1\n\n\
              landed  the work of 1 task, in the working tree, not committed\n\
              kept    regatta diff {name}/billing  what it wanted\n        \

@@ -1,0 +1,171 @@
+//! `regatta demo`: eight tasks on a small sample repository, shown, checked and explained.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+
+use config::{Places, Settings, Sources};
+use engine::fault::Faults;
+use protocol::{CaptureRef, Event, EventKind, ExitCode};
+
+use super::context::{CapturedWork as _, Out, say};
+use super::run::{Played, execute};
+use crate::args::{DemoArgs, Form, Globals, Verbosity};
+use crate::boot::{Equipment, isolation_places};
+use crate::demo::{Endings, Sample, SampleError, TaskEvidence, disagreements, gather};
+use crate::error::{Error, ErrorKind};
+use crate::log::Log;
+use crate::render::{Streams, Typing, View, renderer, table_renderer, write_patch};
+use crate::visit::visit;
+
+/// How the run of the demo has to end: one of its tasks fails on purpose.
+const EXPECTED: ExitCode = ExitCode::Partial;
+
+/// Runs the demo and checks what came of it.
+///
+/// # Errors
+/// The sample cannot be made, the run cannot be started; or tree, ledger, captures and events do
+/// not agree, and then the error says where.
+pub async fn run(
+    args: &DemoArgs,
+    globals: &Globals,
+    log: &Log,
+    faults: Faults,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
+    let sample = match &args.keep {
+        Some(folder) => Sample::kept(folder),
+        None => Sample::passing(),
+    };
+    let sample = sample.map_err(no_sample)?;
+    let equipment = equip(&sample, faults)?;
+    let view = View::here(globals);
+    let typing =
+        Typing { home: Some(sample.home().to_owned()), repo: Some(sample.root().to_owned()) };
+    let streams = Streams::standard();
+    let mut show = if sample.is_kept() {
+        renderer(view.clone(), streams, typing.clone())
+    } else {
+        // What could be typed would not find the sample any more.
+        table_renderer(view.clone(), streams)
+    };
+    let mut endings = Endings::new();
+    let mut count = |event: &Event| {
+        if let EventKind::TaskFinished { task, .. } = &event.kind {
+            *endings.entry(task.clone()).or_default() += 1;
+        }
+    };
+    let repository = visit(&equipment, sample.root()).await?.repository;
+    let played =
+        execute(&equipment, log, sample.run(), repository, show.as_mut(), &mut count).await?;
+    if matches!(played.exit_code, ExitCode::Interrupted | ExitCode::Terminated) {
+        return Ok(played.exit_code);
+    }
+    check(&sample, &equipment, &played, &endings)?;
+    if view.form == Form::Text && view.verbosity != Verbosity::Quiet {
+        explain(&sample, &view, &typing, out)?;
+    }
+    remove(sample);
+    Ok(ExitCode::Success)
+}
+
+fn no_sample(error: SampleError) -> Error {
+    match error {
+        SampleError::Repository(error) => error.into(),
+        SampleError::Taken(_) => {
+            Error::usage(error.to_string()).hint("--keep with a folder that is empty or not there")
+        }
+        SampleError::Folder { ref source, .. } => {
+            Error::new(ErrorKind::Machine, error.to_string()).caused_by(source)
+        }
+    }
+}
+
+/// The demo has a home of its own and no settings: nothing of the user's is read or touched.
+fn equip(sample: &Sample, faults: Faults) -> Result<Equipment, Error> {
+    let variable = |name: &str| match name {
+        "REGATTA_HOME" => Some(OsString::from(sample.home())),
+        _ => None,
+    };
+    let settings = |error: &dyn std::error::Error| {
+        Error::new(ErrorKind::Bug, "the demo's own settings are wrong").caused_by(error)
+    };
+    let places = Places::resolve(variable).map_err(|error| settings(&error))?;
+    let file = places.config_file();
+    let sources = Sources { file: &file, home: None, variable: &|_| None, flags: &[] };
+    let (defaults, _unknown) = Settings::load(&sources).map_err(|error| settings(&error))?;
+    Equipment::gather(places, defaults, faults)
+}
+
+/// Holds what was found against what has to be.
+fn check(
+    sample: &Sample,
+    equipment: &Equipment,
+    played: &Played,
+    endings: &Endings,
+) -> Result<(), Error> {
+    let evidence = evidence(sample, equipment, played, endings)?;
+    let mut wrong = disagreements(sample, &evidence);
+    if played.exit_code != EXPECTED {
+        let (code, expected) = (u8::from(played.exit_code), u8::from(EXPECTED));
+        wrong.push(format!("the run ended with exit code {code} and not {expected}"));
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let mut error = Error::new(ErrorKind::Bug, "the demo did not come out as it has to");
+    error.because = wrong;
+    Err(error.hint("regatta demo --keep DIR leaves everything there, to look at it"))
+}
+
+fn evidence(
+    sample: &Sample,
+    equipment: &Equipment,
+    played: &Played,
+    endings: &Endings,
+) -> Result<Vec<TaskEvidence>, Error> {
+    let reader = equipment.ledger.reader();
+    let rows = match reader.run_by_name(&played.run)? {
+        Some(run) => reader.tasks(run.id)?,
+        None => Vec::new(),
+    };
+    let captures = isolation::Captures::of(sample.root(), &isolation_places(&equipment.places));
+    let patch =
+        |capture: &CaptureRef| captures.patch(capture).map_err(|error| error.to_failure().message);
+    Ok(gather(sample, &rows, endings, &patch))
+}
+
+/// Shows what landed, and says what to type next.
+fn explain(sample: &Sample, view: &View, typing: &Typing, out: Out<'_>) -> Result<(), Error> {
+    let patch = isolation::sample::diff(sample.root())?;
+    say(out, "\nwhat landed, as `git diff` shows it:\n")?;
+    write_patch(out, &patch, view).map_err(|error| Error::output(&error))?;
+    say(
+        out,
+        "\nchecked: what landed, what is kept, the ledger and the events agree about all 8 tickets\n",
+    )?;
+    let mut next = Vec::new();
+    if sample.is_kept() {
+        next.push((typing.command("runs show"), "this run, once more"));
+    } else {
+        let keep = "regatta demo --keep regatta-demo".to_owned();
+        next.push((keep, "the same, and leaves the repository there"));
+    }
+    let own = "regatta run --each 'src/**' --exec 'sed -i s/colour/color/g {{item}}'".to_owned();
+    next.push((own, "a task per file, in a repository of yours"));
+    next.push(("regatta run --help".to_owned(), "what else there is"));
+    let widest = next.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+    for (at, (command, why)) in next.iter().enumerate() {
+        let label = if at == 0 { "next" } else { "    " };
+        say(out, &format!("{label}  {command:widest$}  {why}"))?;
+    }
+    Ok(())
+}
+
+/// A sample that cannot be removed is told: it is the only thing left behind.
+fn remove(sample: Sample) {
+    let place = sample.root().to_owned();
+    if let Err(error) = sample.close() {
+        let note = format!("note: {} cannot be removed: {error}", place.display());
+        let _unread = writeln!(std::io::stderr(), "{}", crate::render::one_line(&note));
+    }
+}
