@@ -10,7 +10,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, kill_process};
 use tokio::sync::oneshot;
 
 use crate::birth::as_command;
@@ -182,17 +181,14 @@ impl State {
             thread::sleep(LOOK_EVERY);
             self.bury();
         }
-        let Some((life, process)) = self.watcher.dismiss() else { return };
+        let Some(ending) = self.watcher.dismiss() else { return };
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match received.recv_timeout(left) {
-                Ok(Order::WatcherEnded(ended)) if ended == life => return,
+                Ok(Order::WatcherEnded(life)) if life == ending.number => return ending.finish(),
                 Ok(_late) => {}
-                Err(_) => break,
+                Err(_) => return ending.force(),
             }
-        }
-        if let Some(process) = process {
-            let _gone = kill_process(process, Signal::KILL);
         }
     }
 }

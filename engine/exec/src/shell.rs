@@ -33,7 +33,7 @@ pub struct Shell {
 
 impl Shell {
     /// Returns a shell whose commands start from `environment` and are given `grace` to end when
-    /// they are stopped gently. `watcher` starts a process that calls [`crate::watch`] on its
+    /// they are stopped gently. `watcher` starts a process that calls [`watch()`](crate::watch()) on its
     /// standard input and does nothing else; it is started with the first command. Its folder,
     /// its streams and its session are seen to here.
     ///

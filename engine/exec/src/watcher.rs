@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, PipeWriter, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use engine::supervise::{CrashLog, Decision, RestartBudget};
@@ -38,6 +38,30 @@ struct Life {
     number: u64,
     process: Option<Pid>,
     pipe: Arc<PipeWriter>,
+    waiter: JoinHandle<()>,
+}
+
+/// A life that ends because its pipe is closed.
+pub(crate) struct Ending {
+    /// Its number, which will be told.
+    pub(crate) number: u64,
+    /// Its process, until then.
+    process: Option<Pid>,
+    waiter: JoinHandle<()>,
+}
+
+impl Ending {
+    /// Leaves nothing of a life whose end was told.
+    pub(crate) fn finish(self) {
+        let _panicked = self.waiter.join();
+    }
+
+    /// Ends a life that does not end by itself.
+    pub(crate) fn force(self) {
+        if let Some(process) = self.process {
+            let _gone = kill_process(process, Signal::KILL);
+        }
+    }
 }
 
 impl Watcher {
@@ -100,10 +124,11 @@ impl Watcher {
         }
     }
 
-    /// Lets the watcher end. Returns the number of the life that is about to end.
-    pub(crate) fn dismiss(&mut self) -> Option<(u64, Option<Pid>)> {
+    /// Lets the watcher end, and returns what is about to end.
+    pub(crate) fn dismiss(&mut self) -> Option<Ending> {
         self.given_up = true;
-        self.life.take().map(|life| (life.number, life.process))
+        let Life { number, process, waiter, .. } = self.life.take()?;
+        Some(Ending { number, process, waiter })
     }
 
     fn start(&mut self) -> io::Result<()> {
@@ -134,8 +159,8 @@ impl Watcher {
             let _status = child.wait();
             ended(number);
         };
-        thread::Builder::new().name("watcher".to_owned()).spawn(wait)?;
-        Ok(Life { number, process, pipe: Arc::new(writer) })
+        let waiter = thread::Builder::new().name("watcher".to_owned()).spawn(wait)?;
+        Ok(Life { number, process, pipe: Arc::new(writer), waiter })
     }
 
     /// Tells the watcher something. One that has stopped to listen is ended, and the next is told
