@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
 
 use engine::fault::Faults;
 use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
@@ -13,6 +14,9 @@ use crate::{entry, opening};
 
 /// How many requests share one sync at most.
 const BATCH: usize = 256;
+
+/// How long the first of a batch waits for others at most.
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// Something to be written, whole or not at all.
 pub(crate) enum Request {
@@ -28,9 +32,10 @@ enum Written {
 
 /// Writes until nobody can ask any more.
 pub(crate) fn write(mut ledger: Connection, faults: &Faults, requests: &Receiver<Request>) {
+    let mut expected = 1;
     while let Ok(first) = requests.recv() {
-        let mut batch = vec![first];
-        batch.extend(requests.try_iter().take(BATCH - 1));
+        let batch = gather(first, expected, requests);
+        expected = batch.len();
         match commit(&mut ledger, faults, &batch) {
             Ok(results) => {
                 for (request, result) in batch.into_iter().zip(results) {
@@ -45,6 +50,22 @@ pub(crate) fn write(mut ledger: Connection, faults: &Faults, requests: &Receiver
             }
         }
     }
+}
+
+/// Returns what is to share one sync: what waits already, and whoever asks within a moment, until
+/// there are as many as last time. Those who were answered last time are about to ask again, and a
+/// sync takes longer than that; a single writer is never kept waiting.
+fn gather(first: Request, expected: usize, requests: &Receiver<Request>) -> Vec<Request> {
+    let mut batch = vec![first];
+    let until = Instant::now() + MOMENT;
+    while batch.len() < expected {
+        match requests.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(request) => batch.push(request),
+            Err(_nobody) => break,
+        }
+    }
+    batch.extend(requests.try_iter().take(BATCH.saturating_sub(batch.len())));
+    batch
 }
 
 /// Writes a batch with one sync. A request that cannot be written leaves no trace and does not
