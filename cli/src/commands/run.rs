@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::{Cancelling, Events, House, Submission, SubmitError, Submitted};
-use engine::ports::{Clock as _, Repository};
+use engine::ports::Repository;
 use engine::verdict::Interruption;
 use protocol::{Event, EventKind, ExitCode, RunName, RunSpec};
 

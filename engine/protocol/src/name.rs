@@ -22,7 +22,7 @@ impl RunName {
     /// How many characters after the `r` a fresh name has.
     pub const SHORTEST: usize = 4;
 
-    /// Returns the name of `run` with `length` characters after the `r`, at most 14.
+    /// Returns the name of `run` with `length` characters after the `r`, at most 12.
     ///
     /// A ledger asks for a longer one when a shorter one is taken.
     #[must_use]
