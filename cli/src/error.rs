@@ -88,7 +88,10 @@ impl Error {
     pub fn caused_by(mut self, source: &dyn std::error::Error) -> Self {
         let mut next = Some(source);
         while let Some(error) = next {
-            self.because.push(error.to_string());
+            let told = error.to_string();
+            // The number of an error says nothing that its name does not.
+            let name = told.split(" (os error ").next().unwrap_or_default();
+            self.because.push(name.to_owned());
             next = error.source();
         }
         self
@@ -213,13 +216,16 @@ mod tests {
 
     #[test]
     fn every_cause_of_a_failure_is_told() {
-        let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let source = std::io::Error::from_raw_os_error(28);
         let failed = IsolationError::Resources {
             what: "copy src/a.rs".to_owned(),
             source: Box::new(source),
         };
         let error = Error::from(failed);
-        assert_eq!(error.to_string(), "error: cannot copy src/a.rs\n  because no storage space");
+        assert_eq!(
+            error.to_string(),
+            "error: cannot copy src/a.rs\n  because No space left on device"
+        );
         assert_eq!(error.kind, ErrorKind::Machine);
     }
 

@@ -17,6 +17,7 @@ const COMMANDS: [&str; 9] =
 pub(super) fn about(error: &clap::Error, line: &[OsString]) -> Error {
     let command = command_of(line);
     let what = match error.kind() {
+        ErrorKind::InvalidSubcommand if command == Some("runs") => return about_runs(error),
         ErrorKind::InvalidSubcommand => return about_command(error),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             return about_nothing(command);
@@ -81,6 +82,13 @@ fn about_command(error: &clap::Error) -> Error {
             .hint("let a command do the work: regatta run --exec CMD")
             .hint("regatta --help"),
     }
+}
+
+fn about_runs(error: &clap::Error) -> Error {
+    let word = text(error, ContextKind::InvalidSubcommand);
+    Error::usage(format!("`{word}` is nothing to do with runs"))
+        .hint("regatta runs list")
+        .hint("regatta runs show RUN")
 }
 
 fn about_nothing(command: Option<&str>) -> Error {

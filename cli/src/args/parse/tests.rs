@@ -93,7 +93,7 @@ fn destructive_commands_can_be_tried_and_need_a_name() {
 
 #[test]
 fn a_usage_error_is_in_our_own_form() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["runs", "--bogus"], "error: `--bogus` is not an option\n  try: regatta runs --help"),
         (
             &["run", "--jobs", "0"],
@@ -119,6 +119,10 @@ fn a_usage_error_is_in_our_own_form() {
         (
             &["runs", "show", "a", "b"],
             "error: `b` is one word too many\n  try: regatta runs --help",
+        ),
+        (
+            &["runs", "r7k3f"],
+            "error: `r7k3f` is nothing to do with runs\n  try: regatta runs list\n  try: regatta runs show RUN",
         ),
         (
             &["rnus"],
