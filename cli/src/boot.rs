@@ -67,7 +67,7 @@ impl Equipment {
             keep_only: self.settings.env_keep_only.value.clone().unwrap_or_default(),
         };
         let environment = BaseEnvironment::new(std::env::vars_os(), &rules);
-        let shell = Shell::new(environment, GRACE, watcher()?)
+        let shell = Shell::new(environment, GRACE, watcher())
             .map_err(|error| machine("cannot start the shell").caused_by(&error))?;
         let means = Means {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
@@ -93,13 +93,12 @@ pub fn isolation_places(places: &Places) -> isolation::Places {
     }
 }
 
-/// The command that starts this program as the watcher over process groups.
-fn watcher() -> Result<Command, Error> {
-    let program = std::env::current_exe()
-        .map_err(|error| machine("cannot find this program's own file").caused_by(&error))?;
-    let mut command = Command::new(program);
+/// The command that starts this program as the watcher over process groups. Linux finds the file
+/// that runs now even when another has taken its name since.
+fn watcher() -> Command {
+    let mut command = Command::new("/proc/self/exe");
     command.arg("__watch");
-    Ok(command)
+    command
 }
 
 fn machine(what: &str) -> Error {
