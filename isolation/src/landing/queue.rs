@@ -12,7 +12,15 @@ use crate::error::{OrCannot, Result};
 
 /// The turn to land. It ends when this is dropped, or when its process ends.
 pub(crate) struct Turn {
-    _held: File,
+    held: File,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // Closing would not do: a child that another thread is just starting has the descriptor
+        // too until it runs its program.
+        let _closed_anyway = self.held.unlock();
+    }
 }
 
 impl Turn {
@@ -24,12 +32,12 @@ impl Turn {
     ) -> Result<Self> {
         let folder = open(common_dir)?;
         if faults.is_off("F276") || try_lock(&folder, common_dir)? == Taken::Yes {
-            return Ok(Self { _held: folder });
+            return Ok(Self { held: folder });
         }
         news(LandingNews::Waiting);
         loop {
             match folder.lock() {
-                Ok(()) => return Ok(Self { _held: folder }),
+                Ok(()) => return Ok(Self { held: folder }),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error).or_cannot(|| told(common_dir)),
             }
@@ -40,7 +48,7 @@ impl Turn {
     pub(crate) fn take(common_dir: &Path) -> Result<Option<Self>> {
         let folder = open(common_dir)?;
         let taken = try_lock(&folder, common_dir)?;
-        Ok((taken == Taken::Yes).then_some(Self { _held: folder }))
+        Ok((taken == Taken::Yes).then_some(Self { held: folder }))
     }
 }
 

@@ -70,7 +70,9 @@ impl<'a> Roll<'a> {
         if step.way == Way::InPlace {
             return self.write_over(step, &target);
         }
-        if target.is(step.new) {
+        // What made room for a folder has gone as well where the folder is there already.
+        let gave_room = target == Seen::Other && step.new.is_none();
+        if target.is(step.new) || gave_room {
             return self.arrived(step);
         }
         // Where a folder is to become a file, its files have been moved away before.

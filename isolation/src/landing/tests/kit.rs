@@ -35,7 +35,16 @@ pub(crate) struct Kit {
 impl Kit {
     /// Makes a repository with these files in its only commit.
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::within(tempfile::tempdir().unwrap(), files)
+    }
+
+    /// The same, where nothing has to wait for a disk if the machine has such a place.
+    pub(crate) fn in_memory(files: &[(&str, &str)]) -> Self {
+        let memory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self::within(memory.unwrap(), files)
+    }
+
+    fn within(folder: TempDir, files: &[(&str, &str)]) -> Self {
         let root = folder.path().join("repo");
         fs::create_dir(&root).unwrap();
         git(&root, &["init", "-q", "-b", "main"]);
