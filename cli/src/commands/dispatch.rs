@@ -12,7 +12,7 @@ use schema::JsonSchemas;
 
 use super::context::Context;
 use super::{apply, conflicts, demo, diff, discard, help, run, runs, schema as schemas};
-use crate::args::{Arguments, Command, Form, Globals, Intent, Parsed, RunArgs, Verbosity};
+use crate::args::{Command, Form, Globals, Intent, Parsed, RunArgs, Verbosity};
 use crate::boot::Equipment;
 use crate::error::{Error, ErrorKind};
 use crate::log::Log;
@@ -33,6 +33,8 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         }
         Parsed::Command(arguments) => *arguments,
     };
+    let globals = &arguments.globals;
+    let mut out = io::stdout();
     match &arguments.command {
         Command::Watch => {
             exec::watch(io::stdin().lock());
@@ -40,51 +42,43 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         }
         Command::Schema(args) => schemas::run(args),
         Command::Help(args) => help::run(args),
-        _ => {
-            let runtime = tokio::runtime::Builder::new_multi_thread()
-                .enable_all()
-                .build()
-                .map_err(|error| {
-                    Error::new(ErrorKind::Machine, "cannot start threads").caused_by(&error)
-                })?;
-            let end = runtime.block_on(at_a_repository(&arguments));
-            // Whatever still blocks a thread, for instance a read of standard input, is not
-            // waited for.
-            runtime.shutdown_background();
-            end
+        Command::Demo(args) => at_work(async move |log| {
+            demo::run(args, globals, &log, fault::from_environment()?, &mut out).await
+        }),
+        Command::Run(args) => at_work(async move |log| start(globals, args, &log).await),
+        Command::Runs(args) => {
+            at_work(async move |_| runs::run(&context(globals).await?, args, &mut out))
+        }
+        Command::Diff(args) => {
+            at_work(async move |_| diff::run(&context(globals).await?, args, &mut out))
+        }
+        Command::Conflicts(args) => {
+            at_work(async move |_| conflicts::run(&context(globals).await?, args, &mut out))
+        }
+        Command::Apply(args) => {
+            at_work(async move |_| apply::run(&context(globals).await?, args, &mut out).await)
+        }
+        Command::Discard(args) => {
+            at_work(async move |_| discard::run(&context(globals).await?, args, &mut out).await)
         }
     }
 }
 
-/// Does what has to do with a repository.
-async fn at_a_repository(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let (globals, mut out) = (&arguments.globals, io::stdout());
-    match &arguments.command {
-        Command::Run(args) => start(globals, args).await,
-        Command::Runs(args) => runs::run(&come(globals).await?.context(globals), args, &mut out),
-        Command::Diff(args) => diff::run(&come(globals).await?.context(globals), args, &mut out),
-        Command::Conflicts(args) => {
-            conflicts::run(&come(globals).await?.context(globals), args, &mut out)
-        }
-        Command::Apply(args) => {
-            apply::run(&come(globals).await?.context(globals), args, &mut out).await
-        }
-        Command::Discard(args) => {
-            discard::run(&come(globals).await?.context(globals), args, &mut out).await
-        }
-        Command::Demo(args) => {
-            demo::run(args, globals, &Log::install(), fault::from_environment()?, &mut out).await
-        }
-        Command::Watch | Command::Schema(_) | Command::Help(_) => {
-            unreachable!("these need no repository")
-        }
-    }
+/// Does work that takes a runtime, and keeps a log of it.
+fn at_work(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<ExitCode, Error> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
+            Error::new(ErrorKind::Machine, "cannot start threads").caused_by(&error)
+        })?;
+    let end = runtime.block_on(work(Log::install()));
+    // Whatever still blocks a thread is not waited for.
+    runtime.shutdown_background();
+    end
 }
 
 /// Starts a run, or shows its tasks.
-async fn start(globals: &Globals, args: &RunArgs) -> Result<ExitCode, Error> {
+async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode, Error> {
     let request = Request::read(args, std::env::var_os("REGATTA_TASK").as_deref())?;
-    let log = Log::install();
     let arrival = come(globals).await?;
     let facts = arrival.repository.facts();
     let tracked = || isolation::tracked_files(&facts.root).map_err(Error::from);
@@ -108,7 +102,7 @@ async fn start(globals: &Globals, args: &RunArgs) -> Result<ExitCode, Error> {
             let Arrival { equipment, repository } = arrival;
             let mut nobody = |_event: &protocol::Event| {};
             let played =
-                run::execute(&equipment, &log, spec, repository, shown.as_mut(), &mut nobody)
+                run::execute(&equipment, log, spec, repository, shown.as_mut(), &mut nobody)
                     .await?;
             return Ok(played.exit_code);
         }
@@ -122,10 +116,10 @@ struct Arrival {
     repository: Arc<dyn Repository>,
 }
 
-impl Arrival {
-    fn context(self, globals: &Globals) -> Context {
-        Context::of(&self.equipment, self.repository, View::here(globals), typing(globals))
-    }
+/// Comes to the repository to look at runs over it.
+async fn context(globals: &Globals) -> Result<Context, Error> {
+    let Arrival { equipment, repository } = come(globals).await?;
+    Ok(Context::of(&equipment, repository, View::here(globals), typing(globals)))
 }
 
 /// Reads the settings, opens the repository and tidies up there after engines that died.

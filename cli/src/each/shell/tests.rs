@@ -1,7 +1,10 @@
 //! The shell itself as judge: names arrive whole and are never run.
 
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
+
+use protocol::Item;
 
 use super::super::draft::{Fanout, drafts};
 use super::super::item::Naming;
@@ -31,9 +34,20 @@ const HOSTILE: [&str; 16] = [
 fn run(script: &str, item: &str) -> String {
     let fanout = Fanout { script, items: vec![item.to_owned()], naming: Naming::Path, chunk: None };
     let command = drafts(fanout).unwrap().remove(0).command;
+    let item = command.item.as_ref().unwrap();
+    let said: Vec<_> = shells().map(|shell| say(shell, &command, item, script)).collect();
+    assert!(said.iter().all(|one| *one == said[0]), "{script}: shells disagree: {said:?}");
+    said[0].clone()
+}
+
+/// The shells that `/bin/sh` is on one system or another.
+fn shells() -> impl Iterator<Item = &'static str> {
+    ["/bin/sh", "/bin/bash"].into_iter().filter(|shell| Path::new(shell).exists())
+}
+
+fn say(shell: &str, command: &protocol::Command, item: &Item, script: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let item = command.item.unwrap();
-    let output = Command::new("/bin/sh")
+    let output = Command::new(shell)
         .arg0("sh")
         .args(["-c", &command.script, "sh"])
         .args(&command.arguments)
@@ -43,7 +57,8 @@ fn run(script: &str, item: &str) -> String {
         .current_dir(folder.path())
         .output()
         .unwrap();
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{script}: {item:?} ran");
+    let ran = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(ran, 0, "{shell}: {script}: {item:?} ran");
     String::from_utf8(output.stdout).unwrap()
 }
 
