@@ -16,6 +16,9 @@ use crate::render::{
 /// How many runs are listed unless one says otherwise.
 const LISTED: usize = 20;
 
+/// How many lines of details are shown below the table.
+const DETAILS: usize = 100;
+
 /// How wide a message may be that the table can be trusted to show whole.
 const SHORT: usize = 40;
 
@@ -115,7 +118,8 @@ fn show(context: &Context, given: Option<&str>, out: Out<'_>) -> Result<(), Erro
         extent: Extent::Whole,
     };
     write_table(out, &table).map_err(|error| Error::output(&error))?;
-    let details: Vec<_> = tasks.iter().flat_map(|row| details(row, *scope)).collect();
+    let details = tasks.iter().flat_map(|row| details(row, *scope));
+    let details: Vec<_> = details.take(DETAILS).collect();
     if !details.is_empty() {
         say(out, &format!("\n{}", details.join("\n")))?;
     }

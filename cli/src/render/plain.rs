@@ -91,9 +91,10 @@ pub(super) fn notice(from: &str, to: &str, why: &str) -> String {
 /// How much a task changed and how long it took, behind a space.
 fn size(report: &TaskReport) -> String {
     let changes = report.captured.as_ref().map(|captured| captured.changes);
-    let changes = changes.map(|changes| match changes.files {
-        0 => " no change".to_owned(),
-        files => format!(" {} {}", count(files, "file"), lines(changes)),
+    let changes = changes.map(|changes| match (changes.files, &report.outcome) {
+        (0, Outcome::Done { .. }) => " no change".to_owned(),
+        (0, Outcome::Failed { .. } | Outcome::Cancelled) => String::new(),
+        (files, _) => format!(" {} {}", count(files, "file"), lines(changes)),
     });
     format!("{} {}", changes.unwrap_or_default(), span(report.ms))
 }

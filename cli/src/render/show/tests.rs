@@ -230,3 +230,103 @@ fn the_live_view_draws_at_most_ten_frames_a_second() {
     }
     assert_eq!(sink.text().matches("run r7k3f").count(), 10);
 }
+
+/// A small generator of numbers that are the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    /// Returns a text made of everything that a terminal may take for a command.
+    fn text(&mut self) -> String {
+        const PIECES: [&str; 16] = [
+            "\u{1b}[2J",
+            "\u{1b}]0;t\u{7}",
+            "\u{1b}",
+            "\u{9b}31m",
+            "\u{7}",
+            "\r",
+            "\n",
+            "\u{202e}",
+            "\u{2066}",
+            "\u{200f}",
+            "\u{8}",
+            "\u{feff}",
+            "日本",
+            "plain ",
+            "\u{1b}P",
+            "❤\u{fe0f}",
+        ];
+        let count = self.next() % 12;
+        let pick = |number: u64| PIECES[usize::try_from(number).unwrap() % PIECES.len()];
+        (0..count).map(|_| pick(self.next())).collect()
+    }
+}
+
+/// Returns the same events with hostile text wherever somebody else decides what stands there.
+fn hostile(events: Vec<Event>, numbers: &mut Numbers) -> Vec<Event> {
+    let spoil = |mut event: Event, numbers: &mut Numbers| {
+        match &mut event.kind {
+            EventKind::Degraded { from, to, why } => {
+                (*from, *to, *why) = (numbers.text(), numbers.text(), numbers.text());
+            }
+            EventKind::TaskQueued { title, .. } => *title = numbers.text(),
+            EventKind::TaskProgress { line, .. } => *line = Some(numbers.text()),
+            EventKind::TaskLanded { branch, .. } => *branch = Some(numbers.text()),
+            EventKind::TaskFinished { report, .. } => {
+                if let Outcome::Failed { failure } = &mut report.outcome {
+                    failure.message = numbers.text();
+                }
+            }
+            EventKind::TaskConflicted { conflicts, .. } => {
+                let path = format!("a{}b", numbers.text());
+                conflicts[0].path = RepoPath::new(path).unwrap();
+                conflicts[0].with = None;
+            }
+            _ => {}
+        }
+        event
+    };
+    events.into_iter().map(|event| spoil(event, numbers)).collect()
+}
+
+#[test]
+fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
+    let mut numbers = Numbers(7);
+    for _ in 0..300 {
+        let (out, err, screen) = (Sink::default(), Sink::default(), Sink::default());
+        let streams = Streams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
+        let wishes = Wishes::from(&Globals::default());
+        let mut renderer = renderer(view(wishes), streams, Typing::default());
+        let mut live = Live::on(Box::new(screen.clone()), terminal, Palette::Plain);
+        let mut picture = Picture::default();
+        for event in hostile(events(), &mut numbers) {
+            renderer.event(&event).unwrap();
+            picture.apply(&event);
+            live.draw(&picture, event.at);
+        }
+        renderer.finish().unwrap();
+        live.clear();
+        for text in [out.text(), err.text()] {
+            let obeyed =
+                |letter: char| letter != '\n' && super::super::safe::harmless(letter) != letter;
+            assert!(!text.contains(obeyed), "{text:?}");
+        }
+        // What is left without our own steps of the cursor is text.
+        let mut drawn =
+            screen.text().replace("\r\n", "").replace("\r\u{1b}[2K", "").replace("\u{1b}[K", "");
+        for count in 1..30 {
+            drawn = drawn
+                .replace(&format!("\u{1b}[{count}A"), "")
+                .replace(&format!("\u{1b}[{count}B"), "");
+        }
+        assert!(
+            drawn.chars().all(|letter| super::super::safe::harmless(letter) == letter),
+            "{drawn:?}"
+        );
+    }
+}
