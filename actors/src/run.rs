@@ -12,8 +12,8 @@ use engine::schedule::{Entry, Left, Refused};
 use engine::task::YieldContract;
 use engine::verdict::Interruption;
 use protocol::{
-    Event, EventKind, Failure, FailureClass, FailureDetail, LandingReport, LedgerEntry, Outcome,
-    RunId, RunName, RunSpec, TaskId, TaskReport,
+    Event, EventKind, Failure, FailureClass, FailureDetail, LandingReport, LedgerEntry, OnFailure,
+    Outcome, RunId, RunName, RunSpec, TaskId, TaskReport,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::task::JoinSet;
@@ -303,11 +303,21 @@ impl RunState {
 
     /// Has the end of a task recorded; its report follows.
     fn finish(&mut self, myself: &ActorRef<RunMessage>, task: TaskId, report: TaskReport) {
-        let failed = matches!(report.outcome, Outcome::Failed { .. });
+        let ends_the_rest = self.ends_the_rest(&report.outcome);
         let entry = LedgerEntry::TaskFinished { task, report: report.clone() };
         self.record(myself, entry, Step::Finish(task, report));
-        if failed && self.arguments.spec.on_failure == protocol::OnFailure::CancelTheRest {
+        if ends_the_rest {
             self.cancel_the_rest(myself, Cancelling::Gently);
+        }
+    }
+
+    /// Whether a task's end is the end of all that have not ended.
+    fn ends_the_rest(&self, outcome: &Outcome) -> bool {
+        let Outcome::Failed { failure } = outcome else { return false };
+        let faults = &self.arguments.means.faults;
+        match self.arguments.spec.on_failure {
+            OnFailure::CancelTheRest => !faults.is_off("F120"),
+            OnFailure::Continue => failure.class == FailureClass::Crashed && faults.is_off("F132"),
         }
     }
 

@@ -1,0 +1,80 @@
+//! What the house itself costs: ten thousand tasks that do nothing, a thousand at a time.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use benches::{Bound, Report, Rounds, median};
+use protocol::{EventKind, TaskSpec};
+use tests::fakes::{TestHouse, task};
+
+const QUEUED: usize = 10_000;
+const RUNNING: usize = 1_000;
+
+fn main() -> ExitCode {
+    let mut report = Report::new(
+        "schedule",
+        "10,000 tasks on fakes, 1,000 at a time: from the submission to the last event, through \
+         every actor, every ledger entry and every event. The first 1,000 wait until all of them \
+         run; the rest end at once.",
+    );
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime can be had");
+    let (mut times, mut peak, mut memory) = (Vec::new(), 0, 0.0_f64);
+    for _ in 0..Rounds::asked_for().of(12) {
+        let measured = runtime.block_on(measure());
+        times.push(measured.took);
+        peak = peak.max(measured.peak);
+        memory = memory.max(measured.kilobytes);
+    }
+    let seconds = median(&times).as_secs_f64();
+    report.figure("10,000 tasks, 1,000 at a time", seconds, "s", Bound::AtMost(1.0));
+    report.figure("tasks running at the same time", as_f64(peak), "tasks", Bound::Exactly(1000.0));
+    report.figure("memory per running task", memory, "KB", Bound::AtMost(64.0));
+    report.finish()
+}
+
+struct Measured {
+    took: Duration,
+    peak: usize,
+    /// What the process grew by until a thousand ran and nine thousand waited, per running task.
+    kilobytes: f64,
+}
+
+async fn measure() -> Measured {
+    let mut house = TestHouse::with_concurrency(RUNNING).await;
+    let word = format!("gather {RUNNING}");
+    let tasks: Vec<TaskSpec> = (0..QUEUED).map(|n| task(&format!("t{n}"), &word)).collect();
+    let spec = house.spec(tasks);
+    let before = resident_kilobytes();
+    let began = Instant::now();
+    house.submit(spec).await;
+    let mut largest = before;
+    let mut finished = 0;
+    while finished < QUEUED {
+        let event = house.next().await;
+        if let EventKind::TaskFinished { .. } = event.kind {
+            if finished == 0 {
+                largest = resident_kilobytes();
+            }
+            finished += 1;
+        }
+    }
+    house.find(|event| matches!(event, EventKind::RunFinished { .. }).then_some(())).await;
+    let took = began.elapsed();
+    let peak = house.commands.peak();
+    let grown = as_f64(largest.saturating_sub(before));
+    house.house.close().await;
+    Measured { took, peak, kilobytes: grown / as_f64(RUNNING) }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of a bench are small")]
+fn as_f64(count: usize) -> f64 {
+    count as f64
+}
+
+/// Returns how much memory this process holds.
+fn resident_kilobytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.and_then(|number| number.parse().ok()).unwrap_or_default()
+}
