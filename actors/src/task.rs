@@ -107,6 +107,7 @@ impl Actor for Task {
             stopping: None,
             waits: JoinSet::new(),
             span: tracing::info_span!(
+                parent: None,
                 "task",
                 run = %arguments.run.name,
                 task = %arguments.spec.name,
