@@ -81,7 +81,7 @@ impl ApplyArgs {
     /// Returns whether it is to be done or only said.
     #[must_use]
     pub fn step(&self) -> Step {
-        Step::of(self.dry_run)
+        if self.dry_run { Step::Say } else { Step::Do }
     }
 }
 
@@ -89,7 +89,7 @@ impl DiscardArgs {
     /// Returns whether it is to be done or only said.
     #[must_use]
     pub fn step(&self) -> Step {
-        Step::of(self.dry_run)
+        if self.dry_run { Step::Say } else { Step::Do }
     }
 }
 
@@ -100,11 +100,4 @@ pub enum Step {
     Do,
     /// Said.
     Say,
-}
-
-impl Step {
-    #[expect(clippy::fn_params_excessive_bools, reason = "turns the parser's flag into a word")]
-    fn of(dry_run: bool) -> Self {
-        if dry_run { Self::Say } else { Self::Do }
-    }
 }
