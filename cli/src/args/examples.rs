@@ -30,7 +30,7 @@ Examples:
   regatta run --exec 'make docs'
   regatta run --exec './translate {{item}}' German French Finnish
   regatta run --each 'src/**/*.py' --exec 'ruff check --fix {{item}}'
-  git ls-files -z '*.md' | regatta run --each - --null --chunk 20 --exec 'prettier --write {{items}}'
+  git ls-files -z '*.md' | regatta run --each - --null --chunk 20 --exec 'fmt.sh {{items}}'
   regatta run --plan plan.toml --dry-run
   regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch";
 
