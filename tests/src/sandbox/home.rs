@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rusqlite::{Connection, OpenFlags, Row};
-use serde_json::Value;
 
 use super::Fingerprint;
 
@@ -82,7 +81,8 @@ impl Home {
     #[must_use]
     pub fn stores(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(self.data().join("stores")) else { return Vec::new() };
-        entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+        let paths = entries.flatten().map(|entry| entry.path());
+        paths.filter(|path| path.extension().is_some_and(|end| end == "git")).collect()
     }
 
     /// Runs git in the only task store and returns what it wrote.
@@ -149,20 +149,12 @@ impl Home {
     #[must_use]
     pub fn leftovers(&self) -> Vec<String> {
         let mut found = self.workspaces();
-        let landings = self.data().join("landings");
-        let everything = Fingerprint::of(&landings);
-        for path in everything.paths().filter(|path| landings.join(path).is_file()) {
-            let text = std::fs::read_to_string(landings.join(path)).unwrap_or_default();
-            let journal: Option<Value> = serde_json::from_str(&text).ok();
-            let done = journal.is_some_and(|journal| {
-                journal
-                    .as_object()
-                    .is_some_and(|fields| fields.values().any(|value| value == "done"))
-            });
-            if !done {
-                found.push(format!("landings/{}", path.display()));
-            }
-        }
+        let journals = Fingerprint::of(&self.data().join("landings"));
+        // What is done ends with `.json`; what is open ends with how far it came.
+        let open = journals.paths().filter(|path| {
+            path.components().count() > 1 && path.extension().is_none_or(|end| end != "json")
+        });
+        found.extend(open.map(|path| format!("landings/{}", path.display())));
         found
     }
 }

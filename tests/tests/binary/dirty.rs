@@ -32,7 +32,7 @@ fn a_task_sees_staged_unstaged_and_untracked_changes_and_its_patch_holds_none_of
     assert_eq!(status, expected.lines().collect::<Vec<_>>(), "git status inside and outside");
 
     let diff = place.regatta(repository.root()).words("diff").run().expect_code(0);
-    assert!(!diff.stdout.contains("mine/"), "{diff}");
+    assert!(!diff.stdout.contains(" b/mine/"), "{diff}");
     place.expect_nothing_left(&repository);
 }
 

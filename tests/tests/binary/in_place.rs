@@ -19,7 +19,10 @@ fn without_isolation_tasks_work_in_place_one_at_a_time_without_capture_or_landin
         assert_eq!(event["yield"], repository.root().to_str().unwrap(), "{finished}");
     }
     let told = finished.events_of("degraded");
-    assert!(told.iter().any(|event| event.to_string().contains("in place")), "{finished}");
+    assert!(
+        told.iter().any(|event| event.to_string().contains("the repository itself")),
+        "{finished}"
+    );
     assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new());
     place.expect_nothing_left(&repository);
 }

@@ -38,7 +38,7 @@ fn a_sparse_index_is_refused() {
     repository.write("deep/er/file.txt", "x\n");
     repository.commit("deep");
     repository.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "src"]);
-    refused(&place, &repository, &["index", "git sparse-checkout reapply --no-sparse-index"]);
+    refused(&place, &repository, &["index", "git -C", "sparse-checkout reapply --no-sparse-index"]);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_split_index_is_refused() {
     let place = sandbox();
     let repository = place.repository();
     repository.git(&["update-index", "--split-index"]);
-    refused(&place, &repository, &["index", "git update-index --no-split-index"]);
+    refused(&place, &repository, &["index", "git -C", "update-index --no-split-index"]);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_repository_of_another_owner_is_refused_with_the_line_that_allows_it() {
     if !given.is_ok_and(|status| status.success()) {
         return skip("a_repository_of_another_owner_is_refused", "only root can give files away");
     }
-    refused(&place, &repository, &["owner", "git config --global --add safe.directory"]);
+    refused(&place, &repository, &["another user", "git config --global --add safe.directory"]);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_truncated_index_a_garbage_head_and_alternates_that_are_gone_are_refused() {
     repository.git(&["clone", "--quiet", "--shared", source, clone.to_str().unwrap()]);
     std::fs::rename(repository.root(), place.folder().join("moved")).unwrap();
     let clone = Repository::at(&clone);
-    refused(&place, &clone, &["object"]);
+    refused(&place, &clone, &["HEAD", "fsck"]);
 }
 
 #[test]

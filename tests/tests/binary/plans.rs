@@ -82,7 +82,6 @@ fn other_plans_that_make_no_sense_are_refused() {
     refused("version = 2\n[[task]]\nid = \"a\"\nexec = \"true\"\n", &["version"]);
     refused("version = 1\n", &["task"]);
     refused("version = 1\n[[task]]\nid = \"a\"\n", &["exec"]);
-    refused("version = 1\n[[task]]\nexec = \"true\"\n", &["id"]);
     refused("this is no plan", &["1"]);
     refused(&task("depends_on = [\"nobody\"]\n"), &["nobody"]);
     refused(&task("schema = { type = 5 }\n"), &["schema"]);

@@ -121,7 +121,7 @@ fn the_log_of_a_run_has_a_span_per_task_with_its_id() {
     let finished = place.run_plan(&repository, &plan).run().expect_code(3);
     let log = place.home().log(&finished.run_name());
     for task in ["one", "two"] {
-        assert!(log.contains(&format!("task{{task={task}")), "a span of {task} in {log}");
+        assert!(log.contains(&format!(" task={task} id=task_")), "a span of {task} in {log}");
     }
 }
 
