@@ -27,7 +27,8 @@ impl Log {
             .with_span_events(FmtSpan::NEW | FmtSpan::CLOSE)
             .with_writer(log.clone())
             .with_filter(
-                EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,ractor=warn")),
+                EnvFilter::try_from_default_env()
+                    .unwrap_or_else(|_| EnvFilter::new("info,ractor=warn")),
             );
         let stderr = asked.then(|| {
             tracing_subscriber::fmt::layer()

@@ -4,7 +4,7 @@ use engine::verdict::Interruption;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Listens for signals from the moment it is made.
-pub struct Signals {
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
@@ -15,7 +15,7 @@ impl Signals {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn listen() -> std::io::Result<Self> {
+    pub(crate) fn listen() -> std::io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -24,7 +24,7 @@ impl Signals {
     }
 
     /// Waits for the next signal.
-    pub async fn next(&mut self) -> Interruption {
+    pub(crate) async fn next(&mut self) -> Interruption {
         tokio::select! {
             _ = self.interrupt.recv() => Interruption::Interrupt,
             _ = self.terminate.recv() => Interruption::Terminate,
