@@ -12,8 +12,8 @@ use engine::schedule::{Entry, Left, Refused};
 use engine::task::YieldContract;
 use engine::verdict::Interruption;
 use protocol::{
-    Event, EventKind, Failure, FailureClass, FailureDetail, LandingReport, LedgerEntry, OnFailure,
-    Outcome, RunId, RunName, RunSpec, TaskId, TaskReport,
+    CaptureRef, Event, EventKind, Failure, FailureClass, FailureDetail, LandingReport, LedgerEntry,
+    OnFailure, Outcome, RunId, RunName, RunSpec, TaskId, TaskName, TaskReport,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::task::JoinSet;
@@ -279,7 +279,7 @@ impl RunState {
         };
         let news = EventKind::TaskStarted { task: spec.name.clone(), attempt: 1 };
         let arguments = TaskArguments {
-            predecessors: self.members.predecessor_captures(task),
+            predecessors: self.predecessors(task),
             spec,
             contract,
             run: RunFacts {
@@ -299,6 +299,13 @@ impl RunState {
             Ok((actor, _join)) => self.members.started(task, actor),
             Err(error) => self.finish(myself, task, crashed(error.to_string())),
         }
+    }
+
+    fn predecessors(&self, task: TaskId) -> Vec<(TaskName, CaptureRef)> {
+        if self.arguments.means.faults.is_off("F270") {
+            return Vec::new();
+        }
+        self.members.predecessor_captures(task)
     }
 
     /// Has the end of a task recorded; its report follows.
