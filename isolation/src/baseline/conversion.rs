@@ -12,7 +12,7 @@ use crate::error::{OrCannot, Result, cannot};
 
 /// What happens to a blob on its way into the working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Conversion {
+pub(crate) enum Conversion {
     /// Nothing.
     None,
     /// Something libgit2 does itself.
@@ -47,7 +47,11 @@ pub(super) fn checked_out(
     }
 }
 
-fn conversion(git: &Repository, path: &RepoPath) -> std::result::Result<Conversion, git2::Error> {
+/// Returns what happens to the bytes at `path` on their way in and out.
+pub(crate) fn conversion(
+    git: &Repository,
+    path: &RepoPath,
+) -> std::result::Result<Conversion, git2::Error> {
     let value = |name: &str| -> std::result::Result<Option<String>, git2::Error> {
         let bytes = git.get_attr_bytes(path.as_path(), name, AttrCheckFlags::FILE_THEN_INDEX)?;
         Ok(match AttrValue::from_bytes(bytes) {

@@ -13,6 +13,7 @@ mod scan;
 mod table;
 
 pub(crate) use claim::Claim;
+pub(crate) use conversion::{Conversion, conversion};
 pub(crate) use freeze::write_whole;
 pub(crate) use frozen::{Bytes, Frozen, remove_if_unused};
 pub(crate) use table::{Folder, FolderKind, Source, Start, Table};

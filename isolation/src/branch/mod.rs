@@ -1,5 +1,15 @@
-//! Branches made of tasks' work.
+//! Branches made of tasks' work: as git would have committed it, without touching the working tree
+//! or the index. Everything is made in memory first; what is new goes into the repository as one
+//! pack per branch, and then the branch is there, whole.
 
+mod clean;
+mod lineage;
 mod make;
+mod memory;
+mod publish;
+mod source;
+#[cfg(test)]
+mod tests;
+mod tree;
 
 pub(crate) use make::make;

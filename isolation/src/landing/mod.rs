@@ -14,7 +14,6 @@ mod roll;
 mod source;
 mod step;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use land::{land, recover, reports};
-pub(crate) use queue::Turn;

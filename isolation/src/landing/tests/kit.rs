@@ -132,6 +132,17 @@ impl Kit {
         self.land_with(&Faults::default(), tasks).unwrap()
     }
 
+    /// Makes branches below `prefix` of the tasks.
+    pub(crate) fn branch(
+        &self,
+        prefix: &str,
+        tasks: &[LandingTask],
+    ) -> Result<LandingReport, IsolationError> {
+        let target = LandingTarget::Branches { prefix: prefix.to_owned() };
+        let request = LandingRequest { target, ..self.request(tasks) };
+        landing::land(&self.repo, &self.places, &Faults::default(), request, &|_| {})
+    }
+
     pub(crate) fn land_with(
         &self,
         faults: &Faults,

@@ -2,6 +2,6 @@
 
 mod kills;
 mod kinds;
-mod kit;
+pub(crate) mod kit;
 mod races;
 mod trouble;

@@ -1,0 +1,90 @@
+//! The names of branches, and making them.
+
+use std::thread;
+use std::time::Duration;
+
+use engine::ports::IsolationError;
+use git2::{Commit, ErrorCode, Oid, Reference, Repository};
+use protocol::{RunName, TaskName};
+
+use crate::branch::memory;
+use crate::error::{OrCannot, Result, cannot};
+use crate::repository::Repo;
+
+/// How often a reference that another process holds is tried again.
+const TRIES: u32 = 100;
+
+/// The branches of one run.
+pub(super) struct Branches<'a> {
+    pub(super) repo: &'a Repo,
+    /// With what is new in memory.
+    pub(super) git: &'a Repository,
+    pub(super) prefix: &'a str,
+    pub(super) run: &'a RunName,
+}
+
+impl Branches<'_> {
+    /// Checks that branches can have names that begin with the prefix.
+    pub(super) fn check(&self) -> Result<()> {
+        let refused = |what: String, because: &str, hint: String| {
+            Err(IsolationError::Refused { what, because: because.to_owned(), hint })
+        };
+        let setting = "set branch.prefix to something else".to_owned();
+        if !Reference::is_valid_name(&format!("refs/heads/{}/x", self.folder())) {
+            let what = format!("no branch can be named `{}/…`", self.folder());
+            return refused(what, "git does not accept such a name", setting);
+        }
+        let folder = self.folder();
+        let ends = folder.match_indices('/').map(|(slash, _)| slash).chain([folder.len()]);
+        for end in ends {
+            let name = &folder[..end];
+            if self.find(name)?.is_some() {
+                let what = format!("the branch `{name}` is in the way");
+                let because = "git cannot have it and branches below it at once";
+                let hint = format!("git branch -m {name} {name}-old, or {setting}");
+                return refused(what, because, hint);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the name of a task's branch.
+    pub(super) fn name(&self, task: &TaskName) -> String {
+        format!("{}/{task}", self.folder())
+    }
+
+    /// Returns the commit of a branch, if there is one.
+    pub(super) fn find(&self, branch: &str) -> Result<Option<Commit<'_>>> {
+        match self.git.find_reference(&format!("refs/heads/{branch}")) {
+            Ok(found) => {
+                let commit = found.peel_to_commit();
+                commit.map(Some).or_cannot(|| format!("read the branch {branch}"))
+            }
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error).or_cannot(|| format!("look for the branch {branch}")),
+        }
+    }
+
+    /// Makes a branch that is not there yet.
+    pub(super) fn publish(&self, branch: &str, commit: Oid) -> Result<()> {
+        memory::carry(self.git, self.repo, commit)?;
+        let real = self.repo.git()?;
+        let reference = format!("refs/heads/{branch}");
+        let why = format!("branch: made by regatta run {}", self.run);
+        for _ in 1..TRIES {
+            match real.reference(&reference, commit, false, &why) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.code() == ErrorCode::Locked => {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                Err(error) => return Err(cannot(format!("make the branch {branch}"), error)),
+            }
+        }
+        let made = real.reference(&reference, commit, false, &why).map(drop);
+        made.or_cannot(|| format!("make the branch {branch}"))
+    }
+
+    fn folder(&self) -> String {
+        format!("{}/{}", self.prefix, self.run)
+    }
+}
