@@ -79,6 +79,19 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
         )
 }
 
+/// Whether permissions were what kept us out.
+pub(crate) fn is_denied(error: &IsolationError) -> bool {
+    let mut next: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = next {
+        // The cause shows the error it wraps as itself, so that the chain is not told twice.
+        if let Some(Cause::Io(error)) = error.downcast_ref::<Cause>() {
+            return Errno::from_io_error(error) == Some(Errno::ACCESS);
+        }
+        next = error.source();
+    }
+    false
+}
+
 /// Returns the error of an attempt that came to nothing.
 pub(crate) fn cannot(what: impl Into<String>, cause: impl Into<Cause>) -> IsolationError {
     let (what, cause) = (what.into(), cause.into());
@@ -120,5 +133,12 @@ mod tests {
         assert!(resources(io::Error::from(io::ErrorKind::StorageFull).into()));
         assert!(!resources(broken.into()));
         assert!(!resources(Errno::NOENT.into()));
+    }
+
+    #[test]
+    fn a_denied_permission_is_told_from_any_other_failure() {
+        assert!(is_denied(&cannot("read", Errno::ACCESS)));
+        assert!(!is_denied(&cannot("read", Errno::IO)));
+        assert!(!is_denied(&cannot("read", "permission denied")));
     }
 }

@@ -18,6 +18,9 @@ use crate::repository::Repo;
 use crate::workspace::Manifest;
 use crate::{capture, landing, sweep, workspace};
 
+#[cfg(test)]
+mod tests;
+
 /// Isolation by workspaces that are copies of the working tree.
 pub struct Worktrees {
     places: Places,

@@ -9,7 +9,7 @@ const NAMED: usize = 3;
 
 /// Returns what a scan found that workspaces do not have.
 pub(super) fn of(scan: &Scan) -> Vec<Notice> {
-    let rows: [(&[String], &str, &str, &str); 4] = [
+    let rows: [(&[String], &str, &str, &str); 5] = [
         (
             &scan.ignored,
             "ignored files in the workspaces",
@@ -27,6 +27,12 @@ pub(super) fn of(scan: &Scan) -> Vec<Notice> {
             "sockets, pipes and devices",
             "they are left out of the workspaces",
             "git does not know such files:",
+        ),
+        (
+            &scan.unreadable,
+            "untracked files that may not be read",
+            "they are left out of the workspaces",
+            "permissions keep us out of",
         ),
         (
             &scan.odd,

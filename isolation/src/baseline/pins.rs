@@ -12,7 +12,7 @@ use crate::baseline::scan::{Doubtful, Scan, YOUNG_NS, now_ns};
 use crate::baseline::table::split;
 use crate::baseline::{Source, Start, Table};
 use crate::entry::{Entry, Mode};
-use crate::error::Result;
+use crate::error::{Result, is_denied};
 use crate::store::TaskStore;
 use crate::tree::{Found, Tree};
 
@@ -46,17 +46,26 @@ pub(super) fn check_untracked(tree: &Tree, scan: &Scan, limit: u64) -> Result<()
     })
 }
 
-/// Reads what is doubtful, pins what differs from its blob, and completes the table.
+/// Reads what is doubtful, pins what differs from its blob, and completes the table. Returns what
+/// is left out because nobody tracks it and we may not read it.
 pub(super) fn pin(
     tree: &Tree,
     store: &TaskStore,
     run: &RunName,
     doubtful: Vec<Doubtful>,
     table: &mut Table,
-) -> Result<()> {
+) -> Result<Vec<String>> {
+    let mut unreadable = Vec::new();
     let mut pinned = Vec::new();
     for file in doubtful {
-        let (mode, bytes, stat) = match tree.look(&file.path)? {
+        let found = match tree.look(&file.path) {
+            Err(error) if file.tracked.is_none() && is_denied(&error) => {
+                unreadable.push(file.path.to_string());
+                continue;
+            }
+            found => found?,
+        };
+        let (mode, bytes, stat) = match found {
             Found::File { mode, bytes, stat } => (mode, bytes, stat),
             Found::Link { target, stat } => (Mode::Link, target, stat),
             // It went while we looked around: then the tree as it was froze without it.
@@ -73,7 +82,10 @@ pub(super) fn pin(
         };
         insert(table, &file.path, Start { stat, mode, source });
     }
-    if pinned.is_empty() { Ok(()) } else { store.hold(&reference(run), &pinned) }
+    if !pinned.is_empty() {
+        store.hold(&reference(run), &pinned)?;
+    }
+    Ok(unreadable)
 }
 
 /// The reference that keeps the pins of a run.

@@ -11,7 +11,7 @@ use protocol::RepoPath;
 use crate::baseline::index::Index;
 use crate::baseline::{Folder, FolderKind, Source, Start, Table};
 use crate::entry::Mode;
-use crate::error::{OrCannot, Result};
+use crate::error::{OrCannot, Result, is_denied};
 use crate::tree::{Listed, Listing, RepositoryRoot, Tree, join};
 
 /// How long the clock of a file system may stand still: what is younger may change once more
@@ -31,6 +31,8 @@ pub(super) struct Scan {
     pub(super) ignored: Vec<String>,
     /// Sockets, pipes and devices.
     pub(super) special: Vec<String>,
+    /// What nobody tracks and we may not read.
+    pub(super) unreadable: Vec<String>,
     /// Names that no repository can have.
     pub(super) odd: Vec<String>,
 }
@@ -78,9 +80,8 @@ impl Walk<'_> {
         permissions: u32,
         waiting: &mut Vec<(Vec<u8>, u32)>,
     ) -> Result<()> {
-        let Some(Listing { entries, odd, repository, .. }) = self.tree.list(&path)? else {
-            return Ok(());
-        };
+        let Some(listing) = self.list(&path)? else { return Ok(()) };
+        let Listing { entries, odd, repository, .. } = listing;
         let owner = if path.is_empty() { RepositoryRoot::No } else { repository };
         if owner == RepositoryRoot::Yes && !self.index.has_below(&path) {
             self.scan.nested.push(shown(&path));
@@ -100,6 +101,17 @@ impl Walk<'_> {
         }
         self.scan.table.folders.insert(path, found);
         Ok(())
+    }
+
+    /// Lists a folder. One that we may not read is left out if nothing in it is tracked.
+    fn list(&mut self, path: &[u8]) -> Result<Option<Listing>> {
+        match self.tree.list(path) {
+            Err(error) if is_denied(&error) && !self.index.has_below(path) => {
+                self.scan.unreadable.push(shown(path));
+                Ok(None)
+            }
+            listed => listed,
+        }
     }
 
     /// Decides whether the walk goes on into a folder, and returns its permissions if so. What
@@ -169,7 +181,7 @@ impl Walk<'_> {
 }
 
 /// Writes a path for people, as git does.
-fn shown(path: &[u8]) -> String {
+pub(super) fn shown(path: &[u8]) -> String {
     match RepoPath::new(path) {
         Some(path) => path.to_string(),
         None => String::from_utf8_lossy(path).escape_default().to_string(),

@@ -2,12 +2,11 @@
 
 use git2::{ObjectType, Oid};
 use protocol::RepoPath;
-use rustix::io::Errno;
 
 use crate::baseline::{Bytes, Source};
 use crate::capture::walk::{Began, Candidate, Now};
 use crate::entry::{Change, Entry, Mode};
-use crate::error::{OrCannot, Result};
+use crate::error::{OrCannot, Result, is_denied};
 use crate::tree::{Found, Tree};
 
 /// A change with both contents at hand.
@@ -67,7 +66,7 @@ fn removed(
 /// Returns what is at `path`: the mode and the bytes of a file or a symlink.
 fn read(tree: &Tree, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>> {
     let found = match tree.look(path) {
-        Err(error) if is_shut(&error) => {
+        Err(error) if is_denied(&error) => {
             tree.widen(path)?;
             tree.look(path)?
         }
@@ -78,18 +77,6 @@ fn read(tree: &Tree, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>> {
         Found::Link { target, .. } => Some((Mode::Link, target)),
         Found::Missing | Found::Blocked(_) | Found::Folder | Found::Special => None,
     })
-}
-
-/// Whether permissions kept us out.
-fn is_shut(error: &engine::ports::IsolationError) -> bool {
-    let mut next: Option<&dyn std::error::Error> = Some(error);
-    while let Some(error) = next {
-        if let Some(error) = error.downcast_ref::<std::io::Error>() {
-            return Errno::from_io_error(error) == Some(Errno::ACCESS);
-        }
-        next = error.source();
-    }
-    false
 }
 
 /// Whether it is what it began as, without a look at how git checks out.

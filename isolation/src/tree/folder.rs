@@ -27,9 +27,10 @@ pub(crate) enum Parent {
     Blocked(RepoPath),
 }
 
-/// Opens a folder of the file system itself, for looking things up below it.
+/// Opens a folder of the file system itself, for looking things up below it. The path is
+/// canonical; a task may have put a symlink in its last place.
 pub(super) fn open_folder(path: &Path) -> std::result::Result<OwnedFd, Errno> {
-    openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    openat(CWD, path, FOLDER.union(OFlags::NOFOLLOW), Mode::empty())
 }
 
 /// Opens the folder `name` of the folder `fd` if it is one and no symlink.

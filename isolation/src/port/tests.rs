@@ -1,0 +1,98 @@
+//! The port as the engine uses it.
+
+use std::fs;
+use std::sync::Arc;
+
+use engine::ports::{
+    Baseline, FreezeRequest, Isolation as _, IsolationError, LandingRequest, LandingTarget,
+    LandingTask, Workspace, WorkspaceRequest,
+};
+use protocol::{CaptureRef, IsolationMode, Landed, TaskName};
+
+use crate::Worktrees;
+use crate::testing::{Sample, write};
+
+fn worktrees(sample: &Sample) -> Worktrees {
+    Worktrees::new(sample.all_places(), crate::testing::faults(""))
+}
+
+fn freeze(mode: IsolationMode) -> FreezeRequest {
+    FreezeRequest { run: "raaaa".parse().unwrap(), mode, untracked_limit: 1 << 20 }
+}
+
+async fn prepare(
+    baseline: &Arc<dyn Baseline>,
+    task: &str,
+    predecessors: Vec<(TaskName, CaptureRef)>,
+) -> Result<Workspace, IsolationError> {
+    let task = task.parse().unwrap();
+    baseline.prepare(WorkspaceRequest { task, attempt: 1, predecessors }).await
+}
+
+#[tokio::test]
+async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
+    let sample = Sample::with(&[("sub/file", "one\n"), ("other", "one\n")]);
+    sample.write("other", "users\n");
+    let worktrees = worktrees(&sample);
+    let repository = worktrees.open(&sample.root.join("sub")).await.unwrap();
+    assert_eq!(repository.facts().root, sample.root);
+    assert_eq!(repository.facts().subfolder.to_str(), Some("sub"));
+    let baseline = repository.freeze(freeze(IsolationMode::Worktree)).await.unwrap();
+    let workspace = prepare(&baseline, "a", vec![]).await.unwrap();
+    write(&workspace.root, "sub/file", "two\n");
+    let captured = baseline.capture(&workspace).await.unwrap().unwrap();
+    baseline.discard(&workspace).await.unwrap();
+    baseline.discard(&workspace).await.unwrap();
+    baseline.close().await.unwrap();
+    let request = LandingRequest {
+        run: "raaaa".parse().unwrap(),
+        target: LandingTarget::Tree,
+        tasks: vec![LandingTask {
+            task: "a".parse().unwrap(),
+            capture: captured.capture,
+            depends_on: vec![],
+            message: String::new(),
+        }],
+    };
+    let report = repository.land(request, Arc::new(|_| {})).await.unwrap();
+    assert_eq!(report.tasks[0].landed, Landed::Landed { branch: None });
+    assert_eq!(sample.git(&["status", "--porcelain"]), " M other\n M sub/file\n");
+    assert_eq!(fs::read(sample.root.join("sub/file")).unwrap(), b"two\n");
+    assert!(!sample.places().workspaces.exists());
+}
+
+#[tokio::test]
+async fn without_isolation_tasks_work_in_place_and_nothing_is_captured_or_discarded() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let worktrees = worktrees(&sample);
+    let repository = worktrees.open(&sample.root).await.unwrap();
+    let baseline = repository.freeze(freeze(IsolationMode::None)).await.unwrap();
+    assert_eq!(baseline.notices().len(), 1);
+    let workspace = prepare(&baseline, "a", vec![]).await.unwrap();
+    assert_eq!(workspace.root, sample.root);
+    write(&workspace.root, "file", "two\n");
+    assert_eq!(baseline.capture(&workspace).await.unwrap(), None);
+    baseline.discard(&workspace).await.unwrap();
+    assert_eq!(fs::read(sample.root.join("file")).unwrap(), b"two\n");
+    baseline.close().await.unwrap();
+    assert!(!sample.places().workspaces.exists());
+    assert!(!sample.places().store.exists());
+}
+
+#[tokio::test]
+async fn recovering_captures_what_a_dropped_baseline_left_and_does_so_once() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let worktrees = worktrees(&sample);
+    let repository = worktrees.open(&sample.root).await.unwrap();
+    let nothing = repository.recover().await.unwrap();
+    assert_eq!(nothing, engine::ports::Recovered::default());
+    let baseline = repository.freeze(freeze(IsolationMode::Worktree)).await.unwrap();
+    let workspace = prepare(&baseline, "a", vec![]).await.unwrap();
+    write(&workspace.root, "new", "new\n");
+    assert_eq!(repository.recover().await.unwrap(), nothing);
+    drop(baseline);
+    let recovered = repository.recover().await.unwrap();
+    assert_eq!(recovered.dead, ["raaaa".parse().unwrap()]);
+    assert_eq!(recovered.tasks[0].captured.as_ref().unwrap().changes.files, 1);
+    assert_eq!(repository.recover().await.unwrap(), nothing);
+}
