@@ -12,8 +12,8 @@ use engine::schedule::{Entry, Left, Refused};
 use engine::task::YieldContract;
 use engine::verdict::Interruption;
 use protocol::{
-    CaptureRef, Event, EventKind, Failure, FailureClass, FailureDetail, LandingReport, LedgerEntry,
-    OnFailure, Outcome, RunId, RunName, RunSpec, TaskId, TaskName, TaskReport,
+    Event, EventKind, Failure, FailureClass, FailureDetail, LandingReport, LedgerEntry, OnFailure,
+    Outcome, RunId, RunName, RunSpec, TaskId, TaskReport,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::task::JoinSet;
@@ -23,7 +23,7 @@ use crate::ask::{Teller, ask};
 use crate::events::EventBus;
 use crate::executors::{ExecutorsMessage, HowToStop};
 use crate::house::Means;
-use crate::isolation::{ClosedRun, RepositoryMessage};
+use crate::isolation::{RepositoryMessage, SettledRun};
 use crate::ledger::LedgerMessage;
 use crate::task::{Task, TaskArguments, TaskMessage, TaskState};
 
@@ -89,7 +89,9 @@ pub(crate) enum RunMessage {
     /// Something happened to the landing.
     LandingNews(LandingNews),
     Landed(Option<Result<LandingReport, IsolationError>>),
-    Closed(Option<ClosedRun>),
+    Settled(Option<SettledRun>),
+    /// The claim on the run's workspaces is given up.
+    Closed(protocol::Totals, protocol::ExitCode),
 }
 
 /// What is done once the ledger knows of it.
@@ -97,9 +99,9 @@ pub(crate) enum Step {
     Start(TaskId),
     Finish(TaskId, TaskReport),
     Land,
-    Close(LandingReport),
+    Settle(LandingReport),
     NoteLate,
-    End(protocol::Totals, protocol::ExitCode),
+    Close(protocol::Totals, protocol::ExitCode),
 }
 
 pub(crate) struct RunState {
@@ -154,7 +156,8 @@ impl Actor for Run {
                 state.publish(EventKind::LandingWaited)
             }
             RunMessage::Landed(landed) => state.landed(&myself, landed),
-            RunMessage::Closed(closed) => state.closed(&myself, closed.unwrap_or_default()),
+            RunMessage::Settled(settled) => state.settled(&myself, settled.unwrap_or_default()),
+            RunMessage::Closed(totals, exit_code) => state.end(&myself, totals, exit_code),
         }
         Ok(())
     }
@@ -262,13 +265,9 @@ impl RunState {
                 self.go_on(myself);
             }
             Step::Land => self.land(myself),
-            Step::Close(report) => self.announce_and_close(myself, report),
+            Step::Settle(report) => self.announce_and_settle(myself, report),
             Step::NoteLate => {}
-            Step::End(totals, exit_code) => {
-                self.publish(EventKind::RunFinished { totals, exit_code });
-                self.arguments.schedule.tell(ScheduleRequest::Over(self.arguments.spec.id));
-                myself.stop(None);
-            }
+            Step::Close(totals, exit_code) => self.close(myself, totals, exit_code),
         }
         Ok(())
     }
@@ -279,7 +278,7 @@ impl RunState {
         };
         let news = EventKind::TaskStarted { task: spec.name.clone(), attempt: 1 };
         let arguments = TaskArguments {
-            predecessors: self.predecessors(task),
+            predecessors: self.members.predecessor_captures(task),
             spec,
             contract,
             run: RunFacts {
@@ -299,13 +298,6 @@ impl RunState {
             Ok((actor, _join)) => self.members.started(task, actor),
             Err(error) => self.finish(myself, task, crashed(error.to_string())),
         }
-    }
-
-    fn predecessors(&self, task: TaskId) -> Vec<(TaskName, CaptureRef)> {
-        if self.arguments.means.faults.is_off("F270") {
-            return Vec::new();
-        }
-        self.members.predecessor_captures(task)
     }
 
     /// Has the end of a task recorded; its report follows.
@@ -344,7 +336,7 @@ impl RunState {
                 let entry = LedgerEntry::LandingStarted { run: self.arguments.spec.id };
                 self.record(myself, entry, Step::Land);
             } else {
-                self.announce_and_close(myself, LandingReport::default());
+                self.announce_and_settle(myself, LandingReport::default());
             }
         }
     }

@@ -31,8 +31,10 @@ pub(crate) enum RepositoryMessage {
     Prepare(RunName, WorkspaceRequest, RpcReplyPort<Result<Lease, IsolationError>>),
     /// Lands captures, after everything that was to land before.
     Land(LandingRequest, NewsSink, LandingAnswer),
-    /// Ends a run's use of the repository; answers when none of its workspaces is in use.
-    CloseRun(RunName, RpcReplyPort<ClosedRun>),
+    /// Answers when none of a run's workspaces is in use; it makes no more of them.
+    SettleRun(RunName, RpcReplyPort<SettledRun>),
+    /// Ends a settled run's use of the repository, and with it the claim on its workspaces.
+    CloseRun(RunName, RpcReplyPort<()>),
     /// Closes every run that is left, then stops.
     Close,
     /// Sent by the work itself; nobody else sends it.
@@ -49,7 +51,7 @@ pub(crate) enum RepositoryMessage {
 
 /// What came to light after the tasks of a run had reported.
 #[derive(Debug, Default)]
-pub(crate) struct ClosedRun {
+pub(crate) struct SettledRun {
     /// Work that was captured although its task had died.
     pub(crate) late: Vec<(TaskName, Captured)>,
 }
@@ -58,8 +60,16 @@ pub(crate) struct ClosedRun {
 struct Run {
     baseline: Option<Arc<dyn Baseline>>,
     workspaces: BTreeMap<u64, InUse>,
-    closed: ClosedRun,
-    closing: Vec<RpcReplyPort<ClosedRun>>,
+    settled: SettledRun,
+    settling: Vec<RpcReplyPort<SettledRun>>,
+    closing: Vec<RpcReplyPort<()>>,
+}
+
+impl Run {
+    /// Whether the run makes no more workspaces.
+    fn is_ending(&self) -> bool {
+        !self.settling.is_empty() || !self.closing.is_empty()
+    }
 }
 
 struct InUse {
@@ -116,10 +126,16 @@ impl Actor for Repository {
             }
             RepositoryMessage::Made(run, task, place) => state.made(&run, &task, place),
             RepositoryMessage::Landed => state.landing = false,
+            RepositoryMessage::SettleRun(run, reply) => match state.runs.get_mut(&run) {
+                Some(open) => open.settling.push(reply),
+                None => {
+                    let _gone = reply.send(SettledRun::default());
+                }
+            },
             RepositoryMessage::CloseRun(run, reply) => match state.runs.get_mut(&run) {
                 Some(open) => open.closing.push(reply),
                 None => {
-                    let _gone = reply.send(ClosedRun::default());
+                    let _gone = reply.send(());
                 }
             },
             RepositoryMessage::Close => state.closing = true,
@@ -192,7 +208,7 @@ impl RepositoryState {
         request: WorkspaceRequest,
         reply: RpcReplyPort<Result<Lease, IsolationError>>,
     ) -> Result<(), ActorProcessingErr> {
-        let open = self.runs.get_mut(run).filter(|open| open.closing.is_empty());
+        let open = self.runs.get_mut(run).filter(|open| !open.is_ending());
         let Some((open, baseline)) =
             open.and_then(|open| open.baseline.clone().map(|baseline| (open, baseline)))
         else {
@@ -226,7 +242,7 @@ impl RepositoryState {
     ) {
         for run in self.runs.values_mut() {
             if let Some(in_use) = run.workspaces.remove(&workspace.pid()) {
-                run.closed.late.extend(late(in_use.task));
+                run.settled.late.extend(late(in_use.task));
                 return;
             }
         }
@@ -262,6 +278,11 @@ impl RepositoryState {
                 let _dead = myself.cast(RepositoryMessage::Landed);
             });
         }
+        for run in self.runs.values_mut().filter(|run| run.workspaces.is_empty()) {
+            for reply in run.settling.drain(..) {
+                let _gone = reply.send(std::mem::take(&mut run.settled));
+            }
+        }
         self.close_runs(myself);
         let idle = !self.landing && self.runs.is_empty() && self.unclosed == 0;
         if self.closing && idle {
@@ -285,9 +306,8 @@ impl RepositoryState {
                 {
                     tracing::error!(%error, run = %name, "left for the next start");
                 }
-                let mut closed = Some(run.closed);
                 for reply in run.closing {
-                    let _gone = reply.send(closed.take().unwrap_or_default());
+                    let _gone = reply.send(());
                 }
                 let _dead = myself.cast(RepositoryMessage::ClosedBaseline);
             });

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use engine::ports::{IsolationError, LandingRequest, LandingTarget, LandingTask};
 use engine::verdict::exit_code;
 use protocol::{
-    EventKind, IsolationMode, Landed, LandingReport, LedgerEntry, MergeMode, Outcome, TaskLanding,
-    TaskName, TaskReport, TaskSpec, Totals,
+    EventKind, ExitCode, IsolationMode, Landed, LandingReport, LedgerEntry, MergeMode, Outcome,
+    TaskLanding, TaskName, TaskReport, TaskSpec, Totals,
 };
 use ractor::ActorRef;
 
-use super::{RunMessage, RunState, Step};
+use super::{RunMessage, RunState, ScheduleRequest, Step};
 use crate::ask::{Teller, ask};
-use crate::isolation::{ClosedRun, RepositoryMessage};
+use crate::isolation::{RepositoryMessage, SettledRun};
 
 /// What became of the work of each task, once it is known.
 #[derive(Default)]
@@ -106,7 +106,7 @@ impl RunState {
         };
         let run = self.arguments.spec.id;
         let entry = LedgerEntry::LandingFinished { run, report: report.clone() };
-        self.record(myself, entry, Step::Close(report));
+        self.record(myself, entry, Step::Settle(report));
     }
 
     /// A landing that could not be done at all leaves everything in the task store.
@@ -119,7 +119,7 @@ impl RunState {
         LandingReport { tasks: tasks.into_iter().map(kept).collect() }
     }
 
-    pub(super) fn announce_and_close(
+    pub(super) fn announce_and_settle(
         &mut self,
         myself: &ActorRef<RunMessage>,
         report: LandingReport,
@@ -139,13 +139,13 @@ impl RunState {
         }
         self.landing.report = report;
         let (repository, run) = (self.arguments.repository.clone(), self.arguments.name.clone());
-        let question = |reply| RepositoryMessage::CloseRun(run, reply);
-        ask(&mut self.waits, myself, &repository, question, RunMessage::Closed);
+        let question = |reply| RepositoryMessage::SettleRun(run, reply);
+        ask(&mut self.waits, myself, &repository, question, RunMessage::Settled);
     }
 
     /// No workspace is in use any more: says what the run came to.
-    pub(super) fn closed(&mut self, myself: &ActorRef<RunMessage>, closed: ClosedRun) {
-        for (task, captured) in closed.late {
+    pub(super) fn settled(&mut self, myself: &ActorRef<RunMessage>, settled: SettledRun) {
+        for (task, captured) in settled.late {
             if let Some(id) = self.members.add_late(&task, captured.clone()) {
                 self.publish(EventKind::TaskCaptured { task, captured: captured.clone() });
                 let entry = LedgerEntry::TaskCaptured { task: id, attempt: 1, captured };
@@ -156,7 +156,33 @@ impl RunState {
         let exit_code = exit_code(&totals, self.interruption);
         let run = self.arguments.spec.id;
         let entry = LedgerEntry::RunFinished { run, totals: totals.clone(), exit_code };
-        self.record(myself, entry, Step::End(totals, exit_code));
+        self.record(myself, entry, Step::Close(totals, exit_code));
+    }
+
+    /// The ledger has the end of the run: only now is the claim on its workspaces given up, so
+    /// that a run whose engine died before is known by what it left.
+    pub(super) fn close(
+        &mut self,
+        myself: &ActorRef<RunMessage>,
+        totals: Totals,
+        exit_code: ExitCode,
+    ) {
+        let (repository, run) = (self.arguments.repository.clone(), self.arguments.name.clone());
+        let question = |reply| RepositoryMessage::CloseRun(run, reply);
+        ask(&mut self.waits, myself, &repository, question, move |_| {
+            RunMessage::Closed(totals, exit_code)
+        });
+    }
+
+    pub(super) fn end(
+        &mut self,
+        myself: &ActorRef<RunMessage>,
+        totals: Totals,
+        exit_code: ExitCode,
+    ) {
+        self.publish(EventKind::RunFinished { totals, exit_code });
+        self.arguments.schedule.tell(ScheduleRequest::Over(self.arguments.spec.id));
+        myself.stop(None);
     }
 
     fn totals(&self) -> Totals {

@@ -107,10 +107,6 @@ impl TaskState {
     pub(super) fn capture(&mut self, myself: &ActorRef<TaskMessage>) {
         self.progress(Phase::Capturing, None);
         self.executor = None;
-        if self.arguments.means.faults.is_off("F272") {
-            let _dying = myself.cast(TaskMessage::Captured(Some(Ok(None))));
-            return;
-        }
         let Some(lease) = &self.lease else { return };
         let owner = lease.owner().clone();
         ask(&mut self.waits, myself, &owner, WorkspaceMessage::Capture, TaskMessage::Captured);
