@@ -1,6 +1,6 @@
 //! Opening the task store, and the blobs and references in it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -59,7 +59,7 @@ impl TaskStore {
 
     /// Gives up what [`Self::hold`] keeps alive. Succeeds if there is nothing.
     pub(crate) fn release(&self, reference: &str) -> Result<()> {
-        self.patiently(|| match self.git.find_reference(reference) {
+        self.alone(reference, || match self.git.find_reference(reference) {
             Ok(mut found) => found.delete(),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
             Err(error) => Err(error),
@@ -69,7 +69,7 @@ impl TaskStore {
 
     /// Makes `reference` point at a commit of `tree` that has no parents.
     pub(super) fn point(&self, reference: &str, tree: Oid, message: &str) -> Result<()> {
-        self.patiently(|| {
+        self.alone(reference, || {
             let author = Signature::now("Regatta", "regatta@localhost")?;
             let tree = self.git.find_tree(tree)?;
             let commit = self.git.commit(None, &author, &author, message, &tree, &[])?;
@@ -78,18 +78,31 @@ impl TaskStore {
         .or_cannot(|| format!("write {reference} to the task store {}", self.path.display()))
     }
 
-    /// Repeats what fails because another process is at the same reference or its folder.
-    fn patiently<T>(
+    /// Changes `reference` while nobody else changes any: every writer holds a lock on the store's
+    /// own folder meanwhile. So a lock file that is in the way was left by someone who died.
+    fn alone<T>(
         &self,
+        reference: &str,
         mut step: impl FnMut() -> std::result::Result<T, git2::Error>,
     ) -> std::result::Result<T, git2::Error> {
+        // Where the file system has no locks, git's own lock files have to do.
+        let turn = File::open(&self.path).and_then(|folder| folder.lock().map(|()| folder));
         let mut tried = 1;
         loop {
             match step() {
                 Err(error) if tried < TRIES && is_contention(&error) => tried += 1,
                 end => return end,
             }
-            thread::sleep(Duration::from_millis(5));
+            match &turn {
+                Ok(_held) => self.remove_lock_files(reference),
+                Err(_unlocked) => thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    fn remove_lock_files(&self, reference: &str) {
+        for name in [reference, "packed-refs"] {
+            let _absent = fs::remove_file(self.path.join(format!("{name}.lock"))); // mostly it is
         }
     }
 }

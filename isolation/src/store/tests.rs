@@ -116,3 +116,23 @@ fn many_threads_make_and_fill_one_store_at_once() {
     git(&place, &["fsck", "--strict"]);
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
 }
+
+#[test]
+fn a_lock_that_a_dead_writer_left_is_in_nobodys_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("app.git");
+    let store = TaskStore::open(&place).unwrap();
+    let entry = Entry { mode: Mode::File, oid: store.write(b"kept\n").unwrap() };
+    let name = "refs/tasks/r7k3f/auth/1";
+    let leave_locks = || {
+        fs::create_dir_all(place.join("refs/tasks/r7k3f/auth")).unwrap();
+        fs::write(place.join(format!("{name}.lock")), "").unwrap();
+        fs::write(place.join("packed-refs.lock"), "").unwrap();
+    };
+    leave_locks();
+    store.hold(name, &[(b"task/a".to_vec(), entry)]).unwrap();
+    assert!(place.join(name).is_file());
+    leave_locks();
+    store.release(name).unwrap();
+    assert!(!place.join(name).exists());
+}
