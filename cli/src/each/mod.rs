@@ -9,8 +9,5 @@ mod template;
 
 pub(crate) use draft::{Draft, Fanout, drafts};
 pub(crate) use item::{Naming, one_line};
-pub(crate) use source::{Input, Source};
+pub(crate) use source::{Input, Source, Tracked};
 pub(crate) use template::refuse_placeholders;
-
-/// Lists the tracked files of the repository, when someone asks.
-pub(crate) type Tracked<'a> = &'a dyn Fn() -> Result<Vec<protocol::RepoPath>, crate::error::Error>;

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use globset::GlobBuilder;
 use protocol::RepoPath;
 
-use super::Tracked;
 use crate::error::{Error, ErrorKind};
+
+/// Lists the tracked files of the repository, when someone asks.
+pub(crate) type Tracked<'a> = &'a dyn Fn() -> Result<Vec<RepoPath>, Error>;
 
 /// How many bytes a list may have.
 const LONGEST_LIST: u64 = 64 << 20;
