@@ -42,7 +42,7 @@ pub(super) fn check_untracked(tree: &Tree, scan: &Scan, limit: u64) -> Result<()
             size(limit),
             largest.join(", ")
         ),
-        hint: "add them to .gitignore, or raise the setting isolation.untracked_limit".to_owned(),
+        hint: "add them to .gitignore, or raise the setting isolation.untrackedLimit".to_owned(),
     })
 }
 
