@@ -92,9 +92,11 @@ fn a_third_ctrl_c_leaves_the_capturing_to_the_next_start() {
     let finished = running.wait();
     assert_eq!(finished.code, 130, "{finished}");
     place.expect_no_process(Duration::from_secs(1));
-    let _listed = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    let next = place.regatta(repository.root()).words("runs show").run().expect_code(0);
     let run = run.as_str().expect("a run has a name");
     for task in ["polite", "deaf"] {
+        let captures = place.home().captures();
+        assert!(captures.contains(&format!("{run}/{task}/1")), "{task} in {finished}\n{next}");
         let text = place.home().captured(&format!("{run}/{task}/1"), &format!("{task}.txt"));
         assert_eq!(text, "kept\n");
     }
