@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::ports::{LedgerStore, Recovered, Repository};
 use protocol::LedgerEntry;
 
-use crate::boot::Equipment;
+use crate::boot::{Equipment, isolation_places};
 use crate::error::Error;
 
 /// A repository that was come to.
@@ -24,14 +24,49 @@ pub struct Visit {
 /// The repository cannot be worked on, or what was left there cannot be seen to.
 pub async fn visit(equipment: &Equipment, at: &Path) -> Result<Visit, Error> {
     let repository = equipment.isolation.open(at).await?;
-    let recovered = repository.recover().await?;
+    let mut recovered = repository.recover().await?;
+    let reader = equipment.ledger.reader();
+    recovered.dead = cut_short(equipment, &reader, &repository.facts().root, recovered.dead)?;
     let found = tell(&recovered);
-    record(equipment, recovered).await?;
+    record(equipment, &reader, recovered).await?;
     Ok(Visit { repository, found })
 }
 
-async fn record(equipment: &Equipment, recovered: Recovered) -> Result<(), Error> {
-    let reader = equipment.ledger.reader();
+/// How long an engine may take from the ledger's first entry of a run to its claim on a folder.
+const OPENING_MS: i64 = 60_000;
+
+/// Of the runs whose engine died: those that were not over. One that was over had no time left to
+/// remove its folder, that is all. One that has no folder died before it had one.
+fn cut_short(
+    equipment: &Equipment,
+    reader: &Reader,
+    root: &Path,
+    dead: Vec<RunName>,
+) -> Result<Vec<RunName>, Error> {
+    let mut found = Vec::new();
+    for run in dead {
+        if reader.run_by_name(&run)?.is_none_or(|row| row.finished.is_none()) {
+            found.push(run);
+        }
+    }
+    let now = equipment.clock.now().as_millisecond();
+    for row in reader.runs(Some(root), usize::MAX)? {
+        let open = matches!(row.state, RunState::Running | RunState::Landing);
+        let opening = now - row.started.as_millisecond() < OPENING_MS;
+        if open && !opening && !found.contains(&row.name) && !is_claimed(equipment, root, &row.name)
+        {
+            found.push(row.name);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a run has a folder of workspaces, which its engine holds as long as it lives.
+fn is_claimed(equipment: &Equipment, root: &Path, run: &RunName) -> bool {
+    isolation_places(&equipment.places).of_run(root, run).exists()
+}
+
+async fn record(equipment: &Equipment, reader: &Reader, recovered: Recovered) -> Result<(), Error> {
     let mut entries = Vec::new();
     for task in recovered.tasks {
         let id = reader.task_id(&task.run, &task.task)?;
@@ -45,10 +80,7 @@ async fn record(equipment: &Equipment, recovered: Recovered) -> Result<(), Error
         }
     }
     for run in recovered.dead {
-        // A run that was over had no time left to remove its folder, that is all.
-        if let Some(run) = reader.run_by_name(&run)?
-            && run.finished.is_none()
-        {
+        if let Some(run) = reader.run_by_name(&run)? {
             entries.push(LedgerEntry::RunInterrupted { run: run.id });
         }
     }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use protocol::RunName;
 use sha2::{Digest, Sha256};
 
 /// The longest part of a repository's own name in the name of its folder.
@@ -22,6 +23,12 @@ pub struct Places {
 }
 
 impl Places {
+    /// Returns the folder of the workspaces of a run in the repository at `root`, a canonical path.
+    #[must_use]
+    pub fn of_run(&self, root: &Path, run: &RunName) -> PathBuf {
+        self.of(root).workspaces.join(run.as_str())
+    }
+
     /// Returns where the things of the repository at `root` are; the path is canonical.
     pub(crate) fn of(&self, root: &Path) -> RepoPlaces {
         let name = name(root);
