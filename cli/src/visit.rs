@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::ports::{LedgerStore, Recovered, Repository};
-use protocol::LedgerEntry;
+use protocol::{LedgerEntry, RunName, RunState};
+use store::Reader;
 
 use crate::boot::{Equipment, isolation_places};
 use crate::error::Error;
