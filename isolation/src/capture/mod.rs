@@ -1,6 +1,7 @@
 //! Capturing: what a task made of its workspace, put into the task store.
 
 mod compare;
+mod forced;
 mod lines;
 mod take;
 #[cfg(test)]

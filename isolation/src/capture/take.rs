@@ -7,6 +7,7 @@ use protocol::{CaptureRef, Captured, ChangeSummary};
 
 use crate::baseline::{Bytes, Frozen};
 use crate::capture::compare::{Compared, compare};
+use crate::capture::forced::Forced;
 use crate::capture::{lines, walk};
 use crate::entry::Change;
 use crate::error::{OrCannot, Result};
@@ -66,7 +67,8 @@ fn take<'a>(frozen: &'a Frozen, folder: &Path, manifest: &Manifest) -> Result<Ta
     let bytes = Bytes::open(frozen)?;
     let mut changes = Vec::new();
     let mut summary = ChangeSummary::default();
-    for candidate in walk::candidates(frozen, manifest, &tree, &git)? {
+    let forced = Forced::of(frozen, folder);
+    for candidate in walk::candidates(frozen, manifest, &tree, &git, &forced)? {
         let Some(Compared { change, before, after }) = compare(&bytes, &tree, &candidate)? else {
             continue;
         };

@@ -158,11 +158,16 @@ fn what_a_task_committed_or_staged_is_captured_like_everything_else() {
     let workspace = prepare(&frozen, "a");
     write(&workspace.root, "file", "two\n");
     write(&workspace.root, "new", "new\n");
+    write(&workspace.root, "ignored.log", "x\n");
+    write(&workspace.root, "logs/forced.log", "x\n");
     git(&workspace.root, &["add", "-A"]);
+    git(&workspace.root, &["add", "-f", "logs"]);
     git(&workspace.root, &["commit", "-q", "-m", "Mine"]);
     git(&workspace.root, &["checkout", "-q", "-b", "elsewhere"]);
     let done = captured(&frozen, &workspace);
-    assert_eq!(done.changes, ChangeSummary { files: 2, added: 2, removed: 1 });
+    assert_eq!(done.changes, ChangeSummary { files: 3, added: 3, removed: 1 });
+    fs::write(workspace.folder.join("git/index"), "garbage").unwrap();
+    assert_eq!(captured(&frozen, &workspace).changes.files, 2);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use git2::Repository;
 use protocol::RepoPath;
 
 use crate::baseline::{Folder, FolderKind, Frozen, Start};
+use crate::capture::forced::Forced;
 use crate::entry::Entry;
 use crate::error::{OrCannot, Result};
 use crate::tree::{Listed, Listing, RepositoryRoot, Stat, Tree, join};
@@ -44,14 +45,15 @@ pub(super) enum Now {
 
 /// Walks over the workspace at `tree` and returns every candidate, sorted by path.
 ///
-/// `git` tells what is ignored there.
+/// `git` tells what is ignored there, and `forced` what is tracked all the same.
 pub(super) fn candidates<'a>(
     frozen: &'a Frozen,
     manifest: &'a Manifest,
     tree: &Tree,
     git: &Repository,
+    forced: &Forced,
 ) -> Result<Vec<Candidate<'a>>> {
-    let mut walk = Walk { frozen, manifest, git, found: Vec::new(), sown: BTreeSet::new() };
+    let mut walk = Walk { frozen, manifest, git, forced, found: Vec::new(), sown: BTreeSet::new() };
     let mut visited = BTreeSet::new();
     let mut waiting = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
@@ -73,6 +75,7 @@ struct Walk<'a, 'g> {
     frozen: &'a Frozen,
     manifest: &'a Manifest,
     git: &'g Repository,
+    forced: &'g Forced,
     found: Vec<Candidate<'a>>,
     /// The seeds that were seen.
     sown: BTreeSet<RepoPath>,
@@ -131,7 +134,7 @@ impl<'a> Walk<'a, '_> {
             None if untouched => return Ok(()),
             None => start.map(Began::Frozen),
         };
-        let known = began.is_some();
+        let known = began.is_some() || self.forced.has(path.as_bytes());
         if known || ground == RepositoryRoot::No && !self.is_ignored(path.as_bytes())? {
             self.found.push(Candidate { path, began, now: Now::Present });
         }
@@ -155,7 +158,10 @@ impl<'a> Walk<'a, '_> {
         if folder.is_some_and(|folder| folder.kind == FolderKind::Submodule) {
             return Ok(false);
         }
-        if self.frozen.table.has_below(path) || self.has_seed_below(path) {
+        let known = self.frozen.table.has_below(path)
+            || self.has_seed_below(path)
+            || self.forced.has_below(path);
+        if known {
             return Ok(true);
         }
         Ok(ground == RepositoryRoot::No && !self.is_ignored(&[path, b"/"].concat())?)

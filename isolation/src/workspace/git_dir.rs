@@ -43,6 +43,11 @@ impl GitSeed {
         Self { folder: folder.join(".git-seed") }
     }
 
+    /// Returns where its index is.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.folder.join("index")
+    }
+
     /// Makes it from what the user's repository says now.
     pub(crate) fn write(&self, repo: &Repo, git: &Repository) -> Result<()> {
         let what = || format!("make {}", self.folder.display());
@@ -56,7 +61,7 @@ impl GitSeed {
         fs::write(self.folder.join("objects/info/alternates"), alternates).or_cannot(what)?;
         let (own, common) = (&repo.git_dir, &repo.common_dir);
         // The index is as old as the user's: git tells racy entries by that.
-        take(&own.join("index"), &self.folder.join("index"))?;
+        take(&own.join("index"), &self.index())?;
         take(&own.join("info/sparse-checkout"), &self.folder.join("info/sparse-checkout"))?;
         for file in ["info/exclude", "info/attributes", "shallow"] {
             take(&common.join(file), &self.folder.join(file))?;
