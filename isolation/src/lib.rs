@@ -8,6 +8,7 @@ mod capture;
 mod captures;
 mod entry;
 mod error;
+mod ignore;
 mod landing;
 mod libgit;
 mod merge;

@@ -11,6 +11,8 @@ mod notices;
 mod pins;
 mod scan;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use claim::Claim;
 pub(crate) use conversion::{Conversion, conversion};

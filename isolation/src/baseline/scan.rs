@@ -1,9 +1,7 @@
 //! One walk over the user's tree: what is certainly clean goes into the table, what must be looked
 //! at is listed with its stat, and what is left out is noted.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::OsString;
 
 use git2::{Oid, Repository};
 use protocol::RepoPath;
@@ -11,7 +9,8 @@ use protocol::RepoPath;
 use crate::baseline::index::Index;
 use crate::baseline::{Folder, FolderKind, Source, Start, Table};
 use crate::entry::Mode;
-use crate::error::{OrCannot, Result, is_denied};
+use crate::error::{Result, is_denied};
+use crate::ignore::{Kind, Rules};
 use crate::tree::{Listed, Listing, RepositoryRoot, Tree, join};
 
 /// How long the clock of a file system may stand still: what is younger may change once more
@@ -50,7 +49,8 @@ pub(super) struct Doubtful {
 /// Walks over the whole tree.
 pub(super) fn scan(git: &Repository, tree: &Tree) -> Result<Scan> {
     let index = Index::read(git)?;
-    let mut walk = Walk { git, tree, index, scan: Scan::default(), started_ns: now_ns() };
+    let rules = Rules::of(git, tree);
+    let mut walk = Walk { rules, tree, index, scan: Scan::default(), started_ns: now_ns() };
     let mut waiting = vec![(Vec::new(), 0)];
     while let Some((folder, permissions)) = waiting.pop() {
         walk.folder(folder, permissions, &mut waiting)?;
@@ -66,7 +66,7 @@ pub(super) fn now_ns() -> i64 {
 }
 
 struct Walk<'a> {
-    git: &'a Repository,
+    rules: Rules<'a>,
     tree: &'a Tree,
     index: Index,
     scan: Scan,
@@ -135,8 +135,7 @@ impl Walk<'_> {
         if inside == RepositoryRoot::Yes {
             return Ok(None);
         }
-        // The slash tells libgit2 that it is a folder.
-        if self.is_ignored(&[path, b"/"].concat())? {
+        if self.rules.ignores(path, Kind::Folder)? {
             self.scan.ignored.push(shown(path));
             return Ok(None);
         }
@@ -160,7 +159,9 @@ impl Walk<'_> {
             return Ok(Some((entry.name, Start { stat: entry.stat, mode, source })));
         }
         let tracked = tracked.map(|tracked| tracked.id);
-        if tracked.is_none() && (inside == RepositoryRoot::Yes || self.is_ignored(&path)?) {
+        if tracked.is_none()
+            && (inside == RepositoryRoot::Yes || self.rules.ignores(&path, Kind::Leaf)?)
+        {
             if inside == RepositoryRoot::No {
                 self.scan.ignored.push(shown(&path));
             }
@@ -170,13 +171,6 @@ impl Walk<'_> {
             self.scan.doubtful.push(Doubtful { path, size: entry.stat.size, tracked });
         }
         Ok(None)
-    }
-
-    fn is_ignored(&self, path: &[u8]) -> Result<bool> {
-        let path = Path::new(OsStr::from_bytes(path));
-        self.git
-            .is_path_ignored(path)
-            .or_cannot(|| format!("look whether {} is ignored", shown(path.as_os_str().as_bytes())))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use git2::Repository;
 use protocol::{CaptureRef, Captured, ChangeSummary};
 
 use crate::baseline::{Bytes, Frozen};
@@ -11,6 +10,7 @@ use crate::capture::forced::Forced;
 use crate::capture::{lines, walk};
 use crate::entry::Change;
 use crate::error::{OrCannot, Result};
+use crate::ignore::Rules;
 use crate::tree::Tree;
 use crate::workspace::{Manifest, tree_of};
 
@@ -61,14 +61,16 @@ impl Taken<'_> {
 fn take<'a>(frozen: &'a Frozen, folder: &Path, manifest: &Manifest) -> Result<Taken<'a>> {
     let what = || format!("capture {}", folder.display());
     frozen.faults.strike("capture.begin").or_cannot(what)?;
-    let root = tree_of(folder);
-    let tree = Tree::open_at(&root)?;
-    let git = rules(frozen, &root)?;
+    let tree = Tree::open_at(&tree_of(folder))?;
+    // The user's repository says what holds everywhere, the workspace what holds in its folders.
+    // What the task did to the private git directory does not count.
+    let git = frozen.repo.git()?;
+    let rules = Rules::of(&git, &tree);
     let bytes = Bytes::open(frozen)?;
     let mut changes = Vec::new();
     let mut summary = ChangeSummary::default();
     let forced = Forced::of(frozen, folder);
-    for candidate in walk::candidates(frozen, manifest, &tree, &git, &forced)? {
+    for candidate in walk::candidates(frozen, manifest, &tree, &rules, &forced)? {
         let Some(Compared { change, before, after }) = compare(&bytes, &tree, &candidate)? else {
             continue;
         };
@@ -77,13 +79,4 @@ fn take<'a>(frozen: &'a Frozen, folder: &Path, manifest: &Manifest) -> Result<Ta
         changes.push(change);
     }
     Ok(Taken { bytes, changes, summary })
-}
-
-/// The user's repository, looking at the workspace: its rules say what is ignored there, together
-/// with the workspace's own `.gitignore` files. What the task did to the private git directory
-/// does not count.
-fn rules(frozen: &Frozen, root: &Path) -> Result<Repository> {
-    let git = frozen.repo.git()?;
-    git.set_workdir(root, false).or_cannot(|| format!("look at {} as git does", root.display()))?;
-    Ok(git)
 }

@@ -5,13 +5,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use git2::Repository;
 use protocol::RepoPath;
 
 use crate::baseline::{Folder, FolderKind, Frozen, Start};
 use crate::capture::forced::Forced;
 use crate::entry::Entry;
-use crate::error::{OrCannot, Result};
+use crate::error::Result;
+use crate::ignore::{Kind, Rules};
 use crate::tree::{Listed, Listing, RepositoryRoot, Stat, Tree, join};
 use crate::workspace::Manifest;
 
@@ -45,15 +45,16 @@ pub(super) enum Now {
 
 /// Walks over the workspace at `tree` and returns every candidate, sorted by path.
 ///
-/// `git` tells what is ignored there, and `forced` what is tracked all the same.
+/// `rules` tell what is ignored there, and `forced` what is tracked all the same.
 pub(super) fn candidates<'a>(
     frozen: &'a Frozen,
     manifest: &'a Manifest,
     tree: &Tree,
-    git: &Repository,
+    rules: &Rules<'_>,
     forced: &Forced,
 ) -> Result<Vec<Candidate<'a>>> {
-    let mut walk = Walk { frozen, manifest, git, forced, found: Vec::new(), sown: BTreeSet::new() };
+    let mut walk =
+        Walk { frozen, manifest, rules, forced, found: Vec::new(), sown: BTreeSet::new() };
     let mut visited = BTreeSet::new();
     let mut waiting = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
@@ -74,7 +75,7 @@ pub(super) fn candidates<'a>(
 struct Walk<'a, 'g> {
     frozen: &'a Frozen,
     manifest: &'a Manifest,
-    git: &'g Repository,
+    rules: &'g Rules<'g>,
     forced: &'g Forced,
     found: Vec<Candidate<'a>>,
     /// The seeds that were seen.
@@ -135,7 +136,9 @@ impl<'a> Walk<'a, '_> {
             None => start.map(Began::Frozen),
         };
         let known = began.is_some() || self.forced.has(path.as_bytes());
-        if known || ground == RepositoryRoot::No && !self.is_ignored(path.as_bytes())? {
+        if known
+            || ground == RepositoryRoot::No && !self.rules.ignores(path.as_bytes(), Kind::Leaf)?
+        {
             self.found.push(Candidate { path, began, now: Now::Present });
         }
         Ok(())
@@ -164,7 +167,7 @@ impl<'a> Walk<'a, '_> {
         if known {
             return Ok(true);
         }
-        Ok(ground == RepositoryRoot::No && !self.is_ignored(&[path, b"/"].concat())?)
+        Ok(ground == RepositoryRoot::No && !self.rules.ignores(path, Kind::Folder)?)
     }
 
     fn has_seed_below(&self, path: &[u8]) -> bool {
@@ -198,12 +201,6 @@ impl<'a> Walk<'a, '_> {
                 self.found.push(Candidate { path: path.clone(), began, now: Now::Absent });
             }
         }
-    }
-
-    fn is_ignored(&self, path: &[u8]) -> Result<bool> {
-        self.git
-            .is_path_ignored(Path::new(OsStr::from_bytes(path)))
-            .or_cannot(|| format!("look whether {} is ignored", shown(path)))
     }
 }
 

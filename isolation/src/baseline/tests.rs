@@ -1,0 +1,128 @@
+//! What a freeze finds, judged by git, and what it holds on to.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::baseline::{Bytes, Source};
+use crate::entry::Mode;
+use crate::testing::{Sample, git, path};
+use crate::tree::join;
+
+/// Every path of a frozen table.
+fn frozen_paths(sample: &Sample, run: &str) -> BTreeSet<String> {
+    let frozen = sample.freeze(run);
+    let folders = frozen.table.folders.iter();
+    let paths = folders
+        .flat_map(|(path, folder)| folder.files.keys().map(|name| join(path, name)))
+        .map(|path| String::from_utf8(path).unwrap())
+        .collect();
+    frozen.close().unwrap();
+    paths
+}
+
+#[test]
+fn what_is_ignored_is_what_git_ignores() {
+    let sample = Sample::empty();
+    sample.write(
+        ".gitignore",
+        "*.o\n!keep.o\n/top\nbuild/\nlogs/*\n!logs/keep\n**/deep/*.tmp\na/**/z\n\\#hash\n\
+         trail \nspace\\ \n[ab]c\nfoo/*\n!foo/bar/\n# comment\n\n!/never\n*.d/\nq?z\n",
+    );
+    sample.write("sub/.gitignore", "!x.o\n/only\nnested/\n");
+    sample.write(".git/info/exclude", "excluded\n");
+    let names = [
+        "x.o",
+        "keep.o",
+        "top",
+        "sub/top",
+        "build/x",
+        "sub/build/x",
+        "logs/x",
+        "logs/keep",
+        "deep/x.tmp",
+        "p/deep/x.tmp",
+        "p/deep/q/x.tmp",
+        "a/z",
+        "a/b/z",
+        "a/b/c/z",
+        "#hash",
+        "trail",
+        "space ",
+        "ac",
+        "bc",
+        "cc",
+        "foo/x",
+        "foo/bar/x",
+        "never",
+        "x.d/y",
+        "q.z",
+        "sub/x.o",
+        "sub/y.o",
+        "sub/only",
+        "sub/p/only",
+        "sub/nested/x",
+        "excluded",
+        "sub/excluded",
+        "sub/deep/x.tmp",
+        "build.o/x",
+        "p/x.o/y",
+        "tracked/x.o",
+        "tracked/build/y",
+    ];
+    for name in names {
+        sample.write(name, name);
+    }
+    sample.git(&["add", "-f", "tracked"]);
+    sample.git(&["commit", "-q", "-m", "x"]);
+    let listed = sample.git(&["ls-files", "-z", "-o", "-c", "--exclude-standard"]);
+    let expected: BTreeSet<String> =
+        listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+    assert_eq!(frozen_paths(&sample, "raaaa"), expected);
+}
+
+#[test]
+fn only_what_git_does_not_have_is_pinned() {
+    let sample = Sample::with(&[("clean", "x\n"), ("touched", "x\n"), ("dirty", "x\n")]);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    sample.write("touched", "x\n");
+    sample.write("dirty", "y\n");
+    sample.write("untracked", "z\n");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let frozen = sample.freeze("raaaa");
+    let pinned =
+        |name: &str| matches!(frozen.table.get(&path(name)).unwrap().source, Source::Pin(_));
+    assert_eq!(["clean", "touched", "dirty", "untracked"].map(pinned), [false, false, true, true]);
+    let held = git(&sample.places().store, &["ls-tree", "-r", "--name-only", "refs/pins/raaaa"]);
+    assert_eq!(held, "dirty\nuntracked\n");
+}
+
+#[test]
+fn a_file_that_was_just_written_is_pinned_because_its_next_change_may_not_show() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    sample.write("file", "one\n");
+    let frozen = sample.freeze("raaaa");
+    sample.write("file", "two\n");
+    let start = *frozen.table.get(&path("file")).unwrap();
+    assert_eq!(Bytes::open(&frozen).unwrap().of(&path("file"), &start).unwrap(), b"one\n");
+}
+
+#[test]
+fn an_entry_of_a_frozen_file_has_the_bytes_of_the_working_tree_not_of_the_blob() {
+    let sample = Sample::with(&[(".gitattributes", "*.txt text eol=crlf\n"), ("a.txt", "a\r\n")]);
+    let frozen = sample.freeze("raaaa");
+    let bytes = Bytes::open(&frozen).unwrap();
+    let start = *frozen.table.get(&path("a.txt")).unwrap();
+    let entry = bytes.entry(&path("a.txt"), &start).unwrap();
+    assert_eq!((bytes.store.read(entry.oid).unwrap(), entry.mode), (b"a\r\n".to_vec(), Mode::File));
+}
+
+#[test]
+fn a_frozen_tree_reads_back_from_disk_as_it_was() {
+    let sample = Sample::with(&[("a/b/c", "x\n"), ("d", "y\n")]);
+    sample.write("untracked", "z\n");
+    fs::create_dir(sample.root.join("empty")).unwrap();
+    let frozen = sample.freeze("raaaa");
+    let table = fs::read(frozen.folder.join(".baseline")).unwrap();
+    assert_eq!(crate::baseline::codec::decode(&table).as_ref(), Some(&frozen.table));
+    assert!(frozen.table.folders.contains_key(&b"empty"[..]));
+}

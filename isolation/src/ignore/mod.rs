@@ -1,0 +1,8 @@
+//! What git ignores. libgit2 drops a pattern that takes back what another file's pattern ignores,
+//! and with it a task's work; so we read the rules ourselves.
+
+mod glob;
+mod pattern;
+mod rules;
+
+pub(crate) use rules::{Kind, Rules};

@@ -1,0 +1,146 @@
+//! All the rules of one working tree: its `.gitignore` files, the repository's own excludes, and
+//! the user's.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use git2::{Config, Repository};
+use protocol::RepoPath;
+
+use crate::error::{Result, is_denied};
+use crate::ignore::glob::Case;
+use crate::ignore::pattern::{self, Pattern, Verdict};
+use crate::tree::{Found, Tree, join};
+
+/// How many bytes of a file of rules count.
+const LARGEST: u64 = 16 << 20;
+
+/// The rules of a working tree.
+pub(crate) struct Rules<'a> {
+    tree: &'a Tree,
+    case: Case,
+    /// What holds everywhere, the stronger first.
+    everywhere: Vec<Vec<Pattern>>,
+    /// What each folder adds, once it was asked for.
+    folders: RefCell<BTreeMap<Vec<u8>, Rc<FolderRules>>>,
+}
+
+/// What is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A folder.
+    Folder,
+    /// Anything else.
+    Leaf,
+}
+
+struct FolderRules {
+    /// What the folder itself comes to; nothing in an ignored one can be kept.
+    verdict: Verdict,
+    /// Its own file.
+    patterns: Vec<Pattern>,
+}
+
+impl<'a> Rules<'a> {
+    /// Reads the rules of `git` that hold everywhere in `tree`.
+    pub(crate) fn of(git: &Repository, tree: &'a Tree) -> Self {
+        let config = git.config().ok();
+        let folded = config.as_ref().and_then(|config| config.get_bool("core.ignorecase").ok());
+        let case = if folded == Some(true) { Case::Folded } else { Case::Exact };
+        let own = git.commondir().join("info/exclude");
+        let files = [Some(own), config.as_ref().and_then(users)];
+        let everywhere =
+            files.into_iter().flatten().map(|file| pattern::read(&small(&file), case)).collect();
+        Self { tree, case, everywhere, folders: RefCell::default() }
+    }
+
+    /// Returns whether git ignores `path`, if nothing tracks it.
+    pub(crate) fn ignores(&self, path: &[u8], kind: Kind) -> Result<bool> {
+        let chain = self.chain(path)?;
+        if chain.iter().any(|(_, rules)| rules.verdict == Verdict::Ignored) {
+            return Ok(true);
+        }
+        Ok(self.judge(path, kind, &chain) == Verdict::Ignored)
+    }
+
+    /// Returns every folder that `path` is in, the root first, with its rules.
+    fn chain<'p>(&self, path: &'p [u8]) -> Result<Vec<(&'p [u8], Rc<FolderRules>)>> {
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let ends = std::iter::once(0).chain(slashes.map(|(place, _)| place));
+        let mut chain: Vec<(&[u8], Rc<FolderRules>)> = Vec::new();
+        for end in ends {
+            let folder = &path[..end];
+            let rules = self.folder(folder, &chain)?;
+            chain.push((folder, rules));
+        }
+        Ok(chain)
+    }
+
+    fn folder(&self, folder: &[u8], above: &[(&[u8], Rc<FolderRules>)]) -> Result<Rc<FolderRules>> {
+        if let Some(known) = self.folders.borrow().get(folder) {
+            return Ok(Rc::clone(known));
+        }
+        let inherited = above.last().map_or(Verdict::Kept, |(_, rules)| rules.verdict);
+        let verdict = match inherited {
+            Verdict::Ignored => Verdict::Ignored,
+            Verdict::Kept if folder.is_empty() => Verdict::Kept,
+            Verdict::Kept => self.judge(folder, Kind::Folder, above),
+        };
+        let patterns = match verdict {
+            Verdict::Ignored => Vec::new(),
+            Verdict::Kept => self.read(folder)?,
+        };
+        let rules = Rc::new(FolderRules { verdict, patterns });
+        self.folders.borrow_mut().insert(folder.to_vec(), Rc::clone(&rules));
+        Ok(rules)
+    }
+
+    /// Asks the nearest folder first, and in each file the last line.
+    fn judge(&self, path: &[u8], kind: Kind, chain: &[(&[u8], Rc<FolderRules>)]) -> Verdict {
+        let near = chain.iter().rev().map(|(folder, rules)| (*folder, &rules.patterns));
+        let far = self.everywhere.iter().map(|patterns| (&b""[..], patterns));
+        near.chain(far)
+            .find_map(|(folder, patterns)| {
+                let from = if folder.is_empty() { 0 } else { folder.len() + 1 };
+                let path = path.get(from..)?;
+                patterns.iter().rev().find_map(|pattern| pattern.judge(path, kind))
+            })
+            .unwrap_or(Verdict::Kept)
+    }
+
+    /// Reads a folder's own file; as for git, a symlink is none.
+    fn read(&self, folder: &[u8]) -> Result<Vec<Pattern>> {
+        let path = join(folder, ".gitignore".as_ref());
+        let Some(path) = RepoPath::new(path) else { return Ok(Vec::new()) };
+        let found = match self.tree.look(&path) {
+            // As git, which says so and goes on.
+            Err(error) if is_denied(&error) => return Ok(Vec::new()),
+            found => found?,
+        };
+        Ok(match found {
+            Found::File { bytes, .. } => pattern::read(&bytes, self.case),
+            Found::Missing
+            | Found::Blocked(_)
+            | Found::Link { .. }
+            | Found::Folder
+            | Found::Special => Vec::new(),
+        })
+    }
+}
+
+/// The user's own file of rules.
+fn users(config: &Config) -> Option<PathBuf> {
+    if let Ok(file) = config.get_path("core.excludesfile") {
+        return Some(file);
+    }
+    let beside = Config::find_xdg().ok().and_then(|file| Some(file.parent()?.join("ignore")));
+    beside.or_else(|| Some(std::env::home_dir()?.join(".config/git/ignore")))
+}
+
+fn small(file: &Path) -> Vec<u8> {
+    let plain = fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
+    if plain { fs::read(file).unwrap_or_default() } else { Vec::new() }
+}
