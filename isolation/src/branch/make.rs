@@ -3,6 +3,7 @@
 use git2::{Commit, DiffOptions, Oid, Repository, Signature};
 use protocol::{Conflict, ConflictReason, Landed, LandingReport, TaskLanding};
 
+use engine::fault::Faults;
 use engine::ports::{LandingRequest, LandingTask};
 
 use crate::branch::clean::Cleaner;
@@ -22,13 +23,14 @@ use crate::store::TaskStore;
 pub(crate) fn make(
     repo: &Repo,
     store: &TaskStore,
+    faults: &Faults,
     prefix: &str,
     request: &LandingRequest,
 ) -> Result<LandingReport> {
     let git = repo.git()?;
     let odb = git.odb().or_cannot(|| "open the repository's objects")?;
     let _memory = keep_in_memory(&odb)?;
-    let branches = Branches { repo, git: &git, prefix, run: &request.run };
+    let branches = Branches { repo, git: &git, faults, prefix, run: &request.run };
     branches.check()?;
     let head = head(&git)?;
     let base = CommitTree { git: &git, tree: head.as_ref().map(Commit::tree_id) };

@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
+use engine::fault::Faults;
 use engine::ports::IsolationError;
 use git2::{Commit, ErrorCode, Oid, Reference, Repository};
 use protocol::{RunName, TaskName};
@@ -19,6 +20,7 @@ pub(super) struct Branches<'a> {
     pub(super) repo: &'a Repo,
     /// With what is new in memory.
     pub(super) git: &'a Repository,
+    pub(super) faults: &'a Faults,
     pub(super) prefix: &'a str,
     pub(super) run: &'a RunName,
 }
@@ -67,7 +69,9 @@ impl Branches<'_> {
 
     /// Makes a branch that is not there yet.
     pub(super) fn publish(&self, branch: &str, commit: Oid) -> Result<()> {
+        self.strike()?;
         memory::carry(self.git, self.repo, commit)?;
+        self.strike()?;
         let real = self.repo.git()?;
         let reference = format!("refs/heads/{branch}");
         let why = format!("branch: made by regatta run {}", self.run);
@@ -82,6 +86,10 @@ impl Branches<'_> {
         }
         let made = real.reference(&reference, commit, false, &why).map(drop);
         made.or_cannot(|| format!("make the branch {branch}"))
+    }
+
+    fn strike(&self) -> Result<()> {
+        self.faults.strike("landing.branch").or_cannot(|| "make a branch")
     }
 
     fn folder(&self) -> String {

@@ -288,3 +288,30 @@ fn thirty_two_branches_are_made_beside_each_other() {
     assert_eq!(kit.git(&["branch", "--list", "regatta/r7k3f/*"]).lines().count(), 32);
     assert_sound(&kit);
 }
+
+#[test]
+fn a_branch_is_whole_or_not_there_wherever_a_kill_comes() {
+    let mut kills = 0;
+    for number in 1..100 {
+        let kit = Kit::in_memory(&[("a", "1\n")]);
+        let top = kit.task("top", |copy| write(copy, "top", "1\n"));
+        let next = over(&kit, "next", &["top"], &[("top", "1\n")], "next");
+        let tasks = [top, next, over(&kit, "other", &[], &[], "other")];
+        let before = outside(&kit);
+        let report = kit.branch_or_die(&format!("kill@landing.branch:{number}"), &tasks);
+        kit.git(&["fsck", "--strict", "--no-dangling"]);
+        let names = kit.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/regatta"]);
+        for name in names.lines() {
+            let file = name.rsplit('/').next().unwrap();
+            assert!(kit.git(&["ls-tree", "--name-only", name]).contains(file), "{name}");
+        }
+        let again = branches(&kit, &tasks);
+        assert_eq!(landed(&again), [&on("top"), &on("next"), &on("other")]);
+        assert_eq!(outside(&kit), before);
+        if report.is_some() {
+            break;
+        }
+        kills += 1;
+    }
+    assert_eq!(kills, 6);
+}

@@ -1,12 +1,12 @@
 //! One attempt at landing: everything is computed and written beside its place before anything of
 //! the tree changes, and whatever goes wrong is taken back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use engine::ports::LandingTask;
-use protocol::{Landed, LandingReport, RepoPath, RunName};
+use engine::ports::{IsolationError, LandingTask};
+use protocol::{CaptureRef, Landed, LandingReport, RepoPath, RunName, TaskName};
 
-use crate::error::{OrCannot, Result};
+use crate::error::{OrCannot, Result, cannot};
 use crate::landing::close::Close;
 use crate::landing::journal::{Journal, State};
 use crate::landing::plan::Plan;
@@ -21,18 +21,54 @@ pub(super) enum Attempt {
     Over(LandingReport),
     /// Somebody saved this path at the same moment. The tree is as if nothing had been tried.
     Disturbed(RepoPath),
+    /// A path that these tasks want cannot be written; others can. The tree is as if nothing had
+    /// been tried.
+    Refused(Vec<TaskName>, String),
 }
 
-/// Tries to land the tasks, without touching `contested`.
+/// What is not tried any more.
+#[derive(Default)]
+pub(super) struct Spared {
+    /// Paths that somebody keeps writing.
+    pub(super) contested: BTreeSet<RepoPath>,
+    /// Captures that cannot be written, and why.
+    pub(super) refused: BTreeMap<CaptureRef, String>,
+}
+
+/// Why nothing was written.
+struct Trouble {
+    error: IsolationError,
+    /// The tasks it is about; none if it is about everybody.
+    by: Vec<TaskName>,
+}
+
+impl From<IsolationError> for Trouble {
+    fn from(error: IsolationError) -> Self {
+        Self { error, by: Vec::new() }
+    }
+}
+
+impl Trouble {
+    /// Says whose trouble it is. A disk that is full is everybody's.
+    fn at(step: &Step, error: IsolationError) -> Self {
+        let own = matches!(error, IsolationError::Failed { .. });
+        Self { error, by: if own { step.by.clone() } else { Vec::new() } }
+    }
+}
+
+/// Tries to land the tasks but for what is spared.
 pub(super) fn attempt(
     close: &Close<'_>,
     run: &RunName,
     tasks: &[LandingTask],
-    contested: &BTreeSet<RepoPath>,
+    spared: &Spared,
 ) -> Result<Attempt> {
     let source = WorkingTree { tree: close.tree, store: close.store };
-    let mut fold = Fold::over(&source, close.store).without(contested);
-    let landings = fold_tasks(&mut fold, tasks, &|capture| close.store.changes(capture));
+    let mut fold = Fold::over(&source, close.store).without(&spared.contested);
+    let landings = fold_tasks(&mut fold, tasks, &|capture| match spared.refused.get(capture) {
+        Some(why) => Err(cannot("land it", why.as_str())),
+        None => close.store.changes(capture),
+    });
     let report = LandingReport { tasks: landings };
     let touched = fold.finish();
     if touched.is_empty() {
@@ -43,20 +79,23 @@ pub(super) fn attempt(
     let journal = Journal::new(id, run.clone(), plan.folders, plan.steps, report);
     let ended = match prepare(close, &journal) {
         Ok(()) => exchange(close, &journal),
-        Err(error) => {
+        Err(trouble) => {
             close.drop_intent(&journal)?;
-            Err(error)
+            Err(trouble)
         }
     };
     match ended {
         Ok(None) => Ok(Attempt::Over(journal.report)),
         Ok(Some(path)) => Ok(Attempt::Disturbed(path)),
-        Err(error) => Ok(Attempt::Over(unwritten(journal.report, &told(&error)))),
+        Err(trouble) if trouble.by.is_empty() => {
+            Ok(Attempt::Over(unwritten(journal.report, &told(&trouble.error))))
+        }
+        Err(trouble) => Ok(Attempt::Refused(trouble.by, told(&trouble.error))),
     }
 }
 
 /// Writes everything that is needed, and commits to it.
-fn prepare(close: &Close<'_>, journal: &Journal) -> Result<()> {
+fn prepare(close: &Close<'_>, journal: &Journal) -> std::result::Result<(), Trouble> {
     let faults = close.faults;
     faults.strike("landing.intent").or_cannot(|| "begin a landing")?;
     close.journals.write(journal, State::Intent)?;
@@ -64,21 +103,24 @@ fn prepare(close: &Close<'_>, journal: &Journal) -> Result<()> {
     for step in &journal.steps {
         faults.strike("landing.temps").or_cannot(|| format!("write {}", step.path))?;
         if let (Way::Exchange, Some(new)) = (step.way, step.new) {
-            live.stage(step, new)?;
+            live.stage(step, new).map_err(|error| Trouble::at(step, error))?;
         }
     }
     close.sync_folders(journal.steps.iter().map(|step| &step.temp))?;
     close.hold(journal)?;
     faults.strike("landing.journal").or_cannot(|| "write the journal of a landing")?;
-    close.journals.write(journal, State::Committed)
+    Ok(close.journals.write(journal, State::Committed)?)
 }
 
 /// Changes the tree. Returns the path at which somebody came between, if someone did; then, and
 /// when something fails, everything is taken back.
-fn exchange(close: &Close<'_>, journal: &Journal) -> Result<Option<RepoPath>> {
+fn exchange(
+    close: &Close<'_>,
+    journal: &Journal,
+) -> std::result::Result<Option<RepoPath>, Trouble> {
     let live = Roll::live(close.tree, close.store, close.faults);
     let ended = match take_all(&live, &journal.steps) {
-        Ok(None) => look_again(&live, close, &journal.steps),
+        Ok(None) => look_again(&live, close, &journal.steps).map_err(Trouble::from),
         ended => ended,
     };
     match ended {
@@ -89,18 +131,21 @@ fn exchange(close: &Close<'_>, journal: &Journal) -> Result<Option<RepoPath>> {
             close.take_back(journal)?;
             return Ok(Some(path));
         }
-        Err(error) => {
+        Err(trouble) => {
             close.journals.advance(&journal.id, State::Committed, State::Undoing)?;
             close.take_back(journal)?;
-            return Err(error);
+            return Err(trouble);
         }
     }
     Ok(None)
 }
 
-fn take_all<'s>(live: &Roll<'_>, steps: &'s [Step]) -> Result<Option<&'s Step>> {
+fn take_all<'s>(
+    live: &Roll<'_>,
+    steps: &'s [Step],
+) -> std::result::Result<Option<&'s Step>, Trouble> {
     for step in steps {
-        if live.take(step)? == Rolled::Contested {
+        if live.take(step).map_err(|error| Trouble::at(step, error))? == Rolled::Contested {
             return Ok(Some(step));
         }
     }

@@ -173,6 +173,22 @@ impl<'a> Journals<'a> {
         self.sync()
     }
 
+    /// Removes what a kill left of journals that were being written.
+    pub(super) fn drop_unfinished(&self) -> Result<()> {
+        let what = || format!("tidy {}", self.folder.display());
+        let listed = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            listed => listed.or_cannot(what)?,
+        };
+        for entry in listed {
+            let path = entry.or_cannot(what)?.path();
+            if path.extension() == Some(OsStr::new("tmp")) {
+                fs::remove_file(path).or_cannot(what)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes earlier states that a kill left beside a later one.
     fn forget_below(&self, id: &str, state: State) -> Result<()> {
         for earlier in State::ALL.into_iter().filter(|earlier| *earlier < state) {

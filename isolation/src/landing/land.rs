@@ -8,7 +8,7 @@ use protocol::{LandingReport, RunName};
 
 use crate::branch;
 use crate::error::{OrCannot, Result};
-use crate::landing::attempt::{Attempt, attempt};
+use crate::landing::attempt::{Attempt, Spared, attempt};
 use crate::landing::close::{Close, Told};
 use crate::landing::journal::{Journals, State};
 use crate::landing::queue::Turn;
@@ -40,7 +40,7 @@ pub(crate) fn land(
             let _told_later = finish_open(&close, Told::Later)?;
             in_tree(&close, &request)
         }
-        LandingTarget::Branches { prefix } => branch::make(repo, &store, prefix, &request),
+        LandingTarget::Branches { prefix } => branch::make(repo, &store, faults, prefix, &request),
     }
 }
 
@@ -73,21 +73,30 @@ pub(crate) fn reports(places: &RepoPlaces, run: &RunName) -> Result<Vec<LandingR
 }
 
 fn in_tree(close: &Close<'_>, request: &LandingRequest) -> Result<LandingReport> {
-    let (nothing, mut disturbed) = (BTreeSet::new(), BTreeSet::new());
+    let mut spared = Spared::default();
+    let mut disturbed = BTreeSet::new();
     let mut tried = 0;
     loop {
-        let contested = if tried < PATIENCE { &nothing } else { &disturbed };
-        match attempt(close, &request.run, &request.tasks, contested)? {
+        match attempt(close, &request.run, &request.tasks, &spared)? {
             Attempt::Over(report) => return Ok(report),
             Attempt::Disturbed(path) => {
                 disturbed.insert(path);
                 tried += 1;
+                if tried >= PATIENCE {
+                    spared.contested.clone_from(&disturbed);
+                }
+            }
+            Attempt::Refused(by, why) => {
+                let concerned = request.tasks.iter().filter(|task| by.contains(&task.task));
+                let captures = concerned.map(|task| (task.capture.clone(), why.clone()));
+                spared.refused.extend(captures);
             }
         }
     }
 }
 
 fn finish_open(close: &Close<'_>, told: Told) -> Result<Vec<(RunName, LandingReport)>> {
+    close.journals.drop_unfinished()?;
     // All are read before the first is finished: if one cannot be, no report of another is lost.
     let mut open = Vec::new();
     for (id, state) in close.journals.open()? {

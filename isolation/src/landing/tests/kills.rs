@@ -115,8 +115,8 @@ fn a_landing_killed_while_it_is_taken_back_is_not_begun() {
     for number in 1..200 {
         let (kit, tasks) = landing();
         let before = kit.snapshot();
-        // The sixth path cannot be changed, and the kill comes while the first five are restored.
-        let plan = format!("fail@landing.exchange:6,kill@landing.roll:{number}");
+        // The disk is full at the sixth path, and the kill comes while the first five are restored.
+        let plan = format!("full@landing.exchange:6,kill@landing.roll:{number}");
         if let Some(report) = kit.land_or_die(&plan, &tasks) {
             assert!(matches!(landed(&report)[0], Landed::Unwritten { .. }), "{report:?}");
             assert_eq!(kit.snapshot(), before);

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use protocol::{ConflictReason, Landed};
+use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
 
 use super::kit::{Kit, LANDED, landed, read, snapshot, write};
 
@@ -208,6 +209,9 @@ fn permissions_and_other_names_of_a_file_stay() {
     chmod(&kit.root.join("script"), 0o640);
     fs::hard_link(kit.root.join("linked"), kit.folder.path().join("other name")).unwrap();
     let inode = fs::metadata(kit.root.join("linked")).unwrap().ino();
+    let private = fs::File::open(kit.root.join("private")).unwrap();
+    // Some file systems have no attributes.
+    let set = fsetxattr(&private, c"user.note", b"mine", XattrFlags::empty()).is_ok();
     let task = kit.task("task", |copy| {
         write(copy, "private", "2\n");
         write(copy, "linked", "longer than before\n");
@@ -219,6 +223,11 @@ fn permissions_and_other_names_of_a_file_stay() {
     assert_eq!(fs::metadata(kit.root.join("linked")).unwrap().ino(), inode);
     assert_eq!(read(kit.folder.path(), "other name"), "longer than before\n");
     assert_eq!(read(&kit.root, "private"), "2\n");
+    let private = fs::File::open(kit.root.join("private")).unwrap();
+    let mut note = [0; 16];
+    let note =
+        fgetxattr(&private, c"user.note", &mut note[..]).map(|length| note[..length].to_vec());
+    assert_eq!(note.ok(), set.then(|| b"mine".to_vec()));
 }
 
 #[test]

@@ -138,9 +138,24 @@ impl Kit {
         prefix: &str,
         tasks: &[LandingTask],
     ) -> Result<LandingReport, IsolationError> {
+        self.branch_with(&Faults::default(), prefix, tasks)
+    }
+
+    fn branch_with(
+        &self,
+        faults: &Faults,
+        prefix: &str,
+        tasks: &[LandingTask],
+    ) -> Result<LandingReport, IsolationError> {
         let target = LandingTarget::Branches { prefix: prefix.to_owned() };
         let request = LandingRequest { target, ..self.request(tasks) };
-        landing::land(&self.repo, &self.places, &Faults::default(), request, &|_| {})
+        landing::land(&self.repo, &self.places, faults, request, &|_| {})
+    }
+
+    /// Makes branches until a planned kill strikes. Nothing comes back if one did.
+    pub(crate) fn branch_or_die(&self, plan: &str, tasks: &[LandingTask]) -> Option<LandingReport> {
+        let faults = faults(plan);
+        alive(|| self.branch_with(&faults, "regatta", tasks).unwrap())
     }
 
     pub(crate) fn land_with(

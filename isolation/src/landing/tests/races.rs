@@ -29,9 +29,9 @@ fn a_save_at_the_same_moment_is_merged_with_what_lands() {
 
 #[test]
 fn a_save_by_rename_a_removal_and_a_new_file_at_the_same_moment_all_survive() {
-    for (change, expected) in
-        [("rename", Some("saved\n")), ("remove", None), ("create", Some("mine\n"))]
-    {
+    let changes = [("rename", Some("saved\n")), ("remove", None), ("create", Some("mine\n"))];
+    let ways = ["", "off@exchange,"];
+    for (way, (change, expected)) in ways.iter().flat_map(|way| changes.map(|it| (way, it))) {
         let kit = Kit::with(&[("a", "1\n"), ("z", "1\n")]);
         let task = kit.task("task", |copy| match change {
             "create" => write(copy, "new", "2\n"),
@@ -48,8 +48,12 @@ fn a_save_by_rename_a_removal_and_a_new_file_at_the_same_moment_all_survive() {
                 fs::rename(&beside, root.join("a")).unwrap();
             }
         });
-        let report = kit.land_with(&faults("slow@landing.exchange:1"), &[task, other]).unwrap();
-        assert!(matches!(landed(&report)[0], Landed::Conflicted { .. }), "{change}: {report:?}");
+        let plan = faults(&format!("{way}slow@landing.exchange:1"));
+        let report = kit.land_with(&plan, &[task, other]).unwrap();
+        assert!(
+            matches!(landed(&report)[0], Landed::Conflicted { .. }),
+            "{way}{change}: {report:?}"
+        );
         assert_eq!(landed(&report)[1], &LANDED, "{change}");
         let path = if change == "create" { "new" } else { "a" };
         let found = fs::read_to_string(kit.root.join(path)).ok();

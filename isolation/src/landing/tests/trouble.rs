@@ -1,8 +1,10 @@
 //! What cannot be written is not written in part.
 
-use protocol::Landed;
+use engine::ports::LandingTask;
+use protocol::{Landed, RepoPath};
 
-use super::kit::{Kit, LANDED, faults, landed, write};
+use super::kit::{Kit, LANDED, faults, landed, read, write};
+use crate::entry::Change;
 
 #[test]
 fn a_disk_that_is_full_at_any_moment_leaves_the_tree_as_it_was() {
@@ -27,6 +29,50 @@ fn a_disk_that_is_full_at_any_moment_leaves_the_tree_as_it_was() {
         assert_eq!(kit.open_journals(), Vec::<String>::new(), "{point}");
         assert_eq!(landed(&kit.land(&[task])), [&LANDED], "{point}");
     }
+}
+
+#[test]
+fn a_path_that_cannot_be_written_is_the_misfortune_of_the_tasks_that_want_it() {
+    let kit = Kit::with(&[("a", "1\n"), ("b", "1\n")]);
+    let long = "n".repeat(255);
+    let bad = kit.task("bad", |copy| write(copy, "a", "2\n"));
+    let next = kit.task("next", |copy| write(copy, "c", "1\n"));
+    let next = LandingTask { depends_on: vec![bad.task.clone()], ..next };
+    let good = kit.task("good", |copy| write(copy, "b", "2\n"));
+    // No file system has a name of 256 bytes.
+    let store = kit.store();
+    let mut changes = store.changes(&bad.capture).unwrap();
+    let path = RepoPath::new(format!("{long}n")).unwrap();
+    changes.push(Change { path, base: None, task: changes[0].task });
+    store.put_capture(&bad.capture, &changes, "bad").unwrap();
+    let report = kit.land(&[bad, next, good]);
+    let [Landed::Unwritten { .. }, Landed::Waiting { .. }, good] = landed(&report)[..] else {
+        panic!("{report:?}")
+    };
+    assert_eq!(good, &LANDED);
+    assert_eq!(read(&kit.root, "a") + &read(&kit.root, "b"), "1\n2\n");
+    assert_eq!(kit.snapshot().len(), 2);
+}
+
+#[test]
+fn a_path_that_fails_in_the_middle_is_taken_back_and_the_others_land() {
+    let kit = Kit::with(&[("a", "1\n"), ("b", "1\n"), ("c", "1\n")]);
+    let first = kit.task("first", |copy| write(copy, "a", "2\n"));
+    let bad = kit.task("bad", |copy| {
+        write(copy, "b", "2\n");
+        write(copy, "new", "2\n");
+    });
+    let last = kit.task("last", |copy| write(copy, "c", "2\n"));
+    let report = kit.land_with(&faults("fail@landing.exchange:2"), &[first, bad, last]).unwrap();
+    let [first, Landed::Unwritten { message }, last] = landed(&report)[..] else {
+        panic!("{report:?}")
+    };
+    assert_eq!((first, last), (&LANDED, &LANDED));
+    assert!(message.contains("a fault was planned here"), "{message}");
+    let content = ["a", "b", "c"].map(|path| read(&kit.root, path)).concat();
+    assert_eq!(content, "2\n1\n2\n");
+    assert_eq!(kit.snapshot().len(), 3);
+    assert_eq!(kit.open_journals(), Vec::<String>::new());
 }
 
 #[test]
