@@ -235,8 +235,8 @@ impl IsolationError {
     pub fn to_failure(&self) -> Failure {
         let mut message = self.to_string();
         match self {
-            Self::Refused { because, .. } => {
-                message = format!("{message}: {because}");
+            Self::Refused { because, hint, .. } => {
+                message = format!("{message}: {because}; try: {hint}");
                 Failure::new(FailureClass::Workspace, message)
             }
             Self::Resources { source, .. } => {
