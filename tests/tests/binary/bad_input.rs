@@ -189,8 +189,14 @@ fn a_branch_in_the_way_is_named_with_the_setting_that_helps() {
     let place = sandbox();
     let repository = place.repository();
     repository.git(&["branch", "regatta"]);
-    let call = |call: Invocation| call.words("run --exec true --merge branch");
-    refuses_in(&place, &repository, call, &["regatta", "branch.prefix"]);
+    let before = (repository.tree(), repository.dot_git());
+    let run = place.run_in(&repository).words("--merge branch").exec("echo x > x.txt");
+    let finished = run.run().expect_code(4);
+    let why = finished.events_of("task_kept")[0]["why"].to_string();
+    assert!(why.contains("regatta") && why.contains("branch.prefix"), "{why}");
+    assert_eq!(before.0.differences(&repository.tree()), Vec::<String>::new(), "{finished}");
+    assert_eq!(before.1.differences(&repository.dot_git()), Vec::<String>::new(), "{finished}");
+    place.expect_nothing_left(&repository);
 }
 
 #[test]

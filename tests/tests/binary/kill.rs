@@ -185,7 +185,7 @@ fn killed_while_it_recovers_the_next_start_recovers() {
     let repository = repository(&place);
     let dirt = repository.dirt();
     until_death(&place, &repository, Death::At("landing.exchange:5"));
-    for point in ["recover.begin", "landing.roll:3", "landing.done"] {
+    for point in ["landing.roll:3", "landing.done", "recover.begin"] {
         let killed = place.regatta(repository.root()).words("runs");
         let killed = killed.fault(&format!("kill@{point}")).run();
         assert_eq!(killed.code, 128 + 9, "{point} must strike: {killed}");
