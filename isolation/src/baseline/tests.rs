@@ -126,3 +126,40 @@ fn a_frozen_tree_reads_back_from_disk_as_it_was() {
     assert_eq!(crate::baseline::codec::decode(&table).as_ref(), Some(&frozen.table));
     assert!(frozen.table.folders.contains_key(&b"empty"[..]));
 }
+
+#[test]
+fn rules_put_together_at_random_ignore_what_git_ignores() {
+    let sample = Sample::empty();
+    let names = ["a", "b", "ab", "a.b"];
+    for top in names {
+        for below in names {
+            sample.write(format!("{top}.d/{below}"), "x");
+            sample.write(format!("d/{top}.d/e/{below}"), "x");
+            sample.write(format!("d/{top}"), "x");
+        }
+    }
+    let pieces = ["a", "b", "*", "**", "/", "/", "?", "[ab]", "[!a]", ".", "\\a", ".d", "d", "e"];
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    for round in 0..60 {
+        let mut rules = || {
+            let lines = (0..1 + random(4)).map(|_| {
+                let mark = if random(3) == 0 { "!" } else { "" };
+                let line = (0..1 + random(5)).map(|_| pieces[random(pieces.len())]);
+                format!("{mark}{}\n", line.collect::<String>())
+            });
+            lines.collect::<String>()
+        };
+        let (top, nested) = (rules(), rules());
+        sample.write(".gitignore", &top);
+        sample.write("d/.gitignore", &nested);
+        let listed = sample.git(&["ls-files", "-z", "-o", "--exclude-standard"]);
+        let expected: BTreeSet<String> =
+            listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+        assert_eq!(frozen_paths(&sample, "raaaa"), expected, "round {round}: {top:?} {nested:?}");
+    }
+}
