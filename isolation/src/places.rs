@@ -53,6 +53,14 @@ pub(crate) struct RepoPlaces {
     pub(crate) landings: PathBuf,
 }
 
+impl RepoPlaces {
+    /// Returns the folders that things of all repositories are in, canonical.
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
+        let inside = [&self.workspaces, &self.store, &self.landings];
+        inside.into_iter().filter_map(|place| place.parent()?.canonicalize().ok()).collect()
+    }
+}
+
 /// Returns the name a repository has on disk: the name of its folder, and the beginning of the
 /// SHA-256 of its canonical path.
 fn name(root: &Path) -> OsString {

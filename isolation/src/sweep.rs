@@ -12,7 +12,7 @@ use crate::capture::recapture;
 use crate::error::{OrCannot, Result, cannot};
 use crate::places::RepoPlaces;
 use crate::repository::Repo;
-use crate::workspace::{Manifest, discard, is_workspace, remove_tree, task_of};
+use crate::workspace::{Manifest, discard, is_gone, is_workspace, remove_tree, task_of};
 
 #[cfg(test)]
 mod tests;
@@ -126,6 +126,8 @@ fn workspaces(folder: &Path) -> Result<Vec<(TaskName, Result<Option<Manifest>>)>
             && let Some(task) = task_of(&entry)
         {
             found.push((task, Manifest::read(&entry.path())));
+        } else if is_gone(&entry) {
+            remove_tree(&entry.path())?;
         }
     }
     found.sort_by(|(left, _), (right, _)| left.cmp(right));

@@ -30,7 +30,7 @@ pub(crate) fn freeze(
 ) -> Result<Frozen> {
     let scanned = match request.mode {
         IsolationMode::None => None,
-        IsolationMode::Worktree => Some(Scanned::of(repo, request)?),
+        IsolationMode::Worktree => Some(Scanned::of(repo, places, request)?),
     };
     let folder = places.workspaces.join(request.run.as_str());
     let mut frozen = Frozen {
@@ -71,10 +71,10 @@ struct Scanned {
 }
 
 impl Scanned {
-    fn of(repo: &Repo, request: &FreezeRequest) -> Result<Self> {
+    fn of(repo: &Repo, places: &RepoPlaces, request: &FreezeRequest) -> Result<Self> {
         let git = repo.git()?;
         let tree = Tree::open_at(&repo.root)?;
-        let scan = scan::scan(&git, &tree)?;
+        let scan = scan::scan(&git, &tree, &places.folders())?;
         pins::check_untracked(&tree, &scan, request.untracked_limit)?;
         Ok(Self { git, tree, scan })
     }

@@ -1,7 +1,9 @@
 //! One walk over the user's tree: what is certainly clean goes into the table, what must be looked
 //! at is listed with its stat, and what is left out is noted.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use git2::{Oid, Repository};
 use protocol::RepoPath;
@@ -46,11 +48,11 @@ pub(super) struct Doubtful {
     pub(super) tracked: Option<Oid>,
 }
 
-/// Walks over the whole tree.
-pub(super) fn scan(git: &Repository, tree: &Tree) -> Result<Scan> {
+/// Walks over the whole tree, but not into what is ours: our places may lie in a repository.
+pub(super) fn scan(git: &Repository, tree: &Tree, ours: &[PathBuf]) -> Result<Scan> {
     let index = Index::read(git)?;
     let rules = Rules::of(git, tree);
-    let mut walk = Walk { rules, tree, index, scan: Scan::default(), started_ns: now_ns() };
+    let mut walk = Walk { rules, tree, ours, index, scan: Scan::default(), started_ns: now_ns() };
     let mut waiting = vec![(Vec::new(), 0)];
     while let Some((folder, permissions)) = waiting.pop() {
         walk.folder(folder, permissions, &mut waiting)?;
@@ -68,6 +70,7 @@ pub(super) fn now_ns() -> i64 {
 struct Walk<'a> {
     rules: Rules<'a>,
     tree: &'a Tree,
+    ours: &'a [PathBuf],
     index: Index,
     scan: Scan,
     started_ns: i64,
@@ -132,7 +135,7 @@ impl Walk<'_> {
         if self.index.has_below(path) {
             return Ok(Some(permissions));
         }
-        if inside == RepositoryRoot::Yes {
+        if inside == RepositoryRoot::Yes || self.is_ours(path) {
             return Ok(None);
         }
         if self.rules.ignores(path, Kind::Folder)? {
@@ -140,6 +143,11 @@ impl Walk<'_> {
             return Ok(None);
         }
         Ok(Some(permissions))
+    }
+
+    fn is_ours(&self, path: &[u8]) -> bool {
+        let place = self.tree.root().join(OsStr::from_bytes(path));
+        self.ours.contains(&place)
     }
 
     /// Returns the table's entry of what is certainly clean, and notes everything else.

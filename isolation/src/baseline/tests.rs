@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::baseline::{Bytes, Source};
+use crate::baseline::{Bytes, Frozen, Source};
 use crate::entry::Mode;
-use crate::testing::{Sample, git, path};
+use crate::testing::{Sample, faults, git, path, prepare};
 use crate::tree::join;
 
 /// Every path of a frozen table.
@@ -125,6 +125,30 @@ fn a_frozen_tree_reads_back_from_disk_as_it_was() {
     let table = fs::read(frozen.folder.join(".baseline")).unwrap();
     assert_eq!(crate::baseline::codec::decode(&table).as_ref(), Some(&frozen.table));
     assert!(frozen.table.folders.contains_key(&b"empty"[..]));
+}
+
+#[test]
+fn our_own_places_inside_a_repository_are_not_part_of_it() {
+    let sample = Sample::with(&[("file", "x\n")]);
+    let data = sample.root.join("data");
+    let places = crate::Places {
+        workspaces: data.join("workspaces"),
+        stores: data.join("stores"),
+        landings: data.join("landings"),
+    };
+    let places = places.of(&sample.root);
+    let request = |run: &str| engine::ports::FreezeRequest {
+        run: run.parse().unwrap(),
+        mode: protocol::IsolationMode::Worktree,
+        untracked_limit: 1 << 20,
+    };
+    let freeze = |run| Frozen::freeze(&sample.repo(), &places, &faults(""), &request(run)).unwrap();
+    let first = freeze("raaaa");
+    prepare(&first, "a");
+    sample.write("data/other", "x\n");
+    let second = freeze("rbbbb");
+    let seen: Vec<_> = second.table.folders.keys().map(Vec::as_slice).collect();
+    assert_eq!(seen, [&b""[..], b"data"]);
 }
 
 #[test]

@@ -85,6 +85,8 @@ fn what_cannot_be_looked_at_is_kept_and_told_and_the_rest_goes_on() {
     write(&kept.root, "file", "precious\n");
     prepare(&whole, "b");
     fs::write(broken.folder.join(".baseline"), "garbage").unwrap();
+    write(&broken.folder.join(".gone-x"), "left", "over\n");
+    let broken_folder = broken.folder.clone();
     kill(broken);
     kill(whole);
     let swept = sweep(&sample.repo(), &sample.places(), &faults("")).unwrap();
@@ -93,6 +95,7 @@ fn what_cannot_be_looked_at_is_kept_and_told_and_the_rest_goes_on() {
     assert!(why.contains("it is damaged"), "{why}");
     assert!(swept.tasks[1].captured.is_ok());
     assert_eq!(fs::read(kept.root.join("file")).unwrap(), b"precious\n");
+    assert!(!broken_folder.join(".gone-x").exists());
 }
 
 #[test]

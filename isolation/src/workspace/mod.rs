@@ -13,4 +13,4 @@ mod tests;
 pub(crate) use git_dir::GitSeed;
 pub(crate) use manifest::{Manifest, is_workspace, task_of, tree_of};
 pub(crate) use prepare::prepare;
-pub(crate) use remove::{discard, remove_tree};
+pub(crate) use remove::{discard, is_gone, remove_tree};

@@ -22,6 +22,11 @@ const GONE: &str = ".gone-";
 /// depth exhausts descriptors or the stack.
 const DEEP: usize = 64;
 
+/// Returns whether an entry of a run's folder is a workspace on its way out.
+pub(crate) fn is_gone(entry: &fs::DirEntry) -> bool {
+    entry.file_name().as_bytes().starts_with(GONE.as_bytes())
+}
+
 /// Removes a workspace. Succeeds if it is already gone. It is moved aside first, so that a half
 /// removed one is never taken for one with work in it.
 pub(crate) fn discard(folder: &Path, faults: &Faults) -> Result<()> {
