@@ -4,7 +4,7 @@ use std::fs::File;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
-use tests::sandbox::{Plan, eventually};
+use tests::sandbox::{Fingerprint, Plan, eventually};
 
 use super::sandbox;
 
@@ -15,16 +15,16 @@ fn a_save_at_the_moment_of_landing_survives() {
     let lines: String = (1..=40).map(|line| format!("line {line}\n")).collect();
     repository.write("notes.txt", &lines);
     repository.commit("notes");
-    // Half a second passes between what the landing has read and its exchange of the file.
+    // Half a second passes between the landing's last look at the file and its exchange.
     let plan = Plan::default().task("top", "sed -i 's/^line 2$/line two/' notes.txt");
     let mut running = place.run_plan(&repository, &plan).fault("slow@landing.exchange").start();
     running.until("landing_started");
-    eventually(Duration::from_secs(30), "the new file stands beside its target", || {
-        let entries = std::fs::read_dir(repository.root()).unwrap().flatten();
-        entries
-            .map(|entry| entry.file_name())
-            .any(|name| name.to_string_lossy().starts_with(".regatta-"))
+    eventually(Duration::from_secs(30), "the landing is about to change the tree", || {
+        let journals = Fingerprint::of(&place.home().data().join("landings"));
+        journals.paths().any(|path| path.extension().is_some_and(|end| end == "committed"))
     });
+    // Into the middle of that half second.
+    std::thread::sleep(Duration::from_millis(150));
     repository.write("notes.txt", lines.replace("line 39\n", "line 39, saved just now\n"));
     let finished = running.wait().expect_code(0);
     let expected =
