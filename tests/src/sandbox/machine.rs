@@ -20,7 +20,8 @@ pub fn eventually(patience: Duration, what: &str, mut holds: impl FnMut() -> boo
 /// Says that this machine cannot do what a test needs. `.ci/run` counts these lines.
 pub fn skip(test: &str, why: &str) {
     // Straight to the descriptor: what the test harness captures would not be seen.
-    let _unseen = writeln!(std::io::stderr(), "SKIP {test}: {why}");
+    // On a line of its own, also where dots stand for the tests that passed.
+    let _unseen = write!(std::io::stderr(), "\nSKIP {test}: {why}\n");
 }
 
 /// A file system of a few megabytes, unmounted when dropped.
