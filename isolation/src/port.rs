@@ -74,8 +74,15 @@ impl Repository for OpenedRepository {
         blocking(move || {
             let Opened { repo, places, faults } = opened.as_ref();
             // Landings first: what they hold of the user's tree is what workspaces lean on.
-            let landings = landing::recover(repo, places, faults)?;
+            let mut landings = landing::recover(repo, places, faults)?;
             let swept = sweep::sweep(repo, places, faults)?;
+            // An engine may have died after its landing and before anybody was told of it.
+            for run in &swept.dead {
+                if !landings.iter().any(|(recovered, _)| recovered == run) {
+                    let reports = landing::reports(places, run)?;
+                    landings.extend(reports.into_iter().map(|report| (run.clone(), report)));
+                }
+            }
             Ok(Recovered { landings, tasks: swept.tasks, dead: swept.dead })
         })
         .await

@@ -106,7 +106,9 @@ fn prepare(close: &Close<'_>, journal: &Journal) -> std::result::Result<(), Trou
             live.stage(step, new).map_err(|error| Trouble::at(step, error))?;
         }
     }
-    close.sync_folders(journal.steps.iter().map(|step| &step.temp))?;
+    let temps: Vec<&RepoPath> = journal.steps.iter().map(|step| &step.temp).collect();
+    live.moves.sync_all(&temps)?;
+    close.sync_folders(temps.into_iter())?;
     close.hold(journal)?;
     faults.strike("landing.journal").or_cannot(|| "write the journal of a landing")?;
     Ok(close.journals.write(journal, State::Committed)?)

@@ -1,6 +1,7 @@
 //! Writing a new version of a file beside its target, or over it, with everything that the old
 //! version had and its bytes do not say.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
@@ -9,7 +10,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use protocol::RepoPath;
 use rustix::fs::{
     Gid, Mode as Permissions, OFlags, Uid, XattrFlags, fchmod, fchown, fgetxattr, flistxattr,
-    fsetxattr, openat, symlinkat,
+    fsetxattr, fstat, openat, symlinkat, syncfs,
 };
 use rustix::io::Errno;
 
@@ -18,8 +19,11 @@ use crate::error::{OrCannot, Result};
 use crate::landing::moves::{Moves, Spot};
 use crate::landing::step::Step;
 
+/// From how many files on it is faster to sync everything.
+const MANY: usize = 64;
+
 impl Moves<'_> {
-    /// Writes the new version of `step` to where it waits, durably.
+    /// Writes the new version of `step` to where it waits. It is durable after [`Self::sync`].
     pub(super) fn write_fresh(&self, step: &Step, new: Entry, bytes: &[u8]) -> Result<()> {
         let what = || format!("write {} beside {}", step.temp, step.path);
         let spot = self.spot(&step.temp)?.ok_or("its folder is gone").or_cannot(what)?;
@@ -29,6 +33,29 @@ impl Moves<'_> {
         };
         self.strike()?;
         fresh(&spot, new.mode, bytes, old.as_ref()).or_cannot(what)
+    }
+
+    /// Makes the bytes of files durable: one by one, or, where they are many, everything that is
+    /// on their file systems at once, which is several times faster then.
+    pub(super) fn sync_all(&self, paths: &[&RepoPath]) -> Result<()> {
+        if paths.len() <= MANY {
+            return paths.iter().try_for_each(|path| self.sync(path));
+        }
+        let mut synced = BTreeSet::new();
+        for path in paths {
+            let what = || format!("sync {path}");
+            let Some(spot) = self.spot(path)? else { continue };
+            if synced.insert(fstat(&spot.folder).or_cannot(what)?.st_dev) {
+                syncfs(&spot.folder).or_cannot(what)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the bytes of a file durable. What is not a file has none.
+    pub(super) fn sync(&self, path: &RepoPath) -> Result<()> {
+        let Some(file) = self.open(path, OFlags::RDONLY)? else { return Ok(()) };
+        file.sync_all().or_cannot(|| format!("sync {path}"))
     }
 
     /// Writes over a file, from its beginning to its end, so that whatever is there after a kill
@@ -69,7 +96,7 @@ fn fresh(spot: &Spot, mode: Mode, bytes: &[u8], old: Option<&File>) -> io::Resul
     if let Some(old) = old {
         inherit(&file, old, mode)?;
     }
-    file.sync_all()
+    Ok(())
 }
 
 fn over(file: &File, mode: Mode, bytes: &[u8]) -> io::Result<()> {

@@ -103,11 +103,19 @@ impl<'a> Roll<'a> {
         }
     }
 
-    /// Makes sure that the new version waits beside its target.
+    /// Makes sure that the new version waits beside its target, durably.
+    fn restage(&self, step: &Step, new: Entry) -> Result<()> {
+        if self.see(&step.temp)?.is(Some(new)) {
+            return Ok(());
+        }
+        self.stage(step, new)?;
+        self.moves.sync(&step.temp)
+    }
+
+    /// Makes the new version wait beside its target. It is durable when it is synced.
     pub(super) fn stage(&self, step: &Step, new: Entry) -> Result<()> {
         match self.see(&step.temp)? {
             Seen::Missing => {}
-            waiting if waiting.is(Some(new)) => return Ok(()),
             other => self.drop_temp(step, other)?,
         }
         self.moves.write_fresh(step, new, &self.store.read(new.oid)?)
@@ -148,7 +156,7 @@ impl<'a> Roll<'a> {
     }
 
     fn replace(&self, step: &Step, new: Entry) -> Result<Rolled> {
-        self.stage(step, new)?;
+        self.restage(step, new)?;
         self.strike()?;
         if self.moves.exchange(&step.temp, &step.path)? == Moved::No {
             return Ok(Rolled::Contested);
@@ -157,7 +165,7 @@ impl<'a> Roll<'a> {
     }
 
     fn create(&self, step: &Step, new: Entry) -> Result<Rolled> {
-        self.stage(step, new)?;
+        self.restage(step, new)?;
         self.strike()?;
         if self.see(&step.path)? == Seen::Other
             && self.moves.remove_folders(&step.path)? == Moved::No
