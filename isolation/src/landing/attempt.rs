@@ -74,6 +74,9 @@ pub(super) fn attempt(
     if touched.is_empty() {
         return Ok(Attempt::Over(report));
     }
+    if close.faults.is_off("F157") {
+        return Ok(Attempt::Over(unwritten(report, "landing in the tree is switched off")));
+    }
     let id = close.journals.free_id(run)?;
     let plan = Plan::of(close.tree, &id, &touched)?;
     let journal = Journal::new(id, run.clone(), plan.folders, plan.steps, report);

@@ -32,16 +32,16 @@ pub(crate) fn land(
     let _turn = Turn::wait(&repo.common_dir, faults, news)?;
     faults.strike("landing.begin").or_cannot(|| "begin a landing")?;
     let store = TaskStore::open(&places.store)?;
-    match &request.target {
-        LandingTarget::Tree => {
-            let tree = Tree::open_at(&repo.root)?;
-            let journals = Journals::in_folder(&places.landings, faults);
-            let close = Close { tree: &tree, store: &store, journals: &journals, faults };
-            let _told_later = finish_open(&close, Told::Later)?;
-            in_tree(&close, &request)
-        }
-        LandingTarget::Branches { prefix } => branch::make(repo, &store, faults, prefix, &request),
+    if let LandingTarget::Branches { prefix } = &request.target
+        && !faults.is_off("F158")
+    {
+        return branch::make(repo, &store, faults, prefix, &request);
     }
+    let tree = Tree::open_at(&repo.root)?;
+    let journals = Journals::in_folder(&places.landings, faults);
+    let close = Close { tree: &tree, store: &store, journals: &journals, faults };
+    let _told_later = finish_open(&close, Told::Later)?;
+    in_tree(&close, &request)
 }
 
 /// Finishes the landings that engines which died have left open, and returns what became of each.
