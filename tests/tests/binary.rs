@@ -14,6 +14,7 @@ mod binary {
     mod engines;
     mod fan_out;
     mod faults;
+    mod frozen;
     mod hostile;
     mod in_place;
     mod kill;

@@ -155,3 +155,14 @@ fn a_hundred_thousand_items_can_be_started_and_cancelled() {
     assert_eq!(ends, 100_000, "each task is reported once");
     place.expect_nothing_left(&repository);
 }
+
+#[test]
+fn a_command_is_run_once_for_each_task_that_was_typed() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = place.run_in(&repository).arg("say hello").arg("say $(goodbye)");
+    let finished = run.exec("echo {{item}} > out-{{index}}.txt").run().expect_code(0);
+    assert_eq!(finished.landed().len(), 2, "{finished}");
+    assert_eq!(repository.text("out-1.txt"), "say hello\n");
+    assert_eq!(repository.text("out-2.txt"), "say $(goodbye)\n");
+}

@@ -172,3 +172,31 @@ fn a_run_started_from_a_git_hook_works_on_the_tree_it_was_started_in() {
     assert_eq!(before.0.differences(&other.tree()), Vec::<String>::new());
     assert_eq!(before.1.differences(&other.dot_git()), Vec::<String>::new());
 }
+
+#[test]
+fn a_run_from_a_real_hook_works() {
+    let place = sandbox();
+    let repository = place.repository();
+    let call = place.run_in(&repository).exec("echo x > x.txt").into_command();
+    let mut script = String::from("#!/bin/sh\nset -e\n");
+    for (name, value) in call.get_envs() {
+        let (name, value) = (name.to_string_lossy(), value.unwrap_or_default().to_string_lossy());
+        script.push_str(&format!("export {name}='{value}'\n"));
+    }
+    let arguments: Vec<_> =
+        call.get_args().map(|argument| format!("'{}'", argument.to_string_lossy())).collect();
+    let output = place.folder().join("events");
+    script.push_str(&format!(
+        "'{}' {} > '{}'\n",
+        place.binary().display(),
+        arguments.join(" "),
+        output.display()
+    ));
+    repository.write(".git/hooks/post-commit", script);
+    make_executable(&repository.path(".git/hooks/post-commit"));
+    repository.write("README.md", "committed\n");
+    repository.git(&["commit", "--quiet", "--all", "--message", "with a hook"]);
+    assert_eq!(repository.text("x.txt"), "x\n", "{}", std::fs::read_to_string(output).unwrap());
+    assert_eq!(repository.git(&["status", "--porcelain"]), "?? x.txt\n");
+    place.expect_nothing_left(&repository);
+}
