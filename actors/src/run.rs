@@ -152,9 +152,7 @@ impl Actor for Run {
             }
             RunMessage::News(news) => state.publish(news),
             RunMessage::Recorded(step) => state.perform(&myself, *step).await?,
-            RunMessage::LandingNews(LandingNews::Waiting) => {
-                state.publish(EventKind::LandingWaited)
-            }
+            RunMessage::LandingNews(news) => state.publish(landing::told(news)),
             RunMessage::Landed(landed) => state.landed(&myself, landed),
             RunMessage::Settled(settled) => state.settled(&myself, settled.unwrap_or_default()),
             RunMessage::Closed(totals, exit_code) => state.end(&myself, totals, exit_code),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::ports::{IsolationError, LandingRequest, LandingTarget, LandingTask};
+use engine::ports::{IsolationError, LandingNews, LandingRequest, LandingTarget, LandingTask};
 use engine::verdict::exit_code;
 use protocol::{
     EventKind, ExitCode, IsolationMode, Landed, LandingReport, LedgerEntry, MergeMode, Outcome,
@@ -31,6 +31,18 @@ impl LandingOutcome {
     fn of(&self, task: &TaskName) -> Option<&Landed> {
         let mut tasks = self.report.tasks.iter();
         tasks.find(|landing| landing.task == *task).map(|landing| &landing.landed)
+    }
+}
+
+/// Returns what is announced of a landing's news.
+pub(super) fn told(news: LandingNews) -> EventKind {
+    match news {
+        LandingNews::Waiting => EventKind::LandingWaited,
+        LandingNews::HeadMoved => EventKind::Degraded {
+            from: "HEAD where it was when the run began".to_owned(),
+            to: "the work lands all the same".to_owned(),
+            why: "HEAD has moved meanwhile".to_owned(),
+        },
     }
 }
 

@@ -49,10 +49,13 @@ pub async fn run(context: &Context, args: &ApplyArgs, out: Out<'_>) -> Result<Ex
     }
     let run = target.run.id;
     context.record(vec![LedgerEntry::LandingStarted { run }]).await?;
-    let news = Arc::new(|LandingNews::Waiting| {
-        // Where nobody reads it, the waiting goes on all the same.
-        let _unread =
-            writeln!(std::io::stderr(), "waits: another engine is landing in this repository");
+    let news = Arc::new(|news| {
+        let line = match news {
+            LandingNews::Waiting => "waits: another engine is landing in this repository",
+            LandingNews::HeadMoved => "HEAD has moved meanwhile; the work lands all the same",
+        };
+        // Where nobody reads it, the landing goes on all the same.
+        let _unread = writeln!(std::io::stderr(), "{line}");
     });
     let report = match context.repository.land(request, news).await {
         Ok(report) => report,

@@ -31,6 +31,9 @@ pub(crate) fn land(
 ) -> Result<LandingReport> {
     let _turn = Turn::wait(&repo.common_dir, faults, news)?;
     faults.strike("landing.begin").or_cannot(|| "begin a landing")?;
+    if !repo.head_stayed()? {
+        news(LandingNews::HeadMoved);
+    }
     let store = TaskStore::open(&places.store)?;
     if let LandingTarget::Branches { prefix } = &request.target
         && !faults.is_off("F158")

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use engine::ports::{IsolationError, Notice};
-use git2::{Repository, RepositoryOpenFlags};
+use git2::{Oid, Repository, RepositoryOpenFlags};
 
 use crate::error::{OrCannot, Result};
 use crate::repository::{check, refusal, special};
@@ -22,6 +22,8 @@ pub(crate) struct Repo {
     pub(crate) subfolder: PathBuf,
     /// What a person should know about it.
     pub(crate) notices: Vec<Notice>,
+    /// The commit that HEAD led to when it was opened; none before the first.
+    head: Option<Oid>,
 }
 
 impl Repo {
@@ -46,7 +48,13 @@ impl Repo {
         let mut notices = check::check(&git, &root)?;
         notices.extend(special::notices(&git, &root)?);
         let subfolder = subfolder.to_path_buf();
-        Ok(Self { root, git_dir, common_dir, subfolder, notices })
+        let head = head(&git);
+        Ok(Self { root, git_dir, common_dir, subfolder, notices, head })
+    }
+
+    /// Returns whether HEAD still leads where it led when the repository was opened.
+    pub(crate) fn head_stayed(&self) -> Result<bool> {
+        Ok(head(&self.git()?) == self.head)
     }
 
     /// Opens the repository anew for libgit2.
@@ -55,6 +63,10 @@ impl Repo {
         Repository::open_ext(&self.root, RepositoryOpenFlags::NO_SEARCH, none)
             .or_cannot(|| format!("open the repository {}", self.root.display()))
     }
+}
+
+fn head(git: &Repository) -> Option<Oid> {
+    git.head().ok()?.target()
 }
 
 fn canonical_folder(at: &Path) -> Result<PathBuf> {

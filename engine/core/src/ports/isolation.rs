@@ -186,6 +186,8 @@ pub struct RecoveredTask {
 pub enum LandingNews {
     /// Another engine is landing in this repository; we wait for it.
     Waiting,
+    /// HEAD is not what it was when the repository was opened. The work lands all the same.
+    HeadMoved,
 }
 
 /// Why isolation could not do as asked.
