@@ -85,7 +85,7 @@ pub(crate) enum RunMessage {
     /// Something happened to a task.
     News(EventKind),
     /// The ledger knows what is about to be done, or is gone.
-    Recorded(Box<Step>),
+    Recorded(Box<Step>, Option<()>),
     /// Something happened to the landing.
     LandingNews(LandingNews),
     Landed(Option<Result<LandingReport, IsolationError>>),
@@ -151,7 +151,13 @@ impl Actor for Run {
                 state.cancel_the_rest(&myself, how);
             }
             RunMessage::News(news) => state.publish(news),
-            RunMessage::Recorded(step) => state.perform(&myself, *step).await?,
+            RunMessage::Recorded(step, Some(())) => state.perform(&myself, *step).await?,
+            RunMessage::Recorded(step, None) => match *step {
+                // The house is closing: what has not begun is about to be cancelled.
+                Step::Start(_) => {}
+                Step::Land => state.announce_and_settle(&myself, LandingReport::default()),
+                begun => state.perform(&myself, begun).await?,
+            },
             RunMessage::LandingNews(news) => state.publish(landing::told(news)),
             RunMessage::Landed(landed) => state.landed(&myself, landed),
             RunMessage::Settled(settled) => state.settled(&myself, settled.unwrap_or_default()),
@@ -324,7 +330,7 @@ impl RunState {
         let ledger = self.arguments.ledger.clone();
         let question = |reply| LedgerMessage::Record(entry, reply);
         let then = Box::new(then);
-        ask(&mut self.waits, myself, &ledger, question, |_| RunMessage::Recorded(then));
+        ask(&mut self.waits, myself, &ledger, question, |done| RunMessage::Recorded(then, done));
     }
 
     /// Lands when the last task has ended.
