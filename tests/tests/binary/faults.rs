@@ -32,6 +32,27 @@ fn a_release_build_ignores_fault_words() {
 }
 
 #[test]
+fn a_ledger_that_fails_at_any_write_costs_nobody_their_work() {
+    for write in 1..=12 {
+        let place = sandbox();
+        let repository = place.repository();
+        let run = place.run_in(&repository).words("--jobs 2 --each -").stdin("1\n2\n3\n");
+        let run = run.exec("echo x > x-{{item}}.txt").fault(&format!("fail@ledger.append:{write}"));
+        let finished = run.run();
+        assert!(matches!(finished.code, 0 | 1 | 70), "write {write}: {finished}");
+        let _next = place.regatta(repository.root()).words("runs").run().expect_code(0);
+        let landed = (1..=3).filter(|item| repository.has(format!("x-{item}.txt"))).count();
+        assert!(landed == 0 || landed == 3, "write {write}: {landed} landed of {finished}");
+        for event in finished.stdout.lines().filter(|line| line.contains("\"task_captured\"")) {
+            let event: serde_json::Value = serde_json::from_str(event).unwrap();
+            let capture = event["capture"].as_str().unwrap().trim_start_matches("refs/tasks/");
+            assert!(place.home().captures().iter().any(|kept| kept == capture), "{capture}");
+        }
+        place.expect_nothing_left(&repository);
+    }
+}
+
+#[test]
 fn a_pillar_that_falls_ends_the_engine_with_70_and_says_so() {
     let place = sandbox();
     let repository = place.repository();
