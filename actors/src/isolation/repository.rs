@@ -40,7 +40,7 @@ pub(crate) enum RepositoryMessage {
     /// Sent by the work itself; nobody else sends it.
     Froze(RunName, Frozen, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
     /// Told by the owner of a workspace; nobody else sends it.
-    Made(RunName, TaskName, Place),
+    Made(ActorId, Place),
     /// Sent by the work itself; nobody else sends it.
     Landed,
     /// Sent by the work itself; nobody else sends it.
@@ -124,7 +124,7 @@ impl Actor for Repository {
             RepositoryMessage::Land(request, news, reply) => {
                 state.landings.push_back((request, news, reply));
             }
-            RepositoryMessage::Made(run, task, place) => state.made(&run, &task, place),
+            RepositoryMessage::Made(owner, place) => state.made(owner, place),
             RepositoryMessage::Landed => state.landing = false,
             RepositoryMessage::SettleRun(run, reply) => match state.runs.get_mut(&run) {
                 Some(open) => open.settling.push(reply),
@@ -215,10 +215,7 @@ impl RepositoryState {
             return Ok(()); // the dropped reply port says that nobody will make one
         };
         let in_use = InUse { task: request.task.clone(), place: None };
-        let (run, task) = (run.clone(), request.task.clone());
-        let made = Teller::to(myself, move |place| {
-            RepositoryMessage::Made(run.clone(), task.clone(), place)
-        });
+        let made = Teller::to(myself, |(owner, place)| RepositoryMessage::Made(owner, place));
         let arguments = WorkspaceArguments { baseline, request, made };
         let (actor, _join) =
             Actor::spawn_linked(None, Workspace, arguments, myself.get_cell()).await?;
@@ -227,11 +224,10 @@ impl RepositoryState {
         Ok(())
     }
 
-    fn made(&mut self, run: &RunName, task: &TaskName, place: Place) {
-        let workspaces =
-            self.runs.get_mut(run).into_iter().flat_map(|run| run.workspaces.values_mut());
-        for in_use in workspaces.filter(|in_use| in_use.task == *task) {
-            in_use.place = Some(place.clone());
+    fn made(&mut self, owner: ActorId, place: Place) {
+        let mut runs = self.runs.values_mut();
+        if let Some(in_use) = runs.find_map(|run| run.workspaces.get_mut(&owner.pid())) {
+            in_use.place = Some(place);
         }
     }
 

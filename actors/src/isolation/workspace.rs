@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::ports::{Baseline, IsolationError, Workspace as Place, WorkspaceRequest};
 use protocol::{Captured, TaskName};
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::task::JoinSet;
 
 use crate::ask::Teller;
@@ -15,7 +15,7 @@ pub(crate) struct WorkspaceArguments {
     pub(crate) baseline: Arc<dyn Baseline>,
     pub(crate) request: WorkspaceRequest,
     /// Is told where the workspace is, so that someone knows should we crash.
-    pub(crate) made: Teller<Place>,
+    pub(crate) made: Teller<(ActorId, Place)>,
 }
 
 pub(crate) enum WorkspaceMessage {
@@ -110,7 +110,7 @@ impl Actor for Workspace {
             }
             (WorkspaceMessage::Prepared(Ok(place), reply), _) => {
                 state.place = Some(place.clone());
-                state.arguments.made.tell(place.clone());
+                state.arguments.made.tell((myself.get_id(), place.clone()));
                 let lease = Lease { place, owner: myself, settled: false };
                 // If the task is gone, the lease comes back in the error and is dropped here.
                 let _gone = reply.send(Ok(lease));

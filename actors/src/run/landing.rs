@@ -1,6 +1,6 @@
 //! The end of a run: its work lands once, then it is reported what became of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::ports::{IsolationError, LandingNews, LandingRequest, LandingTarget, LandingTask};
@@ -19,18 +19,13 @@ use crate::isolation::{RepositoryMessage, SettledRun};
 #[derive(Default)]
 pub(super) struct LandingOutcome {
     begun: Option<()>,
-    report: LandingReport,
+    tasks: BTreeMap<TaskName, Landed>,
 }
 
 impl LandingOutcome {
     /// Returns true the first time.
     pub(super) fn begin(&mut self) -> bool {
         self.begun.replace(()).is_none()
-    }
-
-    fn of(&self, task: &TaskName) -> Option<&Landed> {
-        let mut tasks = self.report.tasks.iter();
-        tasks.find(|landing| landing.task == *task).map(|landing| &landing.landed)
     }
 }
 
@@ -136,7 +131,8 @@ impl RunState {
         myself: &ActorRef<RunMessage>,
         report: LandingReport,
     ) {
-        for TaskLanding { task, landed } in report.tasks.clone() {
+        for TaskLanding { task, landed } in report.tasks {
+            self.landing.tasks.insert(task.clone(), landed.clone());
             self.publish(match landed {
                 Landed::Landed { branch } => EventKind::TaskLanded { task, branch },
                 Landed::Unchanged => EventKind::TaskLanded { task, branch: None },
@@ -149,7 +145,6 @@ impl RunState {
                 }
             });
         }
-        self.landing.report = report;
         let (repository, run) = (self.arguments.repository.clone(), self.arguments.name.clone());
         let question = |reply| RepositoryMessage::SettleRun(run, reply);
         ask(&mut self.waits, myself, &repository, question, RunMessage::Settled);
@@ -205,7 +200,7 @@ impl RunState {
         for (spec, report) in self.members.reports() {
             let changed =
                 report.captured.as_ref().is_some_and(|captured| captured.changes.files > 0);
-            let landed = match self.landing.of(&spec.name) {
+            let landed = match self.landing.tasks.get(&spec.name) {
                 Some(Landed::Landed { .. } | Landed::Unchanged) => true,
                 Some(Landed::Conflicted { .. }) => {
                     totals.conflicted += 1;

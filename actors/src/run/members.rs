@@ -186,6 +186,9 @@ impl Members {
     /// or not, predecessors first.
     pub(super) fn predecessor_captures(&self, task: TaskId) -> Vec<(TaskName, CaptureRef)> {
         let Some(&start) = self.positions.get(&task) else { return Vec::new() };
+        if self.specs[start].depends_on.is_empty() {
+            return Vec::new();
+        }
         let mut needed = BTreeSet::new();
         let mut open = vec![start];
         while let Some(at) = open.pop() {
