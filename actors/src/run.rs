@@ -37,6 +37,7 @@ pub(crate) struct Run;
 
 pub(crate) struct RunArguments {
     pub(crate) name: RunName,
+    /// Its tasks are with the members once it has begun.
     pub(crate) spec: RunSpec,
     pub(crate) contracts: BTreeMap<TaskId, YieldContract>,
     /// What people should know before it begins.
@@ -125,8 +126,9 @@ impl Actor for Run {
         mut arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
         let contracts = std::mem::take(&mut arguments.contracts);
+        let tasks = std::mem::take(&mut arguments.spec.tasks);
         Ok(RunState {
-            members: Members::new(arguments.spec.tasks.clone(), contracts),
+            members: Members::new(tasks, contracts),
             landing: LandingOutcome::default(),
             seq: 0,
             began: Instant::now(),
@@ -194,7 +196,7 @@ impl RunState {
     fn begin(&mut self, myself: &ActorRef<RunMessage>) {
         let spec = &self.arguments.spec;
         let started = EventKind::RunStarted {
-            tasks: spec.tasks.len(),
+            tasks: self.members.count(),
             jobs: spec.jobs.get(),
             isolation: spec.isolation,
             merge: spec.merge,

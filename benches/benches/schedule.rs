@@ -7,6 +7,10 @@ use benches::{Bound, Report, Rounds, median};
 use protocol::{EventKind, TaskSpec};
 use tests::fakes::{TestHouse, task};
 
+/// The allocator of the program itself.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const QUEUED: usize = 10_000;
 const RUNNING: usize = 1_000;
 

@@ -5,6 +5,11 @@ use std::process::ExitCode;
 use regatta::commands::dispatch::dispatch;
 use regatta::{args, exit};
 
+/// Messages between actors are allocated on one thread and freed on another: with this allocator a
+/// task costs half of what it costs with the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     isolation::initialise();
     exit::report(args::parse(std::env::args_os()).and_then(dispatch))

@@ -53,6 +53,10 @@ impl Members {
         Self { specs, states, positions, named, actors: BTreeMap::new(), order, unfinished }
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.specs.len()
+    }
+
     pub(super) fn titles(&self) -> Vec<(TaskName, String)> {
         self.specs.iter().map(|spec| (spec.name.clone(), spec.title.clone())).collect()
     }

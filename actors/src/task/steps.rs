@@ -40,7 +40,6 @@ impl TaskState {
     }
 
     pub(super) fn prepare(&mut self, myself: &ActorRef<TaskMessage>) {
-        self.progress(Phase::Preparing, None);
         let request = WorkspaceRequest {
             task: self.name(),
             attempt: ATTEMPT,
@@ -89,7 +88,6 @@ impl TaskState {
             Actor::spawn_linked(None, Session, arguments, myself.get_cell()).await?;
         self.session = Some(session.clone());
         self.remind(myself, self.arguments.spec.limits.wall, TaskMessage::WallReached);
-        self.progress(Phase::Working, None);
         ask(&mut self.waits, myself, &session, SessionMessage::Run, TaskMessage::SessionEnded);
         Ok(())
     }
