@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     );
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be had");
     let (mut times, mut peak, mut memory) = (Vec::new(), 0, 0.0_f64);
-    for _ in 0..Rounds::asked_for().of(12) {
+    for _ in 0..Rounds::asked_for().of(20) {
         let measured = runtime.block_on(measure());
         times.push(measured.took);
         peak = peak.max(measured.peak);
