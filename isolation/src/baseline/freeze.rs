@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use engine::fault::Faults;
 use engine::ports::{FreezeRequest, Notice};
@@ -12,6 +13,7 @@ use protocol::IsolationMode;
 use crate::baseline::scan::{self, Scan};
 use crate::baseline::{Claim, Frozen, Table, codec, notices, pins};
 use crate::error::{OrCannot, Result};
+use crate::landing::Turn;
 use crate::places::RepoPlaces;
 use crate::repository::Repo;
 use crate::store::TaskStore;
@@ -28,6 +30,7 @@ pub(crate) fn freeze(
     faults: &Faults,
     request: &FreezeRequest,
 ) -> Result<Frozen> {
+    let _turn = turn(repo);
     let scanned = match request.mode {
         IsolationMode::None => None,
         IsolationMode::Worktree => Some(Scanned::of(repo, places, request)?),
@@ -53,6 +56,22 @@ pub(crate) fn freeze(
         return Err(error);
     }
     Ok(frozen)
+}
+
+/// How long a freeze waits for a landing that is under way.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Takes the turn to land, so that no landing changes the tree while it is looked at. One that
+/// takes its time is not waited for for ever: what it changes then is found by the stats.
+fn turn(repo: &Repo) -> Option<Turn> {
+    let began = Instant::now();
+    loop {
+        match Turn::take(&repo.common_dir) {
+            Ok(Some(turn)) => return Some(turn),
+            Ok(None) if began.elapsed() < PATIENCE => std::thread::sleep(PATIENCE / 100),
+            Ok(None) | Err(_) => return None,
+        }
+    }
 }
 
 fn in_place() -> Notice {

@@ -17,3 +17,4 @@ mod step;
 pub(crate) mod tests;
 
 pub(crate) use land::{land, recover, reports};
+pub(crate) use queue::Turn;
