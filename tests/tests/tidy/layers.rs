@@ -36,19 +36,16 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// Which crates of others may be named, and by whom; an empty list means by everyone. Who is not
 /// on a list goes through a port. A crate that is missing here may not be used.
 const GUESTS: &[(&str, &[&str])] = &[
-    ("anyhow", &["regatta"]),
     ("async-trait", &[]),
     ("clap", &["regatta"]),
-    ("etcetera", &["regatta", "regatta-config"]),
     ("futures-util", &["regatta-actors", "regatta-exec", "regatta"]),
     ("globset", &["regatta"]),
     ("git2", &["regatta-isolation"]),
-    ("indexmap", &[]),
     ("indicatif", &["regatta"]),
-    ("insta", &[]),
     ("jiff", &["regatta-protocol", "regatta-store", "regatta"]),
     ("jsonschema", &["regatta-schema"]),
     ("libc", &["regatta-exec"]),
+    ("mimalloc", &["regatta", "regatta-benches"]),
     ("proptest", &[]),
     ("ractor", &["regatta-actors", "regatta-tests"]),
     ("rusqlite", &["regatta-store", "regatta-tests"]),
@@ -61,7 +58,6 @@ const GUESTS: &[(&str, &[&str])] = &[
     ("serde-saphyr", &["regatta-config"]),
     ("serde_json", &[]),
     ("sha2", &["regatta-config", "regatta-isolation"]),
-    ("similar", &["regatta"]),
     ("tempfile", &[]),
     ("thiserror", &[]),
     (
