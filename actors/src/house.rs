@@ -54,6 +54,16 @@ pub struct House {
     fell: watch::Receiver<Option<String>>,
 }
 
+/// Cancels runs. It keeps no house open.
+pub struct Canceller(ActorRef<RootMessage>);
+
+impl Canceller {
+    /// Cancels a run, as [`House::cancel`] does.
+    pub fn cancel(&self, run: RunId, how: Cancelling, why: Interruption) {
+        let _closed = self.0.cast(RootMessage::Cancel(run, how, why));
+    }
+}
+
 impl House {
     /// Opens a house.
     ///
@@ -88,6 +98,12 @@ impl House {
     /// Cancels a run: what waits is not started, what runs is stopped and captured, nothing lands.
     pub fn cancel(&self, run: RunId, how: Cancelling, why: Interruption) {
         let _closed = self.root.cast(RootMessage::Cancel(run, how, why));
+    }
+
+    /// Returns what can cancel runs from elsewhere, for instance while this one waits.
+    #[must_use]
+    pub fn canceller(&self) -> Canceller {
+        Canceller(self.root.clone())
     }
 
     /// Waits until a part fell without which the house cannot go on, and says which. By then the

@@ -14,6 +14,6 @@ mod session;
 mod task;
 
 pub use events::Events;
-pub use house::{House, Means, Policy};
+pub use house::{Canceller, House, Means, Policy};
 pub use run::Cancelling;
 pub use runs::{Submission, SubmitError, Submitted};

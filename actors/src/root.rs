@@ -123,7 +123,7 @@ impl Actor for Root {
                     tracing::error!(pillar, %error, "a pillar of the house fell");
                     state.fell.send_if_modified(|fell| {
                         let first = fell.is_none();
-                        fell.get_or_insert_with(|| format!("{pillar}: {error}"));
+                        fell.get_or_insert_with(|| format!("{pillar}: {}", chain(error.as_ref())));
                         first
                     });
                     state.close(&myself);
@@ -174,4 +174,15 @@ impl RootState {
         ];
         pillars.into_iter().find(|(pillar, _)| *pillar == id).map(|(_, name)| name)
     }
+}
+
+/// Returns an error and everything behind it in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        line = format!("{line}: {source}");
+        next = source.source();
+    }
+    line
 }

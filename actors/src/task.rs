@@ -6,7 +6,7 @@ use engine::ports::{IsolationError, Workspace as Place};
 use engine::supervise::{CrashLog, Decision, RestartBudget};
 use engine::task::{Effect, Input, Lifecycle, SessionEnd, YieldContract};
 use protocol::{
-    CaptureRef, Captured, EventKind, Failure, FailureClass, LedgerEntry, Phase, TaskName,
+    CaptureRef, Captured, EventKind, Failure, FailureClass, LedgerEntry, Outcome, Phase, TaskName,
     TaskReport, TaskSpec, Work,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -249,8 +249,9 @@ impl TaskState {
                     }
                     let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
                     let report = TaskReport { outcome, captured, ms };
-                    self.span
-                        .in_scope(|| tracing::info!(outcome = ?report.outcome, ms, "finished"));
+                    self.span.in_scope(|| {
+                        tracing::info!(outcome = word(&report.outcome), ms, "finished")
+                    });
                     self.report = Some(report);
                     myself.stop(None);
                 }
@@ -297,6 +298,15 @@ impl TaskState {
 
     fn name(&self) -> TaskName {
         self.arguments.spec.name.clone()
+    }
+}
+
+/// How a task ended, in a word for the log. What it yielded is the ledger's.
+fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done { .. } => "done",
+        Outcome::Failed { .. } => "failed",
+        Outcome::Cancelled => "cancelled",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -45,7 +46,7 @@ impl Log {
         let opened = file
             .parent()
             .map_or(Ok(()), std::fs::create_dir_all)
-            .and_then(|()| OpenOptions::new().create(true).append(true).open(file));
+            .and_then(|()| OpenOptions::new().create(true).append(true).mode(0o600).open(file));
         match opened {
             Ok(opened) => {
                 let _begun_before = self.0.set(opened);

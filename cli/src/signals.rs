@@ -7,7 +7,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    hangup: Signal,
+    /// Nothing where it was ignored when we were started, as `nohup` does.
+    hangup: Option<Signal>,
 }
 
 impl Signals {
@@ -19,7 +20,11 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
+            hangup: if is_ignored(SignalKind::hangup()) {
+                None
+            } else {
+                Some(signal(SignalKind::hangup())?)
+            },
         })
     }
 
@@ -28,7 +33,24 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => Interruption::Interrupt,
             _ = self.terminate.recv() => Interruption::Terminate,
-            _ = self.hangup.recv() => Interruption::Terminate,
+            () = hung_up(&mut self.hangup) => Interruption::Terminate,
         }
     }
+}
+
+async fn hung_up(hangup: &mut Option<Signal>) {
+    match hangup {
+        Some(hangup) => {
+            let _closed = hangup.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether a signal was ignored when this process was started.
+fn is_ignored(kind: SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (kind.as_raw_value() - 1) & 1 == 1
 }

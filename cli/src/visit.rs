@@ -25,10 +25,16 @@ pub struct Visit {
 /// The repository cannot be worked on, or what was left there cannot be seen to.
 pub async fn visit(equipment: &Equipment, at: &Path) -> Result<Visit, Error> {
     let repository = equipment.isolation.open(at).await?;
-    let mut recovered = repository.recover().await?;
+    // What cannot be seen to now must not keep people from looking at what is there: a landing
+    // sees to it first, and says why it cannot.
+    let (mut recovered, trouble) = match repository.recover().await {
+        Ok(recovered) => (recovered, None),
+        Err(error) => (Recovered::default(), Some(error.to_failure().message)),
+    };
     let reader = equipment.ledger.reader();
     recovered.dead = cut_short(equipment, &reader, &repository.facts().root, recovered.dead)?;
-    let found = tell(&recovered);
+    let mut found = tell(&recovered);
+    found.extend(trouble.map(|why| format!("what a dead engine left stays for now: {why}")));
     record(equipment, &reader, recovered).await?;
     Ok(Visit { repository, found })
 }

@@ -92,7 +92,11 @@ impl RunState {
     }
 
     pub(super) fn land(&mut self, myself: &ActorRef<RunMessage>) {
-        let Some(request) = self.landing_request() else { return };
+        let Some(request) = self.landing_request() else {
+            // It was cancelled while the ledger wrote that it would land.
+            self.announce_and_settle(myself, LandingReport::default());
+            return;
+        };
         self.publish(EventKind::LandingStarted { tasks: request.tasks.len() });
         let news = Teller::to(myself, RunMessage::LandingNews);
         let repository = self.arguments.repository.clone();

@@ -4,10 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::{Cancelling, Events, House, Submission, SubmitError, Submitted};
+use actors::{Canceller, Cancelling, Events, House, Submission, SubmitError, Submitted};
 use engine::ports::Repository;
 use engine::verdict::Interruption;
-use protocol::{Event, EventKind, ExitCode, RunName, RunSpec};
+use protocol::{Event, EventKind, ExitCode, RunId, RunName, RunSpec};
+use tokio::task::JoinSet;
 
 use crate::boot::Equipment;
 use crate::error::{Error, ErrorKind};
@@ -62,47 +63,70 @@ pub async fn execute(
         }
     };
     log.begin(&equipment.places.log(&submitted.name));
-    let mut stage = Stage { house, events, signals, show, also, told: 0 };
-    let ended = stage.play(&submitted, equipment).await;
-    let shown = stage.show.finish();
-    let fell = stage.house.close().await;
+    // Whoever stops reading our output must not make us deaf: signals are heard beside the showing.
+    let mut listening = JoinSet::new();
+    listening.spawn(obey(signals, house.canceller(), submitted.id));
+    let mut stage = Stage { events, show, also };
+    let ended = stage.play(&house, &submitted, equipment).await;
+    let Stage { mut events, show, also } = stage;
+    let fell = house.close().await;
+    if matches!(ended, Ended::Fell(_)) {
+        // What ran is reported on the way down.
+        while let Some(event) = events.recv().await {
+            also(&event);
+            let _unread = show.event(&event);
+        }
+    }
+    let shown = show.finish();
     if let Some(fell) = fell {
         return Err(bug(equipment, &submitted.name, &fell));
     }
     let exit_code = match ended {
         Ended::With(exit_code) => exit_code,
-        Ended::Unread => return Err(Error::new(ErrorKind::Closed, "nobody reads on")),
+        Ended::Unread(error) => return Err(unread(&error, ExitCode::Terminated)),
         Ended::Fell(what) => return Err(bug(equipment, &submitted.name, &what)),
     };
-    shown.map_err(|error| Error::output(&error))?;
+    shown.map_err(|error| unread(&error, exit_code))?;
     Ok(Played { run: submitted.name, exit_code })
 }
 
+/// Once: stop gently. Twice: no grace. A third time leaves the capturing to the next start.
+async fn obey(mut signals: Signals, canceller: Canceller, run: RunId) {
+    for how in [Cancelling::Gently, Cancelling::AtOnce] {
+        let why = signals.next().await;
+        canceller.cancel(run, how, why);
+    }
+    let why = signals.next().await;
+    std::process::exit(i32::from(u8::from(code(why))));
+}
+
+/// The end of a run whose output could not be written: the run's own, unless nobody reads on.
+fn unread(error: &io::Error, exit_code: ExitCode) -> Error {
+    let unread = Error::output(error);
+    if unread.kind == ErrorKind::Closed { unread } else { unread.exit(exit_code) }
+}
+
 struct Stage<'a> {
-    house: House,
     events: Events,
-    signals: Signals,
     show: &'a mut dyn Renderer,
     also: &'a mut (dyn FnMut(&Event) + Send),
-    /// How many signals came.
-    told: u32,
 }
 
 /// How the showing of a run ended.
 enum Ended {
     /// With the run.
     With(ExitCode),
-    /// Nobody reads our output any more, and the run was cancelled.
-    Unread,
+    /// Our output cannot be written any more, and the run was cancelled.
+    Unread(io::Error),
     /// The house fell.
     Fell(String),
 }
 
 impl Stage<'_> {
-    async fn play(&mut self, run: &Submitted, equipment: &Equipment) -> Ended {
+    async fn play(&mut self, house: &House, run: &Submitted, equipment: &Equipment) -> Ended {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-        let mut unread = None;
+        let mut unread: Option<io::Error> = None;
         loop {
             tokio::select! {
                 biased;
@@ -111,35 +135,20 @@ impl Stage<'_> {
                         return Ended::Fell("its events ended before it did".to_owned());
                     };
                     (self.also)(&event);
-                    if let Err(error) = self.tell(&event)
+                    if let Err(error) = self.show.event(&event)
                         && unread.is_none()
                     {
                         tracing::warn!(%error, "standard output cannot be written");
-                        unread = Some(());
-                        self.house.cancel(run.id, Cancelling::AtOnce, Interruption::Terminate);
+                        unread = Some(error);
+                        house.cancel(run.id, Cancelling::AtOnce, Interruption::Terminate);
                     }
                     if let EventKind::RunFinished { exit_code, .. } = event.kind {
-                        return if unread.is_some() { Ended::Unread } else { Ended::With(exit_code) };
+                        return unread.map_or(Ended::With(exit_code), Ended::Unread);
                     }
                 }
-                what = self.house.fallen() => return Ended::Fell(what),
-                signal = self.signals.next() => self.stop(run, signal),
+                what = house.fallen() => return Ended::Fell(what),
                 _ = tick.tick() => self.show.tick(equipment.clock.now()),
             }
-        }
-    }
-
-    fn tell(&mut self, event: &Event) -> io::Result<()> {
-        self.show.event(event)
-    }
-
-    /// Once: stop gently. Twice: no grace. A third time leaves the capturing to the next start.
-    fn stop(&mut self, run: &Submitted, signal: Interruption) {
-        self.told += 1;
-        match self.told {
-            1 => self.house.cancel(run.id, Cancelling::Gently, signal),
-            2 => self.house.cancel(run.id, Cancelling::AtOnce, signal),
-            _ => std::process::exit(i32::from(u8::from(code(signal)))),
         }
     }
 }

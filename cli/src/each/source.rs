@@ -20,6 +20,10 @@ const LONGEST_LIST: u64 = 64 << 20;
 /// allows 128 KiB for one variable.
 const LONGEST_ITEM: usize = 64 << 10;
 
+/// How long a pattern may be, and how many alternatives it may open: each is compiled.
+const LONGEST_PATTERN: usize = 4096;
+const MOST_BRACES: usize = 50;
+
 /// How many items a run may have.
 const MOST_ITEMS: usize = 1_000_000;
 
@@ -98,6 +102,12 @@ impl Source {
 
 fn matching(glob: &str, input: &Input<'_>) -> Result<Vec<String>, Error> {
     let pattern = glob.strip_prefix("./").unwrap_or(glob);
+    let braces = pattern.bytes().filter(|byte| *byte == b'{').count();
+    if pattern.len() > LONGEST_PATTERN || braces > MOST_BRACES {
+        return Err(Error::usage("the pattern of --each is too long")
+            .because(format!("it may have {LONGEST_PATTERN} bytes and {MOST_BRACES} braces"))
+            .hint("regatta run --each @FILE, with the names in the file"));
+    }
     let matcher = GlobBuilder::new(pattern)
         .literal_separator(true)
         .backslash_escape(true)

@@ -3,9 +3,9 @@
 use crate::printable::LINE_LIMIT;
 
 /// How many bytes of the line that counts as a command's result are kept.
-const RESULT_LIMIT: usize = 1 << 20;
+const RESULT_LIMIT: usize = 500_000;
 
-/// The last line that is not blank. A line longer than 1 MiB is cut there.
+/// The last line that is not blank. A line longer than 500,000 bytes is cut there.
 #[derive(Debug, Default)]
 pub(crate) struct LastLine {
     open: Vec<u8>,

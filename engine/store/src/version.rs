@@ -18,6 +18,12 @@ const _: () = assert!(STEPS.len() == VERSION as usize, "each version has its ste
 
 /// Refuses files that are not ours and those that are newer than this program.
 pub(crate) fn check(connection: &Connection) -> Result<i64, Cause> {
+    // One look at one moment: another process may just be making the tables.
+    let moment = connection.unchecked_transaction()?;
+    inspect(&moment)
+}
+
+fn inspect(connection: &Connection) -> Result<i64, Cause> {
     let found = pragma(connection, "user_version")?;
     let application = pragma(connection, "application_id")?;
     if application != APPLICATION {
@@ -40,7 +46,7 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), Cause> {
     }
     let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have done it while we waited.
-    let found = usize::try_from(check(&step)?).unwrap_or(0);
+    let found = usize::try_from(inspect(&step)?).unwrap_or(0);
     for sql in &STEPS[found..] {
         step.execute_batch(sql)?;
     }

@@ -84,8 +84,8 @@ fn is_certainly(began: Began<'_>, entry: Entry) -> bool {
     match began {
         Began::Seed(seed) => seed == entry,
         Began::Frozen(start) => {
-            let (Source::Blob(oid) | Source::Pin(oid)) = start.source;
-            start.mode == entry.mode && oid == entry.oid
+            // A blob's id is that of the bytes as committed, which need not be those in the tree.
+            matches!(start.source, Source::Pin(oid) if start.mode == entry.mode && oid == entry.oid)
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::capture::forced::Forced;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::ignore::{Kind, Rules};
-use crate::tree::{Listed, Listing, RepositoryRoot, Stat, Tree, join};
+use crate::tree::{Listed, Listing, Stat, Tree, join};
 use crate::workspace::Manifest;
 
 /// A path that may differ from what it began as.
@@ -84,11 +84,6 @@ struct Walk<'a, 'g> {
 
 impl<'a> Walk<'a, '_> {
     fn folder(&mut self, path: &[u8], listing: &Listing, waiting: &mut Vec<Vec<u8>>) -> Result<()> {
-        // The root's own `.git` is the one we made.
-        let ground = if path.is_empty() { RepositoryRoot::No } else { listing.repository };
-        if ground == RepositoryRoot::Yes {
-            tracing::warn!(folder = %shown(path), "a repository inside a workspace is left out");
-        }
         for name in &listing.odd {
             tracing::warn!(path = %shown(&join(path, name)), "a name like .git is left out");
         }
@@ -97,7 +92,7 @@ impl<'a> Walk<'a, '_> {
         for entry in &listing.entries {
             if entry.is_folder() {
                 let below = join(path, &entry.name);
-                if self.descends(&below, ground)? {
+                if self.descends(&below)? {
                     waiting.push(below);
                 }
             } else if entry.stat.kind().is_none() {
@@ -106,7 +101,7 @@ impl<'a> Walk<'a, '_> {
             } else {
                 present.insert(entry.name.as_os_str());
                 let start = folder.and_then(|folder| folder.files.get(&entry.name));
-                self.leaf(path, entry, start, ground)?;
+                self.leaf(path, entry, start)?;
             }
         }
         if let Some(folder) = folder {
@@ -115,13 +110,7 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    fn leaf(
-        &mut self,
-        folder: &[u8],
-        entry: &Listed,
-        start: Option<&'a Start>,
-        ground: RepositoryRoot,
-    ) -> Result<()> {
+    fn leaf(&mut self, folder: &[u8], entry: &Listed, start: Option<&'a Start>) -> Result<()> {
         let untouched = start.is_some_and(|start| self.is_untouched(start, &entry.stat));
         if untouched && self.manifest.seeds.is_empty() {
             return Ok(());
@@ -136,9 +125,7 @@ impl<'a> Walk<'a, '_> {
             None => start.map(Began::Frozen),
         };
         let known = began.is_some() || self.forced.has(path.as_bytes());
-        if known
-            || ground == RepositoryRoot::No && !self.rules.ignores(path.as_bytes(), Kind::Leaf)?
-        {
+        if known || !self.rules.ignores(path.as_bytes(), Kind::Leaf)? {
             self.found.push(Candidate { path, began, now: Now::Present });
         }
         Ok(())
@@ -154,9 +141,10 @@ impl<'a> Walk<'a, '_> {
             && stat.ctime_ns < self.manifest.marker_ns
     }
 
-    /// Whether the walk goes on into a folder: what is tracked always counts, what a repository
-    /// inside or an ignored folder has of its own never.
-    fn descends(&self, path: &[u8], ground: RepositoryRoot) -> Result<bool> {
+    /// Whether the walk goes on into a folder: what is tracked always counts, what an ignored folder
+    /// has of its own never. A repository inside is the task's own making, for no other is ever
+    /// copied: its files are the task's work like all others, without its `.git`.
+    fn descends(&self, path: &[u8]) -> Result<bool> {
         let folder = self.frozen.table.folders.get(path);
         if folder.is_some_and(|folder| folder.kind == FolderKind::Submodule) {
             return Ok(false);
@@ -167,7 +155,7 @@ impl<'a> Walk<'a, '_> {
         if known {
             return Ok(true);
         }
-        Ok(ground == RepositoryRoot::No && !self.rules.ignores(path, Kind::Folder)?)
+        Ok(!self.rules.ignores(path, Kind::Folder)?)
     }
 
     fn has_seed_below(&self, path: &[u8]) -> bool {

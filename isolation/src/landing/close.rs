@@ -66,7 +66,7 @@ impl Close<'_> {
         }
         self.drop_temps(journal)?;
         for folder in journal.folders.iter().rev() {
-            let _in_use = again.moves.remove_folder(folder)?;
+            let _stays = again.moves.remove_folder(folder);
         }
         self.sync_folders(journal.steps.iter().map(|step| &step.path))?;
         self.store.release(&journal.reference())?;
@@ -157,7 +157,8 @@ impl Close<'_> {
         let again = Roll::again(self.tree, self.store, self.faults);
         for step in journal.steps.iter().filter(|step| step.new.is_none()) {
             for folder in step.path.folders() {
-                if again.moves.remove_folder(&folder)? == Moved::No {
+                // One that may not be removed stays: an empty folder is nothing to git.
+                if !matches!(again.moves.remove_folder(&folder), Ok(Moved::Yes)) {
                     break;
                 }
             }

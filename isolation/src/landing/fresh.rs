@@ -85,6 +85,8 @@ fn fresh(spot: &Spot, mode: Mode, bytes: &[u8], old: Option<&File>) -> io::Resul
             symlinkat(bytes, &spot.folder, &spot.name)?;
             return Ok(());
         }
+        // Whoever may not read the old one never reads the new one: it inherits what the old one has.
+        Mode::File | Mode::Executable if old.is_some() => 0o600,
         Mode::File => 0o666,
         Mode::Executable => 0o777,
     };

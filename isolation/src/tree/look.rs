@@ -133,6 +133,9 @@ fn look_in(fd: &OwnedFd, name: &OsStr) -> std::io::Result<Found> {
     }
 }
 
+/// The largest file that is looked at: its bytes are held whole.
+const LARGEST: u64 = 2 << 30;
+
 /// Does so once, and fails with `EAGAIN` if it changed meanwhile.
 fn try_look(fd: &OwnedFd, name: &OsStr) -> std::io::Result<Found> {
     let before = match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -154,6 +157,10 @@ fn try_look(fd: &OwnedFd, name: &OsStr) -> std::io::Result<Found> {
             let file = openat(fd, name, flags, Permissions::empty()).map_err(changed)?;
             let mut file = File::from(file);
             same(before, Stat::of(&fstat(&file)?))?;
+            // What the system promises of memory it may not have.
+            if before.size > LARGEST {
+                return Err(Errno::FBIG.into());
+            }
             let mut bytes = Vec::new();
             let room = usize::try_from(before.size).unwrap_or(usize::MAX);
             bytes.try_reserve_exact(room).map_err(|_| Errno::NOMEM)?;
