@@ -112,6 +112,22 @@ async fn cancelling_reaches_waiting_running_and_deaf_tasks_and_lands_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_cancelled_just_before_its_landing_ends() {
+    // Whether the word comes before or after the entry is chance: it has to end either way.
+    for _ in 0..20 {
+        let mut house = TestHouse::with_concurrency(1).await;
+        house.ledger.hold_landings();
+        let run = house.submit(house.spec(vec![task("one", "yield")])).await;
+        house.find(|event| matches!(event, EventKind::TaskFinished { .. }).then_some(())).await;
+        house.house.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
+        house.ledger.let_go();
+        let (_, totals) = house.until_the_end().await;
+        assert_eq!((totals.done, totals.landed + totals.kept), (1, 1));
+        assert_eq!(house.repository.landings().len(), totals.landed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_runs_too_long_is_stopped_and_its_work_kept() {
     let mut house = TestHouse::with_concurrency(1).await;
     let mut slow = task("slow", "sleep");

@@ -23,7 +23,7 @@ const STATEMENTS: usize = 64;
 pub(crate) fn writable(path: &Path) -> Result<Connection, Cause> {
     make_file(path).map_err(|error| Cause::File(Arc::new(error)))?;
     let mut connection = open(path)?;
-    version::check(&connection)?;
+    version::check(&*connection.unchecked_transaction()?)?;
     write_ahead(&connection)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;

@@ -16,14 +16,9 @@ const STEPS: [&str; 1] = [include_str!("version_1.sql")];
 
 const _: () = assert!(STEPS.len() == VERSION as usize, "each version has its step");
 
-/// Refuses files that are not ours and those that are newer than this program.
+/// Refuses files that are not ours and those that are newer than this program. To be called in a
+/// transaction: another process may just be making the tables, and this has to be one moment.
 pub(crate) fn check(connection: &Connection) -> Result<i64, Cause> {
-    // One look at one moment: another process may just be making the tables.
-    let moment = connection.unchecked_transaction()?;
-    inspect(&moment)
-}
-
-fn inspect(connection: &Connection) -> Result<i64, Cause> {
     let found = pragma(connection, "user_version")?;
     let application = pragma(connection, "application_id")?;
     if application != APPLICATION {
@@ -41,12 +36,12 @@ fn inspect(connection: &Connection) -> Result<i64, Cause> {
 
 /// Brings the file to [`VERSION`].
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), Cause> {
-    if check(connection)? == VERSION {
+    if check(&*connection.unchecked_transaction()?)? == VERSION {
         return Ok(());
     }
     let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have done it while we waited.
-    let found = usize::try_from(inspect(&step)?).unwrap_or(0);
+    let found = usize::try_from(check(&step)?).unwrap_or(0);
     for sql in &STEPS[found..] {
         step.execute_batch(sql)?;
     }

@@ -5,16 +5,19 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use engine::ports::{LedgerError, LedgerStore};
 use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
+use tokio::sync::Notify;
 
 /// Remembers every entry; fails on demand.
 #[derive(Default)]
-pub struct FakeLedger(Mutex<Record>);
+pub struct FakeLedger(Mutex<Record>, Notify);
 
 #[derive(Default)]
 struct Record {
     entries: Vec<LedgerEntry>,
     batches: usize,
     broken: Option<()>,
+    /// Whether the entry that a landing begins has to wait.
+    held: Option<()>,
 }
 
 impl FakeLedger {
@@ -26,6 +29,22 @@ impl FakeLedger {
     /// Returns how many syncs the entries took.
     pub fn batches(&self) -> usize {
         self.0.lock().expect("no test panics with it").batches
+    }
+
+    /// Lets the entry with which a landing begins wait until [`FakeLedger::let_go`].
+    pub fn hold_landings(&self) {
+        self.0.lock().expect("no test panics with it").held = Some(());
+    }
+
+    /// Writes what waits.
+    pub fn let_go(&self) {
+        self.1.notify_one();
+    }
+
+    fn holds(&self, entries: &[(Timestamp, LedgerEntry)]) -> bool {
+        let landing = |entry: &LedgerEntry| matches!(entry, LedgerEntry::LandingStarted { .. });
+        let held = self.0.lock().expect("no test panics with it").held.is_some();
+        held && entries.iter().any(|(_, entry)| landing(entry))
     }
 
     /// Lets every write fail from now on.
@@ -41,6 +60,9 @@ impl LedgerStore for FakeLedger {
     }
 
     async fn append(&self, entries: Vec<(Timestamp, LedgerEntry)>) -> Result<(), LedgerError> {
+        if self.holds(&entries) {
+            self.1.notified().await;
+        }
         let mut record = self.0.lock().expect("no test panics with it");
         if record.broken.is_some() {
             let source = "it was torn".into();

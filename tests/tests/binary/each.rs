@@ -57,6 +57,9 @@ fn a_glob_that_matches_nothing_is_refused() {
     finished.expect_refusal(&["item"]);
     let finished = place.run_in(&repository).words("--each @no/such.txt").exec("true").run();
     finished.expect_refusal(&["no/such.txt"]);
+    let deep = format!("{}{}", "{".repeat(300), "}".repeat(300));
+    let finished = place.run_in(&repository).words("--each").arg(&deep).exec("true").run();
+    finished.expect_refusal(&["too long"]);
     place.expect_nothing_left(&repository);
 }
 

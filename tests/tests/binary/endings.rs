@@ -217,3 +217,18 @@ fn a_task_gets_its_variables_and_none_of_gits_or_the_providers() {
     assert!(!variables.contains("canary"), "{variables}");
     assert_eq!(repository.text("stdin.txt"), "");
 }
+
+#[test]
+fn a_file_too_large_to_be_held_fails_its_task_and_keeps_its_workspace() {
+    let place = sandbox();
+    let repository = place.repository();
+    let finished = place.run_in(&repository).exec("truncate -s 8T huge.bin; echo x > x.txt").run();
+    let finished = finished.expect_code(5);
+    let failure = finished.task("t1")["failure"].clone();
+    assert_eq!(failure["class"], "workspace", "{finished}");
+    let message = failure["message"].as_str().unwrap();
+    assert!(message.contains("huge.bin") && message.contains("is kept at"), "{message}");
+    // The next start finds it, says so, and lives.
+    let listed = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    assert!(listed.stderr.contains("kept"), "{listed}");
+}

@@ -184,3 +184,21 @@ fn a_rename_against_an_edit_is_a_conflict() {
     assert!(!repository.has("src/walk.rs"), "nothing of a conflicting task lands");
     place.expect_nothing_left(&repository);
 }
+
+#[test]
+fn a_repository_that_a_task_makes_lands_as_its_files_without_its_git_folder() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("vendor/old.txt", "old\n");
+    repository.write("vendor/gone.txt", "gone\n");
+    repository.commit("set up");
+    let script = "git init -q new && echo a > new/file && rm vendor/gone.txt && \
+                  git init -q vendor && echo b > vendor/fresh.txt && echo c >> vendor/old.txt";
+    let finished = place.run_in(&repository).exec(script).run().expect_code(0);
+    assert_eq!(repository.read("new/file"), b"a\n", "{finished}");
+    assert_eq!(repository.read("vendor/fresh.txt"), b"b\n", "{finished}");
+    assert_eq!(repository.read("vendor/old.txt"), b"old\nc\n", "{finished}");
+    assert!(!repository.has("vendor/gone.txt"), "{finished}");
+    assert!(!repository.has("new/.git") && !repository.has("vendor/.git"), "{finished}");
+    place.expect_nothing_left(&repository);
+}
