@@ -218,7 +218,7 @@ fn predecessors_that_conflict_are_named_and_nothing_is_made() {
 }
 
 #[test]
-fn repositories_and_special_files_that_a_task_makes_are_left_out() {
+fn what_a_task_puts_into_a_repository_of_its_own_is_captured_and_special_files_are_not() {
     let sample = Sample::with(&[("file", "x\n")]);
     let frozen = sample.freeze("raaaa");
     let workspace = prepare(&frozen, "a");
@@ -227,7 +227,10 @@ fn repositories_and_special_files_that_a_task_makes_are_left_out() {
     let pipe = workspace.root.join("pipe");
     let kind = rustix::fs::FileType::Fifo;
     rustix::fs::mknodat(rustix::fs::CWD, pipe, kind, rustix::fs::Mode::RUSR, 0).unwrap();
-    assert_eq!(captured(&frozen, &workspace).changes.files, 0);
+    let captured = captured(&frozen, &workspace);
+    let changes = sample.store().changes(&captured.capture).unwrap();
+    let paths: Vec<_> = changes.iter().map(|change| change.path.to_string()).collect();
+    assert_eq!(paths, ["clone/file"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 
@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
-use crate::landing::moves::{Moves, Spot};
+use crate::landing::moves::{Moved, Moves, Spot};
 use crate::landing::step::Step;
 
 /// From how many files on it is faster to sync everything.
@@ -60,11 +60,25 @@ impl Moves<'_> {
 
     /// Writes over a file, from its beginning to its end, so that whatever is there after a kill
     /// begins as the new version and goes on as the old one.
-    pub(super) fn write_over(&self, path: &RepoPath, new: Entry, bytes: &[u8]) -> Result<()> {
+    ///
+    /// Nothing is written if it no longer has the bytes that were `seen`: somebody saves it.
+    pub(super) fn write_over(
+        &self,
+        path: &RepoPath,
+        new: Entry,
+        seen: &[u8],
+        bytes: &[u8],
+    ) -> Result<Moved> {
         let what = || format!("write {path}");
-        let file = self.open(path, OFlags::RDWR)?.ok_or("it is gone").or_cannot(what)?;
+        let mut file = self.open(path, OFlags::RDWR)?.ok_or("it is gone").or_cannot(what)?;
         self.strike()?;
-        over(&file, new.mode, bytes).or_cannot(what)
+        let mut now = Vec::new();
+        file.read_to_end(&mut now).or_cannot(what)?;
+        if now != seen {
+            return Ok(Moved::No);
+        }
+        over(&file, new.mode, bytes).or_cannot(what)?;
+        Ok(Moved::Yes)
     }
 
     /// Opens a file, if one is there.

@@ -229,8 +229,10 @@ impl<'a> Roll<'a> {
             return Ok(Rolled::Contested);
         }
         self.strike()?;
-        self.moves.write_over(&step.path, new, &after)?;
-        Ok(Rolled::There)
+        Ok(match self.moves.write_over(&step.path, new, bytes, &after)? {
+            Moved::Yes => Rolled::There,
+            Moved::No => Rolled::Contested,
+        })
     }
 
     /// Finishes an exchange that was made by moving the old version aside, if a kill cut it short.
