@@ -12,17 +12,21 @@ fn two_hundred_tasks_at_limit_eight_peak_at_exactly_eight() {
     let repository = place.repository();
     let outside = place.folder().join("outside");
     std::fs::create_dir_all(outside.join("present")).unwrap();
-    // Each makes a file, waits until eight were there at once, stays a moment in which a ninth
-    // would come, takes the count, and removes its file.
+    // Each makes a file, waits until eight were there at once, takes the count, and removes its
+    // file. The first eight stay for as long as a ninth would take to come, which ends the wait.
     let script = format!(
         "cd {}
+         [ ! -e eight ] || patience=0
          : > present/$REGATTA_TASK
          while [ ! -e eight ]; do
            set -- present/*; [ $# -lt 8 ] || : > eight
            [ -e eight ] || sleep 0.02
          done
-         sleep 0.05
-         set -- present/*; echo $# >> counts
+         patience=${{patience:-100}}
+         while set -- present/*; [ $patience -gt 0 ] && [ $# -lt 9 ]; do
+           patience=$((patience - 1)); sleep 0.02
+         done
+         echo $# >> counts
          rm present/$REGATTA_TASK",
         outside.display()
     );
