@@ -150,6 +150,7 @@ impl Actor for Run {
             RunMessage::Refused(refused) => state.refused(&myself, refused),
             RunMessage::Cancel(how, interruption) => {
                 state.interruption.get_or_insert(interruption);
+                state.landing.withdraw();
                 state.cancel_the_rest(&myself, how);
             }
             RunMessage::News(news) => state.publish(news),

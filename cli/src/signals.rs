@@ -1,7 +1,10 @@
 //! What people and the system tell a running program: Ctrl-C, SIGTERM, SIGHUP.
 
 use engine::verdict::Interruption;
+use protocol::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::error::{Error, ErrorKind};
 
 /// Listens for signals from the moment it is made.
 pub(crate) struct Signals {
@@ -16,15 +19,17 @@ impl Signals {
     ///
     /// # Errors
     /// The system refuses.
-    pub(crate) fn listen() -> std::io::Result<Self> {
+    pub(crate) fn listen() -> Result<Self, Error> {
+        let hear = |kind| {
+            signal(kind).map_err(|error| {
+                Error::new(ErrorKind::Machine, "cannot listen for signals").caused_by(&error)
+            })
+        };
+        let hangup = (!is_ignored(SignalKind::hangup())).then(|| hear(SignalKind::hangup()));
         Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: if is_ignored(SignalKind::hangup()) {
-                None
-            } else {
-                Some(signal(SignalKind::hangup())?)
-            },
+            interrupt: hear(SignalKind::interrupt())?,
+            terminate: hear(SignalKind::terminate())?,
+            hangup: hangup.transpose()?,
         })
     }
 
@@ -36,6 +41,20 @@ impl Signals {
             () = hung_up(&mut self.hangup) => Interruption::Terminate,
         }
     }
+}
+
+/// Returns how the program ends when it was stopped.
+pub(crate) fn code(interruption: Interruption) -> ExitCode {
+    match interruption {
+        Interruption::Interrupt => ExitCode::Interrupted,
+        Interruption::Terminate => ExitCode::Terminated,
+        Interruption::Bug => ExitCode::Bug,
+    }
+}
+
+/// Ends the program as it is; the next start sees to what it had begun.
+pub(crate) fn end_now(interruption: Interruption) -> ! {
+    std::process::exit(i32::from(u8::from(code(interruption))))
 }
 
 async fn hung_up(hangup: &mut Option<Signal>) {

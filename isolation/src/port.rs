@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
     Baseline, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest, Notice,
-    Recovered, Repository, RepositoryFacts, Workspace, WorkspaceRequest,
+    Recovered, Repository, RepositoryFacts, Withdrawal, Workspace, WorkspaceRequest,
 };
 use protocol::{Captured, IsolationMode, LandingReport};
 
@@ -101,12 +101,13 @@ impl Repository for OpenedRepository {
     async fn land(
         &self,
         request: LandingRequest,
+        withdrawal: Withdrawal,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport> {
         let opened = Arc::clone(&self.opened);
         blocking(move || {
             let Opened { repo, places, faults } = opened.as_ref();
-            landing::land(repo, places, faults, request, news.as_ref())
+            landing::land(repo, places, faults, request, &withdrawal, news.as_ref())
         })
         .await
     }

@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use actors::Cancelling;
+use engine::ports::IsolationError;
 use engine::verdict::Interruption;
-use protocol::{EventKind, FailureClass, LedgerEntry, OnFailure, Outcome, TaskReport, TaskSpec};
+use protocol::{
+    EventKind, FailureClass, Landed, LandingReport, LedgerEntry, OnFailure, Outcome, TaskLanding,
+    TaskReport, TaskSpec, Totals,
+};
 use serde_json::json;
 use tests::fakes::{TestHouse, task};
 
@@ -125,6 +129,52 @@ async fn a_run_cancelled_just_before_its_landing_ends() {
         assert_eq!((totals.done, totals.landed + totals.kept), (1, 1));
         assert_eq!(house.repository.landings().len(), totals.landed);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_landing_that_waits_is_withdrawn_by_a_cancel_and_nothing_is_said_to_have_failed() {
+    let (said, totals, report) = cancelled_while_landing(|| IsolationError::Withdrawn).await;
+    assert_eq!((totals.done, totals.landed, totals.kept), (1, 0, 1));
+    assert_eq!((said, report), (Vec::new(), LandingReport::default()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_landing_that_fails_after_a_cancel_is_told_of_every_task() {
+    let failed = || IsolationError::Failed { what: "land".to_owned(), source: "no".into() };
+    let (said, totals, report) = cancelled_while_landing(failed).await;
+    assert_eq!((totals.done, totals.landed, totals.kept), (1, 0, 1));
+    assert_eq!(said, ["one"]);
+    let [TaskLanding { task, landed: Landed::Unwritten { .. } }] = &report.tasks[..] else {
+        panic!("{report:?}")
+    };
+    assert_eq!(task.as_str(), "one");
+}
+
+/// Cancels a run whose landing waits and then ends with `error`. Returns the tasks of which it is
+/// said that they could not land, the totals, and what the ledger has of the landing.
+async fn cancelled_while_landing(
+    error: fn() -> IsolationError,
+) -> (Vec<String>, Totals, LandingReport) {
+    let mut house = TestHouse::with_concurrency(1).await;
+    house.repository.hold_landings(error);
+    let run = house.submit(house.spec(vec![task("one", "yield")])).await;
+    house.find(|event| matches!(event, EventKind::LandingWaited).then_some(())).await;
+    house.house.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
+    let mut said = Vec::new();
+    let totals = house.find(|event| match event {
+        EventKind::TaskKept { task, .. } => {
+            said.push(task.to_string());
+            None
+        }
+        EventKind::RunFinished { totals, .. } => Some(totals.clone()),
+        _ => None,
+    });
+    let totals = totals.await;
+    let report = house.ledger.entries().into_iter().find_map(|entry| match entry {
+        LedgerEntry::LandingFinished { report, .. } => Some(report),
+        _ => None,
+    });
+    (said, totals, report.expect("the ledger knows how the landing ended"))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::ports::{
     Baseline, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice,
-    Repository as Port, Workspace as Place, WorkspaceRequest,
+    Repository as Port, Withdrawal, Workspace as Place, WorkspaceRequest,
 };
 use protocol::{Captured, LandingReport, RunName, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
@@ -21,16 +21,22 @@ use super::workspace::{
 pub(crate) struct Repository;
 
 type Frozen = Result<Arc<dyn Baseline>, IsolationError>;
-type LandingAnswer = RpcReplyPort<Result<LandingReport, IsolationError>>;
-type NewsSink = Arc<dyn Fn(LandingNews) + Send + Sync>;
+
+/// A landing that someone asks for.
+pub(crate) struct Landing {
+    pub(crate) request: LandingRequest,
+    pub(crate) withdrawal: Withdrawal,
+    pub(crate) news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    pub(crate) reply: RpcReplyPort<Result<LandingReport, IsolationError>>,
+}
 
 pub(crate) enum RepositoryMessage {
     /// Freezes the working tree for one run; answers with what people should know about it.
     Freeze(FreezeRequest, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
     /// Makes a workspace for a task of a run.
     Prepare(RunName, WorkspaceRequest, RpcReplyPort<Result<Lease, IsolationError>>),
-    /// Lands captures, after everything that was to land before.
-    Land(LandingRequest, NewsSink, LandingAnswer),
+    /// Lands captures, after everything that was to land before, unless it is withdrawn by then.
+    Land(Landing),
     /// Answers when none of a run's workspaces is in use; it makes no more of them.
     SettleRun(RunName, RpcReplyPort<SettledRun>),
     /// Ends a settled run's use of the repository, and with it the claim on its workspaces.
@@ -81,7 +87,7 @@ struct InUse {
 pub(crate) struct RepositoryState {
     port: Arc<dyn Port>,
     runs: BTreeMap<RunName, Run>,
-    landings: VecDeque<(LandingRequest, NewsSink, LandingAnswer)>,
+    landings: VecDeque<Landing>,
     landing: bool,
     closing: bool,
     unclosed: usize,
@@ -121,9 +127,7 @@ impl Actor for Repository {
             RepositoryMessage::Prepare(run, request, reply) => {
                 state.prepare(&myself, &run, request, reply).await?;
             }
-            RepositoryMessage::Land(request, news, reply) => {
-                state.landings.push_back((request, news, reply));
-            }
+            RepositoryMessage::Land(landing) => state.landings.push_back(landing),
             RepositoryMessage::Made(owner, place) => state.made(owner, place),
             RepositoryMessage::Landed => state.landing = false,
             RepositoryMessage::SettleRun(run, reply) => match state.runs.get_mut(&run) {
@@ -265,12 +269,13 @@ impl RepositoryState {
     fn settle(&mut self, myself: &ActorRef<RepositoryMessage>) {
         while self.work.try_join_next().is_some() {}
         if !self.landing
-            && let Some((request, news, reply)) = self.landings.pop_front()
+            && let Some(landing) = self.next_landing()
         {
             self.landing = true;
+            let Landing { request, withdrawal, news, reply } = landing;
             let (port, myself) = (Arc::clone(&self.port), myself.clone());
             self.work.spawn(async move {
-                let _gone = reply.send(port.land(request, news).await);
+                let _gone = reply.send(port.land(request, withdrawal, news).await);
                 let _dead = myself.cast(RepositoryMessage::Landed);
             });
         }
@@ -284,6 +289,17 @@ impl RepositoryState {
         if self.closing && idle {
             myself.stop(None);
         }
+    }
+
+    /// Returns the next landing that is still wanted.
+    fn next_landing(&mut self) -> Option<Landing> {
+        while let Some(landing) = self.landings.pop_front() {
+            if !landing.withdrawal.is_withdrawn() {
+                return Some(landing);
+            }
+            let _gone = landing.reply.send(Err(IsolationError::Withdrawn));
+        }
+        None
     }
 
     /// Closes the runs that are to be closed and of which no workspace is in use.

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use engine::ports::{IsolationError, LandingNews, LandingRequest, LandingTarget, LandingTask};
+use engine::ports::{
+    IsolationError, LandingNews, LandingRequest, LandingTarget, LandingTask, Withdrawal,
+};
 use engine::verdict::exit_code;
 use protocol::{
     EventKind, ExitCode, IsolationMode, Landed, LandingReport, LedgerEntry, MergeMode, Outcome,
@@ -13,12 +15,15 @@ use ractor::ActorRef;
 
 use super::{RunMessage, RunState, ScheduleRequest, Step};
 use crate::ask::{Teller, ask};
-use crate::isolation::{RepositoryMessage, SettledRun};
+use crate::isolation::{Landing, RepositoryMessage, SettledRun};
 
 /// What became of the work of each task, once it is known.
 #[derive(Default)]
 pub(super) struct LandingOutcome {
     begun: Option<()>,
+    /// What was asked to land.
+    asked: Vec<TaskName>,
+    withdrawal: Withdrawal,
     tasks: BTreeMap<TaskName, Landed>,
 }
 
@@ -26,6 +31,11 @@ impl LandingOutcome {
     /// Returns true the first time.
     pub(super) fn begin(&mut self) -> bool {
         self.begun.replace(()).is_none()
+    }
+
+    /// Nothing is to land any more; what is in the middle of it is seen through.
+    pub(super) fn withdraw(&self) {
+        self.withdrawal.withdraw();
     }
 }
 
@@ -98,10 +108,13 @@ impl RunState {
             return;
         };
         self.publish(EventKind::LandingStarted { tasks: request.tasks.len() });
+        self.landing.asked = request.tasks.iter().map(|task| task.task.clone()).collect();
+        let withdrawal = self.landing.withdrawal.clone();
         let news = Teller::to(myself, RunMessage::LandingNews);
         let repository = self.arguments.repository.clone();
         let news = Arc::new(move |landing| news.tell(landing));
-        let question = |reply| RepositoryMessage::Land(request, news, reply);
+        let question =
+            |reply| RepositoryMessage::Land(Landing { request, withdrawal, news, reply });
         ask(&mut self.waits, myself, &repository, question, RunMessage::Landed);
     }
 
@@ -112,6 +125,8 @@ impl RunState {
     ) {
         let report = match landed {
             Some(Ok(report)) => report,
+            // Nothing was tried: everything is kept as the tasks left it.
+            Some(Err(IsolationError::Withdrawn)) => LandingReport::default(),
             Some(Err(error)) => self.unwritten(&error.to_failure().message),
             None => self.unwritten("whoever was landing it crashed"),
         };
@@ -122,12 +137,11 @@ impl RunState {
 
     /// A landing that could not be done at all leaves everything in the task store.
     fn unwritten(&self, message: &str) -> LandingReport {
-        let tasks = self.landing_request().map(|request| request.tasks).unwrap_or_default();
-        let kept = |task: LandingTask| TaskLanding {
-            task: task.task,
+        let kept = |task: &TaskName| TaskLanding {
+            task: task.clone(),
             landed: Landed::Unwritten { message: message.to_owned() },
         };
-        LandingReport { tasks: tasks.into_iter().map(kept).collect() }
+        LandingReport { tasks: self.landing.asked.iter().map(kept).collect() }
     }
 
     pub(super) fn announce_and_settle(

@@ -1,11 +1,12 @@
 //! `regatta apply`: lands work that is kept.
 
 mod choose;
+mod patience;
 
 use std::io::Write as _;
 use std::sync::Arc;
 
-use engine::ports::{LandingNews, LandingRequest, LandingTarget};
+use engine::ports::{IsolationError, LandingNews, LandingRequest, LandingTarget};
 use protocol::{
     ExitCode, Landed, LandingReport, LedgerEntry, MergeMode, RunName, TaskLanding, TaskName,
 };
@@ -13,6 +14,7 @@ use serde::Serialize;
 use store::TaskRow;
 
 use self::choose::{landing_tasks, wanted};
+use self::patience::Patience;
 use super::context::{Context, Out, say};
 use super::target::{Scope, Target};
 use super::work::{landed, loose};
@@ -24,7 +26,8 @@ use crate::render::{Meaning, contested, count, document, lines, one_line};
 /// or not at all. What a task had done when it failed lands only when the task is named.
 ///
 /// # Errors
-/// There is no such run or task, the run is still going on, or the landing could not be done.
+/// There is no such run or task, the run is still going on, the landing could not be done, or it was
+/// stopped before it began.
 pub async fn run(context: &Context, args: &ApplyArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let target = Target::find(context, args.target.as_deref())?;
     target.must_be_over("land")?;
@@ -48,6 +51,7 @@ pub async fn run(context: &Context, args: &ApplyArgs, out: Out<'_>) -> Result<Ex
         return rehearse(context, &request, &chosen, out);
     }
     let run = target.run.id;
+    let patience = Patience::begin()?;
     context.record(vec![LedgerEntry::LandingStarted { run }]).await?;
     let news = Arc::new(|news| {
         let line = match news {
@@ -57,8 +61,13 @@ pub async fn run(context: &Context, args: &ApplyArgs, out: Out<'_>) -> Result<Ex
         // Where nobody reads it, the landing goes on all the same.
         let _unread = writeln!(std::io::stderr(), "{line}");
     });
-    let report = match context.repository.land(request, news).await {
+    let report = match context.repository.land(request, patience.withdrawal(), news).await {
         Ok(report) => report,
+        Err(IsolationError::Withdrawn) => {
+            let report = LandingReport::default();
+            context.record(vec![LedgerEntry::LandingFinished { run, report }]).await?;
+            return Err(stopped(context, &target, patience.code()));
+        }
         Err(error) => {
             let report = unwritten(&chosen, &error.to_failure().message);
             context.record(vec![LedgerEntry::LandingFinished { run, report }]).await?;
@@ -68,7 +77,18 @@ pub async fn run(context: &Context, args: &ApplyArgs, out: Out<'_>) -> Result<Ex
     let entry = LedgerEntry::LandingFinished { run, report: report.clone() };
     context.record(vec![entry]).await?;
     tell(context, &target.run.name, &report, out)?;
-    Ok(exit_code(&report))
+    Ok(patience.code().unwrap_or_else(|| exit_code(&report)))
+}
+
+/// Says that nothing landed, and how it can.
+fn stopped(context: &Context, target: &Target, code: Option<ExitCode>) -> Error {
+    let name = match (target.scope, target.tasks.first()) {
+        (Scope::Task, Some(row)) => format!("{}/{}", target.run.name, row.name),
+        _ => target.run.name.to_string(),
+    };
+    Error::usage("stopped before anything had landed; all of it is kept")
+        .hint(context.typing.command(&format!("apply {name}")))
+        .exit(code.unwrap_or(ExitCode::Interrupted))
 }
 
 fn nothing(context: &Context, target: &Target, out: Out<'_>) -> Result<ExitCode, Error> {

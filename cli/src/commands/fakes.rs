@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
     Baseline, Clock, FreezeRequest, IsolationError, LandingNews, LandingRequest, Recovered,
-    Repository, RepositoryFacts,
+    Repository, RepositoryFacts, Withdrawal,
 };
 use protocol::*;
 use store::{Ledger, Reader};
@@ -44,6 +44,7 @@ impl Repository for FakeRepository {
     async fn land(
         &self,
         request: LandingRequest,
+        _withdrawal: Withdrawal,
         _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
         let fates = self.fates.lock().unwrap();

@@ -14,7 +14,7 @@ use crate::boot::Equipment;
 use crate::error::{Error, ErrorKind};
 use crate::log::Log;
 use crate::render::Renderer;
-use crate::signals::Signals;
+use crate::signals::{Signals, code, end_now};
 
 /// How often the live view moves.
 const TICK: Duration = Duration::from_millis(100);
@@ -41,9 +41,7 @@ pub async fn execute(
     show: &mut dyn Renderer,
     also: &mut (dyn FnMut(&Event) + Send),
 ) -> Result<Played, Error> {
-    let mut signals = Signals::listen().map_err(|error| {
-        Error::new(ErrorKind::Machine, "cannot listen for signals").caused_by(&error)
-    })?;
+    let mut signals = Signals::listen()?;
     let house = equipment.open_house(spec.jobs).await?;
     let events = house.listen().await;
     let submission = Submission { spec, repository };
@@ -96,8 +94,7 @@ async fn obey(mut signals: Signals, canceller: Canceller, run: RunId) {
         let why = signals.next().await;
         canceller.cancel(run, how, why);
     }
-    let why = signals.next().await;
-    std::process::exit(i32::from(u8::from(code(why))));
+    end_now(signals.next().await);
 }
 
 /// The end of a run whose output could not be written: the run's own, unless nobody reads on.
@@ -150,14 +147,6 @@ impl Stage<'_> {
                 _ = tick.tick() => self.show.tick(equipment.clock.now()),
             }
         }
-    }
-}
-
-fn code(interruption: Interruption) -> ExitCode {
-    match interruption {
-        Interruption::Interrupt => ExitCode::Interrupted,
-        Interruption::Terminate => ExitCode::Terminated,
-        Interruption::Bug => ExitCode::Bug,
     }
 }
 

@@ -90,6 +90,7 @@ pub(super) fn attempt(
     match ended {
         Ok(None) => Ok(Attempt::Over(journal.report)),
         Ok(Some(path)) => Ok(Attempt::Disturbed(path)),
+        Err(Trouble { error: IsolationError::Withdrawn, .. }) => Err(IsolationError::Withdrawn),
         Err(trouble) if trouble.by.is_empty() => {
             Ok(Attempt::Over(unwritten(journal.report, &told(&trouble.error))))
         }
@@ -97,7 +98,8 @@ pub(super) fn attempt(
     }
 }
 
-/// Writes everything that is needed, and commits to it.
+/// Writes everything that is needed, and commits to it: that is the last moment at which the
+/// landing can be withdrawn.
 fn prepare(close: &Close<'_>, journal: &Journal) -> std::result::Result<(), Trouble> {
     let faults = close.faults;
     faults.strike("landing.intent").or_cannot(|| "begin a landing")?;
@@ -105,6 +107,7 @@ fn prepare(close: &Close<'_>, journal: &Journal) -> std::result::Result<(), Trou
     let live = Roll::live(close.tree, close.store, faults);
     for step in &journal.steps {
         faults.strike("landing.temps").or_cannot(|| format!("write {}", step.path))?;
+        must_be_wanted(close)?;
         if let (Way::Exchange, Some(new)) = (step.way, step.new) {
             live.stage(step, new).map_err(|error| Trouble::at(step, error))?;
         }
@@ -114,7 +117,12 @@ fn prepare(close: &Close<'_>, journal: &Journal) -> std::result::Result<(), Trou
     close.sync_folders(temps.into_iter())?;
     close.hold(journal)?;
     faults.strike("landing.journal").or_cannot(|| "write the journal of a landing")?;
+    must_be_wanted(close)?;
     Ok(close.journals.write(journal, State::Committed)?)
+}
+
+fn must_be_wanted(close: &Close<'_>) -> Result<()> {
+    if close.withdrawal.is_withdrawn() { Err(IsolationError::Withdrawn) } else { Ok(()) }
 }
 
 /// Changes the tree. Returns the path at which somebody came between, if someone did; then, and

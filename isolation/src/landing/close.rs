@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use engine::fault::Faults;
+use engine::ports::Withdrawal;
 use protocol::{Conflict, ConflictReason, Landed, LandingReport, RepoPath};
 use rustix::fs::fsync;
 
@@ -21,6 +22,7 @@ pub(super) struct Close<'a> {
     pub(super) store: &'a TaskStore,
     pub(super) journals: &'a Journals<'a>,
     pub(super) faults: &'a Faults,
+    pub(super) withdrawal: &'a Withdrawal,
 }
 
 /// When whoever keeps the record of runs learns of a landing that outlived its engine.

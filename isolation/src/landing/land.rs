@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use engine::fault::Faults;
-use engine::ports::{LandingNews, LandingRequest, LandingTarget};
+use engine::ports::{IsolationError, LandingNews, LandingRequest, LandingTarget, Withdrawal};
 use protocol::{LandingReport, RunName};
 
 use crate::branch;
@@ -21,15 +21,20 @@ use crate::tree::Tree;
 /// given up.
 const PATIENCE: u32 = 3;
 
-/// Lands the tasks of `request`, each whole or not at all, and says of each what became of it.
+/// Lands the tasks of `request`, each whole or not at all, and says of each what became of it;
+/// unless it is withdrawn before anything of the repository has changed.
 pub(crate) fn land(
     repo: &Repo,
     places: &RepoPlaces,
     faults: &Faults,
     request: LandingRequest,
+    withdrawal: &Withdrawal,
     news: &dyn Fn(LandingNews),
 ) -> Result<LandingReport> {
-    let _turn = Turn::wait(&repo.common_dir, faults, news)?;
+    let turn = Turn::wait(&repo.common_dir, faults, withdrawal, news)?;
+    let Some(_turn) = turn.filter(|_| !withdrawal.is_withdrawn()) else {
+        return Err(IsolationError::Withdrawn);
+    };
     faults.strike("landing.begin").or_cannot(|| "begin a landing")?;
     if !repo.head_stayed()? {
         news(LandingNews::HeadMoved);
@@ -42,7 +47,7 @@ pub(crate) fn land(
     }
     let tree = Tree::open_at(&repo.root)?;
     let journals = Journals::in_folder(&places.landings, faults);
-    let close = Close { tree: &tree, store: &store, journals: &journals, faults };
+    let close = Close { tree: &tree, store: &store, journals: &journals, faults, withdrawal };
     let _told_later = finish_open(&close, Told::Later)?;
     in_tree(&close, &request)
 }
@@ -61,7 +66,9 @@ pub(crate) fn recover(
     let Some(_turn) = Turn::take(&repo.common_dir)? else { return Ok(Vec::new()) };
     let store = TaskStore::open(&places.store)?;
     let tree = Tree::open_at(&repo.root)?;
-    finish_open(&Close { tree: &tree, store: &store, journals: &journals, faults }, Told::Now)
+    let withdrawal = &Withdrawal::default();
+    let close = Close { tree: &tree, store: &store, journals: &journals, faults, withdrawal };
+    finish_open(&close, Told::Now)
 }
 
 /// Returns what became of the landings of `run` that are done, in their order.

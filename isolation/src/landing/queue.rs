@@ -2,13 +2,18 @@
 //! holds a lock on the descriptor of the git folder itself is landing. Nothing is written there.
 
 use std::fs::{File, TryLockError};
-use std::io::ErrorKind;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use engine::fault::Faults;
-use engine::ports::LandingNews;
+use engine::ports::{LandingNews, Withdrawal};
 
 use crate::error::{OrCannot, Result};
+
+/// How long who waits for the turn sleeps between two looks. Who blocks in the lock instead cannot
+/// be told that its landing is withdrawn.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The turn to land. It ends when this is dropped, or when its process ends.
 pub(crate) struct Turn {
@@ -25,23 +30,25 @@ impl Drop for Turn {
 
 impl Turn {
     /// Waits for the turn to land in the repository with this git folder, and says so if it has to.
+    /// Nothing comes back if the landing is withdrawn meanwhile.
     pub(crate) fn wait(
         common_dir: &Path,
         faults: &Faults,
+        withdrawal: &Withdrawal,
         news: &dyn Fn(LandingNews),
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let folder = open(common_dir)?;
         if faults.is_off("F276") || try_lock(&folder, common_dir)? == Taken::Yes {
-            return Ok(Self { held: folder });
+            return Ok(Some(Self { held: folder }));
         }
         news(LandingNews::Waiting);
-        loop {
-            match folder.lock() {
-                Ok(()) => return Ok(Self { held: folder }),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error).or_cannot(|| told(common_dir)),
+        while !withdrawal.is_withdrawn() {
+            if try_lock(&folder, common_dir)? == Taken::Yes {
+                return Ok(Some(Self { held: folder }));
             }
+            thread::sleep(PAUSE);
         }
+        Ok(None)
     }
 
     /// Takes the turn if nobody has it.
@@ -82,18 +89,21 @@ mod tests {
 
     use super::*;
 
+    fn wait(folder: &Path, withdrawal: &Withdrawal, news: &dyn Fn(LandingNews)) -> Option<Turn> {
+        Turn::wait(folder, &Faults::default(), withdrawal, news).unwrap()
+    }
+
     #[test]
     fn only_one_has_the_turn_and_who_waits_is_told_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_path_buf();
-        let faults = Faults::default();
-        let first = Turn::wait(&path, &faults, &|_| panic!("nobody is there")).unwrap();
+        let wanted = Withdrawal::default();
+        let first = wait(&path, &wanted, &|_| panic!("nobody is there")).unwrap();
         assert!(Turn::take(&path).unwrap().is_none());
         let (told, waiting) = mpsc::channel();
-        let second = std::thread::spawn(move || {
+        let second = thread::spawn(move || {
             let count = Cell::new(0);
-            let faults = Faults::default();
-            let turn = Turn::wait(&path, &faults, &|_| {
+            let turn = wait(&path, &wanted, &|_| {
                 count.set(count.get() + 1);
                 told.send(()).unwrap();
             });
@@ -104,5 +114,23 @@ mod tests {
         drop(first);
         assert_eq!(second.join().unwrap(), 1);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn who_withdraws_while_waiting_gets_no_turn_and_keeps_nobody_from_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_path_buf();
+        let first = Turn::take(&path).unwrap().unwrap();
+        let withdrawal = Withdrawal::default();
+        let (ended, end) = mpsc::channel();
+        let waits = (path.clone(), withdrawal.clone());
+        let second = thread::spawn(move || {
+            let turn = wait(&waits.0, &waits.1, &|_| waits.1.withdraw());
+            ended.send(turn.is_none()).unwrap();
+        });
+        assert!(end.recv_timeout(Duration::from_secs(10)).unwrap());
+        second.join().unwrap();
+        drop(first);
+        assert!(Turn::take(&path).unwrap().is_some());
     }
 }

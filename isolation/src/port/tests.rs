@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::ports::{
     Baseline, FreezeRequest, Isolation as _, IsolationError, LandingRequest, LandingTarget,
-    LandingTask, Workspace, WorkspaceRequest,
+    LandingTask, Withdrawal, Workspace, WorkspaceRequest,
 };
 use protocol::{CaptureRef, IsolationMode, Landed, TaskName};
 
@@ -54,7 +54,7 @@ async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
             message: String::new(),
         }],
     };
-    let report = repository.land(request, Arc::new(|_| {})).await.unwrap();
+    let report = repository.land(request, Withdrawal::default(), Arc::new(|_| {})).await.unwrap();
     assert_eq!(report.tasks[0].landed, Landed::Landed { branch: None });
     assert_eq!(sample.git(&["status", "--porcelain"]), " M other\n M sub/file\n");
     assert_eq!(fs::read(sample.root.join("sub/file")).unwrap(), b"two\n");

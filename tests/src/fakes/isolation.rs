@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use engine::ports::{
     Baseline, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice, Recovered,
-    Repository, RepositoryFacts, Workspace, WorkspaceRequest,
+    Repository, RepositoryFacts, Withdrawal, Workspace, WorkspaceRequest,
 };
 use protocol::{
     CaptureRef, Captured, ChangeSummary, Landed, LandingReport, RunName, TaskLanding, TaskName,
@@ -30,6 +30,8 @@ struct Counts {
     predecessors: Mutex<Vec<(TaskName, Vec<TaskName>)>>,
     /// Tasks whose capture fails.
     uncapturable: Mutex<BTreeSet<TaskName>>,
+    /// How landings end that wait until they are not wanted any more.
+    held: Mutex<Option<fn() -> IsolationError>>,
 }
 
 impl Default for FakeRepository {
@@ -81,6 +83,11 @@ impl FakeRepository {
         let task = TaskName::nearest(task);
         self.counts.uncapturable.lock().expect("no test panics with it").insert(task);
     }
+
+    /// Lets every landing wait from now on until it is withdrawn, and then end with `error`.
+    pub fn hold_landings(&self, error: fn() -> IsolationError) {
+        *self.counts.held.lock().expect("no test panics with it") = Some(error);
+    }
 }
 
 #[async_trait]
@@ -100,8 +107,17 @@ impl Repository for FakeRepository {
     async fn land(
         &self,
         request: LandingRequest,
-        _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        withdrawal: Withdrawal,
+        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
+        let held = *self.counts.held.lock().expect("no test panics with it");
+        if let Some(error) = held {
+            news(LandingNews::Waiting);
+            while !withdrawal.is_withdrawn() {
+                tokio::task::yield_now().await;
+            }
+            return Err(error());
+        }
         let landed = |task: &TaskName| TaskLanding {
             task: task.clone(),
             landed: Landed::Landed { branch: None },

@@ -1,10 +1,12 @@
 //! The user at work while a run lands.
 
 use std::fs::File;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
-use tests::sandbox::{Fingerprint, Plan, eventually};
+use rustix::process::Signal;
+use serde_json::json;
+use tests::sandbox::{Fingerprint, Plan, Sandbox, eventually};
 
 use super::sandbox;
 
@@ -109,6 +111,92 @@ fn a_person_is_told_that_a_landing_waits() {
     flock(&held, FlockOperation::Unlock).unwrap();
     let finished = running.wait().expect_code(0);
     assert_eq!(repository.text("x.txt"), "x\n", "{finished}");
+}
+
+#[test]
+fn ctrl_c_while_a_landing_waits_its_turn_ends_the_run_at_once_and_lands_nothing() {
+    for presses in [1, 2] {
+        let place = sandbox();
+        let repository = place.repository();
+        let before = repository.tree();
+        let held = File::open(repository.path(".git")).unwrap();
+        flock(&held, FlockOperation::LockExclusive).unwrap();
+        let mut running = place.run_in(&repository).exec("echo x > x.txt").start();
+        running.until("landing_waited");
+        let began = Instant::now();
+        for _ in 0..presses {
+            running.interrupt_again();
+        }
+        // The other engine has its turn all the while.
+        let finished = running.wait().expect_code(130);
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(5), "{took:?} after {presses}: {finished}");
+        assert_eq!(finished.landed(), Vec::<String>::new(), "{finished}");
+        assert_eq!(finished.names_in("task_kept"), Vec::<String>::new(), "{finished}");
+        assert_eq!(finished.task("t1")["outcome"], "done", "{finished}");
+        let last = finished.events().pop().unwrap();
+        assert_eq!((&last["landed"], &last["kept"]), (&json!(0), &json!(1)));
+        assert_eq!(before.differences(&repository.tree()), Vec::<String>::new());
+        place.expect_nothing_left(&repository);
+        flock(&held, FlockOperation::Unlock).unwrap();
+        let run = finished.run_name();
+        let applied = place.regatta(repository.root()).words("apply").arg(&run).run();
+        let applied = applied.expect_code(0);
+        assert_eq!(repository.text("x.txt"), "x\n", "{applied}");
+    }
+}
+
+#[test]
+fn a_run_that_was_stopped_while_its_landing_waited_says_how_to_land_its_work() {
+    let place = sandbox();
+    let repository = place.repository();
+    let held = File::open(repository.path(".git")).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    let running = place.regatta(repository.root()).words("run").exec("echo x > x.txt").start();
+    landing_is_begun(&place);
+    running.signal(Signal::INT);
+    let finished = running.wait().expect_code(130);
+    let told = finished.stdout.lines().find(|line| line.contains("regatta apply ")).map(str::trim);
+    let line = told.unwrap_or_else(|| panic!("the line to type in {finished}"));
+    assert!(line.ends_with("lands it"), "{finished}");
+    assert!(!repository.has("x.txt"), "{finished}");
+    flock(&held, FlockOperation::Unlock).unwrap();
+    let words = line.trim_end_matches("lands it").trim().trim_start_matches("regatta ");
+    let applied = place.regatta(repository.root()).words(words).run().expect_code(0);
+    assert_eq!(repository.text("x.txt"), "x\n", "{applied}");
+}
+
+#[test]
+fn ctrl_c_while_apply_waits_its_turn_lands_nothing_and_says_how_to_go_on() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = place.run_in(&repository).words("--merge none").exec("echo x > x.txt").run();
+    let run = run.expect_code(0).run_name();
+    let held = File::open(repository.path(".git")).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    let applying = place.regatta(repository.root()).words("apply").start();
+    landing_is_begun(&place);
+    applying.signal(Signal::INT);
+    let stopped = applying.wait().expect_code(130);
+    for said in ["waits: another engine", "all of it is kept", &format!("regatta apply {run}\n")] {
+        assert!(stopped.stderr.contains(said), "`{said}` in {stopped}");
+    }
+    assert_eq!(stopped.stdout, "", "{stopped}");
+    assert!(!repository.has("x.txt"), "{stopped}");
+    flock(&held, FlockOperation::Unlock).unwrap();
+    let applied = place.regatta(repository.root()).words("apply").run().expect_code(0);
+    assert_eq!(repository.text("x.txt"), "x\n", "{applied}");
+    place.expect_nothing_left(&repository);
+}
+
+/// Waits until the ledger knows that a landing is begun.
+fn landing_is_begun(place: &Sandbox) {
+    let query = "SELECT seq FROM transition WHERE type = 'landing_started'";
+    eventually(Duration::from_secs(30), "the landing is begun", || {
+        // What is captured is in the ledger before it lands, so that there is one.
+        !place.home().captures().is_empty()
+            && place.home().ledger(query, |row| row.get::<_, i64>(0)).len() == 1
+    });
 }
 
 #[test]

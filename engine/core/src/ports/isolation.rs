@@ -9,6 +9,8 @@ use protocol::{
     RunName, TaskName,
 };
 
+use super::Withdrawal;
+
 /// Opens repositories.
 #[async_trait]
 pub trait Isolation: Send + Sync {
@@ -31,10 +33,12 @@ pub trait Repository: Send + Sync {
     async fn freeze(&self, request: FreezeRequest) -> Result<Arc<dyn Baseline>, IsolationError>;
 
     /// Lands captures, each whole or not at all, in the order of `request`. Waits while another
-    /// engine is landing in the same repository, and tells `news` so.
+    /// engine is landing in the same repository, and tells `news` so. Withdrawn before anything of
+    /// the repository changes, nothing of it does: [`IsolationError::Withdrawn`].
     async fn land(
         &self,
         request: LandingRequest,
+        withdrawal: Withdrawal,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError>;
 }
@@ -220,6 +224,9 @@ pub enum IsolationError {
         /// On which paths, as people read them.
         paths: Vec<String>,
     },
+    /// It was asked, and then not wanted any more. Nothing was done.
+    #[error("it was withdrawn before it began")]
+    Withdrawn,
     /// Anything else.
     #[error("cannot {what}")]
     Failed {
@@ -249,6 +256,7 @@ impl IsolationError {
                 Failure::new(FailureClass::Dependency, message)
                     .with(FailureDetail::Tasks { tasks: tasks.clone() })
             }
+            Self::Withdrawn => Failure::new(FailureClass::Workspace, message),
             Self::Failed { source, .. } => {
                 Failure::new(FailureClass::Workspace, chained(&message, source.as_ref()))
             }

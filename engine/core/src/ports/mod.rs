@@ -5,6 +5,7 @@ mod commands;
 mod isolation;
 mod ledger;
 mod schema;
+mod withdrawal;
 
 pub use clock::Clock;
 pub use commands::{CommandEnd, CommandError, CommandRequest, Commands, EndCause, Stop};
@@ -15,3 +16,4 @@ pub use isolation::{
 };
 pub use ledger::{LedgerError, LedgerStore};
 pub use schema::{AnyValue, Schema, Schemas};
+pub use withdrawal::Withdrawal;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use engine::fault::{FaultMeans, Faults};
-use engine::ports::{IsolationError, LandingRequest, LandingTarget, LandingTask};
+use engine::ports::{IsolationError, LandingRequest, LandingTarget, LandingTask, Withdrawal};
 use protocol::{CaptureRef, Landed, LandingReport, RepoPath, RunName, TaskName};
 use tempfile::TempDir;
 
@@ -149,7 +149,7 @@ impl Kit {
     ) -> Result<LandingReport, IsolationError> {
         let target = LandingTarget::Branches { prefix: prefix.to_owned() };
         let request = LandingRequest { target, ..self.request(tasks) };
-        landing::land(&self.repo, &self.places, faults, request, &|_| {})
+        landing::land(&self.repo, &self.places, faults, request, &Withdrawal::default(), &|_| {})
     }
 
     /// Makes branches until a planned kill strikes. Nothing comes back if one did.
@@ -163,7 +163,18 @@ impl Kit {
         faults: &Faults,
         tasks: &[LandingTask],
     ) -> Result<LandingReport, IsolationError> {
-        landing::land(&self.repo, &self.places, faults, self.request(tasks), &|_| {})
+        self.land_unless(&Withdrawal::default(), faults, tasks)
+    }
+
+    /// Lands unless it is withdrawn in time.
+    pub(crate) fn land_unless(
+        &self,
+        withdrawal: &Withdrawal,
+        faults: &Faults,
+        tasks: &[LandingTask],
+    ) -> Result<LandingReport, IsolationError> {
+        let request = self.request(tasks);
+        landing::land(&self.repo, &self.places, faults, request, withdrawal, &|_| {})
     }
 
     /// Lands until a planned kill strikes. Nothing comes back if one did.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use engine::fault::Faults;
+use engine::ports::{IsolationError, Withdrawal};
 use protocol::{ConflictReason, Landed};
 
 use super::kit::{Kit, LANDED, faults, landed, on_slow, read, write};
@@ -96,6 +97,43 @@ fn what_an_editor_writes_into_the_old_file_after_the_exchange_is_not_lost() {
     assert!(matches!(landed(&report)[0], Landed::Conflicted { .. }), "{report:?}");
     assert_eq!(read(&kit.root, "a"), "saved\n");
     assert_eq!(read(&kit.root, "b"), "1\n");
+}
+
+#[test]
+fn what_is_withdrawn_before_anything_has_changed_changes_nothing() {
+    for moment in ["landing.begin", "landing.temps:1", "landing.temps:2", "landing.journal"] {
+        let kit = Kit::with(&[("a", "1\n"), ("b", "1\n")]);
+        let task = kit.task("task", |copy| {
+            write(copy, "a", "2\n");
+            write(copy, "b", "2\n");
+        });
+        let (before, git) = (kit.snapshot(), kit.git_folder());
+        let withdrawal = Withdrawal::default();
+        let heard = withdrawal.clone();
+        on_slow(move || heard.withdraw());
+        let plan = faults(&format!("slow@{moment}"));
+        let landed_not = kit.land_unless(&withdrawal, &plan, std::slice::from_ref(&task));
+        assert!(matches!(landed_not, Err(IsolationError::Withdrawn)), "{moment}: {landed_not:?}");
+        assert_eq!(kit.snapshot(), before, "{moment}");
+        assert_eq!(kit.git_folder(), git, "{moment}");
+        assert_eq!(kit.open_journals(), Vec::<String>::new(), "{moment}");
+        assert_eq!(landed(&kit.land(&[task])), [&LANDED], "{moment}");
+    }
+}
+
+#[test]
+fn what_is_withdrawn_after_the_tree_has_begun_to_change_is_seen_through() {
+    let kit = Kit::with(&[("a", "1\n"), ("b", "1\n")]);
+    let task = kit.task("task", |copy| {
+        write(copy, "a", "2\n");
+        write(copy, "b", "2\n");
+    });
+    let withdrawal = Withdrawal::default();
+    let heard = withdrawal.clone();
+    on_slow(move || heard.withdraw());
+    let report = kit.land_unless(&withdrawal, &faults("slow@landing.exchange:1"), &[task]).unwrap();
+    assert_eq!(landed(&report), [&LANDED]);
+    assert_eq!(read(&kit.root, "a") + &read(&kit.root, "b"), "2\n2\n");
 }
 
 #[test]

@@ -1,0 +1,48 @@
+//! How long people let a landing wait for its turn: until they say otherwise.
+
+use std::sync::{Arc, OnceLock};
+
+use engine::ports::Withdrawal;
+use engine::verdict::Interruption;
+use protocol::ExitCode;
+use tokio::task::JoinSet;
+
+use crate::error::Error;
+use crate::signals::{Signals, code, end_now};
+
+/// Hears signals for as long as it lives, whatever the command waits for.
+pub(super) struct Patience {
+    withdrawal: Withdrawal,
+    heard: Arc<OnceLock<Interruption>>,
+    _listening: JoinSet<()>,
+}
+
+impl Patience {
+    /// Begins to listen. The first signal withdraws the landing; the second ends the program, and
+    /// leaves what has begun to the next start.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(super) fn begin() -> Result<Self, Error> {
+        let mut signals = Signals::listen()?;
+        let (withdrawal, heard) = (Withdrawal::default(), Arc::new(OnceLock::new()));
+        let (withdrawn, first) = (withdrawal.clone(), Arc::clone(&heard));
+        let mut listening = JoinSet::new();
+        listening.spawn(async move {
+            let _first = first.set(signals.next().await); // nobody else sets it
+            withdrawn.withdraw();
+            end_now(signals.next().await)
+        });
+        Ok(Self { withdrawal, heard, _listening: listening })
+    }
+
+    /// Returns what the landing looks at.
+    pub(super) fn withdrawal(&self) -> Withdrawal {
+        self.withdrawal.clone()
+    }
+
+    /// Returns how the program ends, if someone lost patience.
+    pub(super) fn code(&self) -> Option<ExitCode> {
+        self.heard.get().copied().map(code)
+    }
+}
