@@ -21,6 +21,7 @@ mod binary {
     mod landing;
     mod lines;
     mod odd;
+    mod output;
     mod plans;
     mod progress;
     mod shapes;

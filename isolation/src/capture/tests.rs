@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use engine::fault::Faults;
 use protocol::{CaptureRef, ChangeSummary, FailureClass};
 
+use crate::baseline::Source;
 use crate::entry::{Change, Mode};
 use crate::testing::{
     Sample, captured, faults, git, path, prepare, prepare_after, raw, run, try_capture, write,
@@ -149,6 +150,30 @@ fn an_edit_that_keeps_size_and_time_is_found() {
     fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
     let done = captured(&frozen, &workspace);
     assert_eq!(done.changes, ChangeSummary { files: 1, added: 1, removed: 1 });
+}
+
+#[test]
+fn line_ends_that_a_task_turns_into_those_of_the_commit_are_a_change() {
+    let sample = Sample::empty();
+    sample.write(".gitattributes", "*.txt text eol=crlf\n");
+    sample.write("turned.txt", "a\r\nb\r\n");
+    sample.write("same.txt", "a\r\nb\r\n");
+    // What is older than the index, and not young, is known by its blob alone.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    sample.commit();
+    let frozen = sample.freeze("raaaa");
+    for name in ["turned.txt", "same.txt"] {
+        let start = frozen.table.get(&path(name)).unwrap();
+        let Source::Blob(oid) = start.source else { panic!("{name} is pinned") };
+        assert_eq!(sample.git(&["cat-file", "blob", &oid.to_string()]), "a\nb\n", "{name}");
+    }
+    let workspace = prepare(&frozen, "a");
+    write(&workspace.root, "turned.txt", "a\nb\n");
+    write(&workspace.root, "same.txt", "a\r\nb\r\n");
+    let done = captured(&frozen, &workspace);
+    let change = ("turned.txt", "100644 a\r\nb\r\n", "100644 a\nb\n");
+    let expected = [(change.0.into(), change.1.into(), change.2.into())];
+    assert_eq!(read(&sample, &done.capture), expected);
 }
 
 #[test]

@@ -88,6 +88,21 @@ impl Invocation {
         self.command
     }
 
+    /// Lets a shell do something first, which then becomes the binary: what a process hands on to
+    /// the program that it becomes can be set that way.
+    #[must_use]
+    pub fn after(self, script: &str) -> Self {
+        let mut shell = Command::new("/bin/sh");
+        shell.arg("-c").arg(format!("{script}; exec \"$0\" \"$@\""));
+        shell.arg(self.command.get_program()).args(self.command.get_args());
+        let variables = self.command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        shell.env_clear().envs(variables);
+        if let Some(folder) = self.command.get_current_dir() {
+            shell.current_dir(folder);
+        }
+        Self { command: shell, input: self.input }
+    }
+
     /// Starts it.
     #[must_use]
     pub fn start(mut self) -> Running {

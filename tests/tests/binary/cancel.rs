@@ -67,6 +67,34 @@ fn sigterm_does_the_same_with_its_own_code() {
 }
 
 #[test]
+fn a_terminal_that_closes_cancels_unless_that_was_to_be_ignored_as_nohup_has_it() {
+    let place = sandbox();
+    let repository = place.repository();
+    let (ready, go) = (place.folder().join("ready"), place.folder().join("go"));
+    let waits = format!(
+        "echo x > x.txt; : > {}; while ! [ -e {} ]; do sleep 0.02; done",
+        ready.display(),
+        go.display()
+    );
+    let hung_up = |first: &str| {
+        let running = place.run_in(&repository).exec(&waits).after(first).start();
+        eventually(Duration::from_secs(60), "it is at work", || ready.exists());
+        std::fs::remove_file(&ready).expect("it was there");
+        running.signal(Signal::HUP);
+        running
+    };
+    let heard = hung_up(":").wait().expect_code(143);
+    assert_eq!(heard.task("t1")["outcome"], "cancelled", "{heard}");
+    assert!(!repository.has("x.txt"), "{heard}");
+
+    let ignoring = hung_up("trap '' HUP");
+    std::fs::write(&go, "").expect("a file can be written");
+    let finished = ignoring.wait().expect_code(0);
+    assert_eq!(finished.landed(), ["t1"], "{finished}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
 fn a_second_ctrl_c_grants_no_grace_and_still_captures() {
     let place = sandbox();
     let repository = place.repository();

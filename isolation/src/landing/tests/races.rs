@@ -100,6 +100,22 @@ fn what_an_editor_writes_into_the_old_file_after_the_exchange_is_not_lost() {
 }
 
 #[test]
+fn a_save_into_a_file_with_other_names_just_before_it_is_written_over_survives() {
+    for moment in ["landing.exchange:1", "landing.move:1"] {
+        let kit = Kit::with(&[("linked", "1\n2\n3\n4\n5\n")]);
+        let (target, other) = (kit.root.join("linked"), kit.folder.path().join("other name"));
+        fs::hard_link(&target, &other).unwrap();
+        let task = kit.task("task", |copy| write(copy, "linked", "1\n2\n3\n4\nfive\n"));
+        // The editor writes into the file itself, as ours does.
+        on_slow(move || fs::write(&target, "one\n2\n3\n4\n5\n").unwrap());
+        let report = kit.land_with(&faults(&format!("slow@{moment}")), &[task]).unwrap();
+        assert_eq!(landed(&report), [&LANDED], "{moment}");
+        assert_eq!(read(&kit.root, "linked"), "one\n2\n3\n4\nfive\n", "{moment}");
+        assert_eq!(fs::read_to_string(other).unwrap(), "one\n2\n3\n4\nfive\n", "{moment}");
+    }
+}
+
+#[test]
 fn what_is_withdrawn_before_anything_has_changed_changes_nothing() {
     for moment in ["landing.begin", "landing.temps:1", "landing.temps:2", "landing.journal"] {
         let kit = Kit::with(&[("a", "1\n"), ("b", "1\n")]);

@@ -1,0 +1,112 @@
+//! Output that cannot be written: nobody reads it, nobody reads on, or there is no room for it.
+
+use std::fs::File;
+use std::io::{PipeReader, PipeWriter, Write, pipe};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use rustix::pipe::fcntl_getpipe_size;
+use rustix::process::{Pid, Signal, kill_process};
+use tests::sandbox::{Repository, Sandbox, eventually};
+
+use super::sandbox;
+
+/// Begins a run of one command with these words.
+fn call(place: &Sandbox, repository: &Repository, words: &str, script: &str) -> Command {
+    let mut command = place.regatta(repository.root()).words(words).exec(script).into_command();
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs it with this as standard output.
+fn with_output(mut command: Command, output: impl Into<Stdio>) -> (Option<i32>, String) {
+    let Output { status, stderr, .. } = command.stdout(output).output().expect("it can be run");
+    (status.code(), String::from_utf8_lossy(&stderr).into_owned())
+}
+
+/// Returns a pipe that takes nothing more: who writes to it waits until somebody reads.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = pipe().expect("a pipe can be made");
+    let room = fcntl_getpipe_size(&writer).expect("a pipe has a size");
+    writer.write_all(&vec![b'.'; room]).expect("it takes that much");
+    (reader, writer)
+}
+
+fn interrupt(child: &Child) {
+    let id = Pid::from_raw(i32::try_from(child.id()).expect("ids are small"));
+    kill_process(id.expect("a child has an id"), Signal::INT).expect("it lives");
+    // Two at the same moment would arrive as one.
+    std::thread::sleep(Duration::from_millis(50));
+}
+
+#[test]
+fn ctrl_c_is_heard_while_nobody_reads_what_the_run_says() {
+    for words in ["run --json", "run"] {
+        let place = sandbox();
+        let repository = place.repository();
+        let ready = place.folder().join("ready");
+        let script = format!("echo kept > kept.txt; : > {}; sleep 1000", ready.display());
+        let mut command = call(&place, &repository, words, &script);
+        let (_unread, stalled) = full_pipe();
+        match words {
+            "run" => command.stderr(stalled),
+            _ => command.stdout(stalled),
+        };
+        let mut child = command.spawn().expect("it can be started");
+        eventually(Duration::from_secs(60), "the task is at work", || ready.exists());
+        interrupt(&child);
+        let codes = || -> Vec<Option<u8>> {
+            place.home().ledger("SELECT exit_code FROM run", |row| row.get(0))
+        };
+        eventually(Duration::from_secs(30), "the run is over", || codes() == [Some(130)]);
+        let captures = place.home().captures();
+        assert_eq!(captures.len(), 1, "{words}: {captures:?}");
+        assert_eq!(place.home().captured(&captures[0], "kept.txt"), "kept\n");
+        assert!(!repository.has("kept.txt"), "{words}: nothing lands");
+        // What is left of the program waits for its reader; whoever insists ends it.
+        interrupt(&child);
+        interrupt(&child);
+        assert_eq!(child.wait().expect("it ends").code(), Some(130), "{words}");
+        place.expect_nothing_left(&repository);
+    }
+}
+
+#[test]
+fn a_run_whose_report_has_no_room_ends_with_its_own_code() {
+    let place = sandbox();
+    let repository = place.repository();
+    for (script, expected) in [("echo x > x.txt", 0), ("exit 3", 5)] {
+        let full = File::options().write(true).open("/dev/full").expect("there is one");
+        let (code, said) = with_output(call(&place, &repository, "run -q", script), full);
+        assert_eq!(code, Some(expected), "{script}: {said}");
+        assert!(said.contains("error: cannot write to standard output"), "{script}: {said}");
+    }
+    assert_eq!(repository.text("x.txt"), "x\n", "what landed has landed");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_run_whose_events_have_no_room_is_stopped_and_lands_nothing() {
+    let place = sandbox();
+    let repository = place.repository();
+    let full = File::options().write(true).open("/dev/full").expect("there is one");
+    let script = "echo x > x.txt; sleep 1000";
+    let (code, said) = with_output(call(&place, &repository, "run --json", script), full);
+    assert_eq!(code, Some(143), "{said}");
+    assert!(!repository.has("x.txt"), "{said}");
+    assert!(said.contains("error: cannot write to standard output"), "{said}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_run_whose_reader_has_gone_ends_quietly() {
+    let place = sandbox();
+    let repository = place.repository();
+    for words in ["run -q", "run --json"] {
+        let (reader, writer) = pipe().expect("a pipe can be made");
+        drop(reader);
+        let ended = with_output(call(&place, &repository, words, "exit 3"), writer);
+        assert_eq!(ended, (Some(0), String::new()), "{words}");
+    }
+    place.expect_nothing_left(&repository);
+}
