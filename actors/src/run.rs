@@ -206,8 +206,8 @@ impl RunState {
         for Notice { from, to, why } in std::mem::take(&mut self.arguments.notices) {
             self.publish(EventKind::Degraded { from, to, why });
         }
-        for (task, title) in self.members.titles() {
-            self.publish(EventKind::TaskQueued { task, title });
+        for announcement in self.members.announcements() {
+            self.publish(announcement);
         }
         let entries = self.members.entries(self.arguments.spec.id);
         self.arguments.schedule.tell(ScheduleRequest::Enqueue(entries));
@@ -230,7 +230,7 @@ impl RunState {
             let failure = Failure::new(FailureClass::Dependency, message)
                 .with(FailureDetail::Tasks { tasks: vec![on] });
             let outcome = Outcome::Failed { failure };
-            self.finish(myself, refused.task, TaskReport { outcome, captured: None, ms: 0 });
+            self.finish(myself, refused.task, TaskReport { outcome, captured: None, ms: 0, usage: None });
         }
     }
 
@@ -245,7 +245,7 @@ impl RunState {
         }
         for task in self.members.withdraw_all() {
             let outcome = Outcome::Cancelled;
-            self.finish(myself, task, TaskReport { outcome, captured: None, ms: 0 });
+            self.finish(myself, task, TaskReport { outcome, captured: None, ms: 0, usage: None });
         }
     }
 
@@ -363,5 +363,5 @@ impl RunState {
 fn crashed(message: String) -> TaskReport {
     let message = if message.is_empty() { "its actor was stopped".to_owned() } else { message };
     let failure = Failure::new(FailureClass::Crashed, message);
-    TaskReport { outcome: Outcome::Failed { failure }, captured: None, ms: 0 }
+    TaskReport { outcome: Outcome::Failed { failure }, captured: None, ms: 0, usage: None }
 }

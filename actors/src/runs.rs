@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use engine::ports::{FreezeRequest, IsolationError, LedgerError, Notice, Repository};
+use engine::ports::{AnyValue, FreezeRequest, IsolationError, LedgerError, Notice, Repository, Schema};
 use engine::schedule::Schedule;
-use engine::task::YieldContract;
+use engine::task::{Patience, YieldContract};
 use engine::verdict::Interruption;
 use protocol::{LedgerEntry, RunId, RunName, RunSpec, TaskId, TaskName, Work};
 use ractor::concurrency::oneshot;
@@ -290,19 +290,23 @@ fn contracts(
 ) -> Result<BTreeMap<TaskId, YieldContract>, SubmitError> {
     let mut contracts = BTreeMap::new();
     for task in &spec.tasks {
-        let Some(schema) = &task.schema else { continue };
-        let schema = house.means.schemas.compile(schema);
-        let schema =
-            schema.map_err(|fault| SubmitError::Schema { task: task.name.clone(), fault })?;
-        contracts.insert(task.id, YieldContract::new(schema, reminders(&task.work)));
+        let schema: Box<dyn Schema> = match &task.schema {
+            None => Box::new(AnyValue),
+            Some(schema) => {
+                let schema = house.means.schemas.compile(schema);
+                schema.map_err(|fault| SubmitError::Schema { task: task.name.clone(), fault })?
+            }
+        };
+        contracts.insert(task.id, YieldContract::new(schema, patience(&task.work)));
     }
     Ok(contracts)
 }
 
-/// How often a worker is asked again. A command has said its last word when it ends.
-fn reminders(work: &Work) -> u8 {
+/// How much the contract of a worker forgives.
+fn patience(work: &Work) -> Patience {
     match work {
-        Work::Command(_) => 0,
+        Work::Command(_) => Patience::COMMAND,
+        Work::Agent(_) => Patience::AGENT,
     }
 }
 

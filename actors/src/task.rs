@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use engine::ports::{IsolationError, Workspace as Place};
 use engine::supervise::{CrashLog, Decision, RestartBudget};
-use engine::task::{Effect, Input, Lifecycle, SessionEnd, YieldContract};
+use engine::task::{Effect, Input, Lifecycle, Patience, Reminder, SessionEnd, YieldContract};
 use protocol::{
     CaptureRef, Captured, EventKind, Failure, FailureClass, LedgerEntry, Outcome, Phase, TaskName,
     TaskReport, TaskSpec, Work,
@@ -92,7 +92,7 @@ impl Actor for Task {
         myself: ActorRef<Self::Msg>,
         mut arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let nothing = YieldContract::new(Box::new(engine::ports::AnyValue), 0);
+        let nothing = YieldContract::new(Box::new(engine::ports::AnyValue), Patience::COMMAND);
         let contract = std::mem::replace(&mut arguments.contract, nothing);
         let (lifecycle, effects) = Lifecycle::begin(contract, arguments.spec.change);
         let mut state = TaskState {
@@ -237,7 +237,7 @@ impl TaskState {
                     self.remind(myself, patience, TaskMessage::FarewellOver);
                 }
                 Effect::AnnounceYield => self.tell(EventKind::TaskYielded { task: self.name() }),
-                Effect::AnnounceReminder(complaint) => {
+                Effect::AnnounceReminder(Reminder { complaint, .. }) => {
                     self.tell(EventKind::ContractReminded { task: self.name(), complaint });
                 }
                 Effect::Seal(_) => self.seal(myself),
@@ -248,7 +248,7 @@ impl TaskState {
                         lease.settle(); // discarded, or kept because it could not be captured
                     }
                     let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-                    let report = TaskReport { outcome, captured, ms };
+                    let report = TaskReport { outcome, captured, ms, usage: None };
                     self.span.in_scope(|| {
                         tracing::info!(outcome = word(&report.outcome), ms, "finished")
                     });
@@ -289,7 +289,7 @@ impl TaskState {
     }
 
     fn progress(&self, phase: Phase, line: Option<String>) {
-        self.tell(EventKind::TaskProgress { task: self.name(), phase, line });
+        self.tell(EventKind::TaskProgress { task: self.name(), phase, line, tool: None, tokens: None });
     }
 
     fn tell(&self, news: EventKind) {
@@ -310,10 +310,14 @@ fn word(outcome: &Outcome) -> &'static str {
     }
 }
 
+/// A session of a model is started again from its log, as long as it does not crash all the time.
+const CRASHES: RestartBudget = RestartBudget { restarts: 3, window: Duration::from_secs(600) };
+
 /// How often a crashed session is started again. A command may have effects outside its
 /// workspace, so it is never run twice.
 fn restarts(work: &Work) -> RestartBudget {
     match work {
         Work::Command(_) => RestartBudget::NONE,
+        Work::Agent(_) => CRASHES,
     }
 }

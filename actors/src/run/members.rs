@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::order::in_order;
 use engine::schedule::Entry;
-use engine::task::YieldContract;
-use protocol::{CaptureRef, RunId, TaskId, TaskName, TaskReport, TaskSpec};
+use engine::task::{Patience, YieldContract};
+use protocol::{CaptureRef, EventKind, RunId, TaskId, TaskName, TaskReport, TaskSpec, Work};
 use ractor::{ActorId, ActorRef};
 
 use crate::task::TaskMessage;
@@ -42,7 +42,7 @@ impl Members {
             specs.iter().map(|spec| (&spec.name, spec.depends_on.as_slice())).collect();
         // The plan was checked before it came here; an unchecked one runs as declared.
         let order = in_order(&view).unwrap_or_else(|_| (0..specs.len()).collect());
-        let free = || YieldContract::new(Box::new(engine::ports::AnyValue), 0);
+        let free = || YieldContract::new(Box::new(engine::ports::AnyValue), Patience::COMMAND);
         let states = specs
             .iter()
             .map(|spec| Member::Waiting(contracts.remove(&spec.id).unwrap_or_else(free)))
@@ -57,8 +57,16 @@ impl Members {
         self.specs.len()
     }
 
-    pub(super) fn titles(&self) -> Vec<(TaskName, String)> {
-        self.specs.iter().map(|spec| (spec.name.clone(), spec.title.clone())).collect()
+    pub(super) fn announcements(&self) -> Vec<EventKind> {
+        let one = |spec: &TaskSpec| EventKind::TaskQueued {
+            task: spec.name.clone(),
+            title: spec.title.clone(),
+            model: match &spec.work {
+                Work::Agent(agent) => Some(agent.model.to_string()),
+                Work::Command(_) => None,
+            },
+        };
+        self.specs.iter().map(one).collect()
     }
 
     pub(super) fn entries(&self, run: RunId) -> Vec<Entry> {

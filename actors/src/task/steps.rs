@@ -75,7 +75,9 @@ impl TaskState {
         place: &Place,
         executor: ExecutorLease,
     ) -> Result<(), ActorProcessingErr> {
-        let Work::Command(command) = &self.arguments.spec.work;
+        let Work::Command(command) = &self.arguments.spec.work else {
+            return Err("agents are not wired yet".into());
+        };
         let arguments = SessionArguments {
             executor: executor.executor().clone(),
             command: command::request(command, &self.arguments, place, ATTEMPT),

@@ -185,7 +185,7 @@ impl Bench {
             };
             let at = captured.clone();
             entries.push(LedgerEntry::TaskCaptured { task, attempt: 1, captured: at });
-            let report = TaskReport { outcome, captured: Some(captured), ms: 1200 };
+            let report = TaskReport { outcome, captured: Some(captured), ms: 1200, usage: None };
             entries.push(LedgerEntry::TaskFinished { task, report });
         }
         let run = spec.id;

@@ -85,7 +85,7 @@ impl Picture {
                     started: event.at,
                 });
             }
-            EventKind::TaskQueued { task, title } => {
+            EventKind::TaskQueued { task, title, .. } => {
                 let row = self.row(task);
                 self.rows[row].title.clone_from(title);
             }
@@ -93,7 +93,7 @@ impl Picture {
             EventKind::WorkspaceReady { task, .. } => {
                 self.run(task, event.at, Phase::Working, None)
             }
-            EventKind::TaskProgress { task, phase, line } => {
+            EventKind::TaskProgress { task, phase, line, .. } => {
                 self.run(task, event.at, *phase, line.clone());
             }
             EventKind::TaskFinished { task, report } => self.finish(task, report),
@@ -117,7 +117,8 @@ impl Picture {
             EventKind::RunFinished { totals, exit_code } => {
                 self.end = Some((totals.clone(), *exit_code));
             }
-            EventKind::Degraded { .. }
+            EventKind::SessionEvent { .. }
+            | EventKind::Degraded { .. }
             | EventKind::TaskYielded { .. }
             | EventKind::ContractReminded { .. } => {}
             EventKind::TaskCaptured { task, captured } => self.capture(task, captured),

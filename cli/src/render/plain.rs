@@ -62,6 +62,7 @@ impl Plain {
             }
             EventKind::TaskQueued { .. }
             | EventKind::TaskProgress { .. }
+            | EventKind::SessionEvent { .. }
             | EventKind::TaskYielded { .. } => return None,
         };
         Some(format!("{} {said}", clock(event.at, &self.zone)))

@@ -23,7 +23,10 @@ pub struct Listing<'a> {
 struct ListedTask<'a> {
     task: &'a TaskName,
     title: &'a str,
-    exec: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exec: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     arguments: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,13 +55,17 @@ pub fn listing(spec: &RunSpec) -> Result<Listing<'_>, Error> {
 }
 
 fn listed(task: &TaskSpec) -> ListedTask<'_> {
-    let Work::Command(command) = &task.work;
+    let (exec, prompt, command) = match &task.work {
+        Work::Command(command) => (Some(command.script.as_str()), None, Some(command)),
+        Work::Agent(agent) => (None, Some(agent.prompt.as_str()), None),
+    };
     ListedTask {
         task: &task.name,
         title: &task.title,
-        exec: &command.script,
-        arguments: &command.arguments,
-        item: command.item.as_ref().map(|item| item.item.as_str()),
+        exec,
+        prompt,
+        arguments: command.map_or(&[], |command| &command.arguments),
+        item: command.and_then(|command| command.item.as_ref()).map(|item| item.item.as_str()),
         depends_on: &task.depends_on,
         priority: task.priority,
         change: task.change,
@@ -74,7 +81,7 @@ impl Listing<'_> {
         let room = names.max().unwrap_or_default().clamp("task".len(), WIDEST);
         let mut text = format!("{:room$}  command\n", "task");
         for task in &self.tasks {
-            let (name, exec) = (task.task.as_str(), render::one_line(task.exec));
+            let (name, exec) = (task.task.as_str(), render::one_line(task.exec.or(task.prompt).unwrap_or_default()));
             // Writing to a string cannot fail.
             let _written = write!(text, "{name:room$}  {}", render::cut(&exec, 100));
             if !task.depends_on.is_empty() {

@@ -160,6 +160,7 @@ fn limits(args: &RunArgs, plan: Option<&Plan>, defaults: TaskLimits) -> Result<T
     let mut limits = TaskLimits {
         wall: plan.and_then(|plan| plan.wall).unwrap_or(defaults.wall),
         output: plan.and_then(|plan| plan.output).unwrap_or(defaults.output),
+        ..defaults
     };
     for limit in &args.limits {
         let refused = |error: config::QuantityError| {
@@ -181,7 +182,7 @@ fn limits(args: &RunArgs, plan: Option<&Plan>, defaults: TaskLimits) -> Result<T
 fn check(spec: &RunSpec, schemas: &dyn Schemas) -> Result<(), Error> {
     let mut compiled: Option<&Value> = None;
     for task in &spec.tasks {
-        let Work::Command(command) = &task.work;
+        let Work::Command(command) = &task.work else { continue };
         let unfit = if command.script.len() > LONGEST_SCRIPT {
             Some("is longer than 128 KiB, and no shell is given more")
         } else if command.script.contains('\0') {

@@ -99,7 +99,11 @@ impl Settings {
     /// Returns the limits of a task that sets none itself.
     #[must_use]
     pub fn task_limits(&self) -> TaskLimits {
-        TaskLimits { wall: self.limit_wall.value, output: self.limit_output.value }
+        TaskLimits {
+            wall: self.limit_wall.value,
+            output: self.limit_output.value,
+            ..TaskLimits::default()
+        }
     }
 
     fn cut(values: &Values, home: Option<&Path>) -> Result<Self, SettingsError> {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Captured, Conflict, ExitCode, FailureClass, IsolationMode, MergeMode, RunName, TaskName,
-    TaskReport, Timestamp,
+    Captured, Conflict, ExitCode, FailureClass, IsolationMode, MergeMode, RunName, SessionEvent,
+    TaskName, TaskReport, Timestamp, Usage,
 };
 
 /// Something that happened in a run. One line of `--json`.
@@ -51,6 +51,9 @@ pub enum EventKind {
         task: TaskName,
         /// What it is about, in one line.
         title: String,
+        /// The model that is to do it, where one is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     /// A task holds a permit; its workspace is being prepared.
     TaskStarted {
@@ -77,6 +80,19 @@ pub enum EventKind {
         /// The last line it wrote.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<String>,
+        /// The tool that a model has just called.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+        /// How many tokens its model has used so far.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<u64>,
+    },
+    /// Something happened in a task's session.
+    SessionEvent {
+        /// Whose.
+        task: TaskName,
+        /// What.
+        event: SessionEvent,
     },
     /// A task's contract accepted its yield.
     TaskYielded {
@@ -180,4 +196,7 @@ pub struct Totals {
     pub failures: Vec<FailureClass>,
     /// How long the run took, in milliseconds.
     pub ms: u64,
+    /// What its models used; nothing where none was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }

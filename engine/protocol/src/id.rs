@@ -53,6 +53,10 @@ id_type!(
     /// Identifies one task across every ledger.
     TaskId = "task"
 );
+id_type!(
+    /// Identifies one session.
+    SessionId = "session"
+);
 
 #[cfg(test)]
 mod tests {

@@ -7,22 +7,32 @@ mod exit;
 mod id;
 mod landing;
 mod ledger;
+mod message;
+mod model;
 mod name;
 mod outcome;
 mod path;
 mod run;
+mod session;
 mod task;
 mod time;
+mod usage;
 
 pub use change::{CaptureRef, Captured, ChangeSummary};
 pub use event::{Event, EventKind, Phase, Totals};
 pub use exit::ExitCode;
-pub use id::{RunId, TaskId};
+pub use id::{RunId, SessionId, TaskId};
 pub use landing::{Conflict, ConflictReason, Landed, LandingReport, Side, TaskLanding};
 pub use ledger::{LedgerEntry, RunState, TaskState};
+pub use message::{
+    AssistantMessage, Content, Message, Part, StopReason, ToolCall, ToolResult, UserMessage,
+};
+pub use model::{ModelRoute, ModelRouteError};
 pub use name::{NameError, RunName, TaskName};
 pub use outcome::{Failure, FailureClass, FailureDetail, Outcome, TaskReport};
 pub use path::RepoPath;
 pub use run::{IsolationMode, MergeMode, OnFailure, RunSpec};
-pub use task::{ChangeDemand, Command, Item, TaskLimits, TaskSpec, Work};
+pub use session::{SessionEntry, SessionEvent};
+pub use task::{Agent, ChangeDemand, Command, Item, TaskLimits, TaskSpec, Work};
 pub use time::Timestamp;
+pub use usage::{Cost, Usage};

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Captured, TaskName, Timestamp};
+use crate::{Captured, TaskName, Timestamp, Usage};
 
 /// How a task ended. There is no fourth way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -152,4 +152,7 @@ pub struct TaskReport {
     pub captured: Option<Captured>,
     /// How long it took, in milliseconds, from its start to its report.
     pub ms: u64,
+    /// What its model used; nothing where a command did the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }

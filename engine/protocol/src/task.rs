@@ -1,11 +1,12 @@
 //! What is asked of one task.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{TaskId, TaskName};
+use crate::{ModelRoute, TaskId, TaskName};
 
 /// What a run asks of one task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +48,19 @@ pub enum ChangeDemand {
 pub enum Work {
     /// A command, run in `/bin/sh -c`.
     Command(Command),
+    /// A model with tools.
+    Agent(Agent),
+}
+
+/// A model, and what it is asked to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Agent {
+    /// The model.
+    pub model: ModelRoute,
+    /// What it is asked to do.
+    pub prompt: String,
+    /// What every task of the run should know.
+    pub context: Option<String>,
 }
 
 /// A command and what was put into it.
@@ -78,10 +92,26 @@ pub struct TaskLimits {
     pub wall: Duration,
     /// How many bytes of output are kept; what is beyond is dropped and told.
     pub output: u64,
+    /// How often a model may answer.
+    #[serde(default = "turns")]
+    pub turns: NonZeroU32,
+    /// How many tokens a model may use, those read from caches included; as many as it likes
+    /// without it.
+    #[serde(default)]
+    pub tokens: Option<u64>,
+}
+
+fn turns() -> NonZeroU32 {
+    NonZeroU32::new(50).expect("fifty is not zero")
 }
 
 impl Default for TaskLimits {
     fn default() -> Self {
-        Self { wall: Duration::from_secs(30 * 60), output: 10_000_000 }
+        Self {
+            wall: Duration::from_secs(30 * 60),
+            output: 10_000_000,
+            turns: turns(),
+            tokens: None,
+        }
     }
 }

@@ -40,6 +40,21 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
+/// Points in time as session files have them: milliseconds after 1970.
+pub(crate) mod millis {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Timestamp;
+
+    pub(crate) fn serialize<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_i64(at.as_millisecond())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+        i64::deserialize(from).map(Timestamp::from_millisecond)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -98,5 +98,6 @@ pub(crate) fn done(captured: Option<Captured>) -> TaskReport {
         outcome: Outcome::Done { value: json!({ "ok": [1, null] }) },
         captured,
         ms: 31_000,
+        usage: None,
     }
 }

@@ -32,7 +32,7 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
         };
         let capture = CaptureRef::of(&"r7k3f".parse().unwrap(), &spec.name, 1);
         let captured = Captured { capture, changes: ChangeSummary::default() };
-        let report = TaskReport { outcome, captured: Some(captured.clone()), ms: 1 };
+        let report = TaskReport { outcome, captured: Some(captured.clone()), ms: 1, usage: None };
         let row = TaskRow {
             id: spec.id,
             name: spec.name.clone(),

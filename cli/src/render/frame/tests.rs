@@ -17,10 +17,10 @@ fn picture(tasks: usize, running: usize) -> Picture {
     for task in (0..running).map(|at| format!("task{at}").parse::<protocol::TaskName>().unwrap()) {
         tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });
         let line = Some(format!("line of {task}\u{1b}[2J 日本語"));
-        tell(2, EventKind::TaskProgress { task, phase: Phase::Working, line });
+        tell(2, EventKind::TaskProgress { task, phase: Phase::Working, line, tool: None, tokens: None });
     }
     let failure = Failure::new(FailureClass::Timeout, "late");
-    let report = TaskReport { outcome: Outcome::Failed { failure }, captured: None, ms: 5 };
+    let report = TaskReport { outcome: Outcome::Failed { failure }, captured: None, ms: 5, usage: None };
     tell(3, EventKind::TaskFinished { task: "broken".parse().unwrap(), report });
     picture
 }

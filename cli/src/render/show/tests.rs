@@ -38,7 +38,7 @@ fn events() -> Vec<Event> {
     let report = |name: &str, outcome| {
         let changes = ChangeSummary { files: 3, added: 41, removed: 7 };
         let capture = CaptureRef::of(&"r7k3f".parse().unwrap(), &task(name), 1);
-        TaskReport { outcome, captured: Some(Captured { capture, changes }), ms: 31_000 }
+        TaskReport { outcome, captured: Some(Captured { capture, changes }), ms: 31_000, usage: None }
     };
     let done = || Outcome::Done { value: serde_json::Value::Null };
     let failure =
@@ -65,12 +65,14 @@ fn events() -> Vec<Event> {
         },
     ];
     for name in ["auth", "billing", "search"] {
-        kinds.push(EventKind::TaskQueued { task: task(name), title: format!("echo {name}") });
+        kinds.push(EventKind::TaskQueued { task: task(name), title: format!("echo {name}"), model: None });
         kinds.push(EventKind::TaskStarted { task: task(name), attempt: 1 });
         kinds.push(EventKind::TaskProgress {
             task: task(name),
             phase: Phase::Working,
             line: Some("\u{7}hello".into()),
+            tool: None,
+            tokens: None,
         });
     }
     kinds.extend([

@@ -67,7 +67,7 @@ fn names(spec: &RunSpec) -> Vec<&str> {
 }
 
 fn script(task: &TaskSpec) -> &str {
-    let Work::Command(command) = &task.work;
+    let Work::Command(command) = &task.work else { panic!("a command was asked for") };
     &command.script
 }
 

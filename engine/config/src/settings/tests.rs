@@ -135,7 +135,8 @@ limits:
     assert_eq!(settings.branch_prefix.value, "team/bots");
     assert_eq!(settings.env_remove.value, ["A", "B"]);
     assert_eq!(settings.env_keep_only.value, Some(vec!["PATH".to_owned()]));
-    let limits = TaskLimits { wall: Duration::from_secs(90), output: 500_000 };
+    let wall = Duration::from_secs(90);
+    let limits = TaskLimits { wall, output: 500_000, ..TaskLimits::default() };
     assert_eq!(settings.task_limits(), limits);
 }
 

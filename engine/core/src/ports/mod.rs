@@ -4,7 +4,10 @@ mod clock;
 mod commands;
 mod isolation;
 mod ledger;
+mod model;
 mod schema;
+mod session_log;
+mod tools;
 mod withdrawal;
 
 pub use clock::Clock;
@@ -15,5 +18,10 @@ pub use isolation::{
     WorkspaceRequest,
 };
 pub use ledger::{LedgerError, LedgerStore};
+pub use model::{ModelEvent, ModelRequest, ModelStream, Models, Provider, ToolChoice};
 pub use schema::{AnyValue, Schema, Schemas};
+pub use session_log::{OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs};
+pub use tools::{
+    LineSink, ToolAnswer, ToolConcurrency, ToolDeclaration, ToolText, Toolbox, Tools, Workbench,
+};
 pub use withdrawal::Withdrawal;

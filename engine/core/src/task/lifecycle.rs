@@ -5,7 +5,7 @@
 
 use protocol::{Captured, ChangeDemand, Failure, FailureClass, Outcome};
 
-use super::{SessionEnd, Verdict, YieldContract};
+use super::{Reminder, SessionEnd, Verdict, YieldContract};
 use crate::ports::Workspace;
 
 /// Feed it [`Input`]s, perform the [`Effect`]s it asks for. [`Effect::Finish`] comes exactly once;
@@ -62,14 +62,14 @@ pub enum Effect {
     Prepare,
     /// Give up preparing if it can be given up; the answer still comes.
     AbandonPreparing,
-    /// Run the session in the workspace. A complaint says what was wrong with its last end.
-    RunSession(Workspace, Option<String>),
+    /// Run the session in the workspace. A reminder says what was wrong with its last end.
+    RunSession(Workspace, Option<Reminder>),
     /// Stop the session, gently at first.
     StopSession,
     /// Tell whoever listens that the contract accepted a yield.
     AnnounceYield,
     /// Tell whoever listens that the contract asked again.
-    AnnounceReminder(String),
+    AnnounceReminder(Reminder),
     /// See to it that nothing writes into the workspace any more.
     Seal(Workspace),
     /// Capture the changes in the workspace.
@@ -147,9 +147,9 @@ impl Lifecycle {
                 effects.insert(0, Effect::AnnounceYield);
                 (phase, effects)
             }
-            Verdict::Remind(complaint) => {
-                let again = Effect::RunSession(workspace.clone(), Some(complaint.clone()));
-                (Phase::Working(workspace), vec![Effect::AnnounceReminder(complaint), again])
+            Verdict::Remind(reminder) => {
+                let again = Effect::RunSession(workspace.clone(), Some(reminder.clone()));
+                (Phase::Working(workspace), vec![Effect::AnnounceReminder(reminder), again])
             }
             Verdict::Break(failure) => seal(workspace, Outcome::Failed { failure }),
         }

@@ -3,5 +3,5 @@
 mod contract;
 mod lifecycle;
 
-pub use contract::{SessionEnd, Verdict, YieldContract};
+pub use contract::{NullYield, Patience, Reminder, SessionEnd, Verdict, YieldContract};
 pub use lifecycle::{Effect, Input, Lifecycle};

@@ -5,9 +5,18 @@ use serde_json::json;
 
 use super::*;
 use crate::ports::AnyValue;
+use crate::task::Patience;
 
 fn task() -> Lifecycle {
-    Lifecycle::begin(YieldContract::new(Box::new(AnyValue), 1), ChangeDemand::Optional).0
+    Lifecycle::begin(YieldContract::new(Box::new(AnyValue), patience(1)), ChangeDemand::Optional).0
+}
+
+fn patience(reminders: u8) -> Patience {
+    Patience { reminders, ..Patience::AGENT }
+}
+
+fn silent() -> SessionEnd {
+    SessionEnd::Silent("it ended without a yield".to_owned())
 }
 
 fn working() -> Lifecycle {
@@ -118,19 +127,19 @@ fn a_task_without_a_workspace_fails_with_its_class() {
 #[test]
 fn a_silent_session_is_asked_again_then_breaks_its_contract() {
     let mut task = working();
-    let effects = task.step(Input::SessionEnded(SessionEnd::Silent));
+    let effects = task.step(Input::SessionEnded(silent()));
     let [Effect::AnnounceReminder(complaint), Effect::RunSession(_, Some(again))] =
         effects.as_slice()
     else {
         panic!("it has a reminder left: {effects:?}");
     };
     assert_eq!(complaint, again);
-    assert_eq!(task.step(Input::SessionEnded(SessionEnd::Silent)), [Effect::Seal(workspace())]);
+    assert_eq!(task.step(Input::SessionEnded(silent())), [Effect::Seal(workspace())]);
 }
 
 #[test]
 fn an_empty_success_is_none_where_a_change_was_asked_for() {
-    let contract = YieldContract::new(Box::new(AnyValue), 0);
+    let contract = YieldContract::new(Box::new(AnyValue), Patience::COMMAND);
     let mut task = Lifecycle::begin(contract, ChangeDemand::Required).0;
     task.step(Input::Prepared(Ok(workspace())));
     task.step(Input::SessionEnded(SessionEnd::Yielded(json!(null))));
@@ -146,7 +155,7 @@ fn an_empty_success_is_none_where_a_change_was_asked_for() {
 fn nothing_follows_the_finish() {
     let mut task = task();
     task.step(Input::Prepared(Err(failure(FailureClass::Workspace))));
-    assert_eq!(task.step(Input::SessionEnded(SessionEnd::Silent)), []);
+    assert_eq!(task.step(Input::SessionEnded(silent())), []);
     assert_eq!(task.step(Input::Cancel), []);
     assert_eq!(task.step(Input::Discarded), []);
 }

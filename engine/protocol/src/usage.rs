@@ -1,0 +1,176 @@
+//! What models used: tokens, and money where the price is known.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::Add;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Tokens, and what they cost. The four counts are disjoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens read by the model that were in no cache.
+    pub input: u64,
+    /// Tokens the model wrote, its thinking included.
+    pub output: u64,
+    /// Tokens read from a cache.
+    pub cache_read: u64,
+    /// Tokens written into a cache.
+    pub cache_write: u64,
+    /// What that cost; nothing where a price is not known.
+    pub cost: Option<Cost>,
+}
+
+impl Usage {
+    /// Nothing was used.
+    pub const ZERO: Self =
+        Self { input: 0, output: 0, cache_read: 0, cache_write: 0, cost: Some(Cost(0)) };
+
+    /// Returns all tokens together.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        let read = self.input.saturating_add(self.cache_read).saturating_add(self.cache_write);
+        read.saturating_add(self.output)
+    }
+}
+
+impl Add for Usage {
+    type Output = Self;
+
+    /// Adds up. What has a part of unknown cost has no known cost.
+    fn add(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            cost: self.cost.zip(other.cost).map(|(one, two)| Cost(one.0.saturating_add(two.0))),
+        }
+    }
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::ZERO, Add::add)
+    }
+}
+
+/// Money, in billionths of a US dollar. Written as a number of dollars.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cost(u64);
+
+impl Cost {
+    /// Returns this many billionths of a dollar.
+    #[must_use]
+    pub fn from_nanodollars(nanodollars: u64) -> Self {
+        Self(nanodollars)
+    }
+
+    /// Returns how many billionths of a dollar it is.
+    #[must_use]
+    pub fn as_nanodollars(self) -> u64 {
+        self.0
+    }
+
+    /// Returns how many dollars it is.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "money to be shown, far below 2^53")]
+    pub fn as_dollars(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Half a cent and less needs more places, or it would read as nothing.
+        let places = if self.0 >= 5_000_000 || self.0 == 0 { 2 } else { 4 };
+        write!(f, "${:.places$}", self.as_dollars())
+    }
+}
+
+impl Serialize for Cost {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.as_dollars())
+    }
+}
+
+impl<'de> Deserialize<'de> for Cost {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped before")]
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        Ok(Self((dollars * 1e9).round().clamp(0.0, 9e18) as u64))
+    }
+}
+
+/// Usage as session files of version 3 have it.
+pub(crate) mod v3 {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Cost, Usage};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    #[derive(Default)]
+    struct Written {
+        input: u64,
+        output: u64,
+        cache_read: u64,
+        cache_write: u64,
+        total_tokens: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost: Option<Total>,
+    }
+
+    #[derive(Serialize, Deserialize)]
+    struct Total {
+        total: Cost,
+    }
+
+    pub(crate) fn serialize<S: Serializer>(usage: &Usage, to: S) -> Result<S::Ok, S::Error> {
+        Written {
+            input: usage.input,
+            output: usage.output,
+            cache_read: usage.cache_read,
+            cache_write: usage.cache_write,
+            total_tokens: usage.tokens(),
+            cost: usage.cost.map(|total| Total { total }),
+        }
+        .serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Usage, D::Error> {
+        let written = Written::deserialize(from)?;
+        Ok(Usage {
+            input: written.input,
+            output: written.output,
+            cache_read: written.cache_read,
+            cache_write: written.cache_write,
+            cost: written.cost.map(|cost| cost.total),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_with_a_part_of_unknown_cost_has_no_known_cost() {
+        let known = Usage { input: 1, output: 2, ..Usage::ZERO };
+        let unknown = Usage { cost: None, ..known };
+        assert_eq!([known, known].into_iter().sum::<Usage>().cost, Some(Cost(0)));
+        let sum: Usage = [known, unknown].into_iter().sum();
+        assert_eq!((sum.tokens(), sum.cost), (6, None));
+    }
+
+    #[test]
+    fn money_reads_as_people_write_it() {
+        let cases = [(0, "$0.00"), (410_000_000, "$0.41"), (1_200_000, "$0.0012")];
+        for (nanodollars, text) in cases {
+            assert_eq!(Cost::from_nanodollars(nanodollars).to_string(), text);
+        }
+        let json = serde_json::to_string(&Cost::from_nanodollars(1_200_000)).unwrap();
+        assert_eq!(json, "0.0012");
+        assert_eq!(serde_json::from_str::<Cost>(&json).unwrap().as_nanodollars(), 1_200_000);
+    }
+}

@@ -1,0 +1,1 @@
+//! Where models are had: one file per wire format, and the offline provider that plays scripts.

@@ -1,0 +1,1 @@
+//! What a model may call: one file per tool, and the table of them.
