@@ -9,7 +9,9 @@ use engine::ports::{AnyValue, FreezeRequest, IsolationError, LedgerError, Notice
 use engine::schedule::Schedule;
 use engine::task::{Patience, YieldContract};
 use engine::verdict::Interruption;
-use protocol::{LedgerEntry, RunId, RunName, RunSpec, TaskId, TaskName, Work};
+use protocol::{
+    IsolationMode, LedgerEntry, MergeMode, RunId, RunName, RunSpec, TaskId, TaskName, Work,
+};
 use ractor::concurrency::oneshot;
 use ractor::{Actor, ActorProcessingErr, ActorRef, Message, RpcReplyPort, SupervisionEvent};
 use tokio::task::JoinSet;
@@ -273,6 +275,8 @@ async fn open(submission: Submission, house: &RunsArguments) -> Result<OpenedRun
         run: name.clone(),
         mode: spec.isolation,
         untracked_limit: spec.untracked_limit,
+        branches: (spec.merge == MergeMode::Branch && spec.isolation != IsolationMode::None)
+            .then(|| spec.branch_prefix.clone()),
     };
     match answer(&repository, |reply| RepositoryMessage::Freeze(request, reply)).await? {
         Ok(notices) => Ok(OpenedRun { name, spec, contracts, notices, repository }),

@@ -101,6 +101,7 @@ impl Sample {
             run: run.parse().unwrap(),
             mode: IsolationMode::Worktree,
             untracked_limit: limit,
+            branches: None,
         };
         Frozen::freeze(&self.repo(), &self.places(), faults, &request)
     }

@@ -12,6 +12,7 @@ use protocol::IsolationMode;
 
 use crate::baseline::scan::{self, Scan};
 use crate::baseline::{Claim, Frozen, Table, codec, notices, pins};
+use crate::branch;
 use crate::error::{OrCannot, Result};
 use crate::landing::Turn;
 use crate::places::RepoPlaces;
@@ -30,6 +31,9 @@ pub(crate) fn freeze(
     faults: &Faults,
     request: &FreezeRequest,
 ) -> Result<Frozen> {
+    if let Some(prefix) = &request.branches {
+        branch::must_be_possible(repo, faults, prefix, &request.run)?;
+    }
     let _turn = turn(repo);
     let scanned = match request.mode {
         IsolationMode::None => None,

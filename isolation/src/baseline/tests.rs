@@ -141,6 +141,7 @@ fn our_own_places_inside_a_repository_are_not_part_of_it() {
         run: run.parse().unwrap(),
         mode: protocol::IsolationMode::Worktree,
         untracked_limit: 1 << 20,
+        branches: None,
     };
     let freeze = |run| Frozen::freeze(&sample.repo(), &places, &faults(""), &request(run)).unwrap();
     let first = freeze("raaaa");

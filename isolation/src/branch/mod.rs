@@ -13,3 +13,4 @@ mod tests;
 mod tree;
 
 pub(crate) use make::make;
+pub(crate) use publish::must_be_possible;

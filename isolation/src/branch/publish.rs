@@ -25,6 +25,16 @@ pub(super) struct Branches<'a> {
     pub(super) run: &'a RunName,
 }
 
+/// Checks that the tasks of `run` can get branches whose names begin with `prefix`.
+pub(crate) fn must_be_possible(
+    repo: &Repo,
+    faults: &Faults,
+    prefix: &str,
+    run: &RunName,
+) -> Result<()> {
+    Branches { repo, git: &repo.git()?, faults, prefix, run }.check()
+}
+
 impl Branches<'_> {
     /// Checks that branches can have names that begin with the prefix.
     pub(super) fn check(&self) -> Result<()> {

@@ -17,7 +17,7 @@ fn worktrees(sample: &Sample) -> Worktrees {
 }
 
 fn freeze(mode: IsolationMode) -> FreezeRequest {
-    FreezeRequest { run: "raaaa".parse().unwrap(), mode, untracked_limit: 1 << 20 }
+    FreezeRequest { run: "raaaa".parse().unwrap(), mode, untracked_limit: 1 << 20, branches: None }
 }
 
 async fn prepare(

@@ -292,6 +292,7 @@ fn a_linked_worktree_and_its_references_are_seen_as_they_are() {
         run: "raaaa".parse().unwrap(),
         mode: protocol::IsolationMode::Worktree,
         untracked_limit: 1 << 20,
+        branches: None,
     };
     let frozen = crate::baseline::Frozen::freeze(&repo, &places, &faults(""), &request).unwrap();
     let workspace = prepare(&frozen, "a");

@@ -185,17 +185,31 @@ fn a_home_that_cannot_be_written_is_refused() {
 }
 
 #[test]
-fn a_branch_in_the_way_is_named_with_the_setting_that_helps() {
+fn a_branch_in_the_way_is_named_before_anything_is_done_with_the_setting_that_helps() {
     let place = sandbox();
     let repository = place.repository();
     repository.git(&["branch", "regatta"]);
-    let before = (repository.tree(), repository.dot_git());
-    let run = place.run_in(&repository).words("--merge branch").exec("echo x > x.txt");
+    let run = |call: Invocation| call.words("run --merge branch --exec true");
+    let words = ["`regatta`", "git branch -m regatta regatta-old", "branch.prefix"];
+    refuses_in(&place, &repository, run, &words);
+    // It is in nobody's way where no branches are made, or others.
+    let run = place.run_in(&repository).exec("echo x > x.txt");
+    let _landed = run.run().expect_code(0);
+    place.home().configure("branch:\n  prefix: tasks\n");
+    let run = place.run_in(&repository).words("--merge branch").exec("echo y > y.txt");
+    assert_eq!(run.run().expect_code(0).landed(), ["t1"]);
+}
+
+#[test]
+fn a_branch_that_comes_in_the_way_meanwhile_keeps_the_work_and_is_named() {
+    let place = sandbox();
+    let repository = place.repository();
+    let script = "git -C \"$REGATTA_REPO\" branch regatta; echo x > x.txt";
+    let run = place.run_in(&repository).words("--merge branch").exec(script);
     let finished = run.run().expect_code(4);
     let why = finished.events_of("task_kept")[0]["why"].to_string();
     assert!(why.contains("regatta") && why.contains("branch.prefix"), "{why}");
-    assert_eq!(before.0.differences(&repository.tree()), Vec::<String>::new(), "{finished}");
-    assert_eq!(before.1.differences(&repository.dot_git()), Vec::<String>::new(), "{finished}");
+    assert!(!repository.has("x.txt"), "{finished}");
     place.expect_nothing_left(&repository);
 }
 

@@ -98,6 +98,9 @@ pub struct FreezeRequest {
     pub mode: IsolationMode,
     /// How many bytes of untracked files may be copied into each workspace.
     pub untracked_limit: u64,
+    /// What the names of branches begin with, if the work of its tasks becomes branches: that they
+    /// cannot be made is said before anything is done.
+    pub branches: Option<String>,
 }
 
 /// What a workspace is wanted for.
