@@ -27,11 +27,44 @@ pub enum Key {
     LimitWall,
     /// How much of a task's output is kept.
     LimitOutput,
+    /// How often a model may answer.
+    LimitTurns,
+    /// How many tokens a model may use.
+    LimitTokens,
+    /// The model where none is named.
+    ModelDefault,
+    /// The model for small things.
+    ModelSmol,
+    /// The model for hard things.
+    ModelSlow,
+    /// The model that plans.
+    ModelPlan,
+    /// What models cost.
+    Prices,
+    /// Whether a provider is asked again.
+    RetryEnabled,
+    /// How often it is.
+    RetryMaxRetries,
+    /// How long it is left alone before.
+    RetryBaseDelay,
+    /// How long a provider may think.
+    StreamFirstEventTimeout,
+    /// How long a provider may pause.
+    StreamIdleTimeout,
+}
+
+/// A variable of another name that sets the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alias {
+    /// It takes the same values.
+    Same(&'static str),
+    /// It takes a number of milliseconds.
+    Milliseconds(&'static str),
 }
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 22] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -42,6 +75,18 @@ impl Key {
         Self::EnvKeepOnly,
         Self::LimitWall,
         Self::LimitOutput,
+        Self::LimitTurns,
+        Self::LimitTokens,
+        Self::ModelDefault,
+        Self::ModelSmol,
+        Self::ModelSlow,
+        Self::ModelPlan,
+        Self::Prices,
+        Self::RetryEnabled,
+        Self::RetryMaxRetries,
+        Self::RetryBaseDelay,
+        Self::StreamFirstEventTimeout,
+        Self::StreamIdleTimeout,
     ];
 
     /// Returns the key as a settings file has it: names joined by dots.
@@ -58,6 +103,18 @@ impl Key {
             Self::EnvKeepOnly => "env.keep_only",
             Self::LimitWall => "limits.wall",
             Self::LimitOutput => "limits.output",
+            Self::LimitTurns => "limits.turns",
+            Self::LimitTokens => "limits.tokens",
+            Self::ModelDefault => "modelRoles.default",
+            Self::ModelSmol => "modelRoles.smol",
+            Self::ModelSlow => "modelRoles.slow",
+            Self::ModelPlan => "modelRoles.plan",
+            Self::Prices => "prices",
+            Self::RetryEnabled => "retry.enabled",
+            Self::RetryMaxRetries => "retry.maxRetries",
+            Self::RetryBaseDelay => "retry.baseDelayMs",
+            Self::StreamFirstEventTimeout => "stream.firstEventTimeout",
+            Self::StreamIdleTimeout => "stream.idleTimeout",
         }
     }
 
@@ -74,6 +131,41 @@ impl Key {
             }
         }
         variable
+    }
+
+    /// Returns the other variables that set it, the one that goes before the others first.
+    pub(crate) fn aliases(self) -> &'static [Alias] {
+        use Alias::{Milliseconds, Same};
+        match self {
+            Self::ModelDefault => &[Same("REGATTA_MODEL")],
+            Self::ModelSmol => &[Same("REGATTA_SMOL_MODEL"), Same("PI_SMOL_MODEL")],
+            Self::ModelSlow => &[Same("REGATTA_SLOW_MODEL"), Same("PI_SLOW_MODEL")],
+            Self::ModelPlan => &[Same("REGATTA_PLAN_MODEL"), Same("PI_PLAN_MODEL")],
+            Self::StreamFirstEventTimeout => &[
+                Milliseconds("REGATTA_STREAM_FIRST_EVENT_TIMEOUT_MS"),
+                Milliseconds("PI_STREAM_FIRST_EVENT_TIMEOUT_MS"),
+            ],
+            Self::StreamIdleTimeout => &[
+                Milliseconds("REGATTA_STREAM_IDLE_TIMEOUT_MS"),
+                Milliseconds("PI_STREAM_IDLE_TIMEOUT_MS"),
+            ],
+            Self::MaxConcurrency
+            | Self::IsolationMode
+            | Self::MergeMode
+            | Self::IsolationDir
+            | Self::UntrackedLimit
+            | Self::BranchPrefix
+            | Self::EnvRemove
+            | Self::EnvKeepOnly
+            | Self::LimitWall
+            | Self::LimitOutput
+            | Self::LimitTurns
+            | Self::LimitTokens
+            | Self::Prices
+            | Self::RetryEnabled
+            | Self::RetryMaxRetries
+            | Self::RetryBaseDelay => &[],
+        }
     }
 
     /// Returns the key that is written like this.

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::error::{SettingsError, UnknownKey};
-use crate::key::Key;
+use crate::key::{Alias, Key};
 use crate::origin::Origin;
 use crate::shown::shown;
 use crate::value::Given;
@@ -68,11 +68,22 @@ impl Layer {
     /// Reads the variables that set something. `variable` looks one up; an empty one sets nothing.
     pub(crate) fn of_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let mut layer = Self::default();
+        let look_up = |name: &str| {
+            let words = variable(name).filter(|words| !words.is_empty())?;
+            Some(words.to_string_lossy().into_owned())
+        };
         for key in Key::ALL {
-            let name = key.variable();
-            if let Some(words) = variable(&name).filter(|words| !words.is_empty()) {
-                let words = Given::Words(words.to_string_lossy().into_owned());
-                layer.given.insert(key, (words, Origin::Environment { variable: name }));
+            let own = key.variable();
+            let found = look_up(&own).map(|words| (words, own)).or_else(|| {
+                key.aliases().iter().find_map(|alias| match alias {
+                    Alias::Same(name) => Some((look_up(name)?, (*name).to_owned())),
+                    Alias::Milliseconds(name) => {
+                        Some((milliseconds(look_up(name)?), (*name).to_owned()))
+                    }
+                })
+            });
+            if let Some((words, variable)) = found {
+                layer.given.insert(key, (Given::Words(words), Origin::Environment { variable }));
             }
         }
         layer
@@ -127,6 +138,13 @@ impl Layer {
             });
         }
     }
+}
+
+/// Writes a number of milliseconds as a duration. What is none stays as it is, to be refused.
+fn milliseconds(words: String) -> String {
+    let number = words.trim();
+    let plain = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+    if plain { format!("{number}ms") } else { words }
 }
 
 fn malformed(file: &Path, line: u64, message: &str) -> SettingsError {

@@ -1,5 +1,6 @@
-//! Durations and sizes as people write them: `20m`, `1h30m`, `256 MiB`.
+//! Durations, sizes and numbers as people write them: `20m`, `1h30m`, `256 MiB`, `400k`.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use crate::shown::shown;
@@ -13,6 +14,9 @@ pub enum QuantityError {
     /// Not a size.
     #[error("`{0}` is not a size (they look like `500 KB`, `256 MiB` or `10000000`)")]
     Size(String),
+    /// Not a number of things.
+    #[error("`{0}` is not a number from 1 on (they look like `40`, `400_000` or `2M`)")]
+    Count(String),
     /// More than can be counted.
     #[error("`{0}` is too large")]
     TooLarge(String),
@@ -92,6 +96,30 @@ pub fn parse_size(text: &str) -> Result<u64, QuantityError> {
         .ok_or_else(|| QuantityError::TooLarge(shortened(text)))
 }
 
+/// Reads a number of things, at least one: digits, `_` between them, and `k` for thousands or `M`
+/// for millions after them.
+///
+/// # Errors
+/// It is not one, or too large.
+pub fn parse_count(text: &str) -> Result<NonZeroU64, QuantityError> {
+    let (bad, large) =
+        (|| QuantityError::Count(shortened(text)), || QuantityError::TooLarge(shortened(text)));
+    let trimmed = text.trim();
+    let (number, factor) = match trimmed.as_bytes().last() {
+        Some(b'k' | b'K') => (&trimmed[..trimmed.len() - 1], 1_000),
+        Some(b'm' | b'M') => (&trimmed[..trimmed.len() - 1], 1_000_000),
+        _ => (trimmed, 1),
+    };
+    let sane = number.starts_with(|first: char| first.is_ascii_digit())
+        && number.ends_with(|last: char| last.is_ascii_digit())
+        && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
+    if !sane {
+        return Err(bad());
+    }
+    let number: u64 = number.replace('_', "").parse().map_err(|_overflow| large())?;
+    NonZeroU64::new(number.checked_mul(factor).ok_or_else(large)?).ok_or_else(bad)
+}
+
 /// Splits off the digits that a text begins with, if it does.
 fn digits(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -157,6 +185,21 @@ mod tests {
         }
         for text in ["18446744073709551616", "99999999999 GiB"] {
             assert_eq!(parse_size(text), Err(QuantityError::TooLarge(text.into())), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_things_is_at_least_one() {
+        for (text, number) in
+            [("1", 1), (" 400_000 ", 400_000), ("400k", 400_000), ("2M", 2_000_000), ("07", 7)]
+        {
+            assert_eq!(parse_count(text).map(NonZeroU64::get), Ok(number), "{text}");
+        }
+        for text in ["", "0", "0k", "-1", "1.5", "_1", "1_", "k", "1 k", "1kk", "many", "ä"] {
+            assert_eq!(parse_count(text), Err(QuantityError::Count(text.into())), "{text}");
+        }
+        for text in ["18446744073709551616", "18446744073709551615k"] {
+            assert_eq!(parse_count(text), Err(QuantityError::TooLarge(text.into())), "{text}");
         }
     }
 

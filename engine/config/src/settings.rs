@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{IsolationMode, MergeMode, TaskLimits};
+use protocol::{IsolationMode, MergeMode, ModelRoute, TaskLimits};
 
 use crate::error::{SettingsError, UnknownKey};
 use crate::key::Key;
 use crate::layer::Layer;
 use crate::origin::{Origin, Setting};
+use crate::prices::ModelPrice;
 use crate::value::{Expected, Given};
 
 /// The defaults, with what each setting means.
@@ -65,6 +66,30 @@ pub struct Settings {
     pub limit_wall: Setting<Duration>,
     /// How many bytes of a task's output are kept.
     pub limit_output: Setting<u64>,
+    /// How often a model may answer.
+    pub limit_turns: Setting<NonZeroU32>,
+    /// How many tokens a model may use; nothing for as many as it likes.
+    pub limit_tokens: Setting<Option<NonZeroU64>>,
+    /// The model where none is named.
+    pub model_default: Setting<Option<ModelRoute>>,
+    /// The model for small things.
+    pub model_smol: Setting<Option<ModelRoute>>,
+    /// The model for hard things.
+    pub model_slow: Setting<Option<ModelRoute>>,
+    /// The model that plans.
+    pub model_plan: Setting<Option<ModelRoute>>,
+    /// What models cost, by `PROVIDER/ID`.
+    pub prices: Setting<BTreeMap<String, ModelPrice>>,
+    /// Whether a provider that cannot answer at the moment is asked again.
+    pub retry_enabled: Setting<bool>,
+    /// How often it is.
+    pub retry_max_retries: Setting<u32>,
+    /// How long it is left alone before the first time; twice as long each time after.
+    pub retry_base_delay: Setting<Duration>,
+    /// How long a provider may take until it begins to answer; zero for as long as it likes.
+    pub stream_first_event_timeout: Setting<Duration>,
+    /// How long a provider may pause in an answer; zero for as long as it likes.
+    pub stream_idle_timeout: Setting<Duration>,
 }
 
 impl Settings {
@@ -102,7 +127,8 @@ impl Settings {
         TaskLimits {
             wall: self.limit_wall.value,
             output: self.limit_output.value,
-            ..TaskLimits::default()
+            turns: self.limit_turns.value,
+            tokens: self.limit_tokens.value.map(NonZeroU64::get),
         }
     }
 
@@ -118,6 +144,22 @@ impl Settings {
             env_keep_only: optional(values, Key::EnvKeepOnly, Given::some_variables)?,
             limit_wall: required(values, Key::LimitWall, Given::duration)?,
             limit_output: required(values, Key::LimitOutput, Given::size)?,
+            limit_turns: required(values, Key::LimitTurns, Given::turns)?,
+            limit_tokens: optional(values, Key::LimitTokens, Given::tokens)?,
+            model_default: optional(values, Key::ModelDefault, Given::model)?,
+            model_smol: optional(values, Key::ModelSmol, Given::model)?,
+            model_slow: optional(values, Key::ModelSlow, Given::model)?,
+            model_plan: optional(values, Key::ModelPlan, Given::model)?,
+            prices: required(values, Key::Prices, Given::prices)?,
+            retry_enabled: required(values, Key::RetryEnabled, Given::flag)?,
+            retry_max_retries: required(values, Key::RetryMaxRetries, Given::times)?,
+            retry_base_delay: required(values, Key::RetryBaseDelay, Given::milliseconds)?,
+            stream_first_event_timeout: required(
+                values,
+                Key::StreamFirstEventTimeout,
+                Given::patience,
+            )?,
+            stream_idle_timeout: required(values, Key::StreamIdleTimeout, Given::patience)?,
         })
     }
 }
@@ -137,6 +179,16 @@ fn check(key: Key, given: &Given, home: Option<&Path>) -> Result<(), Expected> {
         Key::EnvRemove => given.variables().map(drop),
         Key::EnvKeepOnly => given.some_variables().map(drop),
         Key::LimitWall => given.duration().map(drop),
+        Key::LimitTurns => given.turns().map(drop),
+        Key::LimitTokens => given.tokens().map(drop),
+        Key::ModelDefault | Key::ModelSmol | Key::ModelSlow | Key::ModelPlan => {
+            given.model().map(drop)
+        }
+        Key::Prices => given.prices().map(drop),
+        Key::RetryEnabled => given.flag().map(drop),
+        Key::RetryMaxRetries => given.times().map(drop),
+        Key::RetryBaseDelay => given.milliseconds().map(drop),
+        Key::StreamFirstEventTimeout | Key::StreamIdleTimeout => given.patience().map(drop),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Makes typed values out of what was given, or says what was expected instead.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{IsolationMode, MergeMode};
+use protocol::{IsolationMode, MergeMode, ModelRoute};
 
-use crate::quantity::{parse_duration, parse_size};
+use crate::quantity::{parse_count, parse_duration, parse_size};
 use crate::shown::shown;
 use crate::yaml::{Node, Value};
 
@@ -97,6 +97,69 @@ impl Given {
         duration
             .filter(|duration| !duration.is_zero())
             .ok_or("a duration such as `90s`, `20m` or `1h30m`")
+    }
+
+    /// A duration; none at all switches what waits for it off.
+    pub(crate) fn patience(&self) -> Result<Duration, Expected> {
+        match self {
+            Self::Node(Value::Whole(0)) => Ok(Duration::ZERO),
+            _ => match self.word().map(parse_duration) {
+                Some(Ok(duration)) => Ok(duration),
+                _ => self.duration(),
+            },
+        }
+        .map_err(|_not_even_zero| "a duration such as `90s` or `2m`, or 0 to wait for ever")
+    }
+
+    /// How often a model may answer.
+    pub(crate) fn turns(&self) -> Result<NonZeroU32, Expected> {
+        let number = self.tokens().ok().and_then(|number| u32::try_from(number.get()).ok());
+        number.and_then(NonZeroU32::new).ok_or("a whole number of at least 1")
+    }
+
+    /// How many tokens a model may use.
+    pub(crate) fn tokens(&self) -> Result<NonZeroU64, Expected> {
+        let number = match self {
+            Self::Node(Value::Whole(number)) => NonZeroU64::new(*number),
+            _ => self.word().and_then(|text| parse_count(text).ok()),
+        };
+        number.ok_or("a number of tokens from 1 on, such as `400000` or `2M`")
+    }
+
+    /// A model of a provider.
+    pub(crate) fn model(&self) -> Result<ModelRoute, Expected> {
+        let model = self.word().and_then(|text| text.parse().ok());
+        model.ok_or("the model as `PROVIDER/ID`, for instance `ollama/qwen3:8b`")
+    }
+
+    /// How often something is tried again; not at all is an answer too.
+    pub(crate) fn times(&self) -> Result<u32, Expected> {
+        let number = match self {
+            Self::Node(Value::Whole(number)) => u32::try_from(*number).ok(),
+            _ => self.word().and_then(|text| text.parse().ok()),
+        };
+        number.filter(|number| *number <= 100).ok_or("a whole number up to 100")
+    }
+
+    /// A number of milliseconds.
+    pub(crate) fn milliseconds(&self) -> Result<Duration, Expected> {
+        let number = match self {
+            Self::Node(Value::Whole(number)) => Some(*number),
+            _ => self.word().and_then(|text| text.parse().ok()),
+        };
+        let longest = 24 * 3_600_000;
+        let number = number.filter(|number| (1..=longest).contains(number));
+        number.map(Duration::from_millis).ok_or("a number of milliseconds from 1 to a day")
+    }
+
+    /// Yes or no.
+    pub(crate) fn flag(&self) -> Result<bool, Expected> {
+        match (self, self.word()) {
+            (Self::Node(Value::Flag(flag)), _) => Ok(*flag),
+            (_, Some("true" | "1")) => Ok(true),
+            (_, Some("false" | "0")) => Ok(false),
+            _ => Err("`true` or `false`"),
+        }
     }
 
     /// What the names of branches can begin with.

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -57,6 +57,12 @@ fn without_a_file_everything_is_as_the_defaults_say() {
     assert_eq!(settings.env_keep_only.value, None);
     assert_eq!(settings.task_limits(), TaskLimits::default());
     assert_eq!(settings.limit_wall.origin, Origin::BuiltIn);
+    assert_eq!(settings.model_default.value, None);
+    assert!(settings.prices.value.is_empty());
+    assert_eq!((settings.retry_enabled.value, settings.retry_max_retries.value), (true, 3));
+    assert_eq!(settings.retry_base_delay.value, Duration::from_secs(2));
+    assert_eq!(settings.stream_first_event_timeout.value, Duration::from_secs(100));
+    assert_eq!(settings.stream_idle_timeout.value, Duration::from_secs(120));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -124,6 +130,12 @@ env:
 limits:
   wall: 90
   output: 500 KB
+  turns: 7
+  tokens: 2M
+modelRoles: { default: ollama/qwen3:8b, smol: a/b, slow: offline/some file.toml, plan: d/e/f }
+prices: { a/b: { input: 1, output: 2 } }
+retry: { enabled: false, maxRetries: 0, baseDelayMs: 10 }
+stream: { firstEventTimeout: 5s, idleTimeout: 0 }
 ";
     let (settings, unknown) = load(text, &[], &[]).unwrap();
     assert_eq!(unknown, []);
@@ -136,8 +148,18 @@ limits:
     assert_eq!(settings.env_remove.value, ["A", "B"]);
     assert_eq!(settings.env_keep_only.value, Some(vec!["PATH".to_owned()]));
     let wall = Duration::from_secs(90);
-    let limits = TaskLimits { wall, output: 500_000, ..TaskLimits::default() };
+    let turns = NonZeroU32::new(7).unwrap();
+    let limits = TaskLimits { wall, output: 500_000, turns, tokens: Some(2_000_000) };
     assert_eq!(settings.task_limits(), limits);
+    let roles =
+        [settings.model_default, settings.model_smol, settings.model_slow, settings.model_plan];
+    let roles = roles.map(|role| role.value.map(|model| model.to_string()).unwrap_or_default());
+    assert_eq!(roles, ["ollama/qwen3:8b", "a/b", "offline/some file.toml", "d/e/f"]);
+    assert_eq!(settings.prices.value["a/b"].output, 2_000_000_000);
+    assert_eq!((settings.retry_enabled.value, settings.retry_max_retries.value), (false, 0));
+    assert_eq!(settings.retry_base_delay.value, Duration::from_millis(10));
+    assert_eq!(settings.stream_first_event_timeout.value, Duration::from_secs(5));
+    assert_eq!(settings.stream_idle_timeout.value, Duration::ZERO);
 }
 
 #[test]
@@ -177,6 +199,28 @@ fn a_value_that_cannot_be_is_refused_with_its_place() {
             "env: { keep_only: [] }",
             "config.yml:1: `env.keep_only` must be a list of at least one environment variable, not \
              an empty list",
+        ),
+        (
+            "limits: { turns: 0 }",
+            "config.yml:1: `limits.turns` must be a whole number of at least 1, not `0`",
+        ),
+        (
+            "modelRoles: { default: qwen }",
+            "config.yml:1: `modelRoles.default` must be the model as `PROVIDER/ID`, for instance \
+             `ollama/qwen3:8b`, not `qwen`",
+        ),
+        (
+            "retry: { maxRetries: 101 }",
+            "config.yml:1: `retry.maxRetries` must be a whole number up to 100, not `101`",
+        ),
+        (
+            "retry: { enabled: 3 }",
+            "config.yml:1: `retry.enabled` must be `true` or `false`, not `3`",
+        ),
+        (
+            "stream: { idleTimeout: soon }",
+            "config.yml:1: `stream.idleTimeout` must be a duration such as `90s` or `2m`, or 0 to \
+             wait for ever, not `soon`",
         ),
         ("task: 3", "config.yml:1: `task` is a group of settings, not a value"),
         ("limits: { wall: 1m }\nlimits.wall: 2m", "config.yml:2: `limits.wall` is set twice"),
@@ -261,4 +305,28 @@ fn each_setting_has_a_variable_of_its_own() {
     assert!(variables.contains("REGATTA_TASK_ISOLATION_MODE"));
     assert!(variables.contains("REGATTA_ENV_KEEP_ONLY"));
     assert!(variables.contains("REGATTA_ISOLATION_UNTRACKED_LIMIT"));
+}
+
+#[test]
+fn a_variable_of_another_name_sets_the_same_and_its_own_goes_before_it() {
+    let variables = [
+        ("REGATTA_MODEL", "ollama/a"),
+        ("PI_SMOL_MODEL", "ollama/b"),
+        ("REGATTA_SMOL_MODEL", "ollama/c"),
+        ("PI_STREAM_IDLE_TIMEOUT_MS", "1500"),
+        ("REGATTA_STREAM_FIRST_EVENT_TIMEOUT_MS", "0"),
+    ];
+    let (settings, _) = load("modelRoles: { default: a/b }", &variables, &[]).unwrap();
+    assert_eq!(settings.model_default.value, Some("ollama/a".parse().unwrap()));
+    assert_eq!(settings.model_default.origin.to_string(), "the variable REGATTA_MODEL");
+    assert_eq!(settings.model_smol.value, Some("ollama/c".parse().unwrap()));
+    assert_eq!(settings.stream_idle_timeout.value, Duration::from_millis(1_500));
+    assert_eq!(settings.stream_first_event_timeout.value, Duration::ZERO);
+    let variables = [("REGATTA_MODEL", "a/a"), ("REGATTA_MODEL_ROLES_DEFAULT", "b/b")];
+    let (settings, _) = load("", &variables, &[]).unwrap();
+    assert_eq!(settings.model_default.value, Some("b/b".parse().unwrap()));
+    let wrong = load("", &[("PI_STREAM_IDLE_TIMEOUT_MS", "soon")], &[]).unwrap_err().to_string();
+    assert!(wrong.starts_with("the variable PI_STREAM_IDLE_TIMEOUT_MS: `stream.idleTimeout` must"));
+    let wrong = load("", &[("REGATTA_MODEL", "qwen")], &[]).unwrap_err().to_string();
+    assert!(wrong.ends_with("for instance `ollama/qwen3:8b`, not `qwen`"), "{wrong}");
 }
