@@ -40,7 +40,7 @@ pub fn table() -> String {
         // Writing to a string cannot fail.
         let _written = writeln!(table, "{:>4}  {}", u8::from(code), code.meaning());
     }
-    table.push_str("\nThe first that holds, in the order 130/143, 70, 5, 3, 4, 0.\n");
+    table.push_str("\nThe first that holds, in the order 130/143, 70, 6, 5, 3, 4, 0.\n");
     table
 }
 

@@ -1,6 +1,6 @@
 //! What a run comes to.
 
-use protocol::{ExitCode, Totals};
+use protocol::{ExitCode, FailureClass, Totals};
 
 /// What stopped a run before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,18 +14,24 @@ pub enum Interruption {
 }
 
 /// Returns how the program ends after a run with these totals. The first that holds, in the
-/// order 130/143, 70, 5, 3, 4, 0.
+/// order 130/143, 70, 6, 5, 3, 4, 0.
 #[must_use]
 pub fn exit_code(totals: &Totals, interruption: Option<Interruption>) -> ExitCode {
     match interruption {
         Some(Interruption::Interrupt) => ExitCode::Interrupted,
         Some(Interruption::Terminate) => ExitCode::Terminated,
         Some(Interruption::Bug) => ExitCode::Bug,
+        None if totals.failures.iter().any(|class| is_spent(*class)) => ExitCode::Exhausted,
         None if totals.done == 0 => ExitCode::NoSuccess,
         None if totals.failed + totals.cancelled > 0 => ExitCode::Partial,
         None if totals.unlanded > 0 => ExitCode::Kept,
         None => ExitCode::Success,
     }
+}
+
+/// Whether a failure means that something has been used up.
+fn is_spent(class: FailureClass) -> bool {
+    matches!(class, FailureClass::Budget | FailureClass::Quota)
 }
 
 #[cfg(test)]
@@ -41,6 +47,12 @@ mod tests {
         assert_eq!(code(totals(3, 0, 1)), ExitCode::Kept);
         assert_eq!(code(totals(2, 1, 1)), ExitCode::Partial);
         assert_eq!(code(totals(0, 3, 0)), ExitCode::NoSuccess);
+        for spent in [FailureClass::Budget, FailureClass::Quota] {
+            let failures = vec![FailureClass::Contract, spent];
+            let run = Totals { failures, ..totals(0, 3, 0) };
+            assert_eq!(code(run.clone()), ExitCode::Exhausted);
+            assert_eq!(exit_code(&run, Some(Interruption::Interrupt)), ExitCode::Interrupted);
+        }
         let all = totals(3, 0, 0);
         assert_eq!(exit_code(&all, Some(Interruption::Interrupt)), ExitCode::Interrupted);
         assert_eq!(exit_code(&all, Some(Interruption::Terminate)), ExitCode::Terminated);

@@ -16,6 +16,8 @@ pub enum ExitCode {
     Kept,
     /// No task succeeded.
     NoSuccess,
+    /// A budget or a quota stopped some tasks.
+    Exhausted,
     /// A bug of ours.
     Bug,
     /// Cancelled by Ctrl-C.
@@ -26,12 +28,13 @@ pub enum ExitCode {
 
 impl ExitCode {
     /// Every code, in the order of its number.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Success,
         Self::NotStarted,
         Self::Partial,
         Self::Kept,
         Self::NoSuccess,
+        Self::Exhausted,
         Self::Bug,
         Self::Interrupted,
         Self::Terminated,
@@ -49,6 +52,7 @@ impl ExitCode {
                  such work, and is kept in the task store"
             }
             Self::NoSuccess => "no task succeeded",
+            Self::Exhausted => "stopped by a budget or a quota",
             Self::Bug => "a bug of ours; the message says where the report was written",
             Self::Interrupted => "cancelled by Ctrl-C; work so far is captured",
             Self::Terminated => "cancelled by SIGTERM; work so far is captured",
@@ -64,6 +68,7 @@ impl From<ExitCode> for u8 {
             ExitCode::Partial => 3,
             ExitCode::Kept => 4,
             ExitCode::NoSuccess => 5,
+            ExitCode::Exhausted => 6,
             ExitCode::Bug => 70,
             ExitCode::Interrupted => 130,
             ExitCode::Terminated => 143,
