@@ -160,7 +160,7 @@ impl Actor for Task {
                 return Ok(());
             }
             TaskMessage::Sealed => Input::Sealed,
-            TaskMessage::Captured(captured) => Input::Captured(state.note(captured)),
+            TaskMessage::Captured(captured) => state.note(captured),
             TaskMessage::Discarded => Input::Discarded,
             TaskMessage::Line(line) => {
                 state.progress(Phase::Working, Some(line));

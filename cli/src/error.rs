@@ -164,7 +164,9 @@ impl From<IsolationError> for Error {
                 let paths = paths.join(", ");
                 Self::new(ErrorKind::Repository, what).because(format!("both change {paths}"))
             }
-            IsolationError::Withdrawn => Self::new(ErrorKind::Repository, what),
+            IsolationError::Vanished { .. } | IsolationError::Withdrawn => {
+                Self::new(ErrorKind::Repository, what)
+            }
             IsolationError::Failed { source, .. } => {
                 Self::new(ErrorKind::Repository, what).caused_by(source.as_ref())
             }

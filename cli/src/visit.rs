@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::ports::{LedgerStore, Recovered, Repository};
+use engine::ports::{LedgerStore, Recovered, Repository, Uncaptured};
 use protocol::{LedgerEntry, RunName, RunState};
 use store::Reader;
 
@@ -112,8 +112,15 @@ fn tell(recovered: &Recovered) -> Vec<String> {
         ));
     }
     for task in &recovered.tasks {
-        if let Err(why) = &task.captured {
-            lines.push(format!("the workspace of {}/{} is kept: {why}", task.run, task.task));
+        let name = format!("{}/{}", task.run, task.task);
+        match &task.captured {
+            Ok(_) => {}
+            Err(Uncaptured::Kept(why)) => {
+                lines.push(format!("the workspace of {name} is kept: {why}"));
+            }
+            Err(Uncaptured::Gone(why)) => {
+                lines.push(format!("nothing of {name} could be kept: {why}"));
+            }
         }
     }
     lines

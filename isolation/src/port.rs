@@ -135,6 +135,7 @@ impl Baseline for FrozenBaseline {
         let frozen = Arc::clone(&self.frozen);
         let folder = workspace.folder.clone();
         blocking(move || {
+            workspace::must_be_there(&folder)?;
             let manifest = Manifest::read(&folder)?.ok_or_else(|| {
                 cannot(format!("capture {}", folder.display()), "its manifest is gone")
             })?;

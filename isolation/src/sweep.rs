@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use engine::fault::Faults;
-use engine::ports::RecoveredTask;
+use engine::ports::{IsolationError, RecoveredTask, Uncaptured};
 use protocol::{Captured, RunName, TaskName};
 
 use crate::baseline::{Claim, Frozen, remove_if_unused};
@@ -75,8 +75,8 @@ fn sweep_run(
                 swept.tasks.push(told(run, &task, manifest.attempt, captured));
                 continue;
             }
-            (Err(error), Ok(Some(manifest))) => (manifest.attempt, Err(error.to_failure().message)),
-            (_, Err(error)) => (1, Err(error.to_failure().message)),
+            (Err(error), Ok(Some(manifest))) => (manifest.attempt, Err(kept(error))),
+            (_, Err(error)) => (1, Err(kept(&error))),
         };
         let (attempt, captured) = captured;
         swept.tasks.push(told(run, &task, attempt, captured));
@@ -91,28 +91,39 @@ fn told(
     run: &RunName,
     task: &TaskName,
     attempt: u32,
-    captured: std::result::Result<Captured, String>,
+    captured: std::result::Result<Captured, Uncaptured>,
 ) -> RecoveredTask {
     RecoveredTask { run: run.clone(), task: task.clone(), attempt, captured }
 }
 
-/// Captures one workspace, and removes it if that went well.
+fn kept(error: &IsolationError) -> Uncaptured {
+    Uncaptured::Kept(error.to_failure().message)
+}
+
+/// Captures one workspace, and removes it if that went well, or if its task has taken everything
+/// away that was in it.
 fn rescue(
     frozen: &Frozen,
     place: &Path,
     manifest: &Manifest,
     task: &TaskName,
-) -> std::result::Result<Captured, String> {
+) -> std::result::Result<Captured, Uncaptured> {
     let checked = if (&manifest.run, &manifest.task) == (&frozen.run, task) {
         recapture(frozen, place, manifest)
     } else {
         Err(cannot(format!("capture {}", place.display()), "its manifest is another task's"))
     };
-    let captured = checked.map_err(|error| error.to_failure().message)?;
+    let captured = match checked {
+        Ok(captured) => Ok(captured),
+        Err(error @ IsolationError::Vanished { .. }) => {
+            Err(Uncaptured::Gone(error.to_failure().message))
+        }
+        Err(error) => return Err(kept(&error)),
+    };
     if let Err(error) = discard(place, &frozen.faults) {
-        tracing::warn!(%task, error = %error.to_failure().message, "a captured workspace stays");
+        tracing::warn!(%task, error = %error.to_failure().message, "a workspace that may go stays");
     }
-    Ok(captured)
+    captured
 }
 
 /// Returns every workspace of a run with its manifest, sorted by task, and removes what was on its

@@ -161,6 +161,11 @@ pub(super) async fn take_back(baseline: &dyn Baseline, place: &Place) -> Option<
             discard(baseline, place).await;
             captured
         }
+        Err(error @ IsolationError::Vanished { .. }) => {
+            tracing::warn!(%error, "nothing to capture");
+            discard(baseline, place).await;
+            None
+        }
         Err(error) => {
             tracing::error!(%error, workspace = %place.root.display(), "not captured, so kept");
             None

@@ -1,7 +1,7 @@
 //! The steps of a task: each asks someone, and the answer comes back as a message.
 
 use engine::ports::{IsolationError, Workspace as Place, WorkspaceRequest};
-use engine::task::Effect;
+use engine::task::{Effect, Input};
 use protocol::{Captured, EventKind, Failure, LedgerEntry, Phase, Work};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
@@ -115,12 +115,15 @@ impl TaskState {
     pub(super) fn note(
         &mut self,
         captured: Option<Result<Option<Captured>, IsolationError>>,
-    ) -> Result<Option<Captured>, Failure> {
-        let captured = captured
-            .unwrap_or_else(|| Err(gone("capture its workspace")))
-            .map_err(|error| error.to_failure())?;
-        self.captured.clone_from(&captured);
-        Ok(captured)
+    ) -> Input {
+        match captured.unwrap_or_else(|| Err(gone("capture its workspace"))) {
+            Ok(captured) => {
+                self.captured.clone_from(&captured);
+                Input::Captured(Ok(captured))
+            }
+            Err(error @ IsolationError::Vanished { .. }) => Input::Vanished(error.to_failure()),
+            Err(error) => Input::Captured(Err(error.to_failure())),
+        }
     }
 
     /// Has the capture written to the ledger, and only then the workspace removed.

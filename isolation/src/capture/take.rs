@@ -12,7 +12,7 @@ use crate::entry::Change;
 use crate::error::{OrCannot, Result};
 use crate::ignore::Rules;
 use crate::tree::Tree;
-use crate::workspace::{Manifest, tree_of};
+use crate::workspace::{Manifest, must_be_there, tree_of};
 
 /// Puts what changed in the workspace at `folder` into the task store. Nobody may be writing.
 pub(crate) fn capture(frozen: &Frozen, folder: &Path, manifest: &Manifest) -> Result<Captured> {
@@ -61,6 +61,7 @@ impl Taken<'_> {
 fn take<'a>(frozen: &'a Frozen, folder: &Path, manifest: &Manifest) -> Result<Taken<'a>> {
     let what = || format!("capture {}", folder.display());
     frozen.faults.strike("capture.begin").or_cannot(what)?;
+    must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
     // The user's repository says what holds everywhere, the workspace what holds in its folders.
     // What the task did to the private git directory does not count.

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use engine::ports::Uncaptured;
 use protocol::ChangeSummary;
 
 use crate::sweep::sweep;
@@ -91,11 +92,35 @@ fn what_cannot_be_looked_at_is_kept_and_told_and_the_rest_goes_on() {
     kill(whole);
     let swept = sweep(&sample.repo(), &sample.places(), &faults("")).unwrap();
     assert_eq!(swept.dead, [run("raaaa"), run("rbbbb")]);
-    let why = swept.tasks[0].captured.as_ref().unwrap_err();
+    let Err(Uncaptured::Kept(why)) = &swept.tasks[0].captured else { panic!("{:?}", swept.tasks) };
     assert!(why.contains("it is damaged"), "{why}");
     assert!(swept.tasks[1].captured.is_ok());
     assert_eq!(fs::read(kept.root.join("file")).unwrap(), b"precious\n");
     assert!(!broken_folder.join(".gone-x").exists());
+}
+
+#[test]
+fn a_workspace_that_its_task_took_away_is_told_once_and_what_is_left_of_it_goes() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let frozen = sample.freeze("raaaa");
+    fs::remove_dir_all(prepare(&frozen, "removed").root).unwrap();
+    let inside = prepare(&frozen, "inside");
+    write(&inside.root, "file", "precious\n");
+    let moved = inside.folder.join("moved");
+    fs::rename(&inside.root, &moved).unwrap();
+    kill(frozen);
+    let swept = sweep(&sample.repo(), &sample.places(), &faults("")).unwrap();
+    let [inside, removed] = &swept.tasks[..] else { panic!("{:?}", swept.tasks) };
+    // What a task has put beside is work, and a tree that cannot be found is no reason to drop it.
+    assert!(matches!(inside.captured, Err(Uncaptured::Kept(_))), "{inside:?}");
+    assert_eq!(fs::read(moved.join("file")).unwrap(), b"precious\n");
+    let Err(Uncaptured::Gone(why)) = &removed.captured else { panic!("{removed:?}") };
+    assert!(why.contains("/raaaa/removed/tree is gone"), "{why}");
+    fs::remove_dir_all(&moved).unwrap();
+    let again = sweep(&sample.repo(), &sample.places(), &faults("")).unwrap();
+    let told: Vec<_> = again.tasks.iter().map(|task| task.task.as_str()).collect();
+    assert_eq!(told, ["inside"], "its last trace has gone meanwhile");
+    assert!(!sample.places().workspaces.exists());
 }
 
 #[test]

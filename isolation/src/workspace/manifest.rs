@@ -13,7 +13,7 @@ use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
 
 /// The name of the manifest in the workspace's folder.
-const FILE: &str = "workspace.json";
+pub(super) const FILE: &str = "workspace.json";
 
 /// The version of its form.
 const VERSION: u32 = 1;

@@ -9,8 +9,10 @@ mod remove;
 mod seeds;
 #[cfg(test)]
 mod tests;
+mod vanished;
 
 pub(crate) use git_dir::GitSeed;
 pub(crate) use manifest::{Manifest, is_workspace, task_of, tree_of};
 pub(crate) use prepare::prepare;
 pub(crate) use remove::{discard, is_gone, remove_tree};
+pub(crate) use vanished::must_be_there;

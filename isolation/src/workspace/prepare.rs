@@ -13,6 +13,12 @@ use crate::error::{OrCannot, Result};
 use crate::workspace::manifest::{Manifest, tree_of};
 use crate::workspace::{GitSeed, copy, remove_tree, seeds};
 
+/// The name of the git directory in the workspace's folder.
+pub(super) const GIT: &str = "git";
+
+/// The name of the file in it that says when it was ready.
+pub(super) const MARKER: &str = "marker";
+
 /// Makes a workspace. One that is half made when this fails is removed again.
 pub(crate) fn prepare(frozen: &Frozen, request: &WorkspaceRequest) -> Result<Workspace> {
     let workspace = |folder: &Path, root: &Path| Workspace {
@@ -45,7 +51,7 @@ fn fill(frozen: &Frozen, folder: &Path, request: &WorkspaceRequest) -> Result<()
     fs::create_dir(&tree).or_cannot(|| format!("make {}", tree.display()))?;
     copy::copy(frozen, &tree)?;
     let seeds = seeds::sow(frozen, &tree, &request.predecessors)?;
-    GitSeed::of_run(&frozen.folder).plant(&folder.join("git"), &tree)?;
+    GitSeed::of_run(&frozen.folder).plant(&folder.join(GIT), &tree)?;
     let manifest = Manifest {
         run: frozen.run.clone(),
         task: request.task.clone(),
@@ -58,7 +64,7 @@ fn fill(frozen: &Frozen, folder: &Path, request: &WorkspaceRequest) -> Result<()
 
 /// Returns what the clock of the workspace's file system says now.
 fn marker(folder: &Path) -> Result<i64> {
-    let file = folder.join("marker");
+    let file = folder.join(MARKER);
     let made = File::create(&file).and_then(|file| file.metadata());
     let meta = made.or_cannot(|| format!("write {}", file.display()))?;
     Ok(meta.ctime().saturating_mul(1_000_000_000) + meta.ctime_nsec())

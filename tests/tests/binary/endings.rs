@@ -219,6 +219,29 @@ fn a_task_gets_its_variables_and_none_of_gits_or_the_providers() {
 }
 
 #[test]
+fn a_task_that_takes_its_workspace_away_fails_and_nothing_is_said_to_be_kept() {
+    let place = sandbox();
+    let repository = place.repository();
+    let away = place.folder().join("away");
+    let scripts = [
+        "rm -rf \"$REGATTA_WORKSPACE\"".to_owned(),
+        "rm -rf \"${REGATTA_WORKSPACE%/tree}\"".to_owned(),
+        format!("mv \"$REGATTA_WORKSPACE\" {}; exit 3", away.display()),
+    ];
+    for script in scripts {
+        let finished = place.run_in(&repository).exec(&script).run().expect_code(5);
+        let message = finished.task("t1")["failure"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("/t1/tree is gone"), "{message}");
+        assert!(!message.contains("is kept"), "{message}");
+        // Nor is there anything to say about it at the next start.
+        let listed = place.regatta(repository.root()).words("runs").run().expect_code(0);
+        assert_eq!(listed.stderr, "", "{script}: {listed}");
+        place.expect_nothing_left(&repository);
+    }
+    assert!(away.join("README.md").exists(), "what was moved away is the task's");
+}
+
+#[test]
 fn a_file_too_large_to_be_held_fails_its_task_and_keeps_its_workspace() {
     let place = sandbox();
     let repository = place.repository();

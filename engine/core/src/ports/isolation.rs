@@ -56,7 +56,8 @@ pub trait Baseline: Send + Sync {
 
     /// Puts what changed in `workspace` into the task store. Nobody may be writing any more.
     ///
-    /// Nothing comes back where tasks work in place.
+    /// Nothing comes back where tasks work in place. What a task has removed or moved away as a
+    /// whole is [`IsolationError::Vanished`]; after any other error the workspace is to be kept.
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
 
     /// Removes a workspace. Succeeds if it is already gone.
@@ -184,8 +185,17 @@ pub struct RecoveredTask {
     pub task: TaskName,
     /// Counts the task's attempts from 1.
     pub attempt: u32,
-    /// What it held, or why it is kept as it is.
-    pub captured: Result<Captured, String>,
+    /// What it held, or why that is not known.
+    pub captured: Result<Captured, Uncaptured>,
+}
+
+/// Why a workspace that an engine left behind was not captured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Uncaptured {
+    /// It could not be looked at, and is kept as it is.
+    Kept(String),
+    /// There was nothing left to look at. It is told this once.
+    Gone(String),
 }
 
 /// What a landing has to say while it goes on.
@@ -227,6 +237,12 @@ pub enum IsolationError {
         /// On which paths, as people read them.
         paths: Vec<String>,
     },
+    /// A workspace is not there any more.
+    #[error("its workspace {} is gone: the task removed it or moved it away", .root.display())]
+    Vanished {
+        /// Where the copy of the working tree was.
+        root: PathBuf,
+    },
     /// It was asked, and then not wanted any more. Nothing was done.
     #[error("it was withdrawn before it began")]
     Withdrawn,
@@ -259,7 +275,9 @@ impl IsolationError {
                 Failure::new(FailureClass::Dependency, message)
                     .with(FailureDetail::Tasks { tasks: tasks.clone() })
             }
-            Self::Withdrawn => Failure::new(FailureClass::Workspace, message),
+            Self::Vanished { .. } | Self::Withdrawn => {
+                Failure::new(FailureClass::Workspace, message)
+            }
             Self::Failed { source, .. } => {
                 Failure::new(FailureClass::Workspace, chained(&message, source.as_ref()))
             }

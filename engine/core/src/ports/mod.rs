@@ -14,8 +14,8 @@ pub use clock::Clock;
 pub use commands::{CommandEnd, CommandError, CommandRequest, Commands, EndCause, Stop};
 pub use isolation::{
     Baseline, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest, LandingTarget,
-    LandingTask, Notice, Recovered, RecoveredTask, Repository, RepositoryFacts, Workspace,
-    WorkspaceRequest,
+    LandingTask, Notice, Recovered, RecoveredTask, Repository, RepositoryFacts, Uncaptured,
+    Workspace, WorkspaceRequest,
 };
 pub use ledger::{LedgerError, LedgerStore};
 pub use model::{ModelEvent, ModelRequest, ModelStream, Models, Provider, ToolChoice};

@@ -9,7 +9,7 @@ use super::{Reminder, SessionEnd, Verdict, YieldContract};
 use crate::ports::Workspace;
 
 /// Feed it [`Input`]s, perform the [`Effect`]s it asks for. [`Effect::Finish`] comes exactly once;
-/// a workspace that cannot be captured is kept.
+/// a workspace that cannot be captured is kept, unless there is nothing left of it.
 #[derive(Debug)]
 pub struct Lifecycle {
     contract: YieldContract,
@@ -47,6 +47,8 @@ pub enum Input {
     Sealed,
     /// Answers [`Effect::Capture`]. Nothing where there is nothing to capture into.
     Captured(Result<Option<Captured>, Failure>),
+    /// Answers [`Effect::Capture`] where the workspace is not there any more.
+    Vanished(Failure),
     /// Answers [`Effect::Discard`].
     Discarded,
     /// Someone wants the task to stop.
@@ -130,7 +132,12 @@ impl Lifecycle {
                 (Phase::Discarding(end, captured), vec![Effect::Discard(workspace)])
             }
             (Phase::Capturing(kept, end), Input::Captured(Err(failure))) => {
-                finish(uncaptured(end, failure, &kept), None)
+                let place = format!("its workspace is kept at {}", kept.root.display());
+                let message = format!("{}; {place}", failure.message);
+                finish(uncaptured(end, Failure { message, ..failure }), None)
+            }
+            (Phase::Capturing(gone, end), Input::Vanished(failure)) => {
+                (Phase::Discarding(uncaptured(end, failure), None), vec![Effect::Discard(gone)])
             }
             (Phase::Discarding(end, captured), Input::Discarded) => finish(end, captured),
 
@@ -185,17 +192,13 @@ fn finish(end: Outcome, captured: Option<Captured>) -> (Phase, Vec<Effect>) {
 }
 
 /// What a task's end becomes when its work could not be captured: a success is none any more, and
-/// every end says where the work is.
-fn uncaptured(end: Outcome, failure: Failure, kept: &Workspace) -> Outcome {
-    let place = format!("its workspace is kept at {}", kept.root.display());
+/// every end says what became of the work.
+fn uncaptured(end: Outcome, failure: Failure) -> Outcome {
     let failure = match end {
-        Outcome::Failed { failure: first } => Failure {
-            message: format!("{}; then {}; {place}", first.message, failure.message),
-            ..first
-        },
-        Outcome::Done { .. } | Outcome::Cancelled => {
-            Failure { message: format!("{}; {place}", failure.message), ..failure }
+        Outcome::Failed { failure: first } => {
+            Failure { message: format!("{}; then {}", first.message, failure.message), ..first }
         }
+        Outcome::Done { .. } | Outcome::Cancelled => failure,
     };
     Outcome::Failed { failure }
 }

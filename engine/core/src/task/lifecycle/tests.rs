@@ -98,6 +98,17 @@ fn a_workspace_that_cannot_be_captured_is_kept_and_a_success_is_none() {
 }
 
 #[test]
+fn a_workspace_that_is_gone_is_not_said_to_be_kept_and_what_is_left_of_it_goes() {
+    let mut task = working();
+    task.step(Input::SessionEnded(SessionEnd::Yielded(json!(1))));
+    task.step(Input::Sealed);
+    let gone = Failure { message: "it is gone".to_owned(), ..failure(FailureClass::Workspace) };
+    assert_eq!(task.step(Input::Vanished(gone.clone())), [Effect::Discard(workspace())]);
+    let end = Outcome::Failed { failure: gone };
+    assert_eq!(task.step(Input::Discarded), [Effect::Finish(end, None)]);
+}
+
+#[test]
 fn a_failure_stays_what_it_was_when_its_capture_fails_too() {
     let mut task = working();
     task.step(Input::SessionEnded(SessionEnd::Failed(failure(FailureClass::Command))));
