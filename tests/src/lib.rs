@@ -1,4 +1,5 @@
-//! Stand-ins for the outside world, and a place to drive the built binary in.
+//! Stand-ins for the outside world, a model among them, and a place to drive the built binary in.
 
 pub mod fakes;
+pub mod model;
 pub mod sandbox;

@@ -1,0 +1,272 @@
+//! The server: listens on the loopback in a thread of its own, so that tests without a runtime can
+//! have it, and ends when it is dropped.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::serve::ListenerExt;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use super::respond::respond;
+use super::script::talk_of;
+use super::talk::Talk;
+use super::{Answer, Asked, Script, Tokens};
+
+/// The largest request that is read.
+const LARGEST: usize = 64 << 20;
+
+/// How an answer is cut into pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Small ones, with pauses: they cut lines and characters.
+    Small,
+    /// One event each, without pauses.
+    Events,
+}
+
+/// A model on the loopback. Dropping it ends it, whatever is still being said; a violation that
+/// nobody looked at fails the test then.
+pub struct LoopbackModel {
+    address: SocketAddr,
+    shared: Arc<Mutex<Shared>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Makes the scripts of conversations that nobody announced.
+type Otherwise = Box<dyn Fn(&str) -> Box<dyn Script> + Send>;
+
+struct Shared {
+    pace: Pace,
+    models: Option<Vec<String>>,
+    key: Option<String>,
+    talks: BTreeMap<String, Talk>,
+    otherwise: Option<Otherwise>,
+    /// The conversation of each request, in the order of their coming.
+    order: Vec<String>,
+    violations: Vec<String>,
+}
+
+impl LoopbackModel {
+    /// The model that it has.
+    pub const ID: &str = "loop";
+
+    /// Starts one.
+    ///
+    /// # Panics
+    /// When the loopback cannot be listened on.
+    #[must_use]
+    pub fn start() -> Self {
+        let shared = Arc::new(Mutex::new(Shared {
+            pace: Pace::Small,
+            models: Some(vec![Self::ID.to_owned()]),
+            key: None,
+            talks: BTreeMap::new(),
+            otherwise: None,
+            order: Vec::new(),
+            violations: Vec::new(),
+        }));
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port can be had");
+        listener.set_nonblocking(true).expect("a socket can be told not to block");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let (stop, stopped) = oneshot::channel();
+        let state = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || serve(listener, state, stopped));
+        Self { address, shared, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Returns what `--base-url` is to be.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// Returns what `--model` is to be.
+    #[must_use]
+    pub fn route(&self) -> String {
+        format!("loopback/{}", Self::ID)
+    }
+
+    /// Cuts answers otherwise from now on.
+    pub fn pace(&self, pace: Pace) {
+        self.lock().pace = pace;
+    }
+
+    /// Lists these models; answers 404 to the question for them without any.
+    pub fn list(&self, models: Option<&[&str]>) {
+        let models = models.map(|models| models.iter().map(|&model| model.to_owned()).collect());
+        self.lock().models = models;
+    }
+
+    /// Refuses whoever does not give this key.
+    pub fn demand_key(&self, key: &str) {
+        self.lock().key = Some(key.to_owned());
+    }
+
+    /// Says what `script` says in the conversation whose prompt has the marker of `talk`.
+    pub fn talk(&self, talk: &str, script: impl Script + 'static) {
+        let script: Box<dyn Script> = Box::new(script);
+        self.lock().talks.insert(talk.to_owned(), Talk::new(talk, script));
+    }
+
+    /// Makes scripts for conversations that were not announced.
+    pub fn otherwise(&self, make: impl Fn(&str) -> Box<dyn Script> + Send + 'static) {
+        self.lock().otherwise = Some(Box::new(make));
+    }
+
+    /// Returns the requests of a conversation, in their order.
+    #[must_use]
+    pub fn asked(&self, talk: &str) -> Vec<Asked> {
+        self.said(talk).into_iter().map(|(asked, _answer)| asked).collect()
+    }
+
+    /// Returns the requests of a conversation with the answers that they were given.
+    #[must_use]
+    pub fn said(&self, talk: &str) -> Vec<(Asked, Answer)> {
+        self.lock().talks.get(talk).map(|talk| talk.said.clone()).unwrap_or_default()
+    }
+
+    /// Returns how many requests were made in all.
+    #[must_use]
+    pub fn requests(&self) -> usize {
+        self.lock().order.len()
+    }
+
+    /// Returns what it told a conversation that its answers used, as far as they were whole.
+    #[must_use]
+    pub fn used(&self, talk: &str) -> Tokens {
+        self.said(talk).iter().filter_map(|(_asked, answer)| answer.said()).fold(
+            Tokens::default(),
+            |sum, said| Tokens {
+                prompt: sum.prompt + said.tokens.prompt,
+                cached: sum.cached + said.tokens.cached,
+                completion: sum.completion + said.tokens.completion,
+            },
+        )
+    }
+
+    /// Returns what was wrong with requests so far, and forgets it.
+    #[must_use]
+    pub fn take_violations(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock().violations)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for LoopbackModel {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ended = thread.join(); // what it panicked with was printed
+        }
+        let violations = self.take_violations();
+        if !std::thread::panicking() {
+            assert_eq!(violations, Vec::<String>::new(), "what was wrong with requests");
+        }
+    }
+}
+
+fn serve(
+    listener: std::net::TcpListener,
+    state: Arc<Mutex<Shared>>,
+    stopped: oneshot::Receiver<()>,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime can be had");
+    runtime.block_on(async move {
+        let listener = TcpListener::from_std(listener).expect("the listener does not block");
+        // A piece must not wait for the acknowledgement of the one before.
+        let listener = listener.tap_io(|connection| {
+            let _slower = connection.set_nodelay(true); // and nothing worse
+        });
+        let router = Router::new().fallback(answer).with_state(state);
+        tokio::select! {
+            served = async { axum::serve(listener, router).await } => {
+                served.expect("the loopback can be listened on");
+            }
+            _dropped = stopped => {}
+        }
+    });
+}
+
+async fn answer(State(shared): State<Arc<Mutex<Shared>>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let key = parts.headers.get("authorization").and_then(|value| value.to_str().ok());
+    let key = key.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned);
+    let body = to_bytes(body, LARGEST).await.unwrap_or_default();
+    let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
+    if lock().key.as_ref().is_some_and(|wanted| key.as_ref() != Some(wanted)) {
+        let refusal = Answer::error(401, "invalid_api_key", "Incorrect API key provided");
+        return respond(refusal, "", Pace::Events).await;
+    }
+    let (answer, model, pace) = match (parts.method.as_str(), parts.uri.path()) {
+        ("GET", "/v1/models") => return models(lock().models.as_deref()),
+        ("POST", "/v1/chat/completions") => {
+            let mut shared = lock();
+            let (answer, model) = shared.answer(&body, key);
+            (answer, model, shared.pace)
+        }
+        (method, path) => {
+            let violation = format!("{method} {path} was asked for");
+            lock().violations.push(violation);
+            (Answer::error(404, "not_found", "no such path"), String::new(), Pace::Events)
+        }
+    };
+    respond(answer, &model, pace).await
+}
+
+fn models(models: Option<&[String]>) -> Response {
+    let (status, body) = match models {
+        Some(models) => {
+            let model = |id: &String| json!({ "id": id, "object": "model", "owned_by": "us" });
+            let data: Vec<_> = models.iter().map(model).collect();
+            (StatusCode::OK, json!({ "object": "list", "data": data }).to_string())
+        }
+        None => (StatusCode::NOT_FOUND, "404 page not found".to_owned()),
+    };
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response
+}
+
+impl Shared {
+    /// Decides on the answer to a request, and for which model it is.
+    fn answer(&mut self, body: &[u8], key: Option<String>) -> (Answer, String) {
+        let asked = match Asked::read(body, key) {
+            Ok(asked) => asked,
+            Err(why) => {
+                self.violations.push(format!("a request that is none: {why}"));
+                return (Answer::error(400, "invalid_request_error", &why), String::new());
+            }
+        };
+        let model = asked.model().to_owned();
+        let prompt = asked.prompt();
+        let name = talk_of(&prompt).unwrap_or_default();
+        self.order.push(name.to_owned());
+        if !self.talks.contains_key(name) {
+            let Some(make) = &self.otherwise else {
+                self.violations.push(format!("nobody announced the conversation {name:?}"));
+                return (Answer::error(400, "script", "not announced"), model);
+            };
+            let talk = Talk::new(name, make(name));
+            self.talks.insert(name.to_owned(), talk);
+        }
+        let talk = self.talks.get_mut(name).expect("it was just made");
+        (talk.answer(asked, &mut self.violations), model)
+    }
+}
+
+#[cfg(test)]
+mod tests;

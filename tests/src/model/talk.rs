@@ -1,0 +1,49 @@
+//! One conversation: its script, what was asked in it, and what was answered.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::{Answer, Asked, Script, audit, validator};
+
+/// One conversation as the model remembers it.
+pub(super) struct Talk {
+    name: String,
+    script: Box<dyn Script>,
+    /// Every request, with the answer it was given.
+    pub(super) said: Vec<(Asked, Answer)>,
+}
+
+impl Talk {
+    pub(super) fn new(name: &str, script: Box<dyn Script>) -> Self {
+        Self { name: name.to_owned(), script, said: Vec::new() }
+    }
+
+    /// Decides on the answer to a request, and tells what is wrong with it.
+    pub(super) fn answer(&mut self, asked: Asked, faults: &mut Vec<String>) -> Answer {
+        let mut found = validator::faults(&asked);
+        if let Some((before, answer)) = self.said.last() {
+            found.extend(audit::faults(before, answer, &asked));
+        }
+        let next = catch_unwind(AssertUnwindSafe(|| self.script.next(&asked)));
+        let mut answer = next.unwrap_or_else(|panic| {
+            let words = panic.downcast_ref::<String>().map(String::as_str);
+            let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
+            found.push(format!("the script: {}", words.unwrap_or("panicked")));
+            Answer::error(400, "script", "the script panicked")
+        });
+        self.identify(&mut answer);
+        let number = self.said.len() + 1;
+        faults
+            .extend(found.iter().map(|fault| format!("{}, request {number}: {fault}", self.name)));
+        self.said.push((asked, answer.clone()));
+        answer
+    }
+
+    /// Gives each call without an identity one that no other call has.
+    fn identify(&self, answer: &mut Answer) {
+        let (Answer::Says(said) | Answer::Cut(said, _)) = answer else { return };
+        for (index, call) in said.calls.iter_mut().enumerate() {
+            let number = self.said.len();
+            call.id.get_or_insert_with(|| format!("call_{}_{number}_{index}", self.name));
+        }
+    }
+}
