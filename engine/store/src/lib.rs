@@ -1,5 +1,6 @@
-//! The ledger: what runs and their tasks did, in one SQLite file that several engines share.
-//! `docs/ledger.md` describes the file for people who read it with other programs.
+//! What is kept of runs: the ledger, which says what they and their tasks did, in one SQLite file
+//! that several engines share; and session logs, which say what was said in each session.
+//! `docs/ledger.md` describes the ledger for people who read it with other programs.
 
 mod cause;
 mod connection;
@@ -12,6 +13,7 @@ mod reader;
 mod rows;
 #[cfg(test)]
 mod sample;
+mod session;
 mod version;
 mod words;
 mod writer;
@@ -20,4 +22,5 @@ pub use find::FindError;
 pub use ledger::Ledger;
 pub use reader::Reader;
 pub use rows::{RunRow, RunTerms, TaskCounts, TaskRow};
+pub use session::{SessionLine, SessionLogFiles, read_session};
 pub use version::VERSION;

@@ -73,6 +73,7 @@ const GUESTS: &[(&str, &[&str])] = &[
         &[
             "regatta-exec",
             "regatta-isolation",
+            "regatta-store",
             "regatta-tests",
             "regatta-tools",
             "regatta-benches",

@@ -37,7 +37,7 @@ pub struct OpenedLog {
 /// A session log that is open.
 #[async_trait]
 pub trait SessionLog: Send {
-    /// Adds an entry. Durable when it returns.
+    /// Adds an entry. A message is durable when it returns, with every entry before it.
     async fn append(&mut self, at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError>;
 }
 

@@ -1,0 +1,83 @@
+//! Session logs as the engine sees them: what blocks is done on a thread that may.
+
+use std::panic;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use engine::fault::Faults;
+use engine::ports::{OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs};
+use protocol::{SessionEntry, Timestamp};
+use tokio::task;
+
+use super::open::open;
+use super::trouble::Trouble;
+use super::writing::Writing;
+
+/// Session logs, each a file of its own.
+///
+/// A log is locked while it is open. A message is durable when it was appended; the few entries
+/// that are no messages are with the first message after them, and survive the end of the process
+/// at once.
+#[derive(Clone)]
+pub struct SessionLogFiles {
+    faults: Faults,
+}
+
+/// One of them, open.
+struct SessionLogFile {
+    path: PathBuf,
+    faults: Faults,
+    writing: Arc<Mutex<Writing>>,
+}
+
+impl SessionLogFiles {
+    /// Returns the means to open session logs.
+    #[must_use]
+    pub fn new(faults: Faults) -> Self {
+        Self { faults }
+    }
+}
+
+#[async_trait]
+impl SessionLogs for SessionLogFiles {
+    async fn open(&self, path: &Path, header: SessionHeader) -> Result<OpenedLog, SessionLogError> {
+        let place = path.to_owned();
+        let opened = blocking(move || open(&place, &header)).await;
+        let opened = opened.map_err(|trouble| trouble.to_error("open", path))?;
+        let log = SessionLogFile {
+            path: path.to_owned(),
+            faults: self.faults.clone(),
+            writing: Arc::new(Mutex::new(opened.writing)),
+        };
+        let (session, messages) = (opened.session, opened.messages);
+        Ok(OpenedLog { session, messages, log: Box::new(log) })
+    }
+}
+
+#[async_trait]
+impl SessionLog for SessionLogFile {
+    async fn append(&mut self, at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError> {
+        let (writing, faults) = (Arc::clone(&self.writing), self.faults.clone());
+        let appended = blocking(move || {
+            // A panic inside leaves nothing half done that another append would not see as failed.
+            let mut writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
+            writing.append(&faults, at, &entry)
+        });
+        appended.await.map_err(|trouble| trouble.to_error("write", &self.path))
+    }
+}
+
+/// Does what blocks. It is done to its end even when nobody waits for it any more; its panics are
+/// the caller's.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Trouble> + Send + 'static,
+) -> Result<T, Trouble> {
+    match task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => panic::resume_unwind(panic),
+            Err(_cancelled) => Err(Trouble::Ending),
+        },
+    }
+}

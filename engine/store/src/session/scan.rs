@@ -1,0 +1,117 @@
+//! Reads a session log line by line, whatever is in it and however long it is.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+/// The longest line that is read, in bytes.
+const LONGEST: u64 = 64 << 20;
+
+/// The lines of a log.
+#[derive(Debug)]
+pub(super) struct Scan<R> {
+    from: BufReader<R>,
+    line: Vec<u8>,
+    /// How many bytes the whole lines that were read have, line breaks included.
+    end: u64,
+    longest: u64,
+}
+
+/// One line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found<'a> {
+    /// It is whole; without its line break.
+    Whole(&'a [u8]),
+    /// It is whole and longer than anything that is written here.
+    TooLong,
+    /// It has no end: its writer died, or is at it.
+    Torn,
+}
+
+impl<R: Read> Scan<R> {
+    /// Returns the lines of what `from` reads.
+    pub(super) fn of(from: R) -> Self {
+        Self { from: BufReader::new(from), line: Vec::new(), end: 0, longest: LONGEST }
+    }
+
+    /// Returns the next line; nothing at the end.
+    pub(super) fn next(&mut self) -> io::Result<Option<Found<'_>>> {
+        self.line.clear();
+        let read = (&mut self.from).take(self.longest).read_until(b'\n', &mut self.line)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        if self.line.pop_if(|last| *last == b'\n').is_some() {
+            self.end += read as u64;
+            return Ok(Some(Found::Whole(&self.line)));
+        }
+        if (read as u64) < self.longest {
+            return Ok(Some(Found::Torn));
+        }
+        self.line = Vec::new();
+        let (rest, last) = skip_line(&mut self.from)?;
+        if last != Some(b'\n') {
+            return Ok(Some(Found::Torn));
+        }
+        self.end += read as u64 + rest;
+        Ok(Some(Found::TooLong))
+    }
+
+    /// Returns where the last whole line ends.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+}
+
+/// Skips the rest of a line, and returns how long it was and what its last byte is.
+fn skip_line(from: &mut impl BufRead) -> io::Result<(u64, Option<u8>)> {
+    let (mut skipped, mut last) = (0, None);
+    while last != Some(b'\n') {
+        let bytes = from.fill_buf()?;
+        if bytes.is_empty() {
+            break;
+        }
+        let until = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+        last = Some(bytes[until - 1]);
+        from.consume(until);
+        skipped += until as u64;
+    }
+    Ok((skipped, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scanned(text: &str, longest: u64) -> (Vec<String>, u64) {
+        let mut scan = Scan { longest, ..Scan::of(text.as_bytes()) };
+        let mut lines = Vec::new();
+        while let Some(found) = scan.next().unwrap() {
+            lines.push(match found {
+                Found::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
+                other => format!("{other:?}"),
+            });
+        }
+        (lines, scan.end())
+    }
+
+    fn expected(lines: &[&str], end: u64) -> (Vec<String>, u64) {
+        (lines.iter().map(|line| (*line).to_owned()).collect(), end)
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_is_told() {
+        assert_eq!(scanned("", 100), expected(&[], 0));
+        assert_eq!(scanned("a\n\nb\n", 100), expected(&["a", "", "b"], 5));
+        assert_eq!(scanned("a\nb", 100), expected(&["a", "Torn"], 2));
+    }
+
+    #[test]
+    fn a_line_longer_than_any_is_skipped_and_not_kept_in_memory() {
+        let long = "x".repeat(20_000);
+        assert_eq!(
+            scanned(&format!("a\n{long}\nb\n"), 8),
+            expected(&["a", "TooLong", "b"], 20_005)
+        );
+        assert_eq!(scanned(&format!("a\n{long}"), 8), expected(&["a", "Torn"], 2));
+        assert_eq!(scanned("1234567\n12345678\n", 8), expected(&["1234567", "TooLong"], 17));
+    }
+}

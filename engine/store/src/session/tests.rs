@@ -1,0 +1,307 @@
+use std::error::Error as _;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use engine::fault::{FaultMeans, Faults};
+use engine::ports::{OpenedLog, SessionHeader, SessionLogError, SessionLogs};
+use protocol::{
+    AssistantMessage, FailureClass, Message, Part, SessionEntry, SessionId, StopReason, Timestamp,
+    Usage,
+};
+use serde_json::Value;
+
+use super::{SessionLogFiles, read_session};
+
+/// The log of one session, in a folder of its own.
+struct Stage {
+    folder: tempfile::TempDir,
+    id: SessionId,
+    logs: SessionLogFiles,
+}
+
+impl Stage {
+    fn new() -> Self {
+        Self::with_faults("")
+    }
+
+    fn with_faults(plan: &str) -> Self {
+        let faults = Faults::read(plan, FaultMeans { kill: || {}, wait: || {} }).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        Self { folder, id: SessionId::generate(), logs: SessionLogFiles::new(faults) }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("r7k3f/auth/session.jsonl")
+    }
+
+    async fn open(&self) -> Result<OpenedLog, SessionLogError> {
+        let header = SessionHeader { id: self.id, cwd: "/app".into(), at: at(0) };
+        self.logs.open(&self.path(), header).await
+    }
+
+    /// Writes a log of these entries and closes it.
+    async fn write(&self, entries: impl IntoIterator<Item = SessionEntry>) {
+        let mut log = self.open().await.unwrap().log;
+        for (second, entry) in (1..).zip(entries) {
+            log.append(at(second), entry).await.unwrap();
+        }
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.path()).unwrap()
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_millisecond(1_767_323_045_678 + 1_000 * second)
+}
+
+fn user(text: &str) -> Message {
+    Message::user(text, at(0))
+}
+
+fn assistant(text: &str, stop_reason: StopReason) -> Message {
+    Message::Assistant(AssistantMessage {
+        content: vec![Part::Text { text: text.to_owned() }],
+        api: "offline".to_owned(),
+        provider: "offline".to_owned(),
+        model: "a".to_owned(),
+        usage: Usage::ZERO,
+        stop_reason,
+        error_message: None,
+        timestamp: at(0),
+    })
+}
+
+fn entry(message: Message) -> SessionEntry {
+    SessionEntry::Message { message }
+}
+
+fn said(text: &str) -> SessionEntry {
+    entry(user(text))
+}
+
+fn init() -> SessionEntry {
+    SessionEntry::SessionInit {
+        system_prompt: "be brief".to_owned(),
+        task: "do it".to_owned(),
+        tools: vec!["read".to_owned()],
+        output_schema: None,
+    }
+}
+
+#[tokio::test]
+async fn a_log_goes_on_where_it_ended() {
+    let stage = Stage::new();
+    let opened = stage.open().await.unwrap();
+    assert_eq!((opened.session, opened.messages), (stage.id, vec![]));
+    drop(opened.log);
+    stage.write([init(), said("a"), entry(assistant("b", StopReason::Stop))]).await;
+
+    let other = SessionHeader { id: SessionId::generate(), cwd: "/else".into(), at: at(9) };
+    let mut opened = stage.logs.open(&stage.path(), other).await.unwrap();
+    assert_eq!(opened.session, stage.id);
+    assert_eq!(opened.messages, [user("a"), assistant("b", StopReason::Stop)]);
+    opened.log.append(at(4), said("c")).await.unwrap();
+
+    let lines = stage.lines();
+    let kinds: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["session", "session_init", "message", "message", "message"]);
+    assert_eq!(lines[0]["cwd"], "/app");
+    assert_eq!(lines[1]["parentId"], Value::Null);
+    for pair in lines[1..].windows(2) {
+        assert_eq!(pair[1]["parentId"], pair[0]["id"]);
+    }
+    let read = read_session(&stage.path()).unwrap();
+    assert_eq!(read.iter().map(|line| line.timestamp).collect::<Vec<_>>(), [1, 2, 3, 4].map(at));
+    assert_eq!(read[3].entry, said("c"));
+}
+
+#[tokio::test]
+async fn wherever_a_log_was_cut_its_whole_lines_are_there_and_it_goes_on() {
+    let stage = Stage::new();
+    stage.write(["a", "ä", "c"].map(said)).await;
+    let whole = fs::read(stage.path()).unwrap();
+    let ends: Vec<_> = (1..=whole.len()).filter(|end| whole[end - 1] == b'\n').collect();
+    for cut in ends[0]..whole.len() {
+        fs::write(stage.path(), &whole[..cut]).unwrap();
+        let left = ends.iter().filter(|end| **end <= cut).count();
+        assert_eq!(read_session(&stage.path()).unwrap().len(), left - 1, "cut at {cut}");
+        let mut opened = stage.open().await.unwrap();
+        let expected: Vec<_> = ["a", "ä", "c"].map(user).into_iter().take(left - 1).collect();
+        assert_eq!(opened.messages, expected, "cut at {cut}");
+        assert_eq!(fs::read(stage.path()).unwrap(), whole[..ends[left - 1]], "cut at {cut}");
+        opened.log.append(at(9), said("on")).await.unwrap();
+        assert_eq!(stage.lines().len(), left + 1, "cut at {cut}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_or_is_not_known_stays_in_the_file_and_is_not_minded() {
+    let stage = Stage::new();
+    stage.write([said("a")]).await;
+    let title = "{\"type\":\"title\",\"v\":1,\"title\":\"x\",\"pad\":\"   \"}\n";
+    let label = "{\"type\":\"label\",\"id\":\"0000abcd\",\"parentId\":null,\"targetId\":\"x\"}\n";
+    let odd = format!("{title}{}not json\n\0\0\0\n\n{label}", stage.text());
+    fs::write(stage.path(), &odd).unwrap();
+
+    let mut opened = stage.open().await.unwrap();
+    assert_eq!((opened.session, opened.messages), (stage.id, vec![user("a")]));
+    opened.log.append(at(2), said("b")).await.unwrap();
+    let text = stage.text();
+    assert!(text.starts_with(&odd));
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(last["parentId"], "0000abcd");
+    let read: Vec<_> =
+        read_session(&stage.path()).unwrap().into_iter().map(|line| line.entry).collect();
+    assert_eq!(read, [said("a"), said("b")]);
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_log_is_moved_aside_and_nothing_of_it_is_lost() {
+    let stage = Stage::new();
+    fs::create_dir_all(stage.path().parent().unwrap()).unwrap();
+    for (number, content) in ["{\"type\":\"session\",\"ver", "hello\n", "\n\n"].iter().enumerate() {
+        fs::write(stage.path(), content).unwrap();
+        let opened = stage.open().await.unwrap();
+        assert_eq!((opened.session, opened.messages), (stage.id, vec![]));
+        let number = if number == 0 { String::new() } else { (number + 1).to_string() };
+        let aside = stage.path().with_file_name(format!("session.jsonl.bak{number}"));
+        assert_eq!(fs::read_to_string(aside).unwrap(), *content);
+        assert_eq!(stage.lines().len(), 1);
+    }
+    fs::write(stage.path(), "").unwrap();
+    drop(stage.open().await.unwrap());
+    assert_eq!(fs::read_dir(stage.path().parent().unwrap()).unwrap().count(), 4);
+}
+
+#[tokio::test]
+async fn a_log_of_a_newer_version_is_refused_and_left_as_it_is() {
+    let stage = Stage::new();
+    stage.write([said("a")]).await;
+    let newer = stage.text().replace("\"version\":3", "\"version\":4");
+    fs::write(stage.path(), &newer).unwrap();
+    let error = stage.open().await.err().unwrap();
+    let why = "a newer version of this program wrote it (its version is 4, this program knows 3); \
+               update this program";
+    assert_eq!(error.source().unwrap().to_string(), why);
+    assert_eq!(stage.text(), newer);
+}
+
+#[tokio::test]
+async fn a_log_that_is_open_is_refused_to_everybody_else_until_it_is_closed() {
+    let stage = Stage::new();
+    let first = stage.open().await.unwrap();
+    let error = stage.open().await.err().unwrap();
+    let what = format!("cannot open the session log at {}", stage.path().display());
+    assert_eq!(error.to_string(), what);
+    assert_eq!(error.to_failure().message, format!("{what}: another session is at it"));
+    drop(first);
+    assert!(stage.open().await.is_ok());
+}
+
+#[tokio::test]
+async fn an_answer_that_could_not_be_had_is_for_people_only() {
+    let stage = Stage::new();
+    let bad = [StopReason::Error, StopReason::Aborted].map(|reason| assistant("b", reason));
+    let entries = [user("a")].into_iter().chain(bad).chain([assistant("c", StopReason::Length)]);
+    stage.write(entries.map(entry)).await;
+    let opened = stage.open().await.unwrap();
+    assert_eq!(opened.messages, [user("a"), assistant("c", StopReason::Length)]);
+    assert_eq!(read_session(&stage.path()).unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn a_log_that_failed_once_fails_for_ever() {
+    let stage = Stage::with_faults("full@session.append:2,fail@session.append:4");
+    let mut log = stage.open().await.unwrap().log;
+    log.append(at(1), said("a")).await.unwrap();
+    for _ in 0..3 {
+        let error = log.append(at(2), said("b")).await.unwrap_err();
+        assert_eq!(error.class, FailureClass::Resources);
+        assert_eq!(
+            error.to_string(),
+            format!("cannot write the session log at {}", stage.path().display())
+        );
+    }
+    drop(log);
+    let mut opened = stage.open().await.unwrap();
+    assert_eq!(opened.messages, [user("a")]);
+    opened.log.append(at(3), said("c")).await.unwrap();
+    opened.log.append(at(3), said("d")).await.unwrap();
+    let error = opened.log.append(at(3), said("e")).await.unwrap_err();
+    assert_eq!(error.class, FailureClass::Crashed);
+}
+
+#[tokio::test]
+async fn a_panic_while_writing_is_the_session_s_own() {
+    let stage = Arc::new(Stage::with_faults("crash@session.append:2"));
+    let writer = Arc::clone(&stage);
+    let writing = tokio::spawn(async move { writer.write(["a", "b"].map(said)).await });
+    assert!(writing.await.unwrap_err().is_panic());
+    assert_eq!(stage.open().await.unwrap().messages, [user("a")]);
+}
+
+#[tokio::test]
+async fn what_is_very_long_is_cut_in_the_file_only() {
+    let stage = Stage::new();
+    stage.write([said(&"x".repeat(600_000))]).await;
+    let Message::User(read) = &stage.open().await.unwrap().messages[0] else { panic!() };
+    let text = read.text();
+    assert_eq!(text.len(), 500_000);
+    assert!(text.ends_with("[Session persistence truncated large content]"));
+}
+
+#[tokio::test]
+async fn nobody_else_may_read_a_log() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let stage = Stage::new();
+    drop(stage.open().await.unwrap());
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(stage.path()), 0o600);
+    assert_eq!(mode(stage.path().parent().unwrap().to_owned()), 0o700);
+}
+
+/// Writes `sessions` logs of five messages each at the same time, and returns how long it took.
+async fn write_many(sessions: usize) -> std::time::Duration {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = SessionLogFiles::new(Faults::default());
+    let began = Instant::now();
+    let mut all = tokio::task::JoinSet::new();
+    for session in 0..sessions {
+        let (logs, path) = (logs.clone(), folder.path().join(format!("t{session}/session.jsonl")));
+        all.spawn(async move {
+            let header = SessionHeader { id: SessionId::generate(), cwd: "/".into(), at: at(0) };
+            let mut log = logs.open(&path, header).await.unwrap().log;
+            for _ in 0..5 {
+                log.append(at(1), said(&"word ".repeat(100))).await.unwrap();
+            }
+            read_session(&path).unwrap().len()
+        });
+    }
+    let read = all.join_all().await;
+    let took = began.elapsed();
+    assert_eq!(read, vec![5; sessions]);
+    took
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_sessions_write_at_the_same_time() {
+    write_many(40).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "it measures: cargo test -p regatta-store --release -- --ignored session"]
+async fn two_hundred_sessions_take_less_than_half_a_second() {
+    let mut took = Vec::new();
+    for _ in 0..5 {
+        took.push(write_many(200).await);
+    }
+    assert!(took.iter().all(|took| took.as_millis() < 500), "{took:?}");
+}
