@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::fault::Faults;
-use engine::ports::{Clock, Commands, LedgerStore, Schemas};
+use engine::ports::{Clock, Commands, LedgerStore, Models, Schemas, SessionLogs, Toolbox};
 use engine::verdict::Interruption;
 use protocol::RunId;
 use ractor::concurrency::oneshot;
@@ -26,6 +26,12 @@ pub struct Means {
     pub ledger: Arc<dyn LedgerStore>,
     /// Runs commands.
     pub commands: Arc<dyn Commands>,
+    /// Knows where models are had.
+    pub models: Arc<dyn Models>,
+    /// Makes the tools of sessions.
+    pub toolbox: Arc<dyn Toolbox>,
+    /// Keeps what is said in sessions.
+    pub session_logs: Arc<dyn SessionLogs>,
     /// Compiles schemas.
     pub schemas: Arc<dyn Schemas>,
     /// Tells the time of day.

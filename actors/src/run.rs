@@ -230,7 +230,11 @@ impl RunState {
             let failure = Failure::new(FailureClass::Dependency, message)
                 .with(FailureDetail::Tasks { tasks: vec![on] });
             let outcome = Outcome::Failed { failure };
-            self.finish(myself, refused.task, TaskReport { outcome, captured: None, ms: 0, usage: None });
+            self.finish(
+                myself,
+                refused.task,
+                TaskReport { outcome, captured: None, ms: 0, usage: None },
+            );
         }
     }
 

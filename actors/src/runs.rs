@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use engine::ports::{AnyValue, FreezeRequest, IsolationError, LedgerError, Notice, Repository, Schema};
+use engine::ports::{
+    AnyValue, FreezeRequest, IsolationError, LedgerError, Notice, Repository, Schema,
+};
 use engine::schedule::Schedule;
 use engine::task::{Patience, YieldContract};
 use engine::verdict::Interruption;

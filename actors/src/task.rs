@@ -19,10 +19,14 @@ use crate::house::Means;
 use crate::isolation::{Lease, RepositoryMessage};
 use crate::ledger::LedgerMessage;
 use crate::run::RunFacts;
-use crate::session::{SessionMessage, SessionState};
+use crate::session::{SessionMessage, SessionNews, SessionState};
 
+mod agent;
 mod command;
+mod news;
 mod steps;
+
+use self::news::Activity;
 
 pub(crate) struct Task;
 
@@ -52,6 +56,8 @@ pub(crate) enum TaskMessage {
     Leased(Place, Option<ExecutorLease>),
     /// The ledger knows what is about to be done.
     Recorded(Box<Effect>, Option<()>),
+    /// Nothing of the crashed session runs any more; it may be started again.
+    Cleared(Place),
     SessionEnded(Option<SessionEnd>),
     /// The task has run as long as it may.
     WallReached,
@@ -60,7 +66,9 @@ pub(crate) enum TaskMessage {
     Sealed,
     Captured(Option<Result<Option<Captured>, IsolationError>>),
     Discarded,
-    Line(String),
+    News(SessionNews),
+    /// It is time to say again what the task is doing.
+    ProgressDue,
 }
 
 pub(crate) struct TaskState {
@@ -76,6 +84,8 @@ pub(crate) struct TaskState {
     crashes: CrashLog,
     /// Set as soon as the session is to stop, whether it runs already or not.
     stopping: Option<HowToStop>,
+    /// What a model has used and is doing; nothing where a command does the work.
+    activity: Option<Box<Activity>>,
     waits: JoinSet<()>,
     /// Everything that is traced about the task is in it.
     span: tracing::Span,
@@ -105,6 +115,7 @@ impl Actor for Task {
             captured: None,
             crashes: CrashLog::default(),
             stopping: None,
+            activity: Activity::of(&arguments.spec.work),
             waits: JoinSet::new(),
             span: tracing::info_span!(
                 parent: None,
@@ -152,6 +163,10 @@ impl Actor for Task {
                 }
                 _ => Input::SessionCrashed("the ledger is gone".to_owned()),
             },
+            TaskMessage::Cleared(_) if state.stopping.is_some() => Input::SessionStopped,
+            TaskMessage::Cleared(place) => {
+                return state.perform(&myself, vec![Effect::RunSession(place, None)]).await;
+            }
             TaskMessage::SessionEnded(Some(end)) => Input::SessionEnded(end),
             TaskMessage::SessionEnded(None) => return Ok(()), // its death is told by supervision
             TaskMessage::WallReached => Input::WallReached(state.wall_reached()),
@@ -162,8 +177,12 @@ impl Actor for Task {
             TaskMessage::Sealed => Input::Sealed,
             TaskMessage::Captured(captured) => state.note(captured),
             TaskMessage::Discarded => Input::Discarded,
-            TaskMessage::Line(line) => {
-                state.progress(Phase::Working, Some(line));
+            TaskMessage::News(news) => {
+                state.hear(&myself, news);
+                return Ok(());
+            }
+            TaskMessage::ProgressDue => {
+                state.say_progress();
                 return Ok(());
             }
         };
@@ -182,7 +201,10 @@ impl Actor for Task {
                 let budget = restarts(&state.arguments.spec.work);
                 match (state.crashes.record(budget, Instant::now().into_std()), &state.lease) {
                     (Decision::Restart, Some(lease)) if state.stopping.is_none() => {
-                        vec![Effect::RunSession(lease.place.clone(), None)]
+                        let place = lease.place.clone();
+                        tracing::warn!(%error, "the session crashed and is started again");
+                        state.clear(&myself, place);
+                        return Ok(());
                     }
                     _ => state.lifecycle.step(Input::SessionCrashed(error.to_string())),
                 }
@@ -222,13 +244,14 @@ impl TaskState {
                 Effect::Prepare => self.prepare(myself),
                 // Copying is not worth the trouble of being stopped half way.
                 Effect::AbandonPreparing => self.progress(Phase::Stopping, None),
-                Effect::RunSession(workspace, complaint) => {
+                Effect::RunSession(_, Some(reminder)) => self.go_on(myself, reminder),
+                Effect::RunSession(workspace, None) => {
                     let entry = LedgerEntry::SessionStarted {
                         task: self.arguments.spec.id,
                         attempt: ATTEMPT,
                         workspace: workspace.root.display().to_string(),
                     };
-                    self.record(myself, entry, Effect::RunSession(workspace, complaint));
+                    self.record(myself, entry, Effect::RunSession(workspace, None));
                 }
                 Effect::StopSession => {
                     self.progress(Phase::Stopping, None);
@@ -248,7 +271,7 @@ impl TaskState {
                         lease.settle(); // discarded, or kept because it could not be captured
                     }
                     let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-                    let report = TaskReport { outcome, captured, ms, usage: None };
+                    let report = TaskReport { outcome, captured, ms, usage: self.usage() };
                     self.span.in_scope(|| {
                         tracing::info!(outcome = word(&report.outcome), ms, "finished")
                     });
@@ -286,10 +309,6 @@ impl TaskState {
         let seconds = self.arguments.spec.limits.wall.as_secs_f64();
         let message = format!("it was stopped after {seconds} s, as long as it may run");
         Failure::new(FailureClass::Timeout, message)
-    }
-
-    fn progress(&self, phase: Phase, line: Option<String>) {
-        self.tell(EventKind::TaskProgress { task: self.name(), phase, line, tool: None, tokens: None });
     }
 
     fn tell(&self, news: EventKind) {

@@ -72,6 +72,9 @@ impl Equipment {
         let means = Means {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
             commands: Arc::new(shell),
+            models: Arc::new(Unwired),
+            toolbox: Arc::new(Unwired),
+            session_logs: Arc::new(Unwired),
             schemas: Arc::new(JsonSchemas),
             clock: Arc::clone(&self.clock),
             faults: self.faults.clone(),
@@ -103,4 +106,34 @@ fn watcher() -> Command {
 
 fn machine(what: &str) -> Error {
     Error::new(ErrorKind::Machine, what)
+}
+
+/// Stands where the means of agents will be.
+struct Unwired;
+
+impl engine::ports::Models for Unwired {
+    fn open(
+        &self,
+        _route: &protocol::ModelRoute,
+    ) -> Result<Arc<dyn engine::ports::Provider>, protocol::Failure> {
+        let class = protocol::FailureClass::Invalid;
+        Err(protocol::Failure::new(class, "agents are not yet built"))
+    }
+}
+
+impl engine::ports::Toolbox for Unwired {
+    fn open(&self, _bench: engine::ports::Workbench) -> Arc<dyn engine::ports::Tools> {
+        unreachable!("no model is opened")
+    }
+}
+
+#[async_trait::async_trait]
+impl engine::ports::SessionLogs for Unwired {
+    async fn open(
+        &self,
+        _path: &std::path::Path,
+        _header: engine::ports::SessionHeader,
+    ) -> Result<engine::ports::OpenedLog, engine::ports::SessionLogError> {
+        unreachable!("no model is opened")
+    }
 }

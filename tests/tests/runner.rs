@@ -1,4 +1,5 @@
 //! Rules of the house, and actors on fakes.
 
 mod actors;
+mod agents;
 mod tidy;

@@ -1,21 +1,29 @@
 //! Owns the processes of one task.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use engine::ports::{CommandEnd, CommandError, CommandRequest, Commands, Stop};
+use engine::ports::{
+    CommandEnd, CommandError, CommandRequest, Commands, LineSink, Stop, ToolAnswer, ToolText, Tools,
+};
+use futures_util::FutureExt;
+use protocol::ToolCall;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::task::JoinSet;
 
-pub(crate) struct ToolExecutor;
+use crate::session::Panicked;
 
-/// Tells a line of output.
-pub(crate) type LineSink = Arc<dyn Fn(String) + Send + Sync>;
+pub(crate) struct ToolExecutor;
 
 pub(crate) enum ToolExecutorMessage {
     /// Runs one command to its end.
     Run(CommandRequest, LineSink, RpcReplyPort<Result<CommandEnd, CommandError>>),
+    /// Carries out one call of a model. A tool that panics has failed, and the model reads that.
+    Call(Arc<dyn Tools>, ToolCall, LineSink, RpcReplyPort<ToolAnswer>),
     /// Stops whatever runs; what is asked to run later is stopped as well.
     Stop(HowToStop),
+    /// Answers when nothing runs any more.
+    Settle(RpcReplyPort<()>),
     /// Answers when nothing runs any more; what still runs is killed.
     Seal(RpcReplyPort<()>),
     /// Sent by a command that ended; nobody else sends it.
@@ -55,7 +63,23 @@ pub(crate) struct ToolExecutorState {
     /// How many of `running` have not said that they ended.
     unfinished: usize,
     stop: Stop,
-    sealing: Vec<RpcReplyPort<()>>,
+    settling: Vec<RpcReplyPort<()>>,
+}
+
+impl ToolExecutorState {
+    /// Runs something whose end counts.
+    fn start(
+        &mut self,
+        myself: ActorRef<ToolExecutorMessage>,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let farewell = Farewell(myself);
+        self.unfinished += 1;
+        self.running.spawn(async move {
+            let _said_at_the_end = farewell;
+            work.await;
+        });
+    }
 }
 
 impl Actor for ToolExecutor {
@@ -68,8 +92,8 @@ impl Actor for ToolExecutor {
         _myself: ActorRef<Self::Msg>,
         commands: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let (running, stop, sealing) = (JoinSet::new(), Stop::default(), Vec::new());
-        Ok(ToolExecutorState { commands, running, unfinished: 0, stop, sealing })
+        let (running, stop, settling) = (JoinSet::new(), Stop::default(), Vec::new());
+        Ok(ToolExecutorState { commands, running, unfinished: 0, stop, settling })
     }
 
     async fn handle(
@@ -81,18 +105,22 @@ impl Actor for ToolExecutor {
         match message {
             ToolExecutorMessage::Run(request, line, reply) => {
                 let (commands, stop) = (Arc::clone(&state.commands), state.stop.clone());
-                let farewell = Farewell(myself);
-                state.unfinished += 1;
-                state.running.spawn(async move {
-                    let _said_at_the_end = farewell;
+                state.start(myself, async move {
                     let _gone = reply.send(commands.run(request, line, stop).await);
                 });
             }
+            ToolExecutorMessage::Call(tools, call, line, reply) => {
+                let stop = state.stop.clone();
+                state.start(myself, async move {
+                    let _gone = reply.send(carry_out(tools.as_ref(), call, line, stop).await);
+                });
+            }
+            ToolExecutorMessage::Settle(reply) => state.settling.push(reply),
             ToolExecutorMessage::Stop(HowToStop::Gently) => state.stop.gently.cancel(),
             ToolExecutorMessage::Stop(HowToStop::AtOnce) => state.stop.at_once.cancel(),
             ToolExecutorMessage::Seal(reply) => {
                 state.stop.at_once.cancel();
-                state.sealing.push(reply);
+                state.settling.push(reply);
             }
             ToolExecutorMessage::Ended => {
                 state.unfinished -= 1;
@@ -100,12 +128,26 @@ impl Actor for ToolExecutor {
             }
         }
         if state.unfinished == 0 {
-            for reply in state.sealing.drain(..) {
+            for reply in state.settling.drain(..) {
                 let _gone = reply.send(());
             }
         }
         Ok(())
     }
+}
+
+async fn carry_out(tools: &dyn Tools, call: ToolCall, line: LineSink, stop: Stop) -> ToolAnswer {
+    let name = call.name.clone();
+    let answer = AssertUnwindSafe(tools.call(call, line, stop)).catch_unwind().await;
+    answer.unwrap_or_else(|payload| {
+        let words = Panicked::from_payload(&*payload);
+        tracing::error!(tool = name, %words, "a tool crashed");
+        let text = format!(
+            "the tool `{name}` crashed: {words}. Its effects may be there: look before you go on, \
+             and try another way"
+        );
+        ToolAnswer::Failed(ToolText::plain(text))
+    })
 }
 
 /// Says that a command is over, also when it is over because it panicked.

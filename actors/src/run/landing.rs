@@ -227,6 +227,10 @@ impl RunState {
                 Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) | None => false,
             };
             totals.kept += usize::from(changed && !landed);
+            totals.usage = match (totals.usage, report.usage) {
+                (Some(all), Some(one)) => Some(all + one),
+                (all, one) => all.or(one),
+            };
             match &report.outcome {
                 Outcome::Done { .. } => {
                     totals.done += 1;

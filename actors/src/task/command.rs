@@ -1,7 +1,8 @@
-//! What a task's command is run with.
+//! What a task's command is run with, and every other process of a task.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use engine::ports::{CommandRequest, Workspace as Place};
 use protocol::Command;
@@ -15,27 +16,41 @@ pub(super) fn request(
     place: &Place,
     attempt: u32,
 ) -> CommandRequest {
-    let run = &task.run;
-    let mut environment: BTreeMap<String, OsString> = BTreeMap::new();
+    let mut environment = environment(task, place, attempt);
     let mut set = |name: &str, value: OsString| environment.insert(name.to_owned(), value);
-    set("REGATTA_RUN", run.name.as_str().into());
-    set("REGATTA_TASK", task.spec.name.as_str().into());
-    set("REGATTA_ATTEMPT", attempt.to_string().into());
-    set("REGATTA_REPO", run.repo.clone().into());
-    set("REGATTA_WORKSPACE", place.root.clone().into());
     if let Some(item) = &command.item {
         set("REGATTA_ITEM", item.item.clone().into());
         set("REGATTA_ITEM_STEM", item.stem.clone().into());
         set("REGATTA_ITEM_DIR", item.dir.clone().into());
     }
-    let artifacts = &task.means.policy.artifacts;
-    let output = artifacts.join(run.name.as_str()).join(task.spec.name.as_str()).join("output.log");
     CommandRequest {
         script: command.script.clone(),
         arguments: command.arguments.clone(),
-        folder: place.root.join(&run.subfolder),
+        folder: place.root.join(&task.run.subfolder),
         environment,
-        output,
+        output: artifacts(task).join("output.log"),
         keep: task.spec.limits.output,
     }
+}
+
+/// Returns what every process of a task finds in its environment.
+pub(super) fn environment(
+    task: &TaskArguments,
+    place: &Place,
+    attempt: u32,
+) -> BTreeMap<String, OsString> {
+    let mut environment: BTreeMap<String, OsString> = BTreeMap::new();
+    let mut set = |name: &str, value: OsString| environment.insert(name.to_owned(), value);
+    set("REGATTA_RUN", task.run.name.as_str().into());
+    set("REGATTA_TASK", task.spec.name.as_str().into());
+    set("REGATTA_ATTEMPT", attempt.to_string().into());
+    set("REGATTA_REPO", task.run.repo.clone().into());
+    set("REGATTA_WORKSPACE", place.root.clone().into());
+    environment
+}
+
+/// Returns the folder of what a task says and prints.
+pub(super) fn artifacts(task: &TaskArguments) -> PathBuf {
+    let artifacts = &task.means.policy.artifacts;
+    artifacts.join(task.run.name.as_str()).join(task.spec.name.as_str())
 }

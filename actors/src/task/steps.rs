@@ -1,16 +1,16 @@
 //! The steps of a task: each asks someone, and the answer comes back as a message.
 
 use engine::ports::{IsolationError, Workspace as Place, WorkspaceRequest};
-use engine::task::{Effect, Input};
+use engine::task::{Effect, Input, Reminder};
 use protocol::{Captured, EventKind, Failure, LedgerEntry, Phase, Work};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::{ATTEMPT, TaskMessage, TaskState, command};
+use super::{ATTEMPT, TaskMessage, TaskState, agent, command};
 use crate::ask::{Teller, ask};
 use crate::executors::{ExecutorLease, ExecutorsMessage, ToolExecutorMessage};
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage};
 use crate::ledger::LedgerMessage;
-use crate::session::{Session, SessionArguments, SessionMessage};
+use crate::session::{Session, SessionArguments, SessionMessage, SessionWork};
 
 impl TaskState {
     /// Does what the ledger now knows of.
@@ -75,13 +75,18 @@ impl TaskState {
         place: &Place,
         executor: ExecutorLease,
     ) -> Result<(), ActorProcessingErr> {
-        let Work::Command(command) = &self.arguments.spec.work else {
-            return Err("agents are not wired yet".into());
+        let work = match &self.arguments.spec.work {
+            Work::Command(command) => {
+                SessionWork::Command(command::request(command, &self.arguments, place, ATTEMPT))
+            }
+            Work::Agent(agent) => {
+                SessionWork::Agent(Box::new(agent::session(agent, &self.arguments, place, ATTEMPT)))
+            }
         };
         let arguments = SessionArguments {
             executor: executor.executor().clone(),
-            command: command::request(command, &self.arguments, place, ATTEMPT),
-            lines: Teller::to(myself, TaskMessage::Line),
+            work,
+            news: Teller::to(myself, TaskMessage::News),
             faults: self.arguments.means.faults.clone(),
             span: self.span.clone(),
         };
@@ -94,7 +99,31 @@ impl TaskState {
         Ok(())
     }
 
+    /// Ends what a crashed session started, so that it can be started again.
+    pub(super) fn clear(&mut self, myself: &ActorRef<TaskMessage>, place: Place) {
+        self.session = None;
+        let Some(lease) = self.executor.take() else {
+            let _dying = myself.cast(TaskMessage::Cleared(place));
+            return;
+        };
+        let executor = lease.executor().clone();
+        ask(&mut self.waits, myself, &executor, ToolExecutorMessage::Seal, |_| {
+            drop(lease); // whatever ran is over
+            TaskMessage::Cleared(place)
+        });
+    }
+
+    /// Has the session go on, because its end was not accepted.
+    pub(super) fn go_on(&mut self, myself: &ActorRef<TaskMessage>, reminder: Reminder) {
+        let Some(session) = self.session.clone() else { return }; // it has ended once, so it is there
+        let question = |reply| SessionMessage::GoOn(reminder, reply);
+        ask(&mut self.waits, myself, &session, question, TaskMessage::SessionEnded);
+    }
+
     pub(super) fn seal(&mut self, myself: &ActorRef<TaskMessage>) {
+        if let Some(session) = self.session.take() {
+            session.stop(None); // it has said its last word
+        }
         let Some(executor) = &self.executor else {
             let _dying = myself.cast(TaskMessage::Sealed); // nothing was ever started
             return;

@@ -2,6 +2,7 @@
 //! child is worth another try and what a run comes to. Nothing here spawns, sleeps, reads a clock
 //! or does I/O; the outside world is reached through the traits in [`ports`].
 
+pub mod agent;
 pub mod fault;
 pub mod order;
 pub mod ports;

@@ -14,7 +14,7 @@ use protocol::{
 };
 use serde_json::Value;
 
-use super::{FakeCommands, FakeLedger, FakeRepository};
+use super::{FakeCommands, FakeLedger, FakeLogs, FakeModels, FakeRepository, FakeToolbox};
 
 /// Always the same time.
 pub struct FakeClock;
@@ -77,6 +77,10 @@ pub struct TestHouse {
     pub repository: Arc<FakeRepository>,
     /// What it records in.
     pub ledger: Arc<FakeLedger>,
+    /// What answers for its models.
+    pub models: FakeModels,
+    /// What is said in its sessions.
+    pub logs: FakeLogs,
     jobs: NonZeroUsize,
 }
 
@@ -94,10 +98,14 @@ impl TestHouse {
         let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
         let (commands, repository, ledger) =
             (Arc::<FakeCommands>::default(), Arc::default(), Arc::<FakeLedger>::default());
+        let (models, logs) = (FakeModels::default(), FakeLogs::default());
         let means = FaultMeans { kill: || {}, wait: || {} };
         let means = Means {
             ledger: ledger.clone(),
             commands: commands.clone(),
+            models: Arc::new(models.clone()),
+            toolbox: Arc::new(FakeToolbox),
+            session_logs: Arc::new(logs.clone()),
             schemas: Arc::new(FakeSchemas),
             clock: Arc::new(FakeClock),
             faults: Faults::read(plan, means).expect("the plan of a test is right"),
@@ -109,7 +117,7 @@ impl TestHouse {
         };
         let house = House::open(means).await.expect("a house of fakes opens");
         let events = house.listen().await;
-        Self { house, events, commands, repository, ledger, jobs }
+        Self { house, events, commands, repository, ledger, models, logs, jobs }
     }
 
     /// Returns what a run of `tasks` asks for.

@@ -1,10 +1,12 @@
 //! Stand-ins for the outside world, obedient to words in a task's script.
 
+mod agents;
 mod commands;
 mod house;
 mod isolation;
 mod ledger;
 
+pub use agents::{FakeLogs, FakeModels, FakeToolbox, agent, is_forced};
 pub use commands::FakeCommands;
 pub use house::{FakeClock, TestHouse, task};
 pub use isolation::FakeRepository;

@@ -1,0 +1,134 @@
+//! A session that drives a model.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::agent::{Conversation, End, Limits, Means, Nudge, Opening, system_prompt};
+use engine::fault::Faults;
+use engine::ports::{Clock, Models, SessionHeader, SessionLogs, Toolbox, Tools, Workbench};
+use engine::task::SessionEnd;
+use protocol::{Agent, Failure, FailureClass, SessionId};
+use ractor::ActorRef;
+use ractor::concurrency::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::feed::Feed;
+use super::hands::ExecutorHands;
+use super::{Ended, SessionNews};
+use crate::ask::Teller;
+use crate::executors::ToolExecutorMessage;
+
+/// What a session with a model works with.
+#[derive(Clone)]
+pub(crate) struct AgentSession {
+    pub(crate) agent: Agent,
+    pub(crate) bench: Workbench,
+    /// Where what is said is kept.
+    pub(crate) log: PathBuf,
+    pub(crate) limits: Limits,
+    pub(crate) models: Arc<dyn Models>,
+    pub(crate) toolbox: Arc<dyn Toolbox>,
+    pub(crate) logs: Arc<dyn SessionLogs>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// One stretch of a session.
+pub(super) struct Drive {
+    pub(super) agent: AgentSession,
+    pub(super) executor: ActorRef<ToolExecutorMessage>,
+    pub(super) news: Teller<SessionNews>,
+    pub(super) faults: Faults,
+}
+
+impl Drive {
+    /// Runs until the model stops or yields, or is stopped.
+    pub(super) async fn run(
+        self,
+        conversation: Option<Box<Conversation>>,
+        nudge: Option<Nudge>,
+        stop: CancellationToken,
+    ) -> Ended {
+        let stretch = self.stretch(conversation, nudge);
+        tokio::select! {
+            ended = stretch => ended,
+            () = stop.cancelled() => {
+                // What it started is stopping too, and may take its grace.
+                let (answer, waiting) = oneshot();
+                let _dead = self.executor.cast(ToolExecutorMessage::Settle(answer.into()));
+                let _crashed = waiting.await; // then it took everything with it
+                let failure = Failure::new(FailureClass::Crashed, "its session was stopped");
+                Ended { end: SessionEnd::Failed(failure), conversation: None }
+            }
+        }
+    }
+
+    async fn stretch(
+        &self,
+        conversation: Option<Box<Conversation>>,
+        nudge: Option<Nudge>,
+    ) -> Ended {
+        match self.converse(conversation, nudge).await {
+            Ok((end, conversation)) => Ended { end: read(end), conversation: Some(conversation) },
+            Err(failure) => Ended { end: SessionEnd::Failed(failure), conversation: None },
+        }
+    }
+
+    async fn converse(
+        &self,
+        conversation: Option<Box<Conversation>>,
+        nudge: Option<Nudge>,
+    ) -> Result<(End, Box<Conversation>), Failure> {
+        let agent = &self.agent;
+        let tools = agent.toolbox.open(agent.bench.clone());
+        let mut conversation = match conversation {
+            Some(conversation) => conversation,
+            None => Box::new(self.open(tools.as_ref()).await?),
+        };
+        let provider = agent.models.open(&agent.agent.model)?;
+        let crashed =
+            |error: std::io::Error| Failure::new(FailureClass::Crashed, error.to_string());
+        self.faults.strike("session").map_err(crashed)?;
+        let news = self.news.clone();
+        let lines = Arc::new(move |line| news.tell(SessionNews::Line(line)));
+        let hands = ExecutorHands { tools, executor: self.executor.clone(), lines };
+        let feed = Feed::new(self.news.clone());
+        let means = Means {
+            provider: provider.as_ref(),
+            hands: &hands,
+            listener: &feed,
+            limits: agent.limits,
+        };
+        let end = engine::agent::run(&mut conversation, &means, nudge).await;
+        Ok((end, conversation))
+    }
+
+    async fn open(&self, tools: &dyn Tools) -> Result<Conversation, Failure> {
+        let agent = &self.agent;
+        let header = SessionHeader {
+            id: SessionId::generate(),
+            cwd: agent.bench.folder.clone(),
+            at: agent.clock.now(),
+        };
+        let opening = Opening {
+            system: system_prompt(&agent.bench.folder).into(),
+            prompt: agent.agent.prompt.clone(),
+            context: agent.agent.context.clone(),
+            model: agent.agent.model.clone(),
+            tools: tools.declarations().iter().map(|tool| tool.name.clone()).collect(),
+            schema: agent.bench.schema.clone(),
+        };
+        let clock = Arc::clone(&agent.clock);
+        let opened = Conversation::open(agent.logs.as_ref(), &agent.log, header, opening, clock);
+        opened.await.map_err(|error| error.to_failure())
+    }
+}
+
+/// Reads the end of a conversation as a session's end.
+fn read(end: End) -> SessionEnd {
+    match end {
+        End::Yielded(value) => SessionEnd::Yielded(value),
+        End::GaveUp(why) => SessionEnd::Failed(Failure::new(FailureClass::GaveUp, why)),
+        End::Silent(complaint) => SessionEnd::Silent(complaint),
+        End::Failed(failure) => SessionEnd::Failed(failure),
+    }
+}

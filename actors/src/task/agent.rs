@@ -1,0 +1,39 @@
+//! What a task's model works with.
+
+use engine::agent::Limits;
+use engine::ports::{Workbench, Workspace as Place};
+use protocol::Agent;
+use std::sync::Arc;
+
+use super::TaskArguments;
+use super::command::{artifacts, environment};
+use crate::session::AgentSession;
+
+/// Returns the session of `task` as it is to be run in `place`.
+pub(super) fn session(
+    agent: &Agent,
+    task: &TaskArguments,
+    place: &Place,
+    attempt: u32,
+) -> AgentSession {
+    let (spec, means) = (&task.spec, &task.means);
+    let artifacts = artifacts(task);
+    AgentSession {
+        agent: agent.clone(),
+        log: artifacts.join("session.jsonl"),
+        bench: Workbench {
+            root: place.root.clone(),
+            folder: place.root.join(&task.run.subfolder),
+            repo: task.run.repo.clone(),
+            environment: environment(task, place, attempt),
+            artifacts,
+            keep: spec.limits.output,
+            schema: spec.schema.clone(),
+        },
+        limits: Limits { turns: spec.limits.turns, tokens: spec.limits.tokens },
+        models: Arc::clone(&means.models),
+        toolbox: Arc::clone(&means.toolbox),
+        logs: Arc::clone(&means.session_logs),
+        clock: Arc::clone(&means.clock),
+    }
+}

@@ -1,0 +1,319 @@
+//! The loop on fakes, polled by hand: nothing here waits for anything but itself.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use futures_util::{StreamExt, stream};
+use protocol::{
+    AssistantMessage, FailureClass, Message, ModelRoute, Part, SessionEntry, SessionId, StopReason,
+    Timestamp, ToolResult, Usage,
+};
+use serde_json::json;
+
+use super::*;
+use crate::agent::Opening;
+use crate::ports::{
+    Clock, ModelEvent, ModelRequest, ModelStream, OpenedLog, SessionHeader, SessionLog,
+    SessionLogs, ToolConcurrency, ToolText,
+};
+
+/// Polls a future until it is ready; what is pending without end fails the test.
+fn finish<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..10_000 {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+    }
+    panic!("nothing moves any more");
+}
+
+struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(1_767_323_045_678)
+    }
+}
+
+/// Says what it was given, one answer after another, and keeps what it was asked.
+#[derive(Default)]
+struct Script {
+    answers: Mutex<VecDeque<Vec<ModelEvent>>>,
+    asked: Mutex<Vec<ModelRequest>>,
+}
+
+impl Script {
+    fn of(answers: impl IntoIterator<Item = AssistantMessage>) -> Self {
+        let answers = answers.into_iter().map(|answer| vec![ModelEvent::Ended(answer)]);
+        Self { answers: Mutex::new(answers.collect()), asked: Mutex::default() }
+    }
+}
+
+impl Provider for Script {
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        self.asked.lock().unwrap().push(request);
+        let answer = self.answers.lock().unwrap().pop_front().unwrap_or_default();
+        stream::iter(answer).boxed()
+    }
+}
+
+/// Each call takes as many polls as its name says; `alone-N` is exclusive.
+#[derive(Default)]
+struct Clockwork {
+    running: Mutex<Vec<String>>,
+    seen: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl Hands for Clockwork {
+    fn declarations(&self) -> Arc<[ToolDeclaration]> {
+        let tool = |name: &str, concurrency| ToolDeclaration {
+            name: name.to_owned(),
+            description: String::new(),
+            parameters: json!({}),
+            concurrency,
+        };
+        let shared = ["take-1", "take-5", "take-9"].map(|name| tool(name, ToolConcurrency::Shared));
+        let alone = ["alone-4", "yield"].map(|name| tool(name, ToolConcurrency::Exclusive));
+        shared.into_iter().chain(alone).collect()
+    }
+
+    async fn call(&self, call: ToolCall) -> ToolAnswer {
+        self.running.lock().unwrap().push(call.name.clone());
+        let mut polls: u32 = call.name.rsplit('-').next().unwrap().parse().unwrap_or(1);
+        std::future::poll_fn(|context| {
+            let running = self.running.lock().unwrap().join(" ");
+            self.seen.lock().unwrap().push(running);
+            polls -= 1;
+            if polls == 0 {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+        self.running.lock().unwrap().retain(|name| *name != call.name);
+        match call.name.as_str() {
+            "yield" => ToolAnswer::Yielded(json!(1)),
+            name => ToolAnswer::Said(ToolText::plain(format!("{name} is done"))),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl Listener for Heard {
+    fn event(&self, event: SessionEvent) {
+        let word = match event {
+            SessionEvent::ToolExecutionStart { tool_name, .. } => format!("start {tool_name}"),
+            SessionEvent::ToolExecutionEnd { tool_name, .. } => format!("end {tool_name}"),
+            _ => return,
+        };
+        self.0.lock().unwrap().push(word);
+    }
+
+    fn words(&self, _words: &str) {}
+
+    fn calling(&self, _tool: &str) {}
+}
+
+/// A log in memory that begins with `old`.
+#[derive(Clone, Default)]
+struct Shelf {
+    old: Vec<Message>,
+    added: Arc<Mutex<Vec<SessionEntry>>>,
+}
+
+#[async_trait]
+impl SessionLogs for Shelf {
+    async fn open(&self, _at: &Path, header: SessionHeader) -> Result<OpenedLog, SessionLogError> {
+        let log = Box::new(self.clone());
+        Ok(OpenedLog { session: header.id, messages: self.old.clone(), log })
+    }
+}
+
+#[async_trait]
+impl SessionLog for Shelf {
+    async fn append(&mut self, _at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError> {
+        self.added.lock().unwrap().push(entry);
+        Ok(())
+    }
+}
+
+impl Shelf {
+    fn results(&self) -> Vec<ToolResult> {
+        let added = self.added.lock().unwrap();
+        let results = added.iter().filter_map(|entry| match entry {
+            SessionEntry::Message { message: Message::ToolResult(result) } => Some(result.clone()),
+            _ => None,
+        });
+        results.collect()
+    }
+
+    fn texts(&self) -> Vec<String> {
+        self.results().iter().map(ToolResult::text).collect()
+    }
+}
+
+fn answer(calls: &[(&str, &str)]) -> AssistantMessage {
+    let call = |(id, name): &(&str, &str)| {
+        let (id, name) = ((*id).to_owned(), (*name).to_owned());
+        Part::ToolCall(ToolCall { id, name, arguments: serde_json::Map::new(), malformed: None })
+    };
+    AssistantMessage {
+        content: calls.iter().map(call).collect(),
+        api: "script".into(),
+        provider: "script".into(),
+        model: "m".into(),
+        usage: Usage::ZERO,
+        stop_reason: StopReason::ToolUse,
+        error_message: None,
+        timestamp: Noon.now(),
+    }
+}
+
+fn conversation(shelf: &Shelf) -> Conversation {
+    let header = SessionHeader { id: SessionId::generate(), cwd: "/w".into(), at: Noon.now() };
+    let opening = Opening {
+        system: "be good".into(),
+        prompt: "do it".to_owned(),
+        context: None,
+        model: ModelRoute { provider: "script".into(), id: "m".into(), base_url: None },
+        tools: Vec::new(),
+        schema: None,
+    };
+    let opened = Conversation::open(shelf, Path::new("/l"), header, opening, Arc::new(Noon));
+    finish(opened).unwrap()
+}
+
+fn limits() -> Limits {
+    Limits { turns: 50.try_into().unwrap(), tokens: None }
+}
+
+fn play(shelf: &Shelf, script: &Script, hands: &Clockwork, heard: &Heard) -> End {
+    let mut conversation = conversation(shelf);
+    let means = Means { provider: script, hands, listener: heard, limits: limits() };
+    finish(run(&mut conversation, &means, None))
+}
+
+#[test]
+fn calls_run_side_by_side_and_their_results_stand_in_the_order_of_the_calls() {
+    let (shelf, hands, heard) = (Shelf::default(), Clockwork::default(), Heard::default());
+    let calls = answer(&[("a", "take-9"), ("b", "take-1"), ("c", "take-5")]);
+    let end = play(&shelf, &Script::of([calls, answer(&[("y", "yield")])]), &hands, &heard);
+    assert_eq!(end, End::Yielded(json!(1)));
+    assert_eq!(shelf.texts(), ["take-9 is done", "take-1 is done", "take-5 is done", "received"]);
+    let expected = [
+        "start take-9",
+        "start take-1",
+        "end take-1",
+        "start take-5",
+        "end take-5",
+        "end take-9",
+        "start yield",
+        "end yield",
+    ];
+    assert_eq!(*heard.0.lock().unwrap(), expected);
+}
+
+#[test]
+fn an_exclusive_tool_never_overlaps_another() {
+    let (shelf, hands, heard) = (Shelf::default(), Clockwork::default(), Heard::default());
+    let calls = answer(&[("a", "take-9"), ("b", "alone-4"), ("c", "take-5"), ("d", "take-1")]);
+    play(&shelf, &Script::of([calls]), &hands, &heard);
+    let seen = hands.seen.lock().unwrap();
+    assert!(seen.iter().any(|running| running == "take-5 take-1"), "{seen:?}");
+    assert!(seen.iter().any(|running| running == "alone-4"), "{seen:?}");
+    let overlaps = |running: &&String| running.contains("alone-4") && running.contains(' ');
+    assert_eq!(seen.iter().find(overlaps), None);
+}
+
+#[test]
+fn what_stands_behind_a_yield_is_not_carried_out() {
+    let (shelf, hands, heard) = (Shelf::default(), Clockwork::default(), Heard::default());
+    let calls = answer(&[("a", "take-1"), ("b", "yield"), ("c", "take-5")]);
+    assert_eq!(play(&shelf, &Script::of([calls]), &hands, &heard), End::Yielded(json!(1)));
+    assert_eq!(shelf.texts(), ["take-1 is done", "received", words::AFTER_YIELD]);
+    assert!(!hands.seen.lock().unwrap().iter().any(|running| running.contains("take-5")));
+}
+
+#[test]
+fn a_call_that_a_crash_interrupted_gets_an_answer_and_is_not_run_again() {
+    let result = ToolResult {
+        tool_call_id: "a".to_owned(),
+        tool_name: "take-1".to_owned(),
+        content: vec![protocol::Content::text("take-1 is done")],
+        details: None,
+        is_error: false,
+        timestamp: Noon.now(),
+    };
+    let old = vec![
+        Message::user("do it", Noon.now()),
+        Message::Assistant(answer(&[("a", "take-1"), ("b", "take-5")])),
+        Message::ToolResult(result),
+    ];
+    let shelf = Shelf { old, ..Shelf::default() };
+    let (hands, heard) = (Clockwork::default(), Heard::default());
+    let script = Script::of([answer(&[("b", "yield")])]);
+    assert_eq!(play(&shelf, &script, &hands, &heard), End::Yielded(json!(1)));
+    let results = shelf.results();
+    assert_eq!((results[0].tool_call_id.as_str(), results[0].is_error), ("b", true));
+    assert_eq!(results[0].text(), words::INTERRUPTED);
+    assert_eq!(results[1].tool_call_id, "b-2", "an identity that was used gets a number");
+    assert_eq!(*hands.seen.lock().unwrap(), ["yield"]);
+    let asked = script.asked.lock().unwrap();
+    assert_eq!((asked.len(), asked[0].messages.len()), (1, 4), "everything said before is there");
+}
+
+#[test]
+fn two_calls_with_one_identity_become_two() {
+    let (shelf, hands, heard) = (Shelf::default(), Clockwork::default(), Heard::default());
+    let calls = answer(&[("x", "take-5"), ("x", "take-1"), ("", "take-9")]);
+    play(&shelf, &Script::of([calls]), &hands, &heard);
+    let ids: Vec<_> = shelf.results().into_iter().map(|result| result.tool_call_id).collect();
+    assert_eq!(ids, ["x", "x-2", "call"]);
+}
+
+#[test]
+fn a_model_that_had_the_last_word_before_a_crash_is_not_asked_for_another() {
+    let mut said = answer(&[]);
+    said.content = vec![Part::Text { text: "done!".to_owned() }];
+    let old = vec![Message::user("do it", Noon.now()), Message::Assistant(said)];
+    let shelf = Shelf { old, ..Shelf::default() };
+    let script = Script::of([]);
+    let end = play(&shelf, &script, &Clockwork::default(), &Heard::default());
+    assert_eq!(end, End::Silent("it ended without a yield".to_owned()));
+    assert!(script.asked.lock().unwrap().is_empty());
+}
+
+#[test]
+fn an_answer_without_an_end_is_a_crash_of_the_provider() {
+    let (shelf, script) = (Shelf::default(), Script::of([]));
+    let End::Failed(failure) = play(&shelf, &script, &Clockwork::default(), &Heard::default())
+    else {
+        panic!("there was no answer")
+    };
+    assert_eq!(failure.class, FailureClass::Crashed);
+}
+
+#[test]
+fn what_failed_is_in_the_log_and_not_in_the_conversation() {
+    let shelf = Shelf::default();
+    let failure = Failure::new(FailureClass::Refused, "no");
+    let partial = AssistantMessage { stop_reason: StopReason::Error, ..answer(&[]) };
+    let failed = vec![ModelEvent::Failed { failure: failure.clone(), partial: partial.clone() }];
+    let script = Script { answers: Mutex::new(VecDeque::from([failed])), ..Script::default() };
+    let mut conversation = conversation(&shelf);
+    let (hands, heard) = (Clockwork::default(), Heard::default());
+    let means = Means { provider: &script, hands: &hands, listener: &heard, limits: limits() };
+    assert_eq!(finish(run(&mut conversation, &means, None)), End::Failed(failure));
+    assert_eq!(conversation.messages.len(), 1);
+    let logged = shelf.added.lock().unwrap().last().cloned();
+    assert_eq!(logged, Some(SessionEntry::Message { message: Message::Assistant(partial) }));
+}

@@ -1,0 +1,218 @@
+//! Models that obey their prompt, tools that do as they are called, and session logs in memory.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use engine::ports::{
+    LineSink, ModelEvent, ModelRequest, ModelStream, Models, OpenedLog, Provider, SessionHeader,
+    SessionLog, SessionLogError, SessionLogs, Stop, ToolAnswer, ToolChoice, ToolConcurrency,
+    ToolDeclaration, ToolText, Toolbox, Tools, Workbench,
+};
+use futures_util::{StreamExt, stream};
+use protocol::{
+    Agent, AssistantMessage, Content, Failure, FailureClass, Message, ModelRoute, Part,
+    SessionEntry, SessionId, StopReason, TaskSpec, Timestamp, ToolCall, Usage, UserMessage, Work,
+};
+use serde_json::{Value, json};
+
+use super::task;
+
+/// Returns a task whose model obeys `words`, one turn after another, separated by `;`:
+/// `yield JSON`, `give-up WHY`, `say WORDS`, `call TOOL [TOOL…]`, `crash` (each time),
+/// `crash-once`, `hang`, `fail` (as the provider does). After the last word it says nothing.
+#[must_use]
+pub fn agent(name: &str, words: &str) -> TaskSpec {
+    let model = ModelRoute { provider: "fake".into(), id: "m".into(), base_url: None };
+    let work = Work::Agent(Agent { model, prompt: words.to_owned(), context: None });
+    TaskSpec { work, ..task(name, "") }
+}
+
+/// Answers every model that there is.
+#[derive(Clone, Default)]
+pub struct FakeModels(Arc<Mutex<Asked>>);
+
+#[derive(Default)]
+struct Asked {
+    requests: Vec<ModelRequest>,
+    crashed: BTreeMap<SessionId, usize>,
+}
+
+impl FakeModels {
+    /// Returns every request, in the order in which it was made.
+    #[must_use]
+    pub fn requests(&self) -> Vec<ModelRequest> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).requests.clone()
+    }
+}
+
+impl Models for FakeModels {
+    fn open(&self, _route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl Provider for FakeModels {
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        let turn = request.messages.iter().filter(|said| matches!(***said, Message::Assistant(_)));
+        let turn = turn.count();
+        let script = match request.messages.first().map(|said| &**said) {
+            Some(Message::User(UserMessage { content, .. })) => match content.first() {
+                Some(Content::Text { text }) => text.clone(),
+                None => String::new(),
+            },
+            _ => String::new(),
+        };
+        let word = script.split(';').nth(turn).unwrap_or("say").trim().to_owned();
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.requests.push(request.clone());
+        let crashes = asked.crashed.entry(request.session).or_default();
+        let (verb, rest) = word.split_once(' ').unwrap_or((&word, ""));
+        let call = |number: usize, name: &str, arguments: Value| {
+            Part::ToolCall(ToolCall {
+                id: format!("call_{turn}_{number}"),
+                name: name.to_owned(),
+                arguments: arguments.as_object().cloned().unwrap_or_default(),
+                malformed: None,
+            })
+        };
+        let value = || serde_json::from_str(rest).unwrap_or(Value::Null);
+        let content = match verb {
+            "yield" => vec![call(0, "yield", json!({ "data": value() }))],
+            "give-up" => vec![call(0, "yield", json!({ "error": rest }))],
+            "call" => {
+                let names = rest.split(' ').enumerate();
+                names.map(|(number, name)| call(number, name, json!({}))).collect()
+            }
+            "crash" => panic!("the fake provider crashed"),
+            "crash-once" if *crashes == 0 => {
+                *crashes += 1;
+                drop(asked);
+                panic!("the fake provider crashed");
+            }
+            "crash-once" => vec![call(0, "yield", json!({ "data": { "after": turn } }))],
+            "hang" => return stream::pending().boxed(),
+            "fail" => {
+                let failure = Failure::new(FailureClass::Invalid, "no such model");
+                let partial = answer(Vec::new(), StopReason::Error);
+                return stream::iter([ModelEvent::Failed { failure, partial }]).boxed();
+            }
+            _ => vec![Part::Text { text: rest.to_owned() }],
+        };
+        let events = [
+            ModelEvent::Text("thinks".into()),
+            ModelEvent::Ended(answer(content, StopReason::Stop)),
+        ];
+        stream::iter(events).boxed()
+    }
+}
+
+fn answer(content: Vec<Part>, stop_reason: StopReason) -> AssistantMessage {
+    AssistantMessage {
+        content,
+        api: "fake".into(),
+        provider: "fake".into(),
+        model: "m".into(),
+        usage: Usage { input: 10, output: 1, ..Usage::ZERO },
+        stop_reason,
+        error_message: None,
+        timestamp: Timestamp::from_millisecond(0),
+    }
+}
+
+/// The tools `yield`, `read` (says `text`), `bad` (fails) and `boom` (panics).
+pub struct FakeToolbox;
+
+struct FakeTools;
+
+impl Toolbox for FakeToolbox {
+    fn open(&self, _bench: Workbench) -> Arc<dyn Tools> {
+        Arc::new(FakeTools)
+    }
+}
+
+#[async_trait]
+impl Tools for FakeTools {
+    fn declarations(&self) -> Arc<[ToolDeclaration]> {
+        let tool = |name: &str, concurrency| ToolDeclaration {
+            name: name.to_owned(),
+            description: name.to_owned(),
+            parameters: json!({ "type": "object" }),
+            concurrency,
+        };
+        let shared = ["read", "bad", "boom"].map(|name| tool(name, ToolConcurrency::Shared));
+        shared.into_iter().chain([tool("yield", ToolConcurrency::Exclusive)]).collect()
+    }
+
+    async fn call(&self, call: ToolCall, line: LineSink, _stop: Stop) -> ToolAnswer {
+        line(format!("{} runs", call.name));
+        match call.name.as_str() {
+            "yield" => match (call.arguments.get("data"), call.arguments.get("error")) {
+                (Some(value), _) => ToolAnswer::Yielded(value.clone()),
+                (None, why) => {
+                    let why = why.and_then(Value::as_str).unwrap_or_default();
+                    ToolAnswer::GaveUp(why.to_owned())
+                }
+            },
+            "boom" => panic!("boom"),
+            "read" => ToolAnswer::Said(ToolText::plain("text")),
+            name => ToolAnswer::Failed(ToolText::plain(format!("{name} failed"))),
+        }
+    }
+}
+
+/// Session logs in memory.
+#[derive(Clone, Default)]
+pub struct FakeLogs(Arc<Mutex<BTreeMap<PathBuf, (SessionId, Vec<SessionEntry>)>>>);
+
+impl FakeLogs {
+    /// Returns what the log of `task` holds, whatever its run is.
+    #[must_use]
+    pub fn of(&self, task: &str) -> Vec<SessionEntry> {
+        let logs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = logs.iter().find(|(path, _)| {
+            path.parent().is_some_and(|folder| folder.file_name().is_some_and(|name| name == task))
+        });
+        found.map(|(_, (_, entries))| entries.clone()).unwrap_or_default()
+    }
+}
+
+#[async_trait]
+impl SessionLogs for FakeLogs {
+    async fn open(&self, path: &Path, header: SessionHeader) -> Result<OpenedLog, SessionLogError> {
+        let mut logs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (session, entries) = logs.entry(path.to_owned()).or_insert((header.id, Vec::new()));
+        let messages = entries.iter().filter_map(|entry| match entry {
+            SessionEntry::Message { message } => Some(message.clone()),
+            SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
+        });
+        let whole = |message: &Message| match message {
+            Message::Assistant(answer) => answer.stop_reason != StopReason::Error,
+            Message::User(_) | Message::ToolResult(_) => true,
+        };
+        let messages = messages.filter(whole).collect();
+        let log = Box::new(FakeLog { logs: self.clone(), path: path.to_owned() });
+        Ok(OpenedLog { session: *session, messages, log })
+    }
+}
+
+struct FakeLog {
+    logs: FakeLogs,
+    path: PathBuf,
+}
+
+#[async_trait]
+impl SessionLog for FakeLog {
+    async fn append(&mut self, _at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError> {
+        let mut logs = self.logs.0.lock().unwrap_or_else(PoisonError::into_inner);
+        logs.get_mut(&self.path).expect("it was opened").1.push(entry);
+        Ok(())
+    }
+}
+
+/// Returns whether a request leaves the model no choice but to yield.
+#[must_use]
+pub fn is_forced(request: &ModelRequest) -> bool {
+    request.choice == ToolChoice::Force("yield".to_owned())
+}

@@ -1,0 +1,223 @@
+//! Sessions of models on fakes: what the contract, the tools and a crash make of them.
+
+use std::time::Duration;
+
+use actors::Cancelling;
+use engine::verdict::Interruption;
+use protocol::{
+    EventKind, FailureClass, Message, Outcome, Part, SessionEntry, SessionEvent, TaskReport,
+};
+use serde_json::json;
+use tests::fakes::{TestHouse, agent, is_forced};
+
+fn failure(report: &TaskReport) -> (FailureClass, &str) {
+    match &report.outcome {
+        Outcome::Failed { failure } => (failure.class, &failure.message),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn value(report: &TaskReport) -> &serde_json::Value {
+    match &report.outcome {
+        Outcome::Done { value } => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Returns the messages of a log as one word each.
+fn words(entries: &[SessionEntry]) -> Vec<String> {
+    let said = |message: &Message| match message {
+        Message::User(said) => format!("user: {}", said.text()),
+        Message::Assistant(answer) => {
+            let parts = answer.content.iter().map(|part| match part {
+                Part::Text { text } | Part::Thinking { thinking: text } => text.clone(),
+                Part::ToolCall(call) => format!("{}()", call.name),
+            });
+            format!("model: {}", parts.collect::<Vec<_>>().join(" "))
+        }
+        Message::ToolResult(result) => format!("{}: {}", result.tool_name, result.text()),
+    };
+    let words = entries.iter().map(|entry| match entry {
+        SessionEntry::SessionInit { .. } => "init".to_owned(),
+        SessionEntry::ModelChange { model } => format!("model is {model}"),
+        SessionEntry::Message { message } => said(message),
+    });
+    words.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_calls_and_yields_is_done_and_its_log_tells_all_of_it() {
+    let mut house = TestHouse::with_concurrency(2).await;
+    let script = r#"call read read; yield {"a":1}"#;
+    let (reports, totals) = house.run(vec![agent("one", script)]).await;
+    let report = &reports[0].1;
+    assert_eq!(value(report), &json!({ "a": 1 }));
+    assert_eq!(report.usage.map(|usage| usage.tokens()), Some(22));
+    assert_eq!(totals.usage.map(|usage| usage.tokens()), Some(22));
+    assert_eq!(totals.landed, 1);
+    let said = words(&house.logs.of("one"));
+    let expected = [
+        "init",
+        "model is fake/m",
+        &format!("user: {script}"),
+        "model: read() read()",
+        "read: text",
+        "read: text",
+        "model: yield()",
+        "yield: received",
+    ];
+    assert_eq!(said, expected);
+    assert_eq!(house.repository.leaked(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_does_not_yield_is_reminded_three_times_and_the_last_leaves_no_choice() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    let spec = house.spec(vec![agent("silent", "say a; say b; say c; say d; yield 1")]);
+    house.submit(spec).await;
+    let mut complaints = Vec::new();
+    let report = house
+        .find(|event| match event {
+            EventKind::ContractReminded { complaint, .. } => {
+                complaints.push(complaint.clone());
+                None
+            }
+            EventKind::TaskFinished { report, .. } => Some(report.clone()),
+            _ => None,
+        })
+        .await;
+    assert_eq!(complaints, ["it ended without a yield"; 3]);
+    let (class, message) = failure(&report);
+    assert_eq!(class, FailureClass::Contract);
+    assert!(message.contains("reminded 3 times"), "{message}");
+    assert!(report.captured.is_some(), "what it did is kept");
+    let forced: Vec<_> = house.models.requests().iter().map(is_forced).collect();
+    assert_eq!(forced, [false, false, false, true]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_yield_against_the_schema_can_be_repaired() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    let mut task = agent("late", r#"yield {"b":1}; yield null; yield {"a":1}"#);
+    task.schema = Some(json!({ "required": "a" }));
+    let (reports, _) = house.run(vec![task]).await;
+    assert_eq!(value(&reports[0].1), &json!({ "a": 1 }));
+    let said = words(&house.logs.of("late")).join("\n");
+    assert!(
+        said.contains("Reminder 1 of 3: what it yielded does not match the schema: /a"),
+        "{said}"
+    );
+    assert!(said.contains("Reminder 2 of 3: it yielded null"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_says_it_cannot_has_given_up_and_is_not_reminded() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    let (reports, _) = house.run(vec![agent("honest", "give-up no network")]).await;
+    assert_eq!(failure(&reports[0].1), (FailureClass::GaveUp, "no network"));
+    assert_eq!(house.models.requests().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_panics_has_failed_and_its_task_goes_on() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    let (reports, totals) = house.run(vec![agent("brave", "call boom read; yield 1")]).await;
+    assert_eq!((value(&reports[0].1), totals.landed), (&json!(1), 1));
+    let said = words(&house.logs.of("brave"));
+    assert!(said[4].starts_with("boom: the tool `boom` crashed: boom."), "{said:?}");
+    assert_eq!(said[5], "read: text");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crashed_session_goes_on_from_its_log() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    let (reports, _) = house.run(vec![agent("phoenix", "call read; crash-once")]).await;
+    assert_eq!(value(&reports[0].1), &json!({ "after": 1 }));
+    assert_eq!(reports[0].1.usage.map(|usage| usage.tokens()), Some(22));
+    let requests = house.models.requests();
+    let sessions: std::collections::BTreeSet<_> =
+        requests.iter().map(|request| request.session).collect();
+    assert_eq!((requests.len(), sessions.len()), (3, 1), "it is the same session");
+    let lengths: Vec<_> = requests.iter().map(|request| request.messages.len()).collect();
+    assert_eq!(lengths, [1, 3, 3], "nothing was said twice");
+    assert_eq!(words(&house.logs.of("phoenix")).iter().filter(|said| *said == "init").count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_keeps_crashing_fails_only_its_own_task() {
+    let mut house = TestHouse::with_concurrency(2).await;
+    let tasks = vec![agent("doomed", "crash"), agent("fine", "yield 1")];
+    let (mut reports, totals) = house.run(tasks).await;
+    reports.sort_by(|left, right| left.0.cmp(&right.0));
+    let (class, message) = failure(&reports[0].1);
+    assert_eq!((class, message), (FailureClass::Crashed, "the fake provider crashed"));
+    assert!(reports[0].1.captured.is_some());
+    assert_eq!(value(&reports[1].1), &json!(1));
+    assert_eq!((totals.done, totals.failed), (1, 1));
+    assert_eq!(house.models.requests().len(), 1 + 1 + 3, "three restarts and no more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_provider_cannot_answer_fails_its_task_with_its_class() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    let (reports, _) = house.run(vec![agent("unknown", "call read; fail")]).await;
+    assert_eq!(failure(&reports[0].1), (FailureClass::Invalid, "no such model"));
+    assert!(reports[0].1.captured.is_some());
+    assert_eq!(words(&house.logs.of("unknown")).last().unwrap(), "model: ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_circle_of_the_same_failing_call_is_poison() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    let script = ["call bad"; 9].join(";");
+    let (reports, _) = house.run(vec![agent("mule", &script)]).await;
+    assert_eq!(failure(&reports[0].1).0, FailureClass::Poison);
+    assert_eq!(house.models.requests().len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_the_turn_limit_a_model_is_asked_to_yield_once() {
+    let mut house = TestHouse::with_concurrency(2).await;
+    let limited = |name: &str, words: &str| {
+        let mut task = agent(name, words);
+        task.limits.turns = std::num::NonZeroU32::new(2).unwrap();
+        task
+    };
+    let tasks = vec![
+        limited("obeys", "call read; call read; yield 1"),
+        limited("loops", "call read; call read; call read; call read"),
+    ];
+    let (mut reports, _) = house.run(tasks).await;
+    reports.sort_by(|left, right| left.0.cmp(&right.0));
+    let (class, message) = failure(&reports[0].1);
+    assert_eq!(class, FailureClass::Budget);
+    assert!(message.contains("2 turns"), "{message}");
+    assert_eq!(value(&reports[1].1), &json!(1));
+    let said = words(&house.logs.of("loops"));
+    assert!(said.last().unwrap().contains("only `yield` can be called"), "{said:?}");
+    assert_eq!(said.iter().filter(|said| said.contains("You have reached")).count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_never_answers_can_be_cancelled_and_runs_into_its_wall_clock() {
+    let mut house = TestHouse::with_concurrency(2).await;
+    let mut late = agent("late", "call read; hang");
+    late.limits.wall = Duration::from_millis(200);
+    let (reports, _) = house.run(vec![late]).await;
+    assert_eq!(failure(&reports[0].1).0, FailureClass::Timeout);
+    assert!(reports[0].1.captured.is_some());
+
+    let spec = house.spec(vec![agent("stuck", "call read; hang")]);
+    let run = house.submit(spec).await;
+    house
+        .find(|event| match event {
+            EventKind::SessionEvent { event: SessionEvent::TurnStart { turn: 2 }, .. } => Some(()),
+            _ => None,
+        })
+        .await;
+    house.house.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
+    let (reports, totals) = house.until_the_end().await;
+    assert_eq!(reports[0].1.outcome, Outcome::Cancelled);
+    assert_eq!((totals.cancelled, totals.landed), (1, 0));
+    assert_eq!(house.repository.leaked(), 0);
+}
