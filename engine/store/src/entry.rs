@@ -2,6 +2,7 @@
 
 mod of_run;
 mod of_task;
+mod used;
 
 use protocol::{LedgerEntry, RunId, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};

@@ -5,14 +5,14 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::cause::Cause;
 
 /// The version that this program writes: `PRAGMA user_version`.
-pub const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
 
 /// `PRAGMA application_id` of a ledger: `RGTA`.
 const APPLICATION: i64 = 0x5247_5441;
 
 /// What makes a file of version N + 1 out of one of version N, at place N. Steps that were
 /// published never change.
-const STEPS: [&str; 1] = [include_str!("version_1.sql")];
+const STEPS: [&str; 2] = [include_str!("version_1.sql"), include_str!("version_2.sql")];
 
 const _: () = assert!(STEPS.len() == VERSION as usize, "each version has its step");
 

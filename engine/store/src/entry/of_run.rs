@@ -5,6 +5,7 @@ use protocol::{ExitCode, Landed, LandingReport, RunId, RunState, TaskState, Tota
 use rusqlite::{OptionalExtension, params};
 
 use super::Recording;
+use super::used::User;
 use crate::cause::Cause;
 use crate::words::{json, word};
 
@@ -76,6 +77,7 @@ impl Recording<'_> {
              WHERE number = ?1",
             params![run, word(&RunState::Finished)?, self.at, json(totals)?, u8::from(code)],
         )?;
+        self.used(User::Run(run), totals.usage)?;
         self.transition(run, None, "run_finished").map(drop)
     }
 

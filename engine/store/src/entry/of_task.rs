@@ -3,6 +3,7 @@
 use protocol::{Captured, Outcome, RunId, TaskId, TaskReport, TaskState};
 use rusqlite::params;
 
+use super::used::User;
 use super::{Recording, Task, count};
 use crate::cause::Cause;
 use crate::words::{json, word};
@@ -26,6 +27,7 @@ impl Recording<'_> {
              WHERE number = ?1",
             params![task.number, word(&TaskState::Running)?, attempt, self.at],
         )?;
+        self.used(User::Task(task.number), None)?;
         self.transition(task.run, Some(task), "task_started").map(drop)
     }
 
@@ -100,6 +102,7 @@ impl Recording<'_> {
              AND attempt = (SELECT attempt FROM task WHERE number = ?1)",
             params![task.number, self.at],
         )?;
+        self.used(User::Task(task.number), report.usage)?;
         if let Some(captured) = &report.captured {
             self.keep(task, captured)?;
         }
