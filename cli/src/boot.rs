@@ -13,7 +13,7 @@ use exec::{BaseEnvironment, EnvironmentRules, GRACE, Shell};
 use isolation::Worktrees;
 use protocol::Timestamp;
 use schema::JsonSchemas;
-use store::Ledger;
+use store::{Ledger, SessionLogFiles};
 
 use crate::error::{Error, ErrorKind};
 
@@ -74,7 +74,7 @@ impl Equipment {
             commands: Arc::new(shell),
             models: Arc::new(Unwired),
             toolbox: Arc::new(Unwired),
-            session_logs: Arc::new(Unwired),
+            session_logs: Arc::new(SessionLogFiles::new(self.faults.clone())),
             schemas: Arc::new(JsonSchemas),
             clock: Arc::clone(&self.clock),
             faults: self.faults.clone(),
@@ -123,17 +123,6 @@ impl engine::ports::Models for Unwired {
 
 impl engine::ports::Toolbox for Unwired {
     fn open(&self, _bench: engine::ports::Workbench) -> Arc<dyn engine::ports::Tools> {
-        unreachable!("no model is opened")
-    }
-}
-
-#[async_trait::async_trait]
-impl engine::ports::SessionLogs for Unwired {
-    async fn open(
-        &self,
-        _path: &std::path::Path,
-        _header: engine::ports::SessionHeader,
-    ) -> Result<engine::ports::OpenedLog, engine::ports::SessionLogError> {
         unreachable!("no model is opened")
     }
 }

@@ -10,6 +10,7 @@ pub mod error;
 pub mod exit;
 pub mod fault;
 pub mod log;
+pub mod model;
 mod plan;
 pub mod render;
 pub mod resolve;

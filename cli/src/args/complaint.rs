@@ -79,7 +79,7 @@ fn about_command(error: &clap::Error) -> Error {
             .hint(format!("regatta {near}")),
         None => Error::not_yet_built(prompt)
             .because(format!("`{word}` is not a command, so it would be a prompt"))
-            .hint("let a command do the work: regatta run --exec CMD")
+            .hint("let an agent do it: regatta run --model PROVIDER/ID TASK")
             .hint("regatta --help"),
     }
 }
@@ -117,7 +117,7 @@ fn about_option(error: &clap::Error, command: Option<&str>, line: &[OsString]) -
     if command == Some("run") {
         complaint = complaint
             .because("a TASK that begins with `-` has to stand after `--`")
-            .hint(format!("regatta run --exec CMD -- '{}'", word.replace('\'', "'\\''")));
+            .hint(format!("regatta run -- '{}'", word.replace('\'', "'\\''")));
     }
     complaint.hint(help(command))
 }

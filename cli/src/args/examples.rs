@@ -3,6 +3,7 @@
 pub(super) const ROOT: &str = "\
 Examples:
   regatta demo                                       what it is, in a few seconds
+  regatta run --model ollama/qwen3:8b 'fix the failing tests' 'write the missing docs'
   regatta run --each 'src/**/*.rs' --exec 'rustfmt {{item}}'
   regatta run --plan plan.toml
   regatta runs
@@ -14,12 +15,18 @@ Examples:
   regatta demo --keep /tmp/sample     leave the repository there, to look at it";
 
 pub(super) const RUN: &str = "\
-Tasks come from one of: --exec alone (one task), --exec with TASK words (one task each), --exec
-with --each (one task per item), or --plan.
+Tasks come from one of: TASK words (one task each), a TASK with --each (one task per item), --exec
+alone (one task), --exec with TASK words (one task each), --exec with --each (one task per item), or
+--plan.
 
-In the command of --exec, {{item}} is the item, {{item.stem}} its file name without the last
+A model does the work of a TASK, with tools to read, write and edit files and to run commands. It is
+the one of --model, else of the plan, else of the setting modelRoles.default. Keys are taken from
+the environment (OPENAI_API_KEY, OPENROUTER_API_KEY …) and never given to what a task runs; a server
+at --base-url gets REGATTA_API_KEY, if that is set. offline/FILE plays a scenario (docs/scenarios.md).
+
+With --each, the TASK and the command of --exec can have placeholders: {{item}} is the item, {{item.stem}} its file name without the last
 extension, {{item.dir}} its folder, {{index}} its number from 1, and {{items}} all items of the
-task. The shell never reads a name as anything but a name: an item of other characters than
+task. In a TASK they are plain text, and \\{{ is two braces. In a command the shell never reads a name as anything but a name: an item of other characters than
 letters, digits and _./,:=@%+- is put in as a variable that is in quotes. The same values are in
 the environment as REGATTA_ITEM, REGATTA_ITEM_STEM and REGATTA_ITEM_DIR. An item of --each that
 begins with - gets ./ before it. Write {''{ where the shell is to see two braces.
@@ -27,6 +34,9 @@ begins with - gets ./ before it. Write {''{ where the shell is to see two braces
 The last line that a command writes to standard output is what it yields, as JSON where it is.
 
 Examples:
+  regatta run --model ollama/qwen3:8b 'fix the failing tests' 'write the missing docs'
+  regatta run --each 'src/*.py' --model openrouter/MODEL 'Add type hints to {{item}}.'
+  regatta run --model local/MODEL --base-url http://127.0.0.1:8080/v1 'explain the build'
   regatta run --exec 'make docs'
   regatta run --exec './translate {{item}}' German French Finnish
   regatta run --each 'src/**/*.py' --exec 'ruff check --fix {{item}}'
@@ -70,8 +80,9 @@ Examples:
   regatta help exit-codes";
 
 /// Returns what to type instead of nothing.
-pub(crate) fn no_task() -> [&'static str; 3] {
+pub(crate) fn no_task() -> [&'static str; 4] {
     [
+        "regatta run --model PROVIDER/ID 'fix the failing tests'",
         "regatta run --exec 'make docs'",
         "regatta run --each 'src/**/*.rs' --exec 'rustfmt {{item}}'",
         "regatta run --plan plan.toml",

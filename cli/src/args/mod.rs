@@ -16,4 +16,4 @@ pub(crate) use examples::no_task;
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub use parse::{Parsed, help_of, parse};
 pub use root::{Arguments, Command, HelpArgs, SchemaArgs};
-pub use run::{Intent, IsolationChoice, LimitSetting, MergeChoice, RunArgs};
+pub use run::{AgentChoice, Intent, IsolationChoice, LimitSetting, MergeChoice, RunArgs};

@@ -7,17 +7,31 @@ use std::str::FromStr;
 use clap::{ArgAction, Args};
 use protocol::{IsolationMode, MergeMode};
 
+use crate::model::{BaseUrl, ModelChoice};
+
 /// What to fan out, and how.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RunArgs {
-    /// What one task is about, as one word in quotes. With --exec, the command is run once for
-    /// each TASK, which it has as {{item}}
+    /// What a model is asked to do in one task, in quotes. With --each, it is asked that for each
+    /// item. With --exec, the command is run once for each TASK, which it has as {{item}}
     #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
 
-    /// The command that does a task's work, run by /bin/sh -c in the task's own copy
+    /// Let a command do the work of each task, run by /bin/sh -c in the task's own copy
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
+
+    /// The model that does the work of each TASK, or one of the roles default, smol, slow and plan
+    #[arg(long, value_name = "PROVIDER/ID")]
+    pub model: Option<ModelChoice>,
+
+    /// Where the model's provider is, if not where it always is
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<BaseUrl>,
+
+    /// The kind of agent that works at each TASK: task
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<AgentChoice>,
 
     /// One task per item: a glob over tracked files, @FILE for the lines of a file, - for those
     /// of standard input
@@ -36,7 +50,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
 
-    /// How many tasks run at the same time [default: the number of cores]
+    /// How many tasks run at the same time [default: 32 with a model, else the number of cores]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 
@@ -52,11 +66,11 @@ pub struct RunArgs {
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) fail_fast: bool,
 
-    /// The JSON Schema of what each command prints as its last line
+    /// The JSON Schema of what each task yields: for a command, its last line of output
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
 
-    /// A limit of each task: wall=20m, output=10MB
+    /// A limit of each task: wall=20m, output=10MB, turns=40, tokens=400k
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     pub limits: Vec<LimitSetting>,
 
@@ -114,6 +128,24 @@ impl IsolationChoice {
         match self {
             Self::Auto => IsolationMode::Worktree,
             Self::Mode(mode) => mode,
+        }
+    }
+}
+
+/// A kind of agent, as it is typed. There is one for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentChoice {
+    /// It has every tool, and yields what its task's contract asks for.
+    Task,
+}
+
+impl FromStr for AgentChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "task" => Ok(Self::Task),
+            _ => Err("other agents than `task` are not yet built".to_owned()),
         }
     }
 }
@@ -183,11 +215,11 @@ impl FromStr for LimitSetting {
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, value) = text.split_once('=').ok_or("a limit looks like wall=20m")?;
         match name {
-            "wall" | "output" => Ok(Self { name: name.to_owned(), value: value.to_owned() }),
-            "turns" | "tokens" | "cost" | "processes" | "memory" => {
-                Err(format!("limit `{name}` is not yet built; `wall` and `output` are"))
+            "wall" | "output" | "turns" | "tokens" => {
+                Ok(Self { name: name.to_owned(), value: value.to_owned() })
             }
-            _ => Err("the limits are wall and output".to_owned()),
+            "cost" | "processes" | "memory" => Err(format!("limit `{name}` is not yet built")),
+            _ => Err("the limits are wall, output, turns and tokens".to_owned()),
         }
     }
 }

@@ -68,10 +68,7 @@ const ROOT_FLAGS: [Flag; 6] = [
     ("agent", Takes::Value),
 ];
 
-const RUN_FLAGS: [Flag; 13] = [
-    ("agent", Takes::Value),
-    ("model", Takes::Value),
-    ("base-url", Takes::Value),
+const RUN_FLAGS: [Flag; 10] = [
     ("detach", Takes::Nothing),
     ("record", Takes::Nothing),
     ("verify", Takes::Value),
@@ -167,8 +164,8 @@ fn refuse_flags(matches: &ArgMatches, flags: &[Flag]) -> Result<(), Error> {
 /// Returns what works today instead of an option.
 fn hint_for(flag: &str) -> &'static str {
     match flag {
-        "agent" | "model" | "base-url" | "print" | "mode" | "continue" | "resume" => {
-            "let a command do the work: regatta run --exec CMD"
+        "agent" | "model" | "print" | "mode" | "continue" | "resume" => {
+            "let an agent do it: regatta run --model PROVIDER/ID TASK"
         }
         "land" | "onto" => "leave it out: work lands once, at the end, where you are",
         "ours" | "theirs" | "markers" => "see what it wanted with `regatta diff RUN/TASK`",

@@ -2,10 +2,11 @@
 
 use std::num::NonZeroUsize;
 
-use protocol::{Command, TaskName};
+use protocol::{Command, Item, TaskName};
 
-use super::item::{Naming, Thing, one_line};
+use super::item::{Naming, Thing, first_line, one_line};
 use super::names::Names;
+use super::prompt::Prompt;
 use super::template::{Portion, Template};
 use crate::error::Error;
 
@@ -13,7 +14,7 @@ use crate::error::Error;
 /// which share 2 MiB with its environment.
 const MOST_TOGETHER: usize = 1 << 20;
 
-/// A task that has a command and a name, and nothing else yet.
+/// A task that has work and a name, and nothing else yet.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Draft {
     /// Its name.
@@ -21,13 +22,31 @@ pub(crate) struct Draft {
     /// What people read about it.
     pub(crate) title: String,
     /// What it does.
-    pub(crate) command: Command,
+    pub(crate) work: Drafted,
 }
 
-/// One command for many items.
+/// What a task does, before it is known who does it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Drafted {
+    /// A command.
+    Command(Command),
+    /// What a model is asked to do.
+    Prompt(String),
+}
+
+/// What is to be done with each item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// A command, with placeholders.
+    Command(String),
+    /// A prompt, with placeholders.
+    Prompt(String),
+}
+
+/// One piece of work for many items.
 pub(crate) struct Fanout<'a> {
-    /// The command, with placeholders.
-    pub(crate) script: &'a str,
+    /// The work.
+    pub(crate) pattern: &'a Pattern,
     /// The items.
     pub(crate) items: Vec<String>,
     /// What they are.
@@ -48,7 +67,7 @@ pub(crate) fn drafts(fanout: Fanout<'_>) -> Result<Vec<Draft>, Error> {
 }
 
 fn single(fanout: Fanout<'_>) -> Result<Vec<Draft>, Error> {
-    let template = Template::read(fanout.script, Portion::One)?;
+    let filler = Filler::read(fanout.pattern, Portion::One)?;
     let mut names = Names::default();
     let mut drafts = Vec::with_capacity(fanout.items.len());
     for (at, text) in fanout.items.into_iter().enumerate() {
@@ -57,40 +76,79 @@ fn single(fanout: Fanout<'_>) -> Result<Vec<Draft>, Error> {
             Naming::Word => numbered(at + 1),
         };
         let title = one_line(&text);
-        let item = Thing::of(text, fanout.naming);
-        let script = template.fill(at + 1, Some(&item))?;
-        let arguments = if template.takes_items() { vec![item.item.clone()] } else { Vec::new() };
-        drafts.push(Draft {
-            name,
-            title,
-            command: Command { script, item: Some(item), arguments },
-        });
+        let work = filler.single(at + 1, Thing::of(text, fanout.naming))?;
+        drafts.push(Draft { name, title: work.title().unwrap_or(title), work });
     }
     Ok(drafts)
 }
 
 fn chunked(fanout: &Fanout<'_>, size: NonZeroUsize) -> Result<Vec<Draft>, Error> {
-    let template = Template::read(fanout.script, Portion::Chunk)?;
+    let filler = Filler::read(fanout.pattern, Portion::Chunk)?;
     let mut drafts = Vec::new();
     for (at, items) in fanout.items.chunks(size.get()).enumerate() {
-        let together: usize = items.iter().map(|item| item.len() + size_of::<usize>() + 3).sum();
+        let title = match items {
+            [one] => one_line(one),
+            [first, others @ ..] => format!("{} and {} more", one_line(first), others.len()),
+            [] => String::new(),
+        };
+        let items = items.iter().map(|item| Thing::of(item.clone(), fanout.naming)).collect();
+        let work = filler.chunk(at + 1, items)?;
+        drafts.push(Draft { name: numbered(at + 1), title: work.title().unwrap_or(title), work });
+    }
+    Ok(drafts)
+}
+
+impl Drafted {
+    /// A prompt has a title of its own; a command is told by its items.
+    fn title(&self) -> Option<String> {
+        match self {
+            Self::Command(_) => None,
+            Self::Prompt(prompt) => Some(first_line(prompt)),
+        }
+    }
+}
+
+/// A pattern that has been read.
+enum Filler {
+    Script(Template),
+    Prompt(Prompt),
+}
+
+impl Filler {
+    fn read(pattern: &Pattern, portion: Portion) -> Result<Self, Error> {
+        match pattern {
+            Pattern::Command(script) => Template::read(script, portion).map(Self::Script),
+            Pattern::Prompt(prompt) => Prompt::read(prompt, portion).map(Self::Prompt),
+        }
+    }
+
+    fn single(&self, number: usize, item: Item) -> Result<Drafted, Error> {
+        let template = match self {
+            Self::Prompt(prompt) => return Ok(Drafted::Prompt(prompt.fill(number, &[item]))),
+            Self::Script(template) => template,
+        };
+        let script = template.fill(number, Some(&item))?;
+        let arguments = if template.takes_items() { vec![item.item.clone()] } else { Vec::new() };
+        Ok(Drafted::Command(Command { script, item: Some(item), arguments }))
+    }
+
+    fn chunk(&self, number: usize, items: Vec<Item>) -> Result<Drafted, Error> {
+        let template = match self {
+            Self::Prompt(prompt) => return Ok(Drafted::Prompt(prompt.fill(number, &items))),
+            Self::Script(template) => template,
+        };
+        let together: usize =
+            items.iter().map(|item| item.item.len() + size_of::<usize>() + 1).sum();
         if together > MOST_TOGETHER {
             let count = items.len();
             return Err(Error::usage(format!("the names of {count} items are too long together"))
                 .because(format!("they have {together} bytes, and a command takes {MOST_TOGETHER}"))
                 .hint("a smaller --chunk"));
         }
-        let title = match items {
-            [one] => one_line(one),
-            [first, others @ ..] => format!("{} and {} more", one_line(first), others.len()),
-            [] => String::new(),
-        };
-        let whole = items.iter().map(|item| Thing::of(item.clone(), fanout.naming).item);
-        let (script, arguments) = (template.fill(at + 1, None)?, whole.collect());
-        let command = Command { script, item: None, arguments };
-        drafts.push(Draft { name: numbered(at + 1), title, command });
+        let script = template.fill(number, None)?;
+        let arguments = items.into_iter().map(|item| item.item).collect();
+        Ok(Drafted::Command(Command { script, item: None, arguments }))
     }
-    Ok(drafts)
 }
 
 /// Returns the name of a task that has none of its own.

@@ -58,6 +58,11 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
+/// Returns the first line of a text that says something, as people read it in a list.
+pub(crate) fn first_line(text: &str) -> String {
+    one_line(text.trim().lines().next().unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,5 +105,7 @@ mod tests {
     fn a_line_in_a_list_is_one_line_and_not_a_long_one() {
         assert_eq!(one_line(" a\nb\u{1b}[2J "), "a b [2J");
         assert_eq!(one_line(&"ä".repeat(300)).chars().count(), 121);
+        assert_eq!(first_line("\n\n Fix it. \nAll of it."), "Fix it.");
+        assert_eq!(first_line(" "), "");
     }
 }

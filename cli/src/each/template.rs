@@ -18,9 +18,9 @@ enum Piece {
     Place { what: Placeholder, written: Result<String, Unsafe> },
 }
 
-/// What can be put into a script.
+/// What can be put into a script or a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Placeholder {
+pub(super) enum Placeholder {
     Index,
     Item,
     Stem,
@@ -54,14 +54,10 @@ impl Template {
         let (mut pieces, mut shell) = (Vec::new(), Shell::new());
         let mut rest = script;
         while let Some((before, name, after)) = next_placeholder(rest) {
-            let what = PLACEHOLDERS.iter().find(|(known, _)| *known == name);
-            let Some((_, what)) = what.copied() else { return Err(unknown(name)) };
-            let single = matches!(what, Placeholder::Item | Placeholder::Stem | Placeholder::Dir);
-            if single && portion == Portion::Chunk {
-                return Err(Error::usage(format!("`{{{{{name}}}}}` has no meaning with --chunk"))
-                    .because("a task has several items then")
-                    .hint("{{items}}"));
-            }
+            let Some(what) = Placeholder::of(name) else {
+                return Err(unknown(name, "write {''{ where the shell is to see two braces"));
+            };
+            what.suits(name, portion)?;
             shell.read(before);
             let written = shell.place(what.reference());
             if let (Placeholder::Items, Err(reason)) = (what, &written) {
@@ -109,6 +105,22 @@ impl Template {
 }
 
 impl Placeholder {
+    /// Returns the placeholder of this name.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        PLACEHOLDERS.iter().find(|(known, _)| *known == name).map(|(_, what)| *what)
+    }
+
+    /// Refuses a placeholder that has no meaning where a task has so many items.
+    pub(super) fn suits(self, name: &str, portion: Portion) -> Result<(), Error> {
+        let single = matches!(self, Self::Item | Self::Stem | Self::Dir);
+        if single && portion == Portion::Chunk {
+            return Err(Error::usage(format!("`{{{{{name}}}}}` has no meaning with --chunk"))
+                .because("a task has several items then")
+                .hint("{{items}}"));
+        }
+        Ok(())
+    }
+
     fn reference(self) -> Reference {
         match self {
             Self::Item => Reference::Variable("REGATTA_ITEM"),
@@ -120,7 +132,8 @@ impl Placeholder {
         }
     }
 
-    fn value(self, index: usize, item: Option<&Item>) -> Option<String> {
+    /// Returns what it stands for; nothing where that is no single text.
+    pub(super) fn value(self, index: usize, item: Option<&Item>) -> Option<String> {
         match self {
             Self::Index => Some(index.to_string()),
             Self::Item => item.map(|item| item.item.clone()),
@@ -137,16 +150,21 @@ impl Placeholder {
 /// The placeholder.
 pub(crate) fn refuse_placeholders(script: &str, instead: &str) -> Result<(), Error> {
     let Some((_, name, _)) = next_placeholder(script) else { return Ok(()) };
-    if !PLACEHOLDERS.iter().any(|(known, _)| *known == name) {
-        return Err(unknown(name));
+    if Placeholder::of(name).is_none() {
+        return Err(unknown(name, "write {''{ where the shell is to see two braces"));
     }
+    Err(nothing_to_stand_for(name, instead))
+}
+
+/// The refusal of a placeholder where there are no items.
+pub(super) fn nothing_to_stand_for(name: &str, instead: &str) -> Error {
     let what = format!("`{{{{{name}}}}}` has nothing to stand for");
-    Err(Error::usage(what).because("there are no items").hint(instead))
+    Error::usage(what).because("there are no items").hint(instead)
 }
 
 /// Splits a script at its next placeholder: two braces around a word. Other things in two braces,
 /// as in `awk '{{ print $1 }}'`, are left alone.
-fn next_placeholder(script: &str) -> Option<(&str, &str, &str)> {
+pub(super) fn next_placeholder(script: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while let Some(found) = script[from..].find("{{") {
         let open = from + found;
@@ -163,13 +181,14 @@ fn next_placeholder(script: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
-fn unknown(name: &str) -> Error {
+/// The refusal of a placeholder that is none; `otherwise` says how to mean something else.
+pub(super) fn unknown(name: &str, otherwise: &str) -> Error {
     let known = PLACEHOLDERS.map(|(known, _)| known);
     let error = Error::usage(format!("`{{{{{name}}}}}` is not a placeholder"))
         .because("they are {{item}}, {{index}}, {{item.stem}}, {{item.dir}} and {{items}}");
     match config::nearest(name, known) {
         Some(near) => error.hint(format!("{{{{{near}}}}}")),
-        None => error.hint("write {''{ where the shell is to see two braces"),
+        None => error.hint(otherwise),
     }
 }
 

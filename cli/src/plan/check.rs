@@ -1,7 +1,7 @@
 //! Whether what a plan says makes sense.
 
 use std::collections::{BTreeSet, HashMap};
-use std::num::NonZeroUsize;
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::Path;
 
@@ -12,9 +12,8 @@ use toml::Spanned;
 
 use super::file::{PlanFile, TaskTable};
 use super::place::Text;
-use super::{Plan, PlannedTask, json, read};
-use crate::args::MergeChoice;
-use crate::each::refuse_placeholders;
+use super::{Plan, PlannedTask, json, read, work};
+use crate::args::{AgentChoice, MergeChoice};
 use crate::error::{Error, ErrorKind};
 
 /// How many bytes a schema may have.
@@ -48,16 +47,27 @@ pub(super) fn check(text: Text<'_>, folder: &Path, file: PlanFile) -> Result<Pla
         let at = at.and_then(|name| names.known.get(&name.folded()));
         text.error(at.map_or(&(0..0), |(_, span)| span), error.to_string())
     })?;
+    if let Some(agent) = &file.agent {
+        said(text, agent, str::parse::<AgentChoice>)?;
+    }
+    let model = file.model.map(|model| work::model(text, folder, &model)).transpose()?;
+    let base_url = work::base_url(text, model.as_ref(), file.base_url.as_ref())?;
+    let limits = file.limits;
     Ok(Plan {
         name: file.name,
-        jobs: file.jobs.map(|jobs| positive(text, &jobs)).transpose()?,
+        jobs: file.jobs.map(|jobs| positive(text, "jobs", &jobs)).transpose()?,
+        model,
+        base_url,
+        context: file.context.filter(|context| !context.trim().is_empty()),
         merge: file
             .merge
             .map(|merge| said(text, &merge, |word| word.parse()))
             .transpose()?
             .map(|MergeChoice(merge)| merge),
-        wall: file.limits.wall.map(|wall| said(text, &wall, config::parse_duration)).transpose()?,
-        output: file.limits.output.map(|size| said(text, &size, config::parse_size)).transpose()?,
+        wall: limits.wall.map(|wall| said(text, &wall, config::parse_duration)).transpose()?,
+        output: limits.output.map(|size| said(text, &size, config::parse_size)).transpose()?,
+        turns: limits.turns.map(|turns| positive(text, "turns", &turns)).transpose()?,
+        tokens: limits.tokens.map(|tokens| positive(text, "tokens", &tokens)).transpose()?,
         tasks,
     })
 }
@@ -109,18 +119,8 @@ fn task(
     name: &TaskName,
     names: &TaskNames,
 ) -> Result<PlannedTask, Error> {
-    let (span, table) = (table.span(), table.get_ref());
-    let Some(exec) = &table.exec else {
-        let what = format!("task `{name}` says nothing of what it does");
-        return Err(text.error(&span, what).hint("exec = \"…\""));
-    };
-    let script = exec.get_ref().clone();
-    if script.trim().is_empty() {
-        return Err(text.error(&exec.span(), format!("the command of task `{name}` is empty")));
-    }
-    refuse_placeholders(&script, "regatta run --each SPEC --exec CMD")
-        .map_err(|error| Error { what: text.error(&exec.span(), &error.what).what, ..error })
-        .map_err(|error| Error { kind: ErrorKind::Plan, ..error })?;
+    let work = work::of(text, folder, table, name)?;
+    let table = table.get_ref();
     let mut predecessors = BTreeSet::new();
     for on in &table.depends_on {
         match names.known.get(&on.get_ref().to_ascii_lowercase()) {
@@ -132,7 +132,7 @@ fn task(
     let change = if table.must_change { ChangeDemand::Required } else { ChangeDemand::Optional };
     let schema = schema(text, folder, table)?;
     let (name, priority) = (name.clone(), table.priority);
-    Ok(PlannedTask { name, script, depends_on, priority, change, schema })
+    Ok(PlannedTask { name, work, depends_on, priority, change, schema })
 }
 
 fn unknown(text: Text<'_>, name: &TaskName, on: &Spanned<String>, names: &TaskNames) -> Error {
@@ -175,13 +175,18 @@ pub(crate) fn schema_of(path: &Path) -> Result<Value, Error> {
     })
 }
 
-fn positive(text: Text<'_>, number: &Spanned<i64>) -> Result<NonZeroUsize, Error> {
-    let positive = usize::try_from(*number.get_ref()).ok().and_then(NonZeroUsize::new);
-    positive.ok_or_else(|| text.error(&number.span(), "`jobs` is a number from 1 on"))
+/// Reads a number from 1 on that `T` can count.
+fn positive<T>(text: Text<'_>, key: &str, number: &Spanned<i64>) -> Result<T, Error>
+where
+    T: TryFrom<NonZeroU64>,
+{
+    let positive = u64::try_from(*number.get_ref()).ok().and_then(NonZeroU64::new);
+    let counted = positive.and_then(|positive| T::try_from(positive).ok());
+    counted.ok_or_else(|| text.error(&number.span(), format!("`{key}` is a number from 1 on")))
 }
 
 /// Reads a word of the plan.
-fn said<T, E: std::fmt::Display>(
+pub(super) fn said<T, E: std::fmt::Display>(
     text: Text<'_>,
     word: &Spanned<String>,
     read: impl Fn(&str) -> Result<T, E>,

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 use toml::Spanned;
 
 /// A plan of `regatta run --plan`.
@@ -16,9 +17,27 @@ pub(super) struct PlanFile {
     /// What the run is called in lists.
     pub(super) name: Option<String>,
 
-    /// How many tasks run at the same time; the number of cores by default.
+    /// How many tasks run at the same time. By default 32 where a model does the work of some, and
+    /// the number of cores where none does.
     #[schemars(with = "Option<i64>", range(min = 1))]
     pub(super) jobs: Option<Spanned<i64>>,
+
+    /// The kind of agent that works at prompts: `task`.
+    #[schemars(with = "Option<AgentWord>")]
+    pub(super) agent: Option<Spanned<String>>,
+
+    /// The model that works at prompts: `PROVIDER/ID`, or one of the roles `default`, `smol`, `slow`
+    /// and `plan`. By default the one of the setting `modelRoles.default`.
+    #[schemars(with = "Option<String>")]
+    pub(super) model: Option<Spanned<String>>,
+
+    /// Where the provider of `model` is, if not where it always is: `http://127.0.0.1:8080/v1`. It
+    /// holds for every model of that provider in the plan.
+    #[schemars(with = "Option<String>")]
+    pub(super) base_url: Option<Spanned<String>>,
+
+    /// What a model should know about every task.
+    pub(super) context: Option<String>,
 
     /// Where the work of the tasks goes: `patch` (the working tree, the default), `branch` (one
     /// branch per task) or `none` (it is only kept).
@@ -39,26 +58,49 @@ pub(super) struct PlanFile {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitsTable {
-    /// Time from the start of its command, for instance `20m`, `90s` or `1h30m`.
+    /// Time from the start of its session, for instance `20m`, `90s` or `1h30m`.
     #[schemars(with = "Option<String>")]
     pub(super) wall: Option<Spanned<String>>,
 
     /// Output that is kept, for instance `10MB`; what is beyond is dropped and told.
     #[schemars(with = "Option<String>")]
     pub(super) output: Option<Spanned<String>>,
+
+    /// How often a model may answer; 50 by default.
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub(super) turns: Option<Spanned<i64>>,
+
+    /// How many tokens a model may use, those read from caches included; no limit by default.
+    #[schemars(with = "Option<i64>", range(min = 1))]
+    pub(super) tokens: Option<Spanned<i64>>,
 }
 
-/// One task.
+/// One task. Exactly one of `prompt`, `prompt_file` and `exec` says what it does.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = json!([
+    { "required": ["prompt"] }, { "required": ["prompt_file"] }, { "required": ["exec"] },
+])))]
 pub(super) struct TaskTable {
     /// Its name: segments of letters, digits, `_` and `-`, each beginning with a letter or digit,
     /// joined by single dots; compared without case. `t1`, `t2` … by default.
     #[schemars(with = "Option<String>", regex(pattern = TASK_NAME))]
     pub(super) id: Option<Spanned<String>>,
 
-    /// The command that does its work, run by `/bin/sh -c` in the task's own copy.
-    #[schemars(with = "String", length(min = 1))]
+    /// What a model is asked to do in the task's own copy.
+    #[schemars(with = "Option<String>", length(min = 1))]
+    pub(super) prompt: Option<Spanned<String>>,
+
+    /// A file with that prompt, word for word, from the folder of the plan on; at most 16 MB.
+    #[schemars(with = "Option<String>", length(min = 1))]
+    pub(super) prompt_file: Option<Spanned<String>>,
+
+    /// The model that works at the prompt, if not that of the plan.
+    #[schemars(with = "Option<String>")]
+    pub(super) model: Option<Spanned<String>>,
+
+    /// The command that does its work instead, run by `/bin/sh -c` in the task's own copy.
+    #[schemars(with = "Option<String>", length(min = 1))]
     pub(super) exec: Option<Spanned<String>>,
 
     /// The tasks that come first. Their work is in this task's copy when it starts.
@@ -74,7 +116,7 @@ pub(super) struct TaskTable {
     #[serde(default)]
     pub(super) must_change: bool,
 
-    /// The JSON Schema of what it yields: the last line of its standard output.
+    /// The JSON Schema of what it yields: for a command, the last line of its standard output.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub(super) schema: Option<Spanned<toml::Value>>,
 
@@ -94,4 +136,12 @@ pub(super) enum MergeWord {
     Patch,
     Branch,
     None,
+}
+
+/// The words of `agent`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is wanted")]
+pub(super) enum AgentWord {
+    Task,
 }

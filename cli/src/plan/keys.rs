@@ -18,28 +18,17 @@ struct Table {
     later: &'static [(&'static str, &'static str)],
 }
 
-const COMMAND: &str = "let a command do the work: exec = \"…\"";
-const OWN_CHECK: &str = "check it at the end of the command, and let that fail";
+const OWN_CHECK: &str = "check it at the end of the command, or say so in the prompt";
 
-const LATER: [(&str, &str); 5] = [
-    ("agent", COMMAND),
-    ("model", COMMAND),
-    ("context", COMMAND),
-    ("fallback", COMMAND),
+const LATER: [(&str, &str); 2] = [
+    ("fallback", "leave it out: the run ends where its model cannot be had"),
     ("verify", "run it yourself after the run"),
 ];
 
-const LATER_IN_LIMITS: [(&str, &str); 3] = [
-    ("turns", "limits are wall and output"),
-    ("tokens", "limits are wall and output"),
-    ("cost", "limits are wall and output"),
-];
+const LATER_IN_LIMITS: [(&str, &str); 1] = [("cost", "limit the tokens instead: tokens = 400_000")];
 
-const LATER_IN_TASK: [(&str, &str); 6] = [
-    ("prompt", COMMAND),
-    ("prompt_file", COMMAND),
-    ("agent", COMMAND),
-    ("model", COMMAND),
+const LATER_IN_TASK: [(&str, &str); 3] = [
+    ("agent", "leave it out: every prompt has the agent `task`"),
     ("scope", OWN_CHECK),
     ("proofs", OWN_CHECK),
 ];

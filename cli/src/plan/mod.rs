@@ -8,8 +8,9 @@ mod place;
 mod planned;
 mod read;
 mod schema;
+mod work;
 
 pub(crate) use check::schema_of;
-pub(crate) use planned::{Plan, PlannedTask};
+pub(crate) use planned::{Plan, PlannedTask, PlannedWork};
 pub(crate) use read::{PlanSource, read};
 pub(crate) use schema::schema;

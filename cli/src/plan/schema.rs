@@ -25,8 +25,12 @@ mod tests {
             "name": "all",
             "jobs": 8,
             "merge": "branch",
-            "limits": { "wall": "20m", "output": "10MB" },
-            "task": [{
+            "limits": { "wall": "20m", "output": "10MB", "turns": 40, "tokens": 400_000 },
+            "agent": "task",
+            "model": "ollama/qwen3:8b",
+            "base_url": "http://127.0.0.1:11434/v1",
+            "context": "It is a library.",
+            "task": [{ "prompt": "Fix it.", "model": "smol" }, { "prompt_file": "a.md" }, {
                 "id": "auth.tests",
                 "exec": "make",
                 "depends_on": ["auth"],
@@ -42,6 +46,9 @@ mod tests {
             json!({ "version": 1, "task": [{ "id": "a" }] }),
             json!({ "version": 1, "task": [{ "exec": "a", "id": "-a" }] }),
             json!({ "version": 1, "task": [{ "exec": "a", "prompt": "b" }] }),
+            json!({ "version": 1, "task": [{ "prompt": "" }] }),
+            json!({ "version": 1, "agent": "scout", "task": [{ "prompt": "a" }] }),
+            json!({ "version": 1, "limits": { "turns": 0 }, "task": [{ "prompt": "a" }] }),
             json!({ "version": 1, "merge": "stack", "task": [{ "exec": "a" }] }),
         ] {
             assert_ne!(schema.faults(&bad), Vec::<String>::new(), "{bad}");

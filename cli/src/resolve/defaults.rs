@@ -5,10 +5,13 @@ use std::num::NonZeroUsize;
 use config::Settings;
 use protocol::{IsolationMode, MergeMode, TaskLimits};
 
+use crate::model::Roles;
+
 /// What the settings say about runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defaults {
-    /// How many tasks run at the same time; as many as the machine has cores without it.
+    /// How many tasks run at the same time; without it, 32 where a model does the work of some, and
+    /// as many as the machine has cores where none does.
     pub jobs: Option<NonZeroUsize>,
     /// How tasks are kept apart.
     pub isolation: IsolationMode,
@@ -20,6 +23,8 @@ pub struct Defaults {
     pub branch_prefix: String,
     /// How many bytes of untracked files may be copied into each workspace.
     pub untracked_limit: u64,
+    /// The models that have roles.
+    pub roles: Roles,
 }
 
 impl From<&Settings> for Defaults {
@@ -31,6 +36,7 @@ impl From<&Settings> for Defaults {
             limits: settings.task_limits(),
             branch_prefix: settings.branch_prefix.value.clone(),
             untracked_limit: settings.untracked_limit.value,
+            roles: Roles::from(settings),
         }
     }
 }

@@ -26,6 +26,10 @@ struct ListedTask<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     exec: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     arguments: &'a [String],
@@ -55,15 +59,17 @@ pub fn listing(spec: &RunSpec) -> Result<Listing<'_>, Error> {
 }
 
 fn listed(task: &TaskSpec) -> ListedTask<'_> {
-    let (exec, prompt, command) = match &task.work {
-        Work::Command(command) => (Some(command.script.as_str()), None, Some(command)),
-        Work::Agent(agent) => (None, Some(agent.prompt.as_str()), None),
+    let (command, agent) = match &task.work {
+        Work::Command(command) => (Some(command), None),
+        Work::Agent(agent) => (None, Some(agent)),
     };
     ListedTask {
         task: &task.name,
         title: &task.title,
-        exec,
-        prompt,
+        exec: command.map(|command| command.script.as_str()),
+        model: agent.map(|agent| agent.model.to_string()),
+        base_url: agent.and_then(|agent| agent.model.base_url.as_deref()),
+        prompt: agent.map(|agent| agent.prompt.as_str()),
         arguments: command.map_or(&[], |command| &command.arguments),
         item: command.and_then(|command| command.item.as_ref()).map(|item| item.item.as_str()),
         depends_on: &task.depends_on,
@@ -76,14 +82,24 @@ impl Listing<'_> {
     /// Returns the listing as people read it.
     #[must_use]
     pub fn text(&self) -> String {
-        const WIDEST: usize = 32;
-        let names = self.tasks.iter().map(|task| task.task.as_str().len());
-        let room = names.max().unwrap_or_default().clamp("task".len(), WIDEST);
-        let mut text = format!("{:room$}  command\n", "task");
-        for task in &self.tasks {
-            let (name, exec) = (task.task.as_str(), render::one_line(task.exec.or(task.prompt).unwrap_or_default()));
+        let names = self.tasks.iter().map(|task| task.task.as_str().to_owned());
+        let room = column("task", names);
+        let models: Vec<_> = self.tasks.iter().map(ListedTask::shown_model).collect();
+        let has_models = self.tasks.iter().any(|task| task.model.is_some());
+        let wide = column("model", models.iter().cloned());
+        let mut text = match has_models {
+            true => format!("{:room$}  {:wide$}  work\n", "task", "model"),
+            false => format!("{:room$}  command\n", "task"),
+        };
+        for (task, model) in self.tasks.iter().zip(&models) {
+            let name = task.task.as_str();
+            let work = render::one_line(task.exec.unwrap_or(task.title));
             // Writing to a string cannot fail.
-            let _written = write!(text, "{name:room$}  {}", render::cut(&exec, 100));
+            let _written = write!(text, "{name:room$}  ");
+            if has_models {
+                let _written = write!(text, "{model:wide$}  ");
+            }
+            let _written = write!(text, "{}", render::cut(&work, 100));
             if !task.depends_on.is_empty() {
                 let on: Vec<_> = task.depends_on.iter().map(TaskName::as_str).collect();
                 let _written = write!(text, "   after {}", on.join(", "));
@@ -97,8 +113,23 @@ impl Listing<'_> {
     }
 }
 
+impl ListedTask<'_> {
+    /// Returns the task's model as people read it.
+    fn shown_model(&self) -> String {
+        self.model.as_deref().map_or_else(|| "–".to_owned(), render::one_line)
+    }
+}
+
+/// Returns how wide a column is with this head and these cells.
+fn column(head: &str, cells: impl Iterator<Item = String>) -> usize {
+    const WIDEST: usize = 32;
+    cells.map(|cell| cell.chars().count()).max().unwrap_or_default().clamp(head.len(), WIDEST)
+}
+
 #[cfg(test)]
 mod tests {
+    use protocol::Agent;
+
     use super::super::spec::sample;
     use super::*;
 
@@ -112,6 +143,24 @@ mod tests {
             "task   command\nfirst  true\nlast   make␊all   after first\n\n2 tasks, 3 at once; \
              nothing was started\n"
         );
+    }
+
+    #[test]
+    fn the_model_of_each_task_stands_beside_what_it_is_asked() {
+        let mut spec = sample(&[("auth", "true"), ("make", "make all")]);
+        let model = "local/qwen".parse().unwrap();
+        spec.tasks[0].title = "Move it.".to_owned();
+        spec.tasks[0].work =
+            Work::Agent(Agent { model, prompt: "Move it.\nAll of it.".to_owned(), context: None });
+        assert_eq!(
+            listing(&spec).unwrap().text(),
+            "task  model       work\nauth  local/qwen  Move it.\nmake  –           make all\n\n\
+             2 tasks, 3 at once; nothing was started\n"
+        );
+        let json = serde_json::to_value(listing(&spec).unwrap()).unwrap();
+        assert_eq!(json["tasks"][0]["model"], "local/qwen");
+        assert_eq!(json["tasks"][0]["prompt"], "Move it.\nAll of it.");
+        assert_eq!(json["tasks"][1].get("model"), None);
     }
 
     #[test]

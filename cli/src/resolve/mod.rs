@@ -1,6 +1,8 @@
 //! From what was typed, planned and set to what a run is asked.
 
+mod check;
 mod defaults;
+mod limits;
 mod listing;
 mod request;
 mod spec;

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use crate::args::{RunArgs, no_task};
-use crate::each::{Source, refuse_placeholders};
+use crate::each::{Pattern, Source, refuse_placeholders, without_items};
 use crate::error::Error;
 use crate::plan::PlanSource;
 
@@ -18,9 +18,11 @@ pub(super) enum Origin {
     /// One command.
     Command(String),
     /// One command for each of some words.
-    Words { script: String, words: Vec<String> },
-    /// One command for each item, or each chunk of them.
-    Each { script: String, source: Source },
+    Words { script: Pattern, words: Vec<String> },
+    /// A model for each of some prompts.
+    Prompts(Vec<String>),
+    /// One piece of work for each item, or each chunk of them.
+    Each { pattern: Pattern, source: Source },
 }
 
 impl Request {
@@ -37,32 +39,88 @@ impl Request {
                 .because("the variable REGATTA_TASK is set")
                 .hint("start it outside, or as one of the tasks of a plan"));
         }
+        if args.base_url.is_some() && args.model.is_none() {
+            return Err(Error::usage("--base-url says where the model is, but not which it is")
+                .hint("regatta run --model local/MODEL --base-url URL TASK…"));
+        }
         if let Some(plan) = &args.plan {
             apart_from_plan(args)?;
             return Ok(Self(Origin::Plan(PlanSource::of(plan))));
         }
-        let Some(script) = args.exec.clone() else { return Err(nothing_to_do(args)) };
-        if script.trim().is_empty() {
-            return Err(Error::usage("the command of --exec is empty").hint(no_task()[0]));
-        }
-        match &args.each {
-            Some(_) if !args.tasks.is_empty() => Err(together("TASK", "--each")),
-            Some(each) if each.is_empty() => Err(Error::usage("the pattern of --each is empty")
-                .hint("regatta run --each '**/*.rs' --exec CMD")),
-            Some(each) => Ok(Self(Origin::Each { script, source: Source::of(each) })),
-            None if args.tasks.is_empty() => {
-                refuse_placeholders(&script, "regatta run --each SPEC --exec CMD")?;
-                Ok(Self(Origin::Command(script)))
-            }
-            None => words(script, &args.tasks),
+        match &args.exec {
+            Some(script) => commands(script, args),
+            None => prompts(args),
         }
     }
 }
 
-fn words(script: String, words: &[String]) -> Result<Request, Error> {
+/// Reads what a command is to do.
+fn commands(script: &str, args: &RunArgs) -> Result<Request, Error> {
+    if script.trim().is_empty() {
+        return Err(
+            Error::usage("the command of --exec is empty").hint("regatta run --exec 'make docs'")
+        );
+    }
+    let for_a_model = [(args.model.is_some(), "--model"), (args.agent.is_some(), "--agent")];
+    if let Some((_, option)) = for_a_model.into_iter().find(|(given, _)| *given) {
+        return Err(Error::usage(format!("--exec and {option} do not go together"))
+            .because("either a command does the work, or a model")
+            .hint(format!("leave one of them out: --exec or {option}")));
+    }
+    match &args.each {
+        Some(_) if !args.tasks.is_empty() => Err(together("TASK", "--each")),
+        Some(each) => items(each, Pattern::Command(script.to_owned())),
+        None if args.tasks.is_empty() => {
+            refuse_placeholders(script, "regatta run --each SPEC --exec CMD")?;
+            Ok(Request(Origin::Command(script.to_owned())))
+        }
+        None => {
+            filled(&args.tasks)?;
+            let script = Pattern::Command(script.to_owned());
+            Ok(Request(Origin::Words { script, words: args.tasks.clone() }))
+        }
+    }
+}
+
+/// Reads what a model is to do.
+fn prompts(args: &RunArgs) -> Result<Request, Error> {
+    filled(&args.tasks)?;
+    match (&args.each, args.tasks.as_slice()) {
+        (Some(_), []) => Err(Error::usage("--each says what to work on, but not how")
+            .hint("regatta run --each SPEC 'What to do with {{item}}'")
+            .hint("regatta run --each SPEC --exec 'COMMAND {{item}}'")),
+        (Some(each), [prompt]) => items(each, Pattern::Prompt(prompt.clone())),
+        (Some(_), tasks) => {
+            Err(Error::usage(format!("--each goes with one TASK, and there are {}", tasks.len()))
+                .because(
+                    "that one is asked for each item; a TASK of several words stands in quotes",
+                )
+                .hint("regatta run --each SPEC 'What to do with {{item}}'"))
+        }
+        (None, []) => {
+            let nothing = Error::usage("there is no task");
+            Err(no_task().iter().fold(nothing, |error, example| error.hint(*example)))
+        }
+        (None, tasks) => {
+            let prompts = tasks.iter().map(|task| without_items(task));
+            Ok(Request(Origin::Prompts(prompts.collect::<Result<_, _>>()?)))
+        }
+    }
+}
+
+fn items(each: &str, pattern: Pattern) -> Result<Request, Error> {
+    if each.is_empty() {
+        return Err(Error::usage("the pattern of --each is empty")
+            .hint("regatta run --each '**/*.rs' --exec CMD"));
+    }
+    Ok(Request(Origin::Each { pattern, source: Source::of(each) }))
+}
+
+fn filled(words: &[String]) -> Result<(), Error> {
     match words.iter().position(|word| word.trim().is_empty()) {
-        Some(at) => Err(Error::usage(format!("TASK number {} is empty", at + 1))),
-        None => Ok(Request(Origin::Words { script, words: words.to_vec() })),
+        Some(at) => Err(Error::usage(format!("TASK number {} is empty", at + 1))
+            .hint("regatta run 'what is to be done'")),
+        None => Ok(()),
     }
 }
 
@@ -84,20 +142,6 @@ fn together(one: &str, other: &str) -> Error {
         .hint(format!("leave one of them out: {one} or {other}"))
 }
 
-fn nothing_to_do(args: &RunArgs) -> Error {
-    if args.each.is_some() {
-        return Error::usage("--each says what to work on, but not how")
-            .hint("regatta run --each SPEC --exec 'COMMAND {{item}}'");
-    }
-    if args.tasks.is_empty() {
-        let nothing = Error::usage("there is no task");
-        return no_task().iter().fold(nothing, |error, example| error.hint(*example));
-    }
-    Error::not_yet_built("a TASK for an agent")
-        .because("without --exec, an agent would have to do it")
-        .hint("let a command do it: regatta run --exec 'COMMAND {{item}}' TASK…")
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -113,17 +157,47 @@ mod tests {
     }
 
     #[test]
-    fn no_task_at_all_is_answered_with_three_examples() {
+    fn no_task_at_all_is_answered_with_an_example_of_each_kind() {
         let said = refused(&RunArgs::default());
-        assert!(said.starts_with("error: there is no task\n  try: regatta run --exec"), "{said}");
-        assert_eq!(said.matches("\n  try: ").count(), 3);
+        assert!(said.starts_with("error: there is no task\n  try: regatta run --model"), "{said}");
+        assert_eq!(said.matches("\n  try: ").count(), 4);
     }
 
     #[test]
-    fn a_task_without_a_command_needs_an_agent_which_is_not_yet_built() {
-        let said = refused(&RunArgs { tasks: vec!["fix it".into()], ..RunArgs::default() });
-        assert!(said.starts_with("error: a TASK for an agent is not yet built\n"), "{said}");
-        assert!(said.contains("regatta run --exec"), "{said}");
+    fn a_task_without_a_command_is_for_a_model() {
+        let args =
+            RunArgs { tasks: vec!["fix it".into(), "test {{it}}".into()], ..RunArgs::default() };
+        let prompts = vec!["fix it".to_owned(), "test {{it}}".to_owned()];
+        assert_eq!(Request::read(&args, None), Ok(Request(Origin::Prompts(prompts))));
+        let each = RunArgs { tasks: vec!["fix {{item}}".into()], each: owned("*"), ..args.clone() };
+        let pattern = Pattern::Prompt("fix {{item}}".to_owned());
+        let source = Source::of("*");
+        assert_eq!(Request::read(&each, None), Ok(Request(Origin::Each { pattern, source })));
+        let two = RunArgs { each: owned("*"), ..args };
+        assert!(refused(&two).starts_with("error: --each goes with one TASK, and there are 2\n"));
+        let item = RunArgs { tasks: vec!["fix {{item}}".into()], ..RunArgs::default() };
+        assert!(refused(&item).starts_with("error: `{{item}}` has nothing to stand for"));
+    }
+
+    #[test]
+    fn either_a_command_or_a_model_does_the_work() {
+        let model = || RunArgs { model: "a/b".parse().ok(), ..RunArgs::default() };
+        let both = RunArgs { exec: owned("a"), ..model() };
+        assert!(refused(&both).starts_with("error: --exec and --model do not go together\n"));
+        let agent = RunArgs { exec: owned("a"), agent: "task".parse().ok(), ..RunArgs::default() };
+        assert!(refused(&agent).starts_with("error: --exec and --agent do not go together\n"));
+        let where_only = RunArgs {
+            base_url: "http://a".parse().ok(),
+            tasks: vec!["fix it".into()],
+            ..RunArgs::default()
+        };
+        let said = refused(&where_only);
+        assert!(
+            said.ends_with("try: regatta run --model local/MODEL --base-url URL TASK…"),
+            "{said}"
+        );
+        assert!(refused(&RunArgs { tasks: vec!["\n".into()], ..model() }).contains("number 1 is"));
+        assert!(refused(&model()).starts_with("error: there is no task\n"));
     }
 
     #[test]

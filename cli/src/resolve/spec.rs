@@ -6,20 +6,24 @@ use std::path::Path;
 
 use engine::ports::Schemas;
 use protocol::{
-    ChangeDemand, Command, IsolationMode, MergeMode, RunId, RunSpec, TaskId, TaskLimits, TaskSpec,
-    Work,
+    Agent, ChangeDemand, Command, IsolationMode, MergeMode, RunId, RunSpec, TaskId, TaskLimits,
+    TaskName, TaskSpec, Work,
 };
 use serde_json::Value;
 
 use super::Defaults;
+use super::check::{check, has_model};
+use super::limits::limits;
 use super::request::{Origin, Request};
 use crate::args::{MergeChoice, RunArgs};
-use crate::each::{Draft, Fanout, Input, Naming, Tracked, drafts, one_line};
-use crate::error::{Error, ErrorKind};
-use crate::plan::{self, Plan};
+use crate::each::{Draft, Drafted, Fanout, Input, Naming, Tracked, drafts, first_line, one_line};
+use crate::error::Error;
+use crate::model::{ModelChoice, Named, Selection};
+use crate::plan::{self, Plan, PlannedWork};
 
-/// How many bytes a script may have: what Linux takes as one argument of a process.
-const LONGEST_SCRIPT: usize = (128 << 10) - 1;
+/// How many tasks run at the same time where a model does the work: it is waited for, mostly, and
+/// not computed with.
+const AT_ONCE: NonZeroUsize = NonZeroUsize::new(32).expect("thirty-two is not zero");
 
 /// What a run is to stand on.
 pub struct Ground<'a> {
@@ -55,13 +59,17 @@ pub fn resolve(
     let planned = tasks.plan.as_ref();
     let limits = limits(args, planned, defaults.limits)?;
     let schema = args.schema.as_deref().map(plan::schema_of).transpose()?;
+    let label = planned.and_then(|plan| plan.name.clone());
     let asked = args.jobs.or(planned.and_then(|plan| plan.jobs));
+    let selection = selection(args, planned, defaults);
+    let context = planned.and_then(|plan| plan.context.as_deref());
+    let workforce = Workforce { selection, context };
+    let tasks = tasks.specs(&workforce, limits, schema.as_ref())?;
+    let suits = if tasks.iter().any(has_model) { AT_ONCE } else { cores };
     let jobs = asked.unwrap_or(match isolation {
         IsolationMode::None => NonZeroUsize::MIN,
-        IsolationMode::Worktree => defaults.jobs.unwrap_or(cores),
+        IsolationMode::Worktree => defaults.jobs.unwrap_or(suits),
     });
-    let label = planned.and_then(|plan| plan.name.clone());
-    let tasks = tasks.specs(limits, schema.as_ref());
     let spec = RunSpec {
         id: RunId::generate(),
         label,
@@ -75,8 +83,35 @@ pub fn resolve(
         branch_prefix: defaults.branch_prefix.clone(),
         untracked_limit: defaults.untracked_limit,
     };
-    check(&spec, schemas)?;
+    check(&spec, args, schemas)?;
     Ok(spec)
+}
+
+/// Puts together what says which model is wanted.
+fn selection<'a>(
+    args: &'a RunArgs,
+    plan: Option<&'a Plan>,
+    defaults: &'a Defaults,
+) -> Selection<'a> {
+    let typed = Named { model: args.model.as_ref(), base_url: args.base_url.as_ref() };
+    let planned = plan.map_or_else(Named::default, |plan| Named {
+        model: plan.model.as_ref(),
+        base_url: plan.base_url.as_ref(),
+    });
+    Selection { typed, planned, roles: &defaults.roles }
+}
+
+/// Who works at prompts.
+struct Workforce<'a> {
+    selection: Selection<'a>,
+    context: Option<&'a str>,
+}
+
+impl Workforce<'_> {
+    fn agent(&self, prompt: String, own: Option<&ModelChoice>) -> Result<Work, Error> {
+        let (model, context) = (self.selection.route(own)?, self.context.map(str::to_owned));
+        Ok(Work::Agent(Agent { model, prompt, context }))
+    }
 }
 
 /// The tasks of a run, wherever they come from.
@@ -87,51 +122,86 @@ struct Tasks {
 
 impl Tasks {
     fn of(request: &Request, args: &RunArgs, input: Input<'_>) -> Result<Self, Error> {
-        let (script, items, naming, chunk) = match &request.0 {
+        let drafted = |drafts| Ok(Self { plan: None, drafts });
+        let (pattern, items, naming, chunk) = match &request.0 {
             Origin::Plan(source) => {
                 let plan = Some(plan::read(source, input.standard)?);
                 return Ok(Self { plan, drafts: Vec::new() });
             }
             Origin::Command(script) => {
                 let command = Command { script: script.clone(), item: None, arguments: Vec::new() };
-                let name = protocol::TaskName::nearest("t1");
-                let drafts = vec![Draft { name, title: one_line(script), command }];
-                return Ok(Self { plan: None, drafts });
+                return drafted(vec![draft(1, one_line(script), Drafted::Command(command))]);
+            }
+            Origin::Prompts(prompts) => {
+                let numbered = prompts.iter().enumerate();
+                let prompt = |(at, prompt): (usize, &String)| {
+                    draft(at + 1, first_line(prompt), Drafted::Prompt(prompt.clone()))
+                };
+                return drafted(numbered.map(prompt).collect());
             }
             Origin::Words { script, words } => (script, words.clone(), Naming::Word, None),
-            Origin::Each { script, source } => {
-                (script, source.items(input)?, Naming::Path, args.chunk)
+            Origin::Each { pattern, source } => {
+                (pattern, source.items(input)?, Naming::Path, args.chunk)
             }
         };
-        let drafts = drafts(Fanout { script, items, naming, chunk })?;
-        Ok(Self { plan: None, drafts })
+        drafted(drafts(Fanout { pattern, items, naming, chunk })?)
     }
 
-    fn specs(self, limits: TaskLimits, schema: Option<&Value>) -> Vec<TaskSpec> {
-        let drafted = self.drafts.into_iter().map(|draft| TaskSpec {
-            id: TaskId::generate(),
-            name: draft.name,
-            title: draft.title,
-            work: Work::Command(draft.command),
-            depends_on: Vec::new(),
-            priority: 0,
-            change: ChangeDemand::Optional,
-            schema: schema.cloned(),
-            limits,
+    fn specs(
+        &self,
+        workforce: &Workforce<'_>,
+        limits: TaskLimits,
+        schema: Option<&Value>,
+    ) -> Result<Vec<TaskSpec>, Error> {
+        let drafted = self.drafts.iter().map(|draft| {
+            Ok(TaskSpec {
+                id: TaskId::generate(),
+                name: draft.name.clone(),
+                title: draft.title.clone(),
+                work: match &draft.work {
+                    Drafted::Command(command) => Work::Command(command.clone()),
+                    Drafted::Prompt(prompt) => workforce.agent(prompt.clone(), None)?,
+                },
+                depends_on: Vec::new(),
+                priority: 0,
+                change: ChangeDemand::Optional,
+                schema: schema.cloned(),
+                limits,
+            })
         });
-        let planned = self.plan.into_iter().flat_map(|plan| plan.tasks).map(|task| TaskSpec {
-            id: TaskId::generate(),
-            name: task.name,
-            title: one_line(&task.script),
-            work: Work::Command(Command { script: task.script, item: None, arguments: Vec::new() }),
-            depends_on: task.depends_on,
-            priority: task.priority,
-            change: task.change,
-            schema: task.schema.or_else(|| schema.cloned()),
-            limits,
+        let planned = self.plan.iter().flat_map(|plan| &plan.tasks).map(|task| {
+            let (title, work) = match &task.work {
+                PlannedWork::Command(script) => (
+                    one_line(script),
+                    Work::Command(Command {
+                        script: script.clone(),
+                        item: None,
+                        arguments: Vec::new(),
+                    }),
+                ),
+                PlannedWork::Prompt { prompt, model } => {
+                    (first_line(prompt), workforce.agent(prompt.clone(), model.as_ref())?)
+                }
+            };
+            Ok(TaskSpec {
+                id: TaskId::generate(),
+                name: task.name.clone(),
+                title,
+                work,
+                depends_on: task.depends_on.clone(),
+                priority: task.priority,
+                change: task.change,
+                schema: task.schema.clone().or_else(|| schema.cloned()),
+                limits,
+            })
         });
         drafted.chain(planned).collect()
     }
+}
+
+/// Returns a task that has only a number.
+fn draft(number: usize, title: String, work: Drafted) -> Draft {
+    Draft { name: TaskName::nearest(&format!("t{number}")), title, work }
 }
 
 /// Chooses how tasks are kept apart and where their work goes.
@@ -154,62 +224,6 @@ fn modes(
         }
         (IsolationMode::Worktree, asked) => Ok((isolation, asked.unwrap_or(defaults.merge))),
     }
-}
-
-fn limits(args: &RunArgs, plan: Option<&Plan>, defaults: TaskLimits) -> Result<TaskLimits, Error> {
-    let mut limits = TaskLimits {
-        wall: plan.and_then(|plan| plan.wall).unwrap_or(defaults.wall),
-        output: plan.and_then(|plan| plan.output).unwrap_or(defaults.output),
-        ..defaults
-    };
-    for limit in &args.limits {
-        let refused = |error: config::QuantityError| {
-            Error::usage(format!("`{}` is no value of --limit {}", limit.value, limit.name))
-                .because(error.to_string())
-        };
-        match limit.name.as_str() {
-            "wall" => limits.wall = config::parse_duration(&limit.value).map_err(refused)?,
-            _ => limits.output = config::parse_size(&limit.value).map_err(refused)?,
-        }
-    }
-    if limits.wall.is_zero() {
-        return Err(Error::usage("a task cannot be done in no time").hint("--limit wall=20m"));
-    }
-    Ok(limits)
-}
-
-/// Checks what only the whole run can tell.
-fn check(spec: &RunSpec, schemas: &dyn Schemas) -> Result<(), Error> {
-    let mut compiled: Option<&Value> = None;
-    for task in &spec.tasks {
-        let Work::Command(command) = &task.work else { continue };
-        let unfit = if command.script.len() > LONGEST_SCRIPT {
-            Some("is longer than 128 KiB, and no shell is given more")
-        } else if command.script.contains('\0') {
-            Some("contains a NUL byte, and no shell is given one")
-        } else {
-            None
-        };
-        if let Some(unfit) = unfit {
-            return Err(Error::usage(format!("the command of task `{}` {unfit}", task.name))
-                .hint("put it into a file, and let the command be that file"));
-        }
-        if task.change == ChangeDemand::Required && spec.isolation == IsolationMode::None {
-            return Err(Error::usage(format!("task `{}` must change something", task.name))
-                .because("tasks that work in place are not captured, so nobody can tell")
-                .hint("--isolation worktree"));
-        }
-        // Many tasks share one schema; it is compiled once.
-        let Some(schema) = task.schema.as_ref().filter(|schema| compiled != Some(*schema)) else {
-            continue;
-        };
-        schemas.compile(schema).map_err(|fault| {
-            let what = format!("the schema of task `{}` is none", task.name);
-            Error::new(ErrorKind::Plan, what).because(fault)
-        })?;
-        compiled = Some(schema);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -70,6 +70,7 @@ const PROVIDER_KEYS: &[&str] = &[
     "OPENAI_API_KEY",
     "OPENROUTER_API_KEY",
     "PERPLEXITY_API_KEY",
+    "REGATTA_API_KEY",
     "TOGETHER_API_KEY",
     "XAI_API_KEY",
     "ZAI_API_KEY",

@@ -3,7 +3,7 @@
 use protocol::{ExitCode, IsolationMode, MergeMode};
 
 use super::*;
-use crate::args::{Command, Form, Intent, RunArgs, Step, Verbosity};
+use crate::args::{AgentChoice, Command, Form, Intent, RunArgs, Step, Verbosity};
 
 fn read(words: &[&str]) -> Result<Parsed, Error> {
     parse(std::iter::once("regatta").chain(words.iter().copied()).map(OsString::from))
@@ -74,6 +74,40 @@ fn a_run_takes_its_options() {
 }
 
 #[test]
+fn a_run_of_agents_takes_a_model_and_where_it_is() {
+    let args = run(&[
+        "run",
+        "fix it",
+        "test it",
+        "--model",
+        "local/a/b:c",
+        "--base-url",
+        "http://127.0.0.1:8080/v1/",
+        "--agent",
+        "task",
+        "--limit",
+        "turns=4",
+        "--limit",
+        "tokens=400k",
+    ]);
+    assert_eq!(args.tasks, ["fix it", "test it"]);
+    assert_eq!(args.model, "local/a/b:c".parse().ok());
+    assert_eq!(
+        args.base_url.map(|url| url.to_string()).as_deref(),
+        Some("http://127.0.0.1:8080/v1")
+    );
+    assert_eq!((args.agent, args.limits.len()), (Some(AgentChoice::Task), 2));
+    assert_eq!(
+        complaint(&["run", "--model", "qwen", "a"]),
+        "error: `qwen` is no value of --model\n  because a model is PROVIDER/ID, as in \
+         ollama/qwen3:8b, or one of the roles default, smol, slow and plan\n  \
+         try: regatta run --help"
+    );
+    let said = complaint(&["run", "--model", "a/b", "--base-url", "http://me:pass@a", "b"]);
+    assert!(said.contains("because it must hold no name and no password"), "{said}");
+}
+
+#[test]
 fn what_every_command_takes_may_stand_before_or_after_it() {
     let before = command(&["--json", "-q", "runs"]).globals;
     let after = command(&["runs", "--json", "-q"]).globals;
@@ -140,10 +174,10 @@ fn a_task_that_begins_with_a_dash_is_refused_unless_it_stands_after_two() {
         complaint(&["run", "--exec", "make", "-fix it"]),
         "error: `-fix it` is not an option\n  \
          because a TASK that begins with `-` has to stand after `--`\n  \
-         try: regatta run --exec CMD -- '-fix it'\n  \
+         try: regatta run -- '-fix it'\n  \
          try: regatta run --help"
     );
-    assert!(complaint(&["run", "--fix"]).contains("\n  try: regatta run --exec CMD -- '--fix'"));
+    assert!(complaint(&["run", "--fix"]).contains("\n  try: regatta run -- '--fix'"));
     assert_eq!(run(&["run", "--exec", "make", "--", "--fix"]).tasks, ["--fix"]);
 }
 
@@ -159,15 +193,15 @@ fn what_is_not_yet_built_is_refused_by_its_name() {
         &["runs", "retry", "--failed"],
         &["-p", "hello"],
         &["--print", "runs"],
-        &["run", "--agent", "task", "fix it"],
-        &["run", "--model", "a/b", "fix it"],
+        &["--model", "a/b", "runs"],
+        &["run", "--agent", "explore", "fix it"],
         &["run", "--exec", "a", "--detach"],
         &["run", "--exec", "a", "--verify", "b"],
         &["run", "--exec", "a", "--land", "eager"],
         &["run", "--exec", "a", "--merge", "stack"],
         &["run", "--exec", "a", "--isolation", "overlayfs"],
         &["run", "--exec", "a", "--isolation", "btrfs"],
-        &["run", "--exec", "a", "--limit", "tokens=3"],
+        &["run", "--exec", "a", "--limit", "cost=3"],
         &["apply", "@", "--ours", "a.txt"],
         &["apply", "@", "--branch", "new"],
         &["fix all the tests"],
@@ -191,7 +225,7 @@ fn every_command_has_help_with_examples_and_hides_what_is_not_there() {
         assert!(root.contains(&format!("\n  {name} ")), "{name} is missing in {root}");
         let help = text(&[name, "--help"]);
         assert!(help.contains("Examples:\n  ") && help.contains("Usage: regatta"), "{help}");
-        assert!(!help.contains("--agent"), "{help}");
+        assert!(!help.contains("--detach"), "{help}");
         assert!(help_of(&[name.to_owned()]).is_some_and(|same| same.contains("Examples:")));
     }
     assert_eq!(help_of(&["resume".to_owned()]), None);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use protocol::Item;
 
-use super::super::draft::{Fanout, drafts};
+use super::super::draft::{Drafted, Fanout, Pattern, drafts};
 use super::super::item::Naming;
 
 /// Names that try to be programs.
@@ -32,8 +32,11 @@ const HOSTILE: [&str; 16] = [
 /// Runs a script made for `item` as the house would, and returns what it printed. Fails where the
 /// item ran.
 fn run(script: &str, item: &str) -> String {
-    let fanout = Fanout { script, items: vec![item.to_owned()], naming: Naming::Path, chunk: None };
-    let command = drafts(fanout).unwrap().remove(0).command;
+    let (pattern, items) = (&Pattern::Command(script.to_owned()), vec![item.to_owned()]);
+    let fanout = Fanout { pattern, items, naming: Naming::Path, chunk: None };
+    let Drafted::Command(command) = drafts(fanout).unwrap().remove(0).work else {
+        panic!("a command was asked for")
+    };
     let item = command.item.as_ref().unwrap();
     let said: Vec<_> = shells().map(|shell| say(shell, &command, item, script)).collect();
     assert!(said.iter().all(|one| *one == said[0]), "{script}: shells disagree: {said:?}");

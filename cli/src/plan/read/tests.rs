@@ -5,7 +5,7 @@ use std::time::Duration;
 use protocol::{ChangeDemand, ExitCode, MergeMode};
 use serde_json::json;
 
-use super::super::PlannedTask;
+use super::super::{PlannedTask, PlannedWork};
 use super::*;
 
 fn plan(text: &str) -> Result<Plan, Error> {
@@ -53,7 +53,7 @@ fn a_plan_says_all_it_can() {
     assert_eq!(read.output, Some(5_000_000));
     let auth = PlannedTask {
         name: "auth".parse().unwrap(),
-        script: "make auth".to_owned(),
+        work: PlannedWork::Command("make auth".to_owned()),
         depends_on: Vec::new(),
         priority: 0,
         change: ChangeDemand::Optional,
@@ -61,7 +61,7 @@ fn a_plan_says_all_it_can() {
     };
     let rest = PlannedTask {
         name: "t2".parse().unwrap(),
-        script: "make rest".to_owned(),
+        work: PlannedWork::Command("make rest".to_owned()),
         depends_on: vec!["auth".parse().unwrap()],
         priority: -2,
         change: ChangeDemand::Required,
@@ -81,23 +81,19 @@ fn an_unknown_key_is_told_with_its_place_and_the_nearest() {
         "error: standard input:2:3: `tasks` is not a key of a plan\n  try: task"
     );
     assert!(
-        refused("version = 1\n[limits]\nwhatever = 1")
-            .contains("`whatever` is not a key of limits\n  because the keys are wall, output")
+        refused("version = 1\n[limits]\nwhatever = 1").contains(
+            "`whatever` is not a key of limits\n  because the keys are wall, output, turns"
+        )
     );
 }
 
 #[test]
 fn what_is_not_yet_built_is_refused_never_ignored() {
     for (text, key) in [
-        ("model = 'a/b'", "model"),
-        ("agent = 'task'", "agent"),
-        ("context = 'all'", "context"),
         ("verify = ['a']", "verify"),
         ("fallback = []", "fallback"),
-        ("limits = { tokens = 4 }", "tokens"),
         ("limits = { cost = '2.00 USD' }", "cost"),
-        ("[[task]]\nprompt = 'a'", "prompt"),
-        ("[[task]]\nprompt_file = 'a'", "prompt_file"),
+        ("[[task]]\nprompt = 'a'\nagent = 'task'", "agent"),
         ("[[task]]\nexec = 'a'\nscope = []", "scope"),
         ("[[task]]\nexec = 'a'\nproofs = []", "proofs"),
     ] {
@@ -106,6 +102,9 @@ fn what_is_not_yet_built_is_refused_never_ignored() {
         assert!(said.contains("is not yet built\n  try: "), "{said}");
     }
     assert!(refused(&format!("merge = 'stack'\n{}", task("exec = 'a'"))).contains("not yet built"));
+    assert!(
+        refused(&format!("agent = 'scout'\n{}", task("prompt = 'a'"))).contains("not yet built")
+    );
 }
 
 #[test]
@@ -183,6 +182,103 @@ fn a_placeholder_in_a_plan_has_nothing_to_stand_for() {
         "{said}"
     );
     assert!(refused(&task("exec = 'cat {{itme}}'")).contains("is not a placeholder"));
+}
+
+#[test]
+fn a_plan_for_agents_says_what_is_asked_of_whom() {
+    let read = plan(
+        r#"
+        version = 1
+        agent = "task"
+        model = "local/qwen"
+        base_url = "http://127.0.0.1:8080/v1/"
+        context = "It is a library."
+        limits = { turns = 40, tokens = 400_000 }
+
+        [[task]]
+        prompt = "Move src/auth, not \\{{item}}."
+
+        [[task]]
+        prompt = "Write {{docs}}."
+        model = "smol"
+
+        [[task]]
+        exec = "make"
+        "#,
+    )
+    .unwrap();
+    assert_eq!(read.model, "local/qwen".parse().ok());
+    assert_eq!(
+        read.base_url.map(|url| url.to_string()).as_deref(),
+        Some("http://127.0.0.1:8080/v1")
+    );
+    assert_eq!(read.context.as_deref(), Some("It is a library."));
+    assert_eq!(read.turns.map(std::num::NonZero::get), Some(40));
+    assert_eq!(read.tokens.map(std::num::NonZero::get), Some(400_000));
+    let prompt = |prompt: &str, model: &str| PlannedWork::Prompt {
+        prompt: prompt.to_owned(),
+        model: model.parse().ok(),
+    };
+    let work: Vec<_> = read.tasks.into_iter().map(|task| task.work).collect();
+    assert_eq!(
+        work,
+        [
+            prompt("Move src/auth, not {{item}}.", ""),
+            prompt("Write {{docs}}.", "smol"),
+            PlannedWork::Command("make".to_owned())
+        ]
+    );
+}
+
+#[test]
+fn a_plan_for_agents_that_makes_no_sense_is_refused_with_its_place() {
+    let top = |line: &str| format!("version = 1\n{line}\n[[task]]\nprompt = 'a'");
+    for (text, expected) in [
+        (task("prompt = ' '"), ":3:10: the prompt of task `t1` is empty"),
+        (task("prompt = 'a {{item}}'"), ":3:10: `{{item}}` has nothing to stand for"),
+        (task("prompt = 'a'\nexec = 'b'"), ":4:8: task `t1` says twice what it does"),
+        (task("prompt = 'a'\nprompt_file = 'b'"), ":4:15: task `t1` says twice what it does"),
+        (task("exec = 'a'\nprompt_file = 'b'"), ":4:15: task `t1` says twice what it does"),
+        (task("exec = 'a'\nmodel = 'a/b'"), ":4:9: task `t1` has a command, and needs no model"),
+        (task("prompt = 'a'\nmodel = 'qwen'"), ":4:9: a model is PROVIDER/ID"),
+        (
+            task("prompt_file = 'gone.md'"),
+            ":3:15: cannot read the prompt gone.md\n  because No such",
+        ),
+        (task("prompt_file = '/'"), ":3:15: cannot read the prompt /\n  because it is not a file"),
+        (top("model = 'smoll'"), "did you mean `smol`?"),
+        (top("base_url = 'http://a'"), ":2:12: `base_url` says where the model is, but not which"),
+        (top("model = 'smol'\nbase_url = 'http://a'"), ":3:12: `base_url` says where the model is"),
+        (top("model = 'a/b'\nbase_url = 'a'"), ":3:12: it begins with http:// or https://"),
+        (top("limits = { turns = 0 }"), ":2:20: `turns` is a number from 1 on"),
+        (top("limits = { turns = 99999999999 }"), ":2:20: `turns` is a number from 1 on"),
+        (top("limits = { tokens = -1 }"), ":2:21: `tokens` is a number from 1 on"),
+    ] {
+        let said = refused(&text);
+        assert!(said.contains(expected), "{text}: {said}");
+    }
+}
+
+#[test]
+fn a_prompt_of_five_megabytes_stands_in_a_file_word_for_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    let (good, long) = ("{{item}} \\{{x}} ä\n".repeat(250_000), "x".repeat(16_000_001));
+    std::fs::write(folder.path().join("good.md"), &good).unwrap();
+    std::fs::write(folder.path().join("long.md"), &long).unwrap();
+    std::fs::write(folder.path().join("odd.md"), b"a \xff").unwrap();
+    let read = |file: &str| {
+        let text =
+            format!("{}model = 'offline/s.toml'\n", task(&format!("prompt_file = '{file}'")));
+        std::fs::write(&path, text).unwrap();
+        super::read(&PlanSource::of(&path), &mut &b""[..])
+    };
+    let scenario = folder.path().join("s.toml");
+    let model = format!("offline/{}", scenario.to_str().unwrap()).parse().ok();
+    assert_eq!(read("good.md").unwrap().tasks[0].work, PlannedWork::Prompt { prompt: good, model });
+    let said = read("long.md").unwrap_err().to_string();
+    assert!(said.contains("long.md\n  because it is longer than 16 MB"), "{said}");
+    assert!(read("odd.md").unwrap_err().to_string().ends_with("because it is not UTF-8"));
 }
 
 #[test]

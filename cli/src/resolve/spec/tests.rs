@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use protocol::{OnFailure, RepoPath};
 
+use crate::model::Roles;
+
 use super::*;
 use crate::args::{IsolationChoice, LimitSetting};
 
@@ -34,6 +36,7 @@ fn defaults() -> Defaults {
         limits: TaskLimits::default(),
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 1 << 28,
+        roles: Roles::default(),
     }
 }
 
@@ -182,4 +185,96 @@ fn a_hundred_thousand_items_are_a_run_at_once() {
     let items: String = (0..100_000).map(|n| format!("file {n}\n")).collect();
     let args = RunArgs { each: Some("-".to_owned()), ..exec("cat {{item}}") };
     assert_eq!(with(&args, &defaults(), &items).unwrap().tasks.len(), 100_000);
+}
+
+fn asked(words: &[&str]) -> RunArgs {
+    let tasks = words.iter().map(|word| (*word).to_owned()).collect();
+    RunArgs { tasks, model: "ollama/qwen3:8b".parse().ok(), ..RunArgs::default() }
+}
+
+fn agent(task: &TaskSpec) -> &Agent {
+    let Work::Agent(agent) = &task.work else { panic!("a model was asked for") };
+    agent
+}
+
+#[test]
+fn each_word_is_a_task_for_a_model_and_many_run_at_once() {
+    let of_two = spec(&asked(&["Fix it.\nAll of it.", "Test it."]));
+    assert_eq!((names(&of_two), of_two.jobs.get()), (vec!["t1", "t2"], 32));
+    assert_eq!(of_two.tasks[0].title, "Fix it.");
+    let expected = Agent {
+        model: "ollama/qwen3:8b".parse().unwrap(),
+        prompt: "Fix it.\nAll of it.".to_owned(),
+        context: None,
+    };
+    assert_eq!(agent(&of_two.tasks[0]), &expected);
+    let set = Defaults { jobs: NonZeroUsize::new(3), ..defaults() };
+    assert_eq!(with(&asked(&["a"]), &set, "").unwrap().jobs.get(), 3);
+    let in_place = Some(IsolationChoice::Mode(IsolationMode::None));
+    assert_eq!(self::spec(&RunArgs { isolation: in_place, ..asked(&["a"]) }).jobs.get(), 1);
+}
+
+#[test]
+fn each_item_is_a_prompt_for_a_model() {
+    let args = RunArgs { each: Some("*.c".to_owned()), ..asked(&["Port {{item}}."]) };
+    let spec = spec(&args);
+    assert_eq!(names(&spec), ["a-c", "b-c-c"]);
+    assert_eq!(agent(&spec.tasks[1]).prompt, "Port b c.c.");
+    let args = RunArgs { each: Some("*.c".to_owned()), ..asked(&["Port {{itm}}."]) };
+    assert!(refused(&args).starts_with("error: `{{itm}}` is not a placeholder\n"));
+}
+
+#[test]
+fn a_plan_may_have_a_model_a_context_and_limits_and_a_task_a_model_of_its_own() {
+    let plan = "version = 1\nmodel = 'local/a'\nbase_url = 'http://at'\ncontext = 'All.'\n\
+                limits = { turns = 4, tokens = 90 }\n[[task]]\nprompt = 'one'\n[[task]]\n\
+                prompt = 'two'\nmodel = 'smol'\n[[task]]\nexec = 'make'";
+    let args = RunArgs { plan: Some("-".into()), ..RunArgs::default() };
+    let roles = Roles { smol: "tiny/b".parse().ok(), ..Roles::default() };
+    let set = Defaults { roles, ..defaults() };
+    let spec = with(&args, &set, plan).unwrap();
+    let (one, two) = (agent(&spec.tasks[0]), agent(&spec.tasks[1]));
+    assert_eq!(
+        (one.model.to_string(), one.model.base_url.as_deref()),
+        ("local/a".into(), Some("http://at"))
+    );
+    assert_eq!((two.model.to_string(), two.model.base_url.as_deref()), ("tiny/b".into(), None));
+    assert_eq!(one.context.as_deref(), Some("All."));
+    assert_eq!(spec.jobs.get(), 32);
+    let limits = spec.tasks[0].limits;
+    assert_eq!((limits.turns.get(), limits.tokens), (4, Some(90)));
+    let typed = RunArgs {
+        model: "typed/c".parse().ok(),
+        limits: vec![LimitSetting { name: "tokens".into(), value: "2k".into() }],
+        ..args
+    };
+    let spec = with(&typed, &set, plan).unwrap();
+    assert_eq!(agent(&spec.tasks[1]).model.to_string(), "typed/c");
+    assert_eq!((spec.tasks[0].limits.turns.get(), spec.tasks[0].limits.tokens), (4, Some(2_000)));
+}
+
+#[test]
+fn a_task_that_no_model_is_named_for_is_refused() {
+    let said = refused(&RunArgs { model: None, ..asked(&["fix it"]) });
+    assert!(said.starts_with("error: no model is named that could do this\n"), "{said}");
+    let roles = Roles { default: "a/b".parse().ok(), ..Roles::default() };
+    let set = Defaults { roles, ..defaults() };
+    let spec = with(&RunArgs { model: None, ..asked(&["fix it"]) }, &set, "").unwrap();
+    assert_eq!(agent(&spec.tasks[0]).model.to_string(), "a/b");
+}
+
+#[test]
+fn what_only_a_model_could_heed_is_refused_where_none_works() {
+    let plan = "version = 1\n[[task]]\nexec = 'a'";
+    let args = || RunArgs { plan: Some("-".into()), ..RunArgs::default() };
+    let refused = |args| with(&args, &defaults(), plan).unwrap_err().to_string();
+    let said = refused(RunArgs { model: "a/b".parse().ok(), ..args() });
+    assert!(said.starts_with("error: --model is for a model, and no task has one\n"), "{said}");
+    let limits = vec![LimitSetting { name: "turns".into(), value: "3".into() }];
+    let said = refused(RunArgs { limits, ..args() });
+    assert!(said.starts_with("error: --limit turns is for a model, and no task"), "{said}");
+    let limits = vec![LimitSetting { name: "turns".into(), value: "0".into() }];
+    let said = refused(RunArgs { limits, ..args() });
+    assert!(said.starts_with("error: `0` is no value of --limit turns\n"), "{said}");
+    assert!(self::refused(&asked(&[&"x".repeat(16_000_001)])).contains("longer than 16 MB"));
 }

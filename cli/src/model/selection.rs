@@ -1,0 +1,181 @@
+//! Which model does the work of a task: what is said nearest to the user goes before the rest.
+
+use config::Settings;
+use protocol::ModelRoute;
+
+use super::{BaseUrl, ModelChoice, Role};
+use crate::error::{Error, ErrorKind};
+
+/// The models that have roles.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Roles {
+    /// For everything where nothing else is said.
+    pub default: Option<ModelRoute>,
+    /// For small things.
+    pub smol: Option<ModelRoute>,
+    /// For hard things.
+    pub slow: Option<ModelRoute>,
+    /// For planning.
+    pub plan: Option<ModelRoute>,
+}
+
+impl From<&Settings> for Roles {
+    fn from(settings: &Settings) -> Self {
+        Self {
+            default: settings.model_default.value.clone(),
+            smol: settings.model_smol.value.clone(),
+            slow: settings.model_slow.value.clone(),
+            plan: settings.model_plan.value.clone(),
+        }
+    }
+}
+
+impl Roles {
+    fn of(&self, role: Role) -> Option<&ModelRoute> {
+        match role {
+            Role::Default => self.default.as_ref(),
+            Role::Smol => self.smol.as_ref(),
+            Role::Slow => self.slow.as_ref(),
+            Role::Plan => self.plan.as_ref(),
+        }
+    }
+}
+
+/// A model, and where its provider is, if not where it always is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Named<'a> {
+    pub(crate) model: Option<&'a ModelChoice>,
+    pub(crate) base_url: Option<&'a BaseUrl>,
+}
+
+/// Everything that says which model is wanted, but what a task says of itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Selection<'a> {
+    /// The command line.
+    pub(crate) typed: Named<'a>,
+    /// The plan. What it says of where its provider is holds for every model of that provider.
+    pub(crate) planned: Named<'a>,
+    /// The settings.
+    pub(crate) roles: &'a Roles,
+}
+
+impl Selection<'_> {
+    /// Returns the model of a task that itself names `own`, or none.
+    ///
+    /// # Errors
+    /// Nothing names one, or a role that no model has.
+    pub(crate) fn route(&self, own: Option<&ModelChoice>) -> Result<ModelRoute, Error> {
+        let choice = self.typed.model.or(own).or(self.planned.model);
+        let mut route = match choice.unwrap_or(&ModelChoice::Role(Role::Default)) {
+            ModelChoice::Route(route) => route.clone(),
+            ModelChoice::Role(role) => {
+                self.roles.of(*role).cloned().ok_or_else(|| unnamed(*role, choice))?
+            }
+        };
+        let planned = match self.planned.model {
+            Some(ModelChoice::Route(planned)) if planned.provider == route.provider => {
+                self.planned.base_url
+            }
+            _ => None,
+        };
+        route.base_url = self.typed.base_url.or(planned).map(|url| url.as_str().to_owned());
+        Ok(route)
+    }
+}
+
+fn unnamed(role: Role, choice: Option<&ModelChoice>) -> Error {
+    match (role, choice) {
+        (Role::Default, None) => no_model(),
+        _ => Error::new(ErrorKind::Settings, format!("no model has the role `{role}`"))
+            .because(format!("the setting modelRoles.{role} is not set"))
+            .hint("regatta run --model PROVIDER/ID")
+            .hint(format!("modelRoles: {{ {role}: PROVIDER/ID }} in config.yml")),
+    }
+}
+
+/// What is said where a model is needed and none is named: the three easiest ways to one.
+fn no_model() -> Error {
+    Error::usage("no model is named that could do this")
+        .because("neither --model, nor a plan, nor the setting modelRoles.default names one")
+        .hint("on this machine, without a key: `ollama pull qwen3:8b`, then regatta run --model ollama/qwen3:8b TASK…")
+        .hint("hosted, with a key: OPENROUTER_API_KEY=… regatta run --model openrouter/MODEL TASK… (or OPENAI_API_KEY and openai/MODEL)")
+        .hint("rehearsed, without either: regatta run --model offline/scenario.toml TASK… (docs/scenarios.md)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(text: &str) -> ModelChoice {
+        text.parse().unwrap()
+    }
+
+    fn named<'a>(model: Option<&'a ModelChoice>, base_url: Option<&'a BaseUrl>) -> Named<'a> {
+        Named { model, base_url }
+    }
+
+    fn shown(route: Result<ModelRoute, Error>) -> String {
+        let route = route.unwrap();
+        let at = route.base_url.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
+        format!("{route}{at}")
+    }
+
+    #[test]
+    fn the_command_line_goes_before_the_task_that_before_the_plan_and_that_before_the_settings() {
+        let roles = Roles { default: Some("set/a".parse().unwrap()), ..Roles::default() };
+        let (typed, own, planned) = (choice("typed/a"), choice("own/a"), choice("planned/a"));
+        let selection = |typed, planned| Selection {
+            typed: named(typed, None),
+            planned: named(planned, None),
+            roles: &roles,
+        };
+        let all = selection(Some(&typed), Some(&planned));
+        assert_eq!(shown(all.route(Some(&own))), "typed/a");
+        let untyped = selection(None, Some(&planned));
+        assert_eq!(shown(untyped.route(Some(&own))), "own/a");
+        assert_eq!(shown(untyped.route(None)), "planned/a");
+        assert_eq!(shown(selection(None, None).route(None)), "set/a");
+    }
+
+    #[test]
+    fn where_a_provider_is_holds_for_its_own_models_only() {
+        let roles = Roles::default();
+        let (at, there) = ("http://at/v1".parse().unwrap(), "http://there".parse().unwrap());
+        let (planned, same, other) = (choice("local/a"), choice("local/b"), choice("openai/c"));
+        let by_plan = Selection {
+            typed: Named::default(),
+            planned: named(Some(&planned), Some(&at)),
+            roles: &roles,
+        };
+        assert_eq!(shown(by_plan.route(None)), "local/a at http://at/v1");
+        assert_eq!(shown(by_plan.route(Some(&same))), "local/b at http://at/v1");
+        assert_eq!(shown(by_plan.route(Some(&other))), "openai/c");
+        let typed = Selection { typed: named(Some(&other), Some(&there)), ..by_plan };
+        assert_eq!(shown(typed.route(Some(&same))), "openai/c at http://there");
+    }
+
+    #[test]
+    fn a_role_is_the_model_that_the_settings_give_it() {
+        let roles = Roles { smol: Some("ollama/tiny".parse().unwrap()), ..Roles::default() };
+        let nothing =
+            Selection { typed: Named::default(), planned: Named::default(), roles: &roles };
+        assert_eq!(shown(nothing.route(Some(&choice("smol")))), "ollama/tiny");
+        let said = nothing.route(Some(&choice("slow"))).unwrap_err().to_string();
+        assert!(said.starts_with("error: no model has the role `slow`\n  because the setting"));
+    }
+
+    #[test]
+    fn without_any_model_the_three_easiest_ways_to_one_are_told() {
+        let nothing = Selection {
+            typed: Named::default(),
+            planned: Named::default(),
+            roles: &Roles::default(),
+        };
+        let error = nothing.route(None).unwrap_err();
+        let said = error.to_string();
+        assert_eq!((said.lines().count(), error.hints.len()), (5, 3), "{said}");
+        for way in ["ollama/", "OPENROUTER_API_KEY", "offline/"] {
+            assert!(said.contains(way), "{said}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Checks what only the whole run can tell.
+
+use engine::ports::Schemas;
+use protocol::{Agent, ChangeDemand, Command, IsolationMode, RunSpec, TaskName, TaskSpec, Work};
+use serde_json::Value;
+
+use crate::args::RunArgs;
+use crate::error::{Error, ErrorKind};
+
+/// How many bytes a script may have: what Linux takes as one argument of a process.
+const LONGEST_SCRIPT: usize = (128 << 10) - 1;
+
+/// How many bytes a prompt may have: more than any model reads.
+const LONGEST_PROMPT: usize = 16_000_000;
+
+/// Returns whether a model does the work of a task.
+pub(super) fn has_model(task: &TaskSpec) -> bool {
+    match task.work {
+        Work::Agent(_) => true,
+        Work::Command(_) => false,
+    }
+}
+
+/// Checks a run before anything of it is started.
+///
+/// # Errors
+/// What cannot be done, or was asked for in vain.
+pub(super) fn check(spec: &RunSpec, args: &RunArgs, schemas: &dyn Schemas) -> Result<(), Error> {
+    if !spec.tasks.iter().any(has_model) {
+        in_vain(args)?;
+    }
+    let mut compiled: Option<&Value> = None;
+    for task in &spec.tasks {
+        match &task.work {
+            Work::Command(command) => runnable(&task.name, command)?,
+            Work::Agent(agent) => askable(&task.name, agent)?,
+        }
+        if task.change == ChangeDemand::Required && spec.isolation == IsolationMode::None {
+            return Err(Error::usage(format!("task `{}` must change something", task.name))
+                .because("tasks that work in place are not captured, so nobody can tell")
+                .hint("--isolation worktree"));
+        }
+        // Many tasks share one schema; it is compiled once.
+        let Some(schema) = task.schema.as_ref().filter(|schema| compiled != Some(*schema)) else {
+            continue;
+        };
+        schemas.compile(schema).map_err(|fault| {
+            let what = format!("the schema of task `{}` is none", task.name);
+            Error::new(ErrorKind::Plan, what).because(fault)
+        })?;
+        compiled = Some(schema);
+    }
+    Ok(())
+}
+
+/// Refuses what only a model could heed, where no task has one.
+fn in_vain(args: &RunArgs) -> Result<(), Error> {
+    let limit = args.limits.iter().find(|limit| ["turns", "tokens"].contains(&limit.name.as_str()));
+    let option = match (&args.model, &args.agent, limit) {
+        (Some(_), _, _) => "--model".to_owned(),
+        (None, Some(_), _) => "--agent".to_owned(),
+        (None, None, Some(limit)) => format!("--limit {}", limit.name),
+        (None, None, None) => return Ok(()),
+    };
+    Err(Error::usage(format!("{option} is for a model, and no task has one"))
+        .because("commands do all the work")
+        .hint("leave it out"))
+}
+
+fn runnable(name: &TaskName, command: &Command) -> Result<(), Error> {
+    let unfit = if command.script.len() > LONGEST_SCRIPT {
+        "is longer than 128 KiB, and no shell is given more"
+    } else if command.script.contains('\0') {
+        "contains a NUL byte, and no shell is given one"
+    } else {
+        return Ok(());
+    };
+    Err(Error::usage(format!("the command of task `{name}` {unfit}"))
+        .hint("put it into a file, and let the command be that file"))
+}
+
+fn askable(name: &TaskName, agent: &Agent) -> Result<(), Error> {
+    let context = agent.context.as_ref().map_or(0, String::len);
+    if agent.prompt.len() + context > LONGEST_PROMPT {
+        return Err(Error::usage(format!("the prompt of task `{name}` is longer than 16 MB"))
+            .hint("put it into files of the repository, and let the prompt name them"));
+    }
+    Ok(())
+}
