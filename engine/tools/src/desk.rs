@@ -1,0 +1,76 @@
+//! What the tools of one session share.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+use engine::ports::{Commands, Stop, Workbench};
+use serde_json::Value;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::task::spawn_blocking;
+
+use crate::artifacts::Artifacts;
+use crate::tree::Tree;
+use crate::trouble::Trouble;
+
+/// What the tools of one session share.
+pub(crate) struct Desk {
+    /// The working tree.
+    pub(crate) tree: Arc<Tree>,
+    /// Runs commands.
+    pub(crate) commands: Arc<dyn Commands>,
+    /// Where output goes.
+    pub(crate) artifacts: Arc<Artifacts>,
+    /// What is added to the environment of commands.
+    pub(crate) environment: BTreeMap<String, OsString>,
+    /// How many bytes of output are kept of one call.
+    pub(crate) keep: u64,
+    /// The JSON Schema of what is to be yielded.
+    pub(crate) result: Option<Value>,
+    /// Held by who changes a file. One file may have several paths, so there is one queue for all
+    /// of them; it is served in the order of the calls.
+    changes: Arc<Mutex<()>>,
+}
+
+impl Desk {
+    /// Returns what the tools that work on `bench` share.
+    pub(crate) fn new(bench: Workbench, commands: Arc<dyn Commands>) -> Self {
+        let Workbench { root, folder, repo, environment, artifacts, keep, schema } = bench;
+        Self {
+            tree: Arc::new(Tree::new(root, folder, repo)),
+            commands,
+            artifacts: Arc::new(Artifacts::new(artifacts)),
+            environment,
+            keep,
+            result: schema,
+            changes: Arc::default(),
+        }
+    }
+
+    /// Waits until nobody else changes a file. What it returns belongs into the closure that makes
+    /// the change: a change outlives a call that is dropped.
+    pub(crate) async fn change(&self, stop: &Stop) -> Result<OwnedMutexGuard<()>, Trouble> {
+        let mine = Arc::clone(&self.changes).lock_owned();
+        tokio::select! {
+            biased;
+            () = stop.gently.cancelled() => Err(Trouble::Aborted),
+            () = stop.at_once.cancelled() => Err(Trouble::Aborted),
+            guard = mine => Ok(guard),
+        }
+    }
+}
+
+/// Does something that waits for the disk where waiting holds nobody up.
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Trouble> + Send + 'static,
+) -> Result<T, Trouble> {
+    match spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime is going down.
+            Err(_) => Err(Trouble::Aborted),
+        },
+    }
+}

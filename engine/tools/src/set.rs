@@ -1,0 +1,122 @@
+//! The tools of one session: finds the tool of a call, holds the arguments against its schema, and
+//! makes an answer of whatever comes of it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use engine::ports::{LineSink, Stop, ToolAnswer, ToolDeclaration, ToolText, Tools};
+use protocol::ToolCall;
+use serde_json::{Map, Value};
+
+use crate::arguments::coerce;
+use crate::builtin::Errand;
+use crate::builtins::{Shared, Tool};
+use crate::desk::Desk;
+use crate::limits::{COMPLAINT, head};
+use crate::shown::quote;
+use crate::trouble::Trouble;
+
+/// The tools of one session.
+pub(crate) struct ToolSet {
+    shared: Arc<Shared>,
+    desk: Arc<Desk>,
+    declarations: Arc<[ToolDeclaration]>,
+}
+
+impl ToolSet {
+    /// Returns the tools that work at `desk`.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        desk: Arc<Desk>,
+        declarations: Arc<[ToolDeclaration]>,
+    ) -> Self {
+        Self { shared, desk, declarations }
+    }
+
+    /// Finds a tool. Models write `Read` and `functions.read` for `read`.
+    fn find(&self, name: &str) -> Option<&Tool> {
+        let last = name.trim().rsplit(['.', ':']).next().unwrap_or_default();
+        let all = || self.shared.tools.iter().chain(self.shared.hidden.iter());
+        let exact = all().find(|tool| tool.entry.name == name);
+        exact.or_else(|| all().find(|tool| tool.entry.name.eq_ignore_ascii_case(last)))
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names: Vec<_> = self.declarations.iter().map(|tool| tool.name.as_str()).collect();
+        format!("Tool {} not found. The tools there are: {}", quote(name), names.join(", "))
+    }
+
+    async fn carry_out(&self, tool: &Tool, call: ToolCall, errand: Errand) -> Answer {
+        let entry = tool.entry;
+        let fault = self.shared.faults.strike(&format!("tool.{}", entry.name));
+        if let Err(error) = fault {
+            return Err(format!("{} failed: {error}", entry.name));
+        }
+        if errand.stop.gently.is_cancelled() || errand.stop.at_once.is_cancelled() {
+            return Err(Trouble::Aborted.told());
+        }
+        if let Some(text) = call.malformed {
+            return Err(malformed(tool, &text));
+        }
+        let arguments = fitted(tool, call.arguments)?;
+        let carried_out = (entry.call)(arguments, Arc::clone(&self.desk), errand).await;
+        carried_out.map_err(|trouble| trouble.told())
+    }
+}
+
+/// What a tool answers, or what there is to complain about.
+type Answer = Result<ToolAnswer, String>;
+
+#[async_trait]
+impl Tools for ToolSet {
+    fn declarations(&self) -> Arc<[ToolDeclaration]> {
+        Arc::clone(&self.declarations)
+    }
+
+    async fn call(&self, call: ToolCall, line: LineSink, stop: Stop) -> ToolAnswer {
+        let answer = match self.find(&call.name) {
+            Some(tool) => self.carry_out(tool, call, Errand { line, stop }).await,
+            None => Err(self.unknown(&call.name)),
+        };
+        answer.unwrap_or_else(|complaint| ToolAnswer::Failed(ToolText::plain(complaint)))
+    }
+}
+
+/// Returns the arguments as the tool wants them.
+fn fitted(tool: &Tool, arguments: Map<String, Value>) -> Result<Map<String, Value>, String> {
+    let mut arguments = arguments;
+    (tool.entry.reshape)(&mut arguments);
+    let mut value = Value::Object(arguments);
+    coerce(&mut value, &tool.schema);
+    let faults = tool.judge.faults(&value);
+    match value {
+        Value::Object(arguments) if faults.is_empty() => Ok(arguments),
+        _ => Err(misfit(tool, &faults)),
+    }
+}
+
+fn misfit(tool: &Tool, faults: &[String]) -> String {
+    let faults = faults.join("\n- ");
+    let (name, example) = (tool.entry.name, tool.entry.example);
+    let faults = head(&faults, COMPLAINT);
+    format!(
+        "The arguments of {name} are not right:\n- {faults}\nRight arguments are, for instance: \
+         {example}"
+    )
+}
+
+fn malformed(tool: &Tool, text: &str) -> String {
+    let (name, example) = (tool.entry.name, tool.entry.example);
+    let why = match serde_json::from_str::<Value>(text) {
+        Err(error) => format!("no JSON ({error})"),
+        Ok(_) => "no JSON object".to_owned(),
+    };
+    format!(
+        "The arguments of {name} are {why}. They begin with: {}\nRight arguments are, for \
+         instance: {example}",
+        quote(text)
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+use serde_json::json;
+
+use crate::limits::WHOLE_FILE;
+use crate::stage::Stage;
+
+#[tokio::test]
+async fn a_new_file_is_made_with_its_folders() {
+    let stage = Stage::new();
+    let written = stage.answer("write", json!({ "path": "a/b/c.txt", "content": "é\n" })).await;
+    assert_eq!(written.text, "Created new file a/b/c.txt (3 bytes)");
+    let details = json!({ "path": "a/b/c.txt", "size": 3, "isNew": true });
+    assert_eq!(written.details, Some(details));
+    assert_eq!(stage.text("a/b/c.txt"), "é\n");
+}
+
+#[tokio::test]
+async fn an_old_file_is_overwritten_and_keeps_its_permissions() {
+    let stage = Stage::new();
+    stage.put("run.sh", "old!!");
+    fs::set_permissions(stage.at("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    let written = stage.answer("write", json!({ "file_path": "run.sh", "content": "new" })).await;
+    assert_eq!(written.text, "Overwrote run.sh (3 bytes, before: 5)");
+    assert_eq!(written.details.unwrap()["isNew"], false);
+    assert_eq!(stage.text("run.sh"), "new");
+    assert_eq!(fs::metadata(stage.at("run.sh")).unwrap().mode() & 0o777, 0o755);
+    assert_eq!(stage.names(), ["run.sh"]);
+}
+
+#[tokio::test]
+async fn another_name_of_the_file_keeps_the_old_content() {
+    let stage = Stage::new();
+    stage.put("a", "old");
+    fs::hard_link(stage.at("a"), stage.beside("other")).unwrap();
+    stage.said("write", json!({ "path": "a", "content": "new" })).await;
+    assert_eq!(fs::read_to_string(stage.beside("other")).unwrap(), "old");
+}
+
+#[tokio::test]
+async fn a_link_that_stays_inside_is_written_through() {
+    let stage = Stage::new();
+    stage.put("real/a.txt", "old");
+    symlink("real", stage.at("folder")).unwrap();
+    symlink("real/new.txt", stage.at("dangling")).unwrap();
+    symlink("../real/a.txt", stage.at("real/again")).unwrap();
+    stage.said("write", json!({ "path": "folder/a.txt", "content": "1" })).await;
+    assert_eq!(stage.text("real/a.txt"), "1");
+    stage.said("write", json!({ "path": "folder/again", "content": "2" })).await;
+    assert_eq!(stage.text("real/a.txt"), "2");
+    let written = stage.answer("write", json!({ "path": "dangling", "content": "3" })).await;
+    assert_eq!(stage.text("real/new.txt"), "3");
+    assert_eq!(written.details.unwrap()["path"], "real/new.txt");
+    assert!(fs::symlink_metadata(stage.at("dangling")).unwrap().is_symlink());
+}
+
+#[tokio::test]
+async fn nothing_is_written_outside_of_the_tree() {
+    let stage = Stage::new();
+    fs::create_dir_all(stage.beside("repo/src")).unwrap();
+    fs::write(stage.beside("secret"), "old").unwrap();
+    symlink("../secret", stage.at("up")).unwrap();
+    symlink(stage.beside("secret"), stage.at("absolute")).unwrap();
+    symlink("..", stage.at("parent")).unwrap();
+    symlink("/proc/self/cwd", stage.at("magic")).unwrap();
+    let secret = stage.beside("secret").display().to_string();
+    let paths = [
+        "../secret",
+        "a/../../secret",
+        &secret,
+        "up",
+        "absolute",
+        "parent/secret",
+        "magic/x",
+        "~/x",
+    ];
+    for path in paths {
+        let refused = stage.failed("write", json!({ "path": path, "content": "x" })).await;
+        assert!(refused.contains("working tree") || refused.contains("not found"), "{refused}");
+        let refused = stage.failed("read", json!({ "path": path })).await;
+        assert!(!refused.contains("old"), "{refused}");
+    }
+    assert_eq!(fs::read_to_string(stage.beside("secret")).unwrap(), "old");
+    let users = stage.beside("repo/src/a.rs").display().to_string();
+    let refused = stage.failed("write", json!({ "path": users, "content": "x" })).await;
+    assert!(refused.ends_with("that is the user's own checkout; use the relative path `src/a.rs`"));
+    assert_eq!(fs::read_dir(stage.beside("repo/src")).unwrap().count(), 0);
+    let inside = stage.at("in.txt").display().to_string();
+    stage.said("write", json!({ "path": inside, "content": "x" })).await;
+    assert_eq!(stage.text("in.txt"), "x");
+}
+
+#[tokio::test]
+async fn nothing_is_written_that_belongs_to_git() {
+    let stage = Stage::new();
+    stage.put(".git/config", "[core]");
+    stage.put("sub/x", "");
+    symlink(".git", stage.at("g")).unwrap();
+    symlink("../.git/config", stage.at("sub/c")).unwrap();
+    let paths = [
+        ".git/config",
+        ".git/hooks/pre-commit",
+        "g/config",
+        "sub/c",
+        "sub/.GIT/x",
+        ".git",
+        "sub/../.git/y",
+    ];
+    for path in paths {
+        let refused = stage.failed("write", json!({ "path": path, "content": "x" })).await;
+        assert!(refused.contains("belongs to git"), "{path}: {refused}");
+    }
+    let edits = json!([{ "oldText": "core", "newText": "x" }]);
+    let refused = stage.failed("edit", json!({ "path": "g/config", "edits": edits })).await;
+    assert!(refused.contains("belongs to git"), "{refused}");
+    assert_eq!(stage.text(".git/config"), "[core]");
+    assert_eq!(stage.said("read", json!({ "path": ".git/config" })).await, "     1  [core]");
+    stage.said("write", json!({ "path": ".gitignore", "content": "x" })).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_file_is_told() {
+    let stage = Stage::new();
+    stage.put("folder/x", "");
+    let write =
+        async |path: &str| stage.failed("write", json!({ "path": path, "content": "x" })).await;
+    assert_eq!(write("folder").await, "`folder` is a folder; name a file in it");
+    assert_eq!(write("new/").await, "`new/` is a folder; name a file in it");
+    assert_eq!(write(".").await, "`.` is a folder; name a file in it");
+    assert!(write("folder/x/y").await.contains("is a file and no folder"));
+    assert!(write("none/../x").await.starts_with("File not found"));
+    symlink("two", stage.at("one")).unwrap();
+    symlink("one", stage.at("two")).unwrap();
+    assert_eq!(write("one").await, "`one` leads through too many symlinks");
+    assert_eq!(stage.names(), ["folder", "one", "two"]);
+}
+
+#[tokio::test]
+async fn too_much_is_refused_before_anything_is_made() {
+    let stage = Stage::new();
+    let content = "x".repeat(usize::try_from(WHOLE_FILE).unwrap() + 1);
+    let refused = stage.failed("write", json!({ "path": "a/b", "content": content })).await;
+    assert!(refused.starts_with("`a/b` is too large for this"), "{refused}");
+    assert_eq!(stage.names(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_folder_that_may_not_be_written_is_told_and_nothing_is_left() {
+    let stage = Stage::new();
+    stage.put("locked/a", "old");
+    fs::set_permissions(stage.at("locked"), fs::Permissions::from_mode(0o555)).unwrap();
+    let answer = stage.call("write", json!({ "path": "locked/a", "content": "new" })).await;
+    fs::set_permissions(stage.at("locked"), fs::Permissions::from_mode(0o755)).unwrap();
+    // Who is root may write everywhere.
+    if let engine::ports::ToolAnswer::Failed(text) = answer {
+        assert_eq!(text.text, "cannot write `locked/a`: Permission denied (os error 13)");
+        assert_eq!(stage.text("locked/a"), "old");
+    }
+    assert_eq!(fs::read_dir(stage.at("locked")).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_mark_before_a_path_is_tolerated_where_no_such_folder_is() {
+    let stage = Stage::new();
+    stage.put("src/a", "");
+    stage.put("@types/b", "t");
+    stage.said("write", json!({ "path": "@src/a", "content": "1" })).await;
+    assert_eq!(stage.text("src/a"), "1");
+    assert_eq!(stage.said("read", json!({ "path": "@types/b" })).await, "     1  t");
+    assert_eq!(stage.names(), ["@types", "src"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_path_that_is_changed_all_the_time_never_leads_outside() {
+    let stage = Stage::new();
+    fs::create_dir_all(stage.beside("outside")).unwrap();
+    fs::write(stage.beside("outside/a"), "secret").unwrap();
+    stage.put("real/a", "inside");
+    let (swapped, real, held) = (stage.at("swapped"), stage.at("real"), stage.at("held"));
+    let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let stop = done.clone();
+    let swapping = std::thread::spawn(move || {
+        while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+            symlink("../outside", &swapped).unwrap();
+            fs::remove_file(&swapped).unwrap();
+            fs::rename(&real, &swapped).unwrap();
+            fs::rename(&swapped, &held).unwrap();
+            fs::rename(&held, &real).unwrap();
+        }
+    });
+    for _ in 0..300 {
+        let answer = stage.call("read", json!({ "path": "swapped/a" })).await;
+        assert!(!format!("{answer:?}").contains("secret"), "{answer:?}");
+        stage.call("write", json!({ "path": "swapped/a", "content": "inside" })).await;
+        stage.call("write", json!({ "path": "swapped/new", "content": "inside" })).await;
+    }
+    done.store(true, std::sync::atomic::Ordering::Relaxed);
+    swapping.join().unwrap_or_default();
+    assert_eq!(fs::read_to_string(stage.beside("outside/a")).unwrap(), "secret");
+    assert_eq!(fs::read_dir(stage.beside("outside")).unwrap().count(), 1);
+}

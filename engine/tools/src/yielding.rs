@@ -1,0 +1,114 @@
+//! The tool `yield`: ends the session with a value, or with the reason why there is none. What the
+//! value must be is the contract's to judge.
+
+mod embedded;
+
+use std::sync::Arc;
+
+use engine::ports::{ToolAnswer, ToolConcurrency};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
+
+use self::embedded::{embedded, wants};
+use crate::builtin::{Builtin, Errand};
+use crate::declared;
+use crate::desk::Desk;
+use crate::trouble::Trouble;
+
+/// Yields.
+pub(crate) struct Yield;
+
+/// How the task ends.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct YieldArguments {
+    /// Either data or error, not both.
+    result: Outcome,
+}
+
+/// What came of the task.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Outcome {
+    /// The result of the task.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Value")]
+    data: Option<Value>,
+    /// Why the task cannot be done, if it cannot.
+    error: Option<String>,
+}
+
+/// Null is a value here, and not the same as nothing.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
+}
+
+const NEITHER: &str = "yield has neither data nor error. Call it again with {\"result\":{\"data\":…}} when the \
+     task is done, or with {\"result\":{\"error\":\"why\"}} when it cannot be done";
+const BOTH: &str = "yield has both data and error. Call it again with {\"result\":{\"data\":…}} when the task \
+     is done, or with {\"result\":{\"error\":\"why\"}} when it cannot be done";
+
+impl Builtin for Yield {
+    const NAME: &'static str = "yield";
+    const DESCRIPTION: &'static str = "Ends the task. Call it once, alone, when everything is \
+        done, with the result as data; or, when the task cannot be done, with the reason as error.";
+    const CONCURRENCY: ToolConcurrency = ToolConcurrency::Exclusive;
+    const EXAMPLE: &'static str = r#"{"result":{"data":{"summary":"what was done"}}}"#;
+
+    type Arguments = YieldArguments;
+
+    fn reshape(arguments: &mut Map<String, Value>) {
+        let is_flat = ["data", "error"].iter().any(|name| arguments.contains_key(*name));
+        if !is_flat || arguments.contains_key("result") {
+            return;
+        }
+        let mut result = Map::new();
+        for name in ["data", "error"] {
+            if let Some(value) = arguments.remove(name) {
+                result.insert(name.to_owned(), value);
+            }
+        }
+        arguments.insert("result".to_owned(), Value::Object(result));
+    }
+
+    fn parameters(result: Option<&Value>) -> Value {
+        let mut parameters = declared::schema::<YieldArguments>();
+        if let Some(data) = parameters.pointer_mut(embedded::PLACE) {
+            let said = data.get("description").cloned().unwrap_or_default();
+            *data = result.map_or_else(|| json!({}), embedded);
+            if let Some(data) = data.as_object_mut() {
+                data.entry("description").or_insert(said);
+            }
+        }
+        parameters
+    }
+
+    async fn call(
+        arguments: YieldArguments,
+        desk: Arc<Desk>,
+        _errand: Errand,
+    ) -> Result<ToolAnswer, Trouble> {
+        let Outcome { data, error } = arguments.result;
+        // Models that fill in everything fill in nothing where they mean nothing.
+        let error = error.filter(|error| !error.trim().is_empty());
+        match (data, error) {
+            (Some(Value::Null) | None, Some(error)) => Ok(ToolAnswer::GaveUp(error)),
+            (Some(data), None) => Ok(ToolAnswer::Yielded(wanted(data, desk.result.as_ref()))),
+            (None, None) => Err(Trouble::Yield(NEITHER)),
+            (Some(_), Some(_)) => Err(Trouble::Yield(BOTH)),
+        }
+    }
+}
+
+/// Takes JSON out of a string where the schema has no place for a string.
+fn wanted(data: Value, schema: Option<&Value>) -> Value {
+    let (Value::String(text), Some(schema)) = (&data, schema) else { return data };
+    match serde_json::from_str::<Value>(text.trim()) {
+        Ok(inner) if !wants(schema, &data) && wants(schema, &inner) => inner,
+        Ok(_) | Err(_) => data,
+    }
+}
+
+#[cfg(test)]
+mod tests;
