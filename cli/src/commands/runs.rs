@@ -10,7 +10,8 @@ use super::work::{landed, loose, table_row};
 use crate::args::{Form, RunsArgs, RunsCommand};
 use crate::error::Error;
 use crate::render::{
-    Extent, Table, closing, count, cut, document, elapsed, one_line, span, when, width, write_table,
+    Extent, Table, account, closing, count, cut, document, elapsed, one_line, span, used, when,
+    width, write_table,
 };
 
 /// How many runs are listed unless one says otherwise.
@@ -88,6 +89,9 @@ fn outcome(run: &RunRow) -> String {
             add(run.tasks.cancelled, "cancelled");
             add(run.tasks.interrupted, "interrupted");
         }
+    }
+    if let Some(usage) = run.totals.as_ref().and_then(|totals| totals.usage) {
+        parts.push(used(usage));
     }
     if let Some(code) = run.exit_code {
         parts.push(format!("exit {}", u8::from(code)));
@@ -174,7 +178,13 @@ fn details(row: &TaskRow, scope: Scope) -> Vec<String> {
     if scope == Scope::Task {
         lines.push(format!("{}  {}", row.name, one_line(&row.title)));
         if let Some(report) = &row.report {
-            lines.push(format!("{}  took {}", row.name, span(report.ms)));
+            let used = report.usage.map(|usage| format!(", {}", account(usage)));
+            lines.push(format!(
+                "{}  took {}{}",
+                row.name,
+                span(report.ms),
+                used.unwrap_or_default()
+            ));
         }
     }
     lines

@@ -1,21 +1,21 @@
 //! The live view as lines of text: what is on the screen at one moment.
 
-use protocol::{IsolationMode, MergeMode, Phase, Timestamp};
+mod task_line;
+mod total_line;
 
+use protocol::{IsolationMode, MergeMode, Timestamp};
+
+use self::task_line::Columns;
+use self::total_line::total_line;
 use super::bounds::Size;
-use super::figures::{count, elapsed, span};
-use super::paint::{Meaning, Palette};
-use super::picture::{Head, Picture, Row, Stage};
-use super::safe::{cut, fit, one_line, width};
+use super::figures::count;
+use super::paint::Palette;
+use super::picture::{Head, Picture};
+use super::row::Row;
+use super::safe::cut;
 
 /// The steps of a spinner.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
-
-/// The widest that a column of task names gets.
-const NAMES: usize = 24;
-
-/// The bar of the total line, in columns.
-const BAR: usize = 32;
 
 /// One moment of the live view.
 #[derive(Clone, Copy, Debug)]
@@ -70,70 +70,14 @@ fn middle(picture: &Picture, moment: Moment, columns: usize, room: usize) -> Vec
         return landing.into_iter().collect();
     }
     let shown = if running > room { room - 1 } else { running };
-    let names = picture.running().take(shown).map(|row| row.name.as_str().len()).max();
-    let names = names.unwrap_or_default().min(NAMES);
-    let rows = picture.running().take(shown);
+    let rows: Vec<&Row> = picture.running().take(shown).collect();
+    let room = Columns::of(&rows, columns);
     let mut lines: Vec<_> =
-        rows.enumerate().map(|(at, row)| task_line(row, at, names, moment, columns)).collect();
+        rows.iter().enumerate().map(|(at, row)| room.line(row, at, moment)).collect();
     if shown < running {
         lines.push(cut(&format!("    and {} more", running - shown), columns));
     }
     lines
-}
-
-fn task_line(row: &Row, at: usize, names: usize, moment: Moment, columns: usize) -> String {
-    let Stage::Running { since, phase, line } = &row.stage else { return String::new() };
-    let spinner = SPINNER[(moment.turn + 3 * at) % SPINNER.len()];
-    let begin = format!("  {spinner} {}  {}  ", fit(row.name.as_str(), names), phase_word(*phase));
-    let end = format!("  {:>6}", span(elapsed(*since, moment.now)));
-    let said = line.as_deref().and_then(last_part).unwrap_or_else(|| one_line(&row.title));
-    let room = columns.saturating_sub(width(&begin) + width(&end));
-    cut(&format!("{begin}{}{end}", fit(&said, room)), columns)
-}
-
-/// A line that rewrites itself has parts; the last one is what a terminal would show.
-fn last_part(line: &str) -> Option<String> {
-    line.split('\r').rfind(|part| !part.trim().is_empty()).map(|part| one_line(part.trim()))
-}
-
-fn phase_word(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Preparing => "prepares",
-        Phase::Working => "works   ",
-        Phase::Stopping => "stops   ",
-        Phase::Capturing => "captures",
-    }
-}
-
-fn total_line(
-    picture: &Picture,
-    head: &Head,
-    now: Timestamp,
-    columns: usize,
-    palette: Palette,
-) -> String {
-    let (ended, failed) = picture.ended();
-    let begin = format!("{ended} of {} · ", head.tasks);
-    let failures = if failed == 0 { String::new() } else { format!("{failed} failed") };
-    let between = if failed == 0 { "" } else { " · " };
-    let end = format!("{between}{}", span(elapsed(head.started, now)));
-    let text = width(&begin) + width(&failures) + width(&end);
-    if columns < text + 14 {
-        return cut(&format!("{begin}{failures}{end}"), columns);
-    }
-    let bar = bar(ended, head.tasks, BAR.min(columns - text - 4));
-    format!("  {bar}  {begin}{}{end}", palette.paint(Meaning::Bad, &failures))
-}
-
-/// A bar of `room` columns of which the done part is thick.
-fn bar(done: usize, all: usize, room: usize) -> String {
-    let done = done.min(all);
-    let thick = (room * done).checked_div(all).unwrap_or(room);
-    let edge = usize::from(thick > 0 && thick < room);
-    let mut bar = "━".repeat(thick - edge);
-    bar.push_str(&"╸".repeat(edge));
-    bar.push_str(&"─".repeat(room - thick));
-    bar
 }
 
 #[cfg(test)]

@@ -32,8 +32,11 @@ mod tests {
 
     #[test]
     fn an_event_is_one_line_whatever_is_in_it() {
-        let kind =
-            EventKind::TaskQueued { task: "t1".parse().unwrap(), title: "a\nb\u{1b}[0m".into(), model: None };
+        let kind = EventKind::TaskQueued {
+            task: "t1".parse().unwrap(),
+            title: "a\nb\u{1b}[0m".into(),
+            model: None,
+        };
         let given = Event {
             seq: 1,
             at: Timestamp::from_millisecond(0),

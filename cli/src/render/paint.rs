@@ -22,6 +22,8 @@ pub enum Meaning {
     Heading,
     /// A place inside a file: cyan.
     Place,
+    /// Said by the way, not to anybody: faint.
+    Aside,
     /// Nothing: left as it is.
     Neutral,
 }
@@ -36,6 +38,7 @@ impl Palette {
             Meaning::Bad => "31",
             Meaning::Heading => "1",
             Meaning::Place => "36",
+            Meaning::Aside => "2",
             Meaning::Neutral => return text.to_owned(),
         };
         match self {

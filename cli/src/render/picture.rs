@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{
     Captured, Event, EventKind, ExitCode, IsolationMode, Landed, MergeMode, Outcome, Phase,
-    RunName, TaskName, TaskReport, Timestamp, Totals,
+    RunName, SessionEvent, TaskName, TaskReport, Timestamp, Totals, Usage,
 };
+
+use super::row::{Doing, Progress, Row, Stage};
 
 /// Everything that is shown of a run.
 #[derive(Clone, Debug, Default)]
@@ -37,40 +39,6 @@ pub struct Head {
     pub started: Timestamp,
 }
 
-/// One task.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// Its name.
-    pub name: TaskName,
-    /// What it is about.
-    pub title: String,
-    /// How far it is.
-    pub stage: Stage,
-}
-
-/// How far a task is.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Stage {
-    /// It waits.
-    Queued,
-    /// It runs.
-    Running {
-        /// Since when.
-        since: Timestamp,
-        /// What it is doing.
-        phase: Phase,
-        /// The last line it wrote.
-        line: Option<String>,
-    },
-    /// It ended.
-    Ended {
-        /// How.
-        report: TaskReport,
-        /// What became of its work, once that is known.
-        landing: Option<Landed>,
-    },
-}
-
 impl Picture {
     /// Adds what happened.
     pub fn apply(&mut self, event: &Event) {
@@ -85,17 +53,20 @@ impl Picture {
                     started: event.at,
                 });
             }
-            EventKind::TaskQueued { task, title, .. } => {
-                let row = self.row(task);
-                self.rows[row].title.clone_from(title);
+            EventKind::TaskQueued { task, title, model } => {
+                let place = self.row(task);
+                let row = &mut self.rows[place];
+                row.title.clone_from(title);
+                row.model.clone_from(model);
             }
-            EventKind::TaskStarted { task, .. } => self.run(task, event.at, Phase::Preparing, None),
-            EventKind::WorkspaceReady { task, .. } => {
-                self.run(task, event.at, Phase::Working, None)
+            EventKind::TaskStarted { task, .. } => self.enter(task, event.at, Phase::Preparing),
+            EventKind::WorkspaceReady { task, .. } => self.enter(task, event.at, Phase::Working),
+            EventKind::TaskProgress { task, phase, line, tool, tokens } => {
+                let (line, tool) = (line.as_ref(), tool.as_ref());
+                let progress = Progress { phase: *phase, line, tool, tokens: *tokens };
+                self.run(task, event.at, |doing| doing.hear(&progress));
             }
-            EventKind::TaskProgress { task, phase, line, .. } => {
-                self.run(task, event.at, *phase, line.clone());
-            }
+            EventKind::SessionEvent { task, event: said } => self.attend(task, event.at, said),
             EventKind::TaskFinished { task, report } => self.finish(task, report),
             EventKind::LandingWaited => {
                 self.landing =
@@ -117,8 +88,7 @@ impl Picture {
             EventKind::RunFinished { totals, exit_code } => {
                 self.end = Some((totals.clone(), *exit_code));
             }
-            EventKind::SessionEvent { .. }
-            | EventKind::Degraded { .. }
+            EventKind::Degraded { .. }
             | EventKind::TaskYielded { .. }
             | EventKind::ContractReminded { .. } => {}
             EventKind::TaskCaptured { task, captured } => self.capture(task, captured),
@@ -154,6 +124,13 @@ impl Picture {
         (self.ended, self.failed)
     }
 
+    /// Returns what models have used so far; nothing where none was asked.
+    #[must_use]
+    pub fn used(&self) -> Option<Usage> {
+        let used = self.rows.iter().filter_map(|row| row.used);
+        used.reduce(|one, other| one + other).filter(|used| used.tokens() > 0)
+    }
+
     /// Returns what the landing is at, once there is one.
     #[must_use]
     pub fn landing(&self) -> Option<&str> {
@@ -170,30 +147,47 @@ impl Picture {
         if let Some(place) = self.places.get(task) {
             return *place;
         }
-        let row = Row { name: task.clone(), title: String::new(), stage: Stage::Queued };
-        self.rows.push(row);
+        self.rows.push(Row {
+            name: task.clone(),
+            title: String::new(),
+            model: None,
+            used: None,
+            stage: Stage::Queued,
+        });
         self.places.insert(task.clone(), self.rows.len() - 1);
         self.rows.len() - 1
     }
 
-    /// A task that has ended stays so: what it still said comes too late.
-    fn run(&mut self, task: &TaskName, at: Timestamp, phase: Phase, said: Option<String>) {
+    fn enter(&mut self, task: &TaskName, at: Timestamp, phase: Phase) {
+        self.run(task, at, |doing| doing.phase = phase);
+    }
+
+    fn attend(&mut self, task: &TaskName, at: Timestamp, said: &SessionEvent) {
+        if self.run(task, at, |doing| doing.attend(at, said)) {
+            let place = self.row(task);
+            self.rows[place].use_up(said);
+        }
+    }
+
+    /// Changes what a task does. One that has ended stays so: what it still said comes too late.
+    fn run(&mut self, task: &TaskName, at: Timestamp, change: impl FnOnce(&mut Doing)) -> bool {
         let place = self.row(task);
         let stage = &mut self.rows[place].stage;
-        match stage {
-            Stage::Ended { .. } => return,
-            Stage::Queued => *stage = Stage::Running { since: at, phase, line: said },
-            Stage::Running { phase: old, line, .. } => {
-                *old = phase;
-                *line = said.or(line.take());
-            }
+        if *stage == Stage::Queued {
+            *stage = Stage::Running(Doing::from(at, Phase::Preparing));
+            self.running.insert(place);
         }
-        self.running.insert(place);
+        match stage {
+            Stage::Running(doing) => change(doing),
+            Stage::Queued | Stage::Ended { .. } => return false,
+        }
+        true
     }
 
     fn finish(&mut self, task: &TaskName, report: &TaskReport) {
         let place = self.row(task);
         self.running.remove(&place);
+        self.rows[place].used = report.usage.or(self.rows[place].used);
         let before = std::mem::replace(
             &mut self.rows[place].stage,
             Stage::Ended { report: report.clone(), landing: None },

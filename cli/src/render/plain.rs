@@ -3,10 +3,11 @@
 use jiff::tz::TimeZone;
 use protocol::{Event, EventKind, Outcome, TaskReport};
 
-use super::figures::{clock, count, lines, span};
+use super::figures::{clock, count, lines, span, tokens, used};
 use super::frame::headline;
 use super::paint::{Meaning, Palette};
-use super::picture::{Picture, Stage};
+use super::picture::Picture;
+use super::row::Stage;
 use super::safe::one_line;
 use super::verdict::{Verdict, contested, verdict};
 use crate::args::Verbosity;
@@ -28,9 +29,6 @@ impl Plain {
             EventKind::TaskFinished { task, report } => {
                 format!("{task} {}", self.ended(report))
             }
-            EventKind::ContractReminded { task, complaint } => {
-                format!("{task} was reminded: {}", one_line(complaint))
-            }
             EventKind::LandingWaited | EventKind::LandingStarted { .. } => {
                 picture.landing()?.to_owned()
             }
@@ -50,8 +48,16 @@ impl Plain {
                 format!("{task} {word}: {}", one_line(why))
             }
             EventKind::RunFinished { totals, .. } => {
-                let seconds = span(totals.ms);
-                format!("run {} ended after {seconds}", event.run)
+                let spent = totals.usage.map(|usage| format!(" · {}", used(usage)));
+                format!(
+                    "run {} ended after {}{}",
+                    event.run,
+                    span(totals.ms),
+                    spent.unwrap_or_default()
+                )
+            }
+            EventKind::ContractReminded { task, complaint } => {
+                self.chatter(format!("{task} was reminded: {}", one_line(complaint)))?
             }
             EventKind::TaskStarted { task, .. } => self.chatter(format!("{task} started"))?,
             EventKind::WorkspaceReady { task, path, ms } => {
@@ -80,7 +86,9 @@ impl Plain {
             Outcome::Failed { .. } | Outcome::Cancelled => verdict(report, None),
         };
         let note = if note.is_empty() { note } else { format!("  {note}") };
-        format!("{}{}{note}", self.palette.paint(meaning, &word), size(report))
+        let spent = report.usage.map(|usage| format!(" {} tokens", tokens(usage.tokens())));
+        let word = self.palette.paint(meaning, &word);
+        format!("{word}{}{}{note}", size(report), spent.unwrap_or_default())
     }
 }
 

@@ -9,8 +9,9 @@ use super::closing::{Loose, closing};
 use super::json;
 use super::live::Live;
 use super::paint::Meaning;
-use super::picture::{Picture, Row, Stage};
+use super::picture::Picture;
 use super::plain::{Plain, notice};
+use super::row::{Row, Stage};
 use super::table::{Extent, Table, TableRow, write_table};
 use super::typing::Typing;
 use super::verdict::{Verdict, verdict};
@@ -178,11 +179,12 @@ fn row(row: &Row) -> TableRow {
             verdict: verdict(report, landing.as_ref()),
             changes: report.captured.as_ref().map(|captured| captured.changes),
             ms: Some(report.ms),
+            usage: report.usage,
         },
         // Only a house that fell leaves a task without an end.
         Stage::Queued | Stage::Running { .. } => {
             let verdict = Verdict::plain("interrupted", Meaning::Bad);
-            TableRow { task, verdict, changes: None, ms: None }
+            TableRow { task, verdict, changes: None, ms: None, usage: row.used }
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use protocol::ChangeSummary;
+use protocol::{ChangeSummary, Usage};
 
 use super::bounds::Room;
-use super::figures::{lines, span};
+use super::figures::{lines, price, span, tokens, used};
 use super::paint::{Meaning, Palette};
 use super::safe::{cut, fit, one_line, width};
 use super::verdict::Verdict;
@@ -27,6 +27,8 @@ pub struct TableRow {
     pub changes: Option<ChangeSummary>,
     /// How long it took, where it ended.
     pub ms: Option<u64>,
+    /// What its model used, where one was asked.
+    pub usage: Option<Usage>,
 }
 
 /// A table and how it is to be written.
@@ -59,7 +61,7 @@ pub enum Extent {
 /// What the writer said.
 pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     let shown = shown(table);
-    let columns = Columns::of(&shown, table.room);
+    let columns = Columns::of(&shown, table);
     if !shown.is_empty() {
         let header = table.palette.paint(Meaning::Heading, &columns.header());
         writeln!(out, "{header}")?;
@@ -73,7 +75,10 @@ pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     }
     let totals = totals(&table.rows, table.palette);
     let spent = table.ms.map(|ms| format!("    {}", span(ms))).unwrap_or_default();
-    writeln!(out, "{totals}{spent}")
+    let usage = table.rows.iter().filter_map(|row| row.usage).reduce(|one, other| one + other);
+    let between = if spent.is_empty() { "    " } else { " · " };
+    let used = usage.map(|usage| format!("{between}{}", used(usage))).unwrap_or_default();
+    writeln!(out, "{totals}{spent}{used}")
 }
 
 fn shown(table: &Table) -> Vec<&TableRow> {
@@ -98,7 +103,7 @@ fn totals(rows: &[TableRow], palette: Palette) -> String {
         Meaning::Good => 0,
         Meaning::Kept => 2,
         Meaning::Bad => 3,
-        Meaning::Neutral | Meaning::Heading | Meaning::Place => 1,
+        Meaning::Neutral | Meaning::Heading | Meaning::Place | Meaning::Aside => 1,
     });
     let parts = counts.into_iter().map(|(word, meaning, count)| {
         let plural = if count > 1 && word == "conflict" { "s" } else { "" };
@@ -112,26 +117,41 @@ struct Columns {
     task: usize,
     outcome: usize,
     lines: usize,
+    usage: Shown,
 }
 
+/// Whether there are columns of tokens and cost.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Yes,
+    No,
+}
+
+/// How wide the columns of tokens and cost are together.
+const USAGE: usize = 2 + 6 + 2 + 7;
+
 impl Columns {
-    fn of(rows: &[&TableRow], room: Room) -> Self {
+    fn of(rows: &[&TableRow], table: &Table) -> Self {
         let widest = |cell: &dyn Fn(&TableRow) -> String, header: &str| {
             rows.iter().map(|row| width(&cell(row))).max().unwrap_or(0).max(header.len())
         };
         let task = widest(&|row| one_line(&row.task), "task");
-        let task = if room == Room::Pipe { task } else { task.min(NAMES) };
+        let task = if table.room == Room::Pipe { task } else { task.min(NAMES) };
         let outcome = widest(&|row| row.verdict.word.clone(), "outcome");
-        Self {
-            task,
-            outcome,
-            lines: widest(&|row| row.changes.map(lines).unwrap_or_default(), "lines"),
-        }
+        let lines = widest(&|row| row.changes.map(lines).unwrap_or_default(), "lines");
+        let used = table.rows.iter().any(|row| row.usage.is_some());
+        let whole = task + outcome + lines + 19 + USAGE;
+        let fits = match table.room {
+            Room::Pipe => true,
+            Room::Columns(columns) => whole <= columns,
+        };
+        Self { task, outcome, lines, usage: if used && fits { Shown::Yes } else { Shown::No } }
     }
 
     fn header(&self) -> String {
         let (task, outcome) = (fit("task", self.task), fit("outcome", self.outcome));
-        format!("{task}  {outcome}  files  {:>1$}    time", "lines", self.lines)
+        let usage = if self.usage == Shown::Yes { "  tokens     cost" } else { "" };
+        format!("{task}  {outcome}  files  {:>1$}    time{usage}", "lines", self.lines)
     }
 
     fn row(&self, row: &TableRow, table: &Table) -> String {
@@ -141,7 +161,14 @@ impl Columns {
         let lines = row.changes.map(lines).unwrap_or_default();
         let indent = " ".repeat(self.lines.saturating_sub(width(&lines)));
         let time = row.ms.map(span).unwrap_or_default();
-        let middle = format!("  {files:>5}  {indent}{lines}  {time:>6}");
+        let usage = match (self.usage, row.usage) {
+            (Shown::No, _) => String::new(),
+            (Shown::Yes, None) => format!("  {:>6}  {:>7}", "–", "–"),
+            (Shown::Yes, Some(usage)) => {
+                format!("  {:>6}  {:>7}", tokens(usage.tokens()), price(usage.cost))
+            }
+        };
+        let middle = format!("  {files:>5}  {indent}{lines}  {time:>6}{usage}");
         let used = self.task + 2 + self.outcome + width(&middle) + 3;
         let note = cut(&one_line(&row.verdict.note), table.room.behind(used));
         let painted = table.palette.paint(row.verdict.meaning, word.trim_end());
@@ -152,13 +179,15 @@ impl Columns {
 
 #[cfg(test)]
 mod tests {
+    use protocol::Cost;
+
     use super::*;
 
     fn row(task: &str, word: &str, meaning: Meaning, note: &str) -> TableRow {
         let mut verdict = Verdict::plain(word, meaning);
         verdict.note = note.to_owned();
         let changes = Some(ChangeSummary { files: 3, added: 41, removed: 7 });
-        TableRow { task: task.to_owned(), verdict, changes, ms: Some(31_000) }
+        TableRow { task: task.to_owned(), verdict, changes, ms: Some(31_000), usage: None }
     }
 
     fn written(rows: Vec<TableRow>, room: Room) -> String {
@@ -184,6 +213,49 @@ mod tests {
              search   failed: contract      3  +41 −7     31s   no yield\n\
              1 landed · 1 conflict · 1 failed    1m48s\n"
         );
+    }
+
+    fn with_usage() -> Vec<TableRow> {
+        let usage = |output, cost: Option<u64>| {
+            let cost = cost.map(Cost::from_nanodollars);
+            Some(Usage { input: 20_000, output, cost, ..Usage::ZERO })
+        };
+        let mut rows = vec![
+            row("auth", "landed", Meaning::Good, ""),
+            row("make", "landed", Meaning::Good, ""),
+            row("search", "failed: contract", Meaning::Bad, "no yield after 3 reminders"),
+        ];
+        rows[0].usage = usage(4_100, Some(51_000_000));
+        rows[2].usage = usage(10_200, None);
+        rows
+    }
+
+    #[test]
+    fn where_models_were_asked_there_are_tokens_and_costs() {
+        assert_eq!(
+            written(with_usage(), Room::Pipe),
+            "\
+task    outcome           files   lines    time  tokens     cost
+auth    landed                3  +41 −7     31s   24.1k    $0.05
+make    landed                3  +41 −7     31s       –        –
+search  failed: contract      3  +41 −7     31s   30.2k        ?   no yield after 3 reminders
+2 landed · 1 failed    1m48s · 54.3k tokens · cost unknown
+"
+        );
+        let mut rows = with_usage();
+        rows.truncate(2);
+        let text = written(rows, Room::Pipe);
+        assert!(text.ends_with("2 landed    1m48s · 24.1k tokens · $0.05\n"), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_no_room_for_tokens_but_for_their_sum() {
+        for columns in 24..120 {
+            let text = written(with_usage(), Room::Columns(columns));
+            let roomy = text.lines().next().unwrap().ends_with("tokens     cost");
+            assert_eq!(roomy, columns >= 64, "{columns}: {text}");
+            assert!(text.ends_with("· 54.3k tokens · cost unknown\n"), "{text}");
+        }
     }
 
     #[test]

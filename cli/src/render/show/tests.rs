@@ -1,8 +1,9 @@
 use std::sync::{Arc, Mutex};
 
 use protocol::{
-    CaptureRef, Captured, ChangeSummary, Conflict, ConflictReason, ExitCode, Failure, FailureClass,
-    IsolationMode, MergeMode, Outcome, Phase, RepoPath, TaskName, TaskReport, Totals,
+    AssistantMessage, CaptureRef, Captured, ChangeSummary, Conflict, ConflictReason, Cost,
+    ExitCode, Failure, FailureClass, IsolationMode, MergeMode, Outcome, Part, Phase, RepoPath,
+    SessionEvent, StopReason, TaskName, TaskReport, ToolCall, Totals, Usage,
 };
 
 use super::super::bounds::Size;
@@ -38,7 +39,12 @@ fn events() -> Vec<Event> {
     let report = |name: &str, outcome| {
         let changes = ChangeSummary { files: 3, added: 41, removed: 7 };
         let capture = CaptureRef::of(&"r7k3f".parse().unwrap(), &task(name), 1);
-        TaskReport { outcome, captured: Some(Captured { capture, changes }), ms: 31_000, usage: None }
+        TaskReport {
+            outcome,
+            captured: Some(Captured { capture, changes }),
+            ms: 31_000,
+            usage: None,
+        }
     };
     let done = || Outcome::Done { value: serde_json::Value::Null };
     let failure =
@@ -65,7 +71,11 @@ fn events() -> Vec<Event> {
         },
     ];
     for name in ["auth", "billing", "search"] {
-        kinds.push(EventKind::TaskQueued { task: task(name), title: format!("echo {name}"), model: None });
+        kinds.push(EventKind::TaskQueued {
+            task: task(name),
+            title: format!("echo {name}"),
+            model: None,
+        });
         kinds.push(EventKind::TaskStarted { task: task(name), attempt: 1 });
         kinds.push(EventKind::TaskProgress {
             task: task(name),
@@ -90,6 +100,11 @@ fn events() -> Vec<Event> {
             exit_code: ExitCode::Partial,
         },
     ]);
+    numbered(kinds)
+}
+
+/// Gives each event its number, and a second of its own.
+fn numbered(kinds: Vec<EventKind>) -> Vec<Event> {
     let at = |seq: u64| {
         Timestamp::from_millisecond(1_767_323_045_678 + 1000 * i64::try_from(seq).unwrap())
     };
@@ -97,6 +112,86 @@ fn events() -> Vec<Event> {
         .zip(kinds)
         .map(|(seq, kind)| Event { seq, at: at(seq), run: "r7k3f".parse().unwrap(), kind })
         .collect()
+}
+
+/// The events of a run of one agent, whose provider stumbles once, and who is reminded once.
+fn events_of_an_agent() -> Vec<Event> {
+    let task = || "auth".parse::<TaskName>().unwrap();
+    let usage = Usage {
+        input: 20_000,
+        output: 4_100,
+        cost: Some(Cost::from_nanodollars(51_000_000)),
+        ..Usage::ZERO
+    };
+    let arguments = serde_json::json!({ "path": "src/\u{1b}[2Ja.rs" });
+    let call = ToolCall {
+        id: "call_1".to_owned(),
+        name: "edit".to_owned(),
+        arguments: arguments.as_object().unwrap().clone(),
+        malformed: None,
+    };
+    let message = AssistantMessage {
+        content: vec![Part::ToolCall(call.clone())],
+        api: "offline".to_owned(),
+        provider: "offline".to_owned(),
+        model: "a.toml".to_owned(),
+        usage,
+        stop_reason: StopReason::ToolUse,
+        error_message: None,
+        timestamp: Timestamp::from_millisecond(0),
+    };
+    let said = |event| EventKind::SessionEvent { task: task(), event };
+    let report = TaskReport {
+        outcome: Outcome::Done { value: serde_json::Value::Null },
+        captured: None,
+        ms: 31_000,
+        usage: Some(usage),
+    };
+    numbered(vec![
+        EventKind::RunStarted {
+            tasks: 1,
+            jobs: 8,
+            isolation: IsolationMode::None,
+            merge: MergeMode::None,
+        },
+        EventKind::TaskQueued {
+            task: task(),
+            title: "Move it".into(),
+            model: Some("offline/a.toml".into()),
+        },
+        EventKind::TaskStarted { task: task(), attempt: 1 },
+        said(SessionEvent::TurnStart { turn: 1 }),
+        said(SessionEvent::AutoRetryStart {
+            attempt: 1,
+            delay_ms: 2_000,
+            error_message: "overloaded".into(),
+        }),
+        said(SessionEvent::MessageEnd { message }),
+        said(SessionEvent::ToolExecutionStart {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            args: call.arguments,
+        }),
+        EventKind::TaskProgress {
+            task: task(),
+            phase: Phase::Working,
+            line: Some("src/a.rs".into()),
+            tool: Some(call.name.clone()),
+            tokens: Some(24_100),
+        },
+        said(SessionEvent::ToolExecutionEnd {
+            tool_call_id: call.id,
+            tool_name: call.name,
+            is_error: false,
+        }),
+        EventKind::ContractReminded { task: task(), complaint: "no yield".into() },
+        EventKind::TaskYielded { task: task() },
+        EventKind::TaskFinished { task: task(), report },
+        EventKind::RunFinished {
+            totals: Totals { done: 1, ms: 31_500, usage: Some(usage), ..Totals::default() },
+            exit_code: ExitCode::Success,
+        },
+    ])
 }
 
 fn view(wishes: Wishes) -> View {
@@ -111,10 +206,14 @@ fn view(wishes: Wishes) -> View {
 
 /// Returns what a run writes to standard output and to standard error.
 fn shown(wishes: Wishes) -> (String, String) {
+    shown_of(events(), wishes)
+}
+
+fn shown_of(events: Vec<Event>, wishes: Wishes) -> (String, String) {
     let (out, err) = (Sink::default(), Sink::default());
     let streams = Streams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
     let mut renderer = renderer(view(wishes), streams, Typing::default());
-    for event in events() {
+    for event in events {
         renderer.event(&event).unwrap();
         renderer.tick(event.at);
     }
@@ -153,6 +252,26 @@ kept    regatta diff r7k3f/billing  what it wanted
         regatta apply r7k3f/search  lands it all the same
 ";
     assert_eq!(out, format!("{TABLE}{closing}"));
+}
+
+#[test]
+fn of_an_agent_its_end_is_a_plain_line_and_what_it_does_on_the_way_is_not() {
+    let (out, err) = shown_of(events_of_an_agent(), Wishes::from(&Globals::default()));
+    assert_eq!(
+        err,
+        "03:04:06 run r7k3f · 1 task · 8 at once · in place · nothing is captured or landed\n\
+         03:04:17 auth done 31s 24.1k tokens\n\
+         03:04:18 run r7k3f ended after 31s · 24.1k tokens · $0.05\n"
+    );
+    assert_eq!(
+        out,
+        "task  outcome  files  lines    time  tokens     cost\n\
+         auth  done                      31s   24.1k    $0.05   in place\n\
+         1 done    31s · 24.1k tokens · $0.05\n"
+    );
+    let talkative = Wishes { verbosity: Verbosity::Verbose, ..Wishes::from(&Globals::default()) };
+    let err = shown_of(events_of_an_agent(), talkative).1;
+    assert!(err.contains("03:04:15 auth was reminded: no yield\n"), "{err}");
 }
 
 #[test]
@@ -276,8 +395,17 @@ fn hostile(events: Vec<Event>, numbers: &mut Numbers) -> Vec<Event> {
             EventKind::Degraded { from, to, why } => {
                 (*from, *to, *why) = (numbers.text(), numbers.text(), numbers.text());
             }
-            EventKind::TaskQueued { title, .. } => *title = numbers.text(),
-            EventKind::TaskProgress { line, .. } => *line = Some(numbers.text()),
+            EventKind::TaskQueued { title, model, .. } => {
+                (*title, *model) = (numbers.text(), Some(numbers.text()));
+            }
+            EventKind::TaskProgress { line, tool, .. } => {
+                (*line, *tool) = (Some(numbers.text()), Some(numbers.text()));
+            }
+            EventKind::SessionEvent {
+                event: SessionEvent::AutoRetryStart { error_message, .. },
+                ..
+            } => *error_message = numbers.text(),
+            EventKind::ContractReminded { complaint, .. } => *complaint = numbers.text(),
             EventKind::TaskLanded { branch, .. } => *branch = Some(numbers.text()),
             EventKind::TaskFinished { report, .. } => {
                 if let Outcome::Failed { failure } = &mut report.outcome {
@@ -296,17 +424,28 @@ fn hostile(events: Vec<Event>, numbers: &mut Numbers) -> Vec<Event> {
     events.into_iter().map(|event| spoil(event, numbers)).collect()
 }
 
+/// The events of both runs, as if they were one.
+fn all_events() -> Vec<Event> {
+    let mut kinds: Vec<_> = events().into_iter().map(|event| event.kind).collect();
+    let end = kinds.pop().unwrap();
+    let agent = events_of_an_agent().into_iter().skip(1).map(|event| event.kind);
+    kinds.extend(agent.filter(|kind| !matches!(kind, EventKind::RunFinished { .. })));
+    kinds.push(end);
+    numbered(kinds)
+}
+
 #[test]
 fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
     let mut numbers = Numbers(7);
     for _ in 0..300 {
         let (out, err, screen) = (Sink::default(), Sink::default(), Sink::default());
         let streams = Streams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
-        let wishes = Wishes::from(&Globals::default());
+        let verbosity = Verbosity::Verbose;
+        let wishes = Wishes { verbosity, ..Wishes::from(&Globals::default()) };
         let mut renderer = renderer(view(wishes), streams, Typing::default());
         let mut live = Live::on(Box::new(screen.clone()), terminal, Palette::Plain);
         let mut picture = Picture::default();
-        for event in hostile(events(), &mut numbers) {
+        for event in hostile(all_events(), &mut numbers) {
             renderer.event(&event).unwrap();
             picture.apply(&event);
             live.draw(&picture, event.at);

@@ -1,0 +1,112 @@
+//! One task of a run as it is shown: how far it is, and what it is doing.
+
+use protocol::{Landed, Phase, SessionEvent, TaskName, TaskReport, Timestamp, Usage};
+
+/// One task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Its name.
+    pub name: TaskName,
+    /// What it is about.
+    pub title: String,
+    /// The model that does it, where one does: `PROVIDER/ID`.
+    pub model: Option<String>,
+    /// What that model has used so far.
+    pub used: Option<Usage>,
+    /// How far it is.
+    pub stage: Stage,
+}
+
+/// How far a task is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stage {
+    /// It waits.
+    Queued,
+    /// It runs.
+    Running(Doing),
+    /// It ended.
+    Ended {
+        /// How.
+        report: TaskReport,
+        /// What became of its work, once that is known.
+        landing: Option<Landed>,
+    },
+}
+
+/// What a running task is doing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Doing {
+    /// Since when it runs.
+    pub since: Timestamp,
+    /// What it is doing.
+    pub phase: Phase,
+    /// The last line it wrote, or what its last call of a tool is about.
+    pub line: Option<String>,
+    /// The tool that its model has called.
+    pub tool: Option<String>,
+    /// How long its provider lets it wait, if it does.
+    pub wait: Option<Wait>,
+}
+
+/// A wait for a provider.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wait {
+    /// Until when.
+    pub until: Timestamp,
+    /// Why.
+    pub why: String,
+}
+
+/// What a task tells about itself now and then.
+pub(super) struct Progress<'a> {
+    pub(super) phase: Phase,
+    pub(super) line: Option<&'a String>,
+    pub(super) tool: Option<&'a String>,
+    pub(super) tokens: Option<u64>,
+}
+
+impl Doing {
+    /// Returns what a task does that begins.
+    pub(super) fn from(since: Timestamp, phase: Phase) -> Self {
+        Self { since, phase, line: None, tool: None, wait: None }
+    }
+
+    /// Takes note of what the task tells about itself.
+    pub(super) fn hear(&mut self, progress: &Progress<'_>) {
+        self.phase = progress.phase;
+        match progress.tokens {
+            // A model between two calls is thinking: what it did last is over.
+            Some(_) => {
+                self.tool = progress.tool.cloned();
+                self.line = progress.line.cloned();
+            }
+            None => self.line = progress.line.cloned().or(self.line.take()),
+        }
+    }
+
+    /// Takes note of what happened in the task's session.
+    pub(super) fn attend(&mut self, at: Timestamp, event: &SessionEvent) {
+        self.wait = match event {
+            SessionEvent::AutoRetryStart { delay_ms, error_message, .. } => {
+                let delay = i64::try_from(*delay_ms).unwrap_or(i64::MAX);
+                let until = at.as_millisecond().saturating_add(delay);
+                let until = Timestamp::from_millisecond(until);
+                Some(Wait { until, why: error_message.clone() })
+            }
+            SessionEvent::TurnStart { .. }
+            | SessionEvent::MessageEnd { .. }
+            | SessionEvent::ToolExecutionStart { .. }
+            | SessionEvent::ToolExecutionEnd { .. }
+            | SessionEvent::TurnEnd { .. } => None,
+        };
+    }
+}
+
+impl Row {
+    /// Takes note of what the task's model has used, as far as its session tells.
+    pub(super) fn use_up(&mut self, event: &SessionEvent) {
+        if let SessionEvent::MessageEnd { message } = event {
+            self.used = Some(self.used.unwrap_or(Usage::ZERO) + message.usage);
+        }
+    }
+}
