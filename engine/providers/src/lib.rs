@@ -1,1 +1,25 @@
-//! Where models are had: one file per wire format, and the offline provider that plays scripts.
+//! Where models are had: one folder per wire format, and the offline provider that plays scripts.
+
+mod catalogue;
+mod client;
+mod completions;
+mod known;
+mod nearest;
+mod offline;
+mod piece;
+mod preflight;
+mod price;
+mod printable;
+mod retry;
+mod secret;
+mod sse;
+#[cfg(test)]
+mod trial;
+mod voice;
+mod ways;
+
+pub use catalogue::{Catalogue, CatalogueConfig, KeyLookup};
+pub use known::{Known, Site, known};
+pub use price::{Price, Rate};
+pub use retry::{RetryPolicy, Watchdog};
+pub use ways::{Way, easiest_ways};

@@ -1,0 +1,143 @@
+//! Knows where each model is had, and what is needed for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::ports::{Clock, Models, Provider};
+use protocol::{Failure, FailureClass, ModelRoute};
+
+use crate::client::Clients;
+use crate::completions::{Completions, Endpoint, base};
+use crate::known::{Known, OFFLINE, PLAIN, known, own_variable};
+use crate::nearest::nearest;
+use crate::offline::Theatre;
+use crate::preflight::preflight;
+use crate::price::Price;
+use crate::retry::{RetryPolicy, Terms, Watchdog};
+use crate::secret::Secret;
+
+/// Returns what an environment variable holds.
+pub type KeyLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// The key of any provider at an address of the user's that has none of its own.
+const ANY_KEY: &str = "REGATTA_API_KEY";
+
+/// What a catalogue works with.
+pub struct CatalogueConfig {
+    /// Where keys are found.
+    pub keys: KeyLookup,
+    /// What models cost, by `PROVIDER/ID`.
+    pub prices: BTreeMap<String, Price>,
+    /// When a provider is asked again.
+    pub retry: RetryPolicy,
+    /// How long one may say nothing.
+    pub watchdog: Watchdog,
+    /// Tells the time of day.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// All providers there are.
+pub struct Catalogue {
+    config: CatalogueConfig,
+    clients: Clients,
+    theatre: Theatre,
+}
+
+impl Catalogue {
+    /// Returns a catalogue. Nothing is opened and nothing is sent before a model is asked for.
+    #[must_use]
+    pub fn new(config: CatalogueConfig) -> Self {
+        Self { config, clients: Clients::default(), theatre: Theatre::default() }
+    }
+
+    /// Asks whether a model can be had, where the answer is quick and certain: on this machine,
+    /// or at an address of the user's.
+    ///
+    /// # Errors
+    /// Why it cannot: nothing listens there, or it does not have the model.
+    pub async fn preflight(&self, route: &ModelRoute) -> Result<(), Failure> {
+        let local = Known::find(&route.provider).is_some_and(Known::is_local);
+        if route.provider == OFFLINE || !(local || route.base_url.is_some()) {
+            return Ok(());
+        }
+        let endpoint = self.endpoint(route)?;
+        preflight(self.clients.of(&endpoint.base)?, &endpoint).await
+    }
+
+    fn endpoint(&self, route: &ModelRoute) -> Result<Endpoint, Failure> {
+        let known = Known::find(&route.provider);
+        let base = match (&route.base_url, known) {
+            (Some(given), _) => base(given)?,
+            (None, Some(known)) => base(known.base_url)?,
+            (None, None) => return Err(unknown(&route.provider)),
+        };
+        let (key, variable) = self.key(route, known)?;
+        Ok(Endpoint {
+            provider: route.provider.clone(),
+            model: route.id.clone(),
+            dialect: known.map_or(PLAIN, |known| known.dialect),
+            base,
+            key,
+            variable,
+        })
+    }
+
+    /// Returns the key, and the variable it is in or would be in.
+    fn key(
+        &self,
+        route: &ModelRoute,
+        known: Option<&Known>,
+    ) -> Result<(Option<Secret>, String), Failure> {
+        let own = known.and_then(Known::key).map(str::to_owned);
+        let own = own.unwrap_or_else(|| own_variable(&route.provider));
+        let look = |variable: &str| (self.config.keys)(variable).as_deref().and_then(Secret::new);
+        if let Some(key) = look(&own) {
+            return Ok((Some(key), own));
+        }
+        if route.base_url.is_some()
+            && let Some(key) = look(ANY_KEY)
+        {
+            return Ok((Some(key), ANY_KEY.to_owned()));
+        }
+        let needed = known.is_some_and(|known| !known.is_local()) && route.base_url.is_none();
+        if needed {
+            let what = format!("{} wants a key, and {own} is not set", route.provider);
+            return Err(Failure::new(FailureClass::Auth, what));
+        }
+        Ok((None, own))
+    }
+}
+
+impl Models for Catalogue {
+    fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
+        let config = &self.config;
+        let terms = Terms { retry: config.retry, watchdog: config.watchdog };
+        let price = config.prices.get(&route.to_string()).copied();
+        if route.provider == OFFLINE {
+            return self.theatre.open(route, terms, price, Arc::clone(&config.clock));
+        }
+        let endpoint = self.endpoint(route)?;
+        Ok(Arc::new(Completions {
+            client: self.clients.of(&endpoint.base)?,
+            voice: Completions::voice(route, Arc::clone(&config.clock)),
+            endpoint,
+            price,
+            terms,
+        }))
+    }
+}
+
+fn unknown(provider: &str) -> Failure {
+    let names = || known().map(|known| known.id);
+    let near = nearest(provider, names().chain([OFFLINE]));
+    let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+    let all: Vec<_> = names().chain([OFFLINE]).collect();
+    let what = format!(
+        "no provider is called `{provider}`; {near}known are {}, and any other with a base URL",
+        all.join(", ")
+    );
+    Failure::new(FailureClass::Invalid, what)
+}
+
+#[cfg(test)]
+mod tests;

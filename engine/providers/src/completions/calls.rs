@@ -1,0 +1,226 @@
+//! Puts the calls of an answer together, which come in pieces.
+
+use std::collections::BTreeSet;
+
+use protocol::ToolCall;
+use serde_json::{Map, Value};
+
+/// The most bytes of a name or an identity that are kept.
+const LONGEST_NAME: usize = 256;
+
+/// The most bytes that are kept of arguments that are no JSON object.
+const LONGEST_MALFORMED: usize = 64 << 10;
+
+/// A call of which some has come.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+/// The calls of one answer.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    pending: Vec<Pending>,
+}
+
+/// What a piece of a call brought.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// Which call it belongs to.
+    pub(crate) at: usize,
+    /// The name, when it is now known.
+    pub(crate) named: Option<String>,
+    /// How many bytes it had.
+    pub(crate) size: usize,
+}
+
+impl Calls {
+    pub(crate) fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Forgets all calls after the first `most`.
+    pub(crate) fn truncate(&mut self, most: usize) {
+        self.pending.truncate(most);
+    }
+
+    /// Takes a piece of a call.
+    pub(crate) fn take(&mut self, piece: &Value) -> Option<Taken> {
+        let function = piece.get("function").unwrap_or(&Value::Null);
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        let index = piece.get("index").and_then(Value::as_u64);
+        let id = text(piece.get("id")).unwrap_or_default();
+        let name = text(function.get("name")).unwrap_or_default();
+        let arguments = match function.get("arguments") {
+            Some(Value::String(text)) => text.clone(),
+            // Some servers send what they have parsed.
+            Some(object @ Value::Object(_)) => object.to_string(),
+            _ => String::new(),
+        };
+        if index.is_none() && id.is_empty() && name.is_empty() && arguments.is_empty() {
+            return None;
+        }
+        let at = self.find(index, &id, &name);
+        let call = &mut self.pending[at];
+        if call.id.is_empty() {
+            call.id = cut(&id, LONGEST_NAME).to_owned();
+        }
+        let named = (call.name.is_empty() && !name.is_empty()).then(|| {
+            cut(&name, LONGEST_NAME).clone_into(&mut call.name);
+            call.name.clone()
+        });
+        call.arguments.push_str(&arguments);
+        Some(Taken { at, named, size: id.len() + name.len() + arguments.len() })
+    }
+
+    /// Returns which call a piece belongs to, which may be a new one.
+    fn find(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
+        let same = |call: &Pending| {
+            call.id.is_empty() || id.is_empty() || call.id == cut(id, LONGEST_NAME)
+        };
+        let found = match index {
+            // The latest of this index: servers that count badly give all the same one.
+            Some(_) => self
+                .pending
+                .iter()
+                .rposition(|call| call.index == index)
+                .filter(|at| same(&self.pending[*at])),
+            None if !id.is_empty() => {
+                self.pending.iter().rposition(|call| call.id == cut(id, LONGEST_NAME))
+            }
+            None if name.is_empty() => self.pending.len().checked_sub(1),
+            None => None,
+        };
+        found.unwrap_or_else(|| {
+            self.pending.push(Pending { index, ..Pending::default() });
+            self.pending.len() - 1
+        })
+    }
+
+    /// Returns the calls; `known` are the identities that the session has had before.
+    pub(crate) fn into_calls(self, known: &BTreeSet<String>) -> Vec<ToolCall> {
+        let mut ids = Unique::new(known);
+        self.pending.into_iter().map(|call| whole(call, &mut ids)).collect()
+    }
+}
+
+fn whole(call: Pending, ids: &mut Unique<'_>) -> ToolCall {
+    let name = if call.name.is_empty() { "unnamed".to_owned() } else { call.name };
+    let (arguments, malformed) = arguments(&call.arguments);
+    ToolCall { id: ids.of(&call.id), name, arguments, malformed }
+}
+
+/// Reads what a call is called with. No text at all is a call without arguments.
+pub(crate) fn arguments(text: &str) -> (Map<String, Value>, Option<String>) {
+    if text.trim().is_empty() {
+        return (Map::new(), None);
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(arguments)) => (arguments, None),
+        Ok(_) | Err(_) => (Map::new(), Some(cut(text, LONGEST_MALFORMED).to_owned())),
+    }
+}
+
+/// Gives each call an identity that no other call of its session has.
+pub(crate) struct Unique<'a> {
+    known: &'a BTreeSet<String>,
+    given: BTreeSet<String>,
+}
+
+impl<'a> Unique<'a> {
+    pub(crate) fn new(known: &'a BTreeSet<String>) -> Self {
+        Self { known, given: BTreeSet::new() }
+    }
+
+    /// Returns `wanted`, or the first of its kind that is free.
+    pub(crate) fn of(&mut self, wanted: &str) -> String {
+        let stem = if wanted.is_empty() { "call" } else { wanted };
+        let numbered = (2..).map(|number: u64| format!("{stem}_{number}"));
+        let mut candidates = std::iter::once(stem.to_owned()).chain(numbered);
+        let free = |id: &String| !self.known.contains(id) && !self.given.contains(id);
+        let id = candidates.find(free).expect("numbers do not run out");
+        self.given.insert(id.clone());
+        id
+    }
+}
+
+/// Returns the beginning of `text`, at most `most` bytes.
+fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn calls(pieces: &[Value]) -> Vec<(String, String, String)> {
+        let mut calls = Calls::default();
+        for piece in pieces {
+            calls.take(piece);
+        }
+        let known = BTreeSet::from(["old".to_owned()]);
+        let shown = |call: ToolCall| {
+            let arguments =
+                call.malformed.unwrap_or_else(|| Value::Object(call.arguments).to_string());
+            (call.id, call.name, arguments)
+        };
+        calls.into_calls(&known).into_iter().map(shown).collect()
+    }
+
+    fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
+        (id.to_owned(), name.to_owned(), arguments.to_owned())
+    }
+
+    #[test]
+    fn pieces_belong_together_by_index() {
+        let pieces = [
+            json!({ "index": 0, "id": "a", "function": { "name": "read", "arguments": "" } }),
+            json!({ "index": 1, "id": "b", "function": { "name": "edit" } }),
+            json!({ "index": 0, "function": { "arguments": "{\"x\":" } }),
+            json!({ "index": 1, "function": { "arguments": "{}" } }),
+            json!({ "index": 0, "id": "", "function": { "name": "read", "arguments": "1}" } }),
+        ];
+        assert_eq!(calls(&pieces), [call("a", "read", "{\"x\":1}"), call("b", "edit", "{}")]);
+    }
+
+    #[test]
+    fn a_new_identity_begins_a_new_call_whatever_the_index() {
+        let pieces = [
+            json!({ "index": 0, "id": "a", "function": { "name": "read", "arguments": "{" } }),
+            json!({ "index": 0, "function": { "arguments": "}" } }),
+            json!({ "index": 0, "id": "b", "function": { "name": "read", "arguments": {} } }),
+            json!({ "id": "b", "function": { "arguments": "" } }),
+            json!({ "function": { "name": "last" } }),
+            json!({ "function": { "arguments": "{\"y\":2}" } }),
+        ];
+        assert_eq!(
+            calls(&pieces),
+            [call("a", "read", "{}"), call("b", "read", "{}"), call("call", "last", "{\"y\":2}")]
+        );
+    }
+
+    #[test]
+    fn two_calls_with_one_identity_get_two() {
+        let piece =
+            |index: u64, id: &str| json!({ "index": index, "id": id, "function": { "name": "x" } });
+        let pieces = [piece(0, "old"), piece(1, "a"), piece(2, "a"), piece(3, "a_2")];
+        let ids: Vec<_> = calls(&pieces).into_iter().map(|(id, ..)| id).collect();
+        assert_eq!(ids, ["old_2", "a", "a_2", "a_2_2"]);
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_are_kept_as_they_came() {
+        for text in ["{bad", "[1]", "\"text\"", "null", "{} {}"] {
+            assert_eq!(arguments(text), (Map::new(), Some(text.to_owned())));
+        }
+        assert_eq!(arguments(" \n"), (Map::new(), None));
+        let long = format!("{{{}", "ä".repeat(LONGEST_MALFORMED));
+        let kept = arguments(&long).1.unwrap();
+        assert!(kept.len() <= LONGEST_MALFORMED && long.starts_with(&kept));
+    }
+}

@@ -1,0 +1,18 @@
+//! OpenAI's Chat Completions, which most providers speak.
+
+mod answer;
+mod calls;
+mod endpoint;
+mod exchange;
+mod ids;
+mod provider;
+mod request;
+mod tokens;
+mod trouble;
+mod waiting;
+
+pub(crate) use answer::{MOST_BYTES, MOST_CALLS};
+pub(crate) use calls::{Unique, arguments};
+pub(crate) use endpoint::{Endpoint, base};
+pub(crate) use provider::{Completions, call_ids};
+pub(crate) use trouble::unreachable;

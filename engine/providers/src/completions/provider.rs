@@ -1,0 +1,68 @@
+//! A model that is had over Chat Completions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use engine::ports::{ModelRequest, ModelStream, Provider};
+use protocol::{Message, ModelRoute, Part};
+use reqwest::Client;
+
+use super::endpoint::Endpoint;
+use super::exchange::{Question, ask};
+use super::request::body;
+use crate::price::Price;
+use crate::retry::{Terms, persist};
+use crate::voice::Voice;
+
+/// What messages say they were had through.
+pub(crate) const API: &str = "openai-completions";
+
+/// One model behind one address.
+pub(crate) struct Completions {
+    pub(crate) client: Client,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) voice: Voice,
+    pub(crate) price: Option<Price>,
+    pub(crate) terms: Terms,
+}
+
+impl Completions {
+    /// Returns who speaks for `route`.
+    pub(crate) fn voice(route: &ModelRoute, clock: Arc<dyn engine::ports::Clock>) -> Voice {
+        Voice { api: API, route: route.clone(), clock }
+    }
+}
+
+impl Provider for Completions {
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        let body = body(&self.endpoint.model, &self.endpoint.dialect, &request);
+        let question = Arc::new(Question {
+            client: self.client.clone(),
+            endpoint: self.endpoint.clone(),
+            voice: self.voice.clone(),
+            price: self.price,
+            most_wait: self.terms.retry.max_delay,
+            body: Bytes::from(body.to_string()),
+            known: call_ids(&request),
+        });
+        persist(self.voice.clone(), self.terms, move || ask(Arc::clone(&question)))
+    }
+}
+
+/// Returns the identities of the calls there have been.
+pub(crate) fn call_ids(request: &ModelRequest) -> BTreeSet<String> {
+    let answers = request.messages.iter().filter_map(|message| match &**message {
+        Message::Assistant(answer) => Some(answer),
+        Message::User(_) | Message::ToolResult(_) => None,
+    });
+    let parts = answers.flat_map(|answer| &answer.content);
+    let ids = parts.filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call.id.clone()),
+        Part::Text { .. } | Part::Thinking { .. } => None,
+    });
+    ids.collect()
+}
+
+#[cfg(test)]
+mod tests;

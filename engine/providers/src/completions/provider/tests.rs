@@ -1,0 +1,310 @@
+use engine::ports::{ModelEvent, Models};
+use protocol::{Cost, FailureClass, FailureDetail, StopReason, Usage};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::catalogue::{Catalogue, CatalogueConfig};
+use crate::trial::{
+    Loopback, Reply, ReplyEnd, all, assistant, brisk, call, clock, delta, end, finish, noon,
+    request, result, retries, text, thinking, user,
+};
+
+const KEY: &str = "sk-sekret-0123456789";
+
+/// Asks the model `acme/m` at `url`.
+async fn asked_for(url: &str, model: &str, request: ModelRequest) -> Vec<ModelEvent> {
+    let terms = brisk();
+    let price = |text: &str| serde_json::from_str(text).unwrap();
+    let catalogue = Catalogue::new(CatalogueConfig {
+        keys: Arc::new(|name| (name == "ACME_API_KEY").then(|| KEY.to_owned())),
+        prices: [("acme/priced".to_owned(), price(r#"{ "input": 2, "output": 10 }"#))].into(),
+        retry: terms.retry,
+        watchdog: terms.watchdog,
+        clock: clock(),
+    });
+    let mut route: ModelRoute = model.parse().unwrap();
+    route.base_url = Some(url.to_owned());
+    all(catalogue.open(&route).unwrap().stream(request)).await
+}
+
+async fn asked(server: &Loopback) -> Vec<ModelEvent> {
+    asked_for(&server.url, "acme/m", request(vec![user("Do it.")])).await
+}
+
+fn hello() -> Vec<Value> {
+    vec![delta(&json!({ "role": "assistant", "content": "hello" })), finish("stop")]
+}
+
+#[tokio::test]
+async fn an_answer_is_put_together_however_the_stream_is_cut() {
+    let usage = json!({ "prompt_tokens": 50, "completion_tokens": 9, "prompt_tokens_details": { "cached_tokens": 20 } });
+    let events = [
+        delta(&json!({ "role": "assistant", "content": null })),
+        delta(&json!({ "reasoning_content": "hm " })),
+        delta(&json!({ "reasoning": "hm" })),
+        delta(&json!({ "content": "Grüße 😀" })),
+        delta(&json!({ "content": "!" })),
+        delta(
+            &json!({ "tool_calls": [{ "index": 0, "id": "c1", "type": "function", "function": { "name": "read", "arguments": "" } }] }),
+        ),
+        delta(
+            &json!({ "tool_calls": [{ "index": 0, "function": { "arguments": "{\"path\":" } }] }),
+        ),
+        delta(&json!({ "tool_calls": [{ "index": 0, "function": { "arguments": "\"ä\"}" } }] })),
+        delta(
+            &json!({ "tool_calls": [{ "index": 1, "id": "c2", "function": { "name": "x y", "arguments": "{bad" } }] }),
+        ),
+        finish("tool_calls"),
+        json!({ "choices": [], "usage": usage }),
+    ];
+    for size in [1, 7, 100_000] {
+        let server = Loopback::start(vec![Reply::events(&events, size)]).await;
+        let events = asked_for(&server.url, "acme/priced", request(vec![user("Do it.")])).await;
+        let message = end(&events).unwrap();
+        let Part::ToolCall(mut bad) = call("c2", "x y", &json!({})) else { panic!() };
+        bad.malformed = Some("{bad".to_owned());
+        let content = [
+            thinking("hm hm"),
+            text("Grüße 😀!"),
+            call("c1", "read", &json!({ "path": "ä" })),
+            Part::ToolCall(bad),
+        ];
+        assert_eq!(message.content, content);
+        assert_eq!(message.stop_reason, StopReason::ToolUse);
+        // 30 × 2 + 20 × 2 + 9 × 10 dollars per million.
+        let cost = Some(Cost::from_nanodollars(190_000));
+        let usage = Usage { input: 30, output: 9, cache_read: 20, cache_write: 0, cost };
+        assert_eq!(message.usage, usage);
+        assert_eq!(
+            (message.api.as_str(), message.provider.as_str()),
+            ("openai-completions", "acme")
+        );
+        assert_eq!((message.model.as_str(), message.timestamp), ("priced", noon()));
+        let live: Vec<_> = events[..events.len() - 1].to_vec();
+        let expected = [
+            ModelEvent::Thinking("hm ".to_owned()),
+            ModelEvent::Thinking("hm".to_owned()),
+            ModelEvent::Text("Grüße 😀".to_owned()),
+            ModelEvent::Text("!".to_owned()),
+            ModelEvent::Calling("read".to_owned()),
+            ModelEvent::Calling("x y".to_owned()),
+        ];
+        assert_eq!(live, expected);
+    }
+}
+
+#[tokio::test]
+async fn the_request_says_who_asks_and_holds_the_whole_conversation() {
+    let server = Loopback::start(vec![Reply::events(&hello(), 10)]).await;
+    let asks = request(vec![
+        user("Do it."),
+        assistant(vec![call("c1", "read", &json!({}))]),
+        result("c1", "read", "x"),
+    ]);
+    asked_for(&server.url, "acme/m", asks).await;
+    let seen = &server.seen()[0];
+    assert_eq!(seen.path, "/v1/chat/completions");
+    assert_eq!(seen.headers["authorization"], format!("Bearer {KEY}").as_str());
+    assert_eq!(seen.headers["content-type"], "application/json");
+    assert!(seen.headers["user-agent"].to_str().unwrap().starts_with("regatta/"));
+    assert_eq!(seen.body["model"], "m");
+    assert_eq!(seen.body["messages"].as_array().unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_whole_is_an_answer() {
+    let whole = json!({
+        "choices": [{ "message": { "role": "assistant", "content": "hello", "tool_calls": null }, "finish_reason": "stop" }],
+        "usage": { "prompt_tokens": 1, "completion_tokens": 1 },
+    });
+    for kind in ["application/json", "text/plain"] {
+        let server = Loopback::start(vec![Reply::new(200, kind, &whole.to_string())]).await;
+        let events = asked(&server).await;
+        let message = end(&events).unwrap();
+        assert_eq!((message.text(), message.usage.tokens()), ("hello".to_owned(), 2));
+        assert_eq!(message.usage.cost, None);
+    }
+}
+
+#[tokio::test]
+async fn a_call_takes_no_identity_that_the_session_has_had() {
+    let called = delta(&json!({ "tool_calls": [
+        { "index": 0, "id": "call_0", "function": { "name": "read", "arguments": "{}" } },
+        { "index": 1, "id": "call_0", "function": { "name": "read", "arguments": "{}" } },
+    ] }));
+    let server = Loopback::start(vec![Reply::events(&[called, finish("stop")], 50)]).await;
+    let before = vec![
+        user("Do it."),
+        assistant(vec![call("call_0", "read", &json!({}))]),
+        result("call_0", "read", "x"),
+    ];
+    let events = asked_for(&server.url, "acme/m", request(before)).await;
+    let message = end(&events).unwrap();
+    let ids: Vec<_> = message.calls().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids, ["call_0_2", "call_0_3"]);
+    assert_eq!(message.stop_reason, StopReason::ToolUse);
+}
+
+#[tokio::test]
+async fn a_stream_that_is_cut_is_asked_for_again() {
+    let whole = Reply::events(&hello(), 100);
+    let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"Gr\u{fc}\u{df}e\"}}]}\n\n";
+    // In the middle of a character, of an event, and with an error of the connection.
+    let inside = stream.find('\u{fc}').unwrap() + 1;
+    let cut = |at: usize| Reply::bytes(&stream.as_bytes()[..at], 5);
+    let replies = vec![cut(inside), cut(stream.len()), cut(20).then(ReplyEnd::Lost), whole];
+    let server = Loopback::start(replies).await;
+    let events = asked(&server).await;
+    assert_eq!(end(&events).unwrap().text(), "hello");
+    let retries = retries(&events);
+    assert_eq!(retries.len(), 3);
+    assert_eq!(retries[0], "the answer of acme ended in the middle");
+    assert!(retries[2].starts_with("the connection to acme was lost: "), "{retries:?}");
+}
+
+#[tokio::test]
+async fn busy_servers_are_asked_again_and_their_wish_is_heard() {
+    let replies = vec![
+        Reply::new(429, "application/json", r#"{"error":{"message":"Rate limit reached"}}"#)
+            .header("retry-after-ms", "30"),
+        Reply::new(503, "text/html", "<html><head><title>503 Busy</title></head></html>"),
+        Reply::events(&[json!({ "error": { "code": 502, "message": "upstream" } })], 100),
+        Reply::events(&hello(), 100),
+    ];
+    let server = Loopback::start(replies).await;
+    let events = asked(&server).await;
+    assert_eq!(end(&events).unwrap().text(), "hello");
+    let expected = [
+        "acme answers 429 Too Many Requests: Rate limit reached",
+        "acme answers 503 Service Unavailable: 503 Busy",
+        "acme answers 502 Bad Gateway: upstream",
+    ];
+    assert_eq!(retries(&events), expected);
+    let waits = events.iter().filter_map(|event| match event {
+        ModelEvent::Retrying { after, .. } => Some(after.as_millis()),
+        _ => None,
+    });
+    assert_eq!(waits.collect::<Vec<_>>(), [30, 10, 20]);
+}
+
+#[tokio::test]
+async fn a_far_reset_is_a_quota_with_its_time() {
+    let limited = Reply::new(429, "application/json", r#"{"error":"slow down"}"#);
+    let server = Loopback::start(vec![limited.header("retry-after", "3600")]).await;
+    let events = asked(&server).await;
+    let failure = end(&events).unwrap_err();
+    assert_eq!((failure.class, events.len()), (FailureClass::Quota, 1));
+    let message = "acme answers 429 Too Many Requests: slow down (it asks to wait 3600 s)";
+    assert_eq!(failure.message, message);
+    let at = protocol::Timestamp::from_millisecond(noon().as_millisecond() + 3_600_000);
+    assert_eq!(failure.detail, Some(FailureDetail::Until { at }));
+}
+
+#[tokio::test]
+async fn each_refusal_has_its_class_and_says_what_to_do() {
+    let json = |status: u16, body: &str| Reply::new(status, "application/json", body);
+    let cases = [
+        (
+            json(401, &format!(r#"{{"error":{{"message":"no key {KEY}"}}}}"#)),
+            FailureClass::Auth,
+            "acme answers 401 Unauthorized: no key [key]: the key in ACME_API_KEY is not accepted",
+        ),
+        (
+            json(404, r#"{"message":"nope"}"#),
+            FailureClass::Invalid,
+            "acme answers 404 Not Found: nope: it has no model `m`, or the base URL URL is wrong",
+        ),
+        (
+            json(400, r#"{"error":{"message":"m does not support tools"}}"#),
+            FailureClass::Invalid,
+            "acme answers 400 Bad Request: m does not support tools: m cannot call tools, which agents need",
+        ),
+        (
+            json(400, r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#),
+            FailureClass::Overflow,
+            "acme answers 400 Bad Request: too long",
+        ),
+        (json(413, ""), FailureClass::Overflow, "acme answers 413 Payload Too Large"),
+        (
+            json(400, r#"{"error":{"code":"content_filter","message":"no"}}"#),
+            FailureClass::Refused,
+            "acme answers 400 Bad Request: no",
+        ),
+        (json(402, "pay"), FailureClass::Quota, "acme answers 402 Payment Required: pay"),
+        (
+            json(429, r#"{"error":{"code":"insufficient_quota","message":"gone"}}"#),
+            FailureClass::Quota,
+            "acme answers 429 Too Many Requests: gone",
+        ),
+        (
+            json(422, r#"{"detail":"bad\u0007 field"}"#),
+            FailureClass::Invalid,
+            "acme answers 422 Unprocessable Entity: bad field",
+        ),
+        (
+            json(308, "").header("location", "http://elsewhere/"),
+            FailureClass::Invalid,
+            "acme answers 308 Permanent Redirect: the base URL URL leads elsewhere",
+        ),
+        (
+            Reply::events(&[finish("content_filter")], 99),
+            FailureClass::Refused,
+            "the provider's content filter stopped the answer",
+        ),
+        (
+            Reply::new(200, "text/html", "<!doctype html>\n<title>Hi\u{1b}[2J</title>"),
+            FailureClass::Invalid,
+            "acme answers with text/html instead of a stream of events: `<!doctype html> <title>Hi[2J</title>`; is the base URL URL right?",
+        ),
+        (
+            json(200, r#"{"object":"list"}"#),
+            FailureClass::Invalid,
+            "acme answers with json instead of a stream of events: `{\"object\":\"list\"}`; is the base URL URL right?",
+        ),
+    ];
+    for (reply, class, message) in cases {
+        let server = Loopback::start(vec![reply]).await;
+        let events = asked(&server).await;
+        let failure = end(&events).unwrap_err();
+        let told = failure.message.replace(&server.url, "URL");
+        assert_eq!((failure.class, told.as_str(), events.len()), (class, message, 1));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_cut() {
+    let word = delta(&json!({ "content": "x".repeat(1000) }));
+    let server = Loopback::start(vec![Reply::events(&vec![word; 3000], 60_000)]).await;
+    let events = asked(&server).await;
+    let message = end(&events).unwrap();
+    assert_eq!((message.text().len(), message.stop_reason), (2 << 20, StopReason::Length));
+    let call =
+        |at: usize| delta(&json!({ "tool_calls": [{ "index": at, "function": { "name": "x" } }] }));
+    let calls: Vec<_> = (0..200).map(call).collect();
+    let server = Loopback::start(vec![Reply::events(&calls, 60_000)]).await;
+    let events = asked(&server).await;
+    let message = end(&events).unwrap();
+    assert_eq!((message.calls().count(), message.stop_reason), (128, StopReason::Length));
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_hang_up_has_still_answered() {
+    let stream = format!("data: {}\n\ndata: {}\n\n", hello()[0], hello()[1]);
+    let reply = Reply::bytes(stream.as_bytes(), 99).then(ReplyEnd::Silent);
+    let server = Loopback::start(vec![reply]).await;
+    let events = asked(&server).await;
+    assert_eq!(end(&events).unwrap().text(), "hello");
+}
+
+#[tokio::test]
+async fn nobody_there_is_tried_again_and_then_said() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    drop(listener);
+    let events = asked_for(&url, "acme/m", request(vec![user("Do it.")])).await;
+    assert_eq!(retries(&events).len(), 3);
+    let failure = end(&events).unwrap_err();
+    assert_eq!(failure.class, FailureClass::Transient);
+    let message = format!("acme at {url} cannot be reached: Connection refused (os error 111)");
+    assert_eq!(failure.message, message);
+}

@@ -1,0 +1,292 @@
+//! Judges what went wrong: by the status first, by words only where there is none or where one
+//! status means many things.
+
+use std::time::Duration;
+
+use protocol::{Failure, FailureClass, FailureDetail, Timestamp};
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use super::endpoint::Endpoint;
+use crate::piece::Trouble;
+
+/// A request from this size on may be too large when it is refused without a word.
+const LARGE: usize = 100 << 10;
+
+/// What a provider answered instead of an answer.
+pub(crate) struct Refusal<'a> {
+    pub(crate) status: StatusCode,
+    /// How long it asks to be left alone.
+    pub(crate) wait: Option<Duration>,
+    pub(crate) body: &'a str,
+    /// The size of the request.
+    pub(crate) asked: usize,
+}
+
+/// Judges an answer that is none. `most` is the longest that is waited.
+pub(crate) fn refused(
+    endpoint: &Endpoint,
+    refusal: &Refusal<'_>,
+    now: Timestamp,
+    most: Duration,
+) -> Trouble {
+    let words = Words::of(refusal.body);
+    let said = endpoint.words(&words.message, 400);
+    let Verdict { class, note } = judge(endpoint, refusal, &words);
+    let status = shown(refusal.status);
+    let mut message = format!("{} answers {status}", endpoint.provider);
+    for more in [said, note] {
+        if !more.is_empty() {
+            message = format!("{message}: {more}");
+        }
+    }
+    let until = |wait: Duration| {
+        let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+        let at = Timestamp::from_millisecond(now.as_millisecond().saturating_add(wait));
+        FailureDetail::Until { at }
+    };
+    let limited = refusal.status == StatusCode::TOO_MANY_REQUESTS;
+    let failure = match refusal.wait {
+        Some(wait) if wait > most && class == FailureClass::Transient => {
+            let class = if limited { FailureClass::Quota } else { class };
+            let message = format!("{message} (it asks to wait {} s)", wait.as_secs());
+            Failure::new(class, message).with(until(wait))
+        }
+        Some(wait) if class == FailureClass::Quota => {
+            Failure::new(class, message).with(until(wait))
+        }
+        Some(_) | None => Failure::new(class, message),
+    };
+    Trouble { wait: refusal.wait, ..Trouble::from(failure) }
+}
+
+/// Judges an error that came in the middle of a stream.
+pub(crate) fn broken(
+    endpoint: &Endpoint,
+    error: &Value,
+    now: Timestamp,
+    most: Duration,
+) -> Trouble {
+    let body = error.to_string();
+    let code = error.get("code").or_else(|| error.get("status"));
+    let number = code.and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
+    let status = number.and_then(|it| StatusCode::from_u16(u16::try_from(it).ok()?).ok());
+    let status = status.filter(|it| it.is_client_error() || it.is_server_error());
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let refusal = Refusal { status, wait: None, body: &body, asked: 0 };
+    refused(endpoint, &refusal, now, most)
+}
+
+/// Returns the failure of an answer that is neither a stream of events nor JSON.
+pub(crate) fn no_stream(endpoint: &Endpoint, kind: &str, beginning: &str) -> Trouble {
+    let what = if kind.is_empty() { "no stream".to_owned() } else { endpoint.words(kind, 60) };
+    let message = format!(
+        "{} answers with {what} instead of a stream of events: `{}`; is the base URL {} right?",
+        endpoint.provider,
+        endpoint.words(beginning, 200),
+        endpoint.shown(),
+    );
+    Trouble::new(FailureClass::Invalid, message)
+}
+
+/// Returns the failure of a request that got no answer, or whose answer was lost.
+pub(crate) fn unreachable(endpoint: &Endpoint, error: reqwest::Error) -> Failure {
+    let (connecting, late) = (error.is_connect(), error.is_timeout());
+    let error = error.without_url();
+    let mut causes: Vec<String> = Vec::new();
+    let mut cause: Option<&dyn std::error::Error> = Some(&error);
+    while let Some(one) = cause {
+        causes.push(one.to_string());
+        cause = one.source();
+    }
+    let root = endpoint.words(causes.last().map_or("", String::as_str), 200);
+    let certificate = causes.iter().any(|cause| cause.contains("certificate"));
+    let (provider, shown) = (&endpoint.provider, endpoint.shown());
+    if certificate {
+        let what = format!("{provider} at {shown} cannot be trusted: {root}");
+        return Failure::new(FailureClass::Invalid, what);
+    }
+    let what = match (connecting, late) {
+        (true, true) => format!("{provider} at {shown} did not take the connection in time"),
+        (true, false) => format!("{provider} at {shown} cannot be reached: {root}"),
+        (false, true) => format!("{provider} did not answer in time"),
+        (false, false) => format!("the connection to {provider} was lost: {root}"),
+    };
+    Failure::new(FailureClass::Transient, what)
+}
+
+struct Verdict {
+    class: FailureClass,
+    /// What we have to add.
+    note: String,
+}
+
+impl Verdict {
+    fn plain(class: FailureClass) -> Self {
+        Self { class, note: String::new() }
+    }
+}
+
+fn judge(endpoint: &Endpoint, refusal: &Refusal<'_>, words: &Words) -> Verdict {
+    let status = refusal.status.as_u16();
+    let refusable = matches!(status, 400 | 403 | 422);
+    if refusable && words.have(FILTERED) {
+        return Verdict::plain(FailureClass::Refused);
+    }
+    if status != 429 && words.have(TOOLLESS) {
+        let note = format!("{} cannot call tools, which agents need", endpoint.model);
+        return Verdict { class: FailureClass::Invalid, note };
+    }
+    if status != 429 && is_overflow(refusal, words) {
+        return Verdict::plain(FailureClass::Overflow);
+    }
+    if status == 402 || (matches!(status, 400 | 403 | 429) && words.have(SPENT)) {
+        return Verdict::plain(FailureClass::Quota);
+    }
+    match status {
+        401 | 403 => Verdict { class: FailureClass::Auth, note: key_note(endpoint) },
+        408 | 409 | 425 | 429 | 500..=599 => Verdict::plain(FailureClass::Transient),
+        404 => {
+            let (model, shown) = (&endpoint.model, endpoint.shown());
+            let note = format!("it has no model `{model}`, or the base URL {shown} is wrong");
+            Verdict { class: FailureClass::Invalid, note }
+        }
+        300..=399 => {
+            let note = format!("the base URL {} leads elsewhere", endpoint.shown());
+            Verdict { class: FailureClass::Invalid, note }
+        }
+        // 400 and 422 among them: what is asked is not understood.
+        _ => Verdict::plain(FailureClass::Invalid),
+    }
+}
+
+fn key_note(endpoint: &Endpoint) -> String {
+    let variable = &endpoint.variable;
+    if endpoint.key.is_some() {
+        format!("the key in {variable} is not accepted")
+    } else {
+        format!("it wants a key: set {variable}")
+    }
+}
+
+fn is_overflow(refusal: &Refusal<'_>, words: &Words) -> bool {
+    let silent = words.message.is_empty() && refusal.asked >= LARGE;
+    let status = refusal.status.as_u16();
+    status == 413 || (status == 400 && silent) || words.have(OVERFLOWING) || words.exceeds()
+}
+
+const FILTERED: &[&str] = &[
+    "content_filter",
+    "content management policy",
+    "responsibleaipolicy",
+    "moderation",
+    "flagged",
+];
+
+const TOOLLESS: &[&str] = &[
+    "does not support tools",
+    "not support tool use",
+    "support tool use",
+    "tool use is not supported",
+    "does not support function",
+    "tools is not supported",
+    "tools are not supported",
+    "--enable-auto-tool-choice",
+    "requires --jinja",
+    "param requires --jinja",
+];
+
+const SPENT: &[&str] = &[
+    "insufficient_quota",
+    "insufficient credit",
+    "insufficient balance",
+    "insufficient funds",
+    "credit balance",
+    "out of credits",
+    "exceeded your current quota",
+    "billing_hard_limit",
+];
+
+const OVERFLOWING: &[&str] = &[
+    "prompt is too long",
+    "input is too long",
+    "exceeds the context window",
+    "exceeds the available context size",
+    "exceeds the maximum size",
+    "exceeds context window",
+    "maximum prompt length is",
+    "maximum context length",
+    "reduce the length of the messages",
+    "greater than the context length",
+    "context window exceeds limit",
+    "exceeded model token limit",
+    "context_length_exceeded",
+    "model_context_window_exceeded",
+    "too many tokens",
+    "token limit exceeded",
+    "request_too_large",
+    "payload too large",
+    "entity too large",
+];
+
+/// What a provider says about its refusal.
+struct Words {
+    /// For people.
+    message: String,
+    /// All of it, in lower case.
+    all: String,
+}
+
+impl Words {
+    fn of(body: &str) -> Self {
+        let all = body.to_lowercase();
+        let json: Option<Value> = serde_json::from_str(body).ok();
+        let message = match &json {
+            Some(json) => message(json).unwrap_or_else(|| json.to_string()),
+            None if all.contains("<html") || all.contains("<!doctype") => title(body, &all),
+            None => body.to_owned(),
+        };
+        Self { message: message.trim().to_owned(), all }
+    }
+
+    fn have(&self, texts: &[&str]) -> bool {
+        texts.iter().any(|text| self.all.contains(text))
+    }
+
+    /// `input token count (9) exceeds the maximum`, `exceeds the limit of 9`.
+    fn exceeds(&self) -> bool {
+        let count = self.all.find("input token count");
+        let counted = count.is_some_and(|at| self.all[at..].contains("exceeds the maximum"));
+        let limit = self.all.split("exceeds the limit of ").nth(1);
+        counted || limit.is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_digit()))
+    }
+}
+
+/// Finds the words for people in the shapes that errors have.
+fn message(json: &Value) -> Option<String> {
+    let error = json.get("error").unwrap_or(json);
+    // Some wrap their own list around it.
+    let error = json.get(0).and_then(|first| first.get("error")).unwrap_or(error);
+    let told = error.get("metadata").and_then(|it| it.get("raw")).and_then(Value::as_str);
+    let texts = [Some(error), error.get("message"), error.get("detail"), json.get("message")];
+    let text = texts.into_iter().flatten().find_map(Value::as_str)?;
+    Some(match told {
+        Some(told) => format!("{text} ({told})"),
+        None => text.to_owned(),
+    })
+}
+
+/// Returns the title of a page.
+fn title(body: &str, lower: &str) -> String {
+    let begin = lower.find("<title>").map(|at| at + "<title>".len());
+    let end = begin.and_then(|begin| lower[begin..].find("</title>").map(|at| begin + at));
+    let title = begin.zip(end).and_then(|(begin, end)| body.get(begin..end));
+    title.unwrap_or("a page of HTML").to_owned()
+}
+
+fn shown(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(reason) => format!("{} {reason}", status.as_u16()),
+        None => status.as_u16().to_string(),
+    }
+}

@@ -1,0 +1,120 @@
+//! Words with placeholders: `{{name}}` is what is remembered by that name, `{{{{` is two braces.
+
+use std::collections::BTreeMap;
+
+/// Words with placeholders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Template(Vec<Bit>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Bit {
+    Words(String),
+    Name(String),
+}
+
+/// Why words with placeholders cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TemplateError {
+    #[error("a placeholder has no end: `{{{{` without `}}}}` (two braces are written `{{{{{{{{`)")]
+    Open,
+    #[error("`{0}` cannot name what is remembered: it has letters, digits and `_` only")]
+    Name(String),
+}
+
+impl Template {
+    /// Reads words with placeholders.
+    pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
+        let mut bits = Vec::new();
+        let mut words = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find("{{") {
+            words.push_str(&rest[..at]);
+            rest = &rest[at + 2..];
+            if let Some(after) = rest.strip_prefix("{{") {
+                words.push_str("{{");
+                rest = after;
+                continue;
+            }
+            let (name, after) = rest.split_once("}}").ok_or(TemplateError::Open)?;
+            let name = name.trim();
+            if !is_name(name) {
+                return Err(TemplateError::Name(name.chars().take(40).collect()));
+            }
+            if !words.is_empty() {
+                bits.push(Bit::Words(std::mem::take(&mut words)));
+            }
+            bits.push(Bit::Name(name.to_owned()));
+            rest = after;
+        }
+        words.push_str(rest);
+        if !words.is_empty() {
+            bits.push(Bit::Words(words));
+        }
+        Ok(Self(bits))
+    }
+
+    /// Returns the names of its placeholders.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|bit| match bit {
+            Bit::Name(name) => Some(name.as_str()),
+            Bit::Words(_) => None,
+        })
+    }
+
+    /// Returns the words with what is remembered in them.
+    pub(crate) fn fill(&self, remembered: &BTreeMap<String, String>) -> String {
+        let bits = self.0.iter().map(|bit| match bit {
+            Bit::Words(words) => words.as_str(),
+            Bit::Name(name) => remembered.get(name).map_or("", String::as_str),
+        });
+        bits.collect()
+    }
+}
+
+/// Returns whether something can be remembered by this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    let letter = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    !name.is_empty() && name.len() <= 40 && name.chars().all(letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(text: &str) -> String {
+        let remembered = [("nonce", "n1"), ("x", "{{nonce}}")];
+        let remembered = remembered.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Template::parse(text).unwrap().fill(&BTreeMap::from(remembered))
+    }
+
+    #[test]
+    fn placeholders_are_filled_once_and_braces_can_be_said() {
+        let cases = [
+            ("", ""),
+            ("a {{nonce}}, {{ x }}!", "a n1, {{nonce}}!"),
+            ("{ } {{{{nonce}} }}", "{ } {{nonce}} }}"),
+            ("{{{{{{nonce}}}}", "{{n1}}"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(filled(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_placeholder_is_refused() {
+        assert_eq!(Template::parse("a {{b"), Err(TemplateError::Open));
+        assert_eq!(Template::parse("{{}}"), Err(TemplateError::Name(String::new())));
+        assert_eq!(Template::parse("{{a b}}"), Err(TemplateError::Name("a b".to_owned())));
+        let shown = TemplateError::Open.to_string();
+        assert_eq!(
+            shown,
+            "a placeholder has no end: `{{` without `}}` (two braces are written `{{{{`)"
+        );
+    }
+
+    #[test]
+    fn placeholders_are_known_by_name() {
+        let template = Template::parse("{{a}} {{{{b}} {{c}}").unwrap();
+        assert_eq!(template.names().collect::<Vec<_>>(), ["a", "c"]);
+    }
+}

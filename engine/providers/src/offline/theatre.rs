@@ -1,0 +1,83 @@
+//! Where scripts are played: reads scenario files, and remembers across sessions what was tried.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::ports::{Clock, Provider};
+use protocol::{Failure, FailureClass, ModelRoute};
+
+use super::check::script;
+use super::provider::{API, Attempts, Scripted};
+use super::script::Script;
+use crate::price::Price;
+use crate::retry::Terms;
+use crate::voice::Voice;
+
+/// The most bytes of a scenario file.
+const LARGEST: u64 = 4 << 20;
+
+/// All scripts that are played.
+#[derive(Debug, Default)]
+pub(crate) struct Theatre {
+    attempts: Arc<Attempts>,
+    /// What each file said when it was last read: hundreds of sessions read the same one.
+    read: Mutex<BTreeMap<String, Read>>,
+}
+
+/// What a file said, and what that means.
+#[derive(Debug)]
+struct Read {
+    text: String,
+    script: Arc<Script>,
+}
+
+impl Theatre {
+    /// Returns the model that the file named by `route` plays.
+    pub(crate) fn open(
+        &self,
+        route: &ModelRoute,
+        terms: Terms,
+        price: Option<Price>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Provider>, Failure> {
+        Ok(Arc::new(Scripted {
+            script: self.script(&route.id)?,
+            attempts: Arc::clone(&self.attempts),
+            voice: Voice { api: API, route: route.clone(), clock },
+            price,
+            terms,
+        }))
+    }
+
+    fn script(&self, path: &str) -> Result<Arc<Script>, Failure> {
+        let invalid = |what: String| Failure::new(FailureClass::Invalid, what);
+        let text = read(Path::new(path))
+            .map_err(|why| invalid(format!("the scenario file {path} cannot be read: {why}")))?;
+        let mut before = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = before.get(path).filter(|before| before.text == text) {
+            return Ok(Arc::clone(&before.script));
+        }
+        let script = script(&text).map_err(|error| invalid(format!("{path}:{error}")))?;
+        let script = Arc::new(script);
+        before.insert(path.to_owned(), Read { text, script: Arc::clone(&script) });
+        Ok(script)
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let said = |error: std::io::Error| error.to_string();
+    // Asked before it is opened: opening a pipe would wait for someone to write.
+    if !std::fs::metadata(path).map_err(said)?.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    let mut text = String::new();
+    let read = File::open(path).map_err(said)?.take(LARGEST + 1).read_to_string(&mut text);
+    read.map_err(said)?;
+    if text.len() as u64 > LARGEST {
+        return Err(format!("it is larger than {} MiB", LARGEST >> 20));
+    }
+    Ok(text)
+}

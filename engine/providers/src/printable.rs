@@ -1,0 +1,48 @@
+//! Words of others, made fit for a message on one line.
+
+/// Returns the first `most` characters of `text` that can be printed, white space made one blank.
+pub(crate) fn printable(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    let mut count = 0;
+    let mut blank = false;
+    for letter in text.chars() {
+        if letter.is_whitespace() {
+            blank = count > 0;
+            continue;
+        }
+        if letter.is_control() || is_invisible(letter) {
+            continue;
+        }
+        if count + usize::from(blank) >= most {
+            line.push('…');
+            break;
+        }
+        if blank {
+            line.push(' ');
+            count += 1;
+            blank = false;
+        }
+        line.push(letter);
+        count += 1;
+    }
+    line
+}
+
+/// Marks of direction and joiners can make a line read as what it does not say.
+fn is_invisible(letter: char) -> bool {
+    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_printable_and_bounded() {
+        assert_eq!(printable(" a\n\t b\u{1b}[31m\u{202e}c ", 100), "a b[31mc");
+        assert_eq!(printable("äöü", 2), "äö…");
+        assert_eq!(printable("ab cd", 3), "ab…");
+        assert_eq!(printable("ab ", 2), "ab");
+        assert_eq!(printable("", 2), "");
+    }
+}

@@ -1,0 +1,256 @@
+//! What the tests of this crate share: a clock that stands still, requests, and answers collected.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use engine::ports::{
+    Clock, ModelEvent, ModelRequest, ModelStream, ToolChoice, ToolConcurrency, ToolDeclaration,
+};
+use futures_util::{StreamExt, stream};
+use protocol::{
+    AssistantMessage, Content, Failure, Message, Part, SessionId, StopReason, Timestamp, ToolCall,
+    ToolResult, Usage,
+};
+use serde_json::{Value, json};
+
+use crate::retry::{RetryPolicy, Terms, Watchdog};
+
+/// A clock that stands still.
+pub(crate) struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        noon()
+    }
+}
+
+pub(crate) fn noon() -> Timestamp {
+    Timestamp::from_millisecond(1_767_323_045_000)
+}
+
+pub(crate) fn clock() -> Arc<dyn Clock> {
+    Arc::new(Still)
+}
+
+/// Terms that are over quickly.
+pub(crate) fn brisk() -> Terms {
+    let retry = RetryPolicy {
+        max_retries: 3,
+        base_delay: Duration::from_millis(5),
+        max_delay: Duration::from_secs(60),
+    };
+    let limit = Duration::from_secs(5);
+    Terms { retry, watchdog: Watchdog { first_event: limit, idle: limit } }
+}
+
+pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
+    ModelRequest {
+        session: SessionId::generate(),
+        system: "Be brief.".into(),
+        messages: messages.into_iter().map(Arc::new).collect(),
+        tools: [tool("read"), tool("yield")].into(),
+        choice: ToolChoice::Free,
+    }
+}
+
+pub(crate) fn tool(name: &str) -> ToolDeclaration {
+    ToolDeclaration {
+        name: name.to_owned(),
+        description: format!("Does {name}."),
+        parameters: json!({ "type": "object" }),
+        concurrency: ToolConcurrency::Shared,
+    }
+}
+
+pub(crate) fn user(text: &str) -> Message {
+    Message::user(text, noon())
+}
+
+pub(crate) fn text(text: &str) -> Part {
+    Part::Text { text: text.to_owned() }
+}
+
+pub(crate) fn thinking(thinking: &str) -> Part {
+    Part::Thinking { thinking: thinking.to_owned() }
+}
+
+pub(crate) fn call(id: &str, name: &str, arguments: &Value) -> Part {
+    Part::ToolCall(ToolCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        arguments: arguments.as_object().unwrap().clone(),
+        malformed: None,
+    })
+}
+
+pub(crate) fn assistant(content: Vec<Part>) -> Message {
+    Message::Assistant(AssistantMessage {
+        content,
+        api: "x".to_owned(),
+        provider: "x".to_owned(),
+        model: "x".to_owned(),
+        usage: Usage::ZERO,
+        stop_reason: StopReason::Stop,
+        error_message: None,
+        timestamp: noon(),
+    })
+}
+
+pub(crate) fn result(id: &str, name: &str, text: &str) -> Message {
+    Message::ToolResult(ToolResult {
+        tool_call_id: id.to_owned(),
+        tool_name: name.to_owned(),
+        content: vec![Content::text(text)],
+        details: None,
+        is_error: false,
+        timestamp: noon(),
+    })
+}
+
+/// Listens to the end.
+pub(crate) async fn all(stream: ModelStream) -> Vec<ModelEvent> {
+    stream.collect().await
+}
+
+/// Returns how it ended.
+pub(crate) fn end(events: &[ModelEvent]) -> Result<&AssistantMessage, &Failure> {
+    match events.last() {
+        Some(ModelEvent::Ended(message)) => Ok(message),
+        Some(ModelEvent::Failed { failure, .. }) => Err(failure),
+        other => panic!("{other:?} is no end"),
+    }
+}
+
+/// Returns the reasons for which it was asked again.
+pub(crate) fn retries(events: &[ModelEvent]) -> Vec<String> {
+    let retries = events.iter().filter_map(|event| match event {
+        ModelEvent::Retrying { why, .. } => Some(why.message.clone()),
+        _ => None,
+    });
+    retries.collect()
+}
+
+/// A server on this machine that gives scripted answers, one after the other.
+pub(crate) struct Loopback {
+    /// Where it is.
+    pub(crate) url: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+/// A request that the server has seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
+}
+
+/// What the server answers.
+#[derive(Clone)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) chunks: Vec<Vec<u8>>,
+    /// What follows the chunks.
+    pub(crate) end: ReplyEnd,
+}
+
+/// What follows the last chunk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReplyEnd {
+    Closed,
+    Lost,
+    Silent,
+}
+
+impl Reply {
+    pub(crate) fn new(status: u16, kind: &str, body: &str) -> Self {
+        let headers = vec![("content-type", kind.to_owned())];
+        let chunks = vec![body.as_bytes().to_vec()];
+        Self { status, headers, chunks, end: ReplyEnd::Closed }
+    }
+
+    /// A stream of events, in chunks of `size` bytes.
+    pub(crate) fn events(events: &[Value], size: usize) -> Self {
+        let mut stream: String = events.iter().map(|it| format!("data: {it}\n\n")).collect();
+        stream.push_str("data: [DONE]\n\n");
+        Self::bytes(stream.as_bytes(), size)
+    }
+
+    pub(crate) fn bytes(bytes: &[u8], size: usize) -> Self {
+        let chunks = bytes.chunks(size).map(<[u8]>::to_vec).collect();
+        Self { chunks, ..Self::new(200, "text/event-stream; charset=utf-8", "") }
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    pub(crate) fn then(self, end: ReplyEnd) -> Self {
+        Self { end, ..self }
+    }
+
+    fn response(self) -> Response {
+        let end = self.end;
+        let chunks = stream::iter(self.chunks).then(|chunk| async move {
+            tokio::task::yield_now().await;
+            Ok(chunk)
+        });
+        let last = stream::once(async move {
+            match end {
+                ReplyEnd::Closed => Ok(Vec::new()),
+                ReplyEnd::Lost => Err(std::io::Error::other("lost")),
+                ReplyEnd::Silent => std::future::pending().await,
+            }
+        });
+        let mut response = Response::builder().status(self.status);
+        for (name, value) in self.headers {
+            response = response.header(name, value);
+        }
+        response.body(Body::from_stream(chunks.chain(last))).unwrap()
+    }
+}
+
+impl Loopback {
+    /// Answers with the first reply, then the second, and so on; the last again and again.
+    pub(crate) async fn start(replies: Vec<Reply>) -> Self {
+        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let log = Arc::clone(&seen);
+        let router = axum::Router::new().fallback(move |request: Request| {
+            let (log, replies) = (Arc::clone(&log), replies.clone());
+            async move {
+                let (head, body) = request.into_parts();
+                let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+                let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+                let path = head.uri.to_string();
+                let mut log = log.lock().unwrap();
+                let at = log.len().min(replies.len() - 1);
+                log.push(Seen { path, headers: head.headers, body });
+                replies[at].clone().response()
+            }
+        });
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { url, seen }
+    }
+
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+/// A chunk of an answer with this delta.
+pub(crate) fn delta(delta: &Value) -> Value {
+    json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] })
+}
+
+/// A chunk that ends an answer.
+pub(crate) fn finish(reason: &str) -> Value {
+    json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] })
+}
