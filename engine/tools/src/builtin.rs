@@ -17,6 +17,8 @@ use crate::trouble::Trouble;
 pub(crate) trait Builtin: 'static {
     /// Its name.
     const NAME: &'static str;
+    /// The capability that it is, so that it can be switched off.
+    const CAPABILITY: &'static str;
     /// What it does, in words for the model.
     const DESCRIPTION: &'static str;
     /// Whether it may run beside others.
@@ -60,6 +62,8 @@ pub(crate) type Calling = Pin<Box<dyn Future<Output = Result<ToolAnswer, Trouble
 pub(crate) struct Entry {
     /// Its name.
     pub(crate) name: &'static str,
+    /// The capability that it is.
+    pub(crate) capability: &'static str,
     /// What it does.
     pub(crate) description: &'static str,
     /// Whether it may run beside others.
@@ -81,6 +85,7 @@ impl Entry {
     pub(crate) const fn of<T: Builtin>() -> Self {
         Self {
             name: T::NAME,
+            capability: T::CAPABILITY,
             description: T::DESCRIPTION,
             concurrency: T::CONCURRENCY,
             example: T::EXAMPLE,

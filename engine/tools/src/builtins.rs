@@ -48,12 +48,9 @@ impl Builtins {
     /// `schemas` does not understand the schemas of our own arguments.
     #[must_use]
     pub fn new(commands: Arc<dyn Commands>, schemas: Arc<dyn Schemas>, faults: Faults) -> Self {
-        let shared = Shared {
-            faults,
-            tools: compiled(TABLE, &*schemas),
-            hidden: Arc::from([]),
-            declarations: declarations(None),
-        };
+        let tools = compiled(TABLE, &*schemas, &faults);
+        let declarations = declarations(&tools, None);
+        let shared = Shared { faults, tools, hidden: Arc::from([]), declarations };
         Self { commands, schemas, shared: Arc::new(shared) }
     }
 
@@ -63,7 +60,7 @@ impl Builtins {
     /// As [`Self::new`].
     #[must_use]
     pub fn with_rehearsal(self) -> Self {
-        let hidden = compiled(REHEARSAL, &*self.schemas);
+        let hidden = compiled(REHEARSAL, &*self.schemas, &self.shared.faults);
         let shared = Shared { hidden, ..Shared::clone(&self.shared) };
         Self { shared: Arc::new(shared), ..self }
     }
@@ -73,28 +70,28 @@ impl Toolbox for Builtins {
     fn open(&self, bench: Workbench) -> Arc<dyn Tools> {
         let declarations = match &bench.schema {
             None => Arc::clone(&self.shared.declarations),
-            schema => declarations(schema.as_ref()),
+            schema => declarations(&self.shared.tools, schema.as_ref()),
         };
         let desk = Arc::new(Desk::new(bench, Arc::clone(&self.commands)));
         Arc::new(ToolSet::new(Arc::clone(&self.shared), desk, declarations))
     }
 }
 
-fn compiled(entries: &'static [Entry], schemas: &dyn Schemas) -> Arc<[Tool]> {
+fn compiled(entries: &'static [Entry], schemas: &dyn Schemas, faults: &Faults) -> Arc<[Tool]> {
     let tool = |entry: &'static Entry| {
         let schema = (entry.schema)();
         let judge = schemas.compile(&schema).expect("the schemas of our arguments are schemas");
         Tool { entry, schema, judge }
     };
-    entries.iter().map(tool).collect()
+    entries.iter().filter(|entry| !faults.is_off(entry.capability)).map(tool).collect()
 }
 
-fn declarations(result: Option<&Value>) -> Arc<[ToolDeclaration]> {
-    let declaration = |entry: &Entry| ToolDeclaration {
+fn declarations(tools: &[Tool], result: Option<&Value>) -> Arc<[ToolDeclaration]> {
+    let declaration = |Tool { entry, .. }: &Tool| ToolDeclaration {
         name: entry.name.to_owned(),
         description: entry.description.to_owned(),
         parameters: (entry.parameters)(result),
         concurrency: entry.concurrency,
     };
-    TABLE.iter().map(declaration).collect()
+    tools.iter().map(declaration).collect()
 }

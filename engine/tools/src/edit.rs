@@ -53,6 +53,7 @@ const NEW: &[&str] = &["new_text", "new_string", "newString", "new", "new_str"];
 
 impl Builtin for Edit {
     const NAME: &'static str = "edit";
+    const CAPABILITY: &'static str = "F103";
     const DESCRIPTION: &'static str = "Replaces exact pieces of a text file, each of which must \
         be in it exactly once. All edits are made, or none. Read the file before.";
     const CONCURRENCY: ToolConcurrency = ToolConcurrency::Shared;
@@ -64,37 +65,27 @@ impl Builtin for Edit {
     fn reshape(arguments: &mut Map<String, Value>) {
         rename(arguments, "path", &["file_path", "filePath", "file", "filename"]);
         name_texts(arguments);
-        let pieces = ["oldText", "newText"].map(|name| arguments.remove(name));
-        if let [Some(old), Some(new)] = pieces.clone() {
-            let one = json!({ "oldText": old, "newText": new });
-            match arguments.get_mut("edits") {
-                // Both ways at once: the flat one is one more.
-                Some(Value::Array(edits)) => edits.push(one),
-                _ => drop(arguments.insert("edits".to_owned(), json!([one]))),
-            }
-        } else {
-            // A half is told as what is missing of it.
-            for (name, piece) in ["oldText", "newText"].into_iter().zip(pieces) {
-                if let Some(piece) = piece {
-                    arguments.insert(name.to_owned(), piece);
-                }
-            }
-        }
-        // Never what happens here.
+        // What never happens here need not be said.
         if arguments.get("replace_all") == Some(&Value::Bool(false)) {
             arguments.remove("replace_all");
         }
-        if let Some(Value::String(text)) = arguments.get("edits")
-            && let Ok(edits @ (Value::Array(_) | Value::Object(_))) = serde_json::from_str(text)
-        {
-            arguments.insert("edits".to_owned(), edits);
-        }
-        match arguments.get_mut("edits") {
-            Some(Value::Array(edits)) => {
+        let mut edits = match arguments.remove("edits") {
+            Some(Value::String(text)) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            edits => edits.unwrap_or_default(),
+        };
+        match &mut edits {
+            Value::Array(edits) => {
                 edits.iter_mut().filter_map(Value::as_object_mut).for_each(name_texts);
             }
-            Some(Value::Object(edit)) => name_texts(edit),
+            Value::Object(edit) => {
+                name_texts(edit);
+                edits = Value::Array(vec![edits]);
+            }
             _ => {}
+        }
+        add_flat(arguments, &mut edits);
+        if !edits.is_null() {
+            arguments.insert("edits".to_owned(), edits);
         }
     }
 
@@ -117,6 +108,21 @@ impl Builtin for Edit {
 fn name_texts(arguments: &mut Map<String, Value>) {
     rename(arguments, "oldText", OLD);
     rename(arguments, "newText", NEW);
+}
+
+/// Takes an edit that stands beside the others, or alone, to the others. A half of one stays where
+/// it is and is told.
+fn add_flat(arguments: &mut Map<String, Value>, edits: &mut Value) {
+    let has = |name: &str| arguments.contains_key(name);
+    if !(has("oldText") && has("newText")) || !(edits.is_null() || edits.is_array()) {
+        return;
+    }
+    let names = ["oldText", "newText"];
+    let one: Map<_, _> = names.iter().filter_map(|name| arguments.remove_entry(*name)).collect();
+    match edits {
+        Value::Array(edits) => edits.push(Value::Object(one)),
+        none => *none = Value::Array(vec![Value::Object(one)]),
+    }
 }
 
 fn edit(tree: &Tree, arguments: &EditArguments) -> Result<ToolText, Trouble> {

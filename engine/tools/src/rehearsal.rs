@@ -20,6 +20,7 @@ pub(crate) struct PanicArguments {}
 
 impl Builtin for Panic {
     const NAME: &'static str = "panic";
+    const CAPABILITY: &'static str = "F271";
     const DESCRIPTION: &'static str = "Panics.";
     const CONCURRENCY: ToolConcurrency = ToolConcurrency::Shared;
     const EXAMPLE: &'static str = "{}";

@@ -33,17 +33,20 @@ impl ToolSet {
         Self { shared, desk, declarations }
     }
 
-    /// Finds a tool. Models write `Read` and `functions.read` for `read`.
+    /// Finds a tool by its very name: by that name others know whether it may run beside others.
     fn find(&self, name: &str) -> Option<&Tool> {
-        let last = name.trim().rsplit(['.', ':']).next().unwrap_or_default();
-        let all = || self.shared.tools.iter().chain(self.shared.hidden.iter());
-        let exact = all().find(|tool| tool.entry.name == name);
-        exact.or_else(|| all().find(|tool| tool.entry.name.eq_ignore_ascii_case(last)))
+        let mut all = self.shared.tools.iter().chain(self.shared.hidden.iter());
+        all.find(|tool| tool.entry.name == name)
     }
 
     fn unknown(&self, name: &str) -> String {
         let names: Vec<_> = self.declarations.iter().map(|tool| tool.name.as_str()).collect();
-        format!("Tool {} not found. The tools there are: {}", quote(name), names.join(", "))
+        // Models write `Read` and `functions.read`.
+        let last = name.trim().rsplit(['.', ':']).next().unwrap_or_default();
+        let meant = names.iter().find(|name| name.eq_ignore_ascii_case(last));
+        let meant = meant.map_or_else(String::new, |name| format!(" Did you mean {name}?"));
+        let (name, names) = (quote(name), names.join(", "));
+        format!("Tool {name} not found.{meant} The tools there are: {names}")
     }
 
     async fn carry_out(&self, tool: &Tool, call: ToolCall, errand: Errand) -> Answer {

@@ -1,6 +1,6 @@
 //! Why an edit does not fit its file, and what it was perhaps meant for.
 
-use similar::TextDiff;
+use std::cmp::{Ordering, Reverse};
 
 use crate::shown::quote;
 
@@ -164,13 +164,8 @@ pub(super) fn nearest(text: &str, old: &str) -> Nearest {
     if is_numbered(wanted) {
         return Nearest::Numbers;
     }
-    let wanted: String = wanted.trim().chars().take(COLUMNS).collect();
-    let likeness = |line: &str| {
-        let line: String = line.trim().chars().take(COLUMNS).collect();
-        // Lines of quite another length cannot be alike.
-        let (short, long) = (line.len().min(wanted.len()), line.len().max(wanted.len()));
-        if short * 3 < long { 0.0 } else { TextDiff::from_chars(&line, &wanted).ratio() }
-    };
+    let wanted = pairs(wanted);
+    let likeness = |line: &str| alike(&pairs(line), &wanted);
     let mut best = (ALIKE, None);
     for (number, line) in (1..).zip(&lines).filter(|(_, line)| !line.trim().is_empty()) {
         let alike = likeness(line);
@@ -194,7 +189,7 @@ fn same_but_for_blanks(lines: &[&str], old: &str) -> Option<Nearest> {
         let there = lines[at..].iter().map(|line| squeezed(line));
         (at, there.zip(&wanted).take_while(|(there, wanted)| there == *wanted).count())
     });
-    let (at, count) = alike.max_by_key(|(at, count)| (*count, std::cmp::Reverse(*at)))?;
+    let (at, count) = alike.max_by_key(|(at, count)| (*count, Reverse(*at)))?;
     if count == wanted.len() {
         return Some(Nearest::Blanks { line: at + 1, text: lines[at].to_owned() });
     }
@@ -205,6 +200,31 @@ fn same_but_for_blanks(lines: &[&str], old: &str) -> Option<Nearest> {
 /// A line without its blanks.
 fn squeezed(line: &str) -> String {
     line.chars().filter(|letter| !letter.is_whitespace()).collect()
+}
+
+/// The pairs of letters of a line, sorted.
+fn pairs(line: &str) -> Vec<(char, char)> {
+    let letters = || line.trim().chars().take(COLUMNS);
+    let mut pairs: Vec<_> = letters().zip(letters().skip(1)).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+/// How much of two lines is the same, between 0 and 1 (the Sørensen–Dice coefficient).
+#[expect(clippy::cast_precision_loss, reason = "a few hundred at most")]
+fn alike(one: &[(char, char)], other: &[(char, char)]) -> f32 {
+    let (mut here, mut there, mut same) = (0, 0, 0);
+    while here < one.len() && there < other.len() {
+        match one[here].cmp(&other[there]) {
+            Ordering::Less => here += 1,
+            Ordering::Greater => there += 1,
+            Ordering::Equal => (here, there, same) = (here + 1, there + 1, same + 1),
+        }
+    }
+    match one.len() + other.len() {
+        0 => 0.0,
+        all => (2 * same) as f32 / all as f32,
+    }
 }
 
 /// Whether a line begins with a number as read shows them.

@@ -116,9 +116,14 @@ async fn what_is_not_there_is_told_with_what_is() {
     let missing = stage.failed("read", json!({ "path": "src/Parsers.rs" })).await;
     assert_eq!(missing, "File not found: src/Parsers.rs; did you mean src/parser.rs?");
     let missing = stage.failed("read", json!({ "path": "scr/main.rs" })).await;
-    assert_eq!(missing, "File not found: scr/main.rs; did you mean src?");
+    assert_eq!(missing, "File not found: scr/main.rs; did you mean src or src/main.rs?");
+    let missing = stage.failed("read", json!({ "path": "main.rs" })).await;
+    assert_eq!(missing, "File not found: main.rs; did you mean src/main.rs?");
     let missing = stage.failed("read", json!({ "path": "src/zzz" })).await;
-    assert!(missing.ends_with("nothing in src has a similar name, which read lists"), "{missing}");
+    assert_eq!(missing, "File not found: src/zzz; read `src` to see what is there");
+    fs::create_dir(stage.at("none")).unwrap();
+    let missing = stage.failed("read", json!({ "path": "none/x" })).await;
+    assert_eq!(missing, "File not found: none/x; the folder it would be in is empty");
     let blocked = stage.failed("read", json!({ "path": "src/main.rs/x" })).await;
     assert_eq!(blocked, "`src/main.rs/x` cannot be: `src/main.rs` is a file and no folder");
 }

@@ -58,9 +58,9 @@ async fn a_tool_that_is_not_there_is_told_with_those_that_are() {
         assert_eq!(failed, format!("Tool {shown} not found. {list}"));
     }
     assert!(stage.failed(&"x".repeat(9999), json!({})).await.len() < 400);
-    stage.put("a", "x");
     for name in ["Read", " read", "functions.read"] {
-        assert_eq!(stage.said(name, json!({ "path": "a" })).await, "     1  x");
+        let failed = stage.failed(name, json!({ "path": "a" })).await;
+        assert_eq!(failed, format!("Tool {name} not found. Did you mean read? {list}"));
     }
 }
 
@@ -101,6 +101,14 @@ async fn a_planned_fault_strikes_at_the_tool_it_names() {
     assert!(matches!(read().await, ToolAnswer::Said(_)));
     let ToolAnswer::Failed(failed) = read().await else { panic!() };
     assert_eq!(failed.text, "read failed: a fault was planned here");
+}
+
+#[tokio::test]
+async fn a_capability_that_is_switched_off_is_not_there() {
+    let stage = Stage::with(Setting { faults: "off@F103,off@F111", ..Setting::default() });
+    let names: Vec<_> = stage.tools.declarations().iter().map(|tool| tool.name.clone()).collect();
+    assert_eq!(names, ["read", "write", "bash"]);
+    assert!(stage.failed("edit", json!({})).await.starts_with("Tool edit not found."));
 }
 
 #[tokio::test]

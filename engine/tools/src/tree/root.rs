@@ -1,15 +1,17 @@
 //! The tree as tools see it: from a path in a model's words to what it leads to.
 
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use protocol::RepoPath;
 use rustix::fs::{AtFlags, CWD, Mode, openat, statat};
 
 use super::error::PathError;
-use super::names::similar;
+use super::names::hint;
 use super::walk::{Found, HELD, walk};
-use super::words::{Steps, steps};
+use super::words::{Places, Steps, relative, steps};
 use crate::shown;
 
 /// The working tree.
@@ -17,20 +19,21 @@ pub(crate) struct Tree {
     root: PathBuf,
     folder: PathBuf,
     repo: PathBuf,
+    places: OnceLock<Places>,
 }
 
 impl Tree {
     /// Returns the tree at `root`, of which relative paths begin at `folder`, and of which `repo`
     /// is what the user has.
     pub(crate) fn new(root: PathBuf, folder: PathBuf, repo: PathBuf) -> Self {
-        Self { root, folder, repo }
+        Self { root, folder, repo, places: OnceLock::new() }
     }
 
     /// Returns what `text` leads to.
     pub(crate) fn find(&self, text: &str) -> Result<Found, PathError> {
         let root = self.open(text)?;
         let steps = self.steps(text, &root)?;
-        walk(root, &self.root, steps, &shown::quote(text))
+        walk(root, self.places(), steps, &shown::quote(text))
     }
 
     /// Returns what `text` leads to if it may be changed.
@@ -38,14 +41,8 @@ impl Tree {
         let found = self.find(text)?;
         let path = match &found {
             Found::Folder { path, .. } | Found::File { path, .. } => path.clone(),
-            Found::Missing { above, rest, .. } => {
-                rest.iter().fold(above.clone(), |mut path, name| {
-                    path.push(name);
-                    path
-                })
-            }
+            Found::Missing { above, rest, .. } => above.join(rest.iter().collect::<PathBuf>()),
         };
-        use std::os::unix::ffi::OsStrExt as _;
         let bytes = path.as_os_str().as_bytes();
         if !bytes.is_empty() && RepoPath::new(bytes).is_none() {
             return Err(PathError::Guarded(shown::quote(text)));
@@ -55,9 +52,12 @@ impl Tree {
 
     /// Returns the error that nothing is at `text`, with what was perhaps meant.
     pub(crate) fn missing(&self, text: &str, found: &Found) -> PathError {
-        let hint = match found {
-            Found::Missing { folder, above, rest } => similar(folder, above, rest),
-            Found::Folder { .. } | Found::File { .. } => String::new(),
+        let hint = match (found, self.open(text)) {
+            (Found::Missing { folder, above, rest }, Ok(root)) => {
+                let seen_from = |path: &Path| relative(path, &self.places().folder);
+                hint(&root, (folder, above, rest), seen_from)
+            }
+            _ => String::new(),
         };
         PathError::Missing { path: shown::quote(text), hint }
     }
@@ -65,6 +65,10 @@ impl Tree {
     /// Returns where a folder of the tree is in the file system.
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
         self.root.join(path)
+    }
+
+    fn places(&self) -> &Places {
+        self.places.get_or_init(|| Places::new(&self.root, &self.folder, &self.repo))
     }
 
     fn open(&self, text: &str) -> Result<OwnedFd, PathError> {
@@ -75,12 +79,12 @@ impl Tree {
 
     /// Reads a path. Models mark files with an `@`, and there are folders that begin with one.
     fn steps(&self, text: &str, root: &OwnedFd) -> Result<Steps, PathError> {
-        let read = |text: &str| steps(text, &self.root, &self.folder, &self.repo);
+        let read = |text: &str| steps(text, self.places());
         let literal = read(text)?;
         let Some(marked) = text.strip_prefix('@').filter(|rest| !rest.is_empty()) else {
             return Ok(literal);
         };
-        let folder = self.folder.strip_prefix(&self.root).unwrap_or(Path::new(""));
+        let folder = &self.places().folder;
         let first = |text: &str| text.split('/').next().map(|name| folder.join(name));
         let is_there = |path: Option<PathBuf>| {
             path.is_some_and(|path| statat(root, &path, AtFlags::SYMLINK_NOFOLLOW).is_ok())

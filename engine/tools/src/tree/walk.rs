@@ -4,13 +4,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::error::PathError;
-use super::words::{Steps, Target, target};
+use super::words::{Places, Steps, Target, target};
 use crate::shown;
 
 /// How many symlinks, and how many surprises, a path may have.
@@ -53,7 +53,7 @@ pub(crate) enum Found {
 
 struct Walk<'a> {
     shown: &'a str,
-    root_path: &'a Path,
+    places: &'a Places,
     root: OwnedFd,
     /// The folders below the root that lead to where we are.
     folders: Vec<(OsString, OwnedFd)>,
@@ -63,14 +63,14 @@ struct Walk<'a> {
     link: Option<String>,
 }
 
-/// Goes `steps` from `root`, which is at `root_path`. Errors call the path `shown`.
+/// Goes `steps` from `root`. Errors call the path `shown`.
 pub(super) fn walk(
     root: OwnedFd,
-    root_path: &Path,
+    places: &Places,
     steps: Steps,
     shown: &str,
 ) -> Result<Found, PathError> {
-    Walk { shown, root_path, root, folders: Vec::new(), left: steps, turns: 0, link: None }.go()
+    Walk { shown, places, root, folders: Vec::new(), left: steps, turns: 0, link: None }.go()
 }
 
 impl Walk<'_> {
@@ -129,7 +129,7 @@ impl Walk<'_> {
             Err(error) => return Err(self.cannot(error)),
         };
         self.link = Some(shown::path(&self.path().join(&name)));
-        let mut steps = match target(bytes.as_bytes(), self.root_path) {
+        let mut steps = match target(bytes.as_bytes(), self.places) {
             Target::FromHere(steps) => steps,
             Target::FromRoot(steps) => {
                 self.folders.clear();

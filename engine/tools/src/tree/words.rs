@@ -17,13 +17,38 @@ const LONGEST: usize = 4096;
 /// The steps of a path from the root of the tree: names, and `..` for the folder above.
 pub(super) type Steps = VecDeque<OsString>;
 
-/// Reads `text`, which is relative to `folder` if it is not absolute.
-pub(super) fn steps(
-    text: &str,
-    root: &Path,
-    folder: &Path,
-    repo: &Path,
-) -> Result<Steps, PathError> {
+/// Where the tree is. A command sees a path as the system resolves it, so each counts twice.
+pub(super) struct Places {
+    roots: Vec<PathBuf>,
+    repos: Vec<PathBuf>,
+    /// Where relative paths begin, relative to the root.
+    pub(super) folder: PathBuf,
+}
+
+impl Places {
+    /// Returns the places of the tree at `root`, of which relative paths begin at `folder`, and of
+    /// which `repo` is what the user has.
+    pub(super) fn new(root: &Path, folder: &Path, repo: &Path) -> Self {
+        let both = |path: &Path| [Some(path.to_owned()), path.canonicalize().ok()];
+        Self {
+            roots: both(root).into_iter().flatten().collect(),
+            repos: both(repo).into_iter().flatten().collect(),
+            folder: folder.strip_prefix(root).unwrap_or(Path::new("")).to_owned(),
+        }
+    }
+
+    /// Returns the rest of a path that begins with the root.
+    fn inside<'path>(&self, path: &'path Path) -> Option<&'path Path> {
+        self.roots.iter().find_map(|root| path.strip_prefix(root).ok())
+    }
+
+    fn in_checkout<'path>(&self, path: &'path Path) -> Option<&'path Path> {
+        self.repos.iter().find_map(|repo| path.strip_prefix(repo).ok())
+    }
+}
+
+/// Reads a path of a model.
+pub(super) fn steps(text: &str, places: &Places) -> Result<Steps, PathError> {
     if text.is_empty() {
         return Err(PathError::Empty);
     }
@@ -37,19 +62,19 @@ pub(super) fn steps(
         return Err(PathError::Outside(shown::quote(text)));
     }
     let path = unquoted(text);
-    if let Ok(below) = path.strip_prefix(root) {
+    if let Some(below) = places.inside(&path) {
         return Ok(of(below));
     }
     if path.is_absolute() {
-        return Err(match path.strip_prefix(repo) {
-            Ok(below) => PathError::UserCheckout {
+        return Err(match places.in_checkout(&path) {
+            Some(below) => PathError::UserCheckout {
                 path: shown::quote(text),
-                inside: shown::path(&relative(below, within(folder, root))),
+                inside: shown::path(&relative(below, &places.folder)),
             },
-            Err(_) => PathError::Outside(shown::quote(text)),
+            None => PathError::Outside(shown::quote(text)),
         });
     }
-    let mut steps = of(within(folder, root));
+    let mut steps = of(&places.folder);
     steps.extend(of(&path));
     Ok(steps)
 }
@@ -65,18 +90,13 @@ pub(super) enum Target {
 }
 
 /// Reads the target of a symlink.
-pub(super) fn target(bytes: &[u8], root: &Path) -> Target {
+pub(super) fn target(bytes: &[u8], places: &Places) -> Target {
     let path = Path::new(OsStr::from_bytes(bytes));
-    match path.strip_prefix(root) {
-        Ok(below) => Target::FromRoot(of(below)),
-        Err(_) if path.is_absolute() => Target::Outside,
-        Err(_) => Target::FromHere(of(path)),
+    match places.inside(path) {
+        Some(below) => Target::FromRoot(of(below)),
+        None if path.is_absolute() => Target::Outside,
+        None => Target::FromHere(of(path)),
     }
-}
-
-/// Where `folder` is in the tree; the root if it is not in it.
-pub(super) fn within<'path>(folder: &'path Path, root: &Path) -> &'path Path {
-    folder.strip_prefix(root).unwrap_or(Path::new(""))
 }
 
 fn of(path: &Path) -> Steps {
@@ -99,7 +119,7 @@ fn unquoted(text: &str) -> PathBuf {
 }
 
 /// Writes `path` as seen from `folder`, both relative to the root.
-fn relative(path: &Path, folder: &Path) -> PathBuf {
+pub(super) fn relative(path: &Path, folder: &Path) -> PathBuf {
     let mut here = folder;
     let mut out = PathBuf::new();
     loop {
@@ -116,9 +136,9 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<String>, String> {
-        let (root, folder, repo) = (Path::new("/w/tree"), Path::new("/w/tree/sub"), "/home/u/repo");
-        let steps =
-            steps(text, root, folder, Path::new(repo)).map_err(|error| error.to_string())?;
+        let [root, folder, repo] = ["/w/tree", "/w/tree/sub", "/home/u/repo"].map(Path::new);
+        let places = Places::new(root, folder, repo);
+        let steps = steps(text, &places).map_err(|error| error.to_string())?;
         Ok(steps.into_iter().map(|step| step.to_string_lossy().into_owned()).collect())
     }
 

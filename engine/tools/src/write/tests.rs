@@ -200,3 +200,79 @@ async fn a_path_that_is_changed_all_the_time_never_leads_outside() {
     assert_eq!(fs::read_to_string(stage.beside("outside/a")).unwrap(), "secret");
     assert_eq!(fs::read_dir(stage.beside("outside")).unwrap().count(), 1);
 }
+
+#[tokio::test]
+async fn a_path_is_known_by_the_name_that_commands_see() {
+    let stage = Stage::new();
+    stage.put("sub/a", "x");
+    let (real, link) = (stage.at("").canonicalize().unwrap(), stage.beside("link"));
+    symlink(stage.beside(""), &link).unwrap();
+    let bench = engine::ports::Workbench {
+        root: link.join("tree"),
+        folder: link.join("tree/sub"),
+        repo: link.join("repo"),
+        environment: Default::default(),
+        artifacts: stage.beside("artifacts"),
+        keep: 1,
+        schema: None,
+    };
+    let tree = crate::tree::Tree::new(bench.root, bench.folder, bench.repo);
+    for path in [&*real.join("sub/a"), &*link.join("tree/sub/a"), std::path::Path::new("a")] {
+        let found = tree.find(path.to_str().unwrap()).unwrap();
+        assert!(matches!(found, crate::tree::Found::File { .. }), "{}", path.display());
+    }
+}
+
+mod links_at_random {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Steps of paths and of links.
+    fn steps() -> impl Strategy<Value = String> {
+        let step = prop_oneof![
+            Just(".."),
+            Just("a"),
+            Just("b"),
+            Just("c"),
+            Just("l1"),
+            Just("l2"),
+            Just("."),
+            Just("outside"),
+            Just("tree"),
+        ];
+        proptest::collection::vec(step, 1..6).prop_map(|steps| steps.join("/"))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn lead_nowhere_but_inside(
+            links in proptest::collection::vec((steps(), 0..3_u8), 2), path in steps(),
+        ) {
+            let stage = Stage::new();
+            fs::create_dir_all(stage.beside("outside/a")).unwrap();
+            fs::write(stage.beside("outside/b"), "secret").unwrap();
+            stage.put("a/b/c", "inside");
+            stage.put("b", "inside");
+            for (name, (target, kind)) in ["l1", "a/l2"].iter().zip(&links) {
+                let target = match kind {
+                    0 => target.clone(),
+                    1 => stage.beside(target).display().to_string(),
+                    _ => stage.at(target).display().to_string(),
+                };
+                symlink(target, stage.at(name)).unwrap();
+            }
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(async {
+                let answer = stage.call("read", json!({ "path": path })).await;
+                assert!(!format!("{answer:?}").contains("secret"), "{answer:?}");
+                stage.call("write", json!({ "path": path, "content": "new" })).await;
+            });
+            prop_assert_eq!(fs::read_to_string(stage.beside("outside/b")).unwrap(), "secret");
+            let count = |path: &str| fs::read_dir(stage.beside(path)).unwrap().count();
+            prop_assert_eq!((count("outside"), count("outside/a"), count("")), (2, 0, 2));
+        }
+    }
+}
