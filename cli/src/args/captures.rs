@@ -37,6 +37,14 @@ pub enum RunsCommand {
     },
 }
 
+/// Whose words and deeds to show.
+#[derive(Args, Clone, Debug)]
+pub struct LogsArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: Option<String>,
+}
+
 /// Whose work to show.
 #[derive(Args, Clone, Debug)]
 pub struct DiffArgs {

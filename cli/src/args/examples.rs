@@ -50,6 +50,12 @@ Examples:
   regatta runs show            the latest
   regatta runs show r7k3f --json";
 
+pub(super) const LOGS: &str = "\
+Examples:
+  regatta logs                 every task of the latest run
+  regatta logs r7k3f/auth
+  regatta logs r7k3f/auth --json";
+
 pub(super) const DIFF: &str = "\
 Examples:
   regatta diff                 the latest run

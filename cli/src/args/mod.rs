@@ -10,7 +10,8 @@ mod run;
 mod unbuilt;
 
 pub use captures::{
-    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, RunsArgs, RunsCommand, Step,
+    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LogsArgs, RunsArgs, RunsCommand,
+    Step,
 };
 pub(crate) use examples::no_task;
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};

@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::examples;
 use super::{
-    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Globals, RunArgs, RunsArgs,
+    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Globals, LogsArgs, RunArgs, RunsArgs,
 };
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
@@ -45,6 +45,9 @@ pub enum Command {
     /// List runs, or show one
     #[command(after_help = examples::RUNS, args_conflicts_with_subcommands = true)]
     Runs(RunsArgs),
+    /// Show what was said and done
+    #[command(after_help = examples::LOGS)]
+    Logs(LogsArgs),
     /// Show captured work as a patch
     #[command(after_help = examples::DIFF)]
     Diff(DiffArgs),

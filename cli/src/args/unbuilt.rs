@@ -5,11 +5,10 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::error::Error;
 
 /// Commands that come later, with what they will do.
-const COMMANDS: [(&str, &str); 34] = [
+const COMMANDS: [(&str, &str); 33] = [
     ("resume", "going on with a run"),
     ("replay", "playing a recorded run back"),
     ("attach", "showing a detached run"),
-    ("logs", "reading what was said and done"),
     ("task", "looking into one task"),
     ("undo", "taking a landing back"),
     ("why", "telling what a task waits for"),
@@ -88,6 +87,8 @@ const APPLY_FLAGS: [Flag; 4] = [
     ("branch", Takes::Value),
 ];
 
+const LOGS_FLAGS: [Flag; 1] = [("follow", Takes::Nothing)];
+
 /// The one form of an option that is what happens anyway.
 const BUILT: (&str, &str) = ("land", "end");
 
@@ -96,6 +97,7 @@ pub(super) fn add(root: Command) -> Command {
     let root = flagged(root, &ROOT_FLAGS)
         .mut_subcommand("run", |run| flagged(run, &RUN_FLAGS))
         .mut_subcommand("apply", |apply| flagged(apply, &APPLY_FLAGS))
+        .mut_subcommand("logs", |logs| flagged(logs, &LOGS_FLAGS))
         .mut_subcommand("runs", |runs| runs.subcommands(RUNS_COMMANDS.map(hidden)));
     root.subcommands(COMMANDS.map(hidden))
 }
@@ -130,6 +132,7 @@ pub(super) fn refuse(matches: &ArgMatches) -> Result<(), Error> {
     match name {
         "run" => refuse_flags(inner, &RUN_FLAGS),
         "apply" => refuse_flags(inner, &APPLY_FLAGS),
+        "logs" => refuse_flags(inner, &LOGS_FLAGS),
         "runs" => match inner.subcommand_name() {
             Some(below) => match RUNS_COMMANDS.iter().find(|(command, _)| *command == below) {
                 Some((below, what)) => Err(command(&format!("runs {below}"), what)),
@@ -170,6 +173,7 @@ fn hint_for(flag: &str) -> &'static str {
         "land" | "onto" => "leave it out: work lands once, at the end, where you are",
         "ours" | "theirs" | "markers" => "see what it wanted with `regatta diff RUN/TASK`",
         "branch" => "regatta run --merge branch",
+        "follow" => "leave it out: what is there so far is shown",
         _ => "leave it out",
     }
 }

@@ -1,6 +1,7 @@
 //! What the commands that look at runs and captured work have to do with.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::ports::{Clock, IsolationError, LedgerStore, Repository};
@@ -47,6 +48,8 @@ pub struct Context {
     pub reader: Arc<Reader>,
     /// The work in the repository's task store.
     pub captured: Arc<dyn CapturedWork>,
+    /// Where the logs and outputs of tasks are kept.
+    pub artifacts: PathBuf,
     /// Tells the time of day.
     pub clock: Arc<dyn Clock>,
     /// What is shown where.
@@ -71,6 +74,7 @@ impl Context {
             ledger: Arc::clone(&equipment.ledger) as Arc<_>,
             reader: Arc::new(equipment.ledger.reader()),
             captured: Arc::new(captured),
+            artifacts: equipment.places.all_artifacts(),
             clock: Arc::clone(&equipment.clock),
             view,
             typing,

@@ -11,7 +11,7 @@ use protocol::ExitCode;
 use schema::JsonSchemas;
 
 use super::context::Context;
-use super::{apply, conflicts, demo, diff, discard, help, run, runs, schema as schemas};
+use super::{apply, conflicts, demo, diff, discard, help, logs, run, runs, schema as schemas};
 use crate::args::{Command, Form, Globals, Intent, Parsed, RunArgs, Verbosity};
 use crate::boot::Equipment;
 use crate::error::{Error, ErrorKind};
@@ -48,6 +48,9 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         Command::Run(args) => at_work(async move |log| start(globals, args, &log).await),
         Command::Runs(args) => {
             at_work(async move |_| runs::run(&context(globals).await?, args, &mut out))
+        }
+        Command::Logs(args) => {
+            at_work(async move |_| logs::run(&context(globals).await?, args, &mut out))
         }
         Command::Diff(args) => {
             at_work(async move |_| diff::run(&context(globals).await?, args, &mut out))

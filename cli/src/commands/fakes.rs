@@ -99,6 +99,8 @@ pub(super) enum End {
     Done(u64, Option<Landed>),
     /// Failed after it had changed a file.
     Failed,
+    /// A model did it, or could not, and used this much.
+    Agent(Outcome, Usage),
     /// It has not ended.
     Open,
 }
@@ -126,6 +128,7 @@ impl Bench {
             ledger: Arc::new(Ledger::open(&path, Faults::default()).unwrap()),
             reader: Arc::new(Reader::open(&path)),
             captured: captures.clone(),
+            artifacts: folder.path().join("artifacts"),
             clock: Arc::new(Noon),
             view,
             typing: Typing::default(),
@@ -144,7 +147,11 @@ impl Bench {
 
     /// Records a run over another repository.
     pub(super) async fn record_in(&self, repo: &Path, tasks: Vec<(&str, &[&str], End)>) -> RunName {
-        let specs: Vec<TaskSpec> = tasks.iter().map(|(name, on, _)| task(name, on)).collect();
+        let specs = tasks.iter().map(|(name, on, end)| match end {
+            End::Agent(..) => TaskSpec { work: Work::Agent(agent()), ..task(name, on) },
+            End::Done(..) | End::Failed | End::Open => task(name, on),
+        });
+        let specs: Vec<TaskSpec> = specs.collect();
         let spec = RunSpec {
             id: RunId::generate(),
             label: Some("bench".to_owned()),
@@ -168,7 +175,12 @@ impl Bench {
                 let changes = ChangeSummary { files, added: files, removed: 0 };
                 Captured { capture: capture.clone(), changes }
             };
+            let mut usage = None;
             let (outcome, captured) = match end {
+                End::Agent(outcome, used) => {
+                    usage = Some(used);
+                    (outcome, captured(1))
+                }
                 End::Open => {
                     open = true;
                     continue;
@@ -185,7 +197,7 @@ impl Bench {
             };
             let at = captured.clone();
             entries.push(LedgerEntry::TaskCaptured { task, attempt: 1, captured: at });
-            let report = TaskReport { outcome, captured: Some(captured), ms: 1200, usage: None };
+            let report = TaskReport { outcome, captured: Some(captured), ms: 1200, usage };
             entries.push(LedgerEntry::TaskFinished { task, report });
         }
         let run = spec.id;
@@ -199,6 +211,11 @@ impl Bench {
         self.context.record(entries).await.unwrap();
         name
     }
+}
+
+fn agent() -> Agent {
+    let model = "offline/demo.toml".parse().unwrap();
+    Agent { model, prompt: "Move it.".to_owned(), context: None }
 }
 
 fn task(name: &str, on: &[&str]) -> TaskSpec {

@@ -10,6 +10,7 @@ pub mod dispatch;
 #[cfg(test)]
 mod fakes;
 pub mod help;
+pub mod logs;
 pub mod run;
 pub mod runs;
 pub mod schema;

@@ -27,6 +27,16 @@ pub fn write_patch(out: &mut dyn Write, patch: &[u8], view: &View) -> io::Result
     out.flush()
 }
 
+/// Paints the lines of a patch, which are safe already.
+pub(super) fn painted(lines: &[String], palette: Palette) -> Vec<String> {
+    let mut place = Place::Header;
+    let painted = lines.iter().map(|line| {
+        place = place.after(line);
+        palette.paint(place.meaning(line), line)
+    });
+    painted.collect()
+}
+
 /// Tabs stay: they are part of how code looks.
 fn visible(letter: char) -> char {
     if letter == '\t' { letter } else { harmless(letter) }

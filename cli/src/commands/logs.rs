@@ -1,0 +1,181 @@
+//! `regatta logs`: shows what was said and done, task by task.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use protocol::{ExitCode, Outcome, RunName, TaskName, TaskState, Work};
+use serde::Serialize;
+use store::{SessionLine, TaskRow, read_session};
+
+use super::context::{Context, Out, say};
+use super::target::{Scope, Target};
+use super::work::table_row;
+use crate::args::{Form, LogsArgs};
+use crate::error::{Error, ErrorKind};
+use crate::render::{Meaning, account, document, one_line, span, transcript, visible_line};
+
+/// The longest piece of a command's output that is shown as one line, in bytes.
+const LONGEST: u64 = 64 << 10;
+
+/// Shows the logs of one task, or of all tasks of a run.
+///
+/// # Errors
+/// There is no such run or task, or a log cannot be read.
+pub fn run(context: &Context, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+    let target = Target::find(context, args.target.as_deref())?;
+    let run = &target.run.name;
+    if context.view.form == Form::Json {
+        let logs: Result<Vec<_>, _> =
+            target.tasks.iter().map(|row| log(context, run, row)).collect();
+        document(out, &logs?).map_err(|error| Error::output(&error))?;
+        return Ok(ExitCode::Success);
+    }
+    for (at, row) in target.tasks.iter().enumerate() {
+        if at > 0 {
+            say(out, "")?;
+        }
+        show(context, run, row, target.scope, out)?;
+    }
+    Ok(ExitCode::Success)
+}
+
+/// The log of one task, for programs.
+#[derive(Serialize)]
+struct Log<'a> {
+    task: &'a TaskName,
+    /// What was said, of a task that a model does; nothing while there is no log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<Vec<SessionLine>>,
+    /// What the command wrote, of a task that a command does. Where bytes are no text, `�` stands
+    /// for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+}
+
+fn log<'a>(context: &Context, run: &RunName, row: &'a TaskRow) -> Result<Log<'a>, Error> {
+    let path = place(context, run, row);
+    let task = &row.name;
+    Ok(match row.spec.work {
+        Work::Agent(_) => {
+            let entries = if_there(read_session(&path), &path)?;
+            Log { task, entries, output: None }
+        }
+        Work::Command(_) => {
+            let output = if_there(std::fs::read(&path), &path)?;
+            let output = output.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            Log { task, entries: None, output }
+        }
+    })
+}
+
+fn show(
+    context: &Context,
+    run: &RunName,
+    row: &TaskRow,
+    scope: Scope,
+    out: Out<'_>,
+) -> Result<(), Error> {
+    let path = place(context, run, row);
+    match (&row.spec.work, scope) {
+        (Work::Agent(agent), _) => {
+            heading(context, row, &format!(" · {}", one_line(&agent.model.to_string())), out)?;
+            match if_there(read_session(&path), &path)? {
+                Some(lines) => {
+                    let entries: Vec<_> =
+                        lines.iter().map(|line| (line.timestamp, &line.entry)).collect();
+                    let told = transcript(&entries, &context.view);
+                    say(out, &told.join("\n"))?;
+                    say(out, "")?;
+                }
+                None => missing(row, out)?,
+            }
+            ending(context, row, out)
+        }
+        (Work::Command(_), Scope::Run) => {
+            heading(context, row, "", out)?;
+            output(row, &path, out)?;
+            ending(context, row, out)
+        }
+        // What a command wrote and nothing else: it may be read by another.
+        (Work::Command(_), Scope::Task) => output(row, &path, out),
+    }
+}
+
+/// Where what a task said or wrote is kept.
+fn place(context: &Context, run: &RunName, row: &TaskRow) -> PathBuf {
+    let name = match row.spec.work {
+        Work::Agent(_) => "session.jsonl",
+        Work::Command(_) => "output.log",
+    };
+    context.artifacts.join(run.as_str()).join(row.name.as_str()).join(name)
+}
+
+fn heading(context: &Context, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
+    let title = format!("{} · {}{more}", row.name, table_row(row).verdict.word);
+    say(out, &context.view.palette.paint(Meaning::Heading, &title))
+}
+
+/// Writes what a command wrote.
+fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Error> {
+    let Some(file) = if_there(File::open(path), path)? else { return missing(row, out) };
+    let mut from = BufReader::new(file);
+    let mut to = io::BufWriter::new(out);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = (&mut from).take(LONGEST).read_until(b'\n', &mut line);
+        if read.map_err(|error| unreadable(path, &error))? == 0 {
+            break;
+        }
+        let written = writeln!(to, "{}", visible_line(&String::from_utf8_lossy(&line)));
+        written.map_err(|error| Error::output(&error))?;
+    }
+    to.flush().map_err(|error| Error::output(&error))
+}
+
+/// Says why there is nothing to show.
+fn missing(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
+    let why = match row.state {
+        TaskState::Queued => "it has not begun",
+        TaskState::Running => "its session has not begun",
+        TaskState::Done | TaskState::Failed | TaskState::Cancelled | TaskState::Interrupted => {
+            "it ended before its session began, or its log was removed"
+        }
+    };
+    say(out, &format!("{} has no log: {why}", row.name))
+}
+
+/// Says how a task ended, and what it used.
+fn ending(context: &Context, row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
+    let verdict = table_row(row).verdict;
+    let mut parts = vec![context.view.palette.paint(verdict.meaning, &verdict.word)];
+    if let Some(report) = &row.report {
+        parts.push(span(report.ms));
+        parts.extend(report.usage.map(account));
+    }
+    say(out, &parts.join(" · "))?;
+    if let Some(Outcome::Failed { failure }) = row.report.as_ref().map(|report| &report.outcome) {
+        for line in failure.message.lines() {
+            say(out, &format!("  {}", visible_line(line)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns what was read, or nothing where there is nothing to read.
+fn if_there<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(path, &error)),
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Error {
+    Error::new(ErrorKind::Machine, format!("cannot read the log at {}", path.display()))
+        .caused_by(error)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+use std::fs;
+
+use engine::fault::Faults;
+use engine::ports::{SessionHeader, SessionLogs as _};
+use protocol::{Cost, Failure, FailureClass, Message, SessionEntry, SessionId, Timestamp, Usage};
+use serde_json::{Value, json};
+use store::SessionLogFiles;
+
+use super::super::fakes::{Bench, End, in_tree};
+use super::*;
+
+/// A run of a command, an agent that failed, an agent without a log, and a task that runs.
+async fn bench() -> (Bench, RunName) {
+    let bench = Bench::new();
+    let usage = Usage {
+        input: 20_000,
+        output: 4_100,
+        cost: Some(Cost::from_nanodollars(51_000_000)),
+        ..Usage::ZERO
+    };
+    let message = "it ended without a yield\n\u{1b}[2Jand was reminded";
+    let failure = Failure::new(FailureClass::Contract, message);
+    let run = bench
+        .record(vec![
+            ("make", &[], End::Done(1, in_tree())),
+            ("auth", &[], End::Agent(Outcome::Failed { failure }, usage)),
+            ("lost", &[], End::Agent(Outcome::Cancelled, Usage::ZERO)),
+            ("runs", &[], End::Open),
+        ])
+        .await;
+    let folder = bench.context.artifacts.join(run.as_str());
+    fs::create_dir_all(folder.join("make")).unwrap();
+    let output = b"one\x1b[31m\ttwo\x1b[0m\nb\xffd\r\nlast";
+    fs::write(folder.join("make/output.log"), output).unwrap();
+    let header = SessionHeader { id: SessionId::generate(), cwd: "/app".into(), at: at(0) };
+    let logs = SessionLogFiles::new(Faults::default());
+    let opened = logs.open(&folder.join("auth/session.jsonl"), header).await.unwrap();
+    let mut log = opened.log;
+    let message = Message::user("Move it.", at(0));
+    log.append(at(0), SessionEntry::Message { message }).await.unwrap();
+    (bench, run)
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_millisecond(1_767_323_045_678 + 1_000 * second)
+}
+
+fn shown(bench: &Bench, target: Option<&str>, form: Form) -> Result<String, Error> {
+    let mut context = bench.context.clone();
+    context.view.form = form;
+    let mut out = Vec::new();
+    run(&context, &LogsArgs { target: target.map(str::to_owned) }, &mut out)?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+const AUTH: &str = "auth · failed: contract · offline/demo.toml
+prompt  03:04:05
+  Move it.
+
+failed: contract · 1.2s · 24.1k tokens (20.0k read, 4.1k written) · $0.05
+  it ended without a yield
+  and was reminded
+";
+
+#[tokio::test]
+async fn of_an_agent_there_is_what_was_said_how_it_ended_and_what_it_used() {
+    let (bench, _) = bench().await;
+    assert_eq!(shown(&bench, Some("auth"), Form::Text), Ok(AUTH.to_owned()));
+    assert_eq!(shown(&bench, Some("@/au"), Form::Text), Ok(AUTH.to_owned()));
+}
+
+#[tokio::test]
+async fn of_a_command_there_is_what_it_wrote_and_a_terminal_obeys_none_of_it() {
+    let (bench, run) = bench().await;
+    let target = format!("{run}/make");
+    assert_eq!(
+        shown(&bench, Some(&target), Form::Text),
+        Ok("one\ttwo\nb\u{fffd}d\nlast\n".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn of_a_run_there_is_each_task_under_a_heading() {
+    let (bench, run) = bench().await;
+    let whole = format!(
+        "make · kept\none\ttwo\nb\u{fffd}d\nlast\nkept · 1.2s\n\n{AUTH}\n\
+         lost · cancelled · offline/demo.toml\n\
+         lost has no log: it ended before its session began, or its log was removed\n\
+         cancelled · 1.2s · 0 tokens · $0.00\n\n\
+         runs · running\n\
+         runs has no log: its session has not begun\n\
+         running\n"
+    );
+    for target in [None, Some("@"), Some(&run.as_str()[..3])] {
+        assert_eq!(shown(&bench, target, Form::Text), Ok(whole.clone()));
+    }
+}
+
+#[tokio::test]
+async fn programs_get_one_document_of_everything() {
+    let (bench, _) = bench().await;
+    let document: Value = serde_json::from_str(&shown(&bench, None, Form::Json).unwrap()).unwrap();
+    let id = &document[1]["entries"][0]["id"];
+    assert_eq!(
+        document,
+        json!([
+            { "task": "make", "output": "one\u{1b}[31m\ttwo\u{1b}[0m\nb\u{fffd}d\r\nlast" },
+            { "task": "auth", "entries": [{
+                "id": id,
+                "parentId": null,
+                "timestamp": "2026-01-02T03:04:05.678Z",
+                "type": "message",
+                "message": {
+                    "role": "user",
+                    "content": [{ "type": "text", "text": "Move it." }],
+                    "timestamp": 1_767_323_045_678_i64,
+                },
+            }] },
+            { "task": "lost" },
+            { "task": "runs" },
+        ])
+    );
+    assert_eq!(id.as_str().map(str::len), Some(8));
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_said_as_elsewhere() {
+    let (bench, run) = bench().await;
+    let error = shown(&bench, Some("nope"), Form::Text).unwrap_err();
+    assert_eq!(error.what, "there is no run or task `nope`");
+    let error = shown(&bench, Some(&format!("{run}/nope")), Form::Text).unwrap_err();
+    assert_eq!(
+        error.what,
+        "there is no task `nope` in the run; its tasks are make, auth, lost or runs"
+    );
+    let empty = Bench::new();
+    assert!(shown(&empty, None, Form::Text).unwrap_err().what.starts_with("there is no run yet"));
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_read_is_an_error_with_its_place() {
+    let (bench, run) = bench().await;
+    let log = bench.context.artifacts.join(run.as_str()).join("auth/session.jsonl");
+    fs::remove_file(&log).unwrap();
+    fs::create_dir(&log).unwrap();
+    let error = shown(&bench, Some("auth"), Form::Text).unwrap_err();
+    assert_eq!(error.what, format!("cannot read the log at {}", log.display()));
+}
+
+#[tokio::test]
+async fn a_reader_who_has_read_enough_ends_it_quietly() {
+    struct Closed;
+    impl std::io::Write for Closed {
+        fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let (bench, _) = bench().await;
+    for target in ["make", "auth"] {
+        let args = LogsArgs { target: Some(target.to_owned()) };
+        let error = run(&bench.context, &args, &mut Closed).unwrap_err();
+        assert_eq!(error, Error::output(&io::ErrorKind::BrokenPipe.into()));
+    }
+}
