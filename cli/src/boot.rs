@@ -1,21 +1,24 @@
 //! The one place that names the concrete types and wires them.
 
-use std::num::NonZeroUsize;
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use actors::{House, Means, Policy};
-use config::{Places, Settings};
+use config::{ModelPrice, Places, Settings};
 use engine::fault::Faults;
-use engine::ports::{Clock, Isolation};
+use engine::ports::{Clock, Commands, Isolation, Schemas};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Shell};
 use isolation::Worktrees;
-use protocol::Timestamp;
+use protocol::{RunSpec, Timestamp};
+use providers::{Catalogue, CatalogueConfig, Price, Rate, RetryPolicy, Watchdog};
 use schema::JsonSchemas;
 use store::{Ledger, SessionLogFiles};
+use tools::Builtins;
 
 use crate::error::{Error, ErrorKind};
+use crate::model::is_rehearsed;
 
 /// The time of day of this machine.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +44,8 @@ pub struct Equipment {
     pub ledger: Arc<Ledger>,
     /// Opens repositories.
     pub isolation: Arc<dyn Isolation>,
+    /// Knows where models are had.
+    pub models: Arc<Catalogue>,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
 }
@@ -54,36 +59,83 @@ impl Equipment {
         let places = places.with_workspaces(settings.isolation_dir.value.clone());
         let ledger = Arc::new(Ledger::open(places.ledger(), faults.clone())?);
         let isolation = Arc::new(Worktrees::new(isolation_places(&places), faults.clone()));
-        Ok(Self { places, settings, faults, ledger, isolation, clock: Arc::new(SystemClock) })
+        let clock = Arc::new(SystemClock);
+        let models = Arc::new(catalogue(&settings, Arc::clone(&clock) as Arc<_>));
+        Ok(Self { places, settings, faults, ledger, isolation, models, clock })
     }
 
-    /// Opens a house for at most `capacity` tasks at a time.
+    /// Opens a house in which a run can be worked at.
     ///
     /// # Errors
     /// The machine has no room for it.
-    pub async fn open_house(&self, capacity: NonZeroUsize) -> Result<House, Error> {
-        let rules = EnvironmentRules {
-            remove: self.settings.env_remove.value.clone(),
-            keep_only: self.settings.env_keep_only.value.clone().unwrap_or_default(),
-        };
-        let environment = BaseEnvironment::new(std::env::vars_os(), &rules);
+    pub async fn open_house(&self, spec: &RunSpec) -> Result<House, Error> {
+        let environment = BaseEnvironment::new(std::env::vars_os(), &self.rules());
         let shell = Shell::new(environment, GRACE, watcher())
             .map_err(|error| machine("cannot start the shell").caused_by(&error))?;
+        let commands: Arc<dyn Commands> = Arc::new(shell);
+        let schemas: Arc<dyn Schemas> = Arc::new(JsonSchemas);
+        let tools = Builtins::new(Arc::clone(&commands), Arc::clone(&schemas), self.faults.clone());
+        let tools = if is_rehearsed(spec) { tools.with_rehearsal() } else { tools };
+        let artifacts = self.places.all_artifacts();
         let means = Means {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
-            commands: Arc::new(shell),
-            models: Arc::new(Unwired),
-            toolbox: Arc::new(Unwired),
+            commands,
+            models: Arc::clone(&self.models) as Arc<_>,
+            toolbox: Arc::new(tools),
             session_logs: Arc::new(SessionLogFiles::new(self.faults.clone())),
-            schemas: Arc::new(JsonSchemas),
+            schemas,
             clock: Arc::clone(&self.clock),
             faults: self.faults.clone(),
-            policy: Policy { capacity, grace: GRACE, artifacts: self.places.all_artifacts() },
+            policy: Policy { capacity: spec.jobs, grace: GRACE, artifacts },
         };
         House::open(means)
             .await
             .map_err(|error| machine("cannot open the house").because(error.to_string()))
     }
+}
+
+impl Equipment {
+    /// Returns what of our environment a task's processes get.
+    fn rules(&self) -> EnvironmentRules {
+        EnvironmentRules {
+            remove: self.settings.env_remove.value.clone(),
+            keep_only: self.settings.env_keep_only.value.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// Returns where models are had, and on what terms. A key is looked up when it is needed.
+fn catalogue(settings: &Settings, clock: Arc<dyn Clock>) -> Catalogue {
+    let max_retries =
+        if settings.retry_enabled.value { settings.retry_max_retries.value } else { 0 };
+    let prices = settings.prices.value.iter();
+    let prices: BTreeMap<_, _> =
+        prices.filter_map(|(model, said)| Some((model.clone(), price(*said)?))).collect();
+    Catalogue::new(CatalogueConfig {
+        keys: Arc::new(|variable| std::env::var(variable).ok()),
+        prices,
+        retry: RetryPolicy {
+            max_retries,
+            base_delay: settings.retry_base_delay.value,
+            ..RetryPolicy::default()
+        },
+        watchdog: Watchdog {
+            first_event: settings.stream_first_event_timeout.value,
+            idle: settings.stream_idle_timeout.value,
+        },
+        clock,
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "prices are far below 2^53 billionths of a dollar")]
+fn price(said: ModelPrice) -> Option<Price> {
+    let rate = |nanodollars: u64| Rate::per_million(nanodollars as f64 / 1e9);
+    Some(Price {
+        input: rate(said.input)?,
+        output: rate(said.output)?,
+        cache_read: Some(rate(said.cache_read)?),
+        cache_write: Some(rate(said.cache_write)?),
+    })
 }
 
 /// Returns where isolation keeps its things.
@@ -108,21 +160,31 @@ fn machine(what: &str) -> Error {
     Error::new(ErrorKind::Machine, what)
 }
 
-/// Stands where the means of agents will be.
-struct Unwired;
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
 
-impl engine::ports::Models for Unwired {
-    fn open(
-        &self,
-        _route: &protocol::ModelRoute,
-    ) -> Result<Arc<dyn engine::ports::Provider>, protocol::Failure> {
-        let class = protocol::FailureClass::Invalid;
-        Err(protocol::Failure::new(class, "agents are not yet built"))
+    use super::*;
+
+    #[test]
+    fn no_key_of_a_provider_that_we_know_reaches_a_command() {
+        let keys = providers::known().filter_map(providers::Known::key).chain(["REGATTA_API_KEY"]);
+        let keys = keys.map(|key| (OsString::from(key), OsString::from("secret")));
+        let environment = BaseEnvironment::new(keys, &EnvironmentRules::default());
+        assert_eq!(environment, BaseEnvironment::default());
     }
-}
 
-impl engine::ports::Toolbox for Unwired {
-    fn open(&self, _bench: engine::ports::Workbench) -> Arc<dyn engine::ports::Tools> {
-        unreachable!("no model is opened")
+    #[test]
+    fn a_price_is_what_the_settings_say() {
+        let said = ModelPrice {
+            input: 37_500_000,
+            output: 15_000_000_000,
+            cache_read: 0,
+            cache_write: 1_000_000,
+        };
+        let rate = |dollars| Rate::per_million(dollars).unwrap();
+        let price = price(said).unwrap();
+        assert_eq!((price.input, price.output), (rate(0.0375), rate(15.0)));
+        assert_eq!((price.cache_read, price.cache_write), (Some(rate(0.0)), Some(rate(0.001))));
     }
 }

@@ -35,6 +35,8 @@ pub enum ErrorKind {
     Plan,
     /// The repository.
     Repository,
+    /// A model, or where it is had.
+    Model,
     /// The machine: disk, memory, permissions.
     Machine,
     /// Ours.
@@ -50,6 +52,7 @@ fn usual_exit(kind: ErrorKind) -> ExitCode {
         | ErrorKind::Settings
         | ErrorKind::Plan
         | ErrorKind::Repository
+        | ErrorKind::Model
         | ErrorKind::Machine => ExitCode::NotStarted,
         ErrorKind::Bug => ExitCode::Bug,
         ErrorKind::Closed => ExitCode::Success,

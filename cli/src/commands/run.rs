@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use crate::boot::Equipment;
 use crate::error::{Error, ErrorKind};
 use crate::log::Log;
+use crate::model::reach;
 use crate::render::Renderer;
 use crate::signals::{Signals, code, end_now};
 
@@ -42,7 +43,11 @@ pub async fn execute(
     also: &mut (dyn FnMut(&Event) + Send),
 ) -> Result<Played, Error> {
     let mut signals = Signals::listen()?;
-    let house = equipment.open_house(spec.jobs).await?;
+    tokio::select! {
+        reached = reach(&equipment.models, &spec) => reached?,
+        interruption = signals.next() => return Err(interrupted(interruption)),
+    }
+    let house = equipment.open_house(&spec).await?;
     let events = house.listen().await;
     let submission = Submission { spec, repository };
     let submitted = tokio::select! {

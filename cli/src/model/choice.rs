@@ -44,6 +44,11 @@ impl Role {
     }
 }
 
+/// Returns whether a model is one that a scenario plays.
+pub(crate) fn is_scenario(route: &ModelRoute) -> bool {
+    route.provider == "offline"
+}
+
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())

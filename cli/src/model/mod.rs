@@ -2,9 +2,12 @@
 
 mod base_url;
 mod choice;
+mod opening;
 mod selection;
 
 pub use base_url::BaseUrl;
+pub(crate) use choice::is_scenario;
 pub use choice::{ModelChoice, Role};
+pub(crate) use opening::{is_rehearsed, reach};
 pub use selection::Roles;
 pub(crate) use selection::{Named, Selection};

@@ -95,11 +95,10 @@ fn unnamed(role: Role, choice: Option<&ModelChoice>) -> Error {
 
 /// What is said where a model is needed and none is named: the three easiest ways to one.
 fn no_model() -> Error {
-    Error::usage("no model is named that could do this")
-        .because("neither --model, nor a plan, nor the setting modelRoles.default names one")
-        .hint("on this machine, without a key: `ollama pull qwen3:8b`, then regatta run --model ollama/qwen3:8b TASK…")
-        .hint("hosted, with a key: OPENROUTER_API_KEY=… regatta run --model openrouter/MODEL TASK… (or OPENAI_API_KEY and openai/MODEL)")
-        .hint("rehearsed, without either: regatta run --model offline/scenario.toml TASK… (docs/scenarios.md)")
+    let error = Error::usage("no model is named that could do this")
+        .because("neither --model, nor a plan, nor the setting modelRoles.default names one");
+    let way = |way: providers::Way| format!("{}: {}", way.what, way.lines.join("; "));
+    providers::easiest_ways().into_iter().map(way).fold(error, Error::hint)
 }
 
 #[cfg(test)]

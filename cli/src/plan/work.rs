@@ -11,7 +11,7 @@ use super::place::Text;
 use super::{PlannedWork, read};
 use crate::each::{refuse_placeholders, without_items};
 use crate::error::{Error, ErrorKind};
-use crate::model::{BaseUrl, ModelChoice};
+use crate::model::{BaseUrl, ModelChoice, is_scenario};
 
 /// How many bytes the file of a prompt may have.
 const LONGEST_PROMPT: u64 = 16_000_000;
@@ -103,7 +103,7 @@ pub(super) fn model(
 ) -> Result<ModelChoice, Error> {
     let mut choice = said(text, word, str::parse)?;
     if let ModelChoice::Route(route) = &mut choice
-        && route.provider == "offline"
+        && is_scenario(route)
         && let Some(path) = folder.join(&route.id).to_str()
     {
         route.id = path.to_owned();
@@ -118,11 +118,17 @@ pub(super) fn base_url(
     word: Option<&Spanned<String>>,
 ) -> Result<Option<BaseUrl>, Error> {
     let Some(word) = word else { return Ok(None) };
-    let Some(ModelChoice::Route(_)) = model else {
-        let what = "`base_url` says where the model is, but not which it is";
-        return Err(text.error(&word.span(), what).hint("model = \"local/MODEL\" beside it"));
-    };
-    said(text, word, str::parse).map(Some)
+    match model {
+        Some(ModelChoice::Route(route)) if is_scenario(route) => {
+            let what = format!("`base_url` and {route} do not go together");
+            Err(text.error(&word.span(), what).hint("leave base_url out"))
+        }
+        Some(ModelChoice::Route(_)) => said(text, word, str::parse).map(Some),
+        Some(ModelChoice::Role(_)) | None => {
+            let what = "`base_url` says where the model is, but not which it is";
+            Err(text.error(&word.span(), what).hint("model = \"local/MODEL\" beside it"))
+        }
+    }
 }
 
 /// Returns an error about what stands at `at`.

@@ -10,4 +10,6 @@ mod spec;
 pub use defaults::Defaults;
 pub use listing::{Listing, listing};
 pub use request::Request;
+#[cfg(test)]
+pub(crate) use spec::sample;
 pub use spec::{Ground, resolve};

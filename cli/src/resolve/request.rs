@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use crate::args::{RunArgs, no_task};
 use crate::each::{Pattern, Source, refuse_placeholders, without_items};
 use crate::error::Error;
+use crate::model::{ModelChoice, is_scenario};
 use crate::plan::PlanSource;
 
 /// Where the tasks of a run come from.
@@ -42,6 +43,13 @@ impl Request {
         if args.base_url.is_some() && args.model.is_none() {
             return Err(Error::usage("--base-url says where the model is, but not which it is")
                 .hint("regatta run --model local/MODEL --base-url URL TASK…"));
+        }
+        if let (Some(ModelChoice::Route(route)), Some(_)) = (&args.model, &args.base_url)
+            && is_scenario(route)
+        {
+            return Err(Error::usage(format!("--base-url and {route} do not go together"))
+                .because("a scenario is played here, and nobody is asked")
+                .hint("leave --base-url out"));
         }
         if let Some(plan) = &args.plan {
             apart_from_plan(args)?;

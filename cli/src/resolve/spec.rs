@@ -227,7 +227,7 @@ fn modes(
 }
 
 #[cfg(test)]
-pub(super) use tests::sample;
+pub(crate) use tests::sample;
 
 #[cfg(test)]
 mod tests;

@@ -42,16 +42,17 @@ fn a_task_together_with_a_plan_is_refused() {
 }
 
 #[test]
-fn a_task_without_a_command_needs_an_agent_which_is_not_yet_built() {
-    refuses(|call| call.words("run").arg("rename it"), &["not yet built", "--exec"]);
+fn a_task_without_a_command_needs_a_model_and_the_three_easiest_ways_to_one_are_told() {
+    refuses(
+        |call| call.words("run").arg("rename it"),
+        &["no model", "modelRoles.default", "ollama", "_API_KEY", "offline/"],
+    );
 }
 
 #[test]
 fn what_comes_later_is_refused_by_name_and_never_ignored() {
     for words in [
-        "run --exec true --agent task",
-        "run --exec true --model offline/x",
-        "run --exec true --base-url http://localhost",
+        "run --agent explore task",
         "run --exec true --detach",
         "run --exec true --record",
         "run --exec true --verify true",
@@ -64,7 +65,7 @@ fn what_comes_later_is_refused_by_name_and_never_ignored() {
         "run --exec true --isolation fuse-overlay",
         "run --exec true --require-confinement",
         "run --exec true --trust-changes",
-        "run --exec true --limit tokens=5",
+        "run --exec true --limit cost=5",
         "apply --ours @",
         "apply --theirs @",
         "apply --markers README.md @",
@@ -74,7 +75,7 @@ fn what_comes_later_is_refused_by_name_and_never_ignored() {
         "replay r0000",
         "attach",
         "task show r0000/t1",
-        "logs",
+        "logs --follow @",
         "why r0000/t1",
         "budget r0000 --add cost=1",
         "gates",

@@ -249,6 +249,10 @@ fn a_plan_for_agents_that_makes_no_sense_is_refused_with_its_place() {
         (top("model = 'smoll'"), "did you mean `smol`?"),
         (top("base_url = 'http://a'"), ":2:12: `base_url` says where the model is, but not which"),
         (top("model = 'smol'\nbase_url = 'http://a'"), ":3:12: `base_url` says where the model is"),
+        (
+            top("model = 'offline/s'\nbase_url = 'http://a'"),
+            ":3:12: `base_url` and offline/s do not",
+        ),
         (top("model = 'a/b'\nbase_url = 'a'"), ":3:12: it begins with http:// or https://"),
         (top("limits = { turns = 0 }"), ":2:20: `turns` is a number from 1 on"),
         (top("limits = { turns = 99999999999 }"), ":2:20: `turns` is a number from 1 on"),

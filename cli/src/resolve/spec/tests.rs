@@ -10,7 +10,7 @@ use super::*;
 use crate::args::{IsolationChoice, LimitSetting};
 
 /// Returns a run with these tasks and scripts, three at once.
-pub(in super::super) fn sample(tasks: &[(&str, &str)]) -> RunSpec {
+pub(crate) fn sample(tasks: &[(&str, &str)]) -> RunSpec {
     let mut spec = spec(&RunArgs { jobs: NonZeroUsize::new(3), ..exec("true") });
     let template = spec.tasks.remove(0);
     spec.tasks = tasks

@@ -1,0 +1,155 @@
+//! What cannot be meant of agents: one clear message, exit code 1, and nothing was started.
+
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tests::model::{Answer, Asked, LoopbackModel, marker};
+use tests::sandbox::{Invocation, Plan, skip};
+
+use super::sandbox;
+
+/// Checks that `call` refuses with these words and leaves everything as it was.
+fn refuses(call: impl FnOnce(Invocation) -> Invocation, words: &[&str]) {
+    let place = sandbox();
+    let repository = place.repository();
+    let before = (repository.tree(), repository.dot_git());
+    let finished = call(place.regatta(repository.root()).words("run")).run();
+    finished.expect_refusal(words);
+    assert_eq!(before.0.differences(&repository.tree()), Vec::<String>::new(), "{finished}");
+    assert_eq!(before.1.differences(&repository.dot_git()), Vec::<String>::new(), "{finished}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_local_model_without_its_server_is_told_in_less_than_a_second_with_what_to_do() {
+    if TcpStream::connect("127.0.0.1:11434").is_ok() {
+        return skip("agents_bad_input", "something listens where Ollama would");
+    }
+    let began = Instant::now();
+    refuses(
+        |call| call.words("--model ollama/qwen3:8b").arg("fix it"),
+        &["ollama/qwen3:8b", "127.0.0.1:11434", "try: ", "ollama serve"],
+    );
+    // Making the repository and looking at it are part of this.
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_key_that_is_missing_is_named_before_anything_starts() {
+    refuses(
+        |call| call.words("--model openrouter/some/model").arg("fix it"),
+        &["openrouter/some/model", "`t1`", "OPENROUTER_API_KEY", "try: export"],
+    );
+}
+
+#[test]
+fn a_provider_that_nobody_knows_is_refused_with_those_that_are_known() {
+    refuses(
+        |call| call.words("--model olama/x").arg("fix it"),
+        &["`olama`", "did you mean ollama?", "openrouter", "base url"],
+    );
+}
+
+#[test]
+fn a_scenario_that_cannot_be_played_is_refused_with_its_place() {
+    refuses(
+        |call| call.words("--model offline/gone.toml").arg("fix it"),
+        &["gone.toml", "no such"],
+    );
+    let place = sandbox();
+    let repository = place.repository();
+    let file = place.folder().join("scenario.toml");
+    std::fs::write(&file, "version = 1\n[[turn]]\ntxt = \"hello\"\n").expect("it can be written");
+    let model = format!("offline/{}", file.display());
+    let finished = place.run_in(&repository).arg("--model").arg(&model).arg("fix it").run();
+    finished.expect_refusal(&["txt", "3", "scenario.toml"]);
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn where_a_model_is_has_to_be_an_address_without_secrets_and_goes_with_a_model() {
+    let at = |url: &'static str| move |call: Invocation| call.arg("--base-url").arg(url).arg("a");
+    refuses(at("http://127.0.0.1:1/v1"), &["--base-url", "which", "try: ", "--model"]);
+    refuses(
+        |call| call.words("--model offline/s.toml --base-url http://127.0.0.1:1/v1").arg("fix it"),
+        &["--base-url", "scenario", "offline/s.toml"],
+    );
+    for (url, why) in [
+        ("http://me:hunter2@host/v1", "password"),
+        ("localhost:80", "http://"),
+        ("file:///etc/passwd", "http://"),
+    ] {
+        let place = sandbox();
+        let repository = place.repository();
+        let run = place.regatta(repository.root()).words("run --model local/a --base-url");
+        let finished = run.arg(url).arg("a").run();
+        finished.expect_refusal(&["--base-url", why]);
+        place.expect_nothing_left(&repository);
+    }
+}
+
+#[test]
+fn a_prompt_has_to_say_something() {
+    refuses(|call| call.words("--model local/a").arg(""), &["number 1", "empty"]);
+    refuses(|call| call.words("--model local/a").arg("fix").arg(" \n"), &["number 2", "empty"]);
+    let plan = "version = 1\nmodel = \"local/a\"\n[[task]]\nprompt = \" \"\n";
+    refuses(|call| call.words("--plan -").stdin(plan), &[":4:10", "`t1`", "empty"]);
+}
+
+#[test]
+fn either_a_command_or_a_model_does_the_work() {
+    refuses(|call| call.words("--exec true --model local/a"), &["--exec", "--model", "together"]);
+    refuses(
+        |call| call.words("--exec true --limit turns=3"),
+        &["--limit turns", "no task has one"],
+    );
+    let plan = "version = 1\n[[task]]\nexec = \"true\"\nmodel = \"local/a\"\n";
+    refuses(|call| call.words("--plan -").stdin(plan), &[":4:9", "needs no model"]);
+}
+
+#[test]
+fn a_role_that_no_model_has_is_refused_with_its_setting() {
+    refuses(
+        |call| call.words("--model slow").arg("fix"),
+        &["`slow`", "modelRoles.slow", "config.yml"],
+    );
+}
+
+#[test]
+fn a_dry_run_shows_the_prompts_and_the_model_and_asks_nobody() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = place.regatta(repository.root()).env("REGATTA_MODEL", "ollama/qwen3:8b");
+    let run = run.words("run --dry-run --each src/*.rs");
+    let finished = run.arg("Port {{item}}.\nAll of it.").run().expect_code(0);
+    let line = |line: &str| finished.stdout.lines().any(|one| one == line);
+    assert!(line("task         model            work"), "{finished}");
+    assert!(line("src-run-rs   ollama/qwen3:8b  Port src/run.rs."), "{finished}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_prompt_of_five_megabytes_arrives_whole() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    let long = format!("{}\n{}", marker("t1"), "Tell no one: ä {{item}}.\n".repeat(200_000));
+    assert!(long.len() > 5_000_000);
+    std::fs::write(repository.root().with_extension("prompt.md"), &long)
+        .expect("it can be written");
+    let prompt = long.clone();
+    model.talk("t1", move |asked: &Asked| {
+        assert!(asked.prompt().contains(&prompt), "the prompt is whole");
+        Answer::yields(&json!("read"))
+    });
+    let file = repository.root().with_extension("prompt.md");
+    let plan = Plan::default()
+        .top(&format!("model = {:?}\nbase_url = {:?}", model.route(), model.base_url()))
+        .with("[[task]]")
+        .with(&format!("prompt_file = {:?}", file.display().to_string()));
+    let finished = place.run_plan(&repository, &plan).run().expect_code(0);
+    assert_eq!(model.take_violations(), Vec::<String>::new(), "{finished}");
+    assert_eq!(finished.events_of("run_started")[0]["jobs"], 32, "{finished}");
+    assert_eq!(finished.task("t1")["yield"], "read");
+}
