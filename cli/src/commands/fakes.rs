@@ -167,6 +167,7 @@ impl Bench {
         };
         let name = self.context.ledger.open_run(&spec, Noon.now()).await.unwrap();
         let (mut entries, mut landings, mut open) = (Vec::new(), Vec::new(), false);
+        let mut usages = Vec::new();
         for (spec_of_task, (_, _, end)) in specs.into_iter().zip(tasks) {
             let task = spec_of_task.id;
             entries.push(LedgerEntry::TaskStarted { run: spec.id, task, attempt: 1 });
@@ -197,6 +198,7 @@ impl Bench {
             };
             let at = captured.clone();
             entries.push(LedgerEntry::TaskCaptured { task, attempt: 1, captured: at });
+            usages.extend(usage);
             let report = TaskReport { outcome, captured: Some(captured), ms: 1200, usage };
             entries.push(LedgerEntry::TaskFinished { task, report });
         }
@@ -205,7 +207,8 @@ impl Bench {
             entries.push(LedgerEntry::LandingStarted { run });
             let report = LandingReport { tasks: landings };
             entries.push(LedgerEntry::LandingFinished { run, report });
-            let totals = Totals { ms: 2400, ..Totals::default() };
+            let usage = usages.into_iter().reduce(|one, other| one + other);
+            let totals = Totals { ms: 2400, usage, ..Totals::default() };
             entries.push(LedgerEntry::RunFinished { run, totals, exit_code: ExitCode::Kept });
         }
         self.context.record(entries).await.unwrap();

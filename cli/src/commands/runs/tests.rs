@@ -1,4 +1,6 @@
 use super::super::fakes::{Bench, End, conflicting, in_tree};
+use protocol::{Cost, Usage};
+
 use super::super::{conflicts, diff};
 use super::*;
 use crate::args::{ConflictsArgs, DiffArgs};
@@ -104,4 +106,63 @@ async fn conflicts_are_listed_with_their_sides() {
     assert_eq!(document["conflicts"][0]["reason"], "content");
     assert_eq!(document["conflicts"][0]["ours"]["oid"], "b".repeat(40));
     assert_eq!(document["kept"], serde_json::json!([]));
+}
+
+#[tokio::test]
+async fn what_models_used_is_told_of_runs_and_of_tasks() {
+    let bench = Bench::new();
+    let priced = Usage {
+        input: 2_000,
+        output: 100,
+        cache_read: 22_000,
+        cost: Some(Cost::from_nanodollars(51_000_000)),
+        ..Usage::ZERO
+    };
+    let unpriced = Usage { cost: None, ..priced };
+    let yielded = |usage| {
+        let value = serde_json::Value::Null;
+        End::Agent(Outcome::Done { value }, usage)
+    };
+    let tasks = vec![
+        ("auth", &[][..], yielded(priced)),
+        ("search", &[], yielded(unpriced)),
+        ("make", &[], End::Done(1, in_tree())),
+    ];
+    let name = bench.record(tasks).await;
+
+    let listed = text(|out| run(&bench.context, &RunsArgs { command: None }, out));
+    let line =
+        format!("{name}  bench  2026-01-01 12:00      3  48.2k tokens · cost unknown · exit 4");
+    assert_eq!(listed.lines().nth(1), Some(line.as_str()));
+    let show = |target: &str| {
+        let run_or_task = Some(target.to_owned());
+        let args = RunsArgs { command: Some(RunsCommand::Show { run: run_or_task }) };
+        text(|out| run(&bench.context, &args, out))
+    };
+    let whole = show("@");
+    let table: Vec<_> = whole.lines().skip(3).take(5).collect();
+    assert_eq!(
+        table,
+        [
+            "task    outcome  files  lines    time  tokens     cost",
+            "auth    kept         1  +1 −0    1.2s   24.1k    $0.05",
+            "search  kept         1  +1 −0    1.2s   24.1k        ?",
+            "make    landed       1  +1 −0    1.2s       –        –",
+            "1 landed · 2 kept    2.4s · 48.2k tokens · cost unknown",
+        ]
+    );
+    let account = "auth  took 1.2s, 24.1k tokens (2.0k read, 22.0k read from a cache, 100 written) \
+                   · $0.05";
+    assert!(show("auth").lines().any(|line| line == account), "{}", show("auth"));
+
+    let mut context = bench.context.clone();
+    context.view.form = Form::Json;
+    let args = RunsArgs { command: Some(RunsCommand::Show { run: None }) };
+    let document: serde_json::Value =
+        serde_json::from_str(&text(|out| run(&context, &args, out))).unwrap();
+    let usage = serde_json::json!({
+        "input": 2_000, "output": 100, "cache_read": 22_000, "cache_write": 0, "cost": 0.051,
+    });
+    assert_eq!(document["tasks"][0]["report"]["usage"], usage);
+    assert_eq!(document["run"]["totals"]["usage"]["cost"], serde_json::Value::Null);
 }
