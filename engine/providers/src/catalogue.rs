@@ -8,7 +8,7 @@ use protocol::{Failure, FailureClass, ModelRoute};
 
 use crate::client::Clients;
 use crate::completions::{Completions, Endpoint, base};
-use crate::known::{Known, OFFLINE, PLAIN, known, own_variable};
+use crate::known::{ANY_KEY, Known, OFFLINE, PLAIN, known, own_variable};
 use crate::nearest::nearest;
 use crate::offline::Theatre;
 use crate::preflight::preflight;
@@ -18,9 +18,6 @@ use crate::secret::Secret;
 
 /// Returns what an environment variable holds.
 pub type KeyLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
-
-/// The key of any provider at an address of the user's that has none of its own.
-const ANY_KEY: &str = "REGATTA_API_KEY";
 
 /// What a catalogue works with.
 pub struct CatalogueConfig {

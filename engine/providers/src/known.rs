@@ -161,6 +161,16 @@ impl Known {
     }
 }
 
+/// Returns the environment variables that the key of a provider of this name may be in.
+#[must_use]
+pub fn key_variables(provider: &str) -> [String; 2] {
+    let own = Known::find(provider).and_then(Known::key).map(str::to_owned);
+    [own.unwrap_or_else(|| own_variable(provider)), ANY_KEY.to_owned()]
+}
+
+/// The key of any provider at an address of the user's that has none of its own.
+pub(crate) const ANY_KEY: &str = "REGATTA_API_KEY";
+
 /// Returns the environment variable that a provider of this name would have its key in.
 pub(crate) fn own_variable(provider: &str) -> String {
     let letter = |it: char| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' };
@@ -196,5 +206,7 @@ mod tests {
     #[test]
     fn a_provider_of_any_name_may_have_a_key() {
         assert_eq!(own_variable("my-gate.way2"), "MY_GATE_WAY2_API_KEY");
+        assert_eq!(key_variables("my-gate"), ["MY_GATE_API_KEY", "REGATTA_API_KEY"]);
+        assert_eq!(key_variables("groq"), ["GROQ_API_KEY", "REGATTA_API_KEY"]);
     }
 }

@@ -19,7 +19,7 @@ mod voice;
 mod ways;
 
 pub use catalogue::{Catalogue, CatalogueConfig, KeyLookup};
-pub use known::{Known, Site, known};
+pub use known::{Known, Site, key_variables, known};
 pub use price::{Price, Rate};
 pub use retry::{RetryPolicy, Watchdog};
 pub use ways::{Way, easiest_ways};

@@ -76,17 +76,20 @@ fn is(name: &str, id: &str) -> bool {
 
 fn unknown(endpoint: &Endpoint, names: &[String]) -> Failure {
     let (provider, model) = (&endpoint.provider, &endpoint.model);
-    let mut message = format!("{provider} at {} has no model `{model}`", endpoint.shown());
-    match nearest(model, names.iter().map(String::as_str)) {
-        Some(near) => message = format!("{message}; did you mean {}?", printable(near, 80)),
+    let it = match nearest(model, names.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean {}?", printable(near, 80)),
         None => {
             let some: Vec<_> = names.iter().take(5).map(|name| printable(name, 80)).collect();
             let more = if names.len() > some.len() { ", …" } else { "" };
-            message = format!("{message}; it has {}{more}", some.join(", "));
+            format!("it has {}{more}", some.join(", "))
         }
-    }
+    };
+    let mut message = format!("{provider} at {} has no model `{model}` ({it})", endpoint.shown());
     if provider == "ollama" {
         message = format!("{message}; try: ollama pull {model}");
     }
     Failure::new(FailureClass::Invalid, message)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,5 @@
 //! Puts an answer together from its chunks, whatever is in them, and within bounds.
 
-use std::collections::BTreeSet;
-
 use protocol::{FailureClass, Part, StopReason, Usage};
 use serde_json::Value;
 
@@ -210,9 +208,9 @@ impl Answer {
         Ok(())
     }
 
-    /// Returns the answer; `known` are the identities of earlier calls.
-    pub(crate) fn into_whole(self, known: &BTreeSet<String>) -> Whole {
-        let mut calls: Vec<_> = self.calls.into_calls(known).into_iter().map(Some).collect();
+    /// Returns the answer.
+    pub(crate) fn into_whole(self) -> Whole {
+        let mut calls: Vec<_> = self.calls.into_calls().into_iter().map(Some).collect();
         let mut content = Vec::with_capacity(self.said.len());
         for said in self.said {
             match said {
@@ -236,3 +234,6 @@ impl Answer {
         Whole { content, usage, stop_reason }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,5 @@
 //! Puts the calls of an answer together, which come in pieces.
 
-use std::collections::BTreeSet;
-
 use protocol::ToolCall;
 use serde_json::{Map, Value};
 
@@ -100,17 +98,16 @@ impl Calls {
         })
     }
 
-    /// Returns the calls; `known` are the identities that the session has had before.
-    pub(crate) fn into_calls(self, known: &BTreeSet<String>) -> Vec<ToolCall> {
-        let mut ids = Unique::new(known);
-        self.pending.into_iter().map(|call| whole(call, &mut ids)).collect()
+    /// Returns the calls. Telling those apart that have one identity is up to the session.
+    pub(crate) fn into_calls(self) -> Vec<ToolCall> {
+        self.pending.into_iter().map(whole).collect()
     }
 }
 
-fn whole(call: Pending, ids: &mut Unique<'_>) -> ToolCall {
+fn whole(call: Pending) -> ToolCall {
     let name = if call.name.is_empty() { "unnamed".to_owned() } else { call.name };
     let (arguments, malformed) = arguments(&call.arguments);
-    ToolCall { id: ids.of(&call.id), name, arguments, malformed }
+    ToolCall { id: call.id, name, arguments, malformed }
 }
 
 /// Reads what a call is called with. No text at all is a call without arguments.
@@ -121,29 +118,6 @@ pub(crate) fn arguments(text: &str) -> (Map<String, Value>, Option<String>) {
     match serde_json::from_str(text) {
         Ok(Value::Object(arguments)) => (arguments, None),
         Ok(_) | Err(_) => (Map::new(), Some(cut(text, LONGEST_MALFORMED).to_owned())),
-    }
-}
-
-/// Gives each call an identity that no other call of its session has.
-pub(crate) struct Unique<'a> {
-    known: &'a BTreeSet<String>,
-    given: BTreeSet<String>,
-}
-
-impl<'a> Unique<'a> {
-    pub(crate) fn new(known: &'a BTreeSet<String>) -> Self {
-        Self { known, given: BTreeSet::new() }
-    }
-
-    /// Returns `wanted`, or the first of its kind that is free.
-    pub(crate) fn of(&mut self, wanted: &str) -> String {
-        let stem = if wanted.is_empty() { "call" } else { wanted };
-        let numbered = (2..).map(|number: u64| format!("{stem}_{number}"));
-        let mut candidates = std::iter::once(stem.to_owned()).chain(numbered);
-        let free = |id: &String| !self.known.contains(id) && !self.given.contains(id);
-        let id = candidates.find(free).expect("numbers do not run out");
-        self.given.insert(id.clone());
-        id
     }
 }
 
@@ -163,13 +137,12 @@ mod tests {
         for piece in pieces {
             calls.take(piece);
         }
-        let known = BTreeSet::from(["old".to_owned()]);
         let shown = |call: ToolCall| {
             let arguments =
                 call.malformed.unwrap_or_else(|| Value::Object(call.arguments).to_string());
             (call.id, call.name, arguments)
         };
-        calls.into_calls(&known).into_iter().map(shown).collect()
+        calls.into_calls().into_iter().map(shown).collect()
     }
 
     fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
@@ -200,17 +173,14 @@ mod tests {
         ];
         assert_eq!(
             calls(&pieces),
-            [call("a", "read", "{}"), call("b", "read", "{}"), call("call", "last", "{\"y\":2}")]
+            [call("a", "read", "{}"), call("b", "read", "{}"), call("", "last", "{\"y\":2}")]
         );
     }
 
     #[test]
-    fn two_calls_with_one_identity_get_two() {
-        let piece =
-            |index: u64, id: &str| json!({ "index": index, "id": id, "function": { "name": "x" } });
-        let pieces = [piece(0, "old"), piece(1, "a"), piece(2, "a"), piece(3, "a_2")];
-        let ids: Vec<_> = calls(&pieces).into_iter().map(|(id, ..)| id).collect();
-        assert_eq!(ids, ["old_2", "a", "a_2", "a_2_2"]);
+    fn two_calls_with_one_identity_stay_two_calls() {
+        let piece = |index: u64| json!({ "index": index, "id": "a", "function": { "name": "x" } });
+        assert_eq!(calls(&[piece(0), piece(1)]), [call("a", "x", "{}"), call("a", "x", "{}")]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One exchange with a provider: the request, and its answer as a stream of pieces.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,8 +39,6 @@ pub(crate) struct Question {
     /// The longest that is waited before asking again.
     pub(crate) most_wait: Duration,
     pub(crate) body: Bytes,
-    /// The identities of the calls there have been.
-    pub(crate) known: BTreeSet<String>,
 }
 
 /// Asks.
@@ -262,7 +260,7 @@ impl Hearing {
         ready.push_back(Piece::Alive);
         match taken {
             Err(trouble) => Err(self.trouble(trouble)),
-            Ok(Room::Full) => Err(self.whole(question)),
+            Ok(Room::Full) => Err(self.whole()),
             Ok(Room::Left) => {
                 if self.answer.is_ended() && self.end.is_none() {
                     self.end = Some(Instant::now() + LAST_WORDS);
@@ -285,7 +283,7 @@ impl Hearing {
                     return last;
                 }
                 if self.answer.is_ended() {
-                    return self.whole(question);
+                    return self.whole();
                 }
                 let page = beginning.trim_ascii_start().starts_with(b"<");
                 let strange = page || named != "text/event-stream";
@@ -320,7 +318,7 @@ impl Hearing {
             return last;
         }
         if self.answer.is_begun() {
-            return self.whole(question);
+            return self.whole();
         }
         let beginning = completion.to_string();
         self.trouble(trouble::no_stream(&question.endpoint, "json", &beginning))
@@ -328,15 +326,15 @@ impl Hearing {
 
     fn done(&mut self, question: &Question) -> Piece {
         if self.answer.is_begun() {
-            self.whole(question)
+            self.whole()
         } else {
             let what = format!("{} answered with nothing", question.endpoint.provider);
             self.trouble(Trouble::new(FailureClass::Transient, what))
         }
     }
 
-    fn whole(&mut self, question: &Question) -> Piece {
-        Piece::Whole(std::mem::take(&mut self.answer).into_whole(&question.known))
+    fn whole(&mut self) -> Piece {
+        Piece::Whole(std::mem::take(&mut self.answer).into_whole())
     }
 
     fn trouble(&self, trouble: Trouble) -> Piece {

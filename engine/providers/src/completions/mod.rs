@@ -12,7 +12,7 @@ mod trouble;
 mod waiting;
 
 pub(crate) use answer::{MOST_BYTES, MOST_CALLS};
-pub(crate) use calls::{Unique, arguments};
+pub(crate) use calls::arguments;
 pub(crate) use endpoint::{Endpoint, base};
-pub(crate) use provider::{Completions, call_ids};
+pub(crate) use provider::Completions;
 pub(crate) use trouble::unreachable;

@@ -1,11 +1,10 @@
 //! A model that is had over Chat Completions.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use engine::ports::{ModelRequest, ModelStream, Provider};
-use protocol::{Message, ModelRoute, Part};
+use protocol::ModelRoute;
 use reqwest::Client;
 
 use super::endpoint::Endpoint;
@@ -44,24 +43,9 @@ impl Provider for Completions {
             price: self.price,
             most_wait: self.terms.retry.max_delay,
             body: Bytes::from(body.to_string()),
-            known: call_ids(&request),
         });
         persist(self.voice.clone(), self.terms, move || ask(Arc::clone(&question)))
     }
-}
-
-/// Returns the identities of the calls there have been.
-pub(crate) fn call_ids(request: &ModelRequest) -> BTreeSet<String> {
-    let answers = request.messages.iter().filter_map(|message| match &**message {
-        Message::Assistant(answer) => Some(answer),
-        Message::User(_) | Message::ToolResult(_) => None,
-    });
-    let parts = answers.flat_map(|answer| &answer.content);
-    let ids = parts.filter_map(|part| match part {
-        Part::ToolCall(call) => Some(call.id.clone()),
-        Part::Text { .. } | Part::Thinking { .. } => None,
-    });
-    ids.collect()
 }
 
 #[cfg(test)]

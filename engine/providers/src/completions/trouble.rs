@@ -239,7 +239,7 @@ struct Words {
 
 impl Words {
     fn of(body: &str) -> Self {
-        let all = body.to_lowercase();
+        let all = body.to_ascii_lowercase();
         let json: Option<Value> = serde_json::from_str(body).ok();
         let message = match &json {
             Some(json) => message(json).unwrap_or_else(|| json.to_string()),
@@ -290,3 +290,6 @@ fn shown(status: StatusCode) -> String {
         None => status.as_u16().to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;

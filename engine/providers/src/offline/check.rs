@@ -269,3 +269,6 @@ impl Planted {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

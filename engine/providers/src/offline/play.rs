@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::file::Fault;
 use super::script::{Arguments, Call, Turn};
 use super::template::Template;
-use crate::completions::{MOST_BYTES, MOST_CALLS, Unique, arguments, call_ids};
+use crate::completions::{MOST_BYTES, MOST_CALLS, arguments};
 use crate::piece::{Piece, Trouble, Whole};
 use crate::price::Price;
 
@@ -120,26 +120,20 @@ impl Cue<'_> {
     }
 
     fn calls(&self, fault: Option<Fault>) -> Vec<ToolCall> {
-        let known = call_ids(self.request);
-        let mut ids = Unique::new(&known);
         let turn = self.request.messages.len();
         let mut calls = Vec::new();
         for (at, call) in self.turn.calls.iter().take(MOST_CALLS).enumerate() {
             let wanted = call.id.as_ref().map(|id| self.words(id));
-            let id = ids.of(&wanted.unwrap_or_else(|| format!("call_{turn}_{}", at + 1)));
+            let id = wanted.unwrap_or_else(|| format!("call_{turn}_{}", at + 1));
             let (arguments, malformed) = self.arguments(call);
-            calls.push(ToolCall { id, name: self.name(call), arguments, malformed });
+            calls.push(ToolCall { id, name: call.tool.clone(), arguments, malformed });
         }
         if fault == Some(Fault::Panic) {
-            let id = ids.of(&format!("call_{turn}_panic"));
+            let id = format!("call_{turn}_panic");
             let name = "panic".to_owned();
             calls.push(ToolCall { id, name, arguments: Map::new(), malformed: None });
         }
         calls
-    }
-
-    fn name(&self, call: &Call) -> String {
-        call.tool.clone()
     }
 
     fn arguments(&self, call: &Call) -> (Map<String, Value>, Option<String>) {

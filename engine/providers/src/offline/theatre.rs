@@ -81,3 +81,6 @@ fn read(path: &Path) -> Result<String, String> {
     }
     Ok(text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@ use engine::ports::{ModelEvent, Models};
 use protocol::{Cost, FailureClass, FailureDetail, StopReason, Usage};
 use serde_json::{Value, json};
 
+use protocol::Part;
+
 use super::*;
 use crate::catalogue::{Catalogue, CatalogueConfig};
 use crate::trial::{
@@ -124,25 +126,6 @@ async fn an_answer_that_comes_whole_is_an_answer() {
         assert_eq!((message.text(), message.usage.tokens()), ("hello".to_owned(), 2));
         assert_eq!(message.usage.cost, None);
     }
-}
-
-#[tokio::test]
-async fn a_call_takes_no_identity_that_the_session_has_had() {
-    let called = delta(&json!({ "tool_calls": [
-        { "index": 0, "id": "call_0", "function": { "name": "read", "arguments": "{}" } },
-        { "index": 1, "id": "call_0", "function": { "name": "read", "arguments": "{}" } },
-    ] }));
-    let server = Loopback::start(vec![Reply::events(&[called, finish("stop")], 50)]).await;
-    let before = vec![
-        user("Do it."),
-        assistant(vec![call("call_0", "read", &json!({}))]),
-        result("call_0", "read", "x"),
-    ];
-    let events = asked_for(&server.url, "acme/m", request(before)).await;
-    let message = end(&events).unwrap();
-    let ids: Vec<_> = message.calls().map(|call| call.id.as_str()).collect();
-    assert_eq!(ids, ["call_0_2", "call_0_3"]);
-    assert_eq!(message.stop_reason, StopReason::ToolUse);
 }
 
 #[tokio::test]

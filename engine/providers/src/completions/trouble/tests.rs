@@ -1,0 +1,143 @@
+use super::*;
+use crate::completions::base;
+use crate::known::PLAIN;
+use crate::secret::Secret;
+use crate::trial::noon;
+
+fn endpoint() -> Endpoint {
+    Endpoint {
+        provider: "acme".to_owned(),
+        model: "m".to_owned(),
+        base: base("http://h/v1").unwrap(),
+        dialect: PLAIN,
+        key: Secret::new("sk-sekret-0123456789"),
+        variable: "ACME_API_KEY".to_owned(),
+    }
+}
+
+fn judged(status: u16, body: &str) -> FailureClass {
+    let status = StatusCode::from_u16(status).unwrap();
+    let refusal = Refusal { status, wait: None, body, asked: 10 };
+    refused(&endpoint(), &refusal, noon(), Duration::from_secs(60)).failure.class
+}
+
+#[test]
+fn a_conversation_that_does_not_fit_is_known_by_its_words() {
+    for words in [
+        "prompt is too long: 9 tokens",
+        "Input is too long for requested model.",
+        "Your input exceeds the context window of this model",
+        "The input token count (9) exceeds the maximum number of tokens allowed",
+        "This model's maximum prompt length is 9",
+        "Please reduce the length of the messages",
+        "This model's maximum context length is 9 tokens",
+        "the request exceeds the limit of 9",
+        "the request exceeds the available context size (4096)",
+        "tokens to keep is greater than the context length",
+        "context window exceeds limit",
+        "exceeded model token limit",
+        "{\"error\":{\"code\":\"context_length_exceeded\"}}",
+        "too many tokens",
+        "token limit exceeded",
+        "request_too_large",
+        "request exceeds the maximum size",
+        "Payload Too Large",
+        "model_context_window_exceeded",
+    ] {
+        assert_eq!(judged(400, words), FailureClass::Overflow, "{words}");
+        // A limit of how much at a time is another thing.
+        assert_eq!(judged(429, words), FailureClass::Transient, "{words}");
+    }
+    assert_eq!(judged(400, "this exceeds the limit of good taste"), FailureClass::Invalid);
+}
+
+#[test]
+fn the_status_decides_before_the_words() {
+    let cases = [
+        (400, FailureClass::Invalid),
+        (401, FailureClass::Auth),
+        (402, FailureClass::Quota),
+        (403, FailureClass::Auth),
+        (404, FailureClass::Invalid),
+        (405, FailureClass::Invalid),
+        (408, FailureClass::Transient),
+        (413, FailureClass::Overflow),
+        (422, FailureClass::Invalid),
+        (429, FailureClass::Transient),
+        (500, FailureClass::Transient),
+        (503, FailureClass::Transient),
+        (529, FailureClass::Transient),
+    ];
+    for (status, class) in cases {
+        assert_eq!(judged(status, "overloaded, timeout, invalid key"), class, "{status}");
+        assert_eq!(judged(status, ""), class, "{status}");
+    }
+}
+
+#[test]
+fn a_large_request_refused_without_a_word_was_too_large() {
+    let status = StatusCode::BAD_REQUEST;
+    let refusal = Refusal { status, wait: None, body: "", asked: 200 << 10 };
+    let trouble = refused(&endpoint(), &refusal, noon(), Duration::from_secs(60));
+    assert_eq!(trouble.failure.class, FailureClass::Overflow);
+}
+
+#[test]
+fn errors_come_in_many_shapes_and_are_shown_on_one_line() {
+    let cases = [
+        ("{\"error\":{\"message\":\"a\\nb\"}}", "a b"),
+        ("{\"error\":\"a\"}", "a"),
+        ("[{\"error\":{\"message\":\"a\"}}]", "a"),
+        ("{\"detail\":\"a\"}", "a"),
+        ("{\"detail\":[{\"loc\":1}]}", "{\"detail\":[{\"loc\":1}]}"),
+        ("{\"error\":{\"message\":\"a\",\"metadata\":{\"raw\":\"b\"}}}", "a (b)"),
+        ("<HTML><title>a\u{1b}b</title>", "ab"),
+        ("<html><body>x", "a page of HTML"),
+        ("\u{130}<html><title>a</title>", "a"),
+        ("plain", "plain"),
+        ("", ""),
+    ];
+    for (body, expected) in cases {
+        let status = StatusCode::BAD_GATEWAY;
+        let refusal = Refusal { status, wait: None, body, asked: 0 };
+        let trouble = refused(&endpoint(), &refusal, noon(), Duration::ZERO);
+        let message = trouble.failure.message;
+        let told = message.strip_prefix("acme answers 502 Bad Gateway").unwrap();
+        assert_eq!(told.trim_start_matches(": "), expected, "{body}");
+    }
+    let long = "x".repeat(100_000);
+    let status = StatusCode::BAD_GATEWAY;
+    let refusal = Refusal { status, wait: None, body: &long, asked: 0 };
+    let trouble = refused(&endpoint(), &refusal, noon(), Duration::ZERO);
+    assert!(trouble.failure.message.len() < 500);
+}
+
+#[test]
+fn a_model_without_tools_is_known_by_its_words() {
+    for (status, words) in [
+        (400, "registry.ollama.ai/library/x:latest does not support tools"),
+        (404, "No endpoints found that support tool use"),
+        (400, "\"auto\" tool choice requires --enable-auto-tool-choice"),
+        (500, "tools param requires --jinja flag"),
+    ] {
+        let status = StatusCode::from_u16(status).unwrap();
+        let refusal = Refusal { status, wait: None, body: words, asked: 10 };
+        let failure = refused(&endpoint(), &refusal, noon(), Duration::ZERO).failure;
+        assert_eq!(failure.class, FailureClass::Invalid, "{words}");
+        assert!(failure.message.contains("cannot call tools"), "{}", failure.message);
+    }
+}
+
+#[test]
+fn an_error_in_the_stream_is_judged_by_its_code_else_it_may_pass() {
+    let judged =
+        |error: Value| broken(&endpoint(), &error, noon(), Duration::from_secs(60)).failure.class;
+    assert_eq!(judged(serde_json::json!({ "code": 429, "message": "x" })), FailureClass::Transient);
+    assert_eq!(judged(serde_json::json!({ "code": "402", "message": "x" })), FailureClass::Quota);
+    assert_eq!(judged(serde_json::json!({ "code": 401 })), FailureClass::Auth);
+    let overflow = serde_json::json!({ "code": "context_length_exceeded", "message": "x" });
+    assert_eq!(judged(overflow), FailureClass::Overflow);
+    for odd in [serde_json::json!("x"), serde_json::json!({ "code": 7 }), serde_json::json!([1])] {
+        assert_eq!(judged(odd), FailureClass::Transient);
+    }
+}

@@ -1,0 +1,98 @@
+use std::time::Instant;
+
+use engine::ports::Models as _;
+use protocol::ModelRoute;
+use serde_json::json;
+
+use super::*;
+use crate::catalogue::{Catalogue, CatalogueConfig};
+use crate::trial::{Loopback, Reply, ReplyEnd, brisk, clock};
+
+async fn looked(model: &str, base_url: Option<&str>) -> Result<(), Failure> {
+    let terms = brisk();
+    let catalogue = Catalogue::new(CatalogueConfig {
+        keys: std::sync::Arc::new(|_| Some("key".to_owned())),
+        prices: std::collections::BTreeMap::new(),
+        retry: terms.retry,
+        watchdog: terms.watchdog,
+        clock: clock(),
+    });
+    let route: ModelRoute = model.parse().unwrap();
+    let route = ModelRoute { base_url: base_url.map(str::to_owned), ..route };
+    assert!(catalogue.open(&route).is_ok());
+    catalogue.preflight(&route).await
+}
+
+/// What a server with these models answers.
+fn models(names: &[&str]) -> Reply {
+    let models: Vec<_> =
+        names.iter().map(|name| json!({ "id": name, "object": "model" })).collect();
+    Reply::new(200, "application/json", &json!({ "object": "list", "data": models }).to_string())
+}
+
+async fn at(reply: Reply, model: &str) -> Result<(), String> {
+    let server = Loopback::start(vec![reply]).await;
+    let looked = looked(model, Some(&server.url)).await;
+    let seen = server.seen();
+    assert_eq!((seen.len(), seen[0].path.as_str()), (1, "/v1/models"));
+    assert_eq!(seen[0].headers["authorization"], "Bearer key");
+    looked.map_err(|failure| {
+        assert_eq!(failure.class, FailureClass::Invalid);
+        failure.message.replace(&server.url, "URL")
+    })
+}
+
+#[tokio::test]
+async fn a_model_that_is_not_there_is_named_with_those_that_are() {
+    let names = ["qwen3:8b", "b", "c", "d", "e", "f\u{1b}"];
+    assert_eq!(at(models(&names), "ollama/qwen3:8b").await, Ok(()));
+    assert_eq!(at(models(&["llama3:latest"]), "ollama/llama3").await, Ok(()));
+    let near =
+        "ollama at URL has no model `qwen3:9b` (did you mean qwen3:8b?); try: ollama pull qwen3:9b";
+    assert_eq!(at(models(&names), "ollama/qwen3:9b").await, Err(near.to_owned()));
+    let far = "acme at URL has no model `zzzzzz` (it has qwen3:8b, b, c, d, e, …)";
+    assert_eq!(at(models(&names), "acme/zzzzzz").await, Err(far.to_owned()));
+    // It answers for whatever it has loaded.
+    assert_eq!(at(models(&["/models/x.gguf"]), "llama.cpp/any").await, Ok(()));
+}
+
+#[tokio::test]
+async fn what_is_not_certain_is_no_failure() {
+    let large = format!("{{\"data\":[{}", " ".repeat(LONGEST));
+    for reply in [
+        Reply::new(404, "text/plain", "404"),
+        Reply::new(401, "application/json", "{}"),
+        Reply::new(200, "text/html", "<html>"),
+        Reply::new(200, "application/json", "{\"data\":[{\"name\":1}]}"),
+        Reply::new(200, "application/json", &large),
+        models(&[]),
+        models(&["other"]).then(ReplyEnd::Lost),
+    ] {
+        assert_eq!(at(reply, "acme/m").await, Ok(()));
+    }
+    let began = Instant::now();
+    let slow = Reply::new(200, "application/json", "{").then(ReplyEnd::Silent);
+    assert_eq!(at(slow, "acme/m").await, Ok(()));
+    assert!(began.elapsed() < Duration::from_secs(3));
+}
+
+#[tokio::test]
+async fn when_nobody_listens_it_is_said_at_once_and_what_to_do() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    drop(listener);
+    let began = Instant::now();
+    let failure = looked("ollama/x", Some(&url)).await.unwrap_err();
+    assert!(began.elapsed() < Duration::from_secs(1));
+    assert_eq!(failure.class, FailureClass::Transient);
+    let refused = format!("at {url} cannot be reached: Connection refused (os error 111)");
+    assert_eq!(failure.message, format!("ollama {refused}; start it with `ollama serve`"));
+    let failure = looked("acme/x", Some(&url)).await.unwrap_err();
+    let hint = "is the base URL right, and is it running?";
+    assert_eq!(failure.message, format!("acme {refused}; {hint}"));
+}
+
+#[tokio::test]
+async fn a_hosted_model_and_a_script_are_not_looked_for() {
+    assert_eq!(looked("openai/gpt-5", None).await, Ok(()));
+}
