@@ -32,11 +32,9 @@ pub(crate) trait Builtin: 'static {
     /// Brings other spellings of the arguments to the declared one.
     fn reshape(_arguments: &mut Map<String, Value>) {}
 
-    /// Returns what the model is told of the arguments, given the schema of the task's result.
-    /// What passes [`declared::schema`] of the arguments must pass [`Self::call`].
-    fn parameters(_result: Option<&Value>) -> Value {
-        declared::schema::<Self::Arguments>()
-    }
+    /// Puts the schema of the task's result into the schema of the arguments that the model is
+    /// told. What is called is held against the schema without it.
+    fn declare(_schema: &mut Value, _result: &Value) {}
 
     /// Carries out one call.
     fn call(
@@ -74,8 +72,8 @@ pub(crate) struct Entry {
     pub(crate) reshape: fn(&mut Map<String, Value>),
     /// What arguments are held against.
     pub(crate) schema: fn() -> Value,
-    /// What the model is told of the arguments.
-    pub(crate) parameters: fn(Option<&Value>) -> Value,
+    /// Puts the schema of the task's result into the schema that the model is told.
+    pub(crate) declare: fn(&mut Value, &Value),
     /// Carries out one call.
     pub(crate) call: fn(Map<String, Value>, Arc<Desk>, Errand) -> Calling,
 }
@@ -91,7 +89,7 @@ impl Entry {
             example: T::EXAMPLE,
             reshape: T::reshape,
             schema: declared::schema::<T::Arguments>,
-            parameters: T::parameters,
+            declare: T::declare,
             call: |arguments, desk, errand| {
                 Box::pin(async move {
                     let arguments = serde_json::from_value(Value::Object(arguments))

@@ -87,11 +87,17 @@ fn compiled(entries: &'static [Entry], schemas: &dyn Schemas, faults: &Faults) -
 }
 
 fn declarations(tools: &[Tool], result: Option<&Value>) -> Arc<[ToolDeclaration]> {
-    let declaration = |Tool { entry, .. }: &Tool| ToolDeclaration {
-        name: entry.name.to_owned(),
-        description: entry.description.to_owned(),
-        parameters: (entry.parameters)(result),
-        concurrency: entry.concurrency,
+    let declaration = |Tool { entry, schema, .. }: &Tool| {
+        let mut parameters = schema.clone();
+        if let Some(result) = result {
+            (entry.declare)(&mut parameters, result);
+        }
+        ToolDeclaration {
+            name: entry.name.to_owned(),
+            description: entry.description.to_owned(),
+            parameters,
+            concurrency: entry.concurrency,
+        }
     };
     tools.iter().map(declaration).collect()
 }

@@ -26,6 +26,10 @@ fn tidy(schema: &mut Value) {
     for noise in ["title", "format", "default"] {
         object.remove(noise);
     }
+    // Comments are wrapped where code is.
+    if let Some(Value::String(text)) = object.get_mut("description") {
+        *text = text.replace('\n', " ");
+    }
     if let Some(Value::Array(types)) = object.get_mut("type") {
         types.retain(|name| name != "null");
         if let [only] = types.as_slice() {
@@ -55,7 +59,8 @@ mod tests {
     struct Arguments {
         /// Where.
         path: String,
-        /// How many.
+        /// How
+        /// many.
         #[schemars(range(min = 1, max = 9))]
         limit: Option<u32>,
         parts: Vec<Part>,

@@ -1,7 +1,7 @@
 //! How much a model is told at most: the one place of all limits of what tools say.
 
-/// How much of a command's output.
-pub(crate) const OUTPUT_BYTES: usize = 50 << 10;
+/// How much of a command's output: 50 KB with what is said about it.
+pub(crate) const OUTPUT_BYTES: usize = 49 << 10;
 pub(crate) const OUTPUT_LINES: usize = 3000;
 
 /// How much of a file at once, and how much of one line of it.
@@ -22,6 +22,9 @@ pub(crate) const WHOLE_FILE: u64 = 16 << 20;
 /// How much of a change is said, and how much of it is kept for programs.
 pub(crate) const DIFF_SAID: usize = 4 << 10;
 pub(crate) const DIFF_KEPT: usize = 32 << 10;
+
+/// How much of the reason is passed on why a task cannot be done.
+pub(crate) const REASON: usize = 8 << 10;
 
 /// How much is said of what is wrong.
 pub(crate) const COMPLAINT: usize = 2 << 10;

@@ -42,7 +42,8 @@ impl Builtin for Read {
     const CAPABILITY: &'static str = "F102";
     const DESCRIPTION: &'static str = "Reads a text file: its lines, each after its number and \
         two spaces, which are not part of the file. Long files are read in parts with offset and \
-        limit. For a folder, lists the names in it.";
+        limit. For a folder, lists the names in it: folders end with /, symlinks \
+        with @.";
     const CONCURRENCY: ToolConcurrency = ToolConcurrency::Shared;
     const EXAMPLE: &'static str = r#"{"path":"src/main.rs","offset":1,"limit":200}"#;
 

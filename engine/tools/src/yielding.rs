@@ -8,12 +8,12 @@ use std::sync::Arc;
 use engine::ports::{ToolAnswer, ToolConcurrency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use self::embedded::{embedded, wants};
+use self::embedded::{PLACE, embedded, wants};
 use crate::builtin::{Builtin, Errand};
-use crate::declared;
 use crate::desk::Desk;
+use crate::limits::{REASON, head};
 use crate::trouble::Trouble;
 
 /// Yields.
@@ -73,16 +73,14 @@ impl Builtin for Yield {
         arguments.insert("result".to_owned(), Value::Object(result));
     }
 
-    fn parameters(result: Option<&Value>) -> Value {
-        let mut parameters = declared::schema::<YieldArguments>();
-        if let Some(data) = parameters.pointer_mut(embedded::PLACE) {
+    fn declare(schema: &mut Value, result: &Value) {
+        if let Some(data) = schema.pointer_mut(PLACE) {
             let said = data.get("description").cloned().unwrap_or_default();
-            *data = result.map_or_else(|| json!({}), embedded);
+            *data = embedded(result);
             if let Some(data) = data.as_object_mut() {
                 data.entry("description").or_insert(said);
             }
         }
-        parameters
     }
 
     async fn call(
@@ -94,7 +92,9 @@ impl Builtin for Yield {
         // Models that fill in everything fill in nothing where they mean nothing.
         let error = error.filter(|error| !error.trim().is_empty());
         match (data, error) {
-            (Some(Value::Null) | None, Some(error)) => Ok(ToolAnswer::GaveUp(error)),
+            (Some(Value::Null) | None, Some(error)) => {
+                Ok(ToolAnswer::GaveUp(head(error.trim(), REASON).to_owned()))
+            }
             (Some(data), None) => Ok(ToolAnswer::Yielded(wanted(data, desk.result.as_ref()))),
             (None, None) => Err(Trouble::Yield(NEITHER)),
             (Some(_), Some(_)) => Err(Trouble::Yield(BOTH)),

@@ -146,6 +146,10 @@ async fn what_is_no_text_is_refused() {
     assert!(refused.starts_with("`latin` is not UTF-8"), "{refused}");
     let refused = stage.failed("edit", one("bin", "a", "b")).await;
     assert!(refused.starts_with("`bin` is a binary file"), "{refused}");
+    let large = fs::File::create(stage.at("large")).unwrap();
+    large.set_len(crate::limits::WHOLE_FILE + 1).unwrap();
+    let refused = stage.failed("edit", one("large", "a", "b")).await;
+    assert!(refused.starts_with("`large` is too large for this: 16777217 bytes"), "{refused}");
     let refused = stage.failed("edit", one("none", "a", "b")).await;
     assert!(refused.starts_with("File not found: none"), "{refused}");
     fs::create_dir(stage.at("folder")).unwrap();

@@ -11,12 +11,14 @@ use similar::get_close_matches;
 
 use super::folder::{Listing, list};
 use super::walk::HELD;
-use crate::limits::LOOKED_AT;
 use crate::shown;
 
 /// How many names are suggested, and how much they have to be alike.
 const SUGGESTED: usize = 3;
 const ALIKE: f32 = 0.6;
+
+/// How many names of a folder are compared.
+const COMPARED: usize = 2000;
 
 /// How many names are looked at, in how many folders below each other, for a file elsewhere.
 const SEARCHED: usize = 5000;
@@ -33,7 +35,7 @@ pub(super) fn hint(
     seen_from: impl Fn(&Path) -> PathBuf,
 ) -> String {
     let (Some(wanted), Some(last)) = (rest.first(), rest.last()) else { return String::new() };
-    let Ok(listing) = list(folder, LOOKED_AT) else { return String::new() };
+    let Ok(listing) = list(folder, COMPARED) else { return String::new() };
     let mut found: Vec<_> =
         alike(&listing, wanted).into_iter().map(|name| above.join(name)).collect();
     if found.is_empty() || rest.len() > 1 {

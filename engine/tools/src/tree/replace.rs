@@ -66,3 +66,50 @@ fn fill(mut file: File, bytes: &[u8], before: Option<Seen>) -> std::io::Result<(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rustix::fs::{CWD, stat};
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_changed_meanwhile_is_left_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a");
+        fs::write(&path, "old").unwrap();
+        let before = seen(&stat(&path).unwrap());
+        let folder = openat(CWD, place.path(), OFlags::PATH, Mode::empty()).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "theirs").unwrap();
+        let refused = replace(&folder, OsStr::new("a"), b"ours", Some(before), "a").unwrap_err();
+        assert!(matches!(refused, FileError::Changed(_)), "{refused}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        fs::remove_file(&path).unwrap();
+        let refused = replace(&folder, OsStr::new("a"), b"ours", Some(before), "a").unwrap_err();
+        assert!(matches!(refused, FileError::Changed(_)), "{refused}");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn who_reads_finds_the_old_or_the_new_whole() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a");
+        let contents = ["a".repeat(1 << 20), "b".repeat(1 << 20)];
+        fs::write(&path, &contents[0]).unwrap();
+        let folder = openat(CWD, place.path(), OFlags::PATH, Mode::empty()).unwrap();
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(|| {
+                for content in contents.iter().cycle().take(40) {
+                    replace(&folder, OsStr::new("a"), content.as_bytes(), None, "a").unwrap();
+                }
+            });
+            while !writing.is_finished() {
+                let read = fs::read_to_string(&path).unwrap();
+                assert!(contents.contains(&read), "{} bytes", read.len());
+            }
+        });
+    }
+}

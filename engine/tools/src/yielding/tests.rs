@@ -40,6 +40,12 @@ async fn data_and_errors_end_the_session() {
 }
 
 #[tokio::test]
+async fn a_reason_without_an_end_is_cut() {
+    let answer = yielded(None, json!({ "error": "é".repeat(1 << 20) })).await;
+    assert_eq!(answer, ToolAnswer::GaveUp("é".repeat(4 << 10)));
+}
+
+#[tokio::test]
 async fn neither_both_and_anything_else_are_told() {
     for (arguments, why) in [
         (json!({ "result": {} }), "neither data nor error"),
