@@ -2,16 +2,17 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::Path;
 
 use config::{Places, Settings, Sources};
 use engine::fault::Faults;
-use protocol::{CaptureRef, Event, EventKind, ExitCode};
+use protocol::{CaptureRef, Event, EventKind, ExitCode, Message, SessionEntry};
 
 use super::context::{CapturedWork as _, Out, say};
 use super::run::{Played, execute};
 use crate::args::{DemoArgs, Form, Globals, Verbosity};
 use crate::boot::{Equipment, isolation_places};
-use crate::demo::{Endings, Sample, SampleError, TaskEvidence, disagreements, gather};
+use crate::demo::{Endings, Found, Sample, SampleError, TaskEvidence, disagreements, gather};
 use crate::error::{Error, ErrorKind};
 use crate::log::Log;
 use crate::render::{Streams, Typing, View, renderer, table_renderer, write_patch};
@@ -131,7 +132,22 @@ fn evidence(
     let captures = isolation::Captures::of(sample.root(), &isolation_places(&equipment.places));
     let patch =
         |capture: &CaptureRef| captures.patch(capture).map_err(|error| error.to_failure().message);
-    Ok(gather(sample, &rows, endings, &patch))
+    let session = |task: &str| {
+        let task = task.parse().map_err(|_invalid| "it has no place".to_owned())?;
+        let log = equipment.places.artifacts(&played.run, &task).join("session.jsonl");
+        messages(&log).map_err(|error| error.to_string())
+    };
+    Ok(gather(sample, &Found { rows: &rows, endings, patch: &patch, session: &session }))
+}
+
+fn messages(log: &Path) -> std::io::Result<Vec<Message>> {
+    let lines = store::read_session(log)?.into_iter();
+    Ok(lines
+        .filter_map(|line| match line.entry {
+            SessionEntry::Message { message } => Some(message),
+            SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
+        })
+        .collect())
 }
 
 /// Shows what landed, and says what to type next.
@@ -141,7 +157,8 @@ fn explain(sample: &Sample, view: &View, typing: &Typing, out: Out<'_>) -> Resul
     write_patch(out, &patch, view).map_err(|error| Error::output(&error))?;
     say(
         out,
-        "\nchecked: what landed, what is kept, the ledger and the events agree about all 8 tickets\n",
+        "\nchecked: what landed, what is kept, the ledger, the session logs and the events agree about all \
+         8 tickets\n",
     )?;
     let mut next = Vec::new();
     if sample.is_kept() {
@@ -150,6 +167,8 @@ fn explain(sample: &Sample, view: &View, typing: &Typing, out: Out<'_>) -> Resul
         let keep = "regatta demo --keep regatta-demo".to_owned();
         next.push((keep, "the same, and leaves the repository there"));
     }
+    let own = "regatta run --model ollama/qwen3:8b 'Say what src/ does in README.md'".to_owned();
+    next.push((own, "a task for a model, in a repository of yours"));
     let own = "regatta run --each 'src/**' --exec 'sed -i s/colour/color/g {{item}}'".to_owned();
     next.push((own, "a task per file, in a repository of yours"));
     next.push(("regatta run --help".to_owned(), "what else there is"));

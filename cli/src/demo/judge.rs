@@ -1,9 +1,11 @@
-//! Whether tree, ledger, captures and events agree about the demo, and with what was asked.
+//! Whether tree, ledger, captures, session logs and events agree about the demo, and with what was
+//! asked.
 
 use protocol::{FailureClass, Landed, Outcome};
 use serde_json::Value;
 
 use super::evidence::TaskEvidence;
+use super::hearsay;
 use super::sample::Sample;
 use super::tickets::{Fate, Ticket};
 
@@ -20,6 +22,10 @@ pub fn disagreements(sample: &Sample, evidence: &[TaskEvidence]) -> Vec<String> 
         tree(ticket, nonce, seen, &mut wrong);
         ledger(ticket, nonce, seen, &mut wrong);
         capture(ticket, nonce, &nonces, seen, &mut wrong);
+        match &seen.session {
+            Ok(said) => hearsay::disagreements(ticket, nonce, said, &mut wrong),
+            Err(why) => wrong(format!("what was said in its session is lost: {why}")),
+        }
     }
     if evidence.len() != nonces.len() {
         found.push(format!("{} tasks were found of {}", evidence.len(), nonces.len()));
@@ -29,12 +35,12 @@ pub fn disagreements(sample: &Sample, evidence: &[TaskEvidence]) -> Vec<String> 
 
 /// What landed is in the tree, and nothing else is.
 fn tree(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut(String)) {
-    match (ticket.fate, seen.file.contains(nonce)) {
-        (Fate::Lands, false) => wrong(format!("{} has not its number {nonce}", ticket.file)),
-        (Fate::ConflictsWith(_) | Fate::Fails, true) => {
+    match (ticket.fate.lands(), seen.file.contains(nonce)) {
+        (true, false) => wrong(format!("{} has not its number {nonce}", ticket.file)),
+        (false, true) => {
             wrong(format!("{} has its number {nonce}, which was not to land", ticket.file));
         }
-        (Fate::Lands, true) | (Fate::ConflictsWith(_) | Fate::Fails, false) => {}
+        (true, true) | (false, false) => {}
     }
 }
 
@@ -42,15 +48,21 @@ fn tree(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut
 fn ledger(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut(String)) {
     let Some(row) = &seen.row else { return wrong("the ledger does not know it".to_owned()) };
     match (ticket.fate, row.report.as_ref().map(|report| &report.outcome)) {
-        (Fate::Lands | Fate::ConflictsWith(_), Some(Outcome::Done { value })) => {
+        (
+            Fate::Lands | Fate::LandsAfterReminder | Fate::ConflictsWith(_),
+            Some(Outcome::Done { value }),
+        ) => {
             let yielded = value.get("ticket").and_then(Value::as_str);
             if yielded != Some(nonce) {
                 wrong(format!("it yielded {value} instead of its number {nonce}"));
             }
         }
-        (Fate::Fails, Some(Outcome::Failed { failure })) => {
-            if failure.class != FailureClass::Command {
-                wrong(format!("it failed as {} and not as command", failure.class));
+        (Fate::GivesUp(why), Some(Outcome::Failed { failure })) => {
+            if (failure.class, failure.message.as_str()) != (FailureClass::GaveUp, why) {
+                wrong(format!(
+                    "it failed as {} and not as gave_up: {}",
+                    failure.class, failure.message
+                ));
             }
         }
         (_, Some(other)) => {
@@ -58,8 +70,12 @@ fn ledger(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnM
         }
         (_, None) => wrong("the ledger does not know how it ended".to_owned()),
     }
+    if row.report.as_ref().and_then(|report| report.usage).is_none_or(|usage| usage.tokens() == 0) {
+        wrong("the ledger does not know what its model used".to_owned());
+    }
     let landing = match (ticket.fate, &row.landing) {
-        (Fate::Lands, Some(Landed::Landed { branch: None })) | (Fate::Fails, None) => true,
+        (Fate::Lands | Fate::LandsAfterReminder, Some(Landed::Landed { branch: None }))
+        | (Fate::GivesUp(_), None) => true,
         (Fate::ConflictsWith(other), Some(Landed::Conflicted { conflicts })) => {
             let named = |with: &protocol::TaskName| with.as_str() == other;
             conflicts.len() == 1

@@ -5,15 +5,19 @@ use std::path::{Path, PathBuf};
 
 use engine::ports::IsolationError;
 use protocol::{
-    ChangeDemand, Command, IsolationMode, MergeMode, OnFailure, RunId, RunSpec, TaskId, TaskLimits,
-    TaskSpec, Work,
+    Agent, ChangeDemand, IsolationMode, MergeMode, ModelRoute, OnFailure, RunId, RunSpec, TaskId,
+    TaskLimits, TaskSpec, Work,
 };
 use tempfile::TempDir;
 
-use super::tickets::{TICKETS, Ticket, script};
+use super::scenario::{prompt, scenario, schema};
+use super::tickets::{TICKETS, Ticket};
 
 /// How many tasks run at the same time: enough to see them side by side.
 const JOBS: NonZeroUsize = NonZeroUsize::new(4).expect("four is not zero");
+
+/// What the models of the demo say, beside the repository.
+const SCENARIO: &str = "scenario.toml";
 
 /// A sample repository with a home of its own beside it.
 #[derive(Debug)]
@@ -21,6 +25,7 @@ pub struct Sample {
     place: Place,
     root: PathBuf,
     home: PathBuf,
+    model: ModelRoute,
     nonces: Vec<String>,
 }
 
@@ -84,7 +89,14 @@ impl Sample {
         std::fs::create_dir(&root).map_err(|source| folder_error(&root, source))?;
         let nonces: Vec<_> = (1..=TICKETS.len()).map(nonce).collect();
         isolation::sample::init(&root, &files(&nonces), "Open the harbour")?;
-        Ok(Self { place, root, home, nonces })
+        let script = folder.join(SCENARIO);
+        std::fs::write(&script, scenario()).map_err(|source| folder_error(&script, source))?;
+        let model = ModelRoute {
+            provider: "offline".to_owned(),
+            id: script.to_string_lossy().into_owned(),
+            base_url: None,
+        };
+        Ok(Self { place, root, home, model, nonces })
     }
 
     /// Removes what is not to stay.
@@ -129,13 +141,28 @@ impl Sample {
             label: Some("demo".to_owned()),
             repo: self.root.clone(),
             subfolder: PathBuf::new(),
-            tasks: self.tickets().map(task).collect(),
+            tasks: TICKETS.iter().map(|ticket| self.task(ticket)).collect(),
             jobs: JOBS,
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
             on_failure: OnFailure::Continue,
             branch_prefix: "regatta".to_owned(),
             untracked_limit: 1 << 20,
+        }
+    }
+
+    fn task(&self, ticket: &Ticket) -> TaskSpec {
+        let (model, prompt) = (self.model.clone(), prompt(ticket));
+        TaskSpec {
+            id: TaskId::generate(),
+            name: ticket.name.parse().expect("the names of the demo's tasks are valid"),
+            title: ticket.title.to_owned(),
+            work: Work::Agent(Agent { model, prompt, context: None }),
+            depends_on: Vec::new(),
+            priority: 0,
+            change: ChangeDemand::Required,
+            schema: Some(schema()),
+            limits: TaskLimits::default(),
         }
     }
 }
@@ -149,21 +176,6 @@ fn nonce(place: usize) -> String {
     let id = TaskId::generate();
     let random = id.as_bytes()[8..].iter().map(|byte| format!("{byte:02x}"));
     std::iter::once(place.to_string()).chain(random).collect()
-}
-
-fn task((ticket, nonce): (&Ticket, &str)) -> TaskSpec {
-    let command = Command { script: script(ticket), item: None, arguments: vec![nonce.to_owned()] };
-    TaskSpec {
-        id: TaskId::generate(),
-        name: ticket.name.parse().expect("the names of the demo's tasks are valid"),
-        title: ticket.title.to_owned(),
-        work: Work::Command(command),
-        depends_on: Vec::new(),
-        priority: 0,
-        change: ChangeDemand::Required,
-        schema: None,
-        limits: TaskLimits::default(),
-    }
 }
 
 /// Returns everything that is in the sample's first commit.
@@ -205,17 +217,17 @@ mod tests {
     }
 
     #[test]
-    fn every_number_is_fresh_and_known_to_its_task_only() {
+    fn every_number_is_fresh_and_stands_in_its_ticket_only() {
         let (one, two) = (Sample::passing().unwrap(), Sample::passing().unwrap());
         let numbers: std::collections::BTreeSet<_> =
             one.tickets().chain(two.tickets()).map(|(_, nonce)| nonce).collect();
         assert_eq!(numbers.len(), 2 * TICKETS.len());
         let run = one.run();
-        for (task, (_, nonce)) in run.tasks.iter().zip(one.tickets()) {
-            let others = one.tickets().filter(|(_, other)| *other != nonce);
-            let asked = serde_json::to_string(task).unwrap();
-            assert!(asked.contains(nonce));
-            assert!(others.into_iter().all(|(_, other)| !asked.contains(other)));
+        let asked = serde_json::to_string(&run).unwrap() + &scenario();
+        for (ticket, nonce) in one.tickets() {
+            assert!(!asked.contains(nonce), "{} could know its number", ticket.name);
+            let page = one.root().join(format!("tickets/{}.md", ticket.name));
+            assert!(std::fs::read_to_string(page).unwrap().contains(nonce));
         }
         assert_eq!(run.tasks.len(), 8);
     }

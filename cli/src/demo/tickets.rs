@@ -11,13 +11,27 @@ pub struct Ticket {
     pub file: &'static str,
     /// What that file holds at first; none where the task adds it.
     pub before: Option<&'static str>,
-    /// The shell's words that write the new content to standard output, where `$ticket` is the
-    /// number as the ticket has it and `$file` the file.
-    pub edit: &'static str,
-    /// How long it takes to think, in tenths of a second.
-    pub tenths: u32,
+    /// What the task makes of it.
+    pub change: Change,
+    /// What its model thinks first.
+    pub thought: &'static str,
     /// How it has to end.
     pub fate: Fate,
+}
+
+/// What a task of the demo makes of its file. `{{ticket}}` is the number that stands in its ticket
+/// and nowhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A piece is replaced.
+    Replace {
+        /// What stands there.
+        old: &'static str,
+        /// What is to stand there.
+        new: &'static str,
+    },
+    /// The whole file is written.
+    Write(&'static str),
 }
 
 /// How a task of the demo has to end.
@@ -25,10 +39,20 @@ pub struct Ticket {
 pub enum Fate {
     /// Its work lands.
     Lands,
+    /// Its first yield is against the schema, the second is not, and its work lands.
+    LandsAfterReminder,
     /// Its work conflicts with that of this task.
     ConflictsWith(&'static str),
-    /// It fails after it has changed something; its work is kept.
-    Fails,
+    /// It gives up after it has changed something; its work is kept.
+    GivesUp(&'static str),
+}
+
+impl Fate {
+    /// Returns whether the work of the task lands.
+    #[must_use]
+    pub fn lands(self) -> bool {
+        matches!(self, Self::Lands | Self::LandsAfterReminder)
+    }
 }
 
 /// The tasks, in the order of their declaration.
@@ -41,8 +65,8 @@ pub const TICKETS: [Ticket; 8] = [
             "//! Who may come aboard.\n\n/// How long a session lives, in seconds.\npub const \
              SESSION: u64 = 3600;\n\npub fn may_board(rank: u8) -> bool {\n    rank >= 2\n}\n",
         ),
-        edit: r#"sed "s|= 3600;|= 900; // $ticket|" "$file""#,
-        tenths: 4,
+        change: Change::Replace { old: "= 3600;", new: "= 900; // {{ticket}}" },
+        thought: "An hour is too long for a harbour with so many bars.",
         fate: Fate::Lands,
     },
     Ticket {
@@ -53,9 +77,12 @@ pub const TICKETS: [Ticket; 8] = [
             "//! What a berth costs.\n\n/// Returns the fee for some hours, in cents.\npub fn \
              fee(hours: u32) -> u32 {\n    hours * 1250 / 24\n}\n",
         ),
-        edit: r#"sed "s|    hours \* 1250 / 24|    (hours * 1250).div_ceil(24) // $ticket|" "$file""#,
-        tenths: 5,
-        fate: Fate::Lands,
+        change: Change::Replace {
+            old: "    hours * 1250 / 24",
+            new: "    (hours * 1250).div_ceil(24) // {{ticket}}",
+        },
+        thought: "Integer division rounds down; div_ceil does not.",
+        fate: Fate::LandsAfterReminder,
     },
     Ticket {
         name: "search",
@@ -66,8 +93,11 @@ pub const TICKETS: [Ticket; 8] = [
              String,\n}\n\npub fn matches(ship: &Ship, query: &str) -> bool {\n    \
              ship.name.contains(query)\n}\n",
         ),
-        edit: r#"sed "s/    ship.name.contains(query)/    ship.name.contains(query) || ship.sign == query \/\/ $ticket/" "$file""#,
-        tenths: 3,
+        change: Change::Replace {
+            old: "    ship.name.contains(query)",
+            new: "    ship.name.contains(query) || ship.sign == query // {{ticket}}",
+        },
+        thought: "A call sign is short: it has to match whole.",
         fate: Fate::Lands,
     },
     Ticket {
@@ -75,8 +105,12 @@ pub const TICKETS: [Ticket; 8] = [
         title: "The guide says what to do in fog",
         file: "docs/guide.md",
         before: Some("# The harbour master's guide\n\n## In daylight\n\nLook out of the window.\n"),
-        edit: r#"cat "$file"; printf '\n## In fog\n\nSound the horn every two minutes (%s).\n' "$ticket""#,
-        tenths: 3,
+        change: Change::Replace {
+            old: "Look out of the window.\n",
+            new: "Look out of the window.\n\n## In fog\n\nSound the horn every two minutes \
+                  ({{ticket}}).\n",
+        },
+        thought: "Fog is when the window does not help.",
         fate: Fate::Lands,
     },
     Ticket {
@@ -84,8 +118,11 @@ pub const TICKETS: [Ticket; 8] = [
         title: "There is a log",
         file: "src/log.rs",
         before: None,
-        edit: r#"printf '//! Writes down who came and went (%s).\n\npub fn arrived(ship: &str) {\n    println!("{ship} arrived");\n}\n' "$ticket""#,
-        tenths: 4,
+        change: Change::Write(
+            "//! Writes down who came and went ({{ticket}}).\n\npub fn arrived(ship: &str) {\n    \
+             println!(\"{ship} arrived\");\n}\n",
+        ),
+        thought: "There is no such file yet, so I write it.",
         fate: Fate::Lands,
     },
     Ticket {
@@ -93,8 +130,8 @@ pub const TICKETS: [Ticket; 8] = [
         title: "The radio gives up after ten seconds",
         file: "config/radio.toml",
         before: Some("[radio]\nchannel = 16\ntimeout = 30\nretries = 3\n"),
-        edit: r#"sed "s|timeout = 30|timeout = 10 # $ticket|" "$file""#,
-        tenths: 4,
+        change: Change::Replace { old: "timeout = 30", new: "timeout = 10 # {{ticket}}" },
+        thought: "Ten seconds is long enough to say a name.",
         fate: Fate::Lands,
     },
     Ticket {
@@ -102,8 +139,8 @@ pub const TICKETS: [Ticket; 8] = [
         title: "The radio waits for a minute and a half",
         file: "config/radio.toml",
         before: Some("[radio]\nchannel = 16\ntimeout = 30\nretries = 3\n"),
-        edit: r#"sed "s|timeout = 30|timeout = 90 # $ticket|" "$file""#,
-        tenths: 2,
+        change: Change::Replace { old: "timeout = 30", new: "timeout = 90 # {{ticket}}" },
+        thought: "Some captains take a while to find the button.",
         fate: Fate::ConflictsWith("timeout"),
     },
     Ticket {
@@ -111,89 +148,43 @@ pub const TICKETS: [Ticket; 8] = [
         title: "The old tide tables go (and do not want to)",
         file: "src/tides.rs",
         before: Some("//! Tide tables of 1974.\n\npub const HIGH: [u8; 4] = [4, 10, 16, 22];\n"),
-        edit: r#"printf '//! Tide tables, moved elsewhere (%s).\n' "$ticket""#,
-        tenths: 3,
-        fate: Fate::Fails,
+        change: Change::Write("//! Tide tables, moved elsewhere ({{ticket}}).\n"),
+        thought: "They look unused.",
+        fate: Fate::GivesUp("the tides still need them"),
     },
 ];
-
-/// Returns the command of a task, which is given its number: it looks for the ticket of that
-/// number, edits the file that stands there, and yields both as JSON.
-#[must_use]
-pub fn script(ticket: &Ticket) -> String {
-    let Ticket { edit, tenths, fate, .. } = ticket;
-    let end = match fate {
-        Fate::Lands | Fate::ConflictsWith(_) => {
-            r#"printf '{"file":"%s","ticket":"%s"}\n' "$file" "$ticket""#.to_owned()
-        }
-        Fate::Fails => "echo 'the tides still need them' >&2\nexit 3".to_owned(),
-    };
-    // Thinking is for show: a sleep that knows no tenths is none.
-    format!(
-        "set -eu\n\
-         think() {{ echo \"$1\"; sleep \"0.$2\" 2>/dev/null || :; }}\n\
-         think \"looks for ticket $1\" {tenths}\n\
-         page=$(grep -l \"^ticket: $1$\" tickets/*.md)\n\
-         ticket=$(sed -n 's/^ticket: //p' \"$page\")\n\
-         file=$(sed -n 's/^file: //p' \"$page\")\n\
-         think \"edits $file\" {tenths}\n\
-         {{ {edit}; }} >\"$file.new\"\n\
-         mv \"$file.new\" \"$file\"\n\
-         grep -q \"$ticket\" \"$file\"\n\
-         {end}\n"
-    )
-}
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::process::Command;
 
     use super::*;
 
     #[test]
-    fn six_land_one_conflicts_and_one_fails() {
+    fn six_land_one_conflicts_and_one_gives_up() {
         let count =
             |fate: fn(Fate) -> bool| TICKETS.iter().filter(|ticket| fate(ticket.fate)).count();
-        assert_eq!(count(|fate| fate == Fate::Lands), 6);
-        assert_eq!(count(|fate| fate == Fate::Fails), 1);
+        assert_eq!(count(Fate::lands), 6);
+        assert_eq!(count(|fate| fate == Fate::LandsAfterReminder), 1);
+        assert_eq!(count(|fate| matches!(fate, Fate::GivesUp(_))), 1);
         assert_eq!(count(|fate| matches!(fate, Fate::ConflictsWith(_))), 1);
         let names: BTreeSet<_> = TICKETS.iter().map(|ticket| ticket.name).collect();
         assert_eq!(names.len(), TICKETS.len());
     }
 
     #[test]
-    fn each_command_writes_the_number_that_it_can_only_know_from_its_ticket() {
-        std::thread::scope(|scope| {
-            for ticket in &TICKETS {
-                scope.spawn(|| run(ticket));
-            }
-        });
-    }
-
-    fn run(ticket: &Ticket) {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
-        for sub in ["src", "docs", "config", "tickets"] {
-            std::fs::create_dir(root.join(sub)).unwrap();
+    fn each_change_finds_its_place_once_and_leaves_the_number_there() {
+        for ticket in &TICKETS {
+            let after = match ticket.change {
+                Change::Write(text) => text.to_owned(),
+                Change::Replace { old, new } => {
+                    let before = ticket.before.unwrap();
+                    assert_eq!(before.matches(old).count(), 1, "{}", ticket.name);
+                    before.replace(old, new)
+                }
+            };
+            assert!(after.contains("{{ticket}}"), "{}", ticket.name);
+            assert_ne!(Some(after.as_str()), ticket.before);
         }
-        let page = format!("# {}\n\nticket: n0nce\nfile: {}\n", ticket.title, ticket.file);
-        std::fs::write(root.join("tickets/a.md"), page).unwrap();
-        std::fs::write(root.join("tickets/b.md"), "ticket: other\nfile: src/no.rs\n").unwrap();
-        if let Some(before) = ticket.before {
-            std::fs::write(root.join(ticket.file), before).unwrap();
-        }
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", &script(ticket), "sh", "n0nce"]).current_dir(root);
-        let ran = shell.output().unwrap();
-        let after = std::fs::read_to_string(root.join(ticket.file)).unwrap();
-        assert!(after.contains("n0nce"), "{}: {after}", ticket.name);
-        assert_ne!(Some(after.as_str()), ticket.before);
-        let fails = ticket.fate == Fate::Fails;
-        assert_eq!(ran.status.code(), Some(if fails { 3 } else { 0 }), "{}", ticket.name);
-        let last = String::from_utf8(ran.stdout).unwrap().lines().last().unwrap().to_owned();
-        let yielded: Result<serde_json::Value, _> = serde_json::from_str(&last);
-        let number = yielded.ok().map(|value| value["ticket"].clone());
-        assert_eq!(number, (!fails).then(|| "n0nce".into()), "{}: {last}", ticket.name);
     }
 }

@@ -42,6 +42,14 @@ fn the_demo_lands_six_nonces_keeps_two_captures_and_finishes_eight_tasks() {
         let patch = home.store_git(&["show", "--format=", &capture]);
         assert!(patch.contains(nonce.as_str()), "the capture of {task}: {patch}");
     }
+    let reminded: BTreeSet<_> = finished.names_in("contract_reminded").into_iter().collect();
+    assert_eq!(reminded, BTreeSet::from(["billing".to_owned()]), "{finished}");
+    for (nonce, task) in &nonces {
+        let log = home.data().join(format!("artifacts/{run}/{task}/session.jsonl"));
+        let log = std::fs::read_to_string(log).unwrap();
+        let first = log.lines().find(|line| line.contains(nonce.as_str())).unwrap();
+        assert!(first.contains(r#""role":"toolResult""#), "{task} knew its number: {first}");
+    }
     let states = home.ledger_tasks();
     assert_eq!(states.iter().filter(|task| task.state == "done").count(), 7);
     assert_eq!(states.iter().filter(|task| task.state == "failed").count(), 1);
@@ -85,11 +93,20 @@ fn the_demo_shows_the_table_the_diff_and_what_to_type_next_and_leaves_nothing() 
 
 #[test]
 fn a_demo_whose_result_is_wrong_fails_loudly() {
-    for fault in ["off@F272", "crash@session:2", "fail@capture.begin:3"] {
+    for fault in ["off@F272", "fail@tool.edit:3", "fail@capture.begin:3"] {
         let place = sandbox();
         let finished = place.regatta(place.folder()).words("demo").fault(fault).run();
         assert_eq!(finished.code, 70, "{fault}: {finished}");
         assert!(finished.stderr.contains("error: "), "{fault}: {finished}");
+    }
+}
+
+#[test]
+fn a_session_that_crashes_and_a_tool_that_panics_do_not_spoil_the_demo() {
+    for fault in ["crash@session:2", "crash@tool.bash:3"] {
+        let place = sandbox();
+        let finished = place.regatta(place.folder()).words("demo").fault(fault).run();
+        assert_eq!(finished.code, 0, "{fault}: {finished}");
     }
 }
 
