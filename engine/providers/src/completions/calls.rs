@@ -18,6 +18,33 @@ pub(crate) struct Pending {
     arguments: String,
 }
 
+impl Pending {
+    fn is_complete(&self) -> bool {
+        !self.name.is_empty() && serde_json::from_str::<Map<String, Value>>(&self.arguments).is_ok()
+    }
+}
+
+/// What a piece of a call holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// No name.
+    More,
+    /// A name.
+    Name,
+    /// A name and arguments.
+    Whole,
+}
+
+impl Content {
+    fn of(name: &str, arguments: &str) -> Self {
+        match (name.is_empty(), arguments.is_empty()) {
+            (true, _) => Self::More,
+            (false, true) => Self::Name,
+            (false, false) => Self::Whole,
+        }
+    }
+}
+
 /// The calls of one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
@@ -61,7 +88,7 @@ impl Calls {
         if index.is_none() && id.is_empty() && name.is_empty() && arguments.is_empty() {
             return None;
         }
-        let at = self.find(index, &id, &name);
+        let at = self.find(index, cut(&id, LONGEST_NAME), Content::of(&name, &arguments));
         let call = &mut self.pending[at];
         if call.id.is_empty() {
             call.id = cut(&id, LONGEST_NAME).to_owned();
@@ -75,24 +102,21 @@ impl Calls {
     }
 
     /// Returns which call a piece belongs to, which may be a new one.
-    fn find(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
-        let same = |call: &Pending| {
-            call.id.is_empty() || id.is_empty() || call.id == cut(id, LONGEST_NAME)
-        };
+    fn find(&mut self, index: Option<u64>, id: &str, content: Content) -> usize {
+        let same = |call: &Pending| call.id.is_empty() || id.is_empty() || call.id == id;
         let found = match index {
             // The latest of this index: servers that count badly give all the same one.
-            Some(_) => self
-                .pending
-                .iter()
-                .rposition(|call| call.index == index)
-                .filter(|at| same(&self.pending[*at])),
-            None if !id.is_empty() => {
-                self.pending.iter().rposition(|call| call.id == cut(id, LONGEST_NAME))
+            Some(_) => {
+                let latest = self.pending.iter().rposition(|call| call.index == index);
+                latest.filter(|at| same(&self.pending[*at]))
             }
-            None if name.is_empty() => self.pending.len().checked_sub(1),
+            None if !id.is_empty() => self.pending.iter().rposition(|call| call.id == id),
+            None if content == Content::More => self.pending.len().checked_sub(1),
             None => None,
         };
-        found.unwrap_or_else(|| {
+        // What has a name and arguments, and comes when those are complete, is another call.
+        let whole = |at: &usize| content == Content::Whole && self.pending[*at].is_complete();
+        found.filter(|at| !whole(at)).unwrap_or_else(|| {
             self.pending.push(Pending { index, ..Pending::default() });
             self.pending.len() - 1
         })
@@ -178,9 +202,16 @@ mod tests {
     }
 
     #[test]
-    fn two_calls_with_one_identity_stay_two_calls() {
-        let piece = |index: u64| json!({ "index": index, "id": "a", "function": { "name": "x" } });
-        assert_eq!(calls(&[piece(0), piece(1)]), [call("a", "x", "{}"), call("a", "x", "{}")]);
+    fn two_calls_with_one_identity_or_index_stay_two_calls() {
+        let function = json!({ "name": "x", "arguments": "{}" });
+        let indexed = |index: u64| json!({ "index": index, "id": "a", "function": function });
+        let two = [call("a", "x", "{}"), call("a", "x", "{}")];
+        assert_eq!(calls(&[indexed(0), indexed(1)]), two);
+        let whole = json!({ "id": "a", "function": function });
+        assert_eq!(calls(&[whole.clone(), whole]), two);
+        let nameless = json!({ "index": 0, "function": function });
+        let two = [call("", "x", "{}"), call("", "x", "{}")];
+        assert_eq!(calls(&[nameless.clone(), nameless]), two);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use super::answer::{Answer, Room};
 use super::endpoint::Endpoint;
 use super::trouble::{self, Refusal};
-use super::waiting::wait;
+use super::waiting::{wait, wait_told};
 use crate::piece::{Attempt, Piece, Trouble};
 use crate::price::Price;
 use crate::sse::{Decoder, Event};
@@ -141,7 +141,7 @@ impl Question {
     async fn refused(&self, mut response: Response) -> Trouble {
         let status = response.status();
         let now = self.voice.now();
-        let wait = wait(response.headers(), now);
+        let asked = wait(response.headers(), now);
         let mut body = Vec::new();
         while body.len() < LONGEST_ERROR {
             // What cannot be read of an error does not change what it is.
@@ -150,6 +150,7 @@ impl Question {
         }
         body.truncate(LONGEST_ERROR);
         let body = String::from_utf8_lossy(&body);
+        let wait = asked.or_else(|| wait_told(&body, now));
         let refusal = Refusal { status, wait, body: &body, asked: self.body.len() };
         trouble::refused(&self.endpoint, &refusal, now, self.most_wait)
     }
@@ -345,10 +346,9 @@ impl Hearing {
 }
 
 impl Kind {
-    /// Tells by its name and its first byte how an answer comes.
+    /// Tells by its first byte how an answer comes; what it is called is not always true.
     fn of(named: &str, first: u8) -> Self {
-        let events = named == "text/event-stream";
-        if !events && (named.contains("json") || matches!(first, b'{' | b'[')) {
+        if matches!(first, b'{' | b'[') {
             Self::Whole(Vec::new())
         } else {
             let named = named.to_owned();

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use protocol::Timestamp;
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
 
 /// More than this is not meant.
 const LONGEST: Duration = Duration::from_secs(400 * 24 * 3600);
@@ -24,6 +25,18 @@ pub(crate) fn wait(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
         .or_else(after)
         .or_else(|| number("x-ratelimit-reset-ms").and_then(|millis| span(millis / 1000.0, now)))
         .or_else(|| number("x-ratelimit-reset").and_then(|seconds| span(seconds, now)))
+}
+
+/// Returns how long the body of an answer asks to be waited: who passes the error of another on
+/// puts the headers in there.
+pub(crate) fn wait_told(body: &str, now: Timestamp) -> Option<Duration> {
+    let body: Value = serde_json::from_str(body).ok()?;
+    let told = body.get("error")?.get("metadata")?.get("headers")?.as_object()?;
+    let headers = told.iter().filter_map(|(name, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Some((name.parse::<HeaderName>().ok()?, value.parse::<HeaderValue>().ok()?))
+    });
+    wait(&headers.collect(), now)
 }
 
 /// Reads seconds from now, or since 1970, or milliseconds since then.
@@ -102,6 +115,17 @@ mod tests {
         ];
         for (headers, expected) in cases {
             assert_eq!(waited(headers), expected, "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn who_passes_an_error_on_may_put_the_headers_into_it() {
+        let now = Timestamp::from_millisecond(1_741_305_590_000);
+        let body =
+            r#"{"error":{"metadata":{"headers":{"X-RateLimit-Reset":"1741305600000","b c":1}}}}"#;
+        assert_eq!(wait_told(body, now), Some(Duration::from_secs(10)));
+        for body in ["", "[]", r#"{"error":"x"}"#, r#"{"error":{"metadata":{"headers":{}}}}"#] {
+            assert_eq!(wait_told(body, now), None);
         }
     }
 

@@ -78,9 +78,10 @@ impl Stage {
         let Some((_number, turn)) = scenario.turn(answers) else {
             return Ok(vec![Step::Say(Piece::Whole(self.nothing()))]);
         };
+        let count = || self.attempts.count(self.request.session, answers);
         Ok(play(&Cue {
             turn,
-            attempt: self.attempts.count(self.request.session, answers),
+            attempt: turn.fault.map_or(1, |_| count()),
             request: &self.request,
             remembered: &remembered,
             price: self.price,

@@ -119,7 +119,7 @@ async fn an_answer_that_comes_whole_is_an_answer() {
         "choices": [{ "message": { "role": "assistant", "content": "hello", "tool_calls": null }, "finish_reason": "stop" }],
         "usage": { "prompt_tokens": 1, "completion_tokens": 1 },
     });
-    for kind in ["application/json", "text/plain"] {
+    for kind in ["application/json", "text/plain", "text/event-stream"] {
         let server = Loopback::start(vec![Reply::new(200, kind, &whole.to_string())]).await;
         let events = asked(&server).await;
         let message = end(&events).unwrap();
