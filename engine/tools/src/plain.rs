@@ -6,18 +6,25 @@ pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut state = State::Text;
     let mut line = 0;
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
+    let mut is_returned = false;
+    for letter in text.chars() {
         let (next, shown) = state.step(letter);
         state = next;
         match shown {
-            Some('\r') if letters.peek() == Some(&'\n') => {}
-            Some('\r') => out.truncate(line),
+            // What is there stays until something is written over it.
+            Some('\r') => is_returned = true,
             Some('\n') => {
                 out.push('\n');
                 line = out.len();
+                is_returned = false;
             }
-            Some(other) => out.push(other),
+            Some(other) => {
+                if is_returned {
+                    out.truncate(line);
+                    is_returned = false;
+                }
+                out.push(other);
+            }
             None => {}
         }
     }
@@ -75,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_line_written_over_keeps_its_last_state_and_line_breaks_are_line_breaks() {
-        assert_eq!(plain("10%\r50%\r100%\ndone\r\n"), "100%\ndone\n");
+        assert_eq!(plain("10%\r50%\r100%\r\r\ndone\r\nwait\r"), "100%\ndone\nwait");
     }
 
     proptest! {

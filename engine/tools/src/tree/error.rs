@@ -14,6 +14,9 @@ pub(crate) enum PathError {
     /// It is too long.
     #[error("the path is too long: {0} bytes")]
     TooLong(usize),
+    /// It goes through too many folders.
+    #[error("the path is too deep: more than {0} folders below each other")]
+    TooDeep(usize),
     /// It leaves the working tree.
     #[error("`{0}` is outside of the working tree; use a path relative to it that stays inside")]
     Outside(String),

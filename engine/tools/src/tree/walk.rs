@@ -13,6 +13,9 @@ use super::error::PathError;
 use super::words::{Places, Steps, Target, target};
 use crate::shown;
 
+/// How many folders a path may have below each other. Each is held open while it is gone.
+const DEEPEST: usize = 128;
+
 /// How many symlinks, and how many surprises, a path may have.
 const TURNS: u32 = 40;
 
@@ -105,6 +108,9 @@ impl Walk<'_> {
     }
 
     fn enter(&mut self, name: OsString) -> Result<(), PathError> {
+        if self.folders.len() == DEEPEST {
+            return Err(PathError::TooDeep(DEEPEST));
+        }
         match openat(self.here(), &name, HELD, Mode::empty()) {
             Ok(fd) => self.folders.push((name, fd)),
             // It has become something else since it was looked at: look again.
@@ -147,7 +153,11 @@ impl Walk<'_> {
         if self.left.iter().any(|step| step == "..") {
             return Err(PathError::Missing { path: self.shown.to_owned(), hint: String::new() });
         }
-        let rest = std::iter::once(step).chain(self.left.drain(..)).collect();
+        let rest: Vec<_> = std::iter::once(step).chain(self.left.drain(..)).collect();
+        // The last is the file.
+        if self.folders.len() + rest.len() > DEEPEST + 1 {
+            return Err(PathError::TooDeep(DEEPEST));
+        }
         let above = self.path();
         Ok(Found::Missing { folder: self.end(), above, rest })
     }
