@@ -56,7 +56,8 @@ impl Builtin for Edit {
     const CAPABILITY: &'static str = "F103";
     const DESCRIPTION: &'static str = "Replaces exact pieces of a text file, each of which must \
         be in it exactly once. All edits are made, or none. Read the file before.";
-    const CONCURRENCY: ToolConcurrency = ToolConcurrency::Shared;
+    // A later call of the same answer counts on what this one has written.
+    const CONCURRENCY: ToolConcurrency = ToolConcurrency::Exclusive;
     const EXAMPLE: &'static str =
         r#"{"path":"src/main.rs","edits":[{"oldText":"let a = 1;","newText":"let a = 2;"}]}"#;
 

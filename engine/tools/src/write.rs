@@ -37,7 +37,8 @@ impl Builtin for Write {
     const CAPABILITY: &'static str = "F104";
     const DESCRIPTION: &'static str = "Writes a whole file: makes it, with the folders it needs, \
         or replaces all that is in it. To change a part of a file, use edit.";
-    const CONCURRENCY: ToolConcurrency = ToolConcurrency::Shared;
+    // A later call of the same answer counts on what this one has written.
+    const CONCURRENCY: ToolConcurrency = ToolConcurrency::Exclusive;
     const EXAMPLE: &'static str = r#"{"path":"src/lib.rs","content":"pub mod parser;\n"}"#;
 
     type Arguments = WriteArguments;
