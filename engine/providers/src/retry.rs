@@ -109,7 +109,10 @@ impl Asking {
             match &mut self.phase {
                 Phase::Over => return None,
                 Phase::Due(delay) => {
-                    tokio::time::sleep(*delay).await;
+                    // Even a sleep of nothing lasts a tick of the runtime's clock.
+                    if !delay.is_zero() {
+                        tokio::time::sleep(*delay).await;
+                    }
                     self.came.clear();
                     let limit = self.terms.watchdog.first_event;
                     self.phase = Phase::Listening { attempt: (self.ask)(), limit };

@@ -1,10 +1,12 @@
 //! What the tests of this crate share: a clock that stands still, requests, and answers collected.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{ConnectInfo, Request};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::ports::{
@@ -17,6 +19,7 @@ use protocol::{
 };
 use serde_json::{Value, json};
 
+use crate::catalogue::{Catalogue, CatalogueConfig};
 use crate::retry::{RetryPolicy, Terms, Watchdog};
 
 /// A clock that stands still.
@@ -45,6 +48,18 @@ pub(crate) fn brisk() -> Terms {
     };
     let limit = Duration::from_secs(5);
     Terms { retry, watchdog: Watchdog { first_event: limit, idle: limit } }
+}
+
+/// A catalogue in whose environment every key is `key`.
+pub(crate) fn catalogue() -> Catalogue {
+    let terms = brisk();
+    Catalogue::new(CatalogueConfig {
+        keys: Arc::new(|_| Some("key".to_owned())),
+        prices: BTreeMap::new(),
+        retry: terms.retry,
+        watchdog: terms.watchdog,
+        clock: clock(),
+    })
 }
 
 pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
@@ -145,6 +160,8 @@ pub(crate) struct Loopback {
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) path: String,
+    /// Tells one connection from another.
+    pub(crate) port: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
 }
@@ -228,15 +245,18 @@ impl Loopback {
                 let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
                 let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
                 let path = head.uri.to_string();
+                let from = head.extensions.get::<ConnectInfo<SocketAddr>>().unwrap();
+                let port = from.0.port();
                 let mut log = log.lock().unwrap();
                 let at = log.len().min(replies.len() - 1);
-                log.push(Seen { path, headers: head.headers, body });
+                log.push(Seen { path, port, headers: head.headers, body });
                 replies[at].clone().response()
             }
         });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        tokio::spawn(async move { axum::serve(listener, service).await });
         Self { url, seen }
     }
 

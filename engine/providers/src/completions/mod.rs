@@ -4,6 +4,7 @@ mod answer;
 mod calls;
 mod endpoint;
 mod exchange;
+mod hearing;
 mod ids;
 mod provider;
 mod request;

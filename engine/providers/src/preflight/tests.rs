@@ -5,18 +5,10 @@ use protocol::ModelRoute;
 use serde_json::json;
 
 use super::*;
-use crate::catalogue::{Catalogue, CatalogueConfig};
-use crate::trial::{Loopback, Reply, ReplyEnd, brisk, clock};
+use crate::trial::{Loopback, Reply, ReplyEnd, catalogue};
 
 async fn looked(model: &str, base_url: Option<&str>) -> Result<(), Failure> {
-    let terms = brisk();
-    let catalogue = Catalogue::new(CatalogueConfig {
-        keys: std::sync::Arc::new(|_| Some("key".to_owned())),
-        prices: std::collections::BTreeMap::new(),
-        retry: terms.retry,
-        watchdog: terms.watchdog,
-        clock: clock(),
-    });
+    let catalogue = catalogue();
     let route: ModelRoute = model.parse().unwrap();
     let route = ModelRoute { base_url: base_url.map(str::to_owned), ..route };
     assert!(catalogue.open(&route).is_ok());

@@ -1,3 +1,6 @@
+use std::collections::BTreeSet;
+use std::str::FromStr as _;
+
 use engine::ports::{ModelEvent, Models};
 use protocol::{Cost, FailureClass, FailureDetail, StopReason, Usage};
 use serde_json::{Value, json};
@@ -290,4 +293,20 @@ async fn nobody_there_is_tried_again_and_then_said() {
     assert_eq!(failure.class, FailureClass::Transient);
     let message = format!("acme at {url} cannot be reached: Connection refused (os error 111)");
     assert_eq!(failure.message, message);
+}
+
+#[tokio::test]
+async fn one_connection_serves_one_turn_after_another() {
+    let server = Loopback::start(vec![Reply::events(&hello(), 20)]).await;
+    let catalogue = crate::trial::catalogue();
+    let route = ModelRoute {
+        base_url: Some(server.url.clone()),
+        ..ModelRoute::from_str("acme/m").unwrap()
+    };
+    for _turn in 0..10 {
+        let model = catalogue.open(&route).unwrap();
+        assert!(end(&all(model.stream(request(vec![user("x")]))).await).is_ok());
+    }
+    let ports: BTreeSet<_> = server.seen().iter().map(|seen| seen.port).collect();
+    assert_eq!((server.seen().len(), ports.len()), (10, 1));
 }

@@ -1,0 +1,258 @@
+//! Hears an answer out: tells by its bytes how it comes, and whether all of it has come.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use protocol::{FailureClass, Usage};
+use reqwest::Response;
+use reqwest::header::CONTENT_TYPE;
+use serde_json::Value;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::answer::{Answer, Room};
+use super::exchange::Question;
+use super::trouble;
+use crate::piece::{Piece, Trouble};
+use crate::sse::{Decoder, Event};
+
+/// The most bytes of an answer that comes whole.
+const LONGEST_WHOLE: usize = 8 << 20;
+
+/// How long the end of a stream may take after the model has said that it has ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How long the end of the bytes may take after the last word of the stream. A connection whose
+/// bytes have ended is used again.
+const HANGING_UP: Duration = Duration::from_millis(20);
+
+/// An answer that is being heard.
+pub(crate) struct Hearing {
+    response: Response,
+    kind: Kind,
+    answer: Answer,
+    /// When the stream has to have ended.
+    end: Option<Instant>,
+}
+
+/// How an answer comes.
+enum Kind {
+    /// It is not known before its first byte.
+    Open { named: String },
+    /// As events.
+    Events { decoder: Decoder, named: String, beginning: Vec<u8> },
+    /// Whole.
+    Whole(Vec<u8>),
+}
+
+/// Whether there is more to hear.
+pub(crate) enum Step {
+    /// There is.
+    On,
+    /// There is not; this is the last piece.
+    End(Piece),
+}
+
+impl Hearing {
+    /// Begins to hear.
+    pub(crate) fn new(response: Response) -> Self {
+        let named = response.headers().get(CONTENT_TYPE);
+        let named = named.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let named = named.split(';').next().unwrap_or_default().trim().to_lowercase();
+        Self { response, kind: Kind::Open { named }, answer: Answer::default(), end: None }
+    }
+
+    /// Takes what comes next, and adds what there is to tell of it.
+    pub(crate) async fn hear(&mut self, question: &Question, ready: &mut VecDeque<Piece>) -> Step {
+        let chunk = match self.end {
+            // The model has ended; only its usage may still come.
+            Some(end) => match timeout_at(end, self.response.chunk()).await {
+                Ok(Ok(chunk)) => chunk,
+                Ok(Err(_)) | Err(_) => None,
+            },
+            None => match self.response.chunk().await {
+                Ok(chunk) => chunk,
+                Err(error) => return Step::End(self.trouble(question.lost(error))),
+            },
+        };
+        let heard = match chunk {
+            Some(chunk) => self.take(question, &chunk, ready),
+            None => Err(self.finish(question, ready)),
+        };
+        let Err(last) = heard else { return Step::On };
+        if matches!(last, Piece::Whole(_)) {
+            let _rest = timeout(HANGING_UP, self.response.chunk()).await;
+        }
+        Step::End(last)
+    }
+
+    /// Takes more bytes; fails with the last piece.
+    fn take(
+        &mut self,
+        question: &Question,
+        bytes: &[u8],
+        ready: &mut VecDeque<Piece>,
+    ) -> Result<(), Piece> {
+        if let Kind::Open { named } = &self.kind {
+            let Some(first) = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) else {
+                return Ok(());
+            };
+            self.kind = Kind::of(named, *first);
+        }
+        match &mut self.kind {
+            Kind::Open { .. } => Ok(()),
+            Kind::Whole(body) => {
+                if body.len() + bytes.len() > LONGEST_WHOLE {
+                    let what = format!("an answer is longer than {LONGEST_WHOLE} bytes");
+                    return Err(Piece::Broken(Trouble::new(FailureClass::Invalid, what)));
+                }
+                body.extend_from_slice(bytes);
+                Ok(())
+            }
+            Kind::Events { decoder, beginning, .. } => {
+                let room = 1000_usize.saturating_sub(beginning.len()).min(bytes.len());
+                beginning.extend_from_slice(&bytes[..room]);
+                let mut events = Vec::new();
+                let fed = decoder.feed(bytes, &mut events);
+                for event in events {
+                    self.event(question, &event, ready)?;
+                }
+                fed.map_err(|error| {
+                    Piece::Broken(Trouble::new(FailureClass::Invalid, error.to_string()))
+                })
+            }
+        }
+    }
+
+    /// Takes one event; fails with the last piece.
+    fn event(
+        &mut self,
+        question: &Question,
+        event: &Event,
+        ready: &mut VecDeque<Piece>,
+    ) -> Result<(), Piece> {
+        let data = event.data.trim();
+        if data == "[DONE]" {
+            return Err(self.done(question));
+        }
+        let Ok(chunk) = serde_json::from_str::<Value>(data) else {
+            // The end of a stream that was cut, or words that are not meant for us.
+            tracing::debug!(provider = question.endpoint.provider, "an event that is no JSON");
+            return Ok(());
+        };
+        self.chunk(question, &event.name, &chunk, ready)
+    }
+
+    fn chunk(
+        &mut self,
+        question: &Question,
+        name: &str,
+        chunk: &Value,
+        ready: &mut VecDeque<Piece>,
+    ) -> Result<(), Piece> {
+        let error = chunk.get("error").filter(|error| !error.is_null());
+        let error = error.or_else(|| (name == "error").then_some(chunk));
+        if let Some(error) = error {
+            let (now, most) = (question.voice.now(), question.most_wait);
+            return Err(self.trouble(trouble::broken(&question.endpoint, error, now, most)));
+        }
+        let mut pieces = Vec::new();
+        let taken = self.answer.take(chunk, question.price.as_ref(), &mut pieces);
+        ready.extend(pieces);
+        ready.push_back(Piece::Alive);
+        match taken {
+            Err(trouble) => Err(self.trouble(trouble)),
+            Ok(Room::Full) => Err(self.whole()),
+            Ok(Room::Left) => {
+                if self.answer.is_ended() && self.end.is_none() {
+                    self.end = Some(Instant::now() + LAST_WORDS);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the last piece of an answer whose bytes have ended.
+    fn finish(&mut self, question: &Question, ready: &mut VecDeque<Piece>) -> Piece {
+        match std::mem::replace(&mut self.kind, Kind::Open { named: String::new() }) {
+            // Not one byte came.
+            Kind::Open { .. } => self.trouble(question.cut()),
+            Kind::Whole(body) => self.finish_whole(question, &body, ready),
+            Kind::Events { decoder, named, beginning } => {
+                if let Some(event) = decoder.finish()
+                    && let Err(last) = self.event(question, &event, ready)
+                {
+                    return last;
+                }
+                if self.answer.is_ended() {
+                    return self.whole();
+                }
+                let page = beginning.trim_ascii_start().starts_with(b"<");
+                let strange = page || named != "text/event-stream";
+                if strange && !self.answer.is_begun() {
+                    let beginning = String::from_utf8_lossy(&beginning);
+                    return self.trouble(trouble::no_stream(
+                        &question.endpoint,
+                        &named,
+                        &beginning,
+                    ));
+                }
+                self.trouble(question.cut())
+            }
+        }
+    }
+
+    /// Reads a completion that came whole.
+    fn finish_whole(
+        &mut self,
+        question: &Question,
+        body: &[u8],
+        ready: &mut VecDeque<Piece>,
+    ) -> Piece {
+        let Ok(completion) = serde_json::from_slice::<Value>(body) else {
+            // JSON that was cut begins like JSON.
+            let class = body.starts_with(b"{").then(|| question.cut());
+            let beginning = String::from_utf8_lossy(&body[..body.len().min(1000)]);
+            let strange = || trouble::no_stream(&question.endpoint, "", &beginning);
+            return self.trouble(class.unwrap_or_else(strange));
+        };
+        if let Err(last) = self.chunk(question, "", &completion, ready) {
+            return last;
+        }
+        if self.answer.is_begun() {
+            return self.whole();
+        }
+        let beginning = completion.to_string();
+        self.trouble(trouble::no_stream(&question.endpoint, "json", &beginning))
+    }
+
+    fn done(&mut self, question: &Question) -> Piece {
+        if self.answer.is_begun() {
+            self.whole()
+        } else {
+            let what = format!("{} answered with nothing", question.endpoint.provider);
+            self.trouble(Trouble::new(FailureClass::Transient, what))
+        }
+    }
+
+    fn whole(&mut self) -> Piece {
+        Piece::Whole(std::mem::take(&mut self.answer).into_whole())
+    }
+
+    fn trouble(&self, trouble: Trouble) -> Piece {
+        let begun = self.answer.is_begun().then_some(Usage { cost: None, ..Usage::ZERO });
+        let usage = trouble.usage.or_else(|| self.answer.usage()).or(begun);
+        Piece::Broken(Trouble { usage, ..trouble })
+    }
+}
+
+impl Kind {
+    /// Tells by its first byte how an answer comes; what it is called is not always true.
+    fn of(named: &str, first: u8) -> Self {
+        if matches!(first, b'{' | b'[') {
+            Self::Whole(Vec::new())
+        } else {
+            let named = named.to_owned();
+            Self::Events { decoder: Decoder::default(), named, beginning: Vec::new() }
+        }
+    }
+}
