@@ -49,8 +49,10 @@ pub(crate) enum SessionWork {
 
 /// What a session says while it runs.
 pub(crate) enum SessionNews {
-    /// A line of what is being said or printed.
+    /// A line that a command or a tool prints.
     Line(String),
+    /// A line that a model is saying.
+    Said(String),
     Event(Box<SessionEvent>),
 }
 

@@ -44,11 +44,11 @@ impl Listener for Feed {
             said |= !piece.trim().is_empty();
         }
         if said && !line.trim().is_empty() {
-            self.news.tell(SessionNews::Line(line.clone()));
+            self.news.tell(SessionNews::Said(line.clone()));
         }
     }
 
     fn calling(&self, tool: &str) {
-        self.news.tell(SessionNews::Line(format!("calls {tool}")));
+        self.news.tell(SessionNews::Said(format!("calls {tool}")));
     }
 }

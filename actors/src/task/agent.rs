@@ -1,12 +1,13 @@
 //! What a task's model works with.
 
+use std::sync::Arc;
+
 use engine::agent::Limits;
 use engine::ports::{Workbench, Workspace as Place};
 use protocol::Agent;
-use std::sync::Arc;
 
 use super::TaskArguments;
-use super::command::{artifacts, environment};
+use super::command::{artifacts, environment, folder};
 use crate::session::AgentSession;
 
 /// Returns the session of `task` as it is to be run in `place`.
@@ -23,7 +24,7 @@ pub(super) fn session(
         log: artifacts.join("session.jsonl"),
         bench: Workbench {
             root: place.root.clone(),
-            folder: place.root.join(&task.run.subfolder),
+            folder: folder(task, place),
             repo: task.run.repo.clone(),
             environment: environment(task, place, attempt),
             artifacts,

@@ -26,7 +26,7 @@ pub(super) fn request(
     CommandRequest {
         script: command.script.clone(),
         arguments: command.arguments.clone(),
-        folder: place.root.join(&task.run.subfolder),
+        folder: folder(task, place),
         environment,
         output: artifacts(task).join("output.log"),
         keep: task.spec.limits.output,
@@ -47,6 +47,13 @@ pub(super) fn environment(
     set("REGATTA_REPO", task.run.repo.clone().into());
     set("REGATTA_WORKSPACE", place.root.clone().into());
     environment
+}
+
+/// Returns the folder in which a task works.
+pub(super) fn folder(task: &TaskArguments, place: &Place) -> PathBuf {
+    let subfolder = &task.run.subfolder;
+    // Joining nothing would leave a slash at its end.
+    if subfolder.as_os_str().is_empty() { place.root.clone() } else { place.root.join(subfolder) }
 }
 
 /// Returns the folder of what a task says and prints.

@@ -52,12 +52,13 @@ impl Activity {
 
     fn note(&mut self, event: &SessionEvent) {
         match event {
-            SessionEvent::TurnStart { .. } => (self.tool, self.line) = (None, None),
             SessionEvent::MessageEnd { message } => self.usage = self.usage + message.usage,
             SessionEvent::ToolExecutionStart { tool_name, args, .. } => {
                 (self.tool, self.line) = (Some(tool_name.clone()), preview(args));
             }
-            SessionEvent::AutoRetryStart { .. }
+            // What it did last is what there is to see until it says something.
+            SessionEvent::TurnStart { .. }
+            | SessionEvent::AutoRetryStart { .. }
             | SessionEvent::ToolExecutionEnd { .. }
             | SessionEvent::TurnEnd { .. } => {}
         }
@@ -71,13 +72,14 @@ impl TaskState {
 
     pub(super) fn hear(&mut self, myself: &ActorRef<TaskMessage>, news: SessionNews) {
         let Some(activity) = &mut self.activity else {
-            if let SessionNews::Line(line) = news {
+            if let SessionNews::Line(line) | SessionNews::Said(line) = news {
                 self.progress(Phase::Working, Some(line)); // commands are paced where they run
             }
             return;
         };
         match news {
             SessionNews::Line(line) => activity.line = Some(line),
+            SessionNews::Said(line) => (activity.tool, activity.line) = (None, Some(line)),
             SessionNews::Event(event) => {
                 activity.note(&event);
                 self.tell(EventKind::SessionEvent { task: self.name(), event: *event });

@@ -13,8 +13,8 @@ pub fn system_prompt(folder: &Path) -> String {
 repository, with the tools you are given. Nobody watches and nobody answers questions: decide for \
 yourself, and do the whole task.
 
-Your folder is {}. Relative paths begin there, and nothing outside the copy can be read or written. \
-Other agents work on other tasks of the same repository in copies of their own; what you change is \
+Your folder is {}. Relative paths begin there. Stay inside the copy: what you change outside of it \
+is not captured, and may hurt somebody. Other agents work on other tasks of the same repository in copies of their own; what you change is \
 merged with theirs when all have ended. So change what the task needs and nothing else.
 
 - Read a file before you edit it. Edit by exact, unique pieces of its text.
