@@ -21,7 +21,7 @@ use tokio::time::sleep;
 use self::output::{Output, output};
 use crate::arguments::rename;
 use crate::builtin::{Builtin, Errand};
-use crate::desk::{Desk, aside};
+use crate::desk::Desk;
 use crate::shown;
 use crate::tree::{Found, PathError};
 use crate::trouble::Trouble;
@@ -88,25 +88,25 @@ impl Builtin for Bash {
         let ran = run(&desk, request, errand, Duration::from_secs(seconds)).await?;
         let kept = file.clone();
         let dropped = ran.end.dropped;
-        let said = aside(move || Ok(output(&kept, dropped))).await?;
+        let said = desk.aside(move || Ok(output(&kept, dropped))).await?;
         Ok(answer(&ran, seconds, said, &file))
     }
 }
 
 /// Finds the folder to run in, and a file for the output.
-async fn place(desk: &Arc<Desk>, cwd: Option<String>) -> Result<(PathBuf, PathBuf), Trouble> {
-    let desk = Arc::clone(desk);
-    aside(move || {
+async fn place(desk: &Desk, cwd: Option<String>) -> Result<(PathBuf, PathBuf), Trouble> {
+    let (tree, artifacts) = (Arc::clone(&desk.tree), Arc::clone(&desk.artifacts));
+    desk.aside(move || {
         let path = cwd.as_deref().unwrap_or(".");
-        let folder = match desk.tree.find(path)? {
-            Found::Folder { path, .. } => desk.tree.absolute(&path),
-            found @ Found::Missing { .. } => return Err(desk.tree.missing(path, &found).into()),
+        let folder = match tree.find(path)? {
+            Found::Folder { path, .. } => tree.absolute(&path),
+            found @ Found::Missing { .. } => return Err(tree.missing(path, &found).into()),
             Found::File { path: blocked, .. } => {
                 let (path, blocked) = (shown::quote(path), shown::path(&blocked));
                 return Err(PathError::NotFolder { path, blocked }.into());
             }
         };
-        Ok((folder, desk.artifacts.take(Bash::NAME)))
+        Ok((folder, artifacts.take(Bash::NAME)))
     })
     .await
 }

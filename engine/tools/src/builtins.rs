@@ -5,17 +5,22 @@ use std::sync::Arc;
 use engine::fault::Faults;
 use engine::ports::{Commands, Schema, Schemas, ToolDeclaration, Toolbox, Tools, Workbench};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use crate::builtin::Entry;
 use crate::desk::Desk;
 use crate::set::ToolSet;
 use crate::table::{REHEARSAL, TABLE};
 
+/// How many threads of all sessions wait for the disk at the same time.
+const AT_THE_DISK: usize = 32;
+
 /// The tools of the house: `read`, `write`, `edit`, `bash` and `yield`.
 pub struct Builtins {
     commands: Arc<dyn Commands>,
     schemas: Arc<dyn Schemas>,
     shared: Arc<Shared>,
+    disk: Arc<Semaphore>,
 }
 
 /// What all sessions have in common.
@@ -51,7 +56,8 @@ impl Builtins {
         let tools = compiled(TABLE, &*schemas, &faults);
         let declarations = declarations(&tools, None);
         let shared = Shared { faults, tools, hidden: Arc::from([]), declarations };
-        Self { commands, schemas, shared: Arc::new(shared) }
+        let disk = Arc::new(Semaphore::new(AT_THE_DISK));
+        Self { commands, schemas, shared: Arc::new(shared), disk }
     }
 
     /// Returns the tools with those that only a scripted model knows: `panic`, which panics.
@@ -72,7 +78,7 @@ impl Toolbox for Builtins {
             None => Arc::clone(&self.shared.declarations),
             schema => declarations(&self.shared.tools, schema.as_ref()),
         };
-        let desk = Arc::new(Desk::new(bench, Arc::clone(&self.commands)));
+        let desk = Arc::new(Desk::new(bench, Arc::clone(&self.commands), Arc::clone(&self.disk)));
         Arc::new(ToolSet::new(Arc::clone(&self.shared), desk, declarations))
     }
 }

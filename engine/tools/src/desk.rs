@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use engine::ports::{Commands, Stop, Workbench};
 use serde_json::Value;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
 use tokio::task::spawn_blocking;
 
 use crate::artifacts::Artifacts;
@@ -31,11 +31,13 @@ pub(crate) struct Desk {
     /// Held by who changes a file. One file may have several paths, so there is one queue for all
     /// of them; it is served in the order of the calls.
     changes: Arc<Mutex<()>>,
+    /// Held by who waits for the disk, of all sessions.
+    disk: Arc<Semaphore>,
 }
 
 impl Desk {
-    /// Returns what the tools that work on `bench` share.
-    pub(crate) fn new(bench: Workbench, commands: Arc<dyn Commands>) -> Self {
+    /// Returns what the tools that work on `bench` share. `disk` bounds how many threads wait.
+    pub(crate) fn new(bench: Workbench, commands: Arc<dyn Commands>, disk: Arc<Semaphore>) -> Self {
         let Workbench { root, folder, repo, environment, artifacts, keep, schema } = bench;
         Self {
             tree: Arc::new(Tree::new(root, folder, repo)),
@@ -45,6 +47,7 @@ impl Desk {
             keep,
             result: schema,
             changes: Arc::default(),
+            disk,
         }
     }
 
@@ -59,18 +62,27 @@ impl Desk {
             guard = mine => Ok(guard),
         }
     }
-}
 
-/// Does something that waits for the disk where waiting holds nobody up.
-pub(crate) async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Trouble> + Send + 'static,
-) -> Result<T, Trouble> {
-    match spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => resume_unwind(panic),
-            // The runtime is going down.
-            Err(_) => Err(Trouble::Aborted),
-        },
+    /// Does something that waits for the disk where waiting holds nobody up.
+    pub(crate) async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let Ok(place) = Arc::clone(&self.disk).acquire_owned().await else {
+            return Err(Trouble::Aborted);
+        };
+        // What has begun goes on when the call is dropped, and so does its claim.
+        let worked = spawn_blocking(move || {
+            let _place = place;
+            work()
+        });
+        match worked.await {
+            Ok(done) => done,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // The runtime is going down.
+                Err(_) => Err(Trouble::Aborted),
+            },
+        }
     }
 }

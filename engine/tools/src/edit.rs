@@ -17,7 +17,7 @@ use self::diff::diff;
 use self::pieces::{Piece, replaced};
 use crate::arguments::rename;
 use crate::builtin::{Builtin, Errand};
-use crate::desk::{Desk, aside};
+use crate::desk::Desk;
 use crate::limits::{DIFF_KEPT, DIFF_SAID, WHOLE_FILE};
 use crate::shown;
 use crate::tree::{FileError, Found, Tree, open_file, read_whole, replace, seen};
@@ -97,7 +97,7 @@ impl Builtin for Edit {
     ) -> Result<ToolAnswer, Trouble> {
         let turn = desk.change(&errand.stop).await?;
         let tree = Arc::clone(&desk.tree);
-        aside(move || {
+        desk.aside(move || {
             let edited = edit(&tree, &arguments).map(ToolAnswer::Said);
             drop(turn);
             edited

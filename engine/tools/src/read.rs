@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use self::page::{Ending, Page, Total, Wanted, page};
 use crate::arguments::rename;
 use crate::builtin::{Builtin, Errand};
-use crate::desk::{Desk, aside};
+use crate::desk::Desk;
 use crate::limits::{LISTED, LOOKED_AT, READ_BYTES, READ_COLUMNS, READ_LINES, SCAN_BYTES};
 use crate::shown;
 use crate::tree::{FileError, Found, Listing, Tree, list, open_file};
@@ -59,7 +59,7 @@ impl Builtin for Read {
         _errand: Errand,
     ) -> Result<ToolAnswer, Trouble> {
         let tree = Arc::clone(&desk.tree);
-        aside(move || read(&tree, &arguments).map(ToolAnswer::Said)).await
+        desk.aside(move || read(&tree, &arguments).map(ToolAnswer::Said)).await
     }
 }
 

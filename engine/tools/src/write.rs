@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::arguments::rename;
 use crate::builtin::{Builtin, Errand};
-use crate::desk::{Desk, aside};
+use crate::desk::Desk;
 use crate::limits::WHOLE_FILE;
 use crate::shown;
 use crate::tree::{FileError, Found, Seen, Tree, make_folders, replace, seen};
@@ -55,7 +55,7 @@ impl Builtin for Write {
     ) -> Result<ToolAnswer, Trouble> {
         let turn = desk.change(&errand.stop).await?;
         let tree = Arc::clone(&desk.tree);
-        aside(move || {
+        desk.aside(move || {
             let written = write(&tree, &arguments).map(ToolAnswer::Said);
             drop(turn);
             written
