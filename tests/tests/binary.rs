@@ -24,6 +24,7 @@ mod binary {
     mod output;
     mod plans;
     mod progress;
+    mod readme;
     mod shapes;
     mod source;
 
