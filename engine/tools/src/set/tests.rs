@@ -134,3 +134,14 @@ async fn no_arguments_whatever_make_a_tool_panic() {
         }
     }
 }
+
+#[test]
+fn the_page_for_people_names_each_tool_and_argument() {
+    let page = include_str!("../../../../docs/tools.md");
+    for tool in Stage::new().tools.declarations().iter() {
+        assert!(page.contains(&format!("\n| `{}` |", tool.name)), "{}", tool.name);
+        for name in tool.parameters["properties"].as_object().unwrap().keys() {
+            assert!(page.contains(&format!("`{name}`")), "{name} of {}", tool.name);
+        }
+    }
+}
