@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 
-use rustix::fs::{Dir, FileType, Mode, OFlags, mkdirat, openat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, statat};
 use rustix::io::Errno;
 
 use super::walk::HELD;
@@ -25,6 +25,12 @@ pub(crate) fn list(folder: &OwnedFd, most: usize) -> Result<Listing, Errno> {
     let mut is_cut = false;
     for entry in Dir::new(openat(folder, c".", flags, Mode::empty())?)? {
         let entry = entry?;
+        let kind = match entry.file_type() {
+            // Not every file system tells. What is gone meanwhile is as unknown as before.
+            FileType::Unknown => statat(folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+            known => known,
+        };
         let name = entry.file_name().to_bytes();
         if name == b"." || name == b".." {
             continue;
@@ -33,7 +39,7 @@ pub(crate) fn list(folder: &OwnedFd, most: usize) -> Result<Listing, Errno> {
             is_cut = true;
             break;
         }
-        names.push((OsStr::from_bytes(name).to_owned(), entry.file_type()));
+        names.push((OsStr::from_bytes(name).to_owned(), kind));
     }
     names.sort_by_cached_key(|(name, _)| (name.to_string_lossy().to_lowercase(), name.clone()));
     Ok(Listing { names, is_cut })
