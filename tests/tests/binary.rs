@@ -19,6 +19,7 @@ mod binary {
     mod in_place;
     mod kill;
     mod landing;
+    mod logs;
     mod lines;
     mod odd;
     mod output;

@@ -1,6 +1,6 @@
 //! `regatta runs`: lists the runs over this repository, and shows one.
 
-use protocol::{ExitCode, MergeMode, Outcome, RunState};
+use protocol::{ExitCode, MergeMode, Outcome, RunState, TaskName};
 use serde::Serialize;
 use store::{RunRow, TaskRow};
 
@@ -130,7 +130,8 @@ fn show(context: &Context, given: Option<&str>, out: Out<'_>) -> Result<(), Erro
     let kept: Vec<_> =
         tasks.iter().filter_map(|row| loose(row).map(|why| (row.name.clone(), why))).collect();
     let landed = tasks.iter().filter(|row| landed(row)).count();
-    let lines = closing(&run.name, run.spec.merge, landed, &kept, &context.typing);
+    let silenced: Vec<_> = tasks.iter().filter_map(silenced).collect();
+    let lines = closing(&run.name, run.spec.merge, landed, &kept, &silenced, &context.typing);
     if lines.is_empty() { Ok(()) } else { say(out, &format!("\n{}", lines.join("\n"))) }
 }
 
@@ -156,6 +157,13 @@ fn headline(context: &Context, run: &RunRow) -> String {
         label.unwrap_or_default(),
         run.spec.jobs
     )
+}
+
+/// Returns the name of a task whose model failed.
+fn silenced(row: &TaskRow) -> Option<TaskName> {
+    let report = row.report.as_ref()?;
+    let failed = matches!(report.outcome, Outcome::Failed { .. });
+    (report.usage.is_some() && failed).then(|| row.name.clone())
 }
 
 /// What a table has no room for: the failure's whole message, and where the work is.

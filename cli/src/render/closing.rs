@@ -33,13 +33,15 @@ impl Loose {
     }
 }
 
-/// Returns the closing lines of a run, without line breaks.
+/// Returns the closing lines of a run, without line breaks. `silenced` are the tasks whose model
+/// did not come to an end that was accepted.
 #[must_use]
 pub fn closing(
     run: &RunName,
     merge: MergeMode,
     landed: usize,
     loose: &[(TaskName, Loose)],
+    silenced: &[TaskName],
     typing: &Typing,
 ) -> Vec<String> {
     let mut lines = Vec::new();
@@ -57,6 +59,10 @@ pub fn closing(
     for (at, (command, why)) in kept.into_iter().enumerate() {
         let label = if at == 0 { "kept  " } else { "      " };
         lines.push(format!("{label}  {command:widest$}  {why}").trim_end().to_owned());
+    }
+    if let Some(task) = silenced.first() {
+        let command = typing.command(&format!("logs {run}/{task}"));
+        lines.push(format!("said    {command:widest$}  what its model said and did"));
     }
     lines
 }
@@ -112,7 +118,8 @@ mod tests {
             (task("docs"), Loose::Whole),
             (task("search"), Loose::Unfinished),
         ];
-        let lines = closing(&run, MergeMode::Patch, 14, &loose, &Typing::default());
+        let lines =
+            closing(&run, MergeMode::Patch, 14, &loose, &[task("search")], &Typing::default());
         assert_eq!(
             lines,
             [
@@ -123,6 +130,7 @@ mod tests {
                 "        regatta apply r7k3f         lands it",
                 "        regatta diff r7k3f/search   what it had done by then",
                 "        regatta apply r7k3f/search  lands it all the same",
+                "said    regatta logs r7k3f/search   what its model said and did",
             ]
         );
     }
@@ -130,9 +138,9 @@ mod tests {
     #[test]
     fn a_run_that_leaves_nothing_behind_says_only_what_landed() {
         let run: RunName = "r7k3f".parse().unwrap();
-        let lines = closing(&run, MergeMode::Branch, 1, &[], &Typing::default());
+        let lines = closing(&run, MergeMode::Branch, 1, &[], &[], &Typing::default());
         assert_eq!(lines, ["landed  the work of 1 task, each on its own branch"]);
-        assert!(closing(&run, MergeMode::Patch, 0, &[], &Typing::default()).is_empty());
+        assert!(closing(&run, MergeMode::Patch, 0, &[], &[], &Typing::default()).is_empty());
     }
 
     #[test]
@@ -140,7 +148,7 @@ mod tests {
         let run: RunName = "r7k3f".parse().unwrap();
         let loose: Vec<_> =
             (0..40).map(|at| (format!("t{at}").parse().unwrap(), Loose::Conflict)).collect();
-        let lines = closing(&run, MergeMode::Patch, 0, &loose, &Typing::default());
+        let lines = closing(&run, MergeMode::Patch, 0, &loose, &[], &Typing::default());
         assert_eq!(lines.len(), NAMED + 2);
         assert!(lines[NAMED + 1].contains("regatta runs show r7k3f"), "{lines:?}");
     }

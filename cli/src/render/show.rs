@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use protocol::{Event, EventKind, Landed, Timestamp};
+use protocol::{Event, EventKind, Landed, Outcome, TaskName, Timestamp};
 
 use super::closing::{Loose, closing};
 use super::json;
@@ -161,6 +161,7 @@ impl Show {
                 head.merge,
                 self.picture.rows().iter().filter(|row| landed(row)).count(),
                 &self.picture.rows().iter().filter_map(loose).collect::<Vec<_>>(),
+                &self.picture.rows().iter().filter_map(silenced).collect::<Vec<_>>(),
                 typing,
             );
             if !lines.is_empty() {
@@ -193,9 +194,16 @@ fn landed(row: &Row) -> bool {
     matches!(&row.stage, Stage::Ended { landing: Some(Landed::Landed { .. }), .. })
 }
 
-fn loose(row: &Row) -> Option<(protocol::TaskName, Loose)> {
+fn loose(row: &Row) -> Option<(TaskName, Loose)> {
     let Stage::Ended { report, landing } = &row.stage else { return None };
     Loose::of(report, landing.as_ref()).map(|loose| (row.name.clone(), loose))
+}
+
+/// Returns the name of a task whose model failed.
+fn silenced(row: &Row) -> Option<TaskName> {
+    let Stage::Ended { report, .. } = &row.stage else { return None };
+    let failed = matches!(report.outcome, Outcome::Failed { .. });
+    (row.used.is_some() && failed).then(|| row.name.clone())
 }
 
 #[cfg(test)]
