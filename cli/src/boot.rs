@@ -18,7 +18,7 @@ use store::{Ledger, SessionLogFiles};
 use tools::Builtins;
 
 use crate::error::{Error, ErrorKind};
-use crate::model::is_rehearsed;
+use crate::model::{is_rehearsed, routes};
 
 /// The time of day of this machine.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,7 @@ impl Equipment {
     /// # Errors
     /// The machine has no room for it.
     pub async fn open_house(&self, spec: &RunSpec) -> Result<House, Error> {
-        let environment = BaseEnvironment::new(std::env::vars_os(), &self.rules());
+        let environment = BaseEnvironment::new(std::env::vars_os(), &self.rules(spec));
         let shell = Shell::new(environment, GRACE, watcher())
             .map_err(|error| machine("cannot start the shell").caused_by(&error))?;
         let commands: Arc<dyn Commands> = Arc::new(shell);
@@ -95,10 +95,14 @@ impl Equipment {
 }
 
 impl Equipment {
-    /// Returns what of our environment a task's processes get.
-    fn rules(&self) -> EnvironmentRules {
+    /// Returns what of our environment a task's processes get: no key of the run's own providers
+    /// either, whatever these are called.
+    fn rules(&self, spec: &RunSpec) -> EnvironmentRules {
+        let mut remove = self.settings.env_remove.value.clone();
+        let routes = routes(spec).into_iter();
+        remove.extend(routes.flat_map(|(route, _)| providers::key_variables(&route.provider)));
         EnvironmentRules {
-            remove: self.settings.env_remove.value.clone(),
+            remove,
             keep_only: self.settings.env_keep_only.value.clone().unwrap_or_default(),
         }
     }

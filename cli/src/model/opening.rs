@@ -30,7 +30,7 @@ pub(crate) fn is_rehearsed(spec: &RunSpec) -> bool {
 }
 
 /// Returns the models of a run, each once, with the first task that has it.
-fn routes(spec: &RunSpec) -> Vec<(&ModelRoute, &TaskName)> {
+pub(crate) fn routes(spec: &RunSpec) -> Vec<(&ModelRoute, &TaskName)> {
     let mut routes: Vec<(&ModelRoute, &TaskName)> = Vec::new();
     for (task, agent) in agents(spec) {
         if !routes.iter().any(|(known, _)| **known == agent.model) {
