@@ -129,9 +129,16 @@ impl Verdict {
 
 fn judge(endpoint: &Endpoint, refusal: &Refusal<'_>, words: &Words) -> Verdict {
     let status = refusal.status.as_u16();
-    let refusable = matches!(status, 400 | 403 | 422);
-    if refusable && words.have(FILTERED) {
+    // An error in the middle of a stream has no status of its own, and comes as 500.
+    if matches!(status, 400 | 403 | 422 | 500) && words.have(FILTERED) {
         return Verdict::plain(FailureClass::Refused);
+    }
+    if status == 400 && words.have(UNKNOWN_KEY) {
+        return Verdict { class: FailureClass::Auth, note: key_note(endpoint) };
+    }
+    // The model called a tool in a way that the provider could not read; it may do better.
+    if status == 400 && words.have(&["tool_use_failed"]) {
+        return Verdict::plain(FailureClass::Transient);
     }
     if status != 429 && words.have(TOOLLESS) {
         let note = format!("{} cannot call tools, which agents need", endpoint.model);
@@ -140,7 +147,7 @@ fn judge(endpoint: &Endpoint, refusal: &Refusal<'_>, words: &Words) -> Verdict {
     if status != 429 && is_overflow(refusal, words) {
         return Verdict::plain(FailureClass::Overflow);
     }
-    if status == 402 || (matches!(status, 400 | 403 | 429) && words.have(SPENT)) {
+    if status == 402 || (matches!(status, 400 | 403 | 429 | 500) && words.have(SPENT)) {
         return Verdict::plain(FailureClass::Quota);
     }
     match status {
@@ -195,6 +202,9 @@ const TOOLLESS: &[&str] = &[
     "requires --jinja",
     "param requires --jinja",
 ];
+
+const UNKNOWN_KEY: &[&str] =
+    &["incorrect api key", "invalid api key", "api key not valid", "invalid_api_key"];
 
 const SPENT: &[&str] = &[
     "insufficient_quota",

@@ -2,6 +2,9 @@ use std::collections::BTreeSet;
 use std::str::FromStr as _;
 
 use engine::ports::{ModelEvent, Models};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
 use protocol::{Cost, FailureClass, FailureDetail, StopReason, Usage};
 use serde_json::{Value, json};
 
@@ -309,4 +312,37 @@ async fn one_connection_serves_one_turn_after_another() {
     }
     let ports: BTreeSet<_> = server.seen().iter().map(|seen| seen.port).collect();
     assert_eq!((server.seen().len(), ports.len()), (10, 1));
+}
+
+#[tokio::test]
+async fn whatever_a_server_sends_there_is_one_end() {
+    let bit = prop_oneof![
+        Just(b"data: ".to_vec()),
+        Just(b"\n\n".to_vec()),
+        Just(b"\r".to_vec()),
+        Just(format!("data: {}\n\n", hello()[0]).into_bytes()),
+        Just(format!("data: {}\n\n", hello()[1]).into_bytes()),
+        Just(b"data: [DONE]\n\n".to_vec()),
+        Just(b"{\"choices\":[{\"message\":".to_vec()),
+        Just(b"event: error\ndata: {\"message\":\"x\"}\n\n".to_vec()),
+        Just(b"<html>".to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..40),
+    ];
+    let kind = prop_oneof![Just("text/event-stream"), Just("application/json"), Just("a\u{e4}")];
+    let status = prop_oneof![6 => Just(200_u16), 1 => 200_u16..=599];
+    let reply = (status, kind, proptest::collection::vec(bit, 0..8), 1_usize..30);
+    let mut runner = TestRunner::deterministic();
+    for _case in 0..60 {
+        let (status, kind, bits, size) = reply.new_tree(&mut runner).unwrap().current();
+        let bytes = bits.concat();
+        let chunks = bytes.chunks(size).map(<[u8]>::to_vec).collect();
+        let reply = Reply { chunks, ..Reply::new(status, kind, "") };
+        let server = Loopback::start(vec![reply]).await;
+        let events = asked(&server).await;
+        let ends = events
+            .iter()
+            .filter(|event| matches!(event, ModelEvent::Ended(_) | ModelEvent::Failed { .. }));
+        assert_eq!(ends.count(), 1, "{:?}", String::from_utf8_lossy(&bytes));
+        let _last = end(&events);
+    }
 }

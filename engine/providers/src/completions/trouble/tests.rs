@@ -141,3 +141,20 @@ fn an_error_in_the_stream_is_judged_by_its_code_else_it_may_pass() {
         assert_eq!(judged(odd), FailureClass::Transient);
     }
 }
+
+#[test]
+fn where_one_status_means_many_things_the_words_decide() {
+    let cases = [
+        (400, "Incorrect API key provided: x", FailureClass::Auth),
+        (400, "{\"error\":{\"code\":\"tool_use_failed\"}}", FailureClass::Transient),
+        (400, "{\"error\":{\"code\":\"content_filter\"}}", FailureClass::Refused),
+        (403, "your input was flagged", FailureClass::Refused),
+        (500, "{\"code\":\"content_filter\"}", FailureClass::Refused),
+        (403, "insufficient credits", FailureClass::Quota),
+        (429, "You exceeded your current quota, please check your plan", FailureClass::Quota),
+        (429, "flagged", FailureClass::Transient),
+    ];
+    for (status, words, class) in cases {
+        assert_eq!(judged(status, words), class, "{status} {words}");
+    }
+}
