@@ -2,6 +2,11 @@
 //! binary first and says where it is.
 
 mod binary {
+    mod agents;
+    mod agents_answers;
+    mod agents_bad_input;
+    mod agents_endings;
+    mod agents_killed;
     mod bad_input;
     mod cancel;
     mod commands;

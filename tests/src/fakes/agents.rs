@@ -164,7 +164,10 @@ impl Tools for FakeTools {
 
 /// Session logs in memory.
 #[derive(Clone, Default)]
-pub struct FakeLogs(Arc<Mutex<BTreeMap<PathBuf, (SessionId, Vec<SessionEntry>)>>>);
+pub struct FakeLogs(Arc<Mutex<BTreeMap<PathBuf, Kept>>>);
+
+/// A log: whose it is, and what it holds.
+type Kept = (SessionId, Vec<SessionEntry>);
 
 impl FakeLogs {
     /// Returns what the log of `task` holds, whatever its run is.

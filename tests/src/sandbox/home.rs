@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rusqlite::{Connection, OpenFlags, Row};
+use serde_json::Value;
 
 use super::Fingerprint;
 
@@ -67,6 +68,31 @@ impl Home {
     pub fn output(&self, run: &str, task: &str) -> Vec<u8> {
         let file = self.data().join("artifacts").join(run).join(task).join("output.log");
         std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+    }
+
+    /// Returns the lines of a task's session log, each a JSON document.
+    ///
+    /// # Panics
+    /// When there is none, or a line that is none; the last may be cut.
+    #[must_use]
+    pub fn session(&self, run: &str, task: &str) -> Vec<Value> {
+        let file = self.data().join("artifacts").join(run).join(task).join("session.jsonl");
+        let text = std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        let lines =
+            text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+        let line = |line| {
+            let said = || String::from_utf8_lossy(line).into_owned();
+            serde_json::from_slice(line).unwrap_or_else(|e| panic!("{e} in {}", said()))
+        };
+        lines.map(line).collect()
+    }
+
+    /// Returns the messages in a task's session log.
+    #[must_use]
+    pub fn messages(&self, run: &str, task: &str) -> Vec<Value> {
+        let mut entries = self.session(run, task);
+        entries.retain(|entry| entry["type"] == "message");
+        entries.iter_mut().map(|entry| entry["message"].take()).collect()
     }
 
     /// Returns the folders of workspaces, RUN and TASK below each repository's.

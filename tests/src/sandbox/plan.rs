@@ -31,6 +31,15 @@ impl Plan {
         self
     }
 
+    /// Adds a task that asks a model.
+    #[must_use]
+    pub fn agent(mut self, id: &str, prompt: &str) -> Self {
+        let prompt = serde_json::Value::from(prompt).to_string();
+        let id = serde_json::Value::from(id).to_string();
+        let _written = write!(self.0, "\n[[task]]\nid = {id}\nprompt = {prompt}\n"); // into a String
+        self
+    }
+
     /// Lets the task that was added last depend on others.
     #[must_use]
     pub fn after(self, tasks: &[&str]) -> Self {

@@ -1,0 +1,255 @@
+//! How an agent can end: each way fails only its own task, with its own class, and its work is
+//! kept. The models are rehearsed: what they do stands in a scenario file.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use tests::sandbox::{Finished, Invocation, Plan, Repository, Sandbox};
+
+use super::sandbox;
+
+/// Every kind of agent: what it does after it has written its file, and the class that it fails
+/// with, if it does.
+const KINDS: &[(&str, Option<&str>)] = &[
+    ("works", None),
+    ("panicking-tool", None),
+    ("crashes-once", None),
+    ("keeps-crashing", Some("crashed")),
+    ("silent", Some("transient")),
+    ("never-yields", Some("contract")),
+    ("loops", Some("budget")),
+    ("against-the-schema", Some("contract")),
+    ("poison", Some("poison")),
+];
+
+/// What each kind does. The first turn learns the task's name from the prompt and writes its file.
+const SCENARIOS: &str = r#"
+version = 1
+
+[[scenario]]
+when = 'kind: works'
+[[scenario.turn]]
+remember = { id = 'task: (\S+)' }
+calls = [{ tool = "write", arguments = { path = "{{id}}.txt", content = "kept\n" } }]
+[[scenario.turn]]
+calls = [{ tool = "yield", arguments = { result = { data = { done = "{{id}}" } } } }]
+
+[[scenario]]
+when = 'kind: panicking-tool'
+[[scenario.turn]]
+remember = { id = 'task: (\S+)' }
+calls = [{ tool = "write", arguments = { path = "{{id}}.txt", content = "kept\n" } }]
+[[scenario.turn]]
+fault = "panic"
+[[scenario.turn]]
+remember = { words = '(crashed)' }
+calls = [{ tool = "yield", arguments = { result = { data = { done = "{{id}} {{words}}" } } } }]
+
+[[scenario]]
+when = 'kind: crashes-once'
+[[scenario.turn]]
+remember = { id = 'task: (\S+)' }
+calls = [{ tool = "bash", arguments = { command = "echo kept >> {{id}}.txt" } }]
+[[scenario.turn]]
+fault = "crash"
+times = 1
+calls = [{ tool = "yield", arguments = { result = { data = { done = "{{id}}" } } } }]
+
+[[scenario]]
+when = 'kind: keeps-crashing'
+[[scenario.turn]]
+remember = { id = 'task: (\S+)' }
+calls = [{ tool = "bash", arguments = { command = "echo kept >> {{id}}.txt" } }]
+[[scenario.turn]]
+text = "Now it will happen."
+fault = "crash"
+
+[[scenario]]
+when = 'kind: silent'
+[[scenario.turn]]
+remember = { id = 'task: (\S+)' }
+calls = [{ tool = "write", arguments = { path = "{{id}}.txt", content = "kept\n" } }]
+[[scenario.turn]]
+fault = "silence"
+
+[[scenario]]
+when = 'kind: never-yields'
+[[scenario.turn]]
+remember = { id = 'task: (\S+)' }
+calls = [{ tool = "write", arguments = { path = "{{id}}.txt", content = "kept\n" } }]
+[[scenario.turn]]
+text = "I am done, I think."
+repeat = true
+
+[[scenario]]
+when = 'kind: loops'
+[[scenario.turn]]
+remember = { id = 'task: (\S+)' }
+calls = [{ tool = "write", arguments = { path = "{{id}}.txt", content = "kept\n" } }]
+[[scenario.turn]]
+calls = [{ tool = "read", arguments = { path = "{{id}}.txt" } }]
+repeat = true
+
+[[scenario]]
+when = 'kind: against-the-schema'
+[[scenario.turn]]
+remember = { id = 'task: (\S+)' }
+calls = [{ tool = "write", arguments = { path = "{{id}}.txt", content = "kept\n" } }]
+[[scenario.turn]]
+calls = [{ tool = "yield", arguments = { result = { data = { undone = 1 } } } }]
+repeat = true
+
+[[scenario]]
+when = 'kind: poison'
+[[scenario.turn]]
+remember = { id = 'task: (\S+)' }
+calls = [{ tool = "write", arguments = { path = "{{id}}.txt", content = "kept\n" } }]
+[[scenario.turn]]
+calls = [{ tool = "read", arguments = { path = "not-there.txt" } }]
+repeat = true
+"#;
+
+const SCHEMA: &str = r#"schema = { type = "object", required = ["done"] }"#;
+
+/// Begins a run of `plan` with the rehearsed models, none of which is waited for long.
+fn rehearsal(place: &Sandbox, repository: &Repository, plan: &Plan) -> Invocation {
+    let file = place.folder().join("scenarios.toml");
+    std::fs::write(&file, SCENARIOS).expect("a file can be written");
+    place.home().configure("retry:\n  maxRetries: 1\n  baseDelayMs: 10\n");
+    let run = place.run_plan(repository, plan);
+    run.arg("--model")
+        .arg(format!("offline/{}", file.display()))
+        .words("--limit turns=6")
+        .env("REGATTA_STREAM_FIRST_EVENT_TIMEOUT_MS", "400")
+        .env("REGATTA_STREAM_IDLE_TIMEOUT_MS", "400")
+}
+
+fn with(plan: Plan, id: &str, kind: &str) -> Plan {
+    plan.agent(id, &format!("A rehearsal.\ntask: {id}\nkind: {kind}\n")).with(SCHEMA)
+}
+
+/// Checks that a task ended as its kind does, and that what it wrote is where it belongs.
+fn expect_end(place: &Sandbox, repository: &Repository, finished: &Finished, id: &str) {
+    let kind = id.rsplit_once("-x").map_or(id, |(kind, _number)| kind);
+    let (_, class) = KINDS.iter().find(|(known, _)| *known == kind).expect("a known kind");
+    let end = finished.task(id);
+    let own = format!("{id}.txt");
+    match class {
+        None => {
+            assert_eq!(end["outcome"], "done", "{id} in {finished}");
+            assert_eq!(repository.text(&own), "kept\n", "{id}: written once");
+        }
+        Some(class) => {
+            assert_eq!(end["failure"]["class"], *class, "{id} in {finished}");
+            let capture = format!("{}/{id}/1", finished.run_name());
+            assert_eq!(place.home().captured(&capture, &own), "kept\n", "{id}: its work is kept");
+            assert!(!repository.has(&own), "{id}: failed work does not land");
+        }
+    }
+}
+
+/// Runs one agent of `kind` between two that work, and checks how all three end.
+fn between_two_that_work(kind: &str) -> Finished {
+    let place = sandbox();
+    let repository = place.repository();
+    let plan =
+        with(with(with(Plan::default(), "works-x1", "works"), kind, kind), "works-x2", "works");
+    let finished = rehearsal(&place, &repository, &plan).run();
+    for id in ["works-x1", kind, "works-x2"] {
+        expect_end(&place, &repository, &finished, id);
+    }
+    let fails = KINDS.iter().any(|(known, class)| *known == kind && class.is_some());
+    place.expect_nothing_left(&repository);
+    let code = match kind {
+        "loops" => 6,
+        _ if fails => 3,
+        _ => 0,
+    };
+    finished.expect_code(code)
+}
+
+#[test]
+fn a_panicking_tool_is_a_tool_error_and_its_task_lands() {
+    let finished = between_two_that_work("panicking-tool");
+    let done = finished.task("panicking-tool")["yield"]["done"].clone();
+    assert_eq!(done, "panicking-tool crashed", "the model read it: {finished}");
+}
+
+#[test]
+fn a_crashing_session_is_restarted_from_its_log_and_lands() {
+    let finished = between_two_that_work("crashes-once");
+    let calls = finished.events_of("session_event").into_iter().filter(|event| {
+        event["task"] == "crashes-once" && event["event"]["type"] == "tool_execution_start"
+    });
+    let tools: Vec<_> = calls.map(|event| event["event"]["toolName"].clone()).collect();
+    assert_eq!(tools, ["bash", "yield"], "nothing is run twice: {finished}");
+}
+
+#[test]
+fn a_session_that_keeps_crashing_fails_only_its_own_task() {
+    between_two_that_work("keeps-crashing");
+}
+
+#[test]
+fn a_silent_model_fails_only_its_own_task() {
+    let finished = between_two_that_work("silent");
+    let retries = finished
+        .events_of("session_event")
+        .into_iter()
+        .filter(|event| event["task"] == "silent" && event["event"]["type"] == "auto_retry_start");
+    assert_eq!(retries.count(), 1, "it is asked again once: {finished}");
+}
+
+#[test]
+fn a_model_that_never_yields_fails_only_its_own_task() {
+    let finished = between_two_that_work("never-yields");
+    let reminded = finished.names_in("contract_reminded");
+    assert_eq!(reminded, ["never-yields"; 3], "{finished}");
+}
+
+#[test]
+fn a_model_that_loops_fails_only_its_own_task() {
+    between_two_that_work("loops");
+}
+
+#[test]
+fn a_model_that_repeats_a_failing_call_fails_only_its_own_task() {
+    between_two_that_work("poison");
+}
+
+#[test]
+fn a_model_that_yields_against_the_schema_for_ever_fails_only_its_own_task() {
+    let finished = between_two_that_work("against-the-schema");
+    let message = finished.task("against-the-schema")["failure"]["message"].to_string();
+    assert!(message.contains("done"), "{message}");
+}
+
+#[test]
+fn a_batch_of_64_ends_with_exactly_its_classes() {
+    let place = sandbox();
+    let repository = place.repository();
+    let kinds: Vec<_> = KINDS.iter().filter(|(kind, _)| *kind != "poison").collect();
+    let mut ids: Vec<String> = Vec::new();
+    for number in 0..8 {
+        ids.extend(kinds.iter().map(|(kind, _)| format!("{kind}-x{number}")));
+    }
+    let plan = ids.iter().fold(Plan::default(), |plan, id| {
+        let (kind, _number) = id.rsplit_once("-x").expect("each id ends so");
+        with(plan, id, kind)
+    });
+    let finished = rehearsal(&place, &repository, &plan).run().expect_code(6);
+    assert_eq!(finished.names_in("task_finished").len(), 64, "{finished}");
+    let mut ends: BTreeMap<String, usize> = BTreeMap::new();
+    for event in finished.events_of("task_finished") {
+        let class = event["failure"]["class"].as_str().unwrap_or("done");
+        *ends.entry(class.to_owned()).or_default() += 1;
+    }
+    let expected =
+        [("budget", 8), ("contract", 16), ("crashed", 8), ("done", 24), ("transient", 8)];
+    assert_eq!(json!(ends), json!(BTreeMap::from(expected)), "{finished}");
+    for id in &ids {
+        expect_end(&place, &repository, &finished, id);
+    }
+    assert_eq!(finished.landed().len(), 24, "{finished}");
+    place.expect_nothing_left(&repository);
+}
