@@ -3,6 +3,7 @@
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::fault::Faults;
@@ -14,6 +15,9 @@ use super::open::open;
 use super::trouble::Trouble;
 use super::writing::Writing;
 
+/// How long one who opens a log waits for one who is at it. A disk can take its time over a sync.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Session logs, each a file of its own.
 ///
 /// A log is locked while it is open. A message is durable when it was appended; the few entries
@@ -22,6 +26,7 @@ use super::writing::Writing;
 #[derive(Clone)]
 pub struct SessionLogFiles {
     faults: Faults,
+    patience: Duration,
 }
 
 /// One of them, open.
@@ -35,15 +40,20 @@ impl SessionLogFiles {
     /// Returns the means to open session logs.
     #[must_use]
     pub fn new(faults: Faults) -> Self {
-        Self { faults }
+        Self { faults, patience: PATIENCE }
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 }
 
 #[async_trait]
 impl SessionLogs for SessionLogFiles {
     async fn open(&self, path: &Path, header: SessionHeader) -> Result<OpenedLog, SessionLogError> {
-        let place = path.to_owned();
-        let opened = blocking(move || open(&place, &header)).await;
+        let (place, patience) = (path.to_owned(), self.patience);
+        let opened = blocking(move || open(&place, &header, patience)).await;
         let opened = opened.map_err(|trouble| trouble.to_error("open", path))?;
         let log = SessionLogFile {
             path: path.to_owned(),

@@ -17,10 +17,6 @@ use super::scan::{Found, Scan};
 use super::trouble::Trouble;
 use super::writing::{Name, Writing};
 
-/// How long to wait for who is at the log: a session that crashed may still be writing its last
-/// line.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// How often the file may turn out to be another one than the one that was opened.
 const ATTEMPTS: usize = 16;
 
@@ -32,15 +28,20 @@ pub(super) struct Opened {
     pub(super) writing: Writing,
 }
 
-/// Opens the log at `path`, or begins it with `header`. Blocks.
-pub(super) fn open(path: &Path, header: &SessionHeader) -> Result<Opened, Trouble> {
+/// Opens the log at `path`, or begins it with `header`. Waits for who is at it, as long as
+/// `patience` lasts: a session that crashed may still be writing its last line. Blocks.
+pub(super) fn open(
+    path: &Path,
+    header: &SessionHeader,
+    patience: Duration,
+) -> Result<Opened, Trouble> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     for _attempt in 0..ATTEMPTS {
         let mut options = OpenOptions::new();
         let file = options.read(true).append(true).create(true).mode(0o600).open(path)?;
-        lock(&file)?;
+        lock(&file, patience)?;
         if !is_at(&file, path)? {
             continue;
         }
@@ -60,12 +61,12 @@ pub(super) fn open(path: &Path, header: &SessionHeader) -> Result<Opened, Troubl
 }
 
 /// Waits until nobody else is at the file.
-fn lock(file: &File) -> Result<(), Trouble> {
+fn lock(file: &File, patience: Duration) -> Result<(), Trouble> {
     let began = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
+            Err(TryLockError::WouldBlock) if began.elapsed() < patience => {
                 thread::sleep(Duration::from_millis(5));
             }
             Err(TryLockError::WouldBlock) => return Err(Trouble::Locked),

@@ -2,6 +2,7 @@ use std::error::Error as _;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::fault::{FaultMeans, Faults};
 use engine::ports::{OpenedLog, SessionHeader, SessionLogError, SessionLogs};
@@ -26,7 +27,11 @@ impl Stage {
     }
 
     fn with_faults(plan: &str) -> Self {
-        let faults = Faults::read(plan, FaultMeans { kill: || {}, wait: || {} }).unwrap();
+        let faults = Faults::read(
+            plan,
+            FaultMeans { kill: || {}, wait: || std::thread::sleep(Duration::from_millis(300)) },
+        )
+        .unwrap();
         let folder = tempfile::tempdir().unwrap();
         Self { folder, id: SessionId::generate(), logs: SessionLogFiles::new(faults) }
     }
@@ -197,7 +202,9 @@ async fn a_log_of_a_newer_version_is_refused_and_left_as_it_is() {
 async fn a_log_that_is_open_is_refused_to_everybody_else_until_it_is_closed() {
     let stage = Stage::new();
     let first = stage.open().await.unwrap();
-    let error = stage.open().await.err().unwrap();
+    let header = SessionHeader { id: stage.id, cwd: "/app".into(), at: at(0) };
+    let hasty = stage.logs.clone().with_patience(Duration::from_millis(50));
+    let error = hasty.open(&stage.path(), header).await.err().unwrap();
     let what = format!("cannot open the session log at {}", stage.path().display());
     assert_eq!(error.to_string(), what);
     assert_eq!(error.to_failure().message, format!("{what}: another session is at it"));
@@ -248,6 +255,20 @@ async fn a_panic_while_writing_is_the_session_s_own() {
 }
 
 #[tokio::test]
+async fn a_session_that_is_stopped_while_it_writes_leaves_a_whole_log_to_who_goes_on() {
+    let stage = Stage::with_faults("slow@session.append:2");
+    let mut log = stage.open().await.unwrap().log;
+    log.append(at(1), said("a")).await.unwrap();
+    let stopped = tokio::time::timeout(Duration::from_millis(50), log.append(at(2), said("b")));
+    assert!(stopped.await.is_err());
+    drop(log);
+    let mut opened = stage.open().await.unwrap();
+    assert_eq!(opened.messages, [user("a"), user("b")]);
+    opened.log.append(at(3), said("c")).await.unwrap();
+    assert_eq!(stage.lines().len(), 4);
+}
+
+#[tokio::test]
 async fn what_is_very_long_is_cut_in_the_file_only() {
     let stage = Stage::new();
     stage.write([said(&"x".repeat(600_000))]).await;
@@ -284,4 +305,65 @@ async fn two_hundred_sessions_write_at_the_same_time() {
         });
     }
     assert_eq!(sessions.join_all().await, [5; 200]);
+}
+
+#[test]
+fn the_documentation_names_every_entry_and_field() {
+    let documentation = include_str!("../../../../docs/session-logs.md");
+    let call = protocol::ToolCall {
+        id: "1".to_owned(),
+        name: "read".to_owned(),
+        arguments: serde_json::Map::new(),
+        malformed: Some("{".to_owned()),
+    };
+    let Message::Assistant(answer) = assistant("b", StopReason::Error) else { unreachable!() };
+    let parts = vec![
+        Part::Text { text: "a".to_owned() },
+        Part::Thinking { thinking: "b".to_owned() },
+        Part::ToolCall(call),
+    ];
+    let answer = AssistantMessage { content: parts, error_message: Some("c".to_owned()), ..answer };
+    let result = protocol::ToolResult {
+        tool_call_id: "1".to_owned(),
+        tool_name: "read".to_owned(),
+        content: vec![],
+        details: Some(Value::Bool(true)),
+        is_error: false,
+        timestamp: at(0),
+    };
+    let init = SessionEntry::SessionInit {
+        system_prompt: String::new(),
+        task: String::new(),
+        tools: vec![],
+        output_schema: Some(Value::Bool(true)),
+    };
+    let entries = [
+        init,
+        SessionEntry::ModelChange { model: "a/b".to_owned() },
+        said("a"),
+        entry(Message::Assistant(answer)),
+        entry(Message::ToolResult(result)),
+    ];
+    let mut words = vec!["id".to_owned(), "parentId".to_owned(), "timestamp".to_owned()];
+    entries.iter().for_each(|entry| names(&serde_json::to_value(entry).unwrap(), &mut words));
+    for word in words {
+        assert!(documentation.contains(&format!("`{word}`")), "{word} is not described");
+    }
+}
+
+/// Collects the names of fields, and the words that say what something is.
+fn names(value: &Value, words: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                words.push(name.clone());
+                if let ("type" | "role" | "stopReason", Value::String(word)) = (&name[..], value) {
+                    words.push(word.clone());
+                }
+                names(value, words);
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| names(value, words)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
