@@ -38,7 +38,23 @@ impl Log {
         });
         // An embedder may have installed its own; then that is the one.
         let _theirs = tracing_subscriber::registry().with(file).with(stderr).try_init();
+        log.take_panics();
         log
+    }
+
+    /// Has panics written into the run's log once there is one: they are supervised, and what comes
+    /// of them is told in words. Before, they are nobody's but the reader's.
+    fn take_panics(&self) {
+        let (log, default) = (self.clone(), std::panic::take_hook());
+        std::panic::set_hook(Box::new(move |panic| {
+            if log.0.get().is_none() {
+                return default(panic);
+            }
+            let place = panic.location().map(ToString::to_string).unwrap_or_default();
+            let words = panic.payload_as_str().unwrap_or("without words");
+            let trace = std::backtrace::Backtrace::capture();
+            tracing::error!(place, words, %trace, "a panic");
+        }));
     }
 
     /// Begins the log of a run in `file`. A log that cannot be written is no reason not to run.

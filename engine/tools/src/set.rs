@@ -53,7 +53,11 @@ impl ToolSet {
         let entry = tool.entry;
         let fault = self.shared.faults.strike(&format!("tool.{}", entry.name));
         if let Err(error) = fault {
-            return Err(format!("{} failed: {error}", entry.name));
+            let told = format!("{} failed: {error}", entry.name);
+            return match error.kind() {
+                std::io::ErrorKind::StorageFull => Ok(ToolAnswer::Exhausted(told)),
+                _ => Err(told),
+            };
         }
         if errand.stop.gently.is_cancelled() || errand.stop.at_once.is_cancelled() {
             return Err(Trouble::Aborted.told());
@@ -63,7 +67,10 @@ impl ToolSet {
         }
         let arguments = fitted(tool, call.arguments)?;
         let carried_out = (entry.call)(arguments, Arc::clone(&self.desk), errand).await;
-        carried_out.map_err(|trouble| trouble.told())
+        match carried_out {
+            Err(trouble) if trouble.is_exhaustion() => Ok(ToolAnswer::Exhausted(trouble.told())),
+            carried_out => carried_out.map_err(|trouble| trouble.told()),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why a call did not do what it should. The text is for the model: it says how to go on.
 
 use engine::ports::CommandError;
+use rustix::io::Errno;
 
 use crate::edit::EditError;
 use crate::tree::{FileError, PathError};
@@ -54,7 +55,22 @@ pub(crate) enum Trouble {
     Aborted,
 }
 
+/// What the machine can run out of: processes, memory, descriptors, disk, quota.
+const EXHAUSTED: [Errno; 6] =
+    [Errno::AGAIN, Errno::NOMEM, Errno::NFILE, Errno::MFILE, Errno::NOSPC, Errno::DQUOT];
+
 impl Trouble {
+    /// Returns whether the machine has no more of something, so that trying again is no use.
+    pub(crate) fn is_exhaustion(&self) -> bool {
+        let errno = match self {
+            Self::Command(CommandError::Resources { .. }) => return true,
+            Self::Path(PathError::Cannot { source, .. }) => Some(*source),
+            Self::File(FileError::Cannot { source, .. }) => Errno::from_io_error(source),
+            _ => None,
+        };
+        errno.is_some_and(|errno| EXHAUSTED.contains(&errno))
+    }
+
     /// Returns what went wrong, with its causes.
     pub(crate) fn told(&self) -> String {
         let mut told = self.to_string();
@@ -68,5 +84,22 @@ impl Trouble {
             cause = error.source();
         }
         told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_machine_has_run_out_of_is_told_from_what_is_wrong_with_a_file() {
+        let file = |code: i32| {
+            let error = std::io::Error::from_raw_os_error(code);
+            Trouble::File(FileError::cannot("write", "a", error))
+        };
+        assert!(file(Errno::NOSPC.raw_os_error()).is_exhaustion());
+        assert!(file(Errno::DQUOT.raw_os_error()).is_exhaustion());
+        assert!(!file(Errno::ACCESS.raw_os_error()).is_exhaustion());
+        assert!(!Trouble::Aborted.is_exhaustion());
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
-use protocol::{SessionEvent, ToolCall};
+use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
 
 use super::conversation::Conversation;
 use super::repeats::Came;
@@ -46,6 +46,11 @@ pub(super) async fn carry_out(
             let (text, came_of_it) = match answer {
                 ToolAnswer::Said(text) => (text, Came::Well),
                 ToolAnswer::Failed(text) => (text, Came::Badly),
+                ToolAnswer::Exhausted(what) => {
+                    let failure = Failure::new(FailureClass::Resources, what.clone());
+                    end = end.or(Some(End::Failed(failure)));
+                    (ToolText::plain(what), Came::Badly)
+                }
                 ToolAnswer::Yielded(value) => {
                     end = Some(End::Yielded(value));
                     (ToolText::plain(words::YIELDED), Came::Well)
@@ -82,7 +87,7 @@ async fn one<'a>(
     means.listener.event(SessionEvent::ToolExecutionEnd {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
-        is_error: matches!(answer, ToolAnswer::Failed(_)),
+        is_error: matches!(answer, ToolAnswer::Failed(_) | ToolAnswer::Exhausted(_)),
     });
     (call, answer)
 }

@@ -80,6 +80,9 @@ pub enum ToolAnswer {
     Said(ToolText),
     /// It did not; the text says why, and how to go on.
     Failed(ToolText),
+    /// The machine has no more of something: disk, memory, descriptors, processes. The session
+    /// cannot go on.
+    Exhausted(String),
     /// The session is to end with this value.
     Yielded(Value),
     /// The session is to end without one: it cannot do what it was asked, for this reason.

@@ -74,7 +74,8 @@ async fn a_command_that_fails_says_its_code_after_its_output() {
 async fn a_command_that_cannot_be_run_says_why() {
     let stage = Stage::new();
     *stage.puppet.act.lock().unwrap() = Act::Refuse;
-    let failed = stage.failed("bash", json!({ "command": "x" })).await;
+    let refused = stage.call("bash", json!({ "command": "x" })).await;
+    let ToolAnswer::Exhausted(failed) = refused else { panic!("{refused:?}") };
     assert!(failed.starts_with("the command could not be run: cannot start /bin/sh: "), "{failed}");
     let refused = stage.failed("bash", json!({ "command": "a\0b" })).await;
     assert_eq!(refused, "the arguments are not right: the command has a NUL in it");

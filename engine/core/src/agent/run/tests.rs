@@ -317,3 +317,31 @@ fn what_failed_is_in_the_log_and_not_in_the_conversation() {
     let logged = shelf.added.lock().unwrap().last().cloned();
     assert_eq!(logged, Some(SessionEntry::Message { message: Message::Assistant(partial) }));
 }
+
+/// Has no more disk.
+struct Exhausted;
+
+#[async_trait]
+impl Hands for Exhausted {
+    fn declarations(&self) -> Arc<[ToolDeclaration]> {
+        Arc::from([])
+    }
+
+    async fn call(&self, _call: ToolCall) -> ToolAnswer {
+        ToolAnswer::Exhausted("no space left on device".to_owned())
+    }
+}
+
+#[test]
+fn a_tool_for_which_the_machine_has_no_more_ends_the_session() {
+    let shelf = Shelf::default();
+    let mut conversation = conversation(&shelf);
+    let script = Script::of([answer(&[("a", "write"), ("b", "write")])]);
+    let heard = Heard::default();
+    let means = Means { provider: &script, hands: &Exhausted, listener: &heard, limits: limits() };
+    let End::Failed(failure) = finish(run(&mut conversation, &means, None)) else {
+        panic!("it went on")
+    };
+    assert_eq!(failure.class, FailureClass::Resources);
+    assert_eq!(shelf.results().len(), 2, "every call has its result");
+}
