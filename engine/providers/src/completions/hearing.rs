@@ -157,8 +157,10 @@ impl Hearing {
         }
         let mut pieces = Vec::new();
         let taken = self.answer.take(chunk, question.price.as_ref(), &mut pieces);
+        if pieces.is_empty() {
+            pieces.push(Piece::Alive);
+        }
         ready.extend(pieces);
-        ready.push_back(Piece::Alive);
         match taken {
             Err(trouble) => Err(self.trouble(trouble)),
             Ok(Room::Full) => Err(self.whole()),

@@ -161,7 +161,8 @@ async fn a_crash_comes_in_the_middle_of_the_answer() {
             let _heard = told.send(event);
         }
     });
-    assert!(played.await.unwrap_err().is_panic());
+    let crash = played.await.unwrap_err().into_panic();
+    assert_eq!(crash.downcast_ref::<&str>(), Some(&CRASH));
     assert!(heard.iter().count() > 1);
     // The session is begun again, and this time it does not crash.
     assert!(end(&all(model.stream(asks)).await).is_ok());
