@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tests::model::{Answer, Asked, LoopbackModel, marker};
+use tests::model::{Answer, Asked, LoopbackModel, marker, steps};
 use tests::sandbox::{Invocation, Plan, skip};
 
 use super::sandbox;
@@ -152,4 +152,32 @@ fn a_prompt_of_five_megabytes_arrives_whole() {
     assert_eq!(model.take_violations(), Vec::<String>::new(), "{finished}");
     assert_eq!(finished.events_of("run_started")[0]["jobs"], 32, "{finished}");
     assert_eq!(finished.task("t1")["yield"], "read");
+}
+
+#[test]
+fn no_key_of_the_models_reaches_what_an_agent_or_a_command_runs() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    let say = json!({ "command": "env | grep -c -e sk-secre[t] -e API_KEY" });
+    model.talk("t1", steps(vec![Answer::call("bash", &say), Answer::yields(&json!("seen"))]));
+    let plan = Plan::default()
+        .top(&format!("model = {:?}\nbase_url = {:?}", model.route(), model.base_url()))
+        .agent("t1", &marker("t1"))
+        .task("t2", "env | grep -c -e sk-secre[t] -e API_KEY || true");
+    let run = place.run_plan(&repository, &plan);
+    let run = [
+        "LOOPBACK_API_KEY",
+        "REGATTA_API_KEY",
+        "OPENAI_API_KEY",
+        "OPENROUTER_API_KEY",
+        "MISTRAL_API_KEY",
+    ]
+    .into_iter()
+    .fold(run, |run, key| run.env(key, "sk-secret"));
+    let finished = run.run().expect_code(0);
+    assert_eq!(finished.task("t2")["yield"], 0, "{finished}");
+    let asked = model.asked("t1");
+    assert!(asked[1].result().starts_with("0\n"), "{}", asked[1].result());
+    assert!(!finished.stdout.contains("sk-secret"), "{finished}");
 }
