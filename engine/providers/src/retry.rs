@@ -170,6 +170,8 @@ impl Asking {
         if again {
             self.retries += 1;
             let after = self.terms.retry.delay(self.retries, wait);
+            let (route, why) = (&self.voice.route, &failure.message);
+            tracing::info!(%route, retry = self.retries, ?after, %why, "the provider is asked again");
             self.phase = Phase::Due(after);
             return ModelEvent::Retrying { attempt: self.retries, after, why: failure };
         }

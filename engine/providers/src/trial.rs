@@ -180,6 +180,8 @@ pub(crate) struct Reply {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplyEnd {
     Closed,
+    /// Closed a moment later.
+    Late,
     Lost,
     Silent,
 }
@@ -221,6 +223,10 @@ impl Reply {
         let last = stream::once(async move {
             match end {
                 ReplyEnd::Closed => Ok(Vec::new()),
+                ReplyEnd::Late => {
+                    tokio::time::sleep(Duration::from_millis(4)).await;
+                    Ok(Vec::new())
+                }
                 ReplyEnd::Lost => Err(std::io::Error::other("lost")),
                 ReplyEnd::Silent => std::future::pending().await,
             }

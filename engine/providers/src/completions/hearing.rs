@@ -135,9 +135,9 @@ impl Hearing {
             return Err(self.done(question));
         }
         let Ok(chunk) = serde_json::from_str::<Value>(data) else {
-            // The end of a stream that was cut, or words that are not meant for us.
-            tracing::debug!(provider = question.endpoint.provider, "an event that is no JSON");
-            return Ok(());
+            // A part of the answer that cannot be read is missing; other words are not for us.
+            let missing = data.starts_with('{');
+            return if missing { Err(self.trouble(question.cut())) } else { Ok(()) };
         };
         self.chunk(question, &event.name, &chunk, ready)
     }
