@@ -18,9 +18,9 @@ pub fn easiest_ways() -> [Way; 3] {
             lines: &["ollama pull qwen3:8b", "regatta run --model ollama/qwen3:8b \"…\""],
         },
         Way {
-            what: "a hosted model, with a key",
+            what: "a hosted model, with a key (or OPENAI_API_KEY and openai/MODEL)",
             lines: &[
-                "export OPENROUTER_API_KEY=…   # or OPENAI_API_KEY, with openai/MODEL",
+                "export OPENROUTER_API_KEY=…",
                 "regatta run --model openrouter/qwen/qwen3-coder \"…\"",
             ],
         },
