@@ -83,6 +83,7 @@ fn at_work(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<Exi
 async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode, Error> {
     let request = Request::read(args, std::env::var_os("REGATTA_TASK").as_deref())?;
     let arrival = come(globals).await?;
+    request.remark().iter().for_each(|remark| note(globals, &format!("note: {remark}")));
     let facts = arrival.repository.facts();
     let tracked = || isolation::tracked_files(&facts.root).map_err(Error::from);
     let ground = Ground {

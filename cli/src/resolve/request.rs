@@ -62,6 +62,21 @@ impl Request {
     }
 }
 
+impl Request {
+    /// Returns what a person may want to know before anything is spent: words without quotes are
+    /// tasks of one word each.
+    #[must_use]
+    pub fn remark(&self) -> Option<String> {
+        let Origin::Prompts(prompts) = &self.0 else { return None };
+        let single = |prompt: &String| !prompt.trim().contains(char::is_whitespace);
+        let all = prompts.len() > 1 && prompts.iter().all(single);
+        all.then(|| {
+            let (first, count) = (&prompts[0], prompts.len());
+            format!("these are {count} tasks of one word each, the first is `{first}`; one TASK of several words stands in quotes")
+        })
+    }
+}
+
 /// Reads what a command is to do.
 fn commands(script: &str, args: &RunArgs) -> Result<Request, Error> {
     if script.trim().is_empty() {
@@ -185,6 +200,21 @@ mod tests {
         assert!(refused(&two).starts_with("error: --each goes with one TASK, and there are 2\n"));
         let item = RunArgs { tasks: vec!["fix {{item}}".into()], ..RunArgs::default() };
         assert!(refused(&item).starts_with("error: `{{item}}` has nothing to stand for"));
+    }
+
+    #[test]
+    fn words_that_may_have_lost_their_quotes_are_remarked_upon() {
+        let remark = |words: &[&str]| {
+            let tasks = words.iter().map(|word| (*word).to_owned()).collect();
+            Request::read(&RunArgs { tasks, ..RunArgs::default() }, None).unwrap().remark()
+        };
+        let told = remark(&["fix", "the", "tests"]).unwrap();
+        assert!(
+            told.starts_with("these are 3 tasks of one word each, the first is `fix`"),
+            "{told}"
+        );
+        assert_eq!(remark(&["fix the tests", "lint"]), None);
+        assert_eq!(remark(&["lint"]), None);
     }
 
     #[test]
