@@ -1,7 +1,7 @@
 //! Progress as plain lines, one for each thing worth a line.
 
 use jiff::tz::TimeZone;
-use protocol::{Event, EventKind, Outcome, TaskReport};
+use protocol::{Event, EventKind, Outcome, SessionEvent, TaskReport};
 
 use super::figures::{clock, count, lines, span, tokens, used};
 use super::frame::headline;
@@ -65,6 +65,14 @@ impl Plain {
             }
             EventKind::TaskCaptured { task, captured } => {
                 self.chatter(format!("{task} captured {}", captured.capture))?
+            }
+            EventKind::SessionEvent {
+                task,
+                event: SessionEvent::AutoRetryStart { delay_ms, error_message, .. },
+            } => {
+                let wait = span(*delay_ms);
+                let why = one_line(error_message);
+                self.chatter(format!("{task} waits {wait} for its provider: {why}"))?
             }
             EventKind::TaskQueued { .. }
             | EventKind::TaskProgress { .. }
