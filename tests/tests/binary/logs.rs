@@ -54,7 +54,8 @@ fn stage() -> (Sandbox, Repository) {
     let repository = place.repository();
     repository.write("config.toml", "timeout = 10\n");
     repository.commit("a timeout");
-    std::fs::write(place.folder().join("scenario.toml"), SCENARIO).unwrap();
+    let scenario = place.folder().join("scenario.toml");
+    std::fs::write(scenario, SCENARIO).expect("a scenario can be written");
     (place, repository)
 }
 
