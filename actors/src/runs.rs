@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use engine::fault::Faults;
 use engine::ports::{
     AnyValue, FreezeRequest, IsolationError, LedgerError, Notice, Repository, Schema,
 };
@@ -303,15 +304,16 @@ fn contracts(
                 schema.map_err(|fault| SubmitError::Schema { task: task.name.clone(), fault })?
             }
         };
-        contracts.insert(task.id, YieldContract::new(schema, patience(&task.work)));
+        contracts.insert(task.id, YieldContract::new(schema, patience(&task.work, &house.means.faults)));
     }
     Ok(contracts)
 }
 
 /// How much the contract of a worker forgives.
-fn patience(work: &Work) -> Patience {
+fn patience(work: &Work, faults: &Faults) -> Patience {
     match work {
         Work::Command(_) => Patience::COMMAND,
+        Work::Agent(_) if faults.is_off("F127") => Patience { reminders: 0, ..Patience::AGENT },
         Work::Agent(_) => Patience::AGENT,
     }
 }

@@ -4,10 +4,14 @@ use tests::sandbox::Repository;
 
 use super::sandbox;
 
+fn readme() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
+    std::fs::read_to_string(path).expect("there is a README")
+}
+
 /// Returns the block of the README that is a file of this name.
 fn file(name: &str) -> String {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
-    let readme = std::fs::read_to_string(root).unwrap();
+    let readme = readme();
     let mut lines = readme.lines();
     let fence = format!("```toml {name}");
     assert!(lines.any(|line| line == fence), "the README has no block `{fence}`");
@@ -22,12 +26,10 @@ fn the_plan_of_the_readme_can_be_rehearsed_as_it_says() {
     repository.write("src/lib.rs", "pub const TIMEOUT: u64 = 30;\n");
     repository.write("docs/years.txt", "2024\n");
     repository.commit("begin");
-    repository.write("plan.toml", &file("plan.toml"));
-    repository.write("scenario.toml", &file("scenario.toml"));
+    repository.write("plan.toml", file("plan.toml"));
+    repository.write("scenario.toml", file("scenario.toml"));
     let command = "run --plan plan.toml --model offline/scenario.toml";
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    assert!(readme.lines().any(|line| line == format!("regatta {command}")), "{command}");
+    assert!(readme().lines().any(|line| line == format!("regatta {command}")), "{command}");
     let finished = place.regatta(repository.root()).words(command).arg("--json").run();
     let finished = finished.expect_code(0);
     assert_eq!(repository.text("src/timeouts.rs"), "pub const TIMEOUT: u64 = 30;\n");
