@@ -286,6 +286,8 @@ impl TaskState {
     /// Sends a message to ourselves later, unless we are gone by then.
     fn remind(&mut self, myself: &ActorRef<TaskMessage>, after: Duration, message: TaskMessage) {
         let myself = myself.clone();
+        // A model that talks for an hour reminds us of its progress twenty thousand times.
+        while self.waits.try_join_next().is_some() {}
         self.waits.spawn(async move {
             tokio::time::sleep(after).await;
             let _gone = myself.cast(message);

@@ -31,7 +31,23 @@ pub struct Opening {
     pub schema: Option<Value>,
 }
 
-/// A conversation, and the log that outlives it. What is in memory is in the log.
+impl Opening {
+    fn assignment(&self) -> String {
+        words::assignment(&self.prompt, self.context.as_deref())
+    }
+
+    /// Returns a message of the log as it was said: a very long prompt is cut in the log, and
+    /// would not be what was asked.
+    fn restore(&self, at: usize, message: Message) -> Message {
+        match (at, message) {
+            (0, Message::User(said)) => Message::user(self.assignment(), said.timestamp),
+            (_, other) => other,
+        }
+    }
+}
+
+/// A conversation, and the log that outlives it. What is in memory is in the log, but for the rest
+/// of texts that are too long for it.
 pub struct Conversation {
     pub(super) session: SessionId,
     pub(super) system: Arc<str>,
@@ -71,7 +87,8 @@ impl Conversation {
         if opened.messages.is_empty() {
             conversation.begin(opening).await?;
         } else {
-            for message in opened.messages {
+            let messages = opened.messages.into_iter().enumerate();
+            for message in messages.map(|(at, message)| opening.restore(at, message)) {
                 conversation.take(Arc::new(message));
             }
             conversation.repair().await?;
@@ -80,7 +97,7 @@ impl Conversation {
     }
 
     async fn begin(&mut self, opening: Opening) -> Result<(), SessionLogError> {
-        let assignment = words::assignment(&opening.prompt, opening.context.as_deref());
+        let assignment = opening.assignment();
         self.write(SessionEntry::SessionInit {
             system_prompt: opening.system.to_string(),
             task: opening.prompt,

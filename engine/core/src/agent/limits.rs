@@ -56,7 +56,8 @@ impl Limits {
         match spent.warned {
             Warned::No => Permit::YieldNow(words::yield_now(&reached)),
             Warned::Yes => {
-                let message = format!("it had used its {reached} and did not yield");
+                let message =
+                    format!("it had used its {reached} before it yielded what was asked for");
                 Permit::Over(Failure::new(FailureClass::Budget, message))
             }
         }

@@ -3,6 +3,8 @@
 use protocol::ToolCall;
 use serde_json::{Map, Value};
 
+use super::extent::Extent;
+
 /// The most bytes of a name or an identity that are kept.
 const LONGEST_NAME: usize = 256;
 
@@ -16,11 +18,21 @@ pub(crate) struct Pending {
     id: String,
     name: String,
     arguments: String,
+    extent: Extent,
+    /// Whether the arguments are no JSON object, whatever follows.
+    is_broken: bool,
 }
 
 impl Pending {
-    fn is_complete(&self) -> bool {
-        !self.name.is_empty() && serde_json::from_str::<Map<String, Value>>(&self.arguments).is_ok()
+    /// Returns whether the arguments are whole. Asked with every piece, it reads them when they
+    /// may be: servers that repeat the name in each piece would have them read a million times.
+    fn is_complete(&mut self) -> bool {
+        if self.name.is_empty() || self.is_broken || !self.extent.is_closed() {
+            return false;
+        }
+        let read = serde_json::from_str::<Map<String, Value>>(&self.arguments);
+        self.is_broken = read.as_ref().is_err_and(|error| !error.is_eof());
+        read.is_ok()
     }
 }
 
@@ -98,6 +110,7 @@ impl Calls {
             call.name.clone()
         });
         call.arguments.push_str(&arguments);
+        call.extent.take(&arguments);
         Some(Taken { at, named, size: id.len() + name.len() + arguments.len() })
     }
 
@@ -115,8 +128,9 @@ impl Calls {
             None => None,
         };
         // What has a name and arguments, and comes when those are complete, is another call.
-        let whole = |at: &usize| content == Content::Whole && self.pending[*at].is_complete();
-        found.filter(|at| !whole(at)).unwrap_or_else(|| {
+        let found =
+            found.filter(|at| content != Content::Whole || !self.pending[*at].is_complete());
+        found.unwrap_or_else(|| {
             self.pending.push(Pending { index, ..Pending::default() });
             self.pending.len() - 1
         })
@@ -183,6 +197,22 @@ mod tests {
             json!({ "index": 0, "id": "", "function": { "name": "read", "arguments": "1}" } }),
         ];
         assert_eq!(calls(&pieces), [call("a", "read", "{\"x\":1}"), call("b", "edit", "{}")]);
+    }
+
+    #[test]
+    fn a_name_in_every_piece_is_no_reason_to_read_all_of_them_each_time() {
+        let mut calls = Calls::default();
+        let arguments = format!("{{\"content\":\"{}\"}}", "} ".repeat(500_000));
+        let began = std::time::Instant::now();
+        for piece in arguments.as_bytes().chunks(8) {
+            let piece = std::str::from_utf8(piece).unwrap();
+            calls.take(
+                &json!({ "index": 0, "id": "a", "function": { "name": "w", "arguments": piece } }),
+            );
+        }
+        assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+        let calls = calls.into_calls();
+        assert_eq!((calls.len(), calls[0].malformed.is_none()), (1, true));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod answer;
 mod calls;
 mod endpoint;
 mod exchange;
+mod extent;
 mod hearing;
 mod ids;
 mod provider;

@@ -272,6 +272,15 @@ fn a_call_that_a_crash_interrupted_gets_an_answer_and_is_not_run_again() {
 }
 
 #[test]
+fn a_prompt_that_is_cut_in_the_log_is_whole_after_a_crash() {
+    let shelf = Shelf { old: vec![Message::user("do [cut]", Noon.now())], ..Shelf::default() };
+    let script = Script::of([answer(&[("y", "yield")])]);
+    play(&shelf, &script, &Clockwork::default(), &Heard::default());
+    let asked = script.asked.lock().unwrap();
+    assert_eq!(*asked[0].messages[0], Message::user("do it", Noon.now()));
+}
+
+#[test]
 fn two_calls_with_one_identity_become_two() {
     let (shelf, hands, heard) = (Shelf::default(), Clockwork::default(), Heard::default());
     let calls = answer(&[("x", "take-5"), ("x", "take-1"), ("", "take-9")]);
