@@ -119,6 +119,7 @@ fn malformed(tool: &Tool, text: &str) -> String {
     let (name, example) = (tool.entry.name, tool.entry.example);
     let why = match serde_json::from_str::<Value>(text) {
         Err(error) => format!("no JSON ({error})"),
+        Ok(Value::Object(_)) => "nested too deeply".to_owned(),
         Ok(_) => "no JSON object".to_owned(),
     };
     format!(

@@ -89,7 +89,9 @@ impl Conversation {
         } else {
             let messages = opened.messages.into_iter().enumerate();
             for message in messages.map(|(at, message)| opening.restore(at, message)) {
-                conversation.take(Arc::new(message));
+                if !conversation.is_stray(&message) {
+                    conversation.take(Arc::new(message));
+                }
             }
             conversation.repair().await?;
         }
@@ -107,6 +109,15 @@ impl Conversation {
         .await?;
         self.write(SessionEntry::ModelChange { model: opening.model.to_string() }).await?;
         self.say(assignment).await
+    }
+
+    /// Returns whether a message is the result of a call that is not there: its line in the log
+    /// could not be read. Providers refuse such a result.
+    fn is_stray(&self, message: &Message) -> bool {
+        match message {
+            Message::ToolResult(result) => !self.ids.contains(&result.tool_call_id),
+            Message::User(_) | Message::Assistant(_) => false,
+        }
     }
 
     /// Answers the calls that a crash left without a result.

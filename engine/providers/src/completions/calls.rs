@@ -11,6 +11,10 @@ const LONGEST_NAME: usize = 256;
 /// The most bytes that are kept of arguments that are no JSON object.
 const LONGEST_MALFORMED: usize = 64 << 10;
 
+/// How deep arguments may be nested. What reads them again, session logs for one, wraps them in
+/// more, and reads nothing deeper than 128.
+const DEEPEST: usize = 100;
+
 /// A call of which some has come.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
@@ -154,8 +158,19 @@ pub(crate) fn arguments(text: &str) -> (Map<String, Value>, Option<String>) {
         return (Map::new(), None);
     }
     match serde_json::from_str(text) {
-        Ok(Value::Object(arguments)) => (arguments, None),
+        Ok(Value::Object(arguments)) if arguments.values().all(|it| is_within(it, DEEPEST)) => {
+            (arguments, None)
+        }
         Ok(_) | Err(_) => (Map::new(), Some(cut(text, LONGEST_MALFORMED).to_owned())),
+    }
+}
+
+/// Returns whether what is nested in `value` is at most so deep.
+fn is_within(value: &Value, deep: usize) -> bool {
+    match value {
+        Value::Array(values) => deep > 0 && values.iter().all(|it| is_within(it, deep - 1)),
+        Value::Object(values) => deep > 0 && values.values().all(|it| is_within(it, deep - 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
 }
 
@@ -197,6 +212,15 @@ mod tests {
             json!({ "index": 0, "id": "", "function": { "name": "read", "arguments": "1}" } }),
         ];
         assert_eq!(calls(&pieces), [call("a", "read", "{\"x\":1}"), call("b", "edit", "{}")]);
+    }
+
+    #[test]
+    fn arguments_that_nobody_could_read_again_are_none() {
+        let nested = |deep: usize| format!("{{\"a\":{}{}}}", "[".repeat(deep), "]".repeat(deep));
+        assert_eq!(arguments(&nested(DEEPEST)).1, None);
+        for deep in [DEEPEST + 1, 126, 10_000] {
+            assert_eq!(arguments(&nested(deep)), (Map::new(), Some(nested(deep))), "{deep}");
+        }
     }
 
     #[test]

@@ -281,6 +281,24 @@ fn a_prompt_that_is_cut_in_the_log_is_whole_after_a_crash() {
 }
 
 #[test]
+fn the_result_of_a_call_that_is_lost_is_not_said_again() {
+    let result = ToolResult {
+        tool_call_id: "lost".to_owned(),
+        tool_name: "take-1".to_owned(),
+        content: vec![protocol::Content::text("take-1 is done")],
+        details: None,
+        is_error: false,
+        timestamp: Noon.now(),
+    };
+    let old = vec![Message::user("do it", Noon.now()), Message::ToolResult(result)];
+    let script = Script::of([answer(&[("y", "yield")])]);
+    let shelf = Shelf { old, ..Shelf::default() };
+    play(&shelf, &script, &Clockwork::default(), &Heard::default());
+    let asked = script.asked.lock().unwrap();
+    assert_eq!(asked[0].messages.len(), 1);
+}
+
+#[test]
 fn two_calls_with_one_identity_become_two() {
     let (shelf, hands, heard) = (Shelf::default(), Clockwork::default(), Heard::default());
     let calls = answer(&[("x", "take-5"), ("x", "take-1"), ("", "take-9")]);
