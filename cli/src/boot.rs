@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use actors::{House, Means, Policy};
-use config::{ModelPrice, Places, Settings};
+use config::{ModelPrice, Origin, Places, Settings};
 use engine::fault::Faults;
 use engine::ports::{Clock, Commands, Isolation, Schemas};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Shell};
@@ -112,6 +112,8 @@ impl Equipment {
 fn catalogue(settings: &Settings, clock: Arc<dyn Clock>) -> Catalogue {
     let max_retries =
         if settings.retry_enabled.value { settings.retry_max_retries.value } else { 0 };
+    let (first_event, idle) =
+        (&settings.stream_first_event_timeout, settings.stream_idle_timeout.value);
     let prices = settings.prices.value.iter();
     let prices: BTreeMap<_, _> =
         prices.filter_map(|(model, said)| Some((model.clone(), price(*said)?))).collect();
@@ -123,9 +125,15 @@ fn catalogue(settings: &Settings, clock: Arc<dyn Clock>) -> Catalogue {
             base_delay: settings.retry_base_delay.value,
             ..RetryPolicy::default()
         },
-        watchdog: Watchdog {
-            first_event: settings.stream_first_event_timeout.value,
-            idle: settings.stream_idle_timeout.value,
+        watchdog: Watchdog { first_event: first_event.value, idle },
+        near_watchdog: Watchdog {
+            first_event: match first_event.origin {
+                Origin::BuiltIn => Watchdog::NEAR,
+                Origin::User { .. } | Origin::Environment { .. } | Origin::CommandLine { .. } => {
+                    first_event.value
+                }
+            },
+            idle,
         },
         clock,
     })

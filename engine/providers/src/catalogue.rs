@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::ports::{Clock, Models, Provider};
 use protocol::{Failure, FailureClass, ModelRoute};
 
-use crate::client::Clients;
+use crate::client::{Clients, is_near};
 use crate::completions::{Completions, Endpoint, base};
 use crate::known::{ANY_KEY, Known, OFFLINE, PLAIN, known, own_variable};
 use crate::nearest::nearest;
@@ -29,6 +29,8 @@ pub struct CatalogueConfig {
     pub retry: RetryPolicy,
     /// How long one may say nothing.
     pub watchdog: Watchdog,
+    /// How long one on this machine may say nothing: it answers one session after another.
+    pub near_watchdog: Watchdog,
     /// Tells the time of day.
     pub clock: Arc<dyn Clock>,
 }
@@ -59,6 +61,12 @@ impl Catalogue {
         }
         let endpoint = self.endpoint(route)?;
         preflight(self.clients.of(&endpoint.base)?, &endpoint).await
+    }
+
+    fn watchdog(&self, endpoint: &Endpoint) -> Watchdog {
+        let local = Known::find(&endpoint.provider).is_some_and(Known::is_local);
+        let near = local || is_near(&endpoint.base);
+        if near { self.config.near_watchdog } else { self.config.watchdog }
     }
 
     fn endpoint(&self, route: &ModelRoute) -> Result<Endpoint, Failure> {
@@ -108,12 +116,13 @@ impl Catalogue {
 impl Models for Catalogue {
     fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
         let config = &self.config;
-        let terms = Terms { retry: config.retry, watchdog: config.watchdog };
         let price = config.prices.get(&route.to_string()).copied();
         if route.provider == OFFLINE {
+            let terms = Terms { retry: config.retry, watchdog: config.watchdog };
             return self.theatre.open(route, terms, price, Arc::clone(&config.clock));
         }
         let endpoint = self.endpoint(route)?;
+        let terms = Terms { retry: config.retry, watchdog: self.watchdog(&endpoint) };
         Ok(Arc::new(Completions {
             client: self.clients.of(&endpoint.base)?,
             voice: Completions::voice(route, Arc::clone(&config.clock)),

@@ -51,6 +51,13 @@ pub struct Watchdog {
     pub idle: Duration,
 }
 
+impl Watchdog {
+    /// How long the first word of a model may take on the user's own machine, where it may have to
+    /// be loaded, and thirty other sessions have to be answered first. Who is sent away and asks
+    /// again is last again.
+    pub const NEAR: Duration = Duration::from_secs(15 * 60);
+}
+
 impl Default for Watchdog {
     fn default() -> Self {
         Self { first_event: Duration::from_secs(100), idle: Duration::from_secs(120) }

@@ -58,6 +58,7 @@ pub(crate) fn catalogue() -> Catalogue {
         prices: BTreeMap::new(),
         retry: terms.retry,
         watchdog: terms.watchdog,
+        near_watchdog: terms.watchdog,
         clock: clock(),
     })
 }

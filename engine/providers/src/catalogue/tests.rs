@@ -12,6 +12,7 @@ fn catalogue(variables: &[&'static str]) -> Catalogue {
         prices: BTreeMap::new(),
         retry: terms.retry,
         watchdog: terms.watchdog,
+        near_watchdog: Watchdog { first_event: Watchdog::NEAR, ..terms.watchdog },
         clock: clock(),
     })
 }
@@ -71,4 +72,23 @@ fn what_cannot_be_opened_says_what_is_missing() {
 fn opening_a_model_sends_nothing_and_needs_no_runtime() {
     assert!(catalogue(&[]).open(&route("ollama/qwen3:8b", None)).is_ok());
     assert!(catalogue(&["OPENAI_API_KEY"]).open(&route("openai/x", None)).is_ok());
+}
+
+#[test]
+fn a_server_on_this_machine_has_more_time_until_its_first_word() {
+    let patience = |model: &str, base_url: Option<&str>| {
+        let catalogue = catalogue(&["OPENAI_API_KEY"]);
+        let endpoint = catalogue.endpoint(&route(model, base_url)).unwrap();
+        catalogue.watchdog(&endpoint).first_event
+    };
+    for (model, base_url) in [
+        ("ollama/x", None),
+        ("ollama/x", Some("http://10.0.0.7:11434/v1")),
+        ("mine/x", Some("http://127.0.0.1:8080/v1")),
+    ] {
+        assert_eq!(patience(model, base_url), Watchdog::NEAR, "{model} {base_url:?}");
+    }
+    for (model, base_url) in [("openai/x", None), ("mine/x", Some("https://example.org/v1"))] {
+        assert_eq!(patience(model, base_url), brisk().watchdog.first_event, "{model}");
+    }
 }

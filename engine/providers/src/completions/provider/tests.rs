@@ -28,6 +28,7 @@ async fn asked_for(url: &str, model: &str, request: ModelRequest) -> Vec<ModelEv
         prices: [("acme/priced".to_owned(), price(r#"{ "input": 2, "output": 10 }"#))].into(),
         retry: terms.retry,
         watchdog: terms.watchdog,
+        near_watchdog: terms.watchdog,
         clock: clock(),
     });
     let mut route: ModelRoute = model.parse().unwrap();
