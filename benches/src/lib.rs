@@ -1,11 +1,15 @@
 //! Measurements: what a bench needs to state a figure, hold it against a bound and say so.
 
 mod binary;
+mod replay;
 mod report;
 mod sample;
 mod timing;
+mod used;
 
 pub use binary::release_binary;
+pub use replay::Replay;
 pub use report::{Bound, Report};
 pub use sample::{SampleTree, scratch};
 pub use timing::{Rounds, median, timed};
+pub use used::{Used, used_by};

@@ -7,6 +7,9 @@ mod binary {
     mod agents_bad_input;
     mod agents_endings;
     mod agents_killed;
+    mod agents_limits;
+    mod agents_streams;
+    mod agents_tools;
     mod bad_input;
     mod cancel;
     mod commands;
@@ -24,8 +27,8 @@ mod binary {
     mod in_place;
     mod kill;
     mod landing;
-    mod logs;
     mod lines;
+    mod logs;
     mod odd;
     mod output;
     mod plans;

@@ -27,6 +27,8 @@ pub enum Answer {
         /// The bytes.
         body: Vec<u8>,
     },
+    /// It sends these bytes of a stream again and again, after as much time each.
+    Again(Vec<u8>, Duration),
     /// It accepts the request and then says nothing, for ever.
     Silence,
     /// It does not even accept the request.
@@ -111,6 +113,11 @@ impl Answer {
         Self::Says(Said::default())
     }
 
+    /// Returns a stream of these bytes, whatever they are.
+    pub fn stream(body: impl Into<Vec<u8>>) -> Self {
+        Self::Bytes { content_type: "text/event-stream", body: body.into() }
+    }
+
     /// Returns a refusal as OpenAI words it.
     #[must_use]
     pub fn error(code: u16, kind: &str, message: &str) -> Self {
@@ -144,6 +151,7 @@ impl Answer {
             Self::Cut(..)
             | Self::Status { .. }
             | Self::Bytes { .. }
+            | Self::Again(..)
             | Self::Silence
             | Self::Held
             | Self::Endless => None,

@@ -12,6 +12,7 @@ use super::stream::{cut, events, frames};
 use super::{Answer, Pace, Said};
 
 /// What is done next with a body.
+#[derive(Clone)]
 enum Step {
     Send(Bytes),
     Wait(Duration),
@@ -47,6 +48,10 @@ pub(super) async fn respond(answer: Answer, model: &str, pace: Pace) -> Response
         Answer::Bytes { content_type, body } => {
             let response = Response::builder().header("content-type", content_type);
             response.body(Body::from(body)).expect("a script answers with sound headers")
+        }
+        Answer::Again(bytes, every) => {
+            let again = [Step::Send(bytes.into()), Step::Wait(every)];
+            spoken(again.into_iter().cycle())
         }
         Answer::Silence => spoken(std::iter::once(Step::Hang)),
         Answer::Held => std::future::pending().await,

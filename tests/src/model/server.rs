@@ -2,7 +2,8 @@
 //! have it, and ends when it is dropped.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -13,7 +14,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::serve::ListenerExt;
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 use tokio::sync::oneshot;
 
 use super::respond::respond;
@@ -75,12 +76,11 @@ impl LoopbackModel {
             order: Vec::new(),
             violations: Vec::new(),
         }));
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port can be had");
-        listener.set_nonblocking(true).expect("a socket can be told not to block");
-        let address = listener.local_addr().expect("a bound socket has an address");
+        let (tell, told) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel();
         let state = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || serve(listener, state, stopped));
+        let thread = std::thread::spawn(move || serve(&tell, state, stopped));
+        let address = told.recv().expect("the loopback can be listened on");
         Self { address, shared, stop: Some(stop), thread: Some(thread) }
     }
 
@@ -178,15 +178,16 @@ impl Drop for LoopbackModel {
     }
 }
 
-fn serve(
-    listener: std::net::TcpListener,
-    state: Arc<Mutex<Shared>>,
-    stopped: oneshot::Receiver<()>,
-) {
+fn serve(tell: &Sender<SocketAddr>, state: Arc<Mutex<Shared>>, stopped: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime can be had");
     runtime.block_on(async move {
-        let listener = TcpListener::from_std(listener).expect("the listener does not block");
+        let socket = TcpSocket::new_v4().expect("a socket can be had");
+        socket.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port can be had");
+        // Hundreds may come at once; whom the queue has no room for comes again a second later.
+        let listener = socket.listen(4096).expect("a port can be listened on");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        tell.send(address).expect("somebody waits for it");
         // A piece must not wait for the acknowledgement of the one before.
         let listener = listener.tap_io(|connection| {
             let _slower = connection.set_nodelay(true); // and nothing worse

@@ -41,9 +41,11 @@ impl Talk {
     /// Gives each call without an identity one that no other call has.
     fn identify(&self, answer: &mut Answer) {
         let (Answer::Says(said) | Answer::Cut(said, _)) = answer else { return };
+        // Letters that every provider takes, and not too many of them.
+        let plain = self.name.chars().filter(char::is_ascii_alphanumeric).take(16);
+        let (talk, number) = (plain.collect::<String>(), self.said.len());
         for (index, call) in said.calls.iter_mut().enumerate() {
-            let number = self.said.len();
-            call.id.get_or_insert_with(|| format!("call_{}_{number}_{index}", self.name));
+            call.id.get_or_insert_with(|| format!("call_{talk}_{number}_{index}"));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The engine is killed, or told to stop, in the middle of eight agents.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -23,7 +24,8 @@ fn text(task: usize) -> String {
 
 /// Writes, edits, and then waits for an answer that never comes; every other one waits for a
 /// command instead.
-fn held_up(task: usize) -> impl Script {
+fn held_up(task: usize, marks: &Path) -> impl Script + use<> {
+    let mark = marks.join(name(task)).display().to_string();
     move |asked: &Asked| {
         let path = format!("work/{task}.txt");
         match asked.answers() {
@@ -36,26 +38,37 @@ fn held_up(task: usize) -> impl Script {
                 Call::new("read", &json!({ "path": "README.md" })),
             ]),
             2 if task.is_multiple_of(2) => Answer::Held,
-            2 => Answer::call("bash", &json!({ "command": "trap '' TERM; echo x; sleep 300" })),
+            2 => {
+                let script = format!("trap '' TERM; : > {mark}; sleep 300");
+                Answer::call("bash", &json!({ "command": script }))
+            }
             more => panic!("{more} answers"),
         }
     }
 }
 
+/// Starts eight agents. Where a command of theirs runs, there is a file of its task's name in the
+/// folder that is returned.
+fn start(place: &Sandbox, repository: &Repository, model: &LoopbackModel) -> (Running, PathBuf) {
+    let marks = place.folder().join("at-work");
+    std::fs::create_dir_all(&marks).expect("a folder can be made");
+    let plan = (0..TASKS).fold(Plan::default(), |plan, task| {
+        model.talk(&name(task), held_up(task, &marks));
+        plan.agent(&name(task), &format!("Work. {}", marker(&name(task))))
+    });
+    let run = run_with(place, repository, &plan, model).words("--jobs 8");
+    (run.start(), marks)
+}
+
 /// Starts eight agents and comes back when each has been asked for its third answer, and half of
 /// them run a command.
 fn at_work(place: &Sandbox, repository: &Repository, model: &LoopbackModel) -> Running {
-    let plan = (0..TASKS).fold(Plan::default(), |plan, task| {
-        model.talk(&name(task), held_up(task));
-        plan.agent(&name(task), &format!("Work. {}", marker(&name(task))))
-    });
-    let running = run_with(place, repository, &plan, model).words("--jobs 8").start();
+    let (running, marks) = start(place, repository, model);
     eventually(Duration::from_secs(60), "each is held up", || {
         (0..TASKS).all(|task| model.asked(&name(task)).len() == 3)
     });
     eventually(Duration::from_secs(60), "the commands run", || {
-        let alive = place.processes().alive();
-        alive.iter().filter(|(_, command)| command.contains("sleep 300")).count() >= TASKS / 2
+        (0..TASKS).filter(|task| marks.join(name(*task)).exists()).count() == TASKS / 2
     });
     running
 }
@@ -111,11 +124,7 @@ fn killed_while_answers_are_being_said_no_message_that_was_told_is_lost() {
         let place = sandbox();
         let repository = place.repository();
         let model = LoopbackModel::start();
-        let plan = (0..TASKS).fold(Plan::default(), |plan, task| {
-            model.talk(&name(task), held_up(task));
-            plan.agent(&name(task), &format!("Work. {}", marker(&name(task))))
-        });
-        let mut running = run_with(&place, &repository, &plan, &model).words("--jobs 8").start();
+        let (mut running, _marks) = start(&place, &repository, &model);
         let run = running.next_event().expect("a run begins with an event")["run"].clone();
         let run = run.as_str().expect("a run has a name").to_owned();
         eventually(Duration::from_secs(60), "enough was asked", || model.requests() >= requests);

@@ -1,0 +1,114 @@
+//! What two hundred agents cost beside what their models take: the same requests, sent by a client
+//! that does nothing else, are the ideal.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use benches::{Bound, Replay, Report, Rounds, Used, median, release_binary, scratch, used_by};
+use serde_json::json;
+use tests::model::{Answer, Asked, LoopbackModel, Pace, Script, marker};
+use tests::sandbox::{Plan, Repository};
+
+/// How many agents run at once.
+const AGENTS: usize = 200;
+
+/// How long the model thinks before each answer.
+const THINKS: Duration = Duration::from_millis(50);
+
+fn main() -> ExitCode {
+    let binary = release_binary();
+    let mut report = Report::new(
+        "agents",
+        "200 agents of two turns (read a file, yield) at once: `regatta run --isolation none \
+         --jobs 200` against a model on the loopback that thinks for 50 ms before each answer, \
+         from the prompt to the prompt. The ideal is the same requests, byte for byte, sent by a \
+         bare client at the same concurrency. In turns, medians; what an agent costs is what 200 \
+         cost more than one does, per agent.",
+    );
+    let (mut overheads, mut ideals, mut walls) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut cpus, mut memories) = (Vec::new(), Vec::new());
+    let mut bytes = 0;
+    let scratch = scratch();
+    let repository = Repository::init(&scratch.path().join("app"));
+    repository.write("README.md", "# App\n\nA small thing.\n");
+    repository.commit("begin");
+    for round in 0..=Rounds::asked_for().of(12) {
+        let home = scratch.path().join(format!("home-{round}"));
+        let one = measure(&binary, &home, &repository, 1);
+        let many = measure(&binary, &home, &repository, AGENTS);
+        // The first round warms the caches for both sides.
+        if round == 0 {
+            continue;
+        }
+        let each = AGENTS - 1;
+        overheads.push(many.run.wall.saturating_sub(many.ideal));
+        ideals.push(many.ideal);
+        walls.push(many.run.wall);
+        cpus.push(many.run.cpu.saturating_sub(one.run.cpu) / u32::try_from(each).expect("few"));
+        memories.push(many.run.peak_kilobytes.saturating_sub(one.run.peak_kilobytes) / each);
+        bytes = many.run.stdout.len();
+    }
+    memories.sort_unstable();
+    let memory = memories[memories.len() / 2];
+    let ms = |times: &[Duration]| median(times).as_secs_f64() * 1000.0;
+    report.figure("200 agents: ideal", ms(&ideals), "ms", Bound::None);
+    report.figure("200 agents: run", ms(&walls), "ms", Bound::None);
+    report.figure("200 agents: over the ideal", ms(&overheads), "ms", Bound::AtMost(500.0));
+    report.figure("CPU per further agent", ms(&cpus), "ms", Bound::AtMost(2.0));
+    report.figure("memory per further agent", as_f64(memory), "KB", Bound::AtMost(300.0));
+    report.figure("events of 200 agents", as_f64(bytes) / 1e6, "MB", Bound::AtMost(10.0));
+    report.finish()
+}
+
+/// One run, and what the same requests take by themselves.
+struct Measured {
+    run: Used,
+    ideal: Duration,
+}
+
+fn measure(binary: &Path, home: &Path, repository: &Repository, agents: usize) -> Measured {
+    let model = LoopbackModel::start();
+    model.pace(Pace::Events);
+    model.otherwise(|_talk| Box::new(two_turns) as Box<dyn Script>);
+    let plan = (0..agents).fold(Plan::default(), |plan, agent| {
+        let talk = format!("t{agent}");
+        plan.agent(&talk, &format!("Read the file and tell what it is. {}", marker(&talk)))
+    });
+    let file = home.with_extension("toml");
+    std::fs::write(&file, plan.text()).expect("a file can be written");
+    let mut run = std::process::Command::new(binary);
+    run.current_dir(repository.root())
+        .env("REGATTA_HOME", home)
+        .args(["run", "--json", "--isolation", "none", "--jobs", &AGENTS.to_string(), "--plan"])
+        .arg(&file)
+        .args(["--model", &model.route(), "--base-url", &model.base_url()]);
+    let run = used_by(run);
+    assert_eq!(model.take_violations(), Vec::<String>::new());
+    assert_eq!(model.requests(), 2 * agents, "each agent asks twice");
+    let conversations = (0..agents).map(|agent| {
+        let asked = model.asked(&format!("t{agent}"));
+        asked.into_iter().map(|asked| asked.bytes).collect()
+    });
+    let replay = Replay::new(conversations.collect());
+    let again = LoopbackModel::start();
+    again.pace(Pace::Events);
+    again.otherwise(|_talk| Box::new(two_turns) as Box<dyn Script>);
+    let ideal = replay.run(&again.base_url());
+    Measured { run, ideal }
+}
+
+fn two_turns(asked: &Asked) -> Answer {
+    let answer = match asked.answers() {
+        0 => Answer::call("read", &json!({ "path": "README.md" })),
+        _ => {
+            Answer::yields(&json!({ "summary": "It is a small thing, and that is all there is." }))
+        }
+    };
+    answer.after(THINKS)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of a bench are small")]
+fn as_f64(count: usize) -> f64 {
+    count as f64
+}
