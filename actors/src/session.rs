@@ -57,8 +57,8 @@ pub(crate) enum SessionNews {
 }
 
 pub(crate) enum SessionMessage {
-    /// Runs the session. Comes once.
-    Run(RpcReplyPort<SessionEnd>),
+    /// Runs the session. Comes once. One that crashed may have missed what it was reminded of.
+    Run(Option<Reminder>, RpcReplyPort<SessionEnd>),
     /// Goes on with a session that has ended, because its end was not accepted.
     GoOn(Reminder, RpcReplyPort<SessionEnd>),
     /// Asks what runs to stop.
@@ -117,9 +117,9 @@ impl Actor for Session {
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            SessionMessage::Run(reply) => {
+            SessionMessage::Run(reminder, reply) => {
                 state.asked_by = Some(reply);
-                state.start(myself, None);
+                state.start(myself, reminder.as_ref().map(reminder::nudge));
             }
             SessionMessage::GoOn(reminder, reply) => {
                 state.asked_by = Some(reply);

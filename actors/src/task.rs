@@ -79,6 +79,8 @@ pub(crate) struct TaskState {
     lease: Option<Lease>,
     executor: Option<ExecutorLease>,
     session: Option<ActorRef<SessionMessage>>,
+    /// What the session was reminded of, until it ends again.
+    reminder: Option<Reminder>,
     /// What was captured, between the capture and its entry in the ledger.
     captured: Option<Captured>,
     crashes: CrashLog,
@@ -112,6 +114,7 @@ impl Actor for Task {
             lease: None,
             executor: None,
             session: None,
+            reminder: None,
             captured: None,
             crashes: CrashLog::default(),
             stopping: None,
@@ -167,7 +170,10 @@ impl Actor for Task {
             TaskMessage::Cleared(place) => {
                 return state.perform(&myself, vec![Effect::RunSession(place, None)]).await;
             }
-            TaskMessage::SessionEnded(Some(end)) => Input::SessionEnded(end),
+            TaskMessage::SessionEnded(Some(end)) => {
+                state.reminder = None;
+                Input::SessionEnded(end)
+            }
             TaskMessage::SessionEnded(None) => return Ok(()), // its death is told by supervision
             TaskMessage::WallReached => Input::WallReached(state.wall_reached()),
             TaskMessage::FarewellOver => {

@@ -95,7 +95,9 @@ impl TaskState {
             Actor::spawn_linked(None, Session, arguments, myself.get_cell()).await?;
         self.session = Some(session.clone());
         self.remind(myself, self.arguments.spec.limits.wall, TaskMessage::WallReached);
-        ask(&mut self.waits, myself, &session, SessionMessage::Run, TaskMessage::SessionEnded);
+        let reminder = self.reminder.clone();
+        let question = |reply| SessionMessage::Run(reminder, reply);
+        ask(&mut self.waits, myself, &session, question, TaskMessage::SessionEnded);
         Ok(())
     }
 
@@ -116,6 +118,7 @@ impl TaskState {
     /// Has the session go on, because its end was not accepted.
     pub(super) fn go_on(&mut self, myself: &ActorRef<TaskMessage>, reminder: Reminder) {
         let Some(session) = self.session.clone() else { return }; // it has ended once, so it is there
+        self.reminder = Some(reminder.clone());
         let question = |reply| SessionMessage::GoOn(reminder, reply);
         ask(&mut self.waits, myself, &session, question, TaskMessage::SessionEnded);
     }

@@ -107,6 +107,14 @@ calls = [{ tool = "write", arguments = { path = "{{id}}.txt", content = "kept\n"
 [[scenario.turn]]
 calls = [{ tool = "read", arguments = { path = "not-there.txt" } }]
 repeat = true
+
+[[scenario]]
+when = 'kind: reminded'
+[[scenario.turn]]
+text = "That is done."
+[[scenario.turn]]
+remember = { told = '(Reminder \d of \d)' }
+calls = [{ tool = "yield", arguments = { result = { data = { done = "{{told}}" } } } }]
 "#;
 
 const SCHEMA: &str = r#"schema = { type = "object", required = ["done"] }"#;
@@ -183,6 +191,15 @@ fn a_crashing_session_is_restarted_from_its_log_and_lands() {
     });
     let tools: Vec<_> = calls.map(|event| event["event"]["toolName"].clone()).collect();
     assert_eq!(tools, ["bash", "yield"], "nothing is run twice: {finished}");
+}
+
+#[test]
+fn a_reminder_that_a_crash_swallowed_is_said_again() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = rehearsal(&place, &repository, &with(Plan::default(), "a", "reminded"));
+    let finished = run.fault("crash@session:2").run().expect_code(0);
+    assert_eq!(finished.task("a")["yield"]["done"], "Reminder 1 of 3", "{finished}");
 }
 
 #[test]

@@ -148,6 +148,14 @@ impl Conversation {
         self.messages.last().is_some_and(|said| matches!(**said, Message::Assistant(_)))
     }
 
+    /// Returns whether the model was told exactly this.
+    pub(super) fn has_heard(&self, text: &str) -> bool {
+        self.messages.iter().any(|said| match &**said {
+            Message::User(user) => user.text() == text,
+            Message::Assistant(_) | Message::ToolResult(_) => false,
+        })
+    }
+
     /// Says something to the model.
     pub(super) async fn say(&mut self, text: String) -> Result<(), SessionLogError> {
         let message = Message::user(text, self.clock.now());

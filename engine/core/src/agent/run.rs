@@ -76,7 +76,10 @@ async fn turns(
 ) -> Result<End, End> {
     let mut choice = ToolChoice::Free;
     if let Some(nudge) = nudge {
-        conversation.say(nudge.text).await?;
+        // One that crashed after it was told is not told again.
+        if !conversation.has_heard(&nudge.text) {
+            conversation.say(nudge.text).await?;
+        }
         choice = nudge.choice;
     }
     if conversation.is_said() {

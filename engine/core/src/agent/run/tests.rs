@@ -299,6 +299,21 @@ fn the_result_of_a_call_that_is_lost_is_not_said_again() {
 }
 
 #[test]
+fn what_was_said_before_a_crash_is_not_said_twice_and_what_was_not_is() {
+    let nudge = Nudge { text: "go on".to_owned(), choice: ToolChoice::Force("yield".to_owned()) };
+    for told in [vec![], vec![Message::user("go on", Noon.now())]] {
+        let old = [Message::user("do it", Noon.now())].into_iter().chain(told).collect();
+        let mut conversation = conversation(&Shelf { old, ..Shelf::default() });
+        let script = Script::of([answer(&[("y", "yield")])]);
+        let (hands, listener) = (&Clockwork::default(), &Heard::default());
+        let means = Means { provider: &script, hands, listener, limits: limits() };
+        finish(run(&mut conversation, &means, Some(nudge.clone())));
+        let asked = script.asked.lock().unwrap();
+        assert_eq!((asked[0].messages.len(), &asked[0].choice), (2, &nudge.choice));
+    }
+}
+
+#[test]
 fn two_calls_with_one_identity_become_two() {
     let (shelf, hands, heard) = (Shelf::default(), Clockwork::default(), Heard::default());
     let calls = answer(&[("x", "take-5"), ("x", "take-1"), ("", "take-9")]);
