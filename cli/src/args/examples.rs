@@ -22,14 +22,16 @@ alone (one task), --exec with TASK words (one task each), --exec with --each (on
 A model does the work of a TASK, with tools to read, write and edit files and to run commands. It is
 the one of --model, else of the plan, else of the setting modelRoles.default. Keys are taken from
 the environment (OPENAI_API_KEY, OPENROUTER_API_KEY …) and never given to what a task runs; a server
-at --base-url gets REGATTA_API_KEY, if that is set. offline/FILE plays a scenario (docs/scenarios.md).
+at --base-url gets REGATTA_API_KEY, if that is set. offline/FILE plays a scenario
+(docs/scenarios.md).
 
-With --each, the TASK and the command of --exec can have placeholders: {{item}} is the item, {{item.stem}} its file name without the last
-extension, {{item.dir}} its folder, {{index}} its number from 1, and {{items}} all items of the
-task. In a TASK they are plain text, and \\{{ is two braces. In a command the shell never reads a name as anything but a name: an item of other characters than
-letters, digits and _./,:=@%+- is put in as a variable that is in quotes. The same values are in
-the environment as REGATTA_ITEM, REGATTA_ITEM_STEM and REGATTA_ITEM_DIR. An item of --each that
-begins with - gets ./ before it. Write {''{ where the shell is to see two braces.
+With --each, the TASK and the command of --exec can have placeholders: {{item}} is the item,
+{{item.stem}} its file name without the last extension, {{item.dir}} its folder, {{index}} its
+number from 1, and {{items}} all items of the task. In a TASK they are plain text, and \\{{ is two
+braces. In a command the shell never reads a name as anything but a name: an item of other
+characters than letters, digits and _./,:=@%+- is put in as a variable that is in quotes. The same
+values are in the environment as REGATTA_ITEM, REGATTA_ITEM_STEM and REGATTA_ITEM_DIR. An item of
+--each that begins with - gets ./ before it. Write {''{ where the shell is to see two braces.
 
 The last line that a command writes to standard output is what it yields, as JSON where it is.
 

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use protocol::{ExitCode, Outcome, RunName, TaskName, TaskState, Work};
+use protocol::{
+    ExitCode, Message, Outcome, RunName, SessionEntry, TaskName, TaskState, Usage, Work,
+};
 use serde::Serialize;
 use store::{SessionLine, TaskRow, read_session};
 
@@ -13,7 +15,7 @@ use super::target::{Scope, Target};
 use super::work::table_row;
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
-use crate::render::{Meaning, account, document, one_line, span, transcript, visible_line};
+use crate::render::{Meaning, account, again, document, one_line, span, transcript, visible_line};
 
 /// The longest piece of a command's output that is shown as one line, in bytes.
 const LONGEST: u64 = 64 << 10;
@@ -87,15 +89,19 @@ fn show(
                     let told = transcript(&entries, &context.view);
                     say(out, &told.join("\n"))?;
                     say(out, "")?;
+                    ending(context, row, used(&lines), out)
                 }
-                None => missing(row, out)?,
+                None => {
+                    missing(row, out)?;
+                    ending(context, row, None, out)
+                }
             }
-            ending(context, row, out)
         }
         (Work::Command(_), Scope::Run) => {
             heading(context, row, "", out)?;
+            say(out, &format!("$ {}", one_line(&row.title)))?;
             output(row, &path, out)?;
-            ending(context, row, out)
+            ending(context, row, None, out)
         }
         // What a command wrote and nothing else: it may be read by another.
         (Work::Command(_), Scope::Task) => output(row, &path, out),
@@ -146,18 +152,34 @@ fn missing(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
     say(out, &format!("{} has no log: {why}", row.name))
 }
 
-/// Says how a task ended, and what it used.
-fn ending(context: &Context, row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
+/// Returns what a session used, as far as it was written down.
+fn used(lines: &[SessionLine]) -> Option<Usage> {
+    let answers = lines.iter().filter_map(|line| match &line.entry {
+        SessionEntry::Message { message: Message::Assistant(answer) } => Some(answer.usage),
+        _ => None,
+    });
+    answers.reduce(|one, other| one + other)
+}
+
+/// Says how a task ended, and what it used: by its report, or by its log where it has none.
+fn ending(
+    context: &Context,
+    row: &TaskRow,
+    logged: Option<Usage>,
+    out: Out<'_>,
+) -> Result<(), Error> {
     let verdict = table_row(row).verdict;
     let mut parts = vec![context.view.palette.paint(verdict.meaning, &verdict.word)];
-    if let Some(report) = &row.report {
-        parts.push(span(report.ms));
-        parts.extend(report.usage.map(account));
-    }
+    parts.extend(row.report.as_ref().map(|report| span(report.ms)));
+    let usage = row.report.as_ref().map_or(logged, |report| report.usage);
+    parts.extend(usage.map(account));
     say(out, &parts.join(" · "))?;
     if let Some(Outcome::Failed { failure }) = row.report.as_ref().map(|report| &report.outcome) {
         for line in failure.message.lines() {
             say(out, &format!("  {}", visible_line(line)))?;
+        }
+        if let Some(again) = again(failure) {
+            say(out, &format!("  {again}"))?;
         }
     }
     Ok(())

@@ -66,7 +66,7 @@ fn unhad(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
 }
 
 /// What begins with one of these is something to do.
-const DEEDS: [&str; 2] = ["try: ", "start it "];
+const DEEDS: [&str; 3] = ["try: ", "start it ", "is the base URL right"];
 
 #[cfg(test)]
 mod tests {
@@ -103,6 +103,10 @@ mod tests {
         assert_eq!(
             told("ollama/a", FailureClass::Transient, refused),
             "  because ollama is silent: Connection refused\n  try: start it with `x`"
+        );
+        assert_eq!(
+            told("acme/a", FailureClass::Transient, "acme is silent; is the base URL right?"),
+            "  because acme is silent\n  try: is the base URL right?"
         );
         assert_eq!(
             told("ollama/a", FailureClass::Invalid, "there is no a; try: ollama pull a"),

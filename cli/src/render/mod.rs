@@ -34,5 +34,5 @@ pub use show::{Renderer, Streams, renderer, table_renderer};
 pub use table::{Extent, Table, TableRow, write_table};
 pub use transcript::{transcript, visible_line};
 pub use typing::{Typing, shell_word};
-pub use verdict::{Verdict, contested, reason_words, verdict};
+pub use verdict::{Verdict, again, contested, reason_words, verdict};
 pub use view::{Consent, Skill, Surroundings, View, Wishes};

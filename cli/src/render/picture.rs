@@ -16,10 +16,20 @@ pub struct Picture {
     rows: Vec<Row>,
     places: BTreeMap<TaskName, usize>,
     running: BTreeSet<usize>,
-    ended: usize,
-    failed: usize,
+    ended: Ended,
     landing: Option<String>,
     end: Option<(Totals, ExitCode)>,
+}
+
+/// How many tasks have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// In whatever way.
+    pub all: usize,
+    /// By failing.
+    pub failed: usize,
+    /// By being cancelled.
+    pub cancelled: usize,
 }
 
 /// What a run is.
@@ -118,10 +128,10 @@ impl Picture {
         self.places.get(task).map(|place| &self.rows[*place])
     }
 
-    /// Returns how many tasks have ended, and how many of them badly.
+    /// Returns how many tasks have ended.
     #[must_use]
-    pub fn ended(&self) -> (usize, usize) {
-        (self.ended, self.failed)
+    pub fn ended(&self) -> Ended {
+        self.ended
     }
 
     /// Returns what models have used so far; nothing where none was asked.
@@ -193,8 +203,12 @@ impl Picture {
             Stage::Ended { report: report.clone(), landing: None },
         );
         if !matches!(before, Stage::Ended { .. }) {
-            self.ended += 1;
-            self.failed += usize::from(!matches!(report.outcome, Outcome::Done { .. }));
+            self.ended.all += 1;
+            match report.outcome {
+                Outcome::Done { .. } => {}
+                Outcome::Failed { .. } => self.ended.failed += 1,
+                Outcome::Cancelled => self.ended.cancelled += 1,
+            }
         }
     }
 

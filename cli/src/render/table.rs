@@ -170,10 +170,23 @@ impl Columns {
         };
         let middle = format!("  {files:>5}  {indent}{lines}  {time:>6}{usage}");
         let used = self.task + 2 + self.outcome + width(&middle) + 3;
-        let note = cut(&one_line(&row.verdict.note), table.room.behind(used));
+        let note = note(&one_line(&row.verdict.note), used, table.room);
         let painted = table.palette.paint(row.verdict.meaning, word.trim_end());
         let rest = " ".repeat(width(&word) - width(word.trim_end()));
-        format!("{task}  {painted}{rest}{middle}   {note}").trim_end().to_owned()
+        format!("{task}  {painted}{rest}{middle}{note}").trim_end().to_owned()
+    }
+}
+
+/// How far a note stands in that has a line of its own.
+const INDENT: usize = 6;
+
+/// Returns a note as it stands behind `used` columns of its row, or below them if it does not fit.
+fn note(note: &str, used: usize, room: Room) -> String {
+    match room {
+        Room::Columns(columns) if used + width(note) > columns => {
+            format!("\n{}{}", " ".repeat(INDENT), cut(note, columns.saturating_sub(INDENT)))
+        }
+        Room::Columns(_) | Room::Pipe => format!("   {}", cut(note, room.behind(used))),
     }
 }
 
@@ -283,6 +296,19 @@ search  failed: contract      3  +41 −7     31s   30.2k        ?   no yield af
         let mut out = Vec::new();
         write_table(&mut out, &table).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "1 landed\n");
+    }
+
+    #[test]
+    fn a_note_that_does_not_fit_stands_below() {
+        let written = written(with_usage(), Room::Columns(80));
+        let lines: Vec<_> = written.lines().skip(3).take(2).collect();
+        assert_eq!(
+            lines,
+            [
+                "search  failed: contract      3  +41 −7     31s   30.2k        ?",
+                "      no yield after 3 reminders",
+            ]
+        );
     }
 
     #[test]

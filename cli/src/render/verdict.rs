@@ -1,7 +1,9 @@
 //! What became of a task, in a word, with what a person should know about it.
 
-use protocol::{Conflict, ConflictReason, Landed, Outcome, TaskReport};
+use jiff::tz::TimeZone;
+use protocol::{Conflict, ConflictReason, Failure, FailureDetail, Landed, Outcome, TaskReport};
 
+use super::figures::when;
 use super::paint::Meaning;
 use super::safe;
 
@@ -36,7 +38,8 @@ pub fn verdict(report: &TaskReport, landing: Option<&Landed>) -> Verdict {
         Outcome::Failed { failure } => {
             let word = format!("failed: {}", failure.class);
             let prefix = if landed { "its work has landed since; " } else { "" };
-            Verdict::new(word, Meaning::Bad, format!("{prefix}{}", failure.message))
+            let again = again(failure).map(|again| format!("; {again}")).unwrap_or_default();
+            Verdict::new(word, Meaning::Bad, format!("{prefix}{}{again}", failure.message))
         }
         Outcome::Cancelled => {
             let note = if landed { "its work has landed since" } else { "" };
@@ -49,6 +52,17 @@ pub fn verdict(report: &TaskReport, landing: Option<&Landed>) -> Verdict {
             }
             Some(_) => work(landing),
         },
+    }
+}
+
+/// Returns from when on what failed may work again, where that is known.
+#[must_use]
+pub fn again(failure: &Failure) -> Option<String> {
+    match &failure.detail {
+        Some(FailureDetail::Until { at }) => {
+            Some(format!("it may work again at {}", when(*at, &TimeZone::system())))
+        }
+        _ => None,
     }
 }
 
@@ -115,7 +129,7 @@ pub fn reason_words(reason: ConflictReason) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{CaptureRef, Captured, ChangeSummary, Failure, FailureClass, RepoPath};
+    use protocol::{CaptureRef, Captured, ChangeSummary, FailureClass, RepoPath, Timestamp};
 
     use super::*;
 
@@ -168,6 +182,11 @@ mod tests {
             (report(failed, Some(1)), None, "failed: timeout", "30m passed"),
             (report(Outcome::Cancelled, None), None, "cancelled", ""),
         ];
+        let at = Timestamp::from_millisecond(1_767_323_045_678);
+        let used_up = Failure::new(FailureClass::Quota, "used up");
+        let used_up = used_up.with(FailureDetail::Until { at });
+        let note = verdict(&report(Outcome::Failed { failure: used_up }, None), None).note;
+        assert!(note.starts_with("used up; it may work again at 2026-01-0"), "{note}");
         for (report, landing, word, note) in cases {
             let verdict = verdict(&report, landing.as_ref());
             assert_eq!((verdict.word.as_str(), verdict.note.as_str()), (word, note));

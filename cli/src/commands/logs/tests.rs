@@ -83,17 +83,42 @@ async fn of_a_command_there_is_what_it_wrote_and_a_terminal_obeys_none_of_it() {
 async fn of_a_run_there_is_each_task_under_a_heading() {
     let (bench, run) = bench().await;
     let whole = format!(
-        "make · kept\none\ttwo\nb\u{fffd}d\nlast\nkept · 1.2s\n\n{AUTH}\n\
+        "make · kept\n$ does make\none\ttwo\nb\u{fffd}d\nlast\nkept · 1.2s\n\n{AUTH}\n\
          lost · cancelled · offline/demo.toml\n\
          lost has no log: it ended before its session began, or its log was removed\n\
          cancelled · 1.2s · 0 tokens · $0.00\n\n\
          runs · running\n\
+         $ does runs\n\
          runs has no log: its session has not begun\n\
          running\n"
     );
     for target in [None, Some("@"), Some(&run.as_str()[..3])] {
         assert_eq!(shown(&bench, target, Form::Text), Ok(whole.clone()));
     }
+}
+
+#[tokio::test]
+async fn what_a_task_used_that_has_no_report_is_in_its_log() {
+    let (bench, run) = bench().await;
+    let header = SessionHeader { id: SessionId::generate(), cwd: "/app".into(), at: at(0) };
+    let place = bench.context.artifacts.join(run.as_str()).join("runs/session.jsonl");
+    let mut log = SessionLogFiles::new(Faults::default()).open(&place, header).await.unwrap().log;
+    for input in [700, 800] {
+        let usage = Usage { input, cost: None, ..Usage::ZERO };
+        let message = serde_json::from_value(json!({
+            "role": "assistant", "content": [], "api": "a", "provider": "p", "model": "m",
+            "usage": usage_of(input), "stopReason": "stop", "timestamp": 0,
+        }));
+        let message: Message = message.unwrap();
+        assert!(matches!(&message, Message::Assistant(said) if said.usage == usage));
+        log.append(at(0), SessionEntry::Message { message }).await.unwrap();
+    }
+    let used = used(&read_session(&place).unwrap()).unwrap();
+    assert_eq!((used.tokens(), used.cost), (1_500, None));
+}
+
+fn usage_of(input: u64) -> Value {
+    json!({ "input": input, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": input })
 }
 
 #[tokio::test]

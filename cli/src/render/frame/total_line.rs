@@ -21,10 +21,13 @@ pub(super) fn total_line(
     columns: usize,
     palette: Palette,
 ) -> String {
-    let (ended, failed) = picture.ended();
-    let begin = format!("{ended} of {} · ", head.tasks);
-    let failures = if failed == 0 { String::new() } else { format!("{failed} failed") };
-    let between = if failed == 0 { "" } else { " · " };
+    let ended = picture.ended();
+    let begin = format!("{} of {} · ", ended.all, head.tasks);
+    let kinds = [(ended.failed, "failed"), (ended.cancelled, "cancelled")];
+    let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
+    let failures = kinds.map(|(number, kind)| format!("{number} {kind}")).collect::<Vec<_>>();
+    let failures = failures.join(" · ");
+    let between = if failures.is_empty() { "" } else { " · " };
     let mut end = format!("{between}{}", span(elapsed(head.started, now)));
     let mut text = width(&begin) + width(&failures) + width(&end);
     let spent = picture.used().map(|usage| format!(" · {}", used(usage))).unwrap_or_default();
@@ -35,7 +38,7 @@ pub(super) fn total_line(
     if columns < text + NARROW {
         return cut(&format!("{begin}{failures}{end}"), columns);
     }
-    let bar = bar(ended, head.tasks, BAR.min(columns - text - 4));
+    let bar = bar(ended.all, head.tasks, BAR.min(columns - text - 4));
     format!("  {bar}  {begin}{}{end}", palette.paint(Meaning::Bad, &failures))
 }
 
@@ -52,7 +55,37 @@ fn bar(done: usize, all: usize, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use protocol::{
+        Event, EventKind, Failure, FailureClass, IsolationMode, MergeMode, Outcome, TaskReport,
+    };
+
     use super::*;
+
+    #[test]
+    fn who_was_cancelled_has_not_failed() {
+        let at = Timestamp::from_millisecond(0);
+        let run: protocol::RunName = "r7k3f".parse().unwrap();
+        let mut picture = Picture::default();
+        let mut seq = 0;
+        let mut tell = |kind| {
+            seq += 1;
+            picture.apply(&Event { seq, at, run: run.clone(), kind });
+        };
+        tell(EventKind::RunStarted {
+            tasks: 3,
+            jobs: 3,
+            isolation: IsolationMode::Worktree,
+            merge: MergeMode::Patch,
+        });
+        let failure = Failure::new(FailureClass::Command, "it ended with code 1");
+        let ends = [Outcome::Cancelled, Outcome::Failed { failure }, Outcome::Cancelled];
+        for (at, outcome) in ends.into_iter().enumerate() {
+            let report = TaskReport { outcome, captured: None, ms: 1, usage: None };
+            tell(EventKind::TaskFinished { task: format!("t{at}").parse().unwrap(), report });
+        }
+        let line = total_line(&picture, picture.head().unwrap(), at, 60, Palette::Plain);
+        assert!(line.ends_with("  3 of 3 · 1 failed · 2 cancelled · 0.0s"), "{line}");
+    }
 
     #[test]
     fn a_bar_is_as_long_as_its_room() {
