@@ -217,7 +217,10 @@ fn required<T>(
 }
 
 fn wrong(key: Key, given: &Given, origin: &Origin, expected: Expected) -> SettingsError {
-    let (origin, found) = (origin.clone(), given.found());
+    // One of the right kind with something wrong in it is not set against that kind.
+    let found = given.found();
+    let found = if expected.starts_with(&found) { "this one".to_owned() } else { found };
+    let origin = origin.clone();
     SettingsError::Value { origin, key, expected: expected.to_owned(), found }
 }
 

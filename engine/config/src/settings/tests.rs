@@ -210,6 +210,12 @@ fn a_value_that_cannot_be_is_refused_with_its_place() {
              `ollama/qwen3:8b`, not `qwen`",
         ),
         (
+            "prices: { a/b: { input: 1 } }",
+            "config.yml:1: `prices` must be a mapping of `PROVIDER/ID` to `{ input: …, output: … }` \
+             in US dollars per million tokens, with `cacheRead` and `cacheWrite` where they cost \
+             something else than `input`, not this one",
+        ),
+        (
             "retry: { maxRetries: 101 }",
             "config.yml:1: `retry.maxRetries` must be a whole number up to 100, not `101`",
         ),
