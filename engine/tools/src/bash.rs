@@ -77,7 +77,8 @@ impl Builtin for Bash {
         }
         let (folder, file) = place(&desk, arguments.cwd.clone()).await?;
         let request = CommandRequest {
-            script: arguments.command,
+            // Through one pipe, or what went wrong may come before what came before it.
+            script: format!("exec 2>&1; {}", arguments.command),
             arguments: Vec::new(),
             folder,
             environment: environment(&desk),

@@ -30,7 +30,7 @@ async fn a_command_runs_in_the_folder_with_the_environment_of_the_task() {
     let requests = stage.puppet.requests.lock().unwrap();
     let folders: Vec<_> = requests.iter().map(|request| request.folder.clone()).collect();
     assert_eq!(folders, [stage.at("sub"), stage.at("sub/deep"), stage.at("")]);
-    assert_eq!(requests[0].script, "make");
+    assert_eq!(requests[0].script, "exec 2>&1; make");
     assert_eq!(requests[0].keep, 64 << 20);
     assert_eq!(requests[2].output, stage.beside("artifacts/2.bash.log"));
     let value = |name: &str| requests[0].environment[name].to_str().unwrap();
