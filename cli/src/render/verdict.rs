@@ -38,8 +38,8 @@ pub fn verdict(report: &TaskReport, landing: Option<&Landed>) -> Verdict {
         Outcome::Failed { failure } => {
             let word = format!("failed: {}", failure.class);
             let prefix = if landed { "its work has landed since; " } else { "" };
-            let again = again(failure).map(|again| format!("; {again}")).unwrap_or_default();
-            Verdict::new(word, Meaning::Bad, format!("{prefix}{}{again}", failure.message))
+            let again = again(failure).map(|again| format!("{again}; ")).unwrap_or_default();
+            Verdict::new(word, Meaning::Bad, format!("{prefix}{again}{}", failure.message))
         }
         Outcome::Cancelled => {
             let note = if landed { "its work has landed since" } else { "" };
@@ -186,7 +186,8 @@ mod tests {
         let used_up = Failure::new(FailureClass::Quota, "used up");
         let used_up = used_up.with(FailureDetail::Until { at });
         let note = verdict(&report(Outcome::Failed { failure: used_up }, None), None).note;
-        assert!(note.starts_with("used up; it may work again at 2026-01-0"), "{note}");
+        assert!(note.starts_with("it may work again at 2026-01-0"), "{note}");
+        assert!(note.ends_with("; used up"), "{note}");
         for (report, landing, word, note) in cases {
             let verdict = verdict(&report, landing.as_ref());
             assert_eq!((verdict.word.as_str(), verdict.note.as_str()), (word, note));
