@@ -1,7 +1,7 @@
 //! The log of a run: everything the house traces, in a file of the run's own.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -32,7 +32,9 @@ impl Log {
                     .unwrap_or_else(|_| EnvFilter::new("info,ractor=warn")),
             );
         let stderr = asked.then(|| {
+            let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
             tracing_subscriber::fmt::layer()
+                .with_ansi(io::stderr().is_terminal() && !plain)
                 .with_writer(io::stderr)
                 .with_filter(EnvFilter::from_default_env())
         });

@@ -19,6 +19,20 @@ impl Text<'_> {
         Error::new(ErrorKind::Plan, format!("{place}: {}", what.as_ref()))
     }
 
+    /// Returns the error of a reader of TOML, without words that only programmers know.
+    pub(super) fn unread(&self, error: &toml::de::Error) -> Error {
+        let message = error.message().trim_end();
+        let what = match message.rsplit_once("expected ") {
+            Some((before, "i64" | "i32" | "u64" | "u32")) => {
+                format!("{before}expected a whole number")
+            }
+            Some((before, "a sequence")) => format!("{before}expected a list"),
+            Some((before, "a map")) => format!("{before}expected a table"),
+            Some(_) | None => message.to_owned(),
+        };
+        self.error(&error.span().unwrap_or_default(), what)
+    }
+
     /// Returns the number of the line in which something stands, counted from 1.
     pub(super) fn line(&self, span: &Range<usize>) -> usize {
         self.line_and_column(span.start).0

@@ -60,9 +60,7 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
     })?;
     let text = Text { name: &name, whole: &whole };
     keys::check(text)?;
-    let file: PlanFile = toml::from_str(&whole).map_err(|error| {
-        text.error(&error.span().unwrap_or_default(), error.message().trim_end())
-    })?;
+    let file: PlanFile = toml::from_str(&whole).map_err(|error| text.unread(&error))?;
     check::check(text, source.folder(), file)
 }
 

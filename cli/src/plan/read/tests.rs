@@ -171,6 +171,10 @@ fn a_value_of_the_wrong_kind_is_told_with_its_place() {
     let said = refused(&format!("limits = {{ wall = 'soon' }}\n{}", task("exec = 'a'")));
     assert!(said.contains(":1:19: "), "{said}");
     assert!(refused(&task("exec = 'a'\npriority = 1e9")).contains(":4:12: invalid type: floating"));
+    let said = refused(&task("exec = 'a'\npriority = 'x'"));
+    assert!(said.contains(":4:12: invalid type: string \"x\", expected a whole number"), "{said}");
+    let said = refused(&task("exec = 'a'\ndepends_on = 'x'"));
+    assert!(said.contains(":4:14: invalid type: string \"x\", expected a list"), "{said}");
     assert!(refused("version = 1\n[[task]\n").starts_with("error: standard input:2:"));
 }
 

@@ -31,7 +31,15 @@ pub(crate) struct ScriptError {
 /// Reads a scenario file.
 pub(crate) fn script(text: &str) -> Result<Script, ScriptError> {
     let file: File = toml::from_str(text).map_err(|error| {
-        at(text, error.span().unwrap_or_default(), error.message().trim_end().to_owned())
+        let message = error.message().trim_end();
+        let what = match message.rsplit_once("expected ") {
+            // What only programmers know.
+            Some((before, "i64" | "u64" | "u32")) => format!("{before}expected a whole number"),
+            Some((before, "a sequence")) => format!("{before}expected a list"),
+            Some((before, "a map")) => format!("{before}expected a table"),
+            Some(_) | None => message.to_owned(),
+        };
+        at(text, error.span().unwrap_or_default(), what)
     })?;
     Checker { text }.script(file)
 }

@@ -45,6 +45,11 @@ fn everything_wrong_is_said_with_its_line() {
             "2:1: a file has either [[turn]] or [[scenario]], with [[scenario.turn]]",
         ),
         (turn("txt = 'a'"), "3:1: unknown field `txt`, expected one of "),
+        (
+            turn("usage = { input = 'x' }"),
+            "3:19: invalid type: string \"x\", expected a whole number",
+        ),
+        (turn("calls = 3"), "3:9: invalid type: integer `3`, expected a list"),
         (turn("fault = 'boom'"), "3:9: unknown variant `boom`, expected one of "),
         (turn("times = 1"), "3:9: `times` says how often a `fault` strikes"),
         (turn("delay = '5'"), "3:9: this is no duration; write it as 200ms, 5s or 2m"),
