@@ -226,7 +226,11 @@ fn task(name: &str, on: &[&str]) -> TaskSpec {
         id: TaskId::generate(),
         name: name.parse().unwrap(),
         title: format!("does {name}"),
-        work: Work::Command(Command { script: String::new(), item: None, arguments: Vec::new() }),
+        work: Work::Command(Command {
+            script: format!("make {name}"),
+            item: None,
+            arguments: Vec::new(),
+        }),
         depends_on: on.iter().map(|on| on.parse().unwrap()).collect(),
         priority: 0,
         change: ChangeDemand::Optional,

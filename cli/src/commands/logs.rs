@@ -97,9 +97,9 @@ fn show(
                 }
             }
         }
-        (Work::Command(_), Scope::Run) => {
+        (Work::Command(command), Scope::Run) => {
             heading(context, row, "", out)?;
-            say(out, &format!("$ {}", one_line(&row.title)))?;
+            say(out, &format!("$ {}", one_line(&command.script)))?;
             output(row, &path, out)?;
             ending(context, row, None, out)
         }

@@ -64,10 +64,19 @@ impl Request {
 
 impl Request {
     /// Returns what a person may want to know before anything is spent: words without quotes are
-    /// tasks of one word each.
+    /// tasks of one word each, and a prompt without placeholders is the same for each item.
     #[must_use]
     pub fn remark(&self) -> Option<String> {
-        let Origin::Prompts(prompts) = &self.0 else { return None };
+        let prompts = match &self.0 {
+            Origin::Prompts(prompts) => prompts,
+            Origin::Each { pattern: Pattern::Prompt(prompt), .. } => {
+                let alike = "each item makes the same task, because {{item}} is not in the TASK";
+                return (!prompt.contains("{{")).then(|| alike.to_owned());
+            }
+            Origin::Plan(_) | Origin::Command(_) | Origin::Words { .. } | Origin::Each { .. } => {
+                return None;
+            }
+        };
         let single = |prompt: &String| !prompt.trim().contains(char::is_whitespace);
         let all = prompts.len() > 1 && prompts.iter().all(single);
         all.then(|| {
@@ -215,6 +224,13 @@ mod tests {
         );
         assert_eq!(remark(&["fix the tests", "lint"]), None);
         assert_eq!(remark(&["lint"]), None);
+        let each = |prompt: &str| {
+            let tasks = vec![prompt.to_owned()];
+            let args = RunArgs { tasks, each: owned("*.rs"), ..RunArgs::default() };
+            Request::read(&args, None).unwrap().remark()
+        };
+        assert!(each("fix it").is_some_and(|told| told.contains("the same task")));
+        assert_eq!(each("fix {{item.stem}}"), None);
     }
 
     #[test]
