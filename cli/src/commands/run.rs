@@ -8,6 +8,7 @@ use actors::{Canceller, Cancelling, Events, House, Submission, SubmitError, Subm
 use engine::ports::Repository;
 use engine::verdict::Interruption;
 use protocol::{Event, EventKind, ExitCode, RunId, RunName, RunSpec};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::boot::Equipment;
@@ -68,10 +69,11 @@ pub async fn execute(
     log.begin(&equipment.places.log(&submitted.name));
     // Whoever stops reading our output must not make us deaf: signals are heard beside the showing.
     let mut listening = JoinSet::new();
-    listening.spawn(obey(signals, house.canceller(), submitted.id));
-    let mut stage = Stage { events, show, also };
+    let (told, remarks) = mpsc::unbounded_channel();
+    listening.spawn(obey(signals, house.canceller(), submitted.id, told));
+    let mut stage = Stage { events, remarks, show, also };
     let ended = stage.play(&house, &submitted, equipment).await;
-    let Stage { mut events, show, also } = stage;
+    let Stage { mut events, show, also, .. } = stage;
     let fell = house.close().await;
     if matches!(ended, Ended::Fell(_)) {
         // What ran is reported on the way down.
@@ -93,11 +95,24 @@ pub async fn execute(
     Ok(Played { run: submitted.name, exit_code })
 }
 
+/// What is said when a run is asked to stop.
+const STOPS: &str =
+    "stopping: what was done is kept, and nothing lands; Ctrl-C again grants no more time";
+
+/// And when it is asked again.
+const AT_ONCE: &str = "stopping at once; Ctrl-C again leaves the rest to the next start";
+
 /// Once: stop gently. Twice: no grace. A third time leaves the capturing to the next start.
-async fn obey(mut signals: Signals, canceller: Canceller, run: RunId) {
-    for how in [Cancelling::Gently, Cancelling::AtOnce] {
+async fn obey(
+    mut signals: Signals,
+    canceller: Canceller,
+    run: RunId,
+    told: mpsc::UnboundedSender<&'static str>,
+) {
+    for (how, remark) in [(Cancelling::Gently, STOPS), (Cancelling::AtOnce, AT_ONCE)] {
         let why = signals.next().await;
         canceller.cancel(run, how, why);
+        let _over = told.send(remark);
     }
     end_now(signals.next().await);
 }
@@ -110,6 +125,7 @@ fn unread(error: &io::Error, exit_code: ExitCode) -> Error {
 
 struct Stage<'a> {
     events: Events,
+    remarks: mpsc::UnboundedReceiver<&'static str>,
     show: &'a mut dyn Renderer,
     also: &'a mut (dyn FnMut(&Event) + Send),
 }
@@ -148,6 +164,7 @@ impl Stage<'_> {
                         return unread.map_or(Ended::With(exit_code), Ended::Unread);
                     }
                 }
+                Some(remark) = self.remarks.recv() => self.show.remark(remark),
                 what = house.fallen() => return Ended::Fell(what),
                 _ = tick.tick() => self.show.tick(equipment.clock.now()),
             }

@@ -26,6 +26,9 @@ pub trait Renderer: Send {
     /// Standard output cannot be written. What goes to standard error is said if it can be.
     fn event(&mut self, event: &Event) -> io::Result<()>;
 
+    /// Says a line to whoever follows the run. It must be safe already.
+    fn remark(&mut self, line: &str);
+
     /// Lets time pass in the live view. To be called a few times a second.
     fn tick(&mut self, now: Timestamp);
 
@@ -106,6 +109,16 @@ impl Renderer for Show {
         match self.view.form {
             Form::Json => json::event(&mut self.streams.out, event),
             Form::Text => Ok(()),
+        }
+    }
+
+    fn remark(&mut self, line: &str) {
+        match &mut self.progress {
+            Showing::Live(live) => live.notice(line),
+            Showing::Lines(_) => {
+                let _deaf = writeln!(self.streams.err, "{line}");
+            }
+            Showing::Nothing => {}
         }
     }
 

@@ -479,3 +479,15 @@ fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
         );
     }
 }
+
+#[test]
+fn a_remark_reaches_who_follows_and_not_who_reads_results() {
+    let said = |globals: &Globals| {
+        let (out, err) = (Sink::default(), Sink::default());
+        let streams = Streams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
+        let mut renderer = renderer(view(Wishes::from(globals)), streams, Typing::default());
+        renderer.remark("stopping");
+        (out.text(), err.text())
+    };
+    assert_eq!(said(&Globals::default()), (String::new(), "stopping\n".to_owned()));
+}
