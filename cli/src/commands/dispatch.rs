@@ -67,12 +67,18 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
     }
 }
 
+/// How many threads may wait for the disk. More would wait no shorter, and each holds memory.
+const WAITING: usize = 64;
+
 /// Does work that takes a runtime, and keeps a log of it.
 fn at_work(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<ExitCode, Error> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
-            Error::new(ErrorKind::Machine, "cannot start threads").caused_by(&error)
-        })?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(WAITING)
+        .build();
+    let runtime = runtime.map_err(|error| {
+        Error::new(ErrorKind::Machine, "cannot start threads").caused_by(&error)
+    })?;
     let end = runtime.block_on(work(Log::install()));
     // Whatever still blocks a thread is not waited for.
     runtime.shutdown_background();

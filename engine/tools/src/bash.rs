@@ -55,9 +55,11 @@ impl Builtin for Bash {
     const DESCRIPTION: &'static str = "Runs a shell command (sh -c) in the folder you are in and \
         returns what it prints, standard output and error together. Nobody can answer it, and \
         what it leaves in the background is ended with it. Of long output the end is returned; \
-        all of it is in a file that is named.";
-    // What a command sees and changes is not known before.
-    const CONCURRENCY: ToolConcurrency = ToolConcurrency::Exclusive;
+        all of it is in a file that is named. Commands of one answer run side by side: put what \
+        depends on each other into one command.";
+    // What a command sees and changes is not known, but models are told that calls of one answer
+    // run side by side. Those that are known to change something still wait, and are waited for.
+    const CONCURRENCY: ToolConcurrency = ToolConcurrency::Shared;
     const EXAMPLE: &'static str = r#"{"command":"cargo test --quiet","timeout":600}"#;
 
     type Arguments = BashArguments;

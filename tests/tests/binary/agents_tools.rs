@@ -60,27 +60,32 @@ fn what_is_called_before_a_yield_is_done_and_what_comes_after_is_not() {
 }
 
 #[test]
-fn commands_of_one_answer_run_one_after_the_other_in_their_order() {
+fn commands_of_one_answer_run_side_by_side_and_after_what_was_written_before_them() {
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
     let bash = |script: &str| Call::new("bash", &json!({ "command": script }));
+    let meet = |mine: &str, other: &str| {
+        bash(&format!("touch {mine}; until test -e {other}; do sleep 0.02; done; cat order.txt"))
+    };
     let calls = vec![
-        bash("sleep 0.3; echo one >> order.txt"),
-        Call::new("read", &json!({ "path": "order.txt" })),
-        bash("echo two >> order.txt; cat order.txt"),
+        Call::new("write", &json!({ "path": "order.txt", "content": "one\n" })),
+        meet("left", "right"),
+        meet("right", "left"),
+        Call::new("write", &json!({ "path": "order.txt", "content": "two\n" })),
+        bash("cat order.txt"),
     ];
     let run = run_one(&place, &repository, &model, move |asked: &Asked| match asked.answers() {
         0 => Answer::calls(calls.clone()),
         _ => {
             let results = asked.results();
-            assert!(results[1].contains("one") && !results[1].contains("two"), "{results:?}");
-            assert_eq!(results[2], "one\ntwo");
+            assert_eq!((results[1].as_str(), results[2].as_str()), ("one", "one"));
+            assert_eq!(results[4], "two");
             Answer::yields(&json!("done"))
         }
     });
     let finished = run.run().expect_code(0);
-    assert_eq!(repository.text("order.txt"), "one\ntwo\n", "{finished}");
+    assert_eq!(repository.text("order.txt"), "two\n", "{finished}");
 }
 
 #[test]
