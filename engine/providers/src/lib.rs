@@ -12,6 +12,7 @@ mod price;
 mod printable;
 mod retry;
 mod secret;
+mod spread;
 mod sse;
 #[cfg(test)]
 mod trial;

@@ -14,6 +14,8 @@ pub(crate) type Attempt = Pin<Box<dyn Stream<Item = Piece> + Send>>;
 pub(crate) enum Piece {
     /// Something came that nobody needs to see.
     Alive,
+    /// What it has used so far.
+    Used(Usage),
     /// More words for the user.
     Text(String),
     /// More words for itself.
@@ -30,7 +32,6 @@ pub(crate) enum Piece {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Whole {
     pub(crate) content: Vec<Part>,
-    pub(crate) usage: Usage,
     pub(crate) stop_reason: StopReason,
 }
 
@@ -40,8 +41,17 @@ pub(crate) struct Trouble {
     pub(crate) failure: Failure,
     /// How long the provider asks to be left alone.
     pub(crate) wait: Option<Duration>,
-    /// What it used all the same, where that is known.
-    pub(crate) usage: Option<Usage>,
+    /// Whether it would have answered somebody who asks less.
+    pub(crate) pace: Pace,
+}
+
+/// Whether a provider was only asked too much at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// It was, and that will soon be over.
+    TooFast,
+    /// That is not the trouble.
+    Any,
 }
 
 impl Trouble {
@@ -52,6 +62,6 @@ impl Trouble {
 
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
-        Self { failure, wait: None, usage: None }
+        Self { failure, wait: None, pace: Pace::Any }
     }
 }

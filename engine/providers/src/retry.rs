@@ -6,22 +6,30 @@ use std::time::Duration;
 use engine::ports::{ModelEvent, ModelStream};
 use futures_util::StreamExt;
 use futures_util::stream::unfold;
-use protocol::{FailureClass, Part, Usage};
+use protocol::{FailureClass, Part, SessionId, Usage};
 use tokio::time::timeout;
 
-use crate::piece::{Attempt, Piece, Trouble};
+use crate::piece::{Attempt, Pace, Piece, Trouble};
+use crate::spread::moment;
 use crate::voice::Voice;
 
 /// When a provider is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often, after the first time.
+    /// How often, after the first time. One that only has too many requests at the moment is asked
+    /// again at least 12 times, unless this is 0.
     pub max_retries: u32,
-    /// How long it is left alone the first time; twice as long each time after.
+    /// How long it is left alone the first time; twice as long each time after. Each time is up to
+    /// half as long again, so that sessions that were sent away together come back one by one.
     pub base_delay: Duration,
-    /// The longest it is left alone. A provider that asks for more is not asked again.
+    /// The longest it is left alone, but for that half. A provider that asks for more is not asked
+    /// again.
     pub max_delay: Duration,
 }
+
+/// How often a provider that has too many requests is asked again, at least. Many sessions share
+/// what it can do, and each is turned away many times before its turn has come.
+const LIMITED_RETRIES: u32 = 12;
 
 impl Default for RetryPolicy {
     fn default() -> Self {
@@ -34,11 +42,20 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns how long to wait before the given retry, counted from 1.
-    fn delay(&self, retry: u32, asked: Option<Duration>) -> Duration {
+    /// Returns how long a session waits before the given retry, counted from 1. That is never
+    /// less than the provider asks for.
+    fn delay(&self, session: SessionId, retry: u32, asked: Option<Duration>) -> Duration {
         let doublings = retry.saturating_sub(1).min(30);
         let own = self.base_delay.saturating_mul(1 << doublings).min(self.max_delay);
-        own.max(asked.unwrap_or_default())
+        own.max(asked.unwrap_or_default()) + moment(own / 2, session, retry)
+    }
+
+    /// Returns how often it is asked again after troubles like this one.
+    fn retries(&self, trouble: &Trouble) -> u32 {
+        match trouble.pace {
+            Pace::TooFast if self.max_retries > 0 => self.max_retries.max(LIMITED_RETRIES),
+            Pace::TooFast | Pace::Any => self.max_retries,
+        }
     }
 }
 
@@ -71,19 +88,24 @@ pub(crate) struct Terms {
     pub(crate) watchdog: Watchdog,
 }
 
-/// Returns the answer that `ask` brings at last.
+/// Returns the answer that `ask` brings the session at last.
 pub(crate) fn persist(
     voice: Voice,
     terms: Terms,
+    session: SessionId,
     ask: impl Fn() -> Attempt + Send + 'static,
 ) -> ModelStream {
     let asking = Asking {
         ask: Box::new(ask),
         voice,
         terms,
+        session,
         retries: 0,
+        limited: 0,
+        troubled: 0,
         phase: Phase::Due(Duration::ZERO),
         came: Vec::new(),
+        used: None,
         spent: Usage::ZERO,
     };
     Box::pin(unfold(asking, |mut asking| async move {
@@ -96,10 +118,17 @@ struct Asking {
     ask: Box<dyn Fn() -> Attempt + Send>,
     voice: Voice,
     terms: Terms,
+    session: SessionId,
     retries: u32,
+    /// How many of the retries were because of too many requests.
+    limited: u32,
+    /// How many were because of something else.
+    troubled: u32,
     phase: Phase,
     /// What this attempt has said so far.
     came: Vec<Part>,
+    /// What this attempt has used so far, where it has said that.
+    used: Option<Usage>,
     /// What earlier attempts used.
     spent: Usage,
 }
@@ -121,6 +150,7 @@ impl Asking {
                         tokio::time::sleep(*delay).await;
                     }
                     self.came.clear();
+                    self.used = None;
                     let limit = self.terms.watchdog.first_event;
                     self.phase = Phase::Listening { attempt: (self.ask)(), limit };
                 }
@@ -138,6 +168,10 @@ impl Asking {
     fn hear(&mut self, piece: Piece) -> Option<ModelEvent> {
         match piece {
             Piece::Alive => None,
+            Piece::Used(used) => {
+                self.used = Some(used);
+                None
+            }
             Piece::Text(text) => {
                 if let Some(Part::Text { text: before }) = self.came.last_mut() {
                     before.push_str(&text);
@@ -155,28 +189,33 @@ impl Asking {
                 Some(ModelEvent::Thinking(thinking))
             }
             Piece::Calling(tool) => Some(ModelEvent::Calling(tool)),
-            Piece::Whole(mut whole) => {
+            Piece::Whole(whole) => {
                 self.phase = Phase::Over;
-                whole.usage = whole.usage + self.spent;
-                Some(ModelEvent::Ended(self.voice.message(whole)))
+                // What was not counted is not free.
+                let used = self.used.unwrap_or(Usage { cost: None, ..Usage::ZERO });
+                Some(ModelEvent::Ended(self.voice.message(whole, used + self.spent)))
             }
             Piece::Broken(trouble) => Some(self.broken(trouble)),
         }
     }
 
     fn broken(&mut self, trouble: Trouble) -> ModelEvent {
-        let Trouble { failure, wait, usage } = trouble;
+        let most = self.terms.retry.retries(&trouble);
+        let Trouble { failure, wait, pace } = trouble;
         // What a provider has begun to answer it may charge; how much is then not known.
         let begun = Usage { cost: None, ..Usage::ZERO };
         let unknown = if self.came.is_empty() { Usage::ZERO } else { begun };
-        self.spent = self.spent + usage.unwrap_or(unknown);
+        self.spent = self.spent + self.used.unwrap_or(unknown);
         let patient = wait.is_none_or(|wait| wait <= self.terms.retry.max_delay);
-        let again = failure.class == FailureClass::Transient
-            && self.retries < self.terms.retry.max_retries
-            && patient;
-        if again {
+        // Having waited for its turn does not use up the patience with other troubles.
+        let tried = match pace {
+            Pace::TooFast => &mut self.limited,
+            Pace::Any => &mut self.troubled,
+        };
+        if failure.class == FailureClass::Transient && *tried < most && patient {
+            *tried += 1;
             self.retries += 1;
-            let after = self.terms.retry.delay(self.retries, wait);
+            let after = self.terms.retry.delay(self.session, self.retries, wait);
             let (route, why) = (&self.voice.route, &failure.message);
             tracing::info!(%route, retry = self.retries, ?after, %why, "the provider is asked again");
             self.phase = Phase::Due(after);

@@ -22,13 +22,13 @@ impl Voice {
     }
 
     /// Returns the message of a whole answer.
-    pub(crate) fn message(&self, whole: Whole) -> AssistantMessage {
+    pub(crate) fn message(&self, whole: Whole, usage: Usage) -> AssistantMessage {
         AssistantMessage {
             content: whole.content,
             api: self.api.to_owned(),
             provider: self.route.provider.clone(),
             model: self.route.id.clone(),
-            usage: whole.usage,
+            usage,
             stop_reason: whole.stop_reason,
             error_message: None,
             timestamp: self.clock.now(),
@@ -37,7 +37,7 @@ impl Voice {
 
     /// Returns the message of what came of an answer before it failed.
     pub(crate) fn partial(&self, content: Vec<Part>, usage: Usage, why: &str) -> AssistantMessage {
-        let whole = Whole { content, usage, stop_reason: StopReason::Error };
-        AssistantMessage { error_message: Some(why.to_owned()), ..self.message(whole) }
+        let whole = Whole { content, stop_reason: StopReason::Error };
+        AssistantMessage { error_message: Some(why.to_owned()), ..self.message(whole, usage) }
     }
 }

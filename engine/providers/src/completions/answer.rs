@@ -1,6 +1,6 @@
 //! Puts an answer together from its chunks, whatever is in them, and within bounds.
 
-use protocol::{FailureClass, Part, StopReason, Usage};
+use protocol::{FailureClass, Part, StopReason};
 use serde_json::Value;
 
 use super::calls::Calls;
@@ -19,7 +19,6 @@ pub(crate) const MOST_CALLS: usize = 128;
 pub(crate) struct Answer {
     said: Vec<Said>,
     calls: Calls,
-    usage: Option<Usage>,
     end: Option<End>,
     size: usize,
     /// Whether the model has begun to answer at all.
@@ -62,11 +61,6 @@ impl Answer {
         self.begun
     }
 
-    /// Returns what it used, as far as that is known.
-    pub(crate) fn usage(&self) -> Option<Usage> {
-        self.usage
-    }
-
     /// Takes a chunk, or a whole completion, and adds what there is to tell of it.
     pub(crate) fn take(
         &mut self,
@@ -80,9 +74,8 @@ impl Answer {
             choice.and_then(|choice| choice.get("usage")),
             chunk.get("x_groq").and_then(|extra| extra.get("usage")),
         ];
-        if let Some(told) = places.into_iter().flatten().find_map(|place| usage(place, price)) {
-            self.usage = Some(told);
-        }
+        let told = places.into_iter().flatten().find_map(|place| usage(place, price));
+        pieces.extend(told.map(Piece::Used));
         let Some(choice) = choice else { return Ok(Room::Left) };
         self.begun = true;
         let delta = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(&Value::Null);
@@ -229,9 +222,7 @@ impl Answer {
             Some(End::Said) | None if calling => StopReason::ToolUse,
             Some(End::Said) | None => StopReason::Stop,
         };
-        // What was not counted is not free.
-        let usage = self.usage.unwrap_or(Usage { cost: None, ..Usage::ZERO });
-        Whole { content, usage, stop_reason }
+        Whole { content, stop_reason }
     }
 }
 

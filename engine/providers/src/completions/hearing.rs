@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use protocol::{FailureClass, Usage};
+use protocol::FailureClass;
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
@@ -71,7 +71,7 @@ impl Hearing {
             },
             None => match self.response.chunk().await {
                 Ok(chunk) => chunk,
-                Err(error) => return Step::End(self.trouble(question.lost(error))),
+                Err(error) => return Step::End(Piece::Broken(question.lost(error))),
             },
         };
         let heard = match chunk {
@@ -137,7 +137,7 @@ impl Hearing {
         let Ok(chunk) = serde_json::from_str::<Value>(data) else {
             // A part of the answer that cannot be read is missing; other words are not for us.
             let missing = data.starts_with('{');
-            return if missing { Err(self.trouble(question.cut())) } else { Ok(()) };
+            return if missing { Err(Piece::Broken(question.cut())) } else { Ok(()) };
         };
         self.chunk(question, &event.name, &chunk, ready)
     }
@@ -153,7 +153,7 @@ impl Hearing {
         let error = error.or_else(|| (name == "error").then_some(chunk));
         if let Some(error) = error {
             let (now, most) = (question.voice.now(), question.most_wait);
-            return Err(self.trouble(trouble::broken(&question.endpoint, error, now, most)));
+            return Err(Piece::Broken(trouble::broken(&question.endpoint, error, now, most)));
         }
         let mut pieces = Vec::new();
         let taken = self.answer.take(chunk, question.price.as_ref(), &mut pieces);
@@ -162,7 +162,7 @@ impl Hearing {
         }
         ready.extend(pieces);
         match taken {
-            Err(trouble) => Err(self.trouble(trouble)),
+            Err(trouble) => Err(Piece::Broken(trouble)),
             Ok(Room::Full) => Err(self.whole()),
             Ok(Room::Left) => {
                 if self.answer.is_ended() && self.end.is_none() {
@@ -177,7 +177,7 @@ impl Hearing {
     fn finish(&mut self, question: &Question, ready: &mut VecDeque<Piece>) -> Piece {
         match std::mem::replace(&mut self.kind, Kind::Open { named: String::new() }) {
             // Not one byte came.
-            Kind::Open { .. } => self.trouble(question.cut()),
+            Kind::Open { .. } => Piece::Broken(question.cut()),
             Kind::Whole(body) => self.finish_whole(question, &body, ready),
             Kind::Events { decoder, named, beginning } => {
                 if let Some(event) = decoder.finish()
@@ -192,13 +192,13 @@ impl Hearing {
                 let strange = page || named != "text/event-stream";
                 if strange && !self.answer.is_begun() {
                     let beginning = String::from_utf8_lossy(&beginning);
-                    return self.trouble(trouble::no_stream(
+                    return Piece::Broken(trouble::no_stream(
                         &question.endpoint,
                         &named,
                         &beginning,
                     ));
                 }
-                self.trouble(question.cut())
+                Piece::Broken(question.cut())
             }
         }
     }
@@ -215,7 +215,7 @@ impl Hearing {
             let class = body.starts_with(b"{").then(|| question.cut());
             let beginning = String::from_utf8_lossy(&body[..body.len().min(1000)]);
             let strange = || trouble::no_stream(&question.endpoint, "", &beginning);
-            return self.trouble(class.unwrap_or_else(strange));
+            return Piece::Broken(class.unwrap_or_else(strange));
         };
         if let Err(last) = self.chunk(question, "", &completion, ready) {
             return last;
@@ -224,7 +224,7 @@ impl Hearing {
             return self.whole();
         }
         let beginning = completion.to_string();
-        self.trouble(trouble::no_stream(&question.endpoint, "json", &beginning))
+        Piece::Broken(trouble::no_stream(&question.endpoint, "json", &beginning))
     }
 
     fn done(&mut self, question: &Question) -> Piece {
@@ -232,18 +232,12 @@ impl Hearing {
             self.whole()
         } else {
             let what = format!("{} answered with nothing", question.endpoint.provider);
-            self.trouble(Trouble::new(FailureClass::Transient, what))
+            Piece::Broken(Trouble::new(FailureClass::Transient, what))
         }
     }
 
     fn whole(&mut self) -> Piece {
         Piece::Whole(std::mem::take(&mut self.answer).into_whole())
-    }
-
-    fn trouble(&self, trouble: Trouble) -> Piece {
-        let begun = self.answer.is_begun().then_some(Usage { cost: None, ..Usage::ZERO });
-        let usage = trouble.usage.or_else(|| self.answer.usage()).or(begun);
-        Piece::Broken(Trouble { usage, ..trouble })
     }
 }
 

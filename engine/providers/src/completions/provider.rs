@@ -44,7 +44,8 @@ impl Provider for Completions {
             most_wait: self.terms.retry.max_delay,
             body: Bytes::from(body.to_string()),
         });
-        persist(self.voice.clone(), self.terms, move || ask(Arc::clone(&question)))
+        let ask = move || ask(Arc::clone(&question));
+        persist(self.voice.clone(), self.terms, request.session, ask)
     }
 }
 

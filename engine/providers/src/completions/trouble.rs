@@ -8,7 +8,7 @@ use reqwest::StatusCode;
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
-use crate::piece::Trouble;
+use crate::piece::{Pace, Trouble};
 
 /// A request from this size on may be too large when it is refused without a word.
 const LARGE: usize = 100 << 10;
@@ -57,7 +57,9 @@ pub(crate) fn refused(
         }
         Some(_) | None => Failure::new(class, message),
     };
-    Trouble { wait: refusal.wait, ..Trouble::from(failure) }
+    let near = limited && failure.class == FailureClass::Transient;
+    let pace = if near { Pace::TooFast } else { Pace::Any };
+    Trouble { wait: refusal.wait, pace, ..Trouble::from(failure) }
 }
 
 /// Judges an error that came in the middle of a stream.

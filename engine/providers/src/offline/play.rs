@@ -80,6 +80,7 @@ pub(crate) fn play(cue: &Cue<'_>) -> Vec<Step> {
         Some(Fault::Panic) | None => {
             let whole = cue.whole(fault);
             steps.extend(cue.say(&whole.content));
+            steps.push(Step::Say(Piece::Used(cue.usage(&whole.content))));
             steps.push(Step::Say(Piece::Whole(whole)));
         }
     }
@@ -115,8 +116,7 @@ impl Cue<'_> {
         content.extend(self.calls(fault).into_iter().map(Part::ToolCall));
         let calling = content.iter().any(|part| matches!(part, Part::ToolCall(_)));
         let stop_reason = if calling { StopReason::ToolUse } else { StopReason::Stop };
-        let usage = self.usage(&content);
-        Whole { content, usage, stop_reason }
+        Whole { content, stop_reason }
     }
 
     fn calls(&self, fault: Option<Fault>) -> Vec<ToolCall> {
@@ -193,8 +193,8 @@ impl Cue<'_> {
         text.truncate(text.floor_char_boundary(MOST_BYTES));
         let content = vec![Part::Text { text }];
         let mut steps = self.say(&content);
-        let usage = self.usage(&content);
-        let whole = Whole { content, usage, stop_reason: StopReason::Length };
+        steps.push(Step::Say(Piece::Used(self.usage(&content))));
+        let whole = Whole { content, stop_reason: StopReason::Length };
         steps.push(Step::Say(Piece::Whole(whole)));
         steps
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::ports::{ModelRequest, ModelStream, Provider};
 use futures_util::stream::unfold;
-use protocol::{FailureClass, SessionId, StopReason};
+use protocol::{FailureClass, SessionId, StopReason, Usage};
 
 use super::memory::Conversation;
 use super::play::{Cue, Step, play};
@@ -46,6 +46,7 @@ pub(crate) struct Scripted {
 
 impl Provider for Scripted {
     fn stream(&self, request: ModelRequest) -> ModelStream {
+        let session = request.session;
         let stage = Stage {
             script: Arc::clone(&self.script),
             attempts: Arc::clone(&self.attempts),
@@ -53,7 +54,7 @@ impl Provider for Scripted {
             price: self.price,
             request,
         };
-        persist(self.voice.clone(), self.terms, move || perform(stage.steps()))
+        persist(self.voice.clone(), self.terms, session, move || perform(stage.steps()))
     }
 }
 
@@ -79,7 +80,7 @@ impl Stage {
         let remembered = remembered.map_err(|error| invalid(error.to_string()))?;
         let answers = conversation.answers();
         let Some((_number, turn)) = scenario.turn(answers) else {
-            return Ok(vec![Step::Say(Piece::Whole(self.nothing()))]);
+            return Ok(nothing());
         };
         let count = || self.attempts.count(self.request.session, answers);
         Ok(play(&Cue {
@@ -102,12 +103,12 @@ impl Stage {
             format!("no scenario of {} is for the prompt `{prompt}`", self.voice.route.id)
         })
     }
+}
 
-    /// After its last turn a model has nothing to say.
-    fn nothing(&self) -> Whole {
-        let usage = protocol::Usage::ZERO;
-        Whole { content: Vec::new(), usage, stop_reason: StopReason::Stop }
-    }
+/// After its last turn a model has nothing to say.
+fn nothing() -> Vec<Step> {
+    let whole = Whole { content: Vec::new(), stop_reason: StopReason::Stop };
+    [Piece::Used(Usage::ZERO), Piece::Whole(whole)].map(Step::Say).into()
 }
 
 fn perform(steps: Vec<Step>) -> Attempt {

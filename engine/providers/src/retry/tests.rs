@@ -13,14 +13,34 @@ fn voice() -> Voice {
     Voice { api: "test", route: "x/y".parse().unwrap(), clock: clock() }
 }
 
+fn session() -> SessionId {
+    "session_0190a7c0de7b7c10a51f2b3c4d5e6f70".parse().unwrap()
+}
+
+/// How long this session waits before its first, second and third retry, in milliseconds.
+const WAITS: [u64; 3] = [2294, 4800, 9667];
+
+fn waits(events: &[ModelEvent]) -> Vec<(u32, u64)> {
+    let waits = events.iter().filter_map(|event| match event {
+        ModelEvent::Retrying { attempt, after, .. } => {
+            Some((*attempt, u64::try_from(after.as_millis()).unwrap()))
+        }
+        _ => None,
+    });
+    waits.collect()
+}
+
 fn trouble(class: FailureClass) -> Piece {
     Piece::Broken(Trouble::new(class, "because"))
 }
 
+fn used(input: u64) -> Piece {
+    Piece::Used(Usage { input, ..Usage::ZERO })
+}
+
 fn whole(text: &str) -> Piece {
     let content = vec![Part::Text { text: text.to_owned() }];
-    let usage = Usage { input: 3, ..Usage::ZERO };
-    Piece::Whole(Whole { content, usage, stop_reason: StopReason::Stop })
+    Piece::Whole(Whole { content, stop_reason: StopReason::Stop })
 }
 
 /// Gives the first attempt, then the second, and so on; the last again and again.
@@ -40,16 +60,12 @@ async fn what_may_work_a_moment_later_is_tried_again_and_waits_longer_each_time(
         vec![said, trouble(FailureClass::Transient)],
         vec![trouble(FailureClass::Transient)],
         vec![],
-        vec![Piece::Alive, whole("hello")],
+        vec![Piece::Alive, used(3), whole("hello")],
     ];
-    let events = all(persist(voice(), Terms::default(), attempts(answers))).await;
+    let events = all(persist(voice(), Terms::default(), session(), attempts(answers))).await;
     assert_eq!(events.len(), 5, "{events:?}");
-    let waits = events.iter().filter_map(|event| match event {
-        ModelEvent::Retrying { attempt, after, .. } => Some((*attempt, after.as_secs())),
-        _ => None,
-    });
-    assert_eq!(waits.collect::<Vec<_>>(), [(1, 2), (2, 4), (3, 8)]);
-    assert_eq!(began.elapsed().as_secs(), 14);
+    assert_eq!(waits(&events), [(1, WAITS[0]), (2, WAITS[1]), (3, WAITS[2])]);
+    assert_eq!(began.elapsed(), Duration::from_millis(WAITS.iter().sum()));
     let message = end(&events).unwrap();
     assert_eq!((message.text(), message.usage.input), ("hello".to_owned(), 3));
     // The first attempt had begun, and nobody knows what it cost.
@@ -60,7 +76,7 @@ async fn what_may_work_a_moment_later_is_tried_again_and_waits_longer_each_time(
 async fn the_fourth_failure_is_the_last_and_what_came_is_kept() {
     let said = [Piece::Thinking("h".to_owned()), Piece::Thinking("m".to_owned())];
     let last: Vec<_> = said.into_iter().chain([trouble(FailureClass::Transient)]).collect();
-    let events = all(persist(voice(), Terms::default(), attempts(vec![last]))).await;
+    let events = all(persist(voice(), Terms::default(), session(), attempts(vec![last]))).await;
     assert_eq!(retries(&events).len(), 3);
     let Some(ModelEvent::Failed { failure, partial }) = events.last() else { panic!() };
     assert_eq!(*failure, Failure::new(FailureClass::Transient, "because"));
@@ -78,8 +94,13 @@ async fn what_cannot_get_better_is_not_tried_again() {
         FailureClass::Overflow,
         FailureClass::Invalid,
     ] {
-        let events =
-            all(persist(voice(), Terms::default(), attempts(vec![vec![trouble(class)]]))).await;
+        let events = all(persist(
+            voice(),
+            Terms::default(),
+            session(),
+            attempts(vec![vec![trouble(class)]]),
+        ))
+        .await;
         assert_eq!(events.len(), 1);
         assert_eq!(end(&events).unwrap_err().class, class);
     }
@@ -92,29 +113,91 @@ async fn a_provider_that_asks_for_patience_gets_it_up_to_a_limit() {
         let trouble = Trouble::new(FailureClass::Transient, "busy");
         vec![vec![Piece::Broken(Trouble { wait, ..trouble })], vec![whole("ok")]]
     };
-    for (seconds, waited) in [(1, Some(2)), (45, Some(45)), (60, Some(60)), (61, None)] {
+    // What it asks for comes first, and what spreads the sessions after it.
+    let after = WAITS[0] - 2000;
+    let cases = [
+        (1, Some(2000 + after)),
+        (45, Some(45_000 + after)),
+        (60, Some(60_000 + after)),
+        (61, None),
+    ];
+    for (seconds, waited) in cases {
         let began = Instant::now();
-        let events = all(persist(voice(), Terms::default(), attempts(asked(seconds)))).await;
-        let took = end(&events).is_ok().then(|| began.elapsed().as_secs());
+        let events =
+            all(persist(voice(), Terms::default(), session(), attempts(asked(seconds)))).await;
+        let took =
+            end(&events).is_ok().then(|| u64::try_from(began.elapsed().as_millis()).unwrap());
         assert_eq!(took, waited, "{seconds}");
     }
+}
+
+fn limited(wait: Option<Duration>) -> Piece {
+    let trouble = Trouble::new(FailureClass::Transient, "too many");
+    Piece::Broken(Trouble { wait, pace: Pace::TooFast, ..trouble })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_with_too_many_requests_is_asked_more_often() {
+    let asked = |max_retries, answers| async move {
+        let retry = RetryPolicy { max_retries, ..RetryPolicy::default() };
+        let terms = Terms { retry, ..Terms::default() };
+        let events = all(persist(voice(), terms, session(), attempts(answers))).await;
+        (retries(&events).len(), end(&events).is_ok())
+    };
+    let turned_away = |times: usize| vec![vec![limited(None)]; times];
+    let then = |answers: Vec<_>, last| answers.into_iter().chain([vec![last]]).collect::<Vec<_>>();
+    assert_eq!(asked(3, then(turned_away(12), whole("ok"))).await, (12, true));
+    assert_eq!(asked(3, turned_away(1)).await, (12, false));
+    assert_eq!(asked(20, turned_away(1)).await, (20, false));
+    // Who does not want to ask again does not.
+    assert_eq!(asked(0, turned_away(1)).await, (0, false));
+    // Another trouble after it is retried as often as ever.
+    let other = trouble(FailureClass::Transient);
+    assert_eq!(asked(3, then(turned_away(5), other)).await, (5 + 3, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_are_turned_away_together_share_what_a_provider_can_do() {
+    use std::sync::Mutex;
+    // One request a second; it does not say when to come back.
+    let free = Arc::new(Mutex::new(Instant::now()));
+    let began = Instant::now();
+    let sessions = (0..32).map(|_| {
+        let free = Arc::clone(&free);
+        let ask = move || -> Attempt {
+            let mut free = free.lock().unwrap();
+            let answer = if Instant::now() < *free {
+                limited(None)
+            } else {
+                *free = Instant::now() + Duration::from_secs(1);
+                whole("ok")
+            };
+            Box::pin(stream::iter([answer]))
+        };
+        all(persist(voice(), Terms::default(), SessionId::generate(), ask))
+    });
+    for events in futures_util::future::join_all(sessions).await {
+        assert!(end(&events).is_ok(), "{:?}", waits(&events));
+    }
+    assert!(began.elapsed() < Duration::from_secs(300), "{:?}", began.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_says_nothing_is_given_up() {
     let silent = || -> Attempt { Box::pin(stream::pending()) };
     let began = Instant::now();
-    let events = all(persist(voice(), Terms::default(), silent)).await;
+    let events = all(persist(voice(), Terms::default(), session(), silent)).await;
     assert_eq!(end(&events).unwrap_err().class, FailureClass::Transient);
     assert_eq!(end(&events).unwrap_err().message, "the model said nothing for 100s");
-    assert_eq!(began.elapsed().as_secs(), 4 * 100 + 14);
+    let waited = Duration::from_millis(WAITS.iter().sum());
+    assert_eq!(began.elapsed(), Duration::from_secs(4 * 100) + waited);
     let begins = || -> Attempt {
         let said = stream::iter([Piece::Text("a".to_owned())]);
         Box::pin(said.chain(stream::pending()))
     };
     let watchdog = Watchdog { idle: Duration::from_millis(1500), ..Watchdog::default() };
     let terms = Terms { watchdog, ..Terms::default() };
-    let events = all(persist(voice(), terms, begins)).await;
+    let events = all(persist(voice(), terms, session(), begins)).await;
     assert_eq!(end(&events).unwrap_err().message, "the model said nothing for 1.5s");
 }
 
@@ -127,7 +210,8 @@ async fn without_a_watchdog_it_is_waited_for_ever() {
         }))
     };
     let watchdog = Watchdog { first_event: Duration::ZERO, idle: Duration::ZERO };
-    let events = all(persist(voice(), Terms { watchdog, ..Terms::default() }, late)).await;
+    let terms = Terms { watchdog, ..Terms::default() };
+    let events = all(persist(voice(), terms, session(), late)).await;
     assert_eq!(end(&events).unwrap().text(), "late");
 }
 
@@ -141,7 +225,7 @@ async fn dropping_the_stream_ends_the_attempt_at_once() {
     }
     let dropped = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&dropped);
-    let mut stream = persist(voice(), Terms::default(), move || {
+    let mut stream = persist(voice(), Terms::default(), session(), move || {
         let guard = Guard(Arc::clone(&count));
         Box::pin(stream::unfold(guard, |guard| async {
             tokio::task::yield_now().await;

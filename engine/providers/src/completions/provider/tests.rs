@@ -185,7 +185,11 @@ async fn busy_servers_are_asked_again_and_their_wish_is_heard() {
         ModelEvent::Retrying { after, .. } => Some(after.as_millis()),
         _ => None,
     });
-    assert_eq!(waits.collect::<Vec<_>>(), [30, 10, 20]);
+    let waits: Vec<_> = waits.collect();
+    // Each is up to half as long again, but what is asked for comes first.
+    for (wait, range) in waits.iter().zip([30..=32, 10..=15, 20..=30]) {
+        assert!(range.contains(wait), "{waits:?}");
+    }
 }
 
 #[tokio::test]

@@ -75,6 +75,23 @@ fn the_status_decides_before_the_words() {
 }
 
 #[test]
+fn only_a_near_limit_of_how_much_at_a_time_is_one_that_will_soon_be_over() {
+    let pace = |status: u16, seconds: Option<u64>, body: &str| {
+        let status = StatusCode::from_u16(status).unwrap();
+        let wait = seconds.map(Duration::from_secs);
+        let refusal = Refusal { status, wait, body, asked: 10 };
+        refused(&endpoint(), &refusal, noon(), Duration::from_secs(60)).pace
+    };
+    assert_eq!(pace(429, None, "slow down"), Pace::TooFast);
+    assert_eq!(pace(429, Some(60), ""), Pace::TooFast);
+    assert_eq!(pace(429, Some(61), ""), Pace::Any);
+    assert_eq!(pace(429, None, "insufficient_quota"), Pace::Any);
+    assert_eq!(pace(503, None, "overloaded"), Pace::Any);
+    let told = serde_json::json!({ "code": 429, "message": "x" });
+    assert_eq!(broken(&endpoint(), &told, noon(), Duration::from_secs(60)).pace, Pace::TooFast);
+}
+
+#[test]
 fn a_large_request_refused_without_a_word_was_too_large() {
     let status = StatusCode::BAD_REQUEST;
     let refusal = Refusal { status, wait: None, body: "", asked: 200 << 10 };
