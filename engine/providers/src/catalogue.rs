@@ -53,7 +53,7 @@ impl Catalogue {
     /// or at an address of the user's.
     ///
     /// # Errors
-    /// Why it cannot: nothing listens there, or it does not have the model.
+    /// Why it cannot: nothing listens there, or a server on this machine does not have the model.
     pub async fn preflight(&self, route: &ModelRoute) -> Result<(), Failure> {
         let local = Known::find(&route.provider).is_some_and(Known::is_local);
         if route.provider == OFFLINE || !(local || route.base_url.is_some()) {

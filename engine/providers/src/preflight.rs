@@ -36,10 +36,15 @@ async fn look(client: Client, endpoint: &Endpoint) -> Result<(), Failure> {
         Err(_other) => return Ok(()),
     };
     let Some(names) = names(response).await else { return Ok(()) };
-    // A server of one model answers for it whatever it is called.
-    let any = endpoint.provider == "llama.cpp";
-    let known = any || names.iter().any(|name| is(name, &endpoint.model));
-    if known || names.is_empty() { Ok(()) } else { Err(unknown(endpoint, &names)) }
+    let known = names.iter().any(|name| is(name, &endpoint.model));
+    let sure = lists_all(&endpoint.provider) && !names.is_empty();
+    if known || !sure { Ok(()) } else { Err(unknown(endpoint, &names)) }
+}
+
+/// Returns whether a provider of this name has no model but those in its list. A gateway knows
+/// more names than it lists, and a server of one model answers to any.
+fn lists_all(provider: &str) -> bool {
+    provider != "llama.cpp" && Known::find(provider).is_some_and(Known::is_local)
 }
 
 /// Nothing listens there.

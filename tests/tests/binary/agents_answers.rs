@@ -411,18 +411,20 @@ fn a_server_that_is_not_there_or_lacks_the_model_is_told_before_anything_starts(
     nobody.expect_refusal(&[&address.to_string()]);
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     let model = LoopbackModel::start();
-    run(&model.base_url(), "loopback/other").expect_refusal(&["other", "loop"]);
+    run(&model.base_url(), "ollama/other").expect_refusal(&["other", "loop", "ollama pull"]);
     assert_eq!(model.requests(), 0);
     assert_eq!(place.home().workspaces(), Vec::<String>::new());
 }
 
 #[test]
-fn a_server_that_lists_nothing_is_asked_all_the_same() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    model.list(None);
-    let run = begin(&place, &repository, &model, |asked: &Asked| work(asked.answers()));
-    let _finished = run.run().expect_code(0);
-    assert_eq!(repository.text("new.txt"), "new\n");
+fn a_server_that_lists_nothing_or_other_names_is_asked_all_the_same() {
+    for listed in [None, Some(["another-name"].as_slice())] {
+        let place = sandbox();
+        let repository = place.repository();
+        let model = LoopbackModel::start();
+        model.list(listed);
+        let run = begin(&place, &repository, &model, |asked: &Asked| work(asked.answers()));
+        let _finished = run.run().expect_code(0);
+        assert_eq!(repository.text("new.txt"), "new\n", "{listed:?}");
+    }
 }

@@ -42,10 +42,19 @@ async fn a_model_that_is_not_there_is_named_with_those_that_are() {
     let near =
         "ollama at URL has no model `qwen3:9b` (did you mean qwen3:8b?); try: ollama pull qwen3:9b";
     assert_eq!(at(models(&names), "ollama/qwen3:9b").await, Err(near.to_owned()));
-    let far = "acme at URL has no model `zzzzzz` (it has qwen3:8b, b, c, d, e, …)";
-    assert_eq!(at(models(&names), "acme/zzzzzz").await, Err(far.to_owned()));
-    // It answers for whatever it has loaded.
-    assert_eq!(at(models(&["/models/x.gguf"]), "llama.cpp/any").await, Ok(()));
+    for provider in ["vllm", "lm-studio"] {
+        let far =
+            format!("{provider} at URL has no model `zzzzzz` (it has qwen3:8b, b, c, d, e, …)");
+        assert_eq!(at(models(&names), &format!("{provider}/zzzzzz")).await, Err(far));
+    }
+}
+
+#[tokio::test]
+async fn who_may_have_more_than_is_listed_is_not_refused() {
+    // Gateways have aliases, and llama.cpp answers for whatever it has loaded.
+    for model in ["acme/alias", "openai/alias", "openrouter/alias", "llama.cpp/alias"] {
+        assert_eq!(at(models(&["/models/x.gguf"]), model).await, Ok(()), "{model}");
+    }
 }
 
 #[tokio::test]
@@ -60,11 +69,11 @@ async fn what_is_not_certain_is_no_failure() {
         models(&[]),
         models(&["other"]).then(ReplyEnd::Lost),
     ] {
-        assert_eq!(at(reply, "acme/m").await, Ok(()));
+        assert_eq!(at(reply, "ollama/m").await, Ok(()));
     }
     let began = Instant::now();
     let slow = Reply::new(200, "application/json", "{").then(ReplyEnd::Silent);
-    assert_eq!(at(slow, "acme/m").await, Ok(()));
+    assert_eq!(at(slow, "ollama/m").await, Ok(()));
     assert!(began.elapsed() < Duration::from_secs(3));
 }
 
