@@ -3,6 +3,7 @@
 mod catalogue;
 mod client;
 mod completions;
+mod estimate;
 mod known;
 mod nearest;
 mod offline;

@@ -22,6 +22,8 @@ pub(crate) enum Piece {
     Thinking(String),
     /// A call of this tool begins.
     Calling(String),
+    /// So many bytes of the answer came that are shown at its end only, as arguments are.
+    Wrote(usize),
     /// The whole answer.
     Whole(Whole),
     /// There will be no whole answer.

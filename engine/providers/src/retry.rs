@@ -9,6 +9,7 @@ use futures_util::stream::unfold;
 use protocol::{FailureClass, Part, SessionId, Usage};
 use tokio::time::timeout;
 
+use crate::estimate;
 use crate::piece::{Attempt, Pace, Piece, Trouble};
 use crate::spread::moment;
 use crate::voice::Voice;
@@ -88,23 +89,32 @@ pub(crate) struct Terms {
     pub(crate) watchdog: Watchdog,
 }
 
-/// Returns the answer that `ask` brings the session at last.
+/// Who asks, and how much.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) session: SessionId,
+    /// How many bytes the model has to read.
+    pub(crate) size: usize,
+}
+
+/// Returns the answer that `ask` brings at last.
 pub(crate) fn persist(
     voice: Voice,
     terms: Terms,
-    session: SessionId,
+    asked: Asked,
     ask: impl Fn() -> Attempt + Send + 'static,
 ) -> ModelStream {
     let asking = Asking {
         ask: Box::new(ask),
         voice,
         terms,
-        session,
+        asked,
         retries: 0,
         limited: 0,
         troubled: 0,
         phase: Phase::Due(Duration::ZERO),
         came: Vec::new(),
+        wrote: None,
         used: None,
         spent: Usage::ZERO,
     };
@@ -118,7 +128,7 @@ struct Asking {
     ask: Box<dyn Fn() -> Attempt + Send>,
     voice: Voice,
     terms: Terms,
-    session: SessionId,
+    asked: Asked,
     retries: u32,
     /// How many of the retries were because of too many requests.
     limited: u32,
@@ -127,6 +137,8 @@ struct Asking {
     phase: Phase,
     /// What this attempt has said so far.
     came: Vec<Part>,
+    /// How many bytes that and all else of its answer are, once the model has begun to answer.
+    wrote: Option<usize>,
     /// What this attempt has used so far, where it has said that.
     used: Option<Usage>,
     /// What earlier attempts used.
@@ -150,7 +162,7 @@ impl Asking {
                         tokio::time::sleep(*delay).await;
                     }
                     self.came.clear();
-                    self.used = None;
+                    (self.wrote, self.used) = (None, None);
                     let limit = self.terms.watchdog.first_event;
                     self.phase = Phase::Listening { attempt: (self.ask)(), limit };
                 }
@@ -172,7 +184,12 @@ impl Asking {
                 self.used = Some(used);
                 None
             }
+            Piece::Wrote(bytes) => {
+                self.write(bytes);
+                None
+            }
             Piece::Text(text) => {
+                self.write(text.len());
                 if let Some(Part::Text { text: before }) = self.came.last_mut() {
                     before.push_str(&text);
                 } else {
@@ -181,6 +198,7 @@ impl Asking {
                 Some(ModelEvent::Text(text))
             }
             Piece::Thinking(thinking) => {
+                self.write(thinking.len());
                 if let Some(Part::Thinking { thinking: before }) = self.came.last_mut() {
                     before.push_str(&thinking);
                 } else {
@@ -191,21 +209,28 @@ impl Asking {
             Piece::Calling(tool) => Some(ModelEvent::Calling(tool)),
             Piece::Whole(whole) => {
                 self.phase = Phase::Over;
-                // What was not counted is not free.
-                let used = self.used.unwrap_or(Usage { cost: None, ..Usage::ZERO });
-                Some(ModelEvent::Ended(self.voice.message(whole, used + self.spent)))
+                self.write(0);
+                Some(ModelEvent::Ended(self.voice.message(whole, self.used() + self.spent)))
             }
             Piece::Broken(trouble) => Some(self.broken(trouble)),
         }
     }
 
+    fn write(&mut self, bytes: usize) {
+        self.wrote = Some(self.wrote.unwrap_or(0).saturating_add(bytes));
+    }
+
+    /// Returns what this attempt has used: what is not counted is estimated, and what has not
+    /// begun to be answered is nothing.
+    fn used(&self) -> Usage {
+        let about = || self.wrote.map(|wrote| estimate::usage(self.asked.size, wrote));
+        self.used.or_else(about).unwrap_or(Usage::ZERO)
+    }
+
     fn broken(&mut self, trouble: Trouble) -> ModelEvent {
         let most = self.terms.retry.retries(&trouble);
         let Trouble { failure, wait, pace } = trouble;
-        // What a provider has begun to answer it may charge; how much is then not known.
-        let begun = Usage { cost: None, ..Usage::ZERO };
-        let unknown = if self.came.is_empty() { Usage::ZERO } else { begun };
-        self.spent = self.spent + self.used.unwrap_or(unknown);
+        self.spent = self.spent + self.used();
         let patient = wait.is_none_or(|wait| wait <= self.terms.retry.max_delay);
         // Having waited for its turn does not use up the patience with other troubles.
         let tried = match pace {
@@ -215,7 +240,7 @@ impl Asking {
         if failure.class == FailureClass::Transient && *tried < most && patient {
             *tried += 1;
             self.retries += 1;
-            let after = self.terms.retry.delay(self.session, self.retries, wait);
+            let after = self.terms.retry.delay(self.asked.session, self.retries, wait);
             let (route, why) = (&self.voice.route, &failure.message);
             tracing::info!(%route, retry = self.retries, ?after, %why, "the provider is asked again");
             self.phase = Phase::Due(after);

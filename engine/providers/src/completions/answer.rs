@@ -77,7 +77,11 @@ impl Answer {
         let told = places.into_iter().flatten().find_map(|place| usage(place, price));
         pieces.extend(told.map(Piece::Used));
         let Some(choice) = choice else { return Ok(Room::Left) };
-        self.begun = true;
+        if !self.begun {
+            self.begun = true;
+            // Before it says anything it has read what it was asked.
+            pieces.push(Piece::Wrote(0));
+        }
         let delta = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(&Value::Null);
         if let Err(Full) = self.say(delta, pieces) {
             self.end = Some(End::Cut);
@@ -171,6 +175,7 @@ impl Answer {
                 self.said.push(Said::Call(taken.at));
             }
             pieces.extend(taken.named.map(Piece::Calling));
+            pieces.push(Piece::Wrote(taken.size));
             self.size += taken.size;
             if self.size > MOST_BYTES {
                 return Err(Full);

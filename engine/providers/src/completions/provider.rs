@@ -11,7 +11,7 @@ use super::endpoint::Endpoint;
 use super::exchange::{Question, ask};
 use super::request::body;
 use crate::price::Price;
-use crate::retry::{Terms, persist};
+use crate::retry::{Asked, Terms, persist};
 use crate::voice::Voice;
 
 /// What messages say they were had through.
@@ -44,8 +44,8 @@ impl Provider for Completions {
             most_wait: self.terms.retry.max_delay,
             body: Bytes::from(body.to_string()),
         });
-        let ask = move || ask(Arc::clone(&question));
-        persist(self.voice.clone(), self.terms, request.session, ask)
+        let asked = Asked { session: request.session, size: question.body.len() };
+        persist(self.voice.clone(), self.terms, asked, move || ask(Arc::clone(&question)))
     }
 }
 

@@ -11,7 +11,8 @@ pub(crate) fn usage(value: &Value, price: Option<&Price>) -> Option<Usage> {
     let count = |of: Option<&Value>| of.and_then(Value::as_u64);
     let prompt = count(counted.get("prompt_tokens"));
     let output = count(counted.get("completion_tokens"));
-    if prompt.is_none() && output.is_none() {
+    // No answer uses nothing: some servers send zeros instead of counting.
+    if prompt.unwrap_or(0) == 0 && output.unwrap_or(0) == 0 {
         return None;
     }
     let details = counted.get("prompt_tokens_details");
@@ -60,7 +61,9 @@ mod tests {
         assert_eq!(usage(&deepseek, None).map(|it| (it.input, it.cache_read)), Some((5, 4)));
         let wrong = json!({ "prompt_tokens": 1, "prompt_tokens_details": { "cached_tokens": 60 } });
         assert_eq!(usage(&wrong, None).map(|it| (it.input, it.cache_read)), Some((0, 1)));
-        for nothing in [json!(null), json!({}), json!([1]), json!({ "prompt_tokens": "many" })] {
+        let zeros = json!({ "prompt_tokens": 0, "completion_tokens": 0 });
+        let many = json!({ "prompt_tokens": "many" });
+        for nothing in [json!(null), json!({}), json!([1]), many, zeros] {
             assert_eq!(usage(&nothing, None), None);
         }
     }

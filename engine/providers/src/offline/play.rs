@@ -14,6 +14,7 @@ use super::file::Fault;
 use super::script::{Arguments, Call, Turn};
 use super::template::Template;
 use crate::completions::{MOST_BYTES, MOST_CALLS, arguments};
+use crate::estimate::tokens;
 use crate::piece::{Piece, Trouble, Whole};
 use crate::price::Price;
 
@@ -147,10 +148,9 @@ impl Cue<'_> {
     }
 
     fn usage(&self, content: &[Part]) -> Usage {
-        let estimate = |bytes: usize| u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX);
         let told = self.turn.usage.unwrap_or_else(|| Usage {
-            input: estimate(read(self.request)),
-            output: estimate(content.iter().map(written).sum()),
+            input: tokens(read(self.request)),
+            output: tokens(content.iter().map(written).sum()),
             ..Usage::ZERO
         });
         // A rehearsal costs nothing, unless a price is set to rehearse that too.
@@ -201,7 +201,7 @@ impl Cue<'_> {
 }
 
 /// Returns how many bytes the model reads.
-fn read(request: &ModelRequest) -> usize {
+pub(crate) fn read(request: &ModelRequest) -> usize {
     let content = |content: &[Content]| -> usize {
         content.iter().map(|Content::Text { text }| text.len()).sum()
     };

@@ -8,11 +8,11 @@ use futures_util::stream::unfold;
 use protocol::{FailureClass, SessionId, StopReason, Usage};
 
 use super::memory::Conversation;
-use super::play::{Cue, Step, play};
+use super::play::{Cue, Step, play, read};
 use super::script::{Scenario, Script};
 use crate::piece::{Attempt, Piece, Trouble, Whole};
 use crate::price::Price;
-use crate::retry::{Terms, persist};
+use crate::retry::{Asked, Terms, persist};
 use crate::voice::Voice;
 
 /// What messages say they were had through.
@@ -46,7 +46,7 @@ pub(crate) struct Scripted {
 
 impl Provider for Scripted {
     fn stream(&self, request: ModelRequest) -> ModelStream {
-        let session = request.session;
+        let asked = Asked { session: request.session, size: read(&request) };
         let stage = Stage {
             script: Arc::clone(&self.script),
             attempts: Arc::clone(&self.attempts),
@@ -54,7 +54,7 @@ impl Provider for Scripted {
             price: self.price,
             request,
         };
-        persist(self.voice.clone(), self.terms, session, move || perform(stage.steps()))
+        persist(self.voice.clone(), self.terms, asked, move || perform(stage.steps()))
     }
 }
 

@@ -13,8 +13,9 @@ fn voice() -> Voice {
     Voice { api: "test", route: "x/y".parse().unwrap(), clock: clock() }
 }
 
-fn session() -> SessionId {
-    "session_0190a7c0de7b7c10a51f2b3c4d5e6f70".parse().unwrap()
+fn asked() -> Asked {
+    let session = "session_0190a7c0de7b7c10a51f2b3c4d5e6f70".parse().unwrap();
+    Asked { session, size: 400 }
 }
 
 /// How long this session waits before its first, second and third retry, in milliseconds.
@@ -62,21 +63,22 @@ async fn what_may_work_a_moment_later_is_tried_again_and_waits_longer_each_time(
         vec![],
         vec![Piece::Alive, used(3), whole("hello")],
     ];
-    let events = all(persist(voice(), Terms::default(), session(), attempts(answers))).await;
+    let events = all(persist(voice(), Terms::default(), asked(), attempts(answers))).await;
     assert_eq!(events.len(), 5, "{events:?}");
     assert_eq!(waits(&events), [(1, WAITS[0]), (2, WAITS[1]), (3, WAITS[2])]);
     assert_eq!(began.elapsed(), Duration::from_millis(WAITS.iter().sum()));
     let message = end(&events).unwrap();
-    assert_eq!((message.text(), message.usage.input), ("hello".to_owned(), 3));
-    // The first attempt had begun, and nobody knows what it cost.
-    assert_eq!(message.usage.cost, None);
+    assert_eq!(message.text(), "hello");
+    // The first attempt had begun: it had read 400 bytes, and nobody knows what that cost.
+    let usage = Usage { input: 100 + 3, output: 1, cost: None, ..Usage::ZERO };
+    assert_eq!(message.usage, usage);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_fourth_failure_is_the_last_and_what_came_is_kept() {
     let said = [Piece::Thinking("h".to_owned()), Piece::Thinking("m".to_owned())];
     let last: Vec<_> = said.into_iter().chain([trouble(FailureClass::Transient)]).collect();
-    let events = all(persist(voice(), Terms::default(), session(), attempts(vec![last]))).await;
+    let events = all(persist(voice(), Terms::default(), asked(), attempts(vec![last]))).await;
     assert_eq!(retries(&events).len(), 3);
     let Some(ModelEvent::Failed { failure, partial }) = events.last() else { panic!() };
     assert_eq!(*failure, Failure::new(FailureClass::Transient, "because"));
@@ -94,13 +96,9 @@ async fn what_cannot_get_better_is_not_tried_again() {
         FailureClass::Overflow,
         FailureClass::Invalid,
     ] {
-        let events = all(persist(
-            voice(),
-            Terms::default(),
-            session(),
-            attempts(vec![vec![trouble(class)]]),
-        ))
-        .await;
+        let events =
+            all(persist(voice(), Terms::default(), asked(), attempts(vec![vec![trouble(class)]])))
+                .await;
         assert_eq!(events.len(), 1);
         assert_eq!(end(&events).unwrap_err().class, class);
     }
@@ -108,7 +106,7 @@ async fn what_cannot_get_better_is_not_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_asks_for_patience_gets_it_up_to_a_limit() {
-    let asked = |seconds| {
+    let asks = |seconds| {
         let wait = Some(Duration::from_secs(seconds));
         let trouble = Trouble::new(FailureClass::Transient, "busy");
         vec![vec![Piece::Broken(Trouble { wait, ..trouble })], vec![whole("ok")]]
@@ -124,11 +122,47 @@ async fn a_provider_that_asks_for_patience_gets_it_up_to_a_limit() {
     for (seconds, waited) in cases {
         let began = Instant::now();
         let events =
-            all(persist(voice(), Terms::default(), session(), attempts(asked(seconds)))).await;
+            all(persist(voice(), Terms::default(), asked(), attempts(asks(seconds)))).await;
         let took =
             end(&events).is_ok().then(|| u64::try_from(began.elapsed().as_millis()).unwrap());
         assert_eq!(took, waited, "{seconds}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_provider_does_not_count_is_estimated() {
+    let last = |events: &[ModelEvent]| match events.last() {
+        Some(ModelEvent::Ended(message)) => message.usage,
+        Some(ModelEvent::Failed { partial, .. }) => partial.usage,
+        other => panic!("{other:?}"),
+    };
+    let refused = || trouble(FailureClass::Refused);
+    let said = || [Piece::Text("a".repeat(10)), Piece::Thinking("b".repeat(10))];
+    let about = |output| Usage { input: 100, output, cost: None, ..Usage::ZERO };
+    let counted = Usage { input: 3, ..Usage::ZERO };
+    let cases = [
+        (vec![whole("x")], about(0)),
+        (said().into_iter().chain([Piece::Wrote(80), whole("x")]).collect(), about(25)),
+        (said().into_iter().chain([used(3), whole("x")]).collect(), counted),
+        (vec![Piece::Calling("a".to_owned()), Piece::Wrote(8), refused()], about(2)),
+        (vec![Piece::Wrote(0), refused()], about(0)),
+        (vec![Piece::Wrote(8), used(3), refused()], counted),
+        // Nothing of an answer came.
+        (vec![Piece::Alive, refused()], Usage::ZERO),
+        (vec![refused()], Usage::ZERO),
+    ];
+    for (pieces, expected) in cases {
+        let shown = format!("{pieces:?}");
+        let events = all(persist(voice(), Terms::default(), asked(), attempts(vec![pieces]))).await;
+        assert_eq!(last(&events), expected, "{shown}");
+    }
+    // Nor is it lost of one that falls silent in the middle.
+    let falls_silent = || -> Attempt {
+        let said = stream::iter([Piece::Wrote(40)]);
+        Box::pin(said.chain(stream::pending()))
+    };
+    let events = all(persist(voice(), Terms::default(), asked(), falls_silent)).await;
+    assert_eq!(last(&events), Usage { input: 400, output: 40, cost: None, ..Usage::ZERO });
 }
 
 fn limited(wait: Option<Duration>) -> Piece {
@@ -138,22 +172,22 @@ fn limited(wait: Option<Duration>) -> Piece {
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_with_too_many_requests_is_asked_more_often() {
-    let asked = |max_retries, answers| async move {
+    let tried = |max_retries, answers| async move {
         let retry = RetryPolicy { max_retries, ..RetryPolicy::default() };
         let terms = Terms { retry, ..Terms::default() };
-        let events = all(persist(voice(), terms, session(), attempts(answers))).await;
+        let events = all(persist(voice(), terms, asked(), attempts(answers))).await;
         (retries(&events).len(), end(&events).is_ok())
     };
     let turned_away = |times: usize| vec![vec![limited(None)]; times];
     let then = |answers: Vec<_>, last| answers.into_iter().chain([vec![last]]).collect::<Vec<_>>();
-    assert_eq!(asked(3, then(turned_away(12), whole("ok"))).await, (12, true));
-    assert_eq!(asked(3, turned_away(1)).await, (12, false));
-    assert_eq!(asked(20, turned_away(1)).await, (20, false));
+    assert_eq!(tried(3, then(turned_away(12), whole("ok"))).await, (12, true));
+    assert_eq!(tried(3, turned_away(1)).await, (12, false));
+    assert_eq!(tried(20, turned_away(1)).await, (20, false));
     // Who does not want to ask again does not.
-    assert_eq!(asked(0, turned_away(1)).await, (0, false));
+    assert_eq!(tried(0, turned_away(1)).await, (0, false));
     // Another trouble after it is retried as often as ever.
     let other = trouble(FailureClass::Transient);
-    assert_eq!(asked(3, then(turned_away(5), other)).await, (5 + 3, false));
+    assert_eq!(tried(3, then(turned_away(5), other)).await, (5 + 3, false));
 }
 
 #[tokio::test(start_paused = true)]
@@ -164,6 +198,7 @@ async fn sessions_that_are_turned_away_together_share_what_a_provider_can_do() {
     let began = Instant::now();
     let sessions = (0..32).map(|_| {
         let free = Arc::clone(&free);
+        let other = Asked { session: SessionId::generate(), ..asked() };
         let ask = move || -> Attempt {
             let mut free = free.lock().unwrap();
             let answer = if Instant::now() < *free {
@@ -174,7 +209,7 @@ async fn sessions_that_are_turned_away_together_share_what_a_provider_can_do() {
             };
             Box::pin(stream::iter([answer]))
         };
-        all(persist(voice(), Terms::default(), SessionId::generate(), ask))
+        all(persist(voice(), Terms::default(), other, ask))
     });
     for events in futures_util::future::join_all(sessions).await {
         assert!(end(&events).is_ok(), "{:?}", waits(&events));
@@ -186,7 +221,7 @@ async fn sessions_that_are_turned_away_together_share_what_a_provider_can_do() {
 async fn a_model_that_says_nothing_is_given_up() {
     let silent = || -> Attempt { Box::pin(stream::pending()) };
     let began = Instant::now();
-    let events = all(persist(voice(), Terms::default(), session(), silent)).await;
+    let events = all(persist(voice(), Terms::default(), asked(), silent)).await;
     assert_eq!(end(&events).unwrap_err().class, FailureClass::Transient);
     assert_eq!(end(&events).unwrap_err().message, "the model said nothing for 100s");
     let waited = Duration::from_millis(WAITS.iter().sum());
@@ -197,7 +232,7 @@ async fn a_model_that_says_nothing_is_given_up() {
     };
     let watchdog = Watchdog { idle: Duration::from_millis(1500), ..Watchdog::default() };
     let terms = Terms { watchdog, ..Terms::default() };
-    let events = all(persist(voice(), terms, session(), begins)).await;
+    let events = all(persist(voice(), terms, asked(), begins)).await;
     assert_eq!(end(&events).unwrap_err().message, "the model said nothing for 1.5s");
 }
 
@@ -211,7 +246,7 @@ async fn without_a_watchdog_it_is_waited_for_ever() {
     };
     let watchdog = Watchdog { first_event: Duration::ZERO, idle: Duration::ZERO };
     let terms = Terms { watchdog, ..Terms::default() };
-    let events = all(persist(voice(), terms, session(), late)).await;
+    let events = all(persist(voice(), terms, asked(), late)).await;
     assert_eq!(end(&events).unwrap().text(), "late");
 }
 
@@ -225,7 +260,7 @@ async fn dropping_the_stream_ends_the_attempt_at_once() {
     }
     let dropped = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&dropped);
-    let mut stream = persist(voice(), Terms::default(), session(), move || {
+    let mut stream = persist(voice(), Terms::default(), asked(), move || {
         let guard = Guard(Arc::clone(&count));
         Box::pin(stream::unfold(guard, |guard| async {
             tokio::task::yield_now().await;

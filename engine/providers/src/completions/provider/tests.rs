@@ -121,6 +121,35 @@ async fn the_request_says_who_asks_and_holds_the_whole_conversation() {
 }
 
 #[tokio::test]
+async fn what_no_server_counts_is_estimated_and_its_cost_not_known() {
+    let arguments = json!({ "path": "a".repeat(89) }).to_string();
+    let call = json!({ "index": 0, "function": { "name": "read", "arguments": arguments } });
+    let said = [
+        delta(&json!({ "content": "b".repeat(50) })),
+        delta(&json!({ "reasoning": "c".repeat(46) })),
+        delta(&json!({ "tool_calls": [call] })),
+    ];
+    let whole: Vec<_> = said.iter().cloned().chain([finish("tool_calls")]).collect();
+    let zeros = json!({ "choices": [], "usage": { "prompt_tokens": 0, "completion_tokens": 0 } });
+    let zeros: Vec<_> = whole.iter().cloned().chain([zeros]).collect();
+    let refused: Vec<_> = said.iter().cloned().chain([finish("refusal")]).collect();
+    for chunks in [whole, zeros, refused] {
+        let server = Loopback::start(vec![Reply::events(&chunks, 99)]).await;
+        let events = asked_for(&server.url, "acme/priced", request(vec![user("Do it.")])).await;
+        let usage = match events.last() {
+            Some(ModelEvent::Ended(message)) => message.usage,
+            Some(ModelEvent::Failed { partial, .. }) => partial.usage,
+            other => panic!("{other:?}"),
+        };
+        let read = server.seen()[0].headers["content-length"].to_str().unwrap().to_owned();
+        let input = read.parse::<u64>().unwrap().div_ceil(4);
+        // 50 and 46 bytes, 4 of a name and 100 of arguments.
+        let expected = Usage { input, output: 50, cost: None, ..Usage::ZERO };
+        assert_eq!((arguments.len(), usage), (100, expected));
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_comes_whole_is_an_answer() {
     let whole = json!({
         "choices": [{ "message": { "role": "assistant", "content": "hello", "tool_calls": null }, "finish_reason": "stop" }],
@@ -283,6 +312,7 @@ async fn an_answer_without_end_is_cut() {
     let events = asked(&server).await;
     let message = end(&events).unwrap();
     assert_eq!((message.text().len(), message.stop_reason), (2 << 20, StopReason::Length));
+    assert_eq!((message.usage.output, message.usage.cost), (1 << 19, None));
     let call =
         |at: usize| delta(&json!({ "tool_calls": [{ "index": at, "function": { "name": "x" } }] }));
     let calls: Vec<_> = (0..200).map(call).collect();
