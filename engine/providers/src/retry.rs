@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::ports::{ModelEvent, ModelStream};
 use futures_util::StreamExt;
 use futures_util::stream::unfold;
-use protocol::{FailureClass, Part, SessionId, Usage};
+use protocol::{Failure, FailureClass, Part, SessionId, Usage};
 use tokio::time::timeout;
 
 use crate::estimate;
@@ -247,9 +247,19 @@ impl Asking {
             return ModelEvent::Retrying { attempt: self.retries, after, why: failure };
         }
         self.phase = Phase::Over;
+        let failure = self.counted(failure);
         let came = std::mem::take(&mut self.came);
         let partial = self.voice.partial(came, self.spent, &failure.message);
         ModelEvent::Failed { failure, partial }
+    }
+
+    /// Says how often it was asked, where asking again has not helped.
+    fn counted(&self, failure: Failure) -> Failure {
+        if self.retries == 0 || failure.class != FailureClass::Transient {
+            return failure;
+        }
+        let times = self.retries.saturating_add(1);
+        Failure { message: format!("{}; it was asked {times} times", failure.message), ..failure }
     }
 }
 

@@ -81,10 +81,27 @@ async fn the_fourth_failure_is_the_last_and_what_came_is_kept() {
     let events = all(persist(voice(), Terms::default(), asked(), attempts(vec![last]))).await;
     assert_eq!(retries(&events).len(), 3);
     let Some(ModelEvent::Failed { failure, partial }) = events.last() else { panic!() };
-    assert_eq!(*failure, Failure::new(FailureClass::Transient, "because"));
+    let told = "because; it was asked 4 times";
+    assert_eq!(*failure, Failure::new(FailureClass::Transient, told));
     assert_eq!(partial.content, [Part::Thinking { thinking: "hm".to_owned() }]);
     assert_eq!(partial.stop_reason, StopReason::Error);
-    assert_eq!(partial.error_message.as_deref(), Some("because"));
+    assert_eq!(partial.error_message.as_deref(), Some(told));
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_often_it_was_asked_is_said_only_where_asking_again_has_not_helped() {
+    let transient = || vec![trouble(FailureClass::Transient)];
+    let told = |max_retries, answers| async move {
+        let retry = RetryPolicy { max_retries, ..RetryPolicy::default() };
+        let terms = Terms { retry, ..Terms::default() };
+        let events = all(persist(voice(), terms, asked(), attempts(answers))).await;
+        end(&events).unwrap_err().message.clone()
+    };
+    assert_eq!(told(1, vec![transient()]).await, "because; it was asked 2 times");
+    assert_eq!(told(1, vec![vec![limited(None)]]).await, "too many; it was asked 13 times");
+    assert_eq!(told(0, vec![transient()]).await, "because");
+    let refused = vec![trouble(FailureClass::Refused)];
+    assert_eq!(told(3, vec![transient(), refused]).await, "because");
 }
 
 #[tokio::test(start_paused = true)]
@@ -223,7 +240,10 @@ async fn a_model_that_says_nothing_is_given_up() {
     let began = Instant::now();
     let events = all(persist(voice(), Terms::default(), asked(), silent)).await;
     assert_eq!(end(&events).unwrap_err().class, FailureClass::Transient);
-    assert_eq!(end(&events).unwrap_err().message, "the model said nothing for 100s");
+    assert_eq!(
+        end(&events).unwrap_err().message,
+        "the model said nothing for 100s; it was asked 4 times"
+    );
     let waited = Duration::from_millis(WAITS.iter().sum());
     assert_eq!(began.elapsed(), Duration::from_secs(4 * 100) + waited);
     let begins = || -> Attempt {
@@ -233,7 +253,10 @@ async fn a_model_that_says_nothing_is_given_up() {
     let watchdog = Watchdog { idle: Duration::from_millis(1500), ..Watchdog::default() };
     let terms = Terms { watchdog, ..Terms::default() };
     let events = all(persist(voice(), terms, asked(), begins)).await;
-    assert_eq!(end(&events).unwrap_err().message, "the model said nothing for 1.5s");
+    assert_eq!(
+        end(&events).unwrap_err().message,
+        "the model said nothing for 1.5s; it was asked 4 times"
+    );
 }
 
 #[tokio::test(start_paused = true)]
