@@ -13,8 +13,8 @@ use crate::nearest::nearest;
 use crate::offline::Theatre;
 use crate::preflight::preflight;
 use crate::price::Price;
-use crate::retry::{RetryPolicy, Terms, Watchdog};
 use crate::secret::Secret;
+use crate::terms::{RetryPolicy, Terms, Watchdog};
 
 /// Returns what an environment variable holds.
 pub type KeyLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;

@@ -15,6 +15,7 @@ mod retry;
 mod secret;
 mod spread;
 mod sse;
+mod terms;
 #[cfg(test)]
 mod trial;
 mod voice;
@@ -23,5 +24,5 @@ mod ways;
 pub use catalogue::{Catalogue, CatalogueConfig, KeyLookup};
 pub use known::{Known, Site, key_variables, known};
 pub use price::{Price, Rate};
-pub use retry::{RetryPolicy, Watchdog};
+pub use terms::{RetryPolicy, Watchdog};
 pub use ways::{Way, easiest_ways};

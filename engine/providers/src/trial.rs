@@ -20,7 +20,7 @@ use protocol::{
 use serde_json::{Value, json};
 
 use crate::catalogue::{Catalogue, CatalogueConfig};
-use crate::retry::{RetryPolicy, Terms, Watchdog};
+use crate::terms::{RetryPolicy, Terms, Watchdog};
 
 /// A clock that stands still.
 pub(crate) struct Still;

@@ -11,7 +11,8 @@ use super::endpoint::Endpoint;
 use super::exchange::{Question, ask};
 use super::request::body;
 use crate::price::Price;
-use crate::retry::{Asked, Terms, persist};
+use crate::retry::{Asked, persist};
+use crate::terms::Terms;
 use crate::voice::Voice;
 
 /// What messages say they were had through.

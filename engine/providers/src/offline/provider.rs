@@ -12,7 +12,8 @@ use super::play::{Cue, Step, play, read};
 use super::script::{Scenario, Script};
 use crate::piece::{Attempt, Piece, Trouble, Whole};
 use crate::price::Price;
-use crate::retry::{Asked, Terms, persist};
+use crate::retry::{Asked, persist};
+use crate::terms::Terms;
 use crate::voice::Voice;
 
 /// What messages say they were had through.

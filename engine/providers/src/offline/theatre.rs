@@ -13,7 +13,7 @@ use super::check::script;
 use super::provider::{API, Attempts, Scripted};
 use super::script::Script;
 use crate::price::Price;
-use crate::retry::Terms;
+use crate::terms::Terms;
 use crate::voice::Voice;
 
 /// The most bytes of a scenario file.

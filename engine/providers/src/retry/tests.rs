@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::piece::Whole;
+use crate::terms::{RetryPolicy, Watchdog};
 use crate::trial::{all, clock, end, retries};
 
 fn voice() -> Voice {
