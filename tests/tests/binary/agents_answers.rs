@@ -151,6 +151,17 @@ fn a_near_reset_is_waited_for_and_the_task_lands() {
 }
 
 #[test]
+fn a_limit_of_how_much_at_a_time_is_waited_out_more_often_than_other_troubles() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    let limit = Answer::error(429, "rate_limit_exceeded", "Too many requests");
+    let finished = begin(&place, &repository, &model, disturbed(limit, 6)).run().expect_code(0);
+    assert_eq!(repository.text("new.txt"), "new\n", "{finished}");
+    assert_eq!(model.asked("t1").len(), 1 + 6 + 1, "{finished}");
+}
+
+#[test]
 fn a_server_error_and_an_overload_are_tried_again() {
     for odd in [
         Answer::error(500, "server_error", "oops"),
@@ -160,7 +171,7 @@ fn a_server_error_and_an_overload_are_tried_again() {
         assert_eq!(recovers(odd), 2);
     }
     let (failure, asked, _) = fails(Answer::error(500, "server_error", "oops"), 5);
-    says(&failure, "transient", &["500"]);
+    says(&failure, "transient", &["500", "it was asked 2 times"]);
     assert_eq!(asked, 2);
 }
 
