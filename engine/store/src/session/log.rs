@@ -1,17 +1,20 @@
-//! Session logs as the engine sees them: what blocks is done on a thread that may.
+//! Session logs as the engine sees them: what blocks is done on threads that may.
 
 use std::panic;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs};
 use protocol::{SessionEntry, Timestamp};
+use tokio::sync::oneshot;
 use tokio::task;
 
 use super::open::open;
+use super::scribes::{Job, Scribes};
 use super::trouble::Trouble;
 use super::writing::Writing;
 
@@ -27,12 +30,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct SessionLogFiles {
     faults: Faults,
     patience: Duration,
+    scribes: Scribes,
 }
 
 /// One of them, open.
 struct SessionLogFile {
     path: PathBuf,
     faults: Faults,
+    scribe: Sender<Job>,
     writing: Arc<Mutex<Writing>>,
 }
 
@@ -40,7 +45,7 @@ impl SessionLogFiles {
     /// Returns the means to open session logs.
     #[must_use]
     pub fn new(faults: Faults) -> Self {
-        Self { faults, patience: PATIENCE }
+        Self { faults, patience: PATIENCE, scribes: Scribes::default() }
     }
 
     #[cfg(test)]
@@ -55,9 +60,12 @@ impl SessionLogs for SessionLogFiles {
         let (place, patience) = (path.to_owned(), self.patience);
         let opened = blocking(move || open(&place, &header, patience)).await;
         let opened = opened.map_err(|trouble| trouble.to_error("open", path))?;
+        let scribe = self.scribes.of(path);
+        let scribe = scribe.map_err(|error| Trouble::from(error).to_error("open", path))?;
         let log = SessionLogFile {
             path: path.to_owned(),
             faults: self.faults.clone(),
+            scribe,
             writing: Arc::new(Mutex::new(opened.writing)),
         };
         let (session, messages) = (opened.session, opened.messages);
@@ -69,12 +77,15 @@ impl SessionLogs for SessionLogFiles {
 impl SessionLog for SessionLogFile {
     async fn append(&mut self, at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError> {
         let (writing, faults) = (Arc::clone(&self.writing), self.faults.clone());
-        let appended = blocking(move || {
-            // A panic inside leaves nothing half done that another append would not see as failed.
-            let mut writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
-            writing.append(&faults, at, &entry)
-        });
-        appended.await.map_err(|trouble| trouble.to_error("write", &self.path))
+        let (done, waiting) = oneshot::channel();
+        // A scribe that is gone drops the job, and that is the answer.
+        let _gone = self.scribe.send(Job { writing, faults, at, entry, done });
+        let appended = match waiting.await {
+            Ok(Ok(appended)) => appended,
+            Ok(Err(panic)) => panic::resume_unwind(panic),
+            Err(_gone) => Err(Trouble::Ending),
+        };
+        appended.map_err(|trouble| trouble.to_error("write", &self.path))
     }
 }
 

@@ -7,6 +7,7 @@ mod log;
 mod open;
 mod read;
 mod scan;
+mod scribes;
 mod shorten;
 mod trouble;
 mod writing;

@@ -2,7 +2,7 @@
 //! fails.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use engine::fault::Faults;
@@ -33,48 +33,77 @@ pub(super) enum Name {
     Fresh,
 }
 
+/// What is left to do once an entry is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Nothing: it is with the next message.
+    Nothing,
+    /// It has to be made durable, with all entries before it.
+    Sync,
+}
+
 impl Writing {
-    /// Adds an entry. A message is durable when this returns, and all entries before it are.
-    pub(super) fn append(
+    /// Adds an entry.
+    pub(super) fn write(
         &mut self,
         faults: &Faults,
         at: Timestamp,
         entry: &SessionEntry,
-    ) -> Result<(), Trouble> {
+    ) -> Result<Due, Trouble> {
         if let Some(trouble) = &self.failed {
             return Err(trouble.clone());
         }
-        let added = self.add(faults, at, entry);
-        if let Err(trouble) = &added {
-            tracing::error!(path = %self.path.display(), %trouble, "a session log was not written");
-            self.failed = Some(trouble.clone());
-        }
-        added
+        self.add(faults, at, entry).map_err(|trouble| self.fail(trouble))
     }
 
-    fn add(&mut self, faults: &Faults, at: Timestamp, entry: &SessionEntry) -> Result<(), Trouble> {
+    fn add(
+        &mut self,
+        faults: &Faults,
+        at: Timestamp,
+        entry: &SessionEntry,
+    ) -> Result<Due, Trouble> {
         faults.strike("session.append")?;
         let id = self.ids.next();
         let line = line::entry(&id, self.leaf.as_deref(), at, entry)?;
         self.file.write_all(&line)?;
         self.leaf = Some(id);
-        match entry {
-            SessionEntry::Message { .. } => Ok(self.sync()?),
-            SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => Ok(()),
+        Ok(match entry {
+            SessionEntry::Message { .. } => Due::Sync,
+            SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => Due::Nothing,
+        })
+    }
+
+    /// Makes what was written durable, but for the file's name.
+    pub(super) fn sync(&mut self) -> Result<(), Trouble> {
+        if let Some(trouble) = &self.failed {
+            return Err(trouble.clone());
+        }
+        self.file.sync_data().map_err(|error| self.fail(error.into()))
+    }
+
+    /// Returns the folders that have to be synced for the file's name to be found again.
+    pub(super) fn fresh_folders(&self) -> Vec<PathBuf> {
+        match self.name {
+            Name::Durable => Vec::new(),
+            Name::Fresh => {
+                let folders = self.path.ancestors().skip(1).take(2);
+                folders
+                    .filter(|folder| !folder.as_os_str().is_empty())
+                    .map(Path::to_owned)
+                    .collect()
+            }
         }
     }
 
-    fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data()?;
-        if self.name == Name::Fresh {
-            let folders = self.path.ancestors().skip(1).take(2);
-            folders.filter(|folder| !folder.as_os_str().is_empty()).try_for_each(sync_folder)?;
-            self.name = Name::Durable;
-        }
-        Ok(())
+    /// Notes that the file's name is durable.
+    pub(super) fn settle(&mut self) {
+        self.name = Name::Durable;
     }
-}
 
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+    /// Notes what went wrong, and returns it.
+    pub(super) fn fail(&mut self, trouble: Trouble) -> Trouble {
+        tracing::error!(path = %self.path.display(), %trouble, "a session log was not written");
+        self.failed = Some(trouble.clone());
+        trouble
+    }
 }
