@@ -153,7 +153,11 @@ impl Stage<'_> {
                         return Ended::Fell("its events ended before it did".to_owned());
                     };
                     (self.also)(&event);
-                    if let Err(error) = self.show.event(&event)
+                    let mut shown = self.show.event(&event);
+                    if self.events.is_empty() {
+                        shown = shown.and_then(|()| self.show.settle());
+                    }
+                    if let Err(error) = shown
                         && unread.is_none()
                     {
                         tracing::warn!(%error, "standard output cannot be written");

@@ -9,8 +9,7 @@ use serde::Serialize;
 pub(super) fn event(out: &mut dyn Write, event: &Event) -> io::Result<()> {
     let mut line = serde_json::to_vec(event)?;
     line.push(b'\n');
-    out.write_all(&line)?;
-    out.flush()
+    out.write_all(&line)
 }
 
 /// Writes what a listing command has to say as one JSON document.

@@ -29,6 +29,13 @@ pub trait Renderer: Send {
     /// Says a line to whoever follows the run. It must be safe already.
     fn remark(&mut self, line: &str);
 
+    /// Has what was written reach its readers. To be called whenever nothing more is to be shown at
+    /// once: a reader that is woken for each of many events costs more than the events.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    fn settle(&mut self) -> io::Result<()>;
+
     /// Lets time pass in the live view. To be called a few times a second.
     fn tick(&mut self, now: Timestamp);
 
@@ -47,11 +54,15 @@ pub struct Streams {
     pub err: Box<dyn Write + Send>,
 }
 
+/// How much of standard output is written at once at most.
+const BUFFERED: usize = 64 << 10;
+
 impl Streams {
     /// Returns this process's own.
     #[must_use]
     pub fn standard() -> Self {
-        Self { out: Box::new(io::stdout()), err: Box::new(io::stderr()) }
+        let out = io::BufWriter::with_capacity(BUFFERED, io::stdout());
+        Self { out: Box::new(out), err: Box::new(io::stderr()) }
     }
 }
 
@@ -120,6 +131,10 @@ impl Renderer for Show {
             }
             Showing::Nothing => {}
         }
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        self.streams.out.flush()
     }
 
     fn tick(&mut self, now: Timestamp) {
