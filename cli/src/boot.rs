@@ -18,7 +18,7 @@ use store::{Ledger, SessionLogFiles};
 use tools::Builtins;
 
 use crate::error::{Error, ErrorKind};
-use crate::model::{is_rehearsed, routes};
+use crate::model::{hide_keys, is_rehearsed, is_scenario, routes};
 
 /// The time of day of this machine.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +76,9 @@ impl Equipment {
         let schemas: Arc<dyn Schemas> = Arc::new(JsonSchemas);
         let tools = Builtins::new(Arc::clone(&commands), Arc::clone(&schemas), self.faults.clone());
         let tools = if is_rehearsed(spec) { tools.with_rehearsal() } else { tools };
+        if routes(spec).iter().any(|(route, _)| !is_scenario(route)) {
+            hide_keys();
+        }
         let artifacts = self.places.all_artifacts();
         let means = Means {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
