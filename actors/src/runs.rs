@@ -304,7 +304,8 @@ fn contracts(
                 schema.map_err(|fault| SubmitError::Schema { task: task.name.clone(), fault })?
             }
         };
-        contracts.insert(task.id, YieldContract::new(schema, patience(&task.work, &house.means.faults)));
+        contracts
+            .insert(task.id, YieldContract::new(schema, patience(&task.work, &house.means.faults)));
     }
     Ok(contracts)
 }

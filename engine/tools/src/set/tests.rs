@@ -22,11 +22,11 @@ fn there_are_five_tools_and_each_has_a_schema_that_servers_take() {
 }
 
 #[test]
-fn only_what_changes_nothing_runs_beside_others() {
+fn what_is_known_to_change_something_runs_alone() {
     let stage = Stage::new();
     let all = stage.tools.declarations();
     let shared = all.iter().filter(|tool| tool.concurrency == ToolConcurrency::Shared);
-    assert_eq!(shared.map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["read"]);
+    assert_eq!(shared.map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["read", "bash"]);
 }
 
 #[tokio::test]
