@@ -111,6 +111,16 @@ async fn a_yield_against_the_schema_can_be_repaired() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_nobody_could_read_is_asked_for_again() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    let script = format!("yield \"{}\"; yield \"short\"", "x".repeat(500_000));
+    let (reports, _) = house.run(vec![agent("verbose", &script)]).await;
+    assert_eq!(value(&reports[0].1), &json!("short"));
+    let said = words(&house.logs.of("verbose")).join("\n");
+    assert!(said.contains("what it yielded is longer than 500000 bytes as JSON"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_that_says_it_cannot_has_given_up_and_is_not_reminded() {
     let mut house = TestHouse::with_concurrency(1).await;
     let (reports, _) = house.run(vec![agent("honest", "give-up no network")]).await;

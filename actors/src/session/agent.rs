@@ -10,6 +10,7 @@ use engine::task::SessionEnd;
 use protocol::{Agent, Failure, FailureClass, SessionId};
 use ractor::ActorRef;
 use ractor::concurrency::oneshot;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::feed::Feed;
@@ -123,9 +124,20 @@ impl Drive {
     }
 }
 
+/// How many bytes of a result are taken: it stands in the ledger, in events and on screens.
+const LONGEST: usize = 500_000;
+
+fn is_long(value: &Value) -> bool {
+    serde_json::to_vec(value).is_ok_and(|bytes| bytes.len() > LONGEST)
+}
+
 /// Reads the end of a conversation as a session's end.
 fn read(end: End) -> SessionEnd {
     match end {
+        End::Yielded(value) if is_long(&value) => {
+            let complaint = format!("what it yielded is longer than {LONGEST} bytes as JSON");
+            SessionEnd::Silent(complaint)
+        }
         End::Yielded(value) => SessionEnd::Yielded(value),
         End::GaveUp(why) => SessionEnd::Failed(Failure::new(FailureClass::GaveUp, why)),
         End::Silent(complaint) => SessionEnd::Silent(complaint),
