@@ -11,7 +11,7 @@ use crate::spread::moment;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// How often, after the first time. One that only has too many requests at the moment is asked
-    /// again at least 12 times, unless this is 0.
+    /// again at least 30 times, unless this is 0.
     pub max_retries: u32,
     /// How long it is left alone the first time; twice as long each time after. Each time is up to
     /// half as long again, so that sessions that were sent away together come back one by one.
@@ -23,7 +23,7 @@ pub struct RetryPolicy {
 
 /// How often a provider that has too many requests is asked again, at least. Many sessions share
 /// what it can do, and each is turned away many times before its turn has come.
-const LIMITED_RETRIES: u32 = 12;
+const LIMITED_RETRIES: u32 = 30;
 
 impl Default for RetryPolicy {
     fn default() -> Self {
