@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use engine::ports::{Commands, Stop, Workbench};
+use engine::ports::{Commands, Stop, ToolAnswer, ToolText, Workbench};
 use serde_json::Value;
-use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
+use tokio::sync::{Mutex, Semaphore};
 use tokio::task::spawn_blocking;
 
 use crate::artifacts::Artifacts;
@@ -51,16 +51,25 @@ impl Desk {
         }
     }
 
-    /// Waits until nobody else changes a file. What it returns belongs into the closure that makes
-    /// the change: a change outlives a call that is dropped.
-    pub(crate) async fn change(&self, stop: &Stop) -> Result<OwnedMutexGuard<()>, Trouble> {
+    /// Makes a change to a file when nobody else makes one.
+    pub(crate) async fn change(
+        &self,
+        stop: &Stop,
+        change: impl FnOnce() -> Result<ToolText, Trouble> + Send + 'static,
+    ) -> Result<ToolAnswer, Trouble> {
         let mine = Arc::clone(&self.changes).lock_owned();
-        tokio::select! {
+        let turn = tokio::select! {
             biased;
-            () = stop.gently.cancelled() => Err(Trouble::Aborted),
-            () = stop.at_once.cancelled() => Err(Trouble::Aborted),
-            guard = mine => Ok(guard),
-        }
+            () = stop.gently.cancelled() => return Err(Trouble::Aborted),
+            () = stop.at_once.cancelled() => return Err(Trouble::Aborted),
+            guard = mine => guard,
+        };
+        self.aside(move || {
+            // A change outlives a call that is dropped, and so does its turn.
+            let _turn = turn;
+            change().map(ToolAnswer::Said)
+        })
+        .await
     }
 
     /// Does something that waits for the disk where waiting holds nobody up.

@@ -95,14 +95,8 @@ impl Builtin for Edit {
         desk: Arc<Desk>,
         errand: Errand,
     ) -> Result<ToolAnswer, Trouble> {
-        let turn = desk.change(&errand.stop).await?;
         let tree = Arc::clone(&desk.tree);
-        desk.aside(move || {
-            let edited = edit(&tree, &arguments).map(ToolAnswer::Said);
-            drop(turn);
-            edited
-        })
-        .await
+        desk.change(&errand.stop, move || edit(&tree, &arguments)).await
     }
 }
 

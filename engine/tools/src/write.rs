@@ -53,14 +53,8 @@ impl Builtin for Write {
         desk: Arc<Desk>,
         errand: Errand,
     ) -> Result<ToolAnswer, Trouble> {
-        let turn = desk.change(&errand.stop).await?;
         let tree = Arc::clone(&desk.tree);
-        desk.aside(move || {
-            let written = write(&tree, &arguments).map(ToolAnswer::Said);
-            drop(turn);
-            written
-        })
-        .await
+        desk.change(&errand.stop, move || write(&tree, &arguments)).await
     }
 }
 
