@@ -2,8 +2,10 @@
 //! manifest, without which it counts as half made.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use engine::ports::{Workspace, WorkspaceRequest};
 use protocol::IsolationMode;
@@ -18,6 +20,9 @@ pub(super) const GIT: &str = "git";
 
 /// The name of the file in it that says when it was ready.
 pub(super) const MARKER: &str = "marker";
+
+/// How long a file system's clock may stand still: most go on every 1 to 10 ms.
+const TICK: Duration = Duration::from_millis(50);
 
 /// Makes a workspace. One that is half made when this fails is removed again.
 pub(crate) fn prepare(frozen: &Frozen, request: &WorkspaceRequest) -> Result<Workspace> {
@@ -56,16 +61,31 @@ fn fill(frozen: &Frozen, folder: &Path, request: &WorkspaceRequest) -> Result<()
         run: frozen.run.clone(),
         task: request.task.clone(),
         attempt: request.attempt,
-        marker_ns: marker(folder)?,
+        marker_ns: marker(folder, if frozen.repo.has_filters { TICK } else { Duration::ZERO })?,
         seeds,
     };
     manifest.write(folder)
 }
 
-/// Returns what the clock of the workspace's file system says now.
-fn marker(folder: &Path) -> Result<i64> {
+/// Returns what the clock of the workspace's file system says when it has gone on, or stood still
+/// for `patience`. Until it goes on, a copy is as young as what the task will write, so a capture
+/// compares the two; what only a program could restore cannot be compared.
+fn marker(folder: &Path, patience: Duration) -> Result<i64> {
     let file = folder.join(MARKER);
-    let made = File::create(&file).and_then(|file| file.metadata());
-    let meta = made.or_cannot(|| format!("write {}", file.display()))?;
+    let what = || format!("write {}", file.display());
+    let mut marker = File::create(&file).or_cannot(what)?;
+    let began = Instant::now();
+    let first = changed_ns(&marker).or_cannot(what)?;
+    let mut now = first;
+    while now == first && began.elapsed() < patience {
+        std::thread::sleep(Duration::from_millis(1));
+        marker.write_all(b".").or_cannot(what)?;
+        now = changed_ns(&marker).or_cannot(what)?;
+    }
+    Ok(now)
+}
+
+fn changed_ns(file: &File) -> std::io::Result<i64> {
+    let meta = file.metadata()?;
     Ok(meta.ctime().saturating_mul(1_000_000_000) + meta.ctime_nsec())
 }

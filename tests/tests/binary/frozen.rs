@@ -1,5 +1,7 @@
 //! What every task of a run starts from: the tree as it was when the run began, and nothing later.
 
+use std::time::Duration;
+
 use tests::sandbox::Plan;
 
 use super::sandbox;
@@ -50,11 +52,14 @@ fn a_file_behind_a_filter_that_changed_after_the_run_began_fails_the_task_that_n
     repository.write(".gitattributes", "*.psd filter=art\n");
     repository.write("a.psd", "art\n");
     repository.commit("art");
+    // A file as young as the run is pinned, and then nothing has to be restored.
+    std::thread::sleep(Duration::from_millis(100));
     let plan = change_then_look("echo later >> a.psd", "true");
     let finished = place.run_plan(&repository, &plan).run().expect_code(3);
     let failure = finished.task("look")["failure"].clone();
     assert_eq!(failure["class"], "workspace", "{finished}");
     assert!(failure["message"].as_str().unwrap().contains("a.psd"), "{failure}");
+    assert_eq!(finished.task("change")["outcome"], "done", "it did not touch its copy: {finished}");
     place.expect_nothing_left(&repository);
 }
 
