@@ -1,11 +1,8 @@
 //! A run's claim on its folder of workspaces: a lock that ends with the process that holds it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
 use crate::error::{OrCannot, Result};
 
@@ -18,7 +15,15 @@ const TRIES: u32 = 16;
 /// The claim on one run's folder. Dropping it gives it up.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    _lock: File,
+    held: File,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // Closing would not do: a child that another thread is just starting has the descriptor
+        // too until it runs its program.
+        let _closed_anyway = self.held.unlock();
+    }
 }
 
 impl Claim {
@@ -28,14 +33,11 @@ impl Claim {
         for _ in 0..TRIES {
             fs::create_dir_all(folder).or_cannot(what)?;
             let Some(lock) = open(folder).or_cannot(what)? else { continue };
-            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) if is_at(&lock, folder).or_cannot(what)? => return Ok(Self { _lock: lock }),
-                // A sweep was at it and is done: the folder is gone, or soon will be.
-                Ok(()) | Err(Errno::WOULDBLOCK) => {
-                    std::thread::sleep(std::time::Duration::from_millis(5));
-                }
-                Err(error) => return Err(error).or_cannot(what),
+            if let Some(claim) = Self::take(lock, folder).or_cannot(what)? {
+                return Ok(claim);
             }
+            // A sweep was at it and is done: the folder is gone, or soon will be.
+            std::thread::sleep(std::time::Duration::from_millis(5));
         }
         Err("another engine holds it").or_cannot(what)
     }
@@ -44,10 +46,18 @@ impl Claim {
     pub(crate) fn inherit(folder: &Path) -> Result<Option<Self>> {
         let what = || format!("look whether {} is in use", folder.display());
         let Some(lock) = open(folder).or_cannot(what)? else { return Ok(None) };
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(is_at(&lock, folder).or_cannot(what)?.then_some(Self { _lock: lock })),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(error).or_cannot(what),
+        Self::take(lock, folder).or_cannot(what)
+    }
+
+    /// Takes the lock if nobody holds it and it is the one that stands in the folder.
+    fn take(lock: File, folder: &Path) -> std::io::Result<Option<Self>> {
+        match lock.try_lock() {
+            Ok(()) => {
+                let claim = Self { held: lock };
+                Ok(is_at(&claim.held, folder)?.then_some(claim))
+            }
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
         }
     }
 }
@@ -83,6 +93,16 @@ mod tests {
         let folder = home.path().join("run");
         let claim = Claim::stake(&folder).unwrap();
         assert!(Claim::inherit(&folder).unwrap().is_none());
+        drop(claim);
+        assert!(Claim::inherit(&folder).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_claim_that_is_given_up_is_free_although_a_child_just_begun_has_its_descriptor() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("run");
+        let claim = Claim::stake(&folder).unwrap();
+        let _of_a_child = claim.held.try_clone().unwrap();
         drop(claim);
         assert!(Claim::inherit(&folder).unwrap().is_some());
     }
