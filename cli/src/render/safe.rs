@@ -1,5 +1,6 @@
 //! Makes text from tasks, files and branches harmless to a terminal, and fits it into columns.
 
+use protocol::is_unseen;
 use unicode_width::UnicodeWidthChar;
 
 /// Returns `text` as one line that a terminal can only print: escape sequences are dropped, other
@@ -26,27 +27,9 @@ pub(super) fn harmless(letter: char) -> char {
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(letter)).unwrap_or('\u{fffd}'),
         '\u{7f}' => '\u{2421}',
         '\u{80}'..='\u{9f}' => '\u{fffd}',
-        hidden if hides_or_reorders(hidden) => '\u{fffd}',
+        hidden if is_unseen(hidden) => '\u{fffd}',
         other => other,
     }
-}
-
-/// Bidirectional controls, separators of lines and paragraphs, annotations and tags.
-fn hides_or_reorders(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
 }
 
 /// Drops what follows an ESC, as far as it is a sequence: parameters and their end, or a text for

@@ -1,11 +1,13 @@
 //! Makes text of unknown origin fit to be shown.
 
+use protocol::is_unseen;
+
 /// Returns the first `length` characters of `text`, with nothing in them that a terminal obeys or
 /// that turns the direction of writing, and a mark where there was more.
 pub(crate) fn shown(text: &str, length: usize) -> String {
     let mut shown = String::new();
     for letter in text.chars().take(length) {
-        if letter.is_control() || is_invisible(letter) {
+        if is_unseen(letter) {
             shown.extend(letter.escape_unicode());
         } else {
             shown.push(letter);
@@ -15,8 +17,4 @@ pub(crate) fn shown(text: &str, length: usize) -> String {
         shown.push('…');
     }
     shown
-}
-
-fn is_invisible(letter: char) -> bool {
-    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -1,5 +1,7 @@
 //! Makes a line of a command's output safe to show on a terminal.
 
+use protocol::{Escapes, is_unseen};
+
 /// How many bytes of a line are shown.
 pub(crate) const LINE_LIMIT: usize = 4 << 10;
 
@@ -8,69 +10,17 @@ pub(crate) const LINE_LIMIT: usize = 4 << 10;
 pub(crate) fn printable(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let mut shown = String::with_capacity(text.len().min(LINE_LIMIT));
-    let mut state = State::Text;
-    for character in text.chars() {
-        let (next, show) = state.step(character);
-        state = next;
-        if let Some(show) = show {
-            if shown.len() + show.len_utf8() > LINE_LIMIT {
-                break;
-            }
-            shown.push(show);
+    let mut escapes = Escapes::default();
+    let seen = text.chars().filter_map(|letter| escapes.step(letter));
+    let spaced = seen.map(|letter| if letter == '\t' { ' ' } else { letter });
+    for letter in spaced.filter(|letter| !is_unseen(*letter)) {
+        if shown.len() + letter.len_utf8() > LINE_LIMIT {
+            break;
         }
+        shown.push(letter);
     }
     shown.truncate(shown.trim_end().len());
     shown
-}
-
-/// Where in an escape sequence (ECMA-48) we are.
-#[derive(Clone, Copy)]
-enum State {
-    Text,
-    /// After ESC and any intermediate characters.
-    Escape,
-    /// Among the parameters of a control sequence.
-    Control,
-    /// In the text of a command to the terminal, which lasts until it is closed.
-    Command,
-}
-
-impl State {
-    fn step(self, character: char) -> (Self, Option<char>) {
-        match (self, character) {
-            (_, '\u{1b}') => (Self::Escape, None),
-            (Self::Command, '\u{7}' | '\u{9c}') => (Self::Text, None),
-            (Self::Command, _) => (Self::Command, None),
-            (_, '\u{9b}') | (Self::Escape, '[') => (Self::Control, None),
-            (_, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}')
-            | (Self::Escape, ']' | 'P' | 'X' | '^' | '_') => (Self::Command, None),
-            (Self::Escape, ' '..='/') => (Self::Escape, None),
-            (Self::Control, ' '..='?') => (Self::Control, None),
-            (Self::Escape | Self::Control, _) => (Self::Text, None),
-            (Self::Text, '\t') => (Self::Text, Some(' ')),
-            (Self::Text, unseen) if is_unseen(unseen) => (Self::Text, None),
-            (Self::Text, seen) => (Self::Text, Some(seen)),
-        }
-    }
-}
-
-/// Returns whether a character controls something, or is invisible and reorders or hides what
-/// stands around it. The two joiners stay: scripts and emoji are spelled with them.
-fn is_unseen(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{ad}'
-                | '\u{61c}'
-                | '\u{180e}'
-                | '\u{200b}'
-                | '\u{200e}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ mod path;
 mod run;
 mod session;
 mod task;
+mod temporary;
+mod terminal;
 mod time;
 mod usage;
 
@@ -34,5 +36,7 @@ pub use path::RepoPath;
 pub use run::{IsolationMode, MergeMode, OnFailure, RunSpec};
 pub use session::{SessionEntry, SessionEvent};
 pub use task::{Agent, ChangeDemand, Command, Item, TaskLimits, TaskSpec, Work};
+pub use temporary::{is_temporary_name, temporary_name};
+pub use terminal::{Escapes, is_unseen};
 pub use time::Timestamp;
 pub use usage::{Cost, Usage};

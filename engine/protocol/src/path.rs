@@ -7,6 +7,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::terminal::is_unseen;
+
 /// A path relative to a repository's root: bytes with `/` between its components.
 ///
 /// It prints as it is when it is printable UTF-8, else quoted as git quotes it, for instance
@@ -86,7 +88,7 @@ impl fmt::Debug for RepoPath {
 /// C escapes and octal numbers.
 fn quoted(bytes: &[u8]) -> String {
     let plain = std::str::from_utf8(bytes).ok().filter(|text| {
-        !text.chars().any(|c| c.is_control() || matches!(c, '"' | '\\') || is_ignorable(c))
+        !text.chars().any(|c| is_unseen(c) || matches!(c, '"' | '\\') || is_ignorable(c))
     });
     if let Some(text) = plain {
         return text.to_owned();

@@ -1,5 +1,7 @@
 //! Words of others, made fit for a message on one line.
 
+use protocol::is_unseen;
+
 /// Returns the first `most` characters of `text` that can be printed, white space made one blank.
 pub(crate) fn printable(text: &str, most: usize) -> String {
     let mut line = String::new();
@@ -10,7 +12,7 @@ pub(crate) fn printable(text: &str, most: usize) -> String {
             blank = count > 0;
             continue;
         }
-        if letter.is_control() || is_invisible(letter) {
+        if is_unseen(letter) {
             continue;
         }
         if count + usize::from(blank) >= most {
@@ -26,11 +28,6 @@ pub(crate) fn printable(text: &str, most: usize) -> String {
         count += 1;
     }
     line
-}
-
-/// Marks of direction and joiners can make a line read as what it does not say.
-fn is_invisible(letter: char) -> bool {
-    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]

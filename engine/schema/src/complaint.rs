@@ -2,6 +2,7 @@
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError};
+use protocol::is_unseen;
 use serde_json::Value;
 
 /// How many characters a line, and a value quoted in it, may have.
@@ -226,17 +227,12 @@ fn escaped(text: &str) -> String {
         .collect()
 }
 
-fn is_unsafe(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 fn escape(letter: char) -> Option<std::char::EscapeUnicode> {
-    is_unsafe(letter).then(|| letter.escape_unicode())
+    is_unseen(letter).then(|| letter.escape_unicode())
 }
 
 fn plain(letter: char) -> Option<char> {
-    (!is_unsafe(letter)).then_some(letter)
+    (!is_unseen(letter)).then_some(letter)
 }
 
 fn cut(text: &str, length: usize) -> String {

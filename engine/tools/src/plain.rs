@@ -1,66 +1,34 @@
 //! Takes out of a command's output what is meant for a terminal and not for a reader.
 
+use protocol::Escapes;
+
 /// Returns `text` without escape sequences and control characters. Of a line that was written over
 /// and over again, as progress bars are, only what was written last is left.
 pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut state = State::Text;
+    let mut escapes = Escapes::default();
     let mut line = 0;
     let mut is_returned = false;
-    for letter in text.chars() {
-        let (next, shown) = state.step(letter);
-        state = next;
-        match shown {
+    for letter in text.chars().filter_map(|letter| escapes.step(letter)) {
+        match letter {
             // What is there stays until something is written over it.
-            Some('\r') => is_returned = true,
-            Some('\n') => {
+            '\r' => is_returned = true,
+            '\n' => {
                 out.push('\n');
                 line = out.len();
                 is_returned = false;
             }
-            Some(other) => {
+            control if control != '\t' && control.is_control() => {}
+            other => {
                 if is_returned {
                     out.truncate(line);
                     is_returned = false;
                 }
                 out.push(other);
             }
-            None => {}
         }
     }
     out
-}
-
-/// Where in an escape sequence (ECMA-48) we are. None goes over the end of a line.
-#[derive(Clone, Copy)]
-enum State {
-    Text,
-    /// After ESC and any intermediate characters.
-    Escape,
-    /// Among the parameters of a control sequence.
-    Control,
-    /// In the text of a command to the terminal, which lasts until it is closed.
-    Command,
-}
-
-impl State {
-    fn step(self, letter: char) -> (Self, Option<char>) {
-        match (self, letter) {
-            (_, '\n') => (Self::Text, Some('\n')),
-            (_, '\u{1b}') => (Self::Escape, None),
-            (Self::Command, '\u{7}' | '\u{9c}') => (Self::Text, None),
-            (Self::Command, _) => (Self::Command, None),
-            (_, '\u{9b}') | (Self::Escape, '[') => (Self::Control, None),
-            (_, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}')
-            | (Self::Escape, ']' | 'P' | 'X' | '^' | '_') => (Self::Command, None),
-            (Self::Escape, ' '..='/') => (Self::Escape, None),
-            (Self::Control, ' '..='?') => (Self::Control, None),
-            (Self::Escape | Self::Control, _) => (Self::Text, None),
-            (Self::Text, '\t' | '\r') => (Self::Text, Some(letter)),
-            (Self::Text, control) if control.is_control() => (Self::Text, None),
-            (Self::Text, seen) => (Self::Text, Some(seen)),
-        }
-    }
 }
 
 #[cfg(test)]

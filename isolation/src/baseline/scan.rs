@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use git2::{Oid, Repository};
-use protocol::RepoPath;
+use protocol::{RepoPath, is_temporary_name};
 
 use crate::baseline::index::Index;
 use crate::baseline::{Folder, FolderKind, Source, Start, Table};
@@ -167,7 +167,9 @@ impl Walk<'_> {
             return Ok(Some((entry.name, Start { stat: entry.stat, mode, source })));
         }
         let tracked = tracked.map(|tracked| tracked.id);
-        if tracked.is_none()
+        if tracked.is_none() && is_temporary_name(entry.name.as_bytes()) {
+            tracing::warn!(path = %shown(&path), "what is left of an interrupted write is left out");
+        } else if tracked.is_none()
             && (inside == RepositoryRoot::Yes || self.rules.ignores(&path, Kind::Leaf)?)
         {
             if inside == RepositoryRoot::No {

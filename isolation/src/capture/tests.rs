@@ -300,3 +300,19 @@ fn a_capture_that_fails_says_why_and_the_workspace_stays() {
         frozen.close().unwrap();
     }
 }
+
+#[test]
+fn what_an_interrupted_write_left_is_nobodys_work_unless_somebody_tracks_it() {
+    let sample = Sample::with(&[(".regatta-1-1.tmp", "tracked\n"), ("a", "one\n")]);
+    sample.write(".regatta-2-1.tmp", "half of a");
+    let frozen = sample.freeze("raaaa");
+    let workspace = prepare(&frozen, "a");
+    assert!(!workspace.root.join(".regatta-2-1.tmp").exists());
+    write(&workspace.root, ".regatta-1-1.tmp", "edited\n");
+    write(&workspace.root, ".regatta-3-1.tmp", "half of a");
+    write(&workspace.root, "folder/.regatta-3-2.tmp", "half of a");
+    let done = captured(&frozen, &workspace);
+    let edited = (".regatta-1-1.tmp", "100644 tracked\n", "100644 edited\n");
+    let expected = [edited].map(|(path, was, is)| (path.into(), was.into(), is.into()));
+    assert_eq!(read(&sample, &done.capture), expected);
+}

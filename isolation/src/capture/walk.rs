@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use protocol::RepoPath;
+use protocol::{RepoPath, is_temporary_name};
 
 use crate::baseline::{Folder, FolderKind, Frozen, Start};
 use crate::capture::forced::Forced;
@@ -124,6 +124,10 @@ impl<'a> Walk<'a, '_> {
             None if untouched => return Ok(()),
             None => start.map(Began::Frozen),
         };
+        if began.is_none() && is_temporary_name(entry.name.as_bytes()) {
+            tracing::warn!(%path, "what is left of an interrupted write is left out");
+            return Ok(());
+        }
         let known = began.is_some() || self.forced.has(path.as_bytes());
         if known || !self.rules.ignores(path.as_bytes(), Kind::Leaf)? {
             self.found.push(Candidate { path, began, now: Now::Present });

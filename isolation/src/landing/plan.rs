@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use protocol::RepoPath;
+use protocol::{RepoPath, temporary_name};
 use rustix::fs::{AtFlags, FileType, statat};
 
 use crate::entry::{Entry, Mode};
@@ -66,7 +66,7 @@ fn waiting_room(
 }
 
 fn temp(folder: Option<&RepoPath>, id: &str, number: usize) -> RepoPath {
-    let name = format!(".regatta-{id}-{number}.tmp").into_bytes();
+    let name = temporary_name(id, number).into_bytes();
     let path = match folder {
         Some(folder) => [folder.as_bytes(), b"/", &name].concat(),
         None => name,

@@ -11,7 +11,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("regatta-config", &["regatta-protocol"]),
     ("regatta-store", &["regatta-engine", "regatta-protocol"]),
     ("regatta-exec", &["regatta-engine", "regatta-protocol"]),
-    ("regatta-schema", &["regatta-engine"]),
+    ("regatta-schema", &["regatta-engine", "regatta-protocol"]),
     ("regatta-providers", &["regatta-engine", "regatta-protocol"]),
     ("regatta-tools", &["regatta-engine", "regatta-protocol"]),
     ("regatta-isolation", &["regatta-engine", "regatta-protocol"]),

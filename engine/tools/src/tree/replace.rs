@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use protocol::temporary_name;
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
@@ -49,7 +50,7 @@ fn create(folder: &OwnedFd) -> Result<(String, File), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     loop {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".regatta-{}-{number}.tmp", std::process::id());
+        let name = temporary_name(std::process::id(), number);
         match openat(folder, &name, flags, Mode::from_raw_mode(0o666)) {
             Ok(file) => return Ok((name, File::from(file))),
             // Left there by a process before us.
