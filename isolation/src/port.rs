@@ -111,6 +111,15 @@ impl Repository for OpenedRepository {
         })
         .await
     }
+
+    async fn rehearse(&self, request: LandingRequest) -> Result<LandingReport> {
+        let opened = Arc::clone(&self.opened);
+        blocking(move || {
+            let Opened { repo, places, faults } = opened.as_ref();
+            landing::rehearse(repo, places, faults, &request)
+        })
+        .await
+    }
 }
 
 struct FrozenBaseline {

@@ -68,7 +68,7 @@ pub struct ApplyArgs {
     #[arg(value_name = "RUN[/TASK]")]
     pub target: Option<String>,
 
-    /// Say what would be done, and do nothing
+    /// Say what would land and what would conflict, with the exit code of it, and do nothing
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
 }

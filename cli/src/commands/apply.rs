@@ -2,15 +2,13 @@
 
 mod choose;
 mod patience;
+mod told;
 
 use std::io::Write as _;
 use std::sync::Arc;
 
 use engine::ports::{IsolationError, LandingNews, LandingRequest, LandingTarget};
-use protocol::{
-    ExitCode, Landed, LandingReport, LedgerEntry, MergeMode, RunName, TaskLanding, TaskName,
-};
-use serde::Serialize;
+use protocol::{ExitCode, Landed, LandingReport, LedgerEntry, MergeMode, TaskLanding};
 use store::TaskRow;
 
 use self::choose::{landing_tasks, wanted};
@@ -20,7 +18,7 @@ use super::target::{Scope, Target};
 use super::work::{landed, loose};
 use crate::args::{ApplyArgs, Form, Step};
 use crate::error::Error;
-use crate::render::{Meaning, contested, count, document, lines, one_line};
+use crate::render::count;
 
 /// Lands the kept work of one task, or everything of a run that is whole: each task's work whole
 /// or not at all. What a task had done when it failed lands only when the task is named.
@@ -48,7 +46,9 @@ pub async fn run(context: &Context, args: &ApplyArgs, out: Out<'_>) -> Result<Ex
         tasks: landing_tasks(context, &target.run.name, &chosen, &all)?,
     };
     if args.step() == Step::Say {
-        return rehearse(context, &request, &chosen, out);
+        let report = context.repository.rehearse(request).await?;
+        told::forecast(context, &target.run, &report, &chosen, out)?;
+        return Ok(exit_code(&report));
     }
     let run = target.run.id;
     let patience = Patience::begin()?;
@@ -76,7 +76,7 @@ pub async fn run(context: &Context, args: &ApplyArgs, out: Out<'_>) -> Result<Ex
     };
     let entry = LedgerEntry::LandingFinished { run, report: report.clone() };
     context.record(vec![entry]).await?;
-    tell(context, &target.run.name, &report, out)?;
+    told::result(context, &target.run.name, &report, out)?;
     Ok(patience.code().unwrap_or_else(|| exit_code(&report)))
 }
 
@@ -107,9 +107,7 @@ fn nothing(context: &Context, target: &Target, out: Out<'_>) -> Result<ExitCode,
     let unfinished = target.tasks.iter().filter(|row| loose(row).is_some()).collect::<Vec<_>>();
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {
-            let empty = LandingReport::default();
-            let told = Told { run: name, tasks: &empty.tasks };
-            document(out, &told).map_err(|error| Error::output(&error))?;
+            told::result(context, name, &LandingReport::default(), out)?;
         }
         (Form::Text, None) => say(out, &format!("everything of run {name} has landed already"))?,
         (Form::Text, Some(row)) => {
@@ -122,85 +120,6 @@ fn nothing(context: &Context, target: &Target, out: Out<'_>) -> Result<ExitCode,
         }
     }
     Ok(ExitCode::Success)
-}
-
-/// What a landing did, for programs.
-#[derive(Serialize)]
-struct Told<'a> {
-    run: &'a RunName,
-    tasks: &'a [TaskLanding],
-}
-
-/// What a landing would try, for programs.
-#[derive(Serialize)]
-struct Rehearsed<'a> {
-    run: &'a RunName,
-    would_land: Vec<&'a TaskName>,
-}
-
-fn rehearse(
-    context: &Context,
-    request: &LandingRequest,
-    chosen: &[&TaskRow],
-    out: Out<'_>,
-) -> Result<ExitCode, Error> {
-    if context.view.form == Form::Json {
-        let would_land = request.tasks.iter().map(|task| &task.task).collect();
-        let told = Rehearsed { run: &request.run, would_land };
-        document(out, &told).map_err(|error| Error::output(&error))?;
-        return Ok(ExitCode::Success);
-    }
-    let place = match &request.target {
-        LandingTarget::Tree => "in the working tree".to_owned(),
-        LandingTarget::Branches { prefix } => {
-            format!("on branches {}/{}/…", one_line(prefix), request.run)
-        }
-    };
-    for task in &request.tasks {
-        let row = chosen.iter().find(|row| row.name == task.task);
-        let changes = row.and_then(|row| row.captured.as_ref()).map(|captured| captured.changes);
-        let changes = changes.unwrap_or_default();
-        let size = format!("{} {}", count(changes.files, "file"), lines(changes));
-        say(out, &format!("would land  {}  {size}  {place}", task.task))?;
-    }
-    Ok(ExitCode::Success)
-}
-
-fn tell(
-    context: &Context,
-    run: &RunName,
-    report: &LandingReport,
-    out: Out<'_>,
-) -> Result<(), Error> {
-    if context.view.form == Form::Json {
-        let told = Told { run, tasks: &report.tasks };
-        return document(out, &told).map_err(|error| Error::output(&error));
-    }
-    let widest = report.tasks.iter().map(|task| task.task.as_str().len()).max().unwrap_or(0);
-    for TaskLanding { task, landed } in &report.tasks {
-        let (meaning, word, note) = match landed {
-            Landed::Landed { branch: None } => (Meaning::Good, "landed", String::new()),
-            Landed::Landed { branch: Some(branch) } => {
-                (Meaning::Good, "landed", format!("branch {branch}"))
-            }
-            Landed::Unchanged => {
-                (Meaning::Neutral, "no change", "it is all there already".to_owned())
-            }
-            Landed::Conflicted { conflicts } => (Meaning::Kept, "conflict", contested(conflicts)),
-            Landed::Unwritten { message } => (Meaning::Kept, "kept", message.clone()),
-            Landed::Waiting { on } => {
-                let on: Vec<_> = on.iter().map(TaskName::as_str).collect();
-                (Meaning::Kept, "kept", format!("builds on {}, which did not land", on.join(", ")))
-            }
-        };
-        let rest = " ".repeat(9 - word.len());
-        let word = context.view.palette.paint(meaning, word);
-        say(out, format!("{task:widest$}  {word}{rest}  {}", one_line(&note)).trim_end())?;
-    }
-    if exit_code(report) == ExitCode::Kept {
-        say(out, &format!("\nkept  {}", context.typing.command(&format!("conflicts {run}"))))?;
-    }
-    Ok(())
 }
 
 fn exit_code(report: &LandingReport) -> ExitCode {

@@ -47,15 +47,18 @@ impl Repository for FakeRepository {
         _withdrawal: Withdrawal,
         _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
+        let report = self.rehearse(request.clone()).await;
+        self.landings.lock().unwrap().push(request);
+        report
+    }
+
+    async fn rehearse(&self, request: LandingRequest) -> Result<LandingReport, IsolationError> {
         let fates = self.fates.lock().unwrap();
         let fate = |task: &TaskName| {
             fates.get(task.as_str()).cloned().unwrap_or(Landed::Landed { branch: None })
         };
         let landed = |task: &TaskName| TaskLanding { task: task.clone(), landed: fate(task) };
-        let report =
-            LandingReport { tasks: request.tasks.iter().map(|t| landed(&t.task)).collect() };
-        self.landings.lock().unwrap().push(request);
-        Ok(report)
+        Ok(LandingReport { tasks: request.tasks.iter().map(|t| landed(&t.task)).collect() })
     }
 }
 

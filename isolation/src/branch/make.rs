@@ -18,6 +18,15 @@ use crate::merge::{Fold, missing_predecessors, told};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 
+/// Whether the repository gets the branches that are made in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Publish {
+    /// It does.
+    Yes,
+    /// It does not: what would be there is only told.
+    No,
+}
+
 /// Makes a branch of each task of `request`, from the commit that is checked out, or from the
 /// branches of the tasks it builds on.
 pub(crate) fn make(
@@ -26,6 +35,7 @@ pub(crate) fn make(
     faults: &Faults,
     prefix: &str,
     request: &LandingRequest,
+    publish: Publish,
 ) -> Result<LandingReport> {
     let git = repo.git()?;
     let odb = git.odb().or_cannot(|| "open the repository's objects")?;
@@ -35,8 +45,8 @@ pub(crate) fn make(
     let head = head(&git)?;
     let base = CommitTree { git: &git, tree: head.as_ref().map(Commit::tree_id) };
     let cleaner = Cleaner { git: &git, store, head: base };
-    let mut maker =
-        Maker { git: &git, store, branches, cleaner, head, lineage: Lineage::default() };
+    let lineage = Lineage::default();
+    let mut maker = Maker { git: &git, store, branches, cleaner, head, lineage, publish };
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(request.tasks.len());
     for task in &request.tasks {
         let landed = maker
@@ -63,6 +73,7 @@ struct Maker<'a> {
     cleaner: Cleaner<'a>,
     head: Option<Commit<'a>>,
     lineage: Lineage,
+    publish: Publish,
 }
 
 impl Maker<'_> {
@@ -103,7 +114,9 @@ impl Maker<'_> {
             Some(_) => return Ok(Landed::Unwritten { message: taken(&branch) }),
             None => {
                 let commit = self.commit(tree, &parents, &task.message)?;
-                self.branches.publish(&branch, commit)?;
+                if self.publish == Publish::Yes {
+                    self.branches.publish(&branch, commit)?;
+                }
                 commit
             }
         };

@@ -12,5 +12,5 @@ mod source;
 mod tests;
 mod tree;
 
-pub(crate) use make::make;
+pub(crate) use make::{Publish, make};
 pub(crate) use publish::must_be_possible;

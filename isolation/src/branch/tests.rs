@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use engine::fault::Faults;
 use engine::ports::{IsolationError, LandingTask};
 use protocol::{ConflictReason, Landed, LandingReport};
 
@@ -256,7 +257,7 @@ fn a_git_folder_that_cannot_be_written_keeps_the_work_and_says_so() {
     fs::remove_dir_all(&pack).unwrap();
     fs::write(&pack, "").unwrap();
     let before = outside(&kit);
-    let report = branches(&kit, &[task]);
+    let report = kit.branch_with(&Faults::default(), "regatta", &[task]).unwrap();
     assert!(matches!(landed(&report)[0], Landed::Unwritten { .. }), "{report:?}");
     assert_eq!(outside(&kit), before);
 }

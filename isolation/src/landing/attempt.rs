@@ -13,7 +13,9 @@ use crate::landing::plan::Plan;
 use crate::landing::roll::{Roll, Rolled};
 use crate::landing::source::WorkingTree;
 use crate::landing::step::{Step, Way};
-use crate::merge::{Fold, fold_tasks, told};
+use crate::merge::{Fold, Touched, fold_tasks, told};
+use crate::store::TaskStore;
+use crate::tree::Tree;
 
 /// How an attempt ended.
 pub(super) enum Attempt {
@@ -63,14 +65,7 @@ pub(super) fn attempt(
     tasks: &[LandingTask],
     spared: &Spared,
 ) -> Result<Attempt> {
-    let source = WorkingTree { tree: close.tree, store: close.store };
-    let mut fold = Fold::over(&source, close.store).without(&spared.contested);
-    let landings = fold_tasks(&mut fold, tasks, &|capture| match spared.refused.get(capture) {
-        Some(why) => Err(cannot("land it", why.as_str())),
-        None => close.store.changes(capture),
-    });
-    let report = LandingReport { tasks: landings };
-    let touched = fold.finish();
+    let Merged { report, touched } = merge(close.tree, close.store, tasks, spared);
     if touched.is_empty() {
         return Ok(Attempt::Over(report));
     }
@@ -96,6 +91,30 @@ pub(super) fn attempt(
         }
         Err(trouble) => Ok(Attempt::Refused(trouble.by, told(&trouble.error))),
     }
+}
+
+/// What merging came to.
+pub(super) struct Merged {
+    /// What becomes of each task.
+    pub(super) report: LandingReport,
+    /// Every path that changes.
+    touched: BTreeMap<RepoPath, Touched>,
+}
+
+/// Merges the tasks, one after the other, into the working tree as it is now.
+pub(super) fn merge(
+    tree: &Tree,
+    store: &TaskStore,
+    tasks: &[LandingTask],
+    spared: &Spared,
+) -> Merged {
+    let source = WorkingTree { tree, store };
+    let mut fold = Fold::over(&source, store).without(&spared.contested);
+    let tasks = fold_tasks(&mut fold, tasks, &|capture| match spared.refused.get(capture) {
+        Some(why) => Err(cannot("land it", why.as_str())),
+        None => store.changes(capture),
+    });
+    Merged { report: LandingReport { tasks }, touched: fold.finish() }
 }
 
 /// Writes everything that is needed, and commits to it: that is the last moment at which the

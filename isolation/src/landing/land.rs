@@ -6,9 +6,9 @@ use engine::fault::Faults;
 use engine::ports::{IsolationError, LandingNews, LandingRequest, LandingTarget, Withdrawal};
 use protocol::{LandingReport, RunName};
 
-use crate::branch;
+use crate::branch::{self, Publish};
 use crate::error::{OrCannot, Result};
-use crate::landing::attempt::{Attempt, Spared, attempt};
+use crate::landing::attempt::{Attempt, Spared, attempt, merge};
 use crate::landing::close::{Close, Told};
 use crate::landing::journal::{Journals, State};
 use crate::landing::queue::Turn;
@@ -43,13 +43,28 @@ pub(crate) fn land(
     if let LandingTarget::Branches { prefix } = &request.target
         && !faults.is_off("F158")
     {
-        return branch::make(repo, &store, faults, prefix, &request);
+        return branch::make(repo, &store, faults, prefix, &request, Publish::Yes);
     }
     let tree = Tree::open_at(&repo.root)?;
     let journals = Journals::in_folder(&places.landings, faults);
     let close = Close { tree: &tree, store: &store, journals: &journals, faults, withdrawal };
     let _told_later = finish_open(&close, Told::Later)?;
     in_tree(&close, &request)
+}
+
+/// Says of each task of `request` what [`land`] would make of it as things are now.
+pub(crate) fn rehearse(
+    repo: &Repo,
+    places: &RepoPlaces,
+    faults: &Faults,
+    request: &LandingRequest,
+) -> Result<LandingReport> {
+    let store = TaskStore::open(&places.store)?;
+    if let LandingTarget::Branches { prefix } = &request.target {
+        return branch::make(repo, &store, faults, prefix, request, Publish::No);
+    }
+    let tree = Tree::open_at(&repo.root)?;
+    Ok(merge(&tree, &store, &request.tasks, &Spared::default()).report)
 }
 
 /// Finishes the landings that engines which died have left open, and returns what became of each.

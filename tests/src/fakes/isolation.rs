@@ -126,6 +126,10 @@ impl Repository for FakeRepository {
         self.counts.landings.lock().expect("no test panics with it").push(request);
         Ok(LandingReport { tasks })
     }
+
+    async fn rehearse(&self, _request: LandingRequest) -> Result<LandingReport, IsolationError> {
+        unreachable!("a run lands what it lands")
+    }
 }
 
 struct FakeBaseline {

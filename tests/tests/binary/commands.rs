@@ -128,11 +128,15 @@ fn apply_lands_what_is_kept_once_nothing_stands_against_it() {
     let tree = repository.tree();
     let still = regatta(&place, &repository, &blue).expect_code(4);
     assert!(still.stdout.contains("colour.txt") || still.stderr.contains("colour.txt"), "{still}");
-    let dry = regatta(&place, &repository, &format!("{blue} --dry-run"));
-    assert!(dry.stdout.contains("blue"), "{dry}");
+    let dry = regatta(&place, &repository, &format!("{blue} --dry-run")).expect_code(4);
+    assert!(dry.stdout.starts_with("blue  would conflict  colour.txt"), "{dry}");
     assert_eq!(tree.differences(&repository.tree()), Vec::<String>::new());
 
     repository.write("colour.txt", "white\n");
+    let tree = repository.tree();
+    let dry = regatta(&place, &repository, &format!("{blue} --dry-run")).expect_code(0);
+    assert!(dry.stdout.starts_with("blue  would land  2 files"), "{dry}");
+    assert_eq!(tree.differences(&repository.tree()), Vec::<String>::new());
     let _landed = regatta(&place, &repository, &blue).expect_code(0);
     assert_eq!(repository.text("colour.txt"), "blue\n");
     assert_eq!(repository.text("extra.txt"), "extra\n");

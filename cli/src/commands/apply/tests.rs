@@ -1,3 +1,5 @@
+use protocol::RunName;
+
 use super::super::fakes::{Bench, End, conflicting, in_tree};
 use super::*;
 
@@ -75,7 +77,7 @@ async fn a_conflict_is_exit_code_4_and_says_where() {
     let (code, text) = apply(&bench, &["base"]).await;
     assert_eq!(code, Ok(ExitCode::Kept));
     let path = r#""src/\033config.rs""#;
-    let expected = format!("base  conflict   {path}, with auth\n\nkept  regatta conflicts {run}\n");
+    let expected = format!("base  conflict  {path}, with auth\n\nkept  regatta conflicts {run}\n");
     assert_eq!(text, expected);
 }
 
@@ -100,9 +102,31 @@ async fn a_rehearsal_lands_nothing() {
     assert_eq!(code, Ok(ExitCode::Success));
     assert_eq!(
         text,
-        "would land  base  2 files +2 −0  in the working tree\n\
-         would land  top  1 file +1 −0  in the working tree\n"
+        "base  would land  2 files +2 −0  in the working tree\n\
+         top   would land  1 file +1 −0  in the working tree\n"
     );
+    assert!(bench.repository.landings.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_rehearsal_foretells_what_would_stay() {
+    let (mut bench, _) = bench().await;
+    let conflict = conflicting("auth").unwrap();
+    bench.repository.fates.lock().unwrap().insert("base".to_owned(), conflict);
+    let waiting = Landed::Waiting { on: vec!["base".parse().unwrap()] };
+    bench.repository.fates.lock().unwrap().insert("top".to_owned(), waiting);
+    let (code, text) = apply(&bench, &["--dry-run"]).await;
+    assert_eq!(code, Ok(ExitCode::Kept));
+    assert_eq!(
+        text,
+        "base  would conflict  \"src/\\033config.rs\", with auth\n\
+         top   would be kept   builds on base, which does not land\n"
+    );
+    bench.context.view.form = Form::Json;
+    let (_, text) = apply(&bench, &["--dry-run"]).await;
+    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(told["would_land"], serde_json::json!([]));
+    assert_eq!(told["tasks"][0]["landing"], "conflicted");
     assert!(bench.repository.landings.lock().unwrap().is_empty());
 }
 

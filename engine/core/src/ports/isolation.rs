@@ -41,6 +41,10 @@ pub trait Repository: Send + Sync {
         withdrawal: Withdrawal,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError>;
+
+    /// Returns what [`Repository::land`] would make of the request as things are now, and changes
+    /// nothing. Whether everything could be written shows only when it is.
+    async fn rehearse(&self, request: LandingRequest) -> Result<LandingReport, IsolationError>;
 }
 
 /// The working tree as it was when a run began: what every workspace of the run starts from.

@@ -128,20 +128,38 @@ impl Kit {
         LandingRequest { run: self.run.clone(), target, tasks: tasks.to_vec() }
     }
 
+    /// Lands the tasks, and sees that this was foretold.
     pub(crate) fn land(&self, tasks: &[LandingTask]) -> LandingReport {
-        self.land_with(&Faults::default(), tasks).unwrap()
+        let foretold = self.rehearse(&self.request(tasks)).unwrap();
+        let report = self.land_with(&Faults::default(), tasks).unwrap();
+        assert_eq!(foretold, report);
+        report
     }
 
-    /// Makes branches below `prefix` of the tasks.
+    /// Returns what a landing would do, and sees that nothing is done.
+    fn rehearse(&self, request: &LandingRequest) -> Result<LandingReport, IsolationError> {
+        let everything = || (self.snapshot(), self.git(&["for-each-ref"]));
+        let before = everything();
+        let report = landing::rehearse(&self.repo, &self.places, &Faults::default(), request);
+        assert_eq!(everything(), before);
+        report
+    }
+
+    /// Makes branches below `prefix` of the tasks, and sees that this was foretold.
     pub(crate) fn branch(
         &self,
         prefix: &str,
         tasks: &[LandingTask],
     ) -> Result<LandingReport, IsolationError> {
-        self.branch_with(&Faults::default(), prefix, tasks)
+        let target = LandingTarget::Branches { prefix: prefix.to_owned() };
+        let foretold = self.rehearse(&LandingRequest { target, ..self.request(tasks) });
+        let report = self.branch_with(&Faults::default(), prefix, tasks);
+        assert_eq!(foretold.as_ref().ok(), report.as_ref().ok());
+        report
     }
 
-    fn branch_with(
+    /// Makes branches of which not everything can be foretold.
+    pub(crate) fn branch_with(
         &self,
         faults: &Faults,
         prefix: &str,
