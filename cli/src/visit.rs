@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::ports::{LedgerStore, Recovered, Repository, Uncaptured};
-use protocol::{LedgerEntry, RunName, RunState};
-use store::Reader;
+use protocol::{LedgerEntry, RunName, RunState, TaskState, Work};
+use store::{Reader, RunRow, read_session};
 
 use crate::boot::{Equipment, isolation_places};
 use crate::error::Error;
@@ -88,6 +88,7 @@ async fn record(equipment: &Equipment, reader: &Reader, recovered: Recovered) ->
     }
     for run in recovered.dead {
         if let Some(run) = reader.run_by_name(&run)? {
+            entries.extend(used(equipment, reader, &run)?);
             entries.push(LedgerEntry::RunInterrupted { run: run.id });
         }
     }
@@ -96,6 +97,22 @@ async fn record(equipment: &Equipment, reader: &Reader, recovered: Recovered) ->
     }
     let now = equipment.clock.now();
     Ok(equipment.ledger.append(entries.into_iter().map(|entry| (now, entry)).collect()).await?)
+}
+
+/// Says what the models of the tasks that were at work had used, as far as it was logged.
+fn used(equipment: &Equipment, reader: &Reader, run: &RunRow) -> Result<Vec<LedgerEntry>, Error> {
+    let mut entries = Vec::new();
+    for task in reader.tasks(run.id)? {
+        let asked = matches!((task.state, &task.spec.work), (TaskState::Running, Work::Agent(_)));
+        let log = equipment.places.session_log(&run.name, &task.name);
+        // What cannot be read was told nobody: the log itself stays for whoever looks.
+        let Ok(lines) = (if asked { read_session(&log) } else { Ok(Vec::new()) }) else { continue };
+        let usages = lines.into_iter().filter_map(|line| line.entry.usage());
+        if let Some(usage) = usages.reduce(|one, other| one + other) {
+            entries.push(LedgerEntry::TaskUsed { task: task.id, usage });
+        }
+    }
+    Ok(entries)
 }
 
 fn tell(recovered: &Recovered) -> Vec<String> {

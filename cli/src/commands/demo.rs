@@ -134,7 +134,7 @@ fn evidence(
         |capture: &CaptureRef| captures.patch(capture).map_err(|error| error.to_failure().message);
     let session = |task: &str| {
         let task = task.parse().map_err(|_invalid| "it has no place".to_owned())?;
-        let log = equipment.places.artifacts(&played.run, &task).join("session.jsonl");
+        let log = equipment.places.session_log(&played.run, &task);
         messages(&log).map_err(|error| error.to_string())
     };
     Ok(gather(sample, &Found { rows: &rows, endings, patch: &patch, session: &session }))

@@ -4,9 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use protocol::{
-    ExitCode, Message, Outcome, RunName, SessionEntry, TaskName, TaskState, Usage, Work,
-};
+use protocol::{ExitCode, Outcome, RunName, TaskName, TaskState, Usage, Work};
 use serde::Serialize;
 use store::{SessionLine, TaskRow, read_session};
 
@@ -154,11 +152,7 @@ fn missing(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
 
 /// Returns what a session used, as far as it was written down.
 fn used(lines: &[SessionLine]) -> Option<Usage> {
-    let answers = lines.iter().filter_map(|line| match &line.entry {
-        SessionEntry::Message { message: Message::Assistant(answer) } => Some(answer.usage),
-        _ => None,
-    });
-    answers.reduce(|one, other| one + other)
+    lines.iter().filter_map(|line| line.entry.usage()).reduce(|one, other| one + other)
 }
 
 /// Says how a task ended, and what it used: by its report, or by its log where it has none.
@@ -171,7 +165,7 @@ fn ending(
     let verdict = table_row(row).verdict;
     let mut parts = vec![context.view.palette.paint(verdict.meaning, &verdict.word)];
     parts.extend(row.report.as_ref().map(|report| span(report.ms)));
-    let usage = row.report.as_ref().map_or(logged, |report| report.usage);
+    let usage = row.usage.or(logged);
     parts.extend(usage.map(account));
     say(out, &parts.join(" · "))?;
     if let Some(Outcome::Failed { failure }) = row.report.as_ref().map(|report| &report.outcome) {

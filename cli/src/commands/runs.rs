@@ -90,7 +90,7 @@ fn outcome(run: &RunRow) -> String {
             add(run.tasks.interrupted, "interrupted");
         }
     }
-    if let Some(usage) = run.totals.as_ref().and_then(|totals| totals.usage) {
+    if let Some(usage) = run.usage {
         parts.push(used(usage));
     }
     if let Some(code) = run.exit_code {

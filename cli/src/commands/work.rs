@@ -25,7 +25,7 @@ pub(super) fn table_row(row: &TaskRow) -> TableRow {
         verdict: found,
         changes: row.captured.as_ref().map(|captured| captured.changes),
         ms: row.report.as_ref().map(|report| report.ms),
-        usage: row.report.as_ref().and_then(|report| report.usage),
+        usage: row.usage,
     }
 }
 

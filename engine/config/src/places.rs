@@ -149,6 +149,12 @@ impl Places {
         self.all_artifacts().join(run.as_str()).join(task.as_str())
     }
 
+    /// Returns the file of what a task's model was told, said and did.
+    #[must_use]
+    pub fn session_log(&self, run: &RunName, task: &TaskName) -> PathBuf {
+        self.artifacts(run, task).join("session.jsonl")
+    }
+
     /// Returns the log file of a run.
     #[must_use]
     pub fn log(&self, run: &RunName) -> PathBuf {
@@ -191,6 +197,7 @@ mod tests {
         assert_eq!(places.landings(), Path::new(data).join("landings"));
         let artifacts = Path::new(data).join("artifacts/r7k3f/auth.tests");
         assert_eq!(places.artifacts(&run, &task), artifacts);
+        assert_eq!(places.session_log(&run, &task), artifacts.join("session.jsonl"));
         assert_eq!(places.log(&run), Path::new("/home/ada/.local/state/regatta/logs/r7k3f.log"));
         assert_eq!(places.runtime(), Path::new("/home/ada/.local/state/regatta/run"));
     }

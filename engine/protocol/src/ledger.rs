@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Captured, ExitCode, LandingReport, RunId, TaskId, TaskReport, Totals};
+use crate::{Captured, ExitCode, LandingReport, RunId, TaskId, TaskReport, Totals, Usage};
 
 /// One transition of a run or a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,13 @@ pub enum LedgerEntry {
         attempt: u32,
         /// Where and how much.
         captured: Captured,
+    },
+    /// What the models of a task had used when its engine died, as its session log has it.
+    TaskUsed {
+        /// Which.
+        task: TaskId,
+        /// How much.
+        usage: Usage,
     },
     /// A task ended.
     TaskFinished {

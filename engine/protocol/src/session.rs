@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{AssistantMessage, Message};
+use crate::{AssistantMessage, Message, Usage};
 
 /// One entry of a session log after its header. Its identity, its parent and its time are the
 /// log's. The names on the wire are those of session files of version 3.
@@ -32,6 +32,17 @@ pub enum SessionEntry {
         /// The message.
         message: Message,
     },
+}
+
+impl SessionEntry {
+    /// Returns what a model used for it; nothing where none was asked.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        match self {
+            Self::Message { message: Message::Assistant(answer) } => Some(answer.usage),
+            Self::SessionInit { .. } | Self::ModelChange { .. } | Self::Message { .. } => None,
+        }
+    }
 }
 
 /// What happens in a session, told as it happens. Each message is told once, whole.

@@ -4,6 +4,8 @@ mod of_run;
 mod of_task;
 mod used;
 
+pub(crate) use used::used;
+
 use protocol::{LedgerEntry, RunId, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
@@ -39,6 +41,7 @@ pub(crate) fn record(ledger: &Connection, at: Timestamp, entry: &LedgerEntry) ->
         LedgerEntry::TaskCaptured { task, attempt, captured } => {
             recording.task_captured(*task, *attempt, captured)
         }
+        LedgerEntry::TaskUsed { task, usage } => recording.task_used(*task, *usage),
         LedgerEntry::TaskFinished { task, report } => recording.task_finished(*task, report),
         LedgerEntry::TaskDiscarded { task } => recording.task_discarded(*task),
         LedgerEntry::LandingStarted { run } => recording.landing_started(*run),

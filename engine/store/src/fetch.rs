@@ -4,6 +4,7 @@ use protocol::{CaptureRef, Captured, ChangeSummary, ExitCode, Landed};
 use rusqlite::{Connection, Row};
 
 use crate::cause::Cause;
+use crate::entry::used;
 use crate::rows::{RunRow, RunTerms, TaskCounts, TaskRow};
 use crate::words::{
     StoredPath, read_id, read_json, read_json_if_any, read_word, read_word_if_any, unreadable,
@@ -48,6 +49,7 @@ pub(crate) fn run_row(ledger: &Connection, row: &Row<'_>) -> Result<RunRow, Caus
         tasks: counts,
         totals: read_json_if_any(row, "totals")?,
         exit_code: exit_code(row)?,
+        usage: used(row)?,
         spec,
     })
 }
@@ -63,6 +65,7 @@ pub(crate) fn task_row(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
         started: read_word_if_any(row, "started")?,
         finished: read_word_if_any(row, "finished")?,
         report: read_json_if_any(row, "report")?,
+        usage: used(row)?,
         captured: captured(row)?,
         discarded: read_word_if_any(row, "discarded")?,
         landing: landed(row)?,

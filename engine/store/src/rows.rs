@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use protocol::{
     Captured, ExitCode, IsolationMode, Landed, MergeMode, OnFailure, RunId, RunName, RunSpec,
-    RunState, TaskId, TaskName, TaskReport, TaskSpec, TaskState, Timestamp, Totals,
+    RunState, TaskId, TaskName, TaskReport, TaskSpec, TaskState, Timestamp, Totals, Usage,
 };
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -33,6 +33,8 @@ pub struct RunRow {
     pub totals: Option<Totals>,
     /// How the program ended.
     pub exit_code: Option<ExitCode>,
+    /// What its models used in all; nothing where none was asked, or it has not ended.
+    pub usage: Option<Usage>,
     /// What was asked of it, but for the tasks, which have rows of their own.
     pub spec: RunTerms,
 }
@@ -110,6 +112,8 @@ pub struct TaskRow {
     pub finished: Option<Timestamp>,
     /// How it ended and what it left behind.
     pub report: Option<TaskReport>,
+    /// What its models used; nothing where none was asked, or it has not ended.
+    pub usage: Option<Usage>,
     /// The last work of it that is in the task store.
     pub captured: Option<Captured>,
     /// When that work was thrown away, if it was.

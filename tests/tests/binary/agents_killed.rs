@@ -102,12 +102,18 @@ fn killed_in_the_middle_of_eight_agents_every_complete_message_is_logged_and_the
     for task in 0..TASKS {
         expect_logged(&place, &model, &run, task);
     }
-    let started = place.regatta(repository.root()).words("runs show").run().expect_code(0);
+    let started = place.regatta(repository.root()).words("runs show --json").run().expect_code(0);
+    let shown: Value = serde_json::from_str(&started.stdout).expect("it is one document");
+    assert_eq!(shown["run"]["usage"]["output"], 600, "each answer took 30: {started}");
     for task in 0..TASKS {
         let capture = format!("{run}/{}/1", name(task));
         let captures = place.home().captures();
         assert!(captures.contains(&capture), "{capture} in {captures:?}\n{killed}\n{started}");
         assert_eq!(place.home().captured(&capture, &format!("work/{task}.txt")), text(task));
+        let tasks = shown["tasks"].as_array().expect("it lists the tasks");
+        let shown = tasks.iter().find(|shown| shown["name"] == *name(task)).expect("it is there");
+        let used = if task % 2 == 0 { 60 } else { 90 };
+        assert_eq!(shown["usage"]["output"], used, "{}: {started}", name(task));
     }
     assert_eq!(tree.differences(&repository.tree()), Vec::<String>::new(), "nothing has landed");
     assert!(place.home().ledger_is_sound());

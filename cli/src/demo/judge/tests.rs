@@ -47,6 +47,7 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             started: Some(Timestamp::from_millisecond(0)),
             finished: Some(Timestamp::from_millisecond(1)),
             report: Some(report),
+            usage: Some(used),
             captured: Some(captured),
             discarded: None,
             landing,

@@ -95,6 +95,7 @@ impl Recording<'_> {
                     word(&TaskState::Running)?,
                 ],
             )?;
+            self.used_by_tasks(run)?;
         }
         self.transition(run, None, "run_interrupted").map(drop)
     }

@@ -1,6 +1,6 @@
 //! What a transition of a task changes in the rows of the task and of its attempt.
 
-use protocol::{Captured, Outcome, RunId, TaskId, TaskReport, TaskState};
+use protocol::{Captured, Outcome, RunId, TaskId, TaskReport, TaskState, Usage};
 use rusqlite::params;
 
 use super::used::User;
@@ -73,6 +73,12 @@ impl Recording<'_> {
         )?;
         self.keep(task, captured)?;
         self.transition(task.run, Some(task), "task_captured").map(drop)
+    }
+
+    pub(super) fn task_used(&self, id: TaskId, usage: Usage) -> Result<(), Cause> {
+        let task = self.task(id)?;
+        self.used(User::Task(task.number), Some(usage))?;
+        self.transition(task.run, Some(task), "task_used").map(drop)
     }
 
     pub(super) fn task_finished(&self, id: TaskId, report: &TaskReport) -> Result<(), Cause> {

@@ -1,7 +1,7 @@
 //! What models used, as columns have it.
 
-use protocol::Usage;
-use rusqlite::params;
+use protocol::{Cost, Usage};
+use rusqlite::{Row, params};
 
 use super::{Recording, count};
 use crate::cause::Cause;
@@ -13,7 +13,42 @@ pub(super) enum User {
     Task(i64),
 }
 
+/// Reads the columns of a run or a task; nothing where no model was asked.
+pub(crate) fn used(row: &Row<'_>) -> rusqlite::Result<Option<Usage>> {
+    let input = match row.get::<_, Option<i64>>("input_tokens") {
+        Ok(Some(input)) => input,
+        // A ledger of version 1 that nobody has written to since has no such columns.
+        Ok(None) | Err(rusqlite::Error::InvalidColumnName(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let number = |column: &str| -> rusqlite::Result<Option<u64>> {
+        let number: Option<i64> = row.get(column)?;
+        Ok(number.map(|number| u64::try_from(number).unwrap_or(0)))
+    };
+    Ok(Some(Usage {
+        input: u64::try_from(input).unwrap_or(0),
+        output: number("output_tokens")?.unwrap_or(0),
+        cache_read: number("cache_read_tokens")?.unwrap_or(0),
+        cache_write: number("cache_write_tokens")?.unwrap_or(0),
+        cost: number("cost_nanodollars")?.map(Cost::from_nanodollars),
+    }))
+}
+
 impl Recording<'_> {
+    /// Adds up what the tasks of a run have used. What has a part of unknown cost has no known cost.
+    pub(super) fn used_by_tasks(&self, run: i64) -> Result<(), Cause> {
+        self.execute(
+            "UPDATE run SET (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
+                             cost_nanodollars) =
+             (SELECT sum(input_tokens), sum(output_tokens), sum(cache_read_tokens),
+                     sum(cache_write_tokens),
+                     CASE WHEN count(cost_nanodollars) = count(*) THEN sum(cost_nanodollars) END
+              FROM task WHERE run = ?1 AND input_tokens IS NOT NULL)
+             WHERE number = ?1",
+            params![run],
+        )
+    }
+
     /// Says what was used in all; nothing where no model was asked.
     pub(super) fn used(&self, user: User, usage: Option<Usage>) -> Result<(), Cause> {
         let (sql, number) = match user {
@@ -45,7 +80,7 @@ impl Recording<'_> {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Cost, ExitCode, LedgerEntry, TaskReport, Totals};
+    use protocol::{ExitCode, LedgerEntry, TaskReport, Totals};
     use rusqlite::Connection;
 
     use super::*;
@@ -99,5 +134,44 @@ mod tests {
 
         house.append(vec![started(&asked, 0)]).await.unwrap();
         assert_eq!(columns("task")[0], [None; 5]);
+    }
+
+    #[tokio::test]
+    async fn what_models_had_used_when_an_engine_died_is_added_up() {
+        let house = House::new();
+        let (priced, none) = (run(&["a", "b", "c"]), run(&["a"]));
+        let (name, other) = (house.open(&priced).await, house.open(&none).await);
+        let cost = |cost| Some(Cost::from_nanodollars(cost));
+        let usage = Usage { input: 60, output: 5, cost: cost(7), ..Usage::ZERO };
+        house
+            .append(vec![
+                LedgerEntry::TaskFinished {
+                    task: priced.tasks[0].id,
+                    report: TaskReport { usage: Some(usage), ..done(None) },
+                },
+                started(&priced, 1),
+                LedgerEntry::TaskUsed { task: priced.tasks[1].id, usage },
+                LedgerEntry::RunInterrupted { run: priced.id },
+                LedgerEntry::RunInterrupted { run: none.id },
+            ])
+            .await
+            .unwrap();
+        let reader = house.reader();
+        let used = |name| reader.run_by_name(name).unwrap().unwrap().usage;
+        assert_eq!(used(&name), Some(usage + usage));
+        assert_eq!(used(&other), None);
+        let tasks = reader.tasks(priced.id).unwrap();
+        let each: Vec<_> = tasks.into_iter().map(|row| row.usage).collect();
+        assert_eq!(each, [Some(usage), Some(usage), None]);
+
+        let unpriced = Usage { cost: None, ..usage };
+        let mixed = run(&["a", "b"]);
+        let name = house.open(&mixed).await;
+        let entry = |at: usize, usage| LedgerEntry::TaskUsed { task: mixed.tasks[at].id, usage };
+        let end = LedgerEntry::RunInterrupted { run: mixed.id };
+        house.append(vec![entry(0, usage), entry(1, unpriced), end]).await.unwrap();
+        let run = house.reader().run_by_name(&name).unwrap().unwrap();
+        assert_eq!(run.usage, Some(usage + unpriced));
+        assert_eq!(run.usage.unwrap().cost, None);
     }
 }
