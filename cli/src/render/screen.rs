@@ -5,13 +5,17 @@ use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::TermLike;
+use protocol::Escapes;
 
 use super::bounds::Size;
+use super::safe;
 
-/// A terminal as the drawing library wants it, with one difference: lines end with a line break.
+/// A terminal as the drawing library wants it, with two differences, for terminals that are made
+/// wider or narrower meanwhile.
 ///
-/// The library fills each line with spaces up to the edge and lets the terminal wrap. A terminal
-/// that is made wider would then join the lines.
+/// Lines end with a line break: the library fills each line with spaces up to the edge and lets the
+/// terminal wrap, and a terminal that is made wider would join the lines. And when it was made
+/// narrower, the lines that it wrapped are taken away: the library counts each as one.
 pub(super) struct Screen {
     measure: fn() -> Size,
     output: Mutex<Output>,
@@ -21,6 +25,34 @@ struct Output {
     sink: Box<dyn Write + Send>,
     frame: String,
     next: Part,
+    /// How many columns each line of the frame takes.
+    widths: Vec<usize>,
+    /// The last frame, as it stands on the terminal.
+    standing: Standing,
+}
+
+/// A frame on the terminal.
+#[derive(Default)]
+struct Standing {
+    widths: Vec<usize>,
+    columns: usize,
+}
+
+impl Standing {
+    /// Returns what makes a terminal of now `columns` as if no line had been wrapped.
+    fn unwrapped(&self, columns: usize) -> String {
+        let lines = self.widths.len();
+        let rows: usize =
+            self.widths.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum();
+        if columns >= self.columns || rows == lines {
+            return String::new();
+        }
+        let down = match lines - 1 {
+            0 => String::new(),
+            down => format!("\u{1b}[{down}B"),
+        };
+        format!("\r\u{1b}[{}A\u{1b}[J{down}", rows - 1)
+    }
 }
 
 /// Lines are drawn as a text and a filler in turn.
@@ -35,7 +67,13 @@ impl Screen {
     pub(super) fn new(sink: Box<dyn Write + Send>, measure: fn() -> Size) -> Self {
         Self {
             measure,
-            output: Mutex::new(Output { sink, frame: String::new(), next: Part::First }),
+            output: Mutex::new(Output {
+                sink,
+                frame: String::new(),
+                next: Part::First,
+                widths: Vec::new(),
+                standing: Standing::default(),
+            }),
         }
     }
 
@@ -95,6 +133,7 @@ impl TermLike for Screen {
         };
         output.frame.push_str(begin);
         output.frame.push_str(text);
+        output.widths.push(width(text));
         output.next = Part::Filler;
         Ok(())
     }
@@ -105,15 +144,45 @@ impl TermLike for Screen {
 
     fn flush(&self) -> io::Result<()> {
         let mut output = self.output();
-        let frame = std::mem::take(&mut output.frame);
+        let columns = (self.measure)().columns;
+        let frame = output.standing.unwrapped(columns) + &std::mem::take(&mut output.frame);
         output.next = Part::First;
+        output.standing = Standing { widths: std::mem::take(&mut output.widths), columns };
         output.sink.write_all(frame.as_bytes())?;
         output.sink.flush()
     }
 }
 
+/// Returns how many columns a line takes on a terminal: its colours take none.
+fn width(line: &str) -> usize {
+    let mut escapes = Escapes::default();
+    safe::width(&line.chars().filter_map(|letter| escapes.step(letter)).collect::<String>())
+}
+
 impl fmt::Debug for Screen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Screen").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_that_a_narrower_terminal_wrapped_is_taken_away_whole() {
+        let standing = Standing { widths: vec![5, 80, 0, 41], columns: 80 };
+        assert_eq!(standing.unwrapped(80), "");
+        assert_eq!(standing.unwrapped(120), "");
+        // Six rows: up to the first, erase, and down to where the last of four lines would be.
+        assert_eq!(standing.unwrapped(40), "\r\u{1b}[5A\u{1b}[J\u{1b}[3B");
+        let short = Standing { widths: vec![5, 0], columns: 80 };
+        assert_eq!(short.unwrapped(40), "", "nothing was wrapped");
+        assert_eq!(Standing::default().unwrapped(40), "");
+    }
+
+    #[test]
+    fn colours_take_no_columns() {
+        assert_eq!(width("\u{1b}[1;32mlanded\u{1b}[0m  日本"), 12);
     }
 }
