@@ -3,14 +3,20 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::error::{OrCannot, Result};
 
 /// The name of the lock in the run's folder.
 pub(crate) const LOCK: &str = "owner.lock";
 
-/// How often a folder that a sweep removes from under us is made again.
-const TRIES: u32 = 16;
+/// How long a folder that a sweep removes from under us is made again. On a busy machine a sweep
+/// takes its time.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long who waits for a sweep sleeps between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The claim on one run's folder. Dropping it gives it up.
 #[derive(Debug)]
@@ -30,16 +36,19 @@ impl Claim {
     /// Makes the run's folder and claims it.
     pub(crate) fn stake(folder: &Path) -> Result<Self> {
         let what = || format!("claim {}", folder.display());
-        for _ in 0..TRIES {
-            fs::create_dir_all(folder).or_cannot(what)?;
-            let Some(lock) = open(folder).or_cannot(what)? else { continue };
-            if let Some(claim) = Self::take(lock, folder).or_cannot(what)? {
+        let began = Instant::now();
+        loop {
+            if let Some(lock) = make(folder).or_cannot(what)?
+                && let Some(claim) = Self::take(lock, folder).or_cannot(what)?
+            {
                 return Ok(claim);
             }
-            // A sweep was at it and is done: the folder is gone, or soon will be.
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            // A sweep is at it: the folder is gone, or soon will be.
+            if began.elapsed() >= PATIENCE {
+                return Err("another engine holds it").or_cannot(what);
+            }
+            thread::sleep(PAUSE);
         }
-        Err("another engine holds it").or_cannot(what)
     }
 
     /// Claims the folder of a run whose engine is dead. Nothing comes back if it lives.
@@ -59,6 +68,16 @@ impl Claim {
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+/// Makes the folder and opens the lock in it. Nothing comes back if a sweep was in between.
+fn make(folder: &Path) -> std::io::Result<Option<File>> {
+    match fs::create_dir_all(folder) {
+        Ok(()) => open(folder),
+        // The folder above went as well.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -105,6 +124,23 @@ mod tests {
         let _of_a_child = claim.held.try_clone().unwrap();
         drop(claim);
         assert!(Claim::inherit(&folder).unwrap().is_some());
+    }
+
+    #[test]
+    fn who_begins_a_run_waits_for_a_sweep_that_is_at_its_folder() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("runs/run");
+        let sweep = Claim::stake(&folder).unwrap();
+        let beginning = thread::spawn({
+            let folder = folder.clone();
+            move || Claim::stake(&folder).map(drop)
+        });
+        // Longer than a sweep takes where nothing else happens.
+        thread::sleep(Duration::from_millis(200));
+        fs::remove_dir_all(home.path().join("runs")).unwrap();
+        drop(sweep);
+        beginning.join().unwrap().unwrap();
+        assert!(folder.join(LOCK).exists());
     }
 
     #[test]
