@@ -66,12 +66,14 @@ fn listen(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
 
     use super::*;
 
     fn child(script: &str) -> (std::process::Child, Pid) {
-        let child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+        let mut shell = Command::new("sh");
+        let child = shell.args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
         let process = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
         (child, process)
     }
@@ -85,9 +87,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_kernel_that_cannot_tell_is_asked() {
-        let (mut child, process) = child("sleep 0.05; exit 4");
+        let (mut child, process) = child("read word; sleep 0.05; exit 4");
         let exit = Exit::Asked(process);
         assert!(!exit.has_ended());
+        child.stdin.take().unwrap().write_all(b"end\n").unwrap();
         exit.wait().await;
         assert_eq!(child.wait().unwrap().code(), Some(4));
         assert!(exit.has_ended(), "a child that was collected has ended");

@@ -11,9 +11,9 @@ use crate::group::Group;
 use crate::launcher::Order;
 use crate::watcher::Token;
 
-/// How long dropping one may take. A killed process needs a fraction of a millisecond; one that
-/// hangs in the kernel is left to the launcher.
-pub(crate) const DROP_LIMIT: Duration = Duration::from_millis(250);
+/// How long dropping one may take. A killed process needs a fraction of a millisecond, or its turn
+/// on a busy machine; one that hangs in the kernel is left to the launcher.
+pub(crate) const DROP_LIMIT: Duration = Duration::from_secs(1);
 
 /// A command that was started. Dropping it kills everything in its group, and waits for that.
 #[derive(Debug)]

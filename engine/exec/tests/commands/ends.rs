@@ -79,7 +79,7 @@ async fn a_command_deaf_to_term_is_killed_after_the_grace() {
         .await;
     let took = asked.elapsed();
     assert_eq!(end.cause, EndCause::Stopped);
-    assert!(took >= Duration::from_millis(200) && took < Duration::from_secs(3), "{took:?}");
+    assert!(took >= Duration::from_millis(200) && took < Duration::from_secs(15), "{took:?}");
     none_runs(&stage, "deaf");
 }
 
@@ -117,7 +117,7 @@ async fn at_once_leaves_no_time_to_tidy_up() {
 async fn a_command_that_is_suspended_hears_that_it_should_stop() {
     let stage = Stage::with_grace(Duration::from_secs(15));
     let stop = Stop::default();
-    let script = "trap 'echo tidied >tidied; exit 0' TERM; (sleep 0.1; : >ready) & kill -STOP $$; while :; do sleep 0.01; done";
+    let script = r#"trap 'echo tidied >tidied; exit 0' TERM; (until grep -q '^State:.T' /proc/$$/status; do sleep 0.01; done; : >ready) & kill -STOP $$; while :; do sleep 0.01; done"#;
     let end = stage.run_and(script, &stop, || stop.gently.cancel()).await;
     assert_eq!(end.cause, EndCause::Stopped);
     assert_eq!(stage.read("tidied"), "tidied\n");

@@ -12,7 +12,7 @@ use exec::{BaseEnvironment, EnvironmentRules, Shell};
 use tempfile::TempDir;
 
 /// Long enough for anything on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Enough for every output but a flood.
 const KEEP: u64 = 1 << 20;

@@ -2,7 +2,6 @@
 
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use engine::ports::{CommandError, EndCause, Stop};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
@@ -73,20 +72,20 @@ async fn a_command_inherits_nothing_that_was_left_open() {
 async fn a_command_outlives_the_thread_that_asked_for_it() {
     let stage = Arc::new(Stage::new());
     let (asked, runtime) = (Arc::clone(&stage), tokio::runtime::Handle::current());
+    let waiting = Arc::clone(&stage);
     let ask = move || {
         let script = ": >ready; while [ ! -e go ]; do sleep 0.01; done; echo lived";
         let mut run = Box::pin(async move { asked.run(script).await });
         runtime.block_on(async {
             tokio::select! {
                 end = &mut run => panic!("it ended: {end:?}"),
-                () = tokio::time::sleep(Duration::from_millis(200)) => {}
+                () = waiting.appears("ready") => {}
             }
         });
         run
     };
     let run = tokio::task::spawn_blocking(|| std::thread::spawn(ask).join().unwrap());
     let run = run.await.unwrap();
-    stage.appears("ready").await;
     std::fs::write(stage.path("go"), "").unwrap();
     assert_eq!(run.await.last_line.as_deref(), Some("lived"));
 }
