@@ -60,8 +60,8 @@ impl Fingerprint {
 
 fn visit(root: &Path, folder: &Path, left_out: &[PathBuf], nodes: &mut BTreeMap<PathBuf, Node>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries {
-        let path = entry.expect("a folder can be listed").path();
+    // A folder that another process removes while it is listed ends there.
+    for path in entries.flatten().map(|entry| entry.path()) {
         if left_out.contains(&path) {
             continue;
         }

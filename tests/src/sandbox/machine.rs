@@ -1,9 +1,14 @@
-//! What a test asks of the machine: patience, a small disk, and a word when it cannot have it.
+//! What a test asks of the machine: patience, a small disk, a port that nobody has, and a word when
+//! it cannot have it.
 
 use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 
 /// Waits until `holds` answers yes; fails with `what` after `patience`.
 ///
@@ -22,6 +27,35 @@ pub fn skip(test: &str, why: &str) {
     // Straight to the descriptor: what the test harness captures would not be seen.
     // On a line of its own, also where dots stand for the tests that passed.
     let _unseen = write!(std::io::stderr(), "\nSKIP {test}: {why}\n");
+}
+
+/// A port of the loopback at which nobody listens, and nobody else can meanwhile.
+#[derive(Debug)]
+pub struct ClosedPort {
+    _bound: OwnedFd,
+    address: SocketAddr,
+}
+
+impl ClosedPort {
+    /// Takes one.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn take() -> Self {
+        let bound = socket(AddressFamily::INET, SocketType::STREAM, None);
+        let bound = bound.expect("a socket can be had");
+        bind(&bound, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("a port can be had");
+        let address = getsockname(&bound).expect("a bound socket has an address");
+        let address = address.try_into().expect("it is one of the loopback");
+        Self { _bound: bound, address }
+    }
+
+    /// Returns its address.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
 }
 
 /// A file system of a few megabytes, unmounted when dropped.

@@ -15,7 +15,7 @@ mod sources;
 pub use fingerprint::Fingerprint;
 pub use home::{Home, LedgerTask};
 pub use invocation::Invocation;
-pub use machine::{SmallDisk, eventually, skip};
+pub use machine::{ClosedPort, SmallDisk, eventually, skip};
 pub use place::Sandbox;
 pub use plan::Plan;
 pub use processes::Processes;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// How long anything may take before a test gives up. Far beyond what is expected, so that a slow
 /// machine fails no test.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A call of the binary that has not ended. Dropping it kills it.
 #[derive(Debug)]
@@ -111,9 +111,9 @@ impl Running {
         panic!("{}: ended before {what}:\n{}", self.said, self.seen)
     }
 
-    /// Kills it with SIGKILL and waits until it is gone.
+    /// Kills it with SIGKILL, unless it has just ended, and waits until it is gone.
     pub fn kill(self) -> Finished {
-        self.signal(Signal::KILL);
+        let _ended = kill_process(self.id, Signal::KILL);
         self.wait()
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::model::{Answer, Asked, Call, Cut, LoopbackModel, Said, Script};
-use tests::sandbox::{Finished, Invocation, Repository, Sandbox};
+use tests::sandbox::{ClosedPort, Finished, Invocation, Repository, Sandbox};
 
 use super::agents::run_one;
 use super::sandbox;
@@ -20,10 +20,11 @@ fn begin(
     script: impl Script + 'static,
 ) -> Invocation {
     place.home().configure("retry:\n  maxRetries: 1\n  baseDelayMs: 10\n");
+    // A busy machine is not to be taken for a silent model.
     run_one(place, repository, model, script)
         .env("LOOPBACK_API_KEY", KEY)
-        .env("REGATTA_STREAM_FIRST_EVENT_TIMEOUT_MS", "5000")
-        .env("REGATTA_STREAM_IDLE_TIMEOUT_MS", "5000")
+        .env("REGATTA_STREAM_FIRST_EVENT_TIMEOUT_MS", "30000")
+        .env("REGATTA_STREAM_IDLE_TIMEOUT_MS", "30000")
 }
 
 /// What an agent does that is not disturbed.
@@ -132,7 +133,7 @@ fn a_far_reset_is_quota_with_its_time_and_is_not_waited_for() {
     says(&failure, "quota", &[]);
     assert_eq!(failure["detail"]["type"], "until", "{failure}");
     assert_eq!(asked, 1);
-    assert!(began.elapsed() < Duration::from_secs(60), "{finished}");
+    assert!(began.elapsed() < Duration::from_secs(300), "{finished}");
 }
 
 #[test]
@@ -410,9 +411,8 @@ fn no_path_leaves_the_workspace() {
 fn a_server_that_is_not_there_or_lacks_the_model_is_told_before_anything_starts() {
     let place = sandbox();
     let repository = place.repository();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port can be had");
-    let address = listener.local_addr().expect("it has an address");
-    drop(listener);
+    let closed = ClosedPort::take();
+    let address = closed.address();
     let run = |url: &str, model: &str| {
         let run = place.run_in(&repository).arg("Do it.").arg("--model").arg(model);
         run.arg("--base-url").arg(url).run()
@@ -420,7 +420,7 @@ fn a_server_that_is_not_there_or_lacks_the_model_is_told_before_anything_starts(
     let began = Instant::now();
     let nobody = run(&format!("http://{address}/v1"), "loopback/loop");
     nobody.expect_refusal(&[&address.to_string()]);
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     let model = LoopbackModel::start();
     run(&model.base_url(), "ollama/other").expect_refusal(&["other", "loop", "ollama pull"]);
     assert_eq!(model.requests(), 0);

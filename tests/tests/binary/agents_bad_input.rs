@@ -26,13 +26,18 @@ fn a_local_model_without_its_server_is_told_in_less_than_a_second_with_what_to_d
     if TcpStream::connect("127.0.0.1:11434").is_ok() {
         return skip("agents_bad_input", "something listens where Ollama would");
     }
-    let began = Instant::now();
-    refuses(
-        |call| call.words("--model ollama/qwen3:8b").arg("fix it"),
-        &["ollama/qwen3:8b", "127.0.0.1:11434", "try: ", "ollama serve"],
-    );
-    // Making the repository and looking at it are part of this.
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let asked = |call: Invocation| call.words("--model ollama/qwen3:8b").arg("fix it");
+    let words = ["ollama/qwen3:8b", "127.0.0.1:11434", "try: ", "ollama serve"];
+    refuses(asked, &words);
+    // What else the machine does only adds to it: the quickest of a few tries tells.
+    let place = sandbox();
+    let repository = place.repository();
+    let in_time = (0..10).any(|_try| {
+        let began = Instant::now();
+        asked(place.regatta(repository.root()).words("run")).run().expect_refusal(&words);
+        began.elapsed() < Duration::from_secs(1)
+    });
+    assert!(in_time, "it never takes less than a second");
 }
 
 #[test]

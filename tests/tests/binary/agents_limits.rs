@@ -34,9 +34,9 @@ fn the_wall_clock_ends_an_agent_that_waits_for_its_model_or_its_command() {
         let model = LoopbackModel::start();
         let began = Instant::now();
         let run = run_one(&place, &repository, &model, writes_then(then));
-        let finished = run.words("--limit wall=2s").run().expect_code(5);
+        let finished = run.words("--limit wall=4s").run().expect_code(5);
         assert_eq!(finished.task("t1")["failure"]["class"], "timeout", "{finished}");
-        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
         expect_kept(&place, &repository, &finished);
     }
 }
@@ -89,7 +89,7 @@ fn ctrl_c_does_not_wait_for_a_provider_that_is_to_be_asked_again_later() {
     let began = Instant::now();
     running.signal(Signal::INT);
     let finished = running.wait().expect_code(130);
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
     expect_kept(&place, &repository, &finished);
 }
 
@@ -102,7 +102,7 @@ fn a_command_of_an_agent_that_takes_too_long_is_a_tool_error_and_leaves_nothing_
         0 => {
             let script = "echo begun > kept.txt; echo said; trap '' TERM; (trap '' TERM HUP; \
                           sleep 300) & sleep 300";
-            Answer::call("bash", &json!({ "command": script, "timeout": 1 }))
+            Answer::call("bash", &json!({ "command": script, "timeout": 3 }))
         }
         1 => {
             let result = asked.result();
@@ -184,5 +184,5 @@ fn agents_in_place_work_in_the_users_own_tree() {
     });
     let finished = run.words("--isolation none").run().expect_code(0);
     assert_eq!(repository.text("src/main.rs"), "fn main() {\n    go();\n}\n", "{finished}");
-    eventually(Duration::from_secs(5), "nothing runs", || place.processes().alive().is_empty());
+    eventually(Duration::from_secs(30), "nothing runs", || place.processes().alive().is_empty());
 }

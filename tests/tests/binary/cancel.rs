@@ -104,7 +104,7 @@ fn a_second_ctrl_c_grants_no_grace_and_still_captures() {
     running.interrupt_again();
     expect_cancelled(&place, &repository, running, 130);
     let took = began.elapsed();
-    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert!(took < Duration::from_secs(30), "{took:?}");
 }
 
 #[test]

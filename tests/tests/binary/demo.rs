@@ -88,7 +88,7 @@ fn the_demo_shows_the_table_the_diff_and_what_to_type_next_and_leaves_nothing() 
     assert!(!finished.stdout.contains("undo"), "{finished}");
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "nothing is left");
     assert!(!place.home().data().exists(), "the user's own home is not touched");
-    place.expect_no_process(std::time::Duration::from_secs(1));
+    place.expect_no_process(std::time::Duration::from_secs(5));
 }
 
 #[test]

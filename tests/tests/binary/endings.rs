@@ -7,13 +7,20 @@ use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
 use super::sandbox;
 
-/// Runs `script` as the task `odd` between two that end well, and returns what it came to.
-fn between_two_good_ones(place: &Sandbox, repository: &Repository, script: &str) -> Finished {
+/// Runs `script` as the task `odd` between two that end well, and returns what it came to. Each may
+/// take so many seconds, which has to be plenty for the good ones on a busy machine.
+fn between_two_good_ones(
+    place: &Sandbox,
+    repository: &Repository,
+    seconds: u32,
+    script: &str,
+) -> Finished {
     let plan = Plan::default()
         .task("before", "echo before > before.txt")
         .task("odd", script)
         .task("after", "echo after > after.txt");
-    let run = place.run_plan(repository, &plan).words("--jobs 1 --limit wall=2s");
+    let run = place.run_plan(repository, &plan).words("--jobs 1");
+    let run = run.arg("--limit").arg(format!("wall={seconds}s"));
     let finished = run.run().expect_code(3);
     assert_eq!(finished.landed(), ["after", "before"], "{finished}");
     assert_eq!(finished.names_in("task_finished"), ["after", "before", "odd"], "{finished}");
@@ -53,7 +60,7 @@ fn a_crashing_session_fails_only_its_own_task() {
 fn a_command_that_fails_keeps_its_work() {
     let place = sandbox();
     let repository = place.repository();
-    let finished = between_two_good_ones(&place, &repository, "echo kept > odd.txt; exit 42");
+    let finished = between_two_good_ones(&place, &repository, 60, "echo kept > odd.txt; exit 42");
     let failure = failure_with_work_kept(&place, &finished);
     assert_eq!(failure["class"], "command");
     assert_eq!(failure["detail"], json!({ "type": "exit", "code": 42 }));
@@ -66,7 +73,8 @@ fn a_command_that_fails_keeps_its_work() {
 fn a_command_that_is_killed_keeps_its_work() {
     let place = sandbox();
     let repository = place.repository();
-    let finished = between_two_good_ones(&place, &repository, "echo kept > odd.txt; kill -9 $$");
+    let finished =
+        between_two_good_ones(&place, &repository, 60, "echo kept > odd.txt; kill -9 $$");
     let failure = failure_with_work_kept(&place, &finished);
     assert_eq!(failure["class"], "command");
     assert_eq!(failure["detail"], json!({ "type": "signal", "signal": 9 }));
@@ -79,11 +87,11 @@ fn a_command_that_ignores_term_is_killed_after_its_grace_and_keeps_its_work() {
     let began = Instant::now();
     let script = "trap '' TERM; echo kept > odd.txt; (trap '' TERM; sleep 100) & \
                   while :; do sleep 0.1; done";
-    let finished = between_two_good_ones(&place, &repository, script);
+    let finished = between_two_good_ones(&place, &repository, 3, script);
     let failure = failure_with_work_kept(&place, &finished);
     assert_eq!(failure["class"], "timeout");
     let took = began.elapsed();
-    assert!(took > Duration::from_millis(2700), "two seconds and 700 ms of grace: {took:?}");
+    assert!(took > Duration::from_millis(3700), "three seconds and 700 ms of grace: {took:?}");
 }
 
 #[test]
@@ -91,7 +99,7 @@ fn a_command_that_floods_its_output_is_stopped_and_keeps_its_work() {
     let place = sandbox();
     let repository = place.repository();
     let script = "echo kept > odd.txt; exec yes 'a line that is written again and again'";
-    let finished = between_two_good_ones(&place, &repository, script);
+    let finished = between_two_good_ones(&place, &repository, 6, script);
     let failure = failure_with_work_kept(&place, &finished);
     assert_eq!(failure["class"], "timeout");
     let kept = place.home().output(&finished.run_name(), "odd").len();

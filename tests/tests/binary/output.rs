@@ -63,10 +63,15 @@ fn ctrl_c_is_heard_while_nobody_reads_what_the_run_says() {
         assert_eq!(captures.len(), 1, "{words}: {captures:?}");
         assert_eq!(place.home().captured(&captures[0], "kept.txt"), "kept\n");
         assert!(!repository.has("kept.txt"), "{words}: nothing lands");
-        // What is left of the program waits for its reader; whoever insists ends it.
-        interrupt(&child);
-        interrupt(&child);
-        assert_eq!(child.wait().expect("it ends").code(), Some(130), "{words}");
+        // What is left of the program waits for its reader; whoever insists ends it. On a busy
+        // machine two signals may still arrive as one.
+        let mut ended = None;
+        eventually(Duration::from_secs(60), "whoever insists ends it", || {
+            interrupt(&child);
+            ended = child.try_wait().expect("it can be asked");
+            ended.is_some()
+        });
+        assert_eq!(ended.and_then(|status| status.code()), Some(130), "{words}");
         place.expect_nothing_left(&repository);
     }
 }

@@ -136,7 +136,7 @@ fn a_plan_file_is_found_from_where_one_stands_and_its_limits_hold() {
     let _repository = place.repository();
     let plan = Plan::default()
         .top("jobs = 1")
-        .top("limits = { wall = \"1s\" }")
+        .top("limits = { wall = \"3s\" }")
         .task("slow", "sleep 100")
         .task("quick", "true");
     std::fs::write(place.folder().join("plan.toml"), plan.text()).unwrap();
