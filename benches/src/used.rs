@@ -79,7 +79,10 @@ mod tests {
     #[test]
     fn what_a_program_used_is_measured() {
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done"]);
+        shell.args([
+            "-c",
+            "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sleep 0.2; echo done",
+        ]);
         let used = used_by(shell);
         assert_eq!(used.stdout, b"done\n");
         assert!(used.cpu > Duration::ZERO && used.cpu <= used.wall + Duration::from_millis(20));

@@ -200,7 +200,7 @@ mod tests {
             let began = std::time::Instant::now();
             let malformed = read(&hostile).unwrap_err();
             assert!(malformed.message.len() <= 4 * MESSAGE, "{malformed:?}");
-            assert!(began.elapsed().as_secs() < 5);
+            assert!(began.elapsed().as_secs() < 30);
         }
     }
 

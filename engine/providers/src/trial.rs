@@ -272,6 +272,14 @@ impl Loopback {
     }
 }
 
+/// Returns the URL of a port at which nobody listens, and what keeps others from it.
+pub(crate) fn closed() -> (tokio::net::TcpSocket, String) {
+    let bound = tokio::net::TcpSocket::new_v4().unwrap();
+    bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}/v1", bound.local_addr().unwrap());
+    (bound, url)
+}
+
 /// A chunk of an answer with this delta.
 pub(crate) fn delta(delta: &Value) -> Value {
     json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] })

@@ -67,6 +67,8 @@ impl Commands for FakeCommands {
         stop: Stop,
     ) -> Result<CommandEnd, CommandError> {
         self.ran.fetch_add(1, Ordering::SeqCst);
+        // Who is seen to run is reached by a release.
+        let released = self.released.notified();
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.peak.fetch_max(running, Ordering::SeqCst);
         let _until_the_end = Running(self);
@@ -91,7 +93,7 @@ impl Commands for FakeCommands {
             }
             "wait" => {
                 tokio::select! {
-                    () = self.released.notified() => EndCause::Exited(0),
+                    () = released => EndCause::Exited(0),
                     () = stopped => EndCause::Stopped,
                 }
             }

@@ -234,7 +234,7 @@ mod tests {
                 &json!({ "index": 0, "id": "a", "function": { "name": "w", "arguments": piece } }),
             );
         }
-        assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+        assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
         let calls = calls.into_calls();
         assert_eq!((calls.len(), calls[0].malformed.is_none()), (1, true));
     }

@@ -5,7 +5,7 @@ use protocol::ModelRoute;
 use serde_json::json;
 
 use super::*;
-use crate::trial::{Loopback, Reply, ReplyEnd, catalogue};
+use crate::trial::{Loopback, Reply, ReplyEnd, catalogue, closed};
 
 async fn looked(model: &str, base_url: Option<&str>) -> Result<(), Failure> {
     let catalogue = catalogue();
@@ -74,17 +74,15 @@ async fn what_is_not_certain_is_no_failure() {
     let began = Instant::now();
     let slow = Reply::new(200, "application/json", "{").then(ReplyEnd::Silent);
     assert_eq!(at(slow, "ollama/m").await, Ok(()));
-    assert!(began.elapsed() < Duration::from_secs(3));
+    assert!(began.elapsed() < Duration::from_secs(20));
 }
 
 #[tokio::test]
 async fn when_nobody_listens_it_is_said_at_once_and_what_to_do() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    drop(listener);
+    let (_closed, url) = closed();
     let began = Instant::now();
     let failure = looked("ollama/x", Some(&url)).await.unwrap_err();
-    assert!(began.elapsed() < Duration::from_secs(1));
+    assert!(began.elapsed() < PATIENCE, "who is not there is not waited for");
     assert_eq!(failure.class, FailureClass::Transient);
     let refused = format!("at {url} cannot be reached: Connection refused (os error 111)");
     assert_eq!(failure.message, format!("ollama {refused}; start it with `ollama serve`"));

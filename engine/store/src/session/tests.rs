@@ -2,6 +2,7 @@ use std::error::Error as _;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use engine::fault::{FaultMeans, Faults};
@@ -13,6 +14,15 @@ use protocol::{
 use serde_json::Value;
 
 use super::{SessionLogFiles, read_session};
+
+/// Whether what a plan makes slow may go on.
+static GOES_ON: AtomicBool = AtomicBool::new(false);
+
+fn wait() {
+    while !GOES_ON.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
 
 /// The log of one session, in a folder of its own.
 struct Stage {
@@ -27,11 +37,7 @@ impl Stage {
     }
 
     fn with_faults(plan: &str) -> Self {
-        let faults = Faults::read(
-            plan,
-            FaultMeans { kill: || {}, wait: || std::thread::sleep(Duration::from_millis(300)) },
-        )
-        .unwrap();
+        let faults = Faults::read(plan, FaultMeans { kill: || {}, wait }).unwrap();
         let folder = tempfile::tempdir().unwrap();
         Self { folder, id: SessionId::generate(), logs: SessionLogFiles::new(faults) }
     }
@@ -265,6 +271,11 @@ async fn a_session_that_is_stopped_while_it_writes_leaves_a_whole_log_to_who_goe
     let stopped = tokio::time::timeout(Duration::from_millis(50), log.append(at(2), said("b")));
     assert!(stopped.await.is_err());
     drop(log);
+    // While the next one waits for the log.
+    std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_millis(200));
+        GOES_ON.store(true, Ordering::Relaxed);
+    });
     let mut opened = stage.open().await.unwrap();
     assert_eq!(opened.messages, [user("a"), user("b")]);
     opened.log.append(at(3), said("c")).await.unwrap();
