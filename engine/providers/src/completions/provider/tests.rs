@@ -350,15 +350,18 @@ async fn one_connection_serves_one_turn_after_another() {
         base_url: Some(server.url.clone()),
         ..ModelRoute::from_str("acme/m").unwrap()
     };
-    for _turn in 0..10 {
+    // On a busy machine a server may be slow to end what it has said, and the turn after it needs
+    // a connection of its own. Who never waits for the end needs one each time.
+    let (mut turns, mut again) = (0, 0);
+    while again < 5 {
+        assert!(turns < 500, "{turns} turns, {again} of them on a connection that was there");
         let model = catalogue.open(&route).unwrap();
         assert!(end(&all(model.stream(request(vec![user("x")]))).await).is_ok());
+        let ports: BTreeSet<_> = server.seen().iter().map(|seen| seen.port).collect();
+        turns += 1;
+        again = server.seen().len() - ports.len();
     }
-    let ports: BTreeSet<_> = server.seen().iter().map(|seen| seen.port).collect();
-    assert_eq!(server.seen().len(), 10);
-    // On a busy machine a server may be slow to end what it has said. Who never waits for that
-    // needs a connection for each.
-    assert!(ports.len() < 10, "{} connections", ports.len());
+    assert_eq!(server.seen().len(), turns);
 }
 
 #[tokio::test]
