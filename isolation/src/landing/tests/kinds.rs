@@ -52,7 +52,9 @@ fn change_everything(copy: &Path) {
     write(copy, "text", "one\n2\nthree\nfour");
     write(copy, "was/file", "now it is one\n");
     write(copy, "folder-to-be/with/something", "new\n");
-    chmod(&copy.join("run"), 0o755);
+    // Whoever may read it may run it: what that is depends on the mask of this process.
+    let run = fs::metadata(copy.join("run")).unwrap().mode();
+    chmod(&copy.join("run"), run & 0o777 | (run & 0o444) >> 2);
     fs::rename(copy.join("rename-me"), copy.join("renamed")).unwrap();
     write(copy, "crlf", "a\r\nB\r\n");
     write(copy, "binary", b"\0\xff\xfe");
