@@ -253,7 +253,7 @@ fn a_task_that_takes_its_workspace_away_fails_and_nothing_is_said_to_be_kept() {
 fn a_file_too_large_to_be_held_fails_its_task_and_keeps_its_workspace() {
     let place = sandbox();
     let repository = place.repository();
-    let finished = place.run_in(&repository).exec("truncate -s 8T huge.bin; echo x > x.txt").run();
+    let finished = place.run_in(&repository).exec("truncate -s 1T huge.bin; echo x > x.txt").run();
     let finished = finished.expect_code(5);
     let failure = finished.task("t1")["failure"].clone();
     assert_eq!(failure["class"], "workspace", "{finished}");
