@@ -177,6 +177,23 @@ fn line_ends_that_a_task_turns_into_those_of_the_commit_are_a_change() {
 }
 
 #[test]
+fn what_a_task_did_not_touch_need_not_be_restored() {
+    let sample = Sample::empty();
+    // Git turns these line ends into others, and would not turn them back.
+    sample.write(".gitattributes", "* text=auto\n");
+    sample.write("dos.txt", "a\r\nb\r\n");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    sample.commit();
+    let frozen = sample.freeze("raaaa");
+    assert!(matches!(frozen.table.get(&path("dos.txt")).unwrap().source, Source::Blob(_)));
+    let workspace = prepare(&frozen, "a");
+    sample.write("dos.txt", "the user's\n");
+    write(&workspace.root, "new.txt", "new\n");
+    let done = captured(&frozen, &workspace);
+    assert_eq!(done.changes, ChangeSummary { files: 1, added: 1, removed: 0 });
+}
+
+#[test]
 fn what_a_task_committed_or_staged_is_captured_like_everything_else() {
     let sample = Sample::with(&[("file", "one\n"), (".gitignore", "*.log\n")]);
     let frozen = sample.freeze("raaaa");

@@ -22,8 +22,6 @@ pub(crate) struct Repo {
     pub(crate) subfolder: PathBuf,
     /// What a person should know about it.
     pub(crate) notices: Vec<Notice>,
-    /// Whether it has files that only a program could restore, and programs are never run.
-    pub(crate) has_filters: bool,
     /// The commit that HEAD led to when it was opened; none before the first.
     head: Option<Oid>,
 }
@@ -48,11 +46,10 @@ impl Repo {
             return Err(refusal::inside_git(&at, &root));
         }
         let mut notices = check::check(&git, &root)?;
-        let special::Special { notices: more, has_filters } = special::look(&git, &root)?;
-        notices.extend(more);
+        notices.extend(special::notices(&git, &root)?);
         let subfolder = subfolder.to_path_buf();
         let head = head(&git);
-        Ok(Self { root, git_dir, common_dir, subfolder, notices, has_filters, head })
+        Ok(Self { root, git_dir, common_dir, subfolder, notices, head })
     }
 
     /// Returns whether HEAD still leads where it led when the repository was opened.

@@ -15,21 +15,11 @@ const GITLINK: u32 = 0o160_000;
 /// How many bytes of a file of attributes are read.
 const ATTRIBUTES: u64 = 1 << 20;
 
-/// What was found.
-pub(super) struct Special {
-    /// What a person should know about it.
-    pub(super) notices: Vec<Notice>,
-    /// Whether attributes name programs that would have to restore a file.
-    pub(super) has_filters: bool,
-}
-
-/// Looks for all of it.
-pub(super) fn look(git: &Repository, root: &Path) -> Result<Special> {
+/// Returns what a person should know about it.
+pub(super) fn notices(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
     let index = git.index().or_cannot(|| format!("read the index of {}", root.display()))?;
-    let filters = filters(git, &index, root);
-    let has_filters = filters.is_some();
-    let notices = [submodules(&index), filters, partial(git)].into_iter().flatten().collect();
-    Ok(Special { notices, has_filters })
+    let found = [submodules(&index), filters(git, &index, root), partial(git)];
+    Ok(found.into_iter().flatten().collect())
 }
 
 fn submodules(index: &Index) -> Option<Notice> {

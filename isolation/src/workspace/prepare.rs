@@ -61,23 +61,24 @@ fn fill(frozen: &Frozen, folder: &Path, request: &WorkspaceRequest) -> Result<()
         run: frozen.run.clone(),
         task: request.task.clone(),
         attempt: request.attempt,
-        marker_ns: marker(folder, if frozen.repo.has_filters { TICK } else { Duration::ZERO })?,
+        marker_ns: marker(folder)?,
         seeds,
     };
     manifest.write(folder)
 }
 
 /// Returns what the clock of the workspace's file system says when it has gone on, or stood still
-/// for `patience`. Until it goes on, a copy is as young as what the task will write, so a capture
-/// compares the two; what only a program could restore cannot be compared.
-fn marker(folder: &Path, patience: Duration) -> Result<i64> {
+/// for long. Until it goes on, a copy is as young as what the task will write, so that a capture
+/// would have to compare it with what it began as; and that cannot be had of a file that the user
+/// changes meanwhile and that git would not check out as it was.
+fn marker(folder: &Path) -> Result<i64> {
     let file = folder.join(MARKER);
     let what = || format!("write {}", file.display());
     let mut marker = File::create(&file).or_cannot(what)?;
     let began = Instant::now();
     let first = changed_ns(&marker).or_cannot(what)?;
     let mut now = first;
-    while now == first && began.elapsed() < patience {
+    while now == first && began.elapsed() < TICK {
         std::thread::sleep(Duration::from_millis(1));
         marker.write_all(b".").or_cannot(what)?;
         now = changed_ns(&marker).or_cannot(what)?;
