@@ -62,7 +62,7 @@ fn modes_land_as_git_would_have_them() {
         repository.make_executable("tool.sh");
         repository.write("plain.sh", "#!/bin/sh\n");
     };
-    let script = "chmod -x tool.sh; chmod +x plain.sh; echo '#!/bin/sh' > new.sh; chmod 755 new.sh";
+    let script = "chmod a-x tool.sh; chmod +x plain.sh; echo '#!/bin/sh' > new.sh; chmod +x new.sh";
     lands_as_git_would_have_it(set_up, script);
 }
 
