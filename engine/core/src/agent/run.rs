@@ -90,7 +90,10 @@ async fn turns(
         match means.limits.judge(&conversation.spent) {
             Permit::Go => {}
             Permit::YieldNow(words) => {
-                conversation.say(words).await?;
+                // One that crashed after it was told is not told again.
+                if !conversation.has_heard(&words) {
+                    conversation.say(words).await?;
+                }
                 conversation.spent.warned = Warned::Yes;
                 choice = ToolChoice::Force(words::YIELD.to_owned());
                 scope = Scope::YieldOnly;

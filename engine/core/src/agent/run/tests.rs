@@ -360,6 +360,85 @@ fn what_failed_is_in_the_log_and_not_in_the_conversation() {
     assert_eq!(logged, Some(SessionEntry::Message { message: Message::Assistant(partial) }));
 }
 
+#[test]
+fn at_its_limit_a_model_is_told_so_once_and_nothing_but_a_yield_is_carried_out() {
+    let (shelf, hands, heard) = (Shelf::default(), Clockwork::default(), Heard::default());
+    let script = Script::of([
+        answer(&[("a", "take-1")]),
+        answer(&[("b", "take-5"), ("c", "yield")]),
+        answer(&[("d", "take-9")]),
+    ]);
+    let limits = Limits { turns: 1.try_into().unwrap(), tokens: None };
+    let mut conversation = conversation(&shelf);
+    let means = Means { provider: &script, hands: &hands, listener: &heard, limits };
+    assert_eq!(finish(run(&mut conversation, &means, None)), End::Yielded(json!(1)));
+    assert_eq!(shelf.texts(), ["take-1 is done", words::ONLY_YIELD, "received"]);
+    assert!(!hands.seen.lock().unwrap().iter().any(|running| running.contains("take-5")));
+    let nudge = Nudge { text: "not that".to_owned(), choice: ToolChoice::Free };
+    let End::Failed(failure) = finish(run(&mut conversation, &means, Some(nudge))) else {
+        panic!("it had one more turn, and that was the last")
+    };
+    assert_eq!(failure.class, FailureClass::Budget);
+    let asked = script.asked.lock().unwrap();
+    let choices: Vec<_> = asked.iter().map(|request| request.choice.clone()).collect();
+    assert_eq!(choices, [ToolChoice::Free, ToolChoice::Force("yield".to_owned())]);
+}
+
+#[test]
+fn what_a_session_used_before_a_crash_counts_and_it_is_told_of_its_limit_once() {
+    let told = |limit: &str| vec![Message::user(words::yield_now(limit), Noon.now())];
+    let turns = Limits { turns: 1.try_into().unwrap(), tokens: None };
+    let tokens = Limits { tokens: Some(7), ..limits() };
+    let cases = [
+        (turns, vec![], "1 turns"),
+        (turns, told("1 turns"), "1 turns"),
+        (tokens, vec![], "7 tokens"),
+    ];
+    for (limits, told, limit) in cases {
+        let mut said = answer(&[("a", "take-1")]);
+        said.usage = Usage { output: 7, ..Usage::ZERO };
+        let old = vec![Message::user("do it", Noon.now()), Message::Assistant(said)];
+        let result = ToolResult {
+            tool_call_id: "a".to_owned(),
+            tool_name: "take-1".to_owned(),
+            content: vec![protocol::Content::text("take-1 is done")],
+            details: None,
+            is_error: false,
+            timestamp: Noon.now(),
+        };
+        let old = old.into_iter().chain([Message::ToolResult(result)]).chain(told).collect();
+        let mut conversation = conversation(&Shelf { old, ..Shelf::default() });
+        let script = Script::of([answer(&[("y", "yield")])]);
+        let (hands, listener) = (&Clockwork::default(), &Heard::default());
+        let means = Means { provider: &script, hands, listener, limits };
+        assert_eq!(finish(run(&mut conversation, &means, None)), End::Yielded(json!(1)));
+        let asked = script.asked.lock().unwrap();
+        assert_eq!(asked[0].choice, ToolChoice::Force("yield".to_owned()), "{limit}");
+        let last = Message::user(words::yield_now(limit), Noon.now());
+        assert_eq!((asked[0].messages.len(), &*asked[0].messages[3]), (4, &last), "{limit}");
+    }
+}
+
+#[test]
+fn every_request_has_the_system_prompt_and_the_whole_conversation() {
+    let shelf = Shelf::default();
+    let answers =
+        [answer(&[("a", "take-1")]), answer(&[("b", "take-5")]), answer(&[("y", "yield")])];
+    let script = Script::of(answers);
+    play(&shelf, &script, &Clockwork::default(), &Heard::default());
+    let added = shelf.added.lock().unwrap();
+    let said = added.iter().filter_map(|entry| match entry {
+        SessionEntry::Message { message } => Some(message),
+        SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
+    });
+    let said: Vec<_> = said.collect();
+    for (turn, request) in script.asked.lock().unwrap().iter().enumerate() {
+        assert_eq!(&*request.system, "be good");
+        let heard: Vec<_> = request.messages.iter().map(|message| &**message).collect();
+        assert_eq!(heard, said[..2 * turn + 1], "turn {turn}");
+    }
+}
+
 /// Has no more disk.
 struct Exhausted;
 
