@@ -146,7 +146,31 @@ fn what_the_user_edits_after_a_kill_stays_and_is_told() {
 }
 
 #[test]
-fn a_save_that_a_killed_exchange_had_pulled_out_is_put_back() {
+fn a_save_at_the_moment_of_a_recovery_survives_it() {
+    for (change, becomes) in [("change", Some("2\n")), ("remove", None), ("make", Some("2\n"))] {
+        let path = if change == "make" { "new" } else { "a" };
+        let kit = Kit::with(&[("a", "1\n")]);
+        let task = kit.task("task", |copy| match becomes {
+            Some(content) => write(copy, path, content),
+            None => fs::remove_file(copy.join(path)).unwrap(),
+        });
+        assert!(killed(&kit, "", "landing.exchange", 1, &[task]));
+        let target = kit.root.join(path);
+        super::kit::on_slow(move || fs::write(&target, "saved\n").unwrap());
+        let recovered = kit.recover_or_die("slow@landing.roll:1").unwrap();
+        let Landed::Conflicted { conflicts } = landed(&recovered[0].1)[0] else {
+            panic!("{change}: {recovered:?}")
+        };
+        assert_eq!(conflicts[0].path.as_bytes(), path.as_bytes(), "{change}");
+        assert_eq!(read(&kit.root, path), "saved\n", "{change}");
+        let left = if change == "make" { 2 } else { 1 };
+        assert_eq!(kit.snapshot().len(), left, "{change}");
+        assert_eq!(kit.open_journals(), Vec::<String>::new(), "{change}");
+    }
+}
+
+/// Kills a landing just after it has pulled out what somebody saved at that moment.
+fn killed_with_a_save_pulled_out() -> Kit {
     // The save comes between the look and the exchange, the kill between the exchange and the
     // look at what it brought: before the exchange back.
     let found = (1..20).find_map(|number| {
@@ -158,7 +182,27 @@ fn a_save_that_a_killed_exchange_had_pulled_out_is_put_back() {
         let died = kit.land_or_die(&plan, &[task]).is_none();
         (died && read(&kit.root, "a") == "2\n").then_some(kit)
     });
-    let kit = found.unwrap();
+    found.unwrap()
+}
+
+#[test]
+fn a_save_that_was_pulled_out_and_saved_over_since_is_in_the_task_store() {
+    let kit = killed_with_a_save_pulled_out();
+    write(&kit.root, "a", "saved again\n");
+    let recovered = kit.recover();
+    assert!(matches!(landed(&recovered[0].1)[0], Landed::Conflicted { .. }), "{recovered:?}");
+    assert_eq!(read(&kit.root, "a"), "saved again\n");
+    assert_eq!(kit.snapshot().len(), 1);
+    let store = git2::Repository::open_bare(&kit.places.store).unwrap();
+    let saved = git2::Oid::hash_object(git2::ObjectType::Blob, b"saved\n").unwrap();
+    let held = store.find_reference(&format!("refs/rescued/{saved}")).unwrap();
+    let bytes = held.peel_to_tree().unwrap().get_name("bytes").unwrap().to_object(&store).unwrap();
+    assert_eq!(bytes.as_blob().unwrap().content(), b"saved\n");
+}
+
+#[test]
+fn a_save_that_a_killed_exchange_had_pulled_out_is_put_back() {
+    let kit = killed_with_a_save_pulled_out();
     let recovered = kit.recover();
     assert!(matches!(landed(&recovered[0].1)[0], Landed::Conflicted { .. }), "{recovered:?}");
     assert_eq!(read(&kit.root, "a"), "saved\n");
