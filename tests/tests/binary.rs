@@ -17,6 +17,7 @@ mod binary {
     mod depends;
     mod dirty;
     mod disk;
+    mod durable;
     mod each;
     mod endings;
     mod engines;

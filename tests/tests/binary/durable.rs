@@ -1,0 +1,120 @@
+//! What has to outlive a power cut is on the disk before it is relied upon. A library that is
+//! loaded before all others writes down each sync and each rename as it happens.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use tests::sandbox::{Finished, Invocation, Sandbox};
+
+use super::sandbox;
+
+/// Stands between the binary and the system library.
+const WITNESS: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void note(const char *what, const char *path) {
+  const char *log = getenv("WITNESS");
+  char line[PATH_MAX + 16];
+  int length = snprintf(line, sizeof line, "%s %s\n", what, path);
+  int fd = log ? open(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+  if (fd < 0 || write(fd, line, length) != length || close(fd) != 0) abort();
+}
+
+static int synced(const char *name, int fd) {
+  int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
+  char link[32], path[PATH_MAX] = {0};
+  int end = real(fd);
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  if (end == 0 && readlink(link, path, sizeof path - 1) > 0) note("sync", path);
+  return end;
+}
+
+int fsync(int fd) { return synced("fsync", fd); }
+int fdatasync(int fd) { return synced("fdatasync", fd); }
+
+int rename(const char *from, const char *to) {
+  int (*real)(const char *, const char *) =
+      (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
+  int end = real(from, to);
+  if (end == 0) note("rename", to);
+  return end;
+}
+"#;
+
+/// Builds the library with the C compiler that the binary was built with as well.
+fn library(place: &Sandbox) -> PathBuf {
+    let (source, library) = (place.folder().join("witness.c"), place.folder().join("witness.so"));
+    std::fs::write(&source, WITNESS).expect("a file can be written");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-w", "-o"]).arg(&library).arg(&source).arg("-ldl");
+    let built = compiler.output().expect("there is a C compiler");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    library
+}
+
+/// Runs `call` and returns what was synced and renamed meanwhile, in that order.
+fn witnessed(place: &Sandbox, call: Invocation) -> (Finished, Vec<(String, String)>) {
+    let log = place.folder().join("witness.log");
+    let call = call.env("LD_PRELOAD", library(place)).env("WITNESS", &log);
+    let finished = call.run().expect_code(0);
+    let text = std::fs::read_to_string(log).expect("something was synced");
+    let line = |line: &str| line.split_once(' ').map(|(what, at)| (what.into(), at.into()));
+    (finished, text.lines().filter_map(line).collect())
+}
+
+#[test]
+fn new_files_and_the_journal_are_on_the_disk_before_a_landing_is_committed_to() {
+    let place = sandbox();
+    let repository = place.repository();
+    let call = place.run_in(&repository).exec("echo 1 > new.txt; mkdir d; echo 2 > d/other.txt");
+    let (finished, seen) = witnessed(&place, call);
+    let id = format!("{}-1", finished.run_name());
+    let at = |what: &str, ending: &str| {
+        let found = |(kind, path): &(String, String)| kind == what && path.ends_with(ending);
+        seen.iter().position(found).unwrap_or_else(|| panic!("{what} {ending}: {seen:?}"))
+    };
+    for state in ["intent", "committed"] {
+        let renamed = at("rename", &format!("/{id}.{state}"));
+        let journals = seen[renamed].1.rsplit_once('/').expect("it is in a folder").0;
+        let below = |(_, path): &&(String, String)| path.starts_with(journals);
+        let before = seen[..renamed].iter().rfind(below);
+        assert_eq!(before, Some(&("sync".to_owned(), format!("{journals}/{id}.tmp"))), "{state}");
+        let after = seen[renamed + 1..].iter().find(below);
+        assert_eq!(after, Some(&("sync".to_owned(), journals.to_owned())), "{state}");
+    }
+    for number in 0..2 {
+        let synced = at("sync", &format!(".regatta-{id}-{number}.tmp"));
+        assert!(synced < at("rename", &format!("/{id}.committed")), "{seen:?}");
+    }
+    assert_eq!(repository.text("d/other.txt"), "2\n");
+}
+
+#[test]
+fn each_message_of_a_session_is_on_the_disk_before_the_next_is_said() {
+    const SCENARIO: &str = r#"
+version = 1
+[[scenario]]
+[[scenario.turn]]
+calls = [{ tool = "write", arguments = { path = "a.txt", content = "1\n" } }]
+[[scenario.turn]]
+calls = [{ tool = "yield", arguments = { result = { data = "done" } } }]
+"#;
+    let place = sandbox();
+    let repository = place.repository();
+    let scenario = place.folder().join("scenario.toml");
+    std::fs::write(&scenario, SCENARIO).expect("a file can be written");
+    let model = format!("offline/{}", scenario.display());
+    let call = place.run_in(&repository).arg("--model").arg(model).arg("do it");
+    let (finished, seen) = witnessed(&place, call);
+    let task = finished.names_in("task_finished").concat();
+    let messages = place.home().messages(&finished.run_name(), &task).len();
+    assert_eq!(messages, 5);
+    let log = |(what, path): &&(String, String)| what == "sync" && path.ends_with("/session.jsonl");
+    assert!(seen.iter().filter(log).count() >= messages, "{seen:?}");
+}
