@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::time::Duration;
 
-use crate::baseline::{Bytes, Frozen, Source};
+use crate::baseline::pins::pin;
+use crate::baseline::scan::{Doubtful, YOUNG_NS, now_ns, scan};
+use crate::baseline::{Bytes, Frozen, Source, Table};
 use crate::entry::Mode;
-use crate::testing::{Sample, faults, git, path, prepare};
-use crate::tree::join;
+use crate::landing::Turn;
+use crate::testing::{Sample, faults, git, path, prepare, run};
+use crate::tree::{Stat, Tree, join};
 
 /// Every path of a frozen table.
 fn frozen_paths(sample: &Sample, run: &str) -> BTreeSet<String> {
@@ -104,6 +108,81 @@ fn a_file_that_was_just_written_is_pinned_because_its_next_change_may_not_show()
     sample.write("file", "two\n");
     let start = *frozen.table.get(&path("file")).unwrap();
     assert_eq!(Bytes::open(&frozen).unwrap().of(&path("file"), &start).unwrap(), b"one\n");
+}
+
+#[test]
+fn what_is_young_is_pinned_although_it_is_what_was_committed() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let (tree, store) = (Tree::open_at(&sample.root).unwrap(), sample.store());
+    let tracked = sample.git(&["rev-parse", "HEAD:file"]).trim().parse().ok();
+    assert!(tracked.is_some());
+    for _ in 0..100 {
+        sample.write("file", "one\n");
+        let changed = Stat::of(&rustix::fs::stat(sample.root.join("file")).unwrap()).ctime_ns;
+        let doubtful = vec![Doubtful { path: path("file"), size: 4, tracked }];
+        let mut table = Table::default();
+        pin(&tree, &store, &run("raaaa"), doubtful, &mut table).unwrap();
+        // On a machine that is very busy it may have come of age before it was looked at.
+        if now_ns() - changed < YOUNG_NS {
+            let start = table.get(&path("file")).unwrap();
+            assert!(matches!(start.source, Source::Pin(_)), "{start:?}");
+            return;
+        }
+    }
+}
+
+/// A file of the user's and the index that has it, both of an age at which their stats tell all.
+fn of_age() -> Sample {
+    let sample = Sample::empty();
+    sample.write("file", "one\n");
+    std::thread::sleep(AGE);
+    sample.commit();
+    std::thread::sleep(AGE);
+    sample
+}
+
+const AGE: Duration = Duration::from_millis(60);
+
+#[test]
+fn an_edit_of_the_same_size_that_got_its_old_time_back_is_pinned() {
+    let sample = of_age();
+    let place = sample.root.join("file");
+    let modified = fs::metadata(&place).unwrap().modified().unwrap();
+    fs::write(&place, "two\n").unwrap();
+    fs::File::options().write(true).open(&place).unwrap().set_modified(modified).unwrap();
+    std::thread::sleep(AGE);
+    let frozen = sample.freeze("raaaa");
+    let start = frozen.table.get(&path("file")).unwrap();
+    assert!(matches!(start.source, Source::Pin(_)), "{start:?}");
+}
+
+#[test]
+fn what_is_as_young_as_the_index_is_looked_at() {
+    let sample = of_age();
+    let doubtful = || {
+        let tree = Tree::open_at(&sample.root).unwrap();
+        scan(&sample.repo().git().unwrap(), &tree, &[]).unwrap().doubtful.len()
+    };
+    assert_eq!(doubtful(), 0);
+    let modified = fs::metadata(sample.root.join("file")).unwrap().modified().unwrap();
+    let index = fs::File::options().write(true).open(sample.root.join(".git/index")).unwrap();
+    index.set_modified(modified).unwrap();
+    assert_eq!(doubtful(), 1);
+}
+
+#[test]
+fn a_freeze_waits_for_a_landing_that_is_under_way() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let landing = Turn::take(&sample.repo().common_dir).unwrap().unwrap();
+    let frozen = std::thread::scope(|scope| {
+        let freezing = scope.spawn(|| sample.freeze("raaaa"));
+        std::thread::sleep(AGE);
+        sample.write("file", "landed\n");
+        drop(landing);
+        freezing.join().unwrap()
+    });
+    let start = *frozen.table.get(&path("file")).unwrap();
+    assert_eq!(Bytes::open(&frozen).unwrap().of(&path("file"), &start).unwrap(), b"landed\n");
 }
 
 #[test]
