@@ -214,18 +214,21 @@ fn what_a_task_committed_or_staged_is_captured_like_everything_else() {
 
 #[test]
 fn a_dependant_begins_with_its_predecessors_work_and_its_capture_has_only_its_own() {
-    let sample = Sample::with(&[("a", "one\n"), ("b", "one\n"), ("gone/x", "one\n")]);
+    let files = [("a", "one\n"), ("b", "one\n"), ("gone/x", "one\n"), ("old/x", "one\n")];
+    let sample = Sample::with(&files);
     let frozen = sample.freeze("raaaa");
     let first = prepare(&frozen, "first");
     write(&first.root, "a", "first\n");
     write(&first.root, "added", "first\n");
     write(&first.root, "kept", "first\n");
     fs::remove_dir_all(first.root.join("gone")).unwrap();
+    fs::remove_dir_all(first.root.join("old")).unwrap();
     write(&first.root, "gone", "a file\n");
     let first = captured(&frozen, &first).capture;
     let second = prepare_after(&frozen, "second", &[("first", &first)]).unwrap();
     assert_eq!(fs::read(second.root.join("a")).unwrap(), b"first\n");
     assert_eq!(fs::read(second.root.join("gone")).unwrap(), b"a file\n");
+    assert!(!second.root.join("old").exists());
     write(&second.root, "a", "second\n");
     write(&second.root, "b", "second\n");
     fs::remove_file(second.root.join("added")).unwrap();
