@@ -323,6 +323,16 @@ async fn an_answer_without_end_is_cut() {
 }
 
 #[tokio::test]
+async fn an_answer_that_comes_whole_has_an_end_or_is_none() {
+    let long = format!("{{\"choices\":[{}", " ".repeat(9 << 20));
+    let server = Loopback::start(vec![Reply::new(200, "application/json", &long)]).await;
+    let events = asked(&server).await;
+    let failure = end(&events).unwrap_err();
+    assert_eq!(failure.class, FailureClass::Invalid);
+    assert!(failure.message.contains("longer than"), "{}", failure.message);
+}
+
+#[tokio::test]
 async fn a_server_that_does_not_hang_up_has_still_answered() {
     let stream = format!("data: {}\n\ndata: {}\n\n", hello()[0], hello()[1]);
     let reply = Reply::bytes(stream.as_bytes(), 99).then(ReplyEnd::Silent);
