@@ -1,16 +1,18 @@
 //! The house on fakes: who owns what, and who answers for whom.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actors::Cancelling;
 use engine::ports::IsolationError;
 use engine::verdict::Interruption;
 use protocol::{
-    EventKind, FailureClass, Landed, LandingReport, LedgerEntry, OnFailure, Outcome, TaskLanding,
-    TaskReport, TaskSpec, Totals,
+    EventKind, FailureClass, Landed, LandingReport, LedgerEntry, OnFailure, Outcome, Phase,
+    TaskLanding, TaskReport, TaskSpec, Totals,
 };
 use serde_json::json;
 use tests::fakes::{TestHouse, task};
+use tests::sandbox::eventually;
 
 fn class(report: &TaskReport) -> Option<FailureClass> {
     match &report.outcome {
@@ -113,6 +115,59 @@ async fn cancelling_reaches_waiting_running_and_deaf_tasks_and_lands_nothing() {
         assert_eq!((house.repository.made(), house.repository.leaked()), (2, 0));
         assert_eq!(house.repository.captured().len(), 2, "what ran is captured");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_cancel_ends_the_grace_of_the_first() {
+    let mut house = TestHouse::with_patience(1).await;
+    let run = house.submit(house.spec(vec![task("deaf", "deaf")])).await;
+    while house.commands.running() == 0 {
+        house.next().await;
+    }
+    for how in [Cancelling::Gently, Cancelling::AtOnce] {
+        house.house.cancel(run.id, how, Interruption::Interrupt);
+    }
+    let (reports, _) = house.until_the_end().await;
+    assert_eq!(reports[0].1.outcome, Outcome::Cancelled);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_is_cancelled_just_before_its_session_begins_runs_nothing() {
+    let mut house = TestHouse::with_patience(1).await;
+    house.ledger.hold_sessions();
+    let run = house.submit(house.spec(vec![task("one", "sleep")])).await;
+    house.find(|event| matches!(event, EventKind::WorkspaceReady { .. }).then_some(())).await;
+    house.house.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
+    let stopping =
+        |event: &EventKind| matches!(event, EventKind::TaskProgress { phase: Phase::Stopping, .. });
+    house.find(|event| stopping(event).then_some(())).await;
+    house.ledger.let_go();
+    let (reports, _) = house.until_the_end().await;
+    assert_eq!(reports[0].1.outcome, Outcome::Cancelled);
+    assert_eq!((house.commands.ran(), house.repository.leaked()), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_is_over_keeps_nobody_who_could_run_commands() {
+    let mut house = TestHouse::with_concurrency(8).await;
+    let idle = Arc::strong_count(&house.commands);
+    let tasks = (0..8).map(|number| task(&format!("t{number}"), "yield")).collect();
+    house.run(tasks).await;
+    let gone = || Arc::strong_count(&house.commands) == idle;
+    eventually(Duration::from_secs(30), "each executor ends with its task", gone);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_predecessor_that_changed_nothing_stands_for_those_it_builds_on() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    house.repository.find_nothing_of("second");
+    let second = after(task("second", "yield"), &["first"]);
+    let tasks = vec![task("first", "yield"), second, after(task("last", "yield"), &["second"])];
+    house.run(tasks).await;
+    let landing = house.repository.landings().remove(0);
+    let on = |at: usize| landing.tasks[at].depends_on.iter().map(ToString::to_string);
+    assert_eq!(landing.tasks[1].task.as_str(), "last");
+    assert_eq!((on(0).count(), on(1).collect::<Vec<_>>()), (0, vec!["first".to_owned()]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -231,3 +231,38 @@ async fn a_model_that_never_answers_can_be_cancelled_and_runs_into_its_wall_cloc
     assert_eq!((totals.cancelled, totals.landed), (1, 0));
     assert_eq!(house.repository.leaked(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_writes_into_a_workspace_while_it_is_captured() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    // What one tool says cannot be logged, while the other still runs.
+    let (reports, _) = house.run(vec![agent("cut", "call lost cling")]).await;
+    assert_eq!(failure(&reports[0].1).0, FailureClass::Resources);
+    assert!(reports[0].1.captured.is_some());
+    assert_eq!((house.repository.busiest(), house.tools.running()), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crashed_session_is_started_again_when_nothing_of_it_runs_any_more() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    let (reports, _) = house.run(vec![agent("phoenix", "call fatal cling; yield 1")]).await;
+    assert_eq!(value(&reports[0].1), &json!(1));
+    assert_eq!((house.models.requests().len(), house.models.busiest()), (2, 0));
+    let said = words(&house.logs.of("phoenix"));
+    let interrupted = |tool: &str| format!("{tool}: interrupted: ");
+    assert!(said[4].starts_with(&interrupted("fatal")), "{said:?}");
+    assert!(said[5].starts_with(&interrupted("cling")), "{said:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_model_has_called_gets_its_grace_when_it_is_cancelled() {
+    let mut house = TestHouse::with_patience(1).await;
+    let run = house.submit(house.spec(vec![agent("orderly", "call tidy")])).await;
+    while house.tools.running() == 0 {
+        tokio::task::yield_now().await;
+    }
+    house.house.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
+    let (reports, _) = house.until_the_end().await;
+    assert_eq!(reports[0].1.outcome, Outcome::Cancelled);
+    assert_eq!((house.tools.tidied(), house.repository.busiest()), (1, 0));
+}

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::ports::{
@@ -31,19 +33,36 @@ pub fn agent(name: &str, words: &str) -> TaskSpec {
 
 /// Answers every model that there is.
 #[derive(Clone, Default)]
-pub struct FakeModels(Arc<Mutex<Asked>>);
+pub struct FakeModels {
+    asked: Arc<Mutex<Asked>>,
+    tools: FakeToolbox,
+}
 
 #[derive(Default)]
 struct Asked {
     requests: Vec<ModelRequest>,
+    /// How many tools ran at most when one was asked.
+    busiest: usize,
     crashed: BTreeMap<SessionId, usize>,
 }
 
 impl FakeModels {
+    /// Returns models that see what runs of `tools`.
+    #[must_use]
+    pub fn beside(tools: &FakeToolbox) -> Self {
+        Self { asked: Arc::default(), tools: tools.clone() }
+    }
+
     /// Returns every request, in the order in which it was made.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).requests.clone()
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).requests.clone()
+    }
+
+    /// Returns how many tools ran when a model was asked, at most.
+    #[must_use]
+    pub fn busiest(&self) -> usize {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).busiest
     }
 }
 
@@ -65,8 +84,9 @@ impl Provider for FakeModels {
             _ => String::new(),
         };
         let word = script.split(';').nth(turn).unwrap_or("say").trim().to_owned();
-        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.requests.push(request.clone());
+        asked.busiest = asked.busiest.max(self.tools.running());
         let crashes = asked.crashed.entry(request.session).or_default();
         let (verb, rest) = word.split_once(' ').unwrap_or((&word, ""));
         let call = |number: usize, name: &str, arguments: Value| {
@@ -121,14 +141,55 @@ fn answer(content: Vec<Part>, stop_reason: StopReason) -> AssistantMessage {
     }
 }
 
-/// The tools `yield`, `read` (says `text`), `bad` (fails) and `boom` (panics).
-pub struct FakeToolbox;
+/// The tools `yield`, `read` (says `text`), `bad` (fails), `boom` (panics), `cling` (ends a moment
+/// after it is killed, as what waits for a disk does, and not when its call is dropped) and `tidy` (needs a moment of the grace); and, once another tool runs, `lost`
+/// (what it says cannot be logged) and `fatal` (what it says is the end of who logs it).
+#[derive(Clone, Default)]
+pub struct FakeToolbox(Arc<Running>);
 
-struct FakeTools;
+/// What runs of the tools that take their time.
+#[derive(Default)]
+struct Running {
+    now: AtomicUsize,
+    tidied: AtomicUsize,
+}
+
+impl FakeToolbox {
+    /// Returns how many tools run now.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.0.now.load(Ordering::SeqCst)
+    }
+
+    /// Returns how many tools had the time to tidy up.
+    #[must_use]
+    pub fn tidied(&self) -> usize {
+        self.0.tidied.load(Ordering::SeqCst)
+    }
+
+    /// Lets others see that one is running.
+    fn begin(&self) -> Begun {
+        self.0.now.fetch_add(1, Ordering::SeqCst);
+        Begun(self.clone())
+    }
+}
+
+struct Begun(FakeToolbox);
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.0.0.now.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// How long a tool needs to end.
+const MOMENT: Duration = Duration::from_millis(50);
+
+struct FakeTools(FakeToolbox);
 
 impl Toolbox for FakeToolbox {
     fn open(&self, _bench: Workbench) -> Arc<dyn Tools> {
-        Arc::new(FakeTools)
+        Arc::new(FakeTools(self.clone()))
     }
 }
 
@@ -141,11 +202,12 @@ impl Tools for FakeTools {
             parameters: json!({ "type": "object" }),
             concurrency,
         };
-        let shared = ["read", "bad", "boom"].map(|name| tool(name, ToolConcurrency::Shared));
+        let names = ["read", "bad", "boom", "cling", "tidy", "lost", "fatal"];
+        let shared = names.map(|name| tool(name, ToolConcurrency::Shared));
         shared.into_iter().chain([tool("yield", ToolConcurrency::Exclusive)]).collect()
     }
 
-    async fn call(&self, call: ToolCall, line: LineSink, _stop: Stop) -> ToolAnswer {
+    async fn call(&self, call: ToolCall, line: LineSink, stop: Stop) -> ToolAnswer {
         line(format!("{} runs", call.name));
         match call.name.as_str() {
             "yield" => match (call.arguments.get("data"), call.arguments.get("error")) {
@@ -156,6 +218,33 @@ impl Tools for FakeTools {
                 }
             },
             "boom" => panic!("boom"),
+            "cling" => {
+                let begun = self.0.begin();
+                let clinging = tokio::spawn(async move {
+                    let _until_the_end = begun;
+                    stop.at_once.cancelled().await;
+                    tokio::time::sleep(MOMENT).await;
+                });
+                let _ended = clinging.await;
+                ToolAnswer::Failed(ToolText::plain("killed"))
+            }
+            "tidy" => {
+                let _begun = self.0.begin();
+                stop.gently.cancelled().await;
+                tokio::select! {
+                    () = stop.at_once.cancelled() => {}
+                    () = tokio::time::sleep(MOMENT) => {
+                        self.0.0.tidied.fetch_add(1, Ordering::SeqCst);
+                    }
+                }
+                ToolAnswer::Failed(ToolText::plain("stopped"))
+            }
+            said @ ("lost" | "fatal") => {
+                while self.0.running() == 0 {
+                    tokio::task::yield_now().await;
+                }
+                ToolAnswer::Said(ToolText::plain(said))
+            }
             "read" => ToolAnswer::Said(ToolText::plain("text")),
             name => ToolAnswer::Failed(ToolText::plain(format!("{name} failed"))),
         }
@@ -208,6 +297,13 @@ struct FakeLog {
 #[async_trait]
 impl SessionLog for FakeLog {
     async fn append(&mut self, _at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError> {
+        if let SessionEntry::Message { message: Message::ToolResult(result) } = &entry {
+            assert_ne!(result.text(), "fatal", "the session crashes");
+            if result.text() == "lost" {
+                let (what, source) = ("write a log".to_owned(), "it was told not to".into());
+                return Err(SessionLogError { what, class: FailureClass::Resources, source });
+            }
+        }
         let mut logs = self.logs.0.lock().unwrap_or_else(PoisonError::into_inner);
         logs.get_mut(&self.path).expect("it was opened").1.push(entry);
         Ok(())

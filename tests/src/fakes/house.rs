@@ -79,6 +79,8 @@ pub struct TestHouse {
     pub ledger: Arc<FakeLedger>,
     /// What answers for its models.
     pub models: FakeModels,
+    /// What its models call.
+    pub tools: FakeToolbox,
     /// What is said in its sessions.
     pub logs: FakeLogs,
     jobs: NonZeroUsize,
@@ -90,34 +92,43 @@ impl TestHouse {
         Self::with_faults(jobs, "").await
     }
 
+    /// Opens a house in which what is asked to stop has longer than any test lasts.
+    pub async fn with_patience(jobs: usize) -> Self {
+        Self::open(jobs, "", Duration::from_secs(3600)).await
+    }
+
     /// Opens a house in which the faults of `plan` strike.
-    ///
+    pub async fn with_faults(jobs: usize, plan: &str) -> Self {
+        Self::open(jobs, plan, Duration::from_millis(100)).await
+    }
+
     /// # Panics
     /// When the house cannot be opened.
-    pub async fn with_faults(jobs: usize, plan: &str) -> Self {
+    async fn open(jobs: usize, plan: &str, grace: Duration) -> Self {
         let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
-        let (commands, repository, ledger) =
-            (Arc::<FakeCommands>::default(), Arc::default(), Arc::<FakeLedger>::default());
-        let (models, logs) = (FakeModels::default(), FakeLogs::default());
+        let (commands, repository, ledger) = (
+            Arc::<FakeCommands>::default(),
+            Arc::<FakeRepository>::default(),
+            Arc::<FakeLedger>::default(),
+        );
+        let (tools, logs) = (FakeToolbox::default(), FakeLogs::default());
+        let models = FakeModels::beside(&tools);
+        repository.watch(&tools);
         let means = FaultMeans { kill: || {}, wait: || {} };
         let means = Means {
             ledger: ledger.clone(),
             commands: commands.clone(),
             models: Arc::new(models.clone()),
-            toolbox: Arc::new(FakeToolbox),
+            toolbox: Arc::new(tools.clone()),
             session_logs: Arc::new(logs.clone()),
             schemas: Arc::new(FakeSchemas),
             clock: Arc::new(FakeClock),
             faults: Faults::read(plan, means).expect("the plan of a test is right"),
-            policy: Policy {
-                capacity: jobs,
-                grace: Duration::from_millis(100),
-                artifacts: PathBuf::from("/artifacts"),
-            },
+            policy: Policy { capacity: jobs, grace, artifacts: PathBuf::from("/artifacts") },
         };
         let house = House::open(means).await.expect("a house of fakes opens");
         let events = house.listen().await;
-        Self { house, events, commands, repository, ledger, models, logs, jobs }
+        Self { house, events, commands, repository, ledger, models, tools, logs, jobs }
     }
 
     /// Returns what a run of `tasks` asks for.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
 use engine::ports::{
@@ -13,6 +13,8 @@ use engine::ports::{
 use protocol::{
     CaptureRef, Captured, ChangeSummary, Landed, LandingReport, RunName, TaskLanding, TaskName,
 };
+
+use super::FakeToolbox;
 
 /// Counts workspaces, remembers captures, lands everything.
 pub struct FakeRepository {
@@ -30,6 +32,11 @@ struct Counts {
     predecessors: Mutex<Vec<(TaskName, Vec<TaskName>)>>,
     /// Tasks whose capture fails.
     uncapturable: Mutex<BTreeSet<TaskName>>,
+    /// Tasks that change nothing.
+    idle: Mutex<BTreeSet<TaskName>>,
+    /// What may be writing into a workspace, and how much of it ran at most during a capture.
+    tools: OnceLock<FakeToolbox>,
+    busiest: AtomicUsize,
     /// How landings end that wait until they are not wanted any more.
     held: Mutex<Option<fn() -> IsolationError>>,
 }
@@ -82,6 +89,25 @@ impl FakeRepository {
     pub fn refuse_to_capture(&self, task: &str) {
         let task = TaskName::nearest(task);
         self.counts.uncapturable.lock().expect("no test panics with it").insert(task);
+    }
+
+    /// Lets `task` have changed nothing when it is captured.
+    pub fn find_nothing_of(&self, task: &str) {
+        let task = TaskName::nearest(task);
+        self.counts.idle.lock().expect("no test panics with it").insert(task);
+    }
+
+    /// Counts how many of `tools` run during a capture.
+    ///
+    /// # Panics
+    /// When others are watched already.
+    pub fn watch(&self, tools: &FakeToolbox) {
+        assert!(self.counts.tools.set(tools.clone()).is_ok(), "one toolbox is watched");
+    }
+
+    /// Returns how many tools ran during a capture, at most.
+    pub fn busiest(&self) -> usize {
+        self.counts.busiest.load(Ordering::SeqCst)
     }
 
     /// Lets every landing wait from now on until it is withdrawn, and then end with `error`.
@@ -154,6 +180,8 @@ impl Baseline for FakeBaseline {
     }
 
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {
+        let running = self.counts.tools.get().map_or(0, FakeToolbox::running);
+        self.counts.busiest.fetch_max(running, Ordering::SeqCst);
         let refused = self.counts.uncapturable.lock().expect("no test panics with it");
         if refused.contains(&workspace.task) {
             let source = "it was told not to".into();
@@ -161,7 +189,11 @@ impl Baseline for FakeBaseline {
         }
         let capture = CaptureRef::of(&self.run, &workspace.task, workspace.attempt);
         self.counts.captured.lock().expect("no test panics with it").insert(capture.clone());
-        let changes = ChangeSummary { files: 1, added: 1, removed: 0 };
+        let idle = self.counts.idle.lock().expect("no test panics with it");
+        let changes = match idle.contains(&workspace.task) {
+            true => ChangeSummary::default(),
+            false => ChangeSummary { files: 1, added: 1, removed: 0 },
+        };
         Ok(Some(Captured { capture, changes }))
     }
 

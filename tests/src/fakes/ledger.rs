@@ -16,8 +16,8 @@ struct Record {
     entries: Vec<LedgerEntry>,
     batches: usize,
     broken: Option<()>,
-    /// Whether the entry that a landing begins has to wait.
-    held: Option<()>,
+    /// The entries that have to wait.
+    held: Option<fn(&LedgerEntry) -> bool>,
 }
 
 impl FakeLedger {
@@ -33,7 +33,14 @@ impl FakeLedger {
 
     /// Lets the entry with which a landing begins wait until [`FakeLedger::let_go`].
     pub fn hold_landings(&self) {
-        self.0.lock().expect("no test panics with it").held = Some(());
+        self.0.lock().expect("no test panics with it").held =
+            Some(|entry| matches!(entry, LedgerEntry::LandingStarted { .. }));
+    }
+
+    /// Lets the entry with which a session begins wait until [`FakeLedger::let_go`].
+    pub fn hold_sessions(&self) {
+        self.0.lock().expect("no test panics with it").held =
+            Some(|entry| matches!(entry, LedgerEntry::SessionStarted { .. }));
     }
 
     /// Writes what waits.
@@ -42,9 +49,8 @@ impl FakeLedger {
     }
 
     fn holds(&self, entries: &[(Timestamp, LedgerEntry)]) -> bool {
-        let landing = |entry: &LedgerEntry| matches!(entry, LedgerEntry::LandingStarted { .. });
-        let held = self.0.lock().expect("no test panics with it").held.is_some();
-        held && entries.iter().any(|(_, entry)| landing(entry))
+        let held = self.0.lock().expect("no test panics with it").held;
+        held.is_some_and(|held| entries.iter().any(|(_, entry)| held(entry)))
     }
 
     /// Lets every write fail from now on.

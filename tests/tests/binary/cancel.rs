@@ -1,9 +1,10 @@
 //! Ctrl-C and SIGTERM: waiting, running and deaf tasks.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use protocol::Timestamp;
 use rustix::process::Signal;
-use tests::sandbox::{Plan, Repository, Running, Sandbox, eventually};
+use tests::sandbox::{Finished, Plan, Repository, Running, Sandbox, eventually};
 
 use super::sandbox;
 
@@ -27,7 +28,12 @@ fn at_work(place: &Sandbox, repository: &Repository) -> Running {
 }
 
 /// Checks that all four tasks were cancelled, what ran is kept, and nothing landed.
-fn expect_cancelled(place: &Sandbox, repository: &Repository, running: Running, code: i32) {
+fn expect_cancelled(
+    place: &Sandbox,
+    repository: &Repository,
+    running: Running,
+    code: i32,
+) -> Finished {
     let tree = repository.tree();
     let finished = running.wait().expect_code(code);
     let ends = finished.names_in("task_finished");
@@ -46,6 +52,15 @@ fn expect_cancelled(place: &Sandbox, repository: &Repository, running: Running, 
     assert_eq!(last["type"], "run_finished", "{finished}");
     assert_eq!(last["exit_code"], code, "{finished}");
     place.expect_nothing_left(repository);
+    finished
+}
+
+/// Returns when the task that was deaf to TERM had ended, in milliseconds since 1970.
+fn end_of_deaf(finished: &Finished) -> i64 {
+    let mut told = finished.events_of("task_progress").into_iter();
+    let found = told.find(|event| event["task"] == "deaf" && event["phase"] == "capturing");
+    let at = found.unwrap_or_else(|| panic!("{finished}"))["at"].clone();
+    serde_json::from_value::<Timestamp>(at).expect("an event has a time").as_millisecond()
 }
 
 #[test]
@@ -53,8 +68,11 @@ fn ctrl_c_cancels_waiting_running_and_deaf_tasks_captures_and_lands_nothing() {
     let place = sandbox();
     let repository = place.repository();
     let running = at_work(&place, &repository);
+    let asked = SystemTime::UNIX_EPOCH.elapsed().expect("it is past 1970").as_millis();
     running.signal(Signal::INT);
-    expect_cancelled(&place, &repository, running, 130);
+    let finished = expect_cancelled(&place, &repository, running, 130);
+    let had = end_of_deaf(&finished) - i64::try_from(asked).expect("it is before the end of time");
+    assert!(had >= 690, "it had {had} ms of its grace: {finished}");
 }
 
 #[test]
