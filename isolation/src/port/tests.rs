@@ -7,7 +7,7 @@ use engine::ports::{
     Baseline, FreezeRequest, Isolation as _, IsolationError, LandingRequest, LandingTarget,
     LandingTask, Withdrawal, Workspace, WorkspaceRequest,
 };
-use protocol::{CaptureRef, IsolationMode, Landed, TaskName};
+use protocol::{CaptureRef, IsolationMode, Landed, RunName, TaskName};
 
 use crate::Worktrees;
 use crate::testing::{Sample, write};
@@ -95,4 +95,25 @@ async fn recovering_captures_what_a_dropped_baseline_left_and_does_so_once() {
     assert_eq!(recovered.dead, ["raaaa".parse().unwrap()]);
     assert_eq!(recovered.tasks[0].captured.as_ref().unwrap().changes.files, 1);
     assert_eq!(repository.recover().await.unwrap(), nothing);
+}
+
+#[tokio::test]
+async fn a_landing_whose_engine_died_before_it_could_tell_of_it_is_told_at_the_next_start() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let repository = worktrees(&sample).open(&sample.root).await.unwrap();
+    let baseline = repository.freeze(freeze(IsolationMode::Worktree)).await.unwrap();
+    let workspace = prepare(&baseline, "a", vec![]).await.unwrap();
+    write(&workspace.root, "file", "two\n");
+    let capture = baseline.capture(&workspace).await.unwrap().unwrap().capture;
+    baseline.discard(&workspace).await.unwrap();
+    let (run, task): (RunName, TaskName) = ("raaaa".parse().unwrap(), "a".parse().unwrap());
+    let work = LandingTask { task, capture, depends_on: vec![], message: String::new() };
+    let request =
+        LandingRequest { run: run.clone(), target: LandingTarget::Tree, tasks: vec![work] };
+    let report = repository.land(request, Withdrawal::default(), Arc::new(|_| {})).await.unwrap();
+    // The run is never closed.
+    drop(baseline);
+    let recovered = repository.recover().await.unwrap();
+    assert_eq!((recovered.landings, recovered.dead), (vec![(run.clone(), report)], vec![run]));
+    assert_eq!(repository.recover().await.unwrap(), engine::ports::Recovered::default());
 }

@@ -118,6 +118,28 @@ fn many_threads_make_and_fill_one_store_at_once() {
 }
 
 #[test]
+fn who_changes_a_reference_waits_for_who_changes_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("app.git");
+    let store = TaskStore::open(&place).unwrap();
+    let entry = Entry { mode: Mode::File, oid: store.write(b"kept\n").unwrap() };
+    let name = "refs/tasks/r7k3f/auth/1";
+    let other = fs::File::open(&place).unwrap();
+    other.lock().unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let store = TaskStore::open(&place).unwrap();
+            store.hold(name, &[(b"task/a".to_vec(), entry)]).unwrap();
+        });
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        assert!(!waiting.is_finished() && !place.join(name).exists());
+        other.unlock().unwrap();
+        waiting.join().unwrap();
+    });
+    assert!(place.join(name).is_file());
+}
+
+#[test]
 fn a_lock_that_a_dead_writer_left_is_in_nobodys_way() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("app.git");
