@@ -63,6 +63,14 @@ mod tests {
     }
 
     #[test]
+    fn other_arguments_are_another_call() {
+        let mut repeats = Repeats::default();
+        for path in ["a", "b", "c", "d", "e", "f"] {
+            assert_eq!(repeats.note(&call(path), Came::Badly), None);
+        }
+    }
+
+    #[test]
     fn whatever_comes_between_begins_the_count_anew() {
         let mut repeats = Repeats::default();
         for _ in 0..20 {
