@@ -5,7 +5,7 @@ use std::time::Duration;
 use actors::Cancelling;
 use engine::verdict::Interruption;
 use protocol::{
-    EventKind, FailureClass, Message, Outcome, Part, SessionEntry, SessionEvent, TaskReport,
+    EventKind, FailureClass, Message, Outcome, Part, SessionEntry, SessionEvent, TaskReport, Work,
 };
 use serde_json::json;
 use tests::fakes::{TestHouse, agent, is_forced};
@@ -265,4 +265,23 @@ async fn what_a_model_has_called_gets_its_grace_when_it_is_cancelled() {
     let (reports, _) = house.until_the_end().await;
     assert_eq!(reports[0].1.outcome, Outcome::Cancelled);
     assert_eq!((house.tools.tidied(), house.repository.busiest()), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_given_what_its_task_says() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    let mut task = agent("informed", "give-up because");
+    let Work::Agent(model) = &mut task.work else { panic!("it is an agent's") };
+    model.context = Some("All of it is Rust.".to_owned());
+    task.schema = Some(json!({ "required": "a" }));
+    task.limits.output = 4321;
+    house.run(vec![task.clone()]).await;
+    let bench = house.tools.benches().remove(0);
+    assert_eq!((&bench.schema, bench.keep), (&task.schema, 4321));
+    assert!(bench.root.ends_with("informed/tree"), "{:?}", bench.root);
+    assert_eq!(bench.environment["REGATTA_TASK"], "informed");
+    let request = house.models.requests().remove(0);
+    let Message::User(said) = &*request.messages[0] else { panic!("{:?}", request.messages) };
+    let expected = "give-up because\n\n<context>\nAll of it is Rust.\n</context>";
+    assert_eq!(said.text(), expected);
 }

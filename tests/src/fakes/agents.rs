@@ -152,6 +152,8 @@ pub struct FakeToolbox(Arc<Running>);
 struct Running {
     now: AtomicUsize,
     tidied: AtomicUsize,
+    /// What each session was given to work with.
+    benches: Mutex<Vec<Workbench>>,
 }
 
 impl FakeToolbox {
@@ -165,6 +167,15 @@ impl FakeToolbox {
     #[must_use]
     pub fn tidied(&self) -> usize {
         self.0.tidied.load(Ordering::SeqCst)
+    }
+
+    /// Returns what each session was given to work with, in the order in which they began.
+    ///
+    /// # Panics
+    /// When a test has panicked with it.
+    #[must_use]
+    pub fn benches(&self) -> Vec<Workbench> {
+        self.0.benches.lock().expect("no test panics with it").clone()
     }
 
     /// Lets others see that one is running.
@@ -188,7 +199,8 @@ const MOMENT: Duration = Duration::from_millis(50);
 struct FakeTools(FakeToolbox);
 
 impl Toolbox for FakeToolbox {
-    fn open(&self, _bench: Workbench) -> Arc<dyn Tools> {
+    fn open(&self, bench: Workbench) -> Arc<dyn Tools> {
+        self.0.benches.lock().expect("no test panics with it").push(bench);
         Arc::new(FakeTools(self.clone()))
     }
 }
