@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::ports::{LedgerStore, Recovered, Repository, Uncaptured};
 use protocol::{LedgerEntry, RunName, RunState, TaskState, Work};
-use store::{Reader, RunRow, read_session};
+use store::{Reader, RunRow, read_session, used_in};
 
 use crate::boot::{Equipment, isolation_places};
 use crate::error::Error;
@@ -101,18 +101,17 @@ async fn record(equipment: &Equipment, reader: &Reader, recovered: Recovered) ->
 
 /// Says what the models of the tasks that were at work had used, as far as it was logged.
 fn used(equipment: &Equipment, reader: &Reader, run: &RunRow) -> Result<Vec<LedgerEntry>, Error> {
-    let mut entries = Vec::new();
-    for task in reader.tasks(run.id)? {
-        let asked = matches!((task.state, &task.spec.work), (TaskState::Running, Work::Agent(_)));
+    let tasks = reader.tasks(run.id)?.into_iter();
+    let asked = tasks.filter(|task| {
+        matches!((task.state, &task.spec.work), (TaskState::Running, Work::Agent(_)))
+    });
+    let entries = asked.filter_map(|task| {
         let log = equipment.places.session_log(&run.name, &task.name);
-        // What cannot be read was told nobody: the log itself stays for whoever looks.
-        let Ok(lines) = (if asked { read_session(&log) } else { Ok(Vec::new()) }) else { continue };
-        let usages = lines.into_iter().filter_map(|line| line.entry.usage());
-        if let Some(usage) = usages.reduce(|one, other| one + other) {
-            entries.push(LedgerEntry::TaskUsed { task: task.id, usage });
-        }
-    }
-    Ok(entries)
+        // Where it cannot be read, it stays for whoever looks.
+        let usage = used_in(&read_session(&log).ok()?)?;
+        Some(LedgerEntry::TaskUsed { task: task.id, usage })
+    });
+    Ok(entries.collect())
 }
 
 fn tell(recovered: &Recovered) -> Vec<String> {

@@ -47,7 +47,7 @@ pub async fn run(context: &Context, args: &ApplyArgs, out: Out<'_>) -> Result<Ex
     };
     if args.step() == Step::Say {
         let report = context.repository.rehearse(request).await?;
-        told::forecast(context, &target.run, &report, &chosen, out)?;
+        told::forecast(context, &target.run.name, &report, &chosen, out)?;
         return Ok(exit_code(&report));
     }
     let run = target.run.id;

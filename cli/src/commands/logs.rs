@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use protocol::{ExitCode, Outcome, RunName, TaskName, TaskState, Usage, Work};
 use serde::Serialize;
-use store::{SessionLine, TaskRow, read_session};
+use store::{SessionLine, TaskRow, read_session, used_in};
 
 use super::context::{Context, Out, say};
 use super::target::{Scope, Target};
@@ -87,7 +87,7 @@ fn show(
                     let told = transcript(&entries, &context.view);
                     say(out, &told.join("\n"))?;
                     say(out, "")?;
-                    ending(context, row, used(&lines), out)
+                    ending(context, row, used_in(&lines), out)
                 }
                 None => {
                     missing(row, out)?;
@@ -148,11 +148,6 @@ fn missing(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
         }
     };
     say(out, &format!("{} has no log: {why}", row.name))
-}
-
-/// Returns what a session used, as far as it was written down.
-fn used(lines: &[SessionLine]) -> Option<Usage> {
-    lines.iter().filter_map(|line| line.entry.usage()).reduce(|one, other| one + other)
 }
 
 /// Says how a task ended, and what it used: by its report, or by its log where it has none.

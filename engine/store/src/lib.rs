@@ -22,5 +22,5 @@ pub use find::FindError;
 pub use ledger::Ledger;
 pub use reader::Reader;
 pub use rows::{RunRow, RunTerms, TaskCounts, TaskRow};
-pub use session::{SessionLine, SessionLogFiles, read_session};
+pub use session::{SessionLine, SessionLogFiles, read_session, used_in};
 pub use version::VERSION;

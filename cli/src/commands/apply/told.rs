@@ -1,8 +1,8 @@
 //! What a landing did, and what one would do, for people and for programs.
 
-use protocol::{Landed, LandingReport, MergeMode, RunName, TaskLanding, TaskName};
+use protocol::{ExitCode, Landed, LandingReport, RunName, TaskLanding, TaskName};
 use serde::Serialize;
-use store::{RunRow, TaskRow};
+use store::TaskRow;
 
 use crate::args::Form;
 use crate::commands::context::{Context, Out, say};
@@ -40,7 +40,7 @@ pub(super) fn result(
         Line { task, meaning, word, note: note(landed) }
     });
     table(context, &told.collect::<Vec<_>>(), out)?;
-    if super::exit_code(report) == protocol::ExitCode::Kept {
+    if super::exit_code(report) == ExitCode::Kept {
         say(out, &format!("\nkept  {}", context.typing.command(&format!("conflicts {run}"))))?;
     }
     Ok(())
@@ -49,7 +49,7 @@ pub(super) fn result(
 /// Tells what a landing of the tasks in `rows` would do.
 pub(super) fn forecast(
     context: &Context,
-    run: &RunRow,
+    run: &RunName,
     report: &LandingReport,
     rows: &[&TaskRow],
     out: Out<'_>,
@@ -57,7 +57,7 @@ pub(super) fn forecast(
     if context.view.form == Form::Json {
         let lands = |task: &&TaskLanding| matches!(task.landed, Landed::Landed { .. });
         let would_land = report.tasks.iter().filter(lands).map(|task| &task.task).collect();
-        let told = Forecast { run: &run.name, would_land, tasks: &report.tasks };
+        let told = Forecast { run, would_land, tasks: &report.tasks };
         return document(out, &told).map_err(|error| Error::output(&error));
     }
     let told = report.tasks.iter().map(|TaskLanding { task, landed }| {
@@ -67,10 +67,9 @@ pub(super) fn forecast(
                 let row = rows.iter().find(|row| row.name == *task);
                 let captured = row.and_then(|row| row.captured.as_ref());
                 let changes = captured.map(|captured| captured.changes).unwrap_or_default();
-                let place = match (branch, run.spec.merge) {
-                    (Some(branch), _) => format!("on branch {branch}"),
-                    (None, MergeMode::Branch) => "on a branch".to_owned(),
-                    (None, _) => "in the working tree".to_owned(),
+                let place = match branch {
+                    Some(branch) => format!("on branch {branch}"),
+                    None => "in the working tree".to_owned(),
                 };
                 format!("{} {}  {place}", count(changes.files, "file"), lines(changes))
             }

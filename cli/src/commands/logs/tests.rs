@@ -113,7 +113,7 @@ async fn what_a_task_used_that_has_no_report_is_in_its_log() {
         assert!(matches!(&message, Message::Assistant(said) if said.usage == usage));
         log.append(at(0), SessionEntry::Message { message }).await.unwrap();
     }
-    let used = used(&read_session(&place).unwrap()).unwrap();
+    let used = used_in(&read_session(&place).unwrap()).unwrap();
     assert_eq!((used.tokens(), used.cost), (1_500, None));
 }
 

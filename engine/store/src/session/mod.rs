@@ -17,4 +17,4 @@ mod tests;
 
 pub use line::SessionLine;
 pub use log::SessionLogFiles;
-pub use read::read_session;
+pub use read::{read_session, used_in};

@@ -4,8 +4,17 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use protocol::Usage;
+
 use super::line::{self, Read, SessionLine};
 use super::scan::{Found, Scan};
+
+/// Returns what the models of a session have used, as far as it was written down; nothing where
+/// none has answered.
+#[must_use]
+pub fn used_in(lines: &[SessionLine]) -> Option<Usage> {
+    lines.iter().filter_map(|line| line.entry.usage()).reduce(|one, other| one + other)
+}
 
 /// Returns the entries of the session log at `path` in their order. What cannot be read and what
 /// is just being written is left out.
