@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::ports::{Clock, LedgerError, LedgerStore};
+use engine::ports::{Clock, LedgerError, LedgerStore, LockRun, RunLock};
 use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::task::JoinSet;
@@ -16,8 +16,8 @@ pub(crate) struct LedgerArguments {
 }
 
 pub(crate) enum LedgerMessage {
-    /// Records a run and gives it its name.
-    OpenRun(RunSpec, RpcReplyPort<Result<RunName, LedgerError>>),
+    /// Records a run, gives it its name and locks it.
+    OpenRun(RunSpec, LockRun, RpcReplyPort<Result<(RunName, RunLock), LedgerError>>),
     /// Answers when the entry is durable.
     Record(LedgerEntry, RpcReplyPort<()>),
     /// Sent by the write itself; nobody else sends it.
@@ -54,12 +54,12 @@ impl Actor for Ledger {
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            LedgerMessage::OpenRun(run, reply) => {
+            LedgerMessage::OpenRun(run, lock, reply) => {
                 let store = Arc::clone(&state.arguments.store);
                 let at = state.arguments.clock.now();
                 while state.openings.try_join_next().is_some() {}
                 state.openings.spawn(async move {
-                    let _gone = reply.send(store.open_run(&run, at).await);
+                    let _gone = reply.send(store.open_run(&run, at, lock).await);
                 });
             }
             LedgerMessage::Record(entry, reply) => {

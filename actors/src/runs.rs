@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use engine::fault::Faults;
 use engine::ports::{
-    AnyValue, FreezeRequest, IsolationError, LedgerError, Notice, Repository, Schema,
+    AnyValue, FreezeRequest, IsolationError, LandingNews, LedgerError, LockRun, Notice, Repository,
+    Schema, Withdrawal,
 };
 use engine::schedule::Schedule;
 use engine::task::{Patience, YieldContract};
@@ -23,7 +24,7 @@ use crate::ask::Teller;
 use crate::events::EventBus;
 use crate::executors::ExecutorsMessage;
 use crate::house::Means;
-use crate::isolation::{IsolatorMessage, RepositoryMessage};
+use crate::isolation::{Freezing, IsolatorMessage, RepositoryMessage};
 use crate::ledger::LedgerMessage;
 use crate::run::{Cancelling, Run, RunArguments, RunMessage, ScheduleRequest};
 
@@ -44,6 +45,8 @@ pub struct Submission {
     pub spec: RunSpec,
     /// The repository it works on.
     pub repository: Arc<dyn Repository>,
+    /// Told what its beginning has to wait for.
+    pub news: Arc<dyn Fn(LandingNews) + Send + Sync>,
 }
 
 /// A run that was started.
@@ -268,12 +271,14 @@ fn bound(means: &Means, asked: NonZeroUsize) -> NonZeroUsize {
 
 /// Opens a run step by step. Whatever fails, nothing of the run stays.
 async fn open(submission: Submission, house: &RunsArguments) -> Result<OpenedRun, SubmitError> {
-    let Submission { spec, repository } = submission;
+    let Submission { spec, repository, news } = submission;
     let contracts = contracts(&spec, house)?;
+    let port = Arc::clone(&repository);
+    let lock = LockRun::new(move |run| port.lock_run(run));
     let adopt = |reply| IsolatorMessage::Adopt(repository, reply);
     let repository = answer(&house.isolator, adopt).await?;
-    let name = answer(&house.ledger, |reply| LedgerMessage::OpenRun(spec.clone(), reply)).await?;
-    let name = name.map_err(SubmitError::Ledger)?;
+    let opening = |reply| LedgerMessage::OpenRun(spec.clone(), lock, reply);
+    let (name, lock) = answer(&house.ledger, opening).await?.map_err(SubmitError::Ledger)?;
     let request = FreezeRequest {
         run: name.clone(),
         mode: spec.isolation,
@@ -281,7 +286,8 @@ async fn open(submission: Submission, house: &RunsArguments) -> Result<OpenedRun
         branches: (spec.merge == MergeMode::Branch && spec.isolation != IsolationMode::None)
             .then(|| spec.branch_prefix.clone()),
     };
-    match answer(&repository, |reply| RepositoryMessage::Freeze(request, reply)).await? {
+    let freezing = Freezing { request, lock, withdrawal: Withdrawal::default(), news };
+    match answer(&repository, |reply| RepositoryMessage::Freeze(freezing, reply)).await? {
         Ok(notices) => Ok(OpenedRun { name, spec, contracts, notices, repository }),
         Err(error) => {
             let entry = LedgerEntry::RunWithdrawn { run: spec.id };

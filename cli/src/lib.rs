@@ -12,7 +12,7 @@ pub mod fault;
 pub mod log;
 pub mod model;
 mod plan;
+pub mod recovery;
 pub mod render;
 pub mod resolve;
 mod signals;
-pub mod visit;

@@ -14,10 +14,11 @@ mod libgit;
 mod merge;
 mod places;
 mod port;
+mod recovery;
 mod repository;
+mod run_folder;
 pub mod sample;
 mod store;
-mod sweep;
 #[cfg(test)]
 mod testing;
 mod tracked;

@@ -1,5 +1,6 @@
 //! The port: what the engine asks of isolation, done on threads that may block.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,16 +8,18 @@ use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
     Baseline, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest, Notice,
-    Recovered, Repository, RepositoryFacts, Withdrawal, Workspace, WorkspaceRequest,
+    OpenRun, Recovered, Recovery, Repository, RepositoryFacts, RunLock, Withdrawal, Workspace,
+    WorkspaceRequest,
 };
-use protocol::{Captured, IsolationMode, LandingReport};
+use protocol::{Captured, IsolationMode, LandingReport, RunName};
 
-use crate::baseline::Frozen;
+use crate::baseline::{Frozen, Landings, NewClaim};
 use crate::error::{Result, cannot};
 use crate::places::{Places, RepoPlaces};
+use crate::recovery::{self, Cleanup, Found};
 use crate::repository::Repo;
 use crate::workspace::Manifest;
-use crate::{capture, landing, sweep, workspace};
+use crate::{capture, landing, workspace};
 
 #[cfg(test)]
 mod tests;
@@ -49,6 +52,11 @@ impl Isolation for Worktrees {
         let opened = Opened { repo, places, faults: self.faults.clone() };
         Ok(Arc::new(OpenedRepository { facts, opened: Arc::new(opened) }))
     }
+
+    async fn locate(&self, at: &Path) -> Result<PathBuf> {
+        let at: PathBuf = at.to_path_buf();
+        blocking(move || Repo::locate(&at)).await
+    }
 }
 
 /// What every request to a repository needs.
@@ -69,30 +77,41 @@ impl Repository for OpenedRepository {
         &self.facts
     }
 
-    async fn recover(&self) -> Result<Recovered> {
+    async fn recover(&self, open: Vec<OpenRun>) -> Result<Box<dyn Recovery>> {
         let opened = Arc::clone(&self.opened);
-        blocking(move || {
+        let found = blocking(move || {
             let Opened { repo, places, faults } = opened.as_ref();
-            // Landings first: what they hold of the user's tree is what workspaces lean on.
-            let mut landings = landing::recover(repo, places, faults)?;
-            let swept = sweep::sweep(repo, places, faults)?;
-            // An engine may have died after its landing and before anybody was told of it.
-            for run in &swept.dead {
-                if !landings.iter().any(|(recovered, _)| recovered == run) {
-                    let reports = landing::reports(places, run)?;
-                    landings.extend(reports.into_iter().map(|report| (run.clone(), report)));
-                }
-            }
-            Ok(Recovered { landings, tasks: swept.tasks, dead: swept.dead })
+            recovery::find(repo, places, faults, &open)
         })
-        .await
+        .await?;
+        Ok(Box::new(match found {
+            Some(Found { recovered, cleanup }) => {
+                FoundRecovery { recovered, cleanup: Some(cleanup) }
+            }
+            None => FoundRecovery::default(),
+        }))
     }
 
-    async fn freeze(&self, request: FreezeRequest) -> Result<Arc<dyn Baseline>> {
+    fn lock_run(&self, run: &RunName) -> Result<RunLock> {
+        let folder = self.opened.places.workspaces.join(run.as_str());
+        NewClaim::stake(&folder).map(RunLock::new)
+    }
+
+    async fn freeze(
+        &self,
+        request: FreezeRequest,
+        lock: RunLock,
+        withdrawal: Withdrawal,
+        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    ) -> Result<Arc<dyn Baseline>> {
         let opened = Arc::clone(&self.opened);
         let frozen = blocking(move || {
             let Opened { repo, places, faults } = opened.as_ref();
-            Frozen::freeze(repo, places, faults, &request)
+            let claim = lock
+                .into_held::<NewClaim>()
+                .ok_or_else(|| cannot("begin the run", "its folder is not locked"))?;
+            let landings = Landings { withdrawal: &withdrawal, news: news.as_ref() };
+            Frozen::freeze(repo, places, faults, &request, claim, landings)
         })
         .await?;
         Ok(Arc::new(FrozenBaseline { frozen: Arc::new(frozen) }))
@@ -120,6 +139,32 @@ impl Repository for OpenedRepository {
         })
         .await
     }
+
+    async fn acknowledge(&self, run: &RunName) -> Result<()> {
+        let (opened, run) = (Arc::clone(&self.opened), run.clone());
+        blocking(move || landing::acknowledge(&opened.places, &opened.faults, &run)).await
+    }
+}
+
+/// What a recovery found, and what is left to do about it.
+#[derive(Default)]
+struct FoundRecovery {
+    recovered: Recovered,
+    cleanup: Option<Cleanup>,
+}
+
+#[async_trait]
+impl Recovery for FoundRecovery {
+    fn found(&self) -> &Recovered {
+        &self.recovered
+    }
+
+    async fn finish(self: Box<Self>, unrecorded: BTreeSet<RunName>) -> Result<()> {
+        match self.cleanup {
+            Some(cleanup) => blocking(move || cleanup.finish(&unrecorded)).await,
+            None => Ok(()),
+        }
+    }
 }
 
 struct FrozenBaseline {
@@ -142,12 +187,10 @@ impl Baseline for FrozenBaseline {
             return Ok(None);
         }
         let frozen = Arc::clone(&self.frozen);
-        let folder = workspace.folder.clone();
+        let (folder, task) = (workspace.folder.clone(), workspace.task.clone());
         blocking(move || {
             workspace::must_be_there(&folder)?;
-            let manifest = Manifest::read(&folder)?.ok_or_else(|| {
-                cannot(format!("capture {}", folder.display()), "its manifest is gone")
-            })?;
+            let manifest = Manifest::read(&frozen.folder, &task)?;
             capture::capture(&frozen, &folder, &manifest).map(Some)
         })
         .await

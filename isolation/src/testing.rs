@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use engine::fault::{FaultMeans, Faults};
-use engine::ports::{FreezeRequest, Workspace, WorkspaceRequest};
+use engine::ports::{FreezeRequest, LandingNews, Withdrawal, Workspace, WorkspaceRequest};
 use protocol::{CaptureRef, Captured, IsolationMode, RepoPath, RunName, TaskName};
 
 use crate::Places;
-use crate::baseline::Frozen;
+use crate::baseline::{Frozen, Landings, NewClaim};
 use crate::error::Result;
 use crate::places::RepoPlaces;
 use crate::repository::Repo;
@@ -97,13 +97,27 @@ impl Sample {
 
     /// Freezes the tree with a limit of untracked bytes and faults.
     pub(crate) fn try_freeze(&self, run: &str, limit: u64, faults: &Faults) -> Result<Frozen> {
+        self.freeze_unless(&Withdrawal::default(), &|_| {}, run, limit, faults)
+    }
+
+    /// The same, as long as it is not withdrawn while it waits for a landing.
+    pub(crate) fn freeze_unless(
+        &self,
+        withdrawal: &Withdrawal,
+        news: &dyn Fn(LandingNews),
+        run: &str,
+        limit: u64,
+        faults: &Faults,
+    ) -> Result<Frozen> {
         let request = FreezeRequest {
             run: run.parse().unwrap(),
             mode: IsolationMode::Worktree,
             untracked_limit: limit,
             branches: None,
         };
-        Frozen::freeze(&self.repo(), &self.places(), faults, &request)
+        let claim = NewClaim::stake(&self.places().workspaces.join(run))?;
+        let landings = Landings { withdrawal, news };
+        Frozen::freeze(&self.repo(), &self.places(), faults, &request, claim, landings)
     }
 }
 
@@ -141,7 +155,7 @@ pub(crate) fn captured(frozen: &Frozen, workspace: &Workspace) -> Captured {
 
 /// Captures a workspace.
 pub(crate) fn try_capture(frozen: &Frozen, workspace: &Workspace) -> Result<Captured> {
-    let manifest = Manifest::read(&workspace.folder).unwrap().unwrap();
+    let manifest = Manifest::read(&frozen.folder, &workspace.task).unwrap();
     capture::capture(frozen, &workspace.folder, &manifest)
 }
 

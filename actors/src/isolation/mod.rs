@@ -6,5 +6,5 @@ mod repository;
 mod workspace;
 
 pub(crate) use isolator::{Isolator, IsolatorMessage};
-pub(crate) use repository::{Landing, RepositoryMessage, SettledRun};
+pub(crate) use repository::{Freezing, Landing, RepositoryMessage, SettledRun};
 pub(crate) use workspace::{Lease, WorkspaceMessage};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::ports::{
     Baseline, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice,
-    Repository as Port, Withdrawal, Workspace as Place, WorkspaceRequest,
+    Repository as Port, RunLock, Withdrawal, Workspace as Place, WorkspaceRequest,
 };
 use protocol::{Captured, LandingReport, RunName, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
@@ -22,6 +22,14 @@ pub(crate) struct Repository;
 
 type Frozen = Result<Arc<dyn Baseline>, IsolationError>;
 
+/// A working tree that someone wants frozen.
+pub(crate) struct Freezing {
+    pub(crate) request: FreezeRequest,
+    pub(crate) lock: RunLock,
+    pub(crate) withdrawal: Withdrawal,
+    pub(crate) news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+}
+
 /// A landing that someone asks for.
 pub(crate) struct Landing {
     pub(crate) request: LandingRequest,
@@ -32,7 +40,7 @@ pub(crate) struct Landing {
 
 pub(crate) enum RepositoryMessage {
     /// Freezes the working tree for one run; answers with what people should know about it.
-    Freeze(FreezeRequest, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
+    Freeze(Freezing, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
     /// Makes a workspace for a task of a run.
     Prepare(RunName, WorkspaceRequest, RpcReplyPort<Result<Lease, IsolationError>>),
     /// Lands captures, after everything that was to land before, unless it is withdrawn by then.
@@ -122,7 +130,7 @@ impl Actor for Repository {
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            RepositoryMessage::Freeze(request, reply) => state.freeze(&myself, request, reply),
+            RepositoryMessage::Freeze(freezing, reply) => state.freeze(&myself, freezing, reply),
             RepositoryMessage::Froze(run, frozen, reply) => state.frozen(run, frozen, reply),
             RepositoryMessage::Prepare(run, request, reply) => {
                 state.prepare(&myself, &run, request, reply).await?;
@@ -180,12 +188,13 @@ impl RepositoryState {
     fn freeze(
         &mut self,
         myself: &ActorRef<RepositoryMessage>,
-        request: FreezeRequest,
+        freezing: Freezing,
         reply: RpcReplyPort<Result<Vec<Notice>, IsolationError>>,
     ) {
+        let Freezing { request, lock, withdrawal, news } = freezing;
         let (port, myself, run) = (Arc::clone(&self.port), myself.clone(), request.run.clone());
         self.work.spawn(async move {
-            let frozen = port.freeze(request).await;
+            let frozen = port.freeze(request, lock, withdrawal, news).await;
             let _dead = myself.cast(RepositoryMessage::Froze(run, frozen, reply));
         });
     }

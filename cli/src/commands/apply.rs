@@ -7,7 +7,7 @@ mod told;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use engine::ports::{IsolationError, LandingNews, LandingRequest, LandingTarget};
+use engine::ports::{IsolationError, LandingNews, LandingRequest, LandingTarget, Repository};
 use protocol::{ExitCode, Landed, LandingReport, LedgerEntry, MergeMode, TaskLanding};
 use store::TaskRow;
 
@@ -26,7 +26,12 @@ use crate::render::count;
 /// # Errors
 /// There is no such run or task, the run is still going on, the landing could not be done, or it was
 /// stopped before it began.
-pub async fn run(context: &Context, args: &ApplyArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+pub async fn run(
+    context: &Context,
+    repository: &dyn Repository,
+    args: &ApplyArgs,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
     let target = Target::find(context, args.target.as_deref())?;
     target.must_be_over("land")?;
     let chosen: Vec<&TaskRow> =
@@ -46,11 +51,13 @@ pub async fn run(context: &Context, args: &ApplyArgs, out: Out<'_>) -> Result<Ex
         tasks: landing_tasks(context, &target.run.name, &chosen, &all)?,
     };
     if args.step() == Step::Say {
-        let report = context.repository.rehearse(request).await?;
+        let report = repository.rehearse(request).await?;
         told::forecast(context, &target.run.name, &report, &chosen, out)?;
         return Ok(exit_code(&report));
     }
     let run = target.run.id;
+    // Held until the ledger has the landing: nobody else lands the same work meanwhile.
+    let _lock = repository.lock_run(&target.run.name)?;
     let patience = Patience::begin()?;
     context.record(vec![LedgerEntry::LandingStarted { run }]).await?;
     let news = Arc::new(|news| {
@@ -61,7 +68,7 @@ pub async fn run(context: &Context, args: &ApplyArgs, out: Out<'_>) -> Result<Ex
         // Where nobody reads it, the landing goes on all the same.
         let _unread = writeln!(std::io::stderr(), "{line}");
     });
-    let report = match context.repository.land(request, patience.withdrawal(), news).await {
+    let report = match repository.land(request, patience.withdrawal(), news).await {
         Ok(report) => report,
         Err(IsolationError::Withdrawn) => {
             let report = LandingReport::default();
@@ -76,6 +83,9 @@ pub async fn run(context: &Context, args: &ApplyArgs, out: Out<'_>) -> Result<Ex
     };
     let entry = LedgerEntry::LandingFinished { run, report: report.clone() };
     context.record(vec![entry]).await?;
+    if let Err(error) = repository.acknowledge(&target.run.name).await {
+        tracing::warn!(%error, "the next start finds this landing again, and that it is recorded");
+    }
     told::result(context, &target.run.name, &report, out)?;
     Ok(patience.code().unwrap_or_else(|| exit_code(&report)))
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{Clock, IsolationError, LedgerStore, Repository};
+use engine::ports::{Clock, IsolationError, LedgerStore};
 use protocol::{CaptureRef, LedgerEntry};
 use store::Reader;
 
@@ -40,8 +40,8 @@ impl CapturedWork for isolation::Captures {
 /// One repository and the record of what was done in it.
 #[derive(Clone)]
 pub struct Context {
-    /// The repository.
-    pub repository: Arc<dyn Repository>,
+    /// The canonical root of the repository.
+    pub root: PathBuf,
     /// Writes the ledger.
     pub ledger: Arc<dyn LedgerStore>,
     /// Reads the ledger.
@@ -61,16 +61,11 @@ pub struct Context {
 impl Context {
     /// Returns what is needed to look at runs over a repository and at their work.
     #[must_use]
-    pub fn of(
-        equipment: &Equipment,
-        repository: Arc<dyn Repository>,
-        view: View,
-        typing: Typing,
-    ) -> Self {
+    pub fn of(equipment: &Equipment, root: PathBuf, view: View, typing: Typing) -> Self {
         let places = isolation_places(&equipment.places);
-        let captured = isolation::Captures::of(&repository.facts().root, &places);
+        let captured = isolation::Captures::of(&root, &places);
         Self {
-            repository,
+            root,
             ledger: Arc::clone(&equipment.ledger) as Arc<_>,
             reader: Arc::new(equipment.ledger.reader()),
             captured: Arc::new(captured),

@@ -15,8 +15,8 @@ use crate::boot::{Equipment, isolation_places};
 use crate::demo::{Endings, Found, Sample, SampleError, TaskEvidence, disagreements, gather};
 use crate::error::{Error, ErrorKind};
 use crate::log::Log;
+use crate::recovery::open_repository;
 use crate::render::{Streams, Typing, View, renderer, table_renderer, write_patch};
-use crate::visit::visit;
 
 /// How the run of the demo has to end: one of its tasks fails on purpose.
 const EXPECTED: ExitCode = ExitCode::Partial;
@@ -55,7 +55,7 @@ pub async fn run(
             *endings.entry(task.clone()).or_default() += 1;
         }
     };
-    let repository = visit(&equipment, sample.root()).await?.repository;
+    let repository = open_repository(&equipment, sample.root()).await?.repository;
     let played =
         execute(&equipment, log, sample.run(), repository, show.as_mut(), &mut count).await?;
     if matches!(played.exit_code, ExitCode::Interrupted | ExitCode::Terminated) {

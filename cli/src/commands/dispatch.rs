@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::{Places, Settings, Sources};
@@ -16,9 +16,9 @@ use crate::args::{Command, Form, Globals, Intent, Parsed, RunArgs, Verbosity};
 use crate::boot::Equipment;
 use crate::error::{Error, ErrorKind};
 use crate::log::Log;
+use crate::recovery::open_repository;
 use crate::render::{self, Streams, Typing, View};
 use crate::resolve::{Defaults, Ground, Request, listing, resolve};
-use crate::visit::visit;
 use crate::{exit, fault};
 
 /// Does what was asked.
@@ -47,22 +47,24 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         }),
         Command::Run(args) => at_work(async move |log| start(globals, args, &log).await),
         Command::Runs(args) => {
-            at_work(async move |_| runs::run(&context(globals).await?, args, &mut out))
+            at_work(async move |_| runs::run(&look(globals).await?, args, &mut out))
         }
         Command::Logs(args) => {
-            at_work(async move |_| logs::run(&context(globals).await?, args, &mut out))
+            at_work(async move |_| logs::run(&look(globals).await?, args, &mut out))
         }
         Command::Diff(args) => {
-            at_work(async move |_| diff::run(&context(globals).await?, args, &mut out))
+            at_work(async move |_| diff::run(&look(globals).await?, args, &mut out))
         }
         Command::Conflicts(args) => {
-            at_work(async move |_| conflicts::run(&context(globals).await?, args, &mut out))
+            at_work(async move |_| conflicts::run(&look(globals).await?, args, &mut out))
         }
-        Command::Apply(args) => {
-            at_work(async move |_| apply::run(&context(globals).await?, args, &mut out).await)
-        }
+        Command::Apply(args) => at_work(async move |_| {
+            let Arrival { equipment, repository } = come(globals).await?;
+            let context = context(globals, &equipment, &repository.facts().root);
+            apply::run(&context, repository.as_ref(), args, &mut out).await
+        }),
         Command::Discard(args) => {
-            at_work(async move |_| discard::run(&context(globals).await?, args, &mut out).await)
+            at_work(async move |_| discard::run(&look(globals).await?, args, &mut out).await)
         }
     }
 }
@@ -126,14 +128,39 @@ struct Arrival {
     repository: Arc<dyn Repository>,
 }
 
-/// Comes to the repository to look at runs over it.
-async fn context(globals: &Globals) -> Result<Context, Error> {
-    let Arrival { equipment, repository } = come(globals).await?;
-    Ok(Context::of(&equipment, repository, View::here(globals), typing(globals)))
+/// Opens the repository to look at its runs and captured work. That needs the ledger and the task
+/// store only: in a repository that cannot be worked on now, a merge under way for instance, nothing
+/// is recovered and everything that is kept can be looked at.
+async fn look(globals: &Globals) -> Result<Context, Error> {
+    let equipment = equip(globals)?;
+    let at = folder(globals);
+    let root = match open_repository(&equipment, &at).await {
+        Ok(opened) => {
+            opened.found.iter().for_each(|line| note(globals, &format!("note: {line}")));
+            opened.repository.facts().root.clone()
+        }
+        Err(refusal) => match equipment.isolation.locate(&at).await {
+            Ok(root) => root,
+            Err(_nowhere) => return Err(refusal),
+        },
+    };
+    Ok(context(globals, &equipment, &root))
 }
 
-/// Reads the settings, opens the repository and tidies up there after engines that died.
+fn context(globals: &Globals, equipment: &Equipment, root: &Path) -> Context {
+    Context::of(equipment, root.to_path_buf(), View::here(globals), typing(globals))
+}
+
+/// Opens the repository to work in it, and recovers what engines left there that died.
 async fn come(globals: &Globals) -> Result<Arrival, Error> {
+    let equipment = equip(globals)?;
+    let opened = open_repository(&equipment, &folder(globals)).await?;
+    opened.found.iter().for_each(|line| note(globals, &format!("note: {line}")));
+    Ok(Arrival { equipment, repository: opened.repository })
+}
+
+/// Reads the settings and opens the ledger.
+fn equip(globals: &Globals) -> Result<Equipment, Error> {
     let faults = fault::from_environment()?;
     let places = Places::of_this_process()?;
     let sources = Sources {
@@ -144,11 +171,12 @@ async fn come(globals: &Globals) -> Result<Arrival, Error> {
     };
     let (settings, unknown) = Settings::load(&sources)?;
     unknown.iter().for_each(|key| note(globals, &format!("warning: {key}")));
-    let equipment = Equipment::gather(places, settings, faults)?;
-    let at = globals.repo.clone().unwrap_or_else(|| PathBuf::from("."));
-    let visit = visit(&equipment, &at).await?;
-    visit.found.iter().for_each(|line| note(globals, &format!("note: {line}")));
-    Ok(Arrival { equipment, repository: visit.repository })
+    Equipment::gather(places, settings, faults)
+}
+
+/// The folder that names the repository.
+fn folder(globals: &Globals) -> PathBuf {
+    globals.repo.clone().unwrap_or_else(|| PathBuf::from("."))
 }
 
 /// Says something to a person that is no result, unless asked to be quiet.

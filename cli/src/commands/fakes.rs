@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, Clock, FreezeRequest, IsolationError, LandingNews, LandingRequest, Recovered,
-    Repository, RepositoryFacts, Withdrawal,
+    Baseline, Clock, FreezeRequest, IsolationError, LandingNews, LandingRequest, LockRun, OpenRun,
+    Recovery, Repository, RepositoryFacts, RunLock, Withdrawal,
 };
 use protocol::*;
 use store::{Ledger, Reader};
@@ -33,11 +33,21 @@ impl Repository for FakeRepository {
         &self.facts
     }
 
-    async fn recover(&self) -> Result<Recovered, IsolationError> {
-        Ok(Recovered::default())
+    async fn recover(&self, _open: Vec<OpenRun>) -> Result<Box<dyn Recovery>, IsolationError> {
+        unreachable!("nothing recovers here")
     }
 
-    async fn freeze(&self, _request: FreezeRequest) -> Result<Arc<dyn Baseline>, IsolationError> {
+    fn lock_run(&self, _run: &RunName) -> Result<RunLock, IsolationError> {
+        Ok(RunLock::new(()))
+    }
+
+    async fn freeze(
+        &self,
+        _request: FreezeRequest,
+        _lock: RunLock,
+        _withdrawal: Withdrawal,
+        _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    ) -> Result<Arc<dyn Baseline>, IsolationError> {
         unreachable!("commands over captures freeze nothing")
     }
 
@@ -59,6 +69,10 @@ impl Repository for FakeRepository {
         };
         let landed = |task: &TaskName| TaskLanding { task: task.clone(), landed: fate(task) };
         Ok(LandingReport { tasks: request.tasks.iter().map(|t| landed(&t.task)).collect() })
+    }
+
+    async fn acknowledge(&self, _run: &RunName) -> Result<(), IsolationError> {
+        Ok(())
     }
 }
 
@@ -127,7 +141,7 @@ impl Bench {
         let mut view = View::of(Wishes::from(&Globals::default()), around);
         view.zone = jiff::tz::TimeZone::UTC;
         let context = Context {
-            repository: repository.clone(),
+            root: repository.facts.root.clone(),
             ledger: Arc::new(Ledger::open(&path, Faults::default()).unwrap()),
             reader: Arc::new(Reader::open(&path)),
             captured: captures.clone(),
@@ -168,7 +182,8 @@ impl Bench {
             branch_prefix: "regatta".to_owned(),
             untracked_limit: 0,
         };
-        let name = self.context.ledger.open_run(&spec, Noon.now()).await.unwrap();
+        let opened = self.context.ledger.open_run(&spec, Noon.now(), LockRun::nothing()).await;
+        let name = opened.unwrap().0;
         let (mut entries, mut landings, mut open) = (Vec::new(), Vec::new(), false);
         let mut usages = Vec::new();
         for (spec_of_task, (_, _, end)) in specs.into_iter().zip(tasks) {

@@ -1,11 +1,11 @@
 //! Starts a run, shows it to its end, and says how the program ends.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use actors::{Canceller, Cancelling, Events, House, Submission, SubmitError, Submitted};
-use engine::ports::Repository;
+use engine::ports::{LandingNews, Repository};
 use engine::verdict::Interruption;
 use protocol::{Event, EventKind, ExitCode, RunId, RunName, RunSpec};
 use tokio::sync::mpsc;
@@ -50,7 +50,14 @@ pub async fn execute(
     }
     let house = equipment.open_house(&spec).await?;
     let events = house.listen().await;
-    let submission = Submission { spec, repository };
+    let news = Arc::new(|news| match news {
+        LandingNews::Waiting => {
+            let line = "waits: another engine is landing in this repository";
+            let _unread = writeln!(io::stderr(), "{line}"); // the run begins all the same
+        }
+        LandingNews::HeadMoved => {}
+    });
+    let submission = Submission { spec, repository, news };
     let submitted = tokio::select! {
         submitted = house.submit(submission) => submitted,
         // Nothing has been started yet, and closing withdraws what was begun.

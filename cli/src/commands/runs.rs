@@ -37,7 +37,7 @@ pub fn run(context: &Context, args: &RunsArgs, out: Out<'_>) -> Result<ExitCode,
 }
 
 fn list(context: &Context, limit: usize, out: Out<'_>) -> Result<(), Error> {
-    let runs = context.reader.runs(Some(&context.repository.facts().root), limit)?;
+    let runs = context.reader.runs(Some(&context.root), limit)?;
     if context.view.form == Form::Json {
         return document(out, &runs).map_err(|error| Error::output(&error));
     }

@@ -31,7 +31,7 @@ pub(super) enum Scope {
 impl Target {
     /// Finds what was meant in the repository at hand; the latest run where nothing was given.
     pub(super) fn find(context: &Context, given: Option<&str>) -> Result<Self, Error> {
-        let root = &context.repository.facts().root;
+        let root = &context.root;
         let given = given.unwrap_or("@");
         let found =
             find(&context.reader, root, given).map_err(|error| not_found(error, context))?;
@@ -108,12 +108,12 @@ fn not_found(error: FindError, context: &Context) -> Error {
     let list = context.typing.command("runs");
     match error {
         FindError::NoRuns => {
-            let root = context.repository.facts().root.display();
+            let root = context.root.display();
             Error::usage(format!("there is no run yet in {root}"))
                 .hint("regatta run --exec CMD, or --repo DIR for another repository")
         }
         FindError::UnknownRun { given } => {
-            let known = context.reader.runs(Some(&context.repository.facts().root), 5);
+            let known = context.reader.runs(Some(&context.root), 5);
             let names: Vec<_> =
                 known.unwrap_or_default().iter().map(|run| run.name.to_string()).collect();
             let mut error = Error::usage(format!("there is no run or task `{given}`"));

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::ports::LedgerError;
+use engine::ports::{IsolationError, LedgerError};
 use protocol::{RunId, TaskId, TaskName};
 
 /// What is behind a [`LedgerError`]. Cheap to clone: one failed sync fails everyone in the batch.
@@ -34,15 +34,18 @@ pub(crate) enum Cause {
     Foreign,
     #[error("its writer has ended")]
     Ended,
+    #[error(transparent)]
+    Lock(Arc<IsolationError>),
 }
 
 impl Cause {
     /// Returns the error that callers see.
     pub(crate) fn to_error(&self, action: &str, path: &Path) -> LedgerError {
-        LedgerError {
-            what: format!("{action} the ledger at {}", path.display()),
-            source: Box::new(self.clone()),
-        }
+        let what = match self {
+            Self::Lock(_) => "lock the run's folder of workspaces".to_owned(),
+            _ => format!("{action} the ledger at {}", path.display()),
+        };
+        LedgerError { what, source: Box::new(self.clone()) }
     }
 }
 

@@ -1,13 +1,13 @@
 //! The ledger as the engine sees it: asks the writing thread, and waits until it is durable.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use engine::fault::Faults;
-use engine::ports::{LedgerError, LedgerStore};
+use engine::ports::{LedgerError, LedgerStore, LockRun, RunLock};
 use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
 use tokio::sync::oneshot;
 
@@ -70,9 +70,14 @@ impl Ledger {
 
 #[async_trait]
 impl LedgerStore for Ledger {
-    async fn open_run(&self, run: &RunSpec, at: Timestamp) -> Result<RunName, LedgerError> {
-        let run = Box::new(run.clone());
-        self.ask(|reply| Request::Open { run, at, reply }).await
+    async fn open_run(
+        &self,
+        run: &RunSpec,
+        at: Timestamp,
+        lock: LockRun,
+    ) -> Result<(RunName, RunLock), LedgerError> {
+        let (run, lock) = (Box::new(run.clone()), Mutex::new(Some(lock)));
+        self.ask(|reply| Request::Open { run, at, lock, reply }).await
     }
 
     async fn append(&self, entries: Vec<(Timestamp, LedgerEntry)>) -> Result<(), LedgerError> {

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use engine::ports::LedgerError;
-use protocol::{RunId, RunName, TaskId, TaskName};
+use protocol::{RunId, RunName, RunState, TaskName};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::cause::Cause;
 use crate::fetch::{TASK, run_row, task_row};
 use crate::find::{FindError, Named, named};
 use crate::rows::{RunRow, TaskRow};
-use crate::words::{StoredPath, read_id, read_word};
+use crate::words::{StoredPath, read_word, word};
 use crate::{connection, version};
 
 /// A ledger, open for reading. One that is not there is empty, and is looked for again each time.
@@ -40,6 +40,22 @@ impl Reader {
                 "SELECT * FROM run WHERE ?1 IS NULL OR repo = ?1 ORDER BY number DESC LIMIT ?2",
             )?;
             let runs = select.query_and_then(params![repo, limit], |row| run_row(ledger, row))?;
+            runs.collect()
+        })
+    }
+
+    /// Returns the runs over the repository at this canonical root that are not over, latest first.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn open_runs(&self, repo: &Path) -> Result<Vec<RunRow>, LedgerError> {
+        self.read(|ledger| {
+            let mut select = ledger.prepare_cached(
+                "SELECT * FROM run WHERE repo = ?1 AND state IN (?2, ?3) ORDER BY number DESC",
+            )?;
+            let (running, landing) = (word(&RunState::Running)?, word(&RunState::Landing)?);
+            let of = params![StoredPath(repo.to_owned()), running, landing];
+            let runs = select.query_and_then(of, |row| run_row(ledger, row))?;
             runs.collect()
         })
     }
@@ -128,22 +144,6 @@ impl Reader {
         self.read(|ledger| {
             let mut select = ledger.prepare_cached(&format!("{TASK} AND task.name = ?2"))?;
             let found = select.query_row(params![run.to_string(), name.as_str()], task_row);
-            Ok(found.optional()?)
-        })
-    }
-
-    /// Returns the identity of a run's task.
-    ///
-    /// # Errors
-    /// The ledger cannot be read.
-    pub fn task_id(&self, run: &RunName, task: &TaskName) -> Result<Option<TaskId>, LedgerError> {
-        self.read(|ledger| {
-            let mut select = ledger.prepare_cached(
-                "SELECT task.id FROM task JOIN run ON run.number = task.run
-                 WHERE run.name = ?1 AND task.name = ?2",
-            )?;
-            let found =
-                select.query_row(params![run.as_str(), task.as_str()], |row| read_id(row, "id"));
             Ok(found.optional()?)
         })
     }

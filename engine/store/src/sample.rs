@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::fault::Faults;
-use engine::ports::{LedgerError, LedgerStore};
+use engine::ports::{LedgerError, LedgerStore, LockRun};
 use protocol::{
     CaptureRef, Captured, ChangeDemand, ChangeSummary, Command, IsolationMode, LedgerEntry,
     MergeMode, OnFailure, Outcome, RunId, RunName, RunSpec, TaskId, TaskLimits, TaskReport,
@@ -33,7 +33,7 @@ impl House {
     }
 
     pub(crate) async fn open(&self, run: &RunSpec) -> RunName {
-        self.ledger.open_run(run, at(0)).await.unwrap()
+        self.ledger.open_run(run, at(0), LockRun::nothing()).await.unwrap().0
     }
 
     /// Records entries, the first at second 1, the next at second 2 and so on.

@@ -1,10 +1,11 @@
 //! The thread that writes: everything that waits goes into one transaction, and so into one sync.
 
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine::fault::Faults;
+use engine::ports::{LockRun, RunLock};
 use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
 use rusqlite::{Connection, Savepoint, TransactionBehavior};
 use tokio::sync::oneshot;
@@ -20,13 +21,22 @@ const MOMENT: Duration = Duration::from_millis(1);
 
 /// Something to be written, whole or not at all.
 pub(crate) enum Request {
-    Open { run: Box<RunSpec>, at: Timestamp, reply: oneshot::Sender<Result<RunName, Cause>> },
-    Append { entries: Vec<(Timestamp, LedgerEntry)>, reply: oneshot::Sender<Result<(), Cause>> },
+    Open {
+        run: Box<RunSpec>,
+        at: Timestamp,
+        /// Taken out when the name is chosen.
+        lock: Mutex<Option<LockRun>>,
+        reply: oneshot::Sender<Result<(RunName, RunLock), Cause>>,
+    },
+    Append {
+        entries: Vec<(Timestamp, LedgerEntry)>,
+        reply: oneshot::Sender<Result<(), Cause>>,
+    },
 }
 
 /// What a request came to; told only when it is durable.
 enum Written {
-    Opened(RunName),
+    Opened(RunName, RunLock),
     Appended,
 }
 
@@ -105,7 +115,12 @@ fn undo(mut one: Savepoint<'_>) -> Result<(), Cause> {
 impl Request {
     fn perform(&self, ledger: &Connection, faults: &Faults) -> Result<Written, Cause> {
         match self {
-            Self::Open { run, at, .. } => opening::open_run(ledger, run, *at).map(Written::Opened),
+            Self::Open { run, at, lock, .. } => {
+                let name = opening::open_run(ledger, run, *at)?;
+                let lock = lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let held = lock.ok_or(Cause::Ended)?.take(&name);
+                Ok(Written::Opened(name, held.map_err(|error| Cause::Lock(Arc::new(error)))?))
+            }
             Self::Append { entries, .. } => {
                 faults.strike("ledger.append").map_err(|error| Cause::Fault(Arc::new(error)))?;
                 for (at, entry) in entries {
@@ -118,8 +133,8 @@ impl Request {
 
     fn answer(self, result: Result<Written, Cause>) {
         match (self, result) {
-            (Self::Open { reply, .. }, Ok(Written::Opened(name))) => {
-                let _gone = reply.send(Ok(name));
+            (Self::Open { reply, .. }, Ok(Written::Opened(name, lock))) => {
+                let _gone = reply.send(Ok((name, lock)));
             }
             (Self::Open { reply, .. }, Err(cause)) => {
                 let _gone = reply.send(Err(cause));
@@ -131,7 +146,7 @@ impl Request {
                 let _gone = reply.send(Err(cause));
             }
             (Self::Open { .. }, Ok(Written::Appended))
-            | (Self::Append { .. }, Ok(Written::Opened(_))) => {
+            | (Self::Append { .. }, Ok(Written::Opened(..))) => {
                 unreachable!("a request is answered by what it asked for")
             }
         }

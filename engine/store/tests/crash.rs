@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use engine::fault::Faults;
-use engine::ports::LedgerStore;
+use engine::ports::{LedgerStore, LockRun};
 use protocol::{
     ChangeDemand, IsolationMode, LedgerEntry, MergeMode, OnFailure, RunId, RunSpec, TaskId,
     TaskLimits, TaskSpec, Timestamp, Work,
@@ -78,7 +78,7 @@ async fn an_engine_that_writes_until_it_is_killed() {
     let run = run();
     let at = Timestamp::from_millisecond(0);
     let mut out = std::io::stdout();
-    let name = ledger.open_run(&run, at).await.unwrap();
+    let (name, _lock) = ledger.open_run(&run, at, LockRun::nothing()).await.unwrap();
     writeln!(out, "\nopened {name}").unwrap();
     let task = run.tasks[0].id;
     for attempt in 1.. {

@@ -1,8 +1,8 @@
 //! A run's claim on its folder of workspaces: a lock that ends with the process that holds it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -71,9 +71,40 @@ impl Claim {
     }
 }
 
+/// The claim of a run that has not begun. Dropping it removes the run's folder, unless something is
+/// in it.
+#[derive(Debug)]
+pub(crate) struct NewClaim {
+    claim: Option<Claim>,
+    folder: PathBuf,
+}
+
+impl NewClaim {
+    /// Makes the run's folder and claims it.
+    pub(crate) fn stake(folder: &Path) -> Result<Self> {
+        Ok(Self { claim: Some(Claim::stake(folder)?), folder: folder.to_path_buf() })
+    }
+
+    /// Returns the claim of the run, which begins.
+    pub(crate) fn begin(mut self) -> Option<Claim> {
+        self.claim.take()
+    }
+}
+
+impl Drop for NewClaim {
+    fn drop(&mut self) {
+        if self.claim.is_some() {
+            // What cannot be removed, or is in use, stays for the next start.
+            let _stays = fs::remove_file(self.folder.join(LOCK))
+                .and_then(|()| fs::remove_dir(&self.folder))
+                .and_then(|()| self.folder.parent().map_or(Ok(()), fs::remove_dir));
+        }
+    }
+}
+
 /// Makes the folder and opens the lock in it. Nothing comes back if a sweep was in between.
 fn make(folder: &Path) -> std::io::Result<Option<File>> {
-    match fs::create_dir_all(folder) {
+    match fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
         Ok(()) => open(folder),
         // The folder above went as well.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -141,6 +172,18 @@ mod tests {
         drop(sweep);
         beginning.join().unwrap().unwrap();
         assert!(folder.join(LOCK).exists());
+    }
+
+    #[test]
+    fn the_folder_of_a_run_that_does_not_begin_goes_again() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("run");
+        drop(NewClaim::stake(&folder).unwrap());
+        assert!(!folder.exists());
+        let claim = NewClaim::stake(&folder).unwrap().begin();
+        assert!(Claim::inherit(&folder).unwrap().is_none());
+        drop(claim);
+        assert!(folder.exists());
     }
 
     #[test]

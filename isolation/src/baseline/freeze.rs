@@ -1,17 +1,17 @@
-//! Freezing: claim the run's folder, walk once, pin what git does not have, write it all down.
+//! Freezing: wait for landings, walk once, pin what git does not have, write it all down. The claim
+//! on the run's folder is taken before.
 
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use engine::fault::Faults;
-use engine::ports::{FreezeRequest, Notice};
+use engine::ports::{FreezeRequest, IsolationError, LandingNews, Notice, Withdrawal};
 use git2::Repository;
 use protocol::IsolationMode;
 
 use crate::baseline::scan::{self, Scan};
-use crate::baseline::{Claim, Frozen, Table, codec, notices, pins};
+use crate::baseline::{Frozen, NewClaim, Table, codec, notices, pins};
 use crate::branch;
 use crate::error::{OrCannot, Result};
 use crate::landing::Turn;
@@ -22,7 +22,7 @@ use crate::tree::Tree;
 use crate::workspace::GitSeed;
 
 /// The name of the table's file in the run's folder. A task cannot have it.
-pub(super) const TABLE: &str = ".baseline";
+pub(crate) const TABLE: &str = ".baseline";
 
 /// Freezes the working tree of `repo` as it is now. Leaves nothing behind when it fails.
 pub(crate) fn freeze(
@@ -30,11 +30,17 @@ pub(crate) fn freeze(
     places: &RepoPlaces,
     faults: &Faults,
     request: &FreezeRequest,
+    claim: NewClaim,
+    landings: Landings<'_>,
 ) -> Result<Frozen> {
     if let Some(prefix) = &request.branches {
         branch::must_be_possible(repo, faults, prefix, &request.run)?;
     }
-    let _turn = turn(repo);
+    // No landing changes the tree while it is looked at: half of one is nothing to begin with.
+    let Landings { withdrawal, news } = landings;
+    let turn = Turn::wait(&repo.common_dir, faults, withdrawal, news)?;
+    let Some(_turn) = turn else { return Err(IsolationError::Withdrawn) };
+    faults.strike("freeze.scan").or_cannot(|| "look at the working tree")?;
     let scanned = match request.mode {
         IsolationMode::None => None,
         IsolationMode::Worktree => Some(Scanned::of(repo, places, request)?),
@@ -48,7 +54,7 @@ pub(crate) fn freeze(
         mode: request.mode,
         table: Table::default(),
         notices: vec![in_place()],
-        claim: Mutex::new(Some(Claim::stake(&folder)?)),
+        claim: Mutex::new(claim.begin()),
         folder,
     };
     if let Some(scanned) = scanned
@@ -62,20 +68,13 @@ pub(crate) fn freeze(
     Ok(frozen)
 }
 
-/// How long a freeze waits for a landing that is under way.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Takes the turn to land, so that no landing changes the tree while it is looked at. One that
-/// takes its time is not waited for for ever: what it changes then is found by the stats.
-fn turn(repo: &Repo) -> Option<Turn> {
-    let began = Instant::now();
-    loop {
-        match Turn::take(&repo.common_dir) {
-            Ok(Some(turn)) => return Some(turn),
-            Ok(None) if began.elapsed() < PATIENCE => std::thread::sleep(PATIENCE / 100),
-            Ok(None) | Err(_) => return None,
-        }
-    }
+/// How a freeze waits for landings in the same repository.
+#[derive(Clone, Copy)]
+pub(crate) struct Landings<'a> {
+    /// Ends the wait, and with it the freeze.
+    pub(crate) withdrawal: &'a Withdrawal,
+    /// Told that it waits.
+    pub(crate) news: &'a dyn Fn(LandingNews),
 }
 
 fn in_place() -> Notice {

@@ -2,7 +2,7 @@
 //! unchanged, else from the blob or the pin.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use engine::fault::Faults;
@@ -10,11 +10,13 @@ use engine::ports::Notice;
 use git2::Repository;
 use protocol::{IsolationMode, RepoPath, RunName};
 
-use crate::baseline::{Claim, Source, Start, Table, codec, conversion, freeze, pins};
+use crate::baseline::{Claim, Landings, NewClaim, Source, Start, Table, codec, conversion, freeze};
 use crate::entry::Entry;
 use crate::error::{OrCannot, Result, cannot};
+use crate::landing;
 use crate::places::RepoPlaces;
 use crate::repository::Repo;
+use crate::run_folder::remove_if_unused;
 use crate::store::TaskStore;
 use crate::tree::{Found, Tree};
 
@@ -39,17 +41,18 @@ impl Frozen {
         places: &RepoPlaces,
         faults: &Faults,
         request: &engine::ports::FreezeRequest,
+        claim: NewClaim,
+        landings: Landings<'_>,
     ) -> Result<Self> {
-        freeze::freeze(repo, places, faults, request)
+        freeze::freeze(repo, places, faults, request, claim, landings)
     }
 
-    /// Reads what the dead engine of a run froze.
+    /// Reads what the dead engine of a run froze. The claim stays with the caller.
     pub(crate) fn load(
         repo: &Repo,
         places: &RepoPlaces,
         faults: &Faults,
         run: &RunName,
-        claim: Claim,
     ) -> Result<Self> {
         let folder = places.workspaces.join(run.as_str());
         let file = folder.join(freeze::TABLE);
@@ -65,40 +68,23 @@ impl Frozen {
             mode: IsolationMode::Worktree,
             table,
             notices: Vec::new(),
-            claim: Mutex::new(Some(claim)),
+            claim: Mutex::new(None),
         })
     }
 
     /// Ends the run's use of its folder: removes it if no workspace is left, and gives up the
-    /// claim.
+    /// claim. By now the ledger knows of the run's landing.
     pub(crate) fn close(&self) -> Result<()> {
         let mut claim = self.claim.lock().unwrap_or_else(PoisonError::into_inner);
         if claim.is_none() {
             return Ok(());
         }
-        let removed = remove_if_unused(&self.folder, &self.places, &self.run);
+        let removed = landing::acknowledge(&self.places, &self.faults, &self.run)
+            .and_then(|()| remove_if_unused(&self.folder, &self.places, &self.run));
         // Given up last: nobody else may look at a folder that is half removed.
         *claim = None;
         removed
     }
-}
-
-/// Removes the folder of a run unless it has workspaces. The claim on it must be held.
-pub(crate) fn remove_if_unused(folder: &Path, places: &RepoPlaces, run: &RunName) -> Result<()> {
-    let what = || format!("tidy up {}", folder.display());
-    for entry in fs::read_dir(folder).or_cannot(what)? {
-        let entry = entry.or_cannot(what)?;
-        if crate::workspace::is_workspace(&entry) {
-            return Ok(());
-        }
-    }
-    if let Some(store) = TaskStore::open_existing(&places.store)? {
-        store.release(&pins::reference(run))?;
-    }
-    crate::workspace::remove_tree(folder)?;
-    // Only if no other run is there.
-    let _still_used = fs::remove_dir(&places.workspaces);
-    Ok(())
 }
 
 /// What is opened once per thread to get at frozen bytes.

@@ -14,8 +14,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use claim::Claim;
+pub(crate) use claim::{Claim, LOCK, NewClaim};
 pub(crate) use conversion::{Conversion, conversion};
-pub(crate) use freeze::write_whole;
-pub(crate) use frozen::{Bytes, Frozen, remove_if_unused};
+pub(crate) use freeze::{Landings, TABLE, write_whole};
+pub(crate) use frozen::{Bytes, Frozen};
+pub(crate) use pins::reference as pins_reference;
 pub(crate) use table::{Folder, FolderKind, Source, Start, Table};

@@ -13,7 +13,7 @@ use crate::baseline::table::split;
 use crate::baseline::{Source, Start, Table};
 use crate::entry::{Entry, Mode};
 use crate::error::{Result, is_denied};
-use crate::store::TaskStore;
+use crate::store::{Durability, TaskStore};
 use crate::tree::{Found, Tree};
 
 /// How many of the largest untracked files are named.
@@ -83,7 +83,7 @@ pub(super) fn pin(
         insert(table, &file.path, Start { stat, mode, source });
     }
     if !pinned.is_empty() {
-        store.hold(&reference(run), &pinned)?;
+        store.hold(&reference(run), &pinned, Durability::Buffered)?;
     }
     Ok(unreadable)
 }

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
+use engine::ports::Withdrawal;
+
 use crate::baseline::pins::pin;
 use crate::baseline::scan::{Doubtful, YOUNG_NS, now_ns, scan};
-use crate::baseline::{Bytes, Frozen, Source, Table};
+use crate::baseline::{Bytes, Frozen, Landings, NewClaim, Source, Table};
 use crate::entry::Mode;
 use crate::landing::Turn;
 use crate::testing::{Sample, faults, git, path, prepare, run};
@@ -170,19 +172,50 @@ fn what_is_as_young_as_the_index_is_looked_at() {
     assert_eq!(doubtful(), 1);
 }
 
-#[test]
-fn a_freeze_waits_for_a_landing_that_is_under_way() {
-    let sample = Sample::with(&[("file", "one\n")]);
+/// Freezes in a thread while a landing is under way, and returns its end when `meanwhile` is over,
+/// which is called once the freeze has said that it waits.
+fn freeze_during_a_landing(
+    sample: &Sample,
+    meanwhile: impl FnOnce(&Withdrawal, Turn),
+) -> crate::error::Result<Frozen> {
     let landing = Turn::take(&sample.repo().common_dir).unwrap().unwrap();
-    let frozen = std::thread::scope(|scope| {
-        let freezing = scope.spawn(|| sample.freeze("raaaa"));
-        std::thread::sleep(AGE);
+    let withdrawal = Withdrawal::default();
+    let (waits, waiting) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let freezing = scope.spawn(|| {
+            let news = move |_| waits.send(()).unwrap();
+            sample.freeze_unless(&withdrawal, &news, "raaaa", 1 << 20, &faults(""))
+        });
+        waiting.recv_timeout(Duration::from_secs(60)).unwrap();
+        meanwhile(&withdrawal, landing);
+        freezing.join().unwrap()
+    })
+}
+
+#[test]
+fn a_freeze_waits_for_a_landing_that_is_under_way_however_long_it_takes() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let frozen = freeze_during_a_landing(&sample, |_, landing| {
+        // Longer than anybody's patience was.
+        std::thread::sleep(Duration::from_millis(2500));
         sample.write("file", "landed\n");
         drop(landing);
-        freezing.join().unwrap()
     });
+    let frozen = frozen.unwrap();
     let start = *frozen.table.get(&path("file")).unwrap();
     assert_eq!(Bytes::open(&frozen).unwrap().of(&path("file"), &start).unwrap(), b"landed\n");
+}
+
+#[test]
+fn a_freeze_that_is_withdrawn_while_it_waits_leaves_nothing_behind() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let frozen = freeze_during_a_landing(&sample, |withdrawal, landing| {
+        withdrawal.withdraw();
+        // The turn stays taken until the freeze has ended.
+        std::mem::forget(landing);
+    });
+    assert!(matches!(frozen, Err(engine::ports::IsolationError::Withdrawn)));
+    assert!(!sample.places().workspaces.join("raaaa").exists());
 }
 
 #[test]
@@ -222,7 +255,12 @@ fn our_own_places_inside_a_repository_are_not_part_of_it() {
         untracked_limit: 1 << 20,
         branches: None,
     };
-    let freeze = |run| Frozen::freeze(&sample.repo(), &places, &faults(""), &request(run)).unwrap();
+    let freeze = |run: &str| {
+        let claim = NewClaim::stake(&places.workspaces.join(run)).unwrap();
+        let landings = Landings { withdrawal: &Withdrawal::default(), news: &|_| {} };
+        let (repo, faults) = (sample.repo(), faults(""));
+        Frozen::freeze(&repo, &places, &faults, &request(run), claim, landings).unwrap()
+    };
     let first = freeze("raaaa");
     prepare(&first, "a");
     sample.write("data/other", "x\n");

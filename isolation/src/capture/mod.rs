@@ -8,4 +8,4 @@ mod take;
 mod tests;
 mod walk;
 
-pub(crate) use take::{capture, recapture};
+pub(crate) use take::{capture, recapture, summary};

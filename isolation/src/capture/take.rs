@@ -8,9 +8,10 @@ use crate::baseline::{Bytes, Frozen};
 use crate::capture::compare::{Compared, compare};
 use crate::capture::forced::Forced;
 use crate::capture::{lines, walk};
-use crate::entry::Change;
+use crate::entry::{Change, Entry};
 use crate::error::{OrCannot, Result};
 use crate::ignore::Rules;
+use crate::store::TaskStore;
 use crate::tree::Tree;
 use crate::workspace::{Manifest, must_be_there, tree_of};
 
@@ -36,6 +37,18 @@ pub(crate) fn recapture(frozen: &Frozen, folder: &Path, manifest: &Manifest) -> 
         }
         attempt = attempt.saturating_add(1);
     }
+}
+
+/// Returns what a capture of the task store came to.
+pub(crate) fn summary(store: &TaskStore, capture: CaptureRef) -> Result<Captured> {
+    let what = || format!("read {capture} from the task store");
+    let bytes = |entry: Option<Entry>| entry.map_or(Ok(Vec::new()), |entry| store.read(entry.oid));
+    let mut changes = ChangeSummary::default();
+    for change in store.changes(&capture)? {
+        let (before, after) = (bytes(change.base)?, bytes(change.task)?);
+        lines::count(&mut changes, &before, &after).or_cannot(what)?;
+    }
+    Ok(Captured { capture, changes })
 }
 
 /// What changed, with its bytes in the task store and no name yet.

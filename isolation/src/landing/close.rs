@@ -13,7 +13,7 @@ use crate::landing::journal::{Journal, Journals, State};
 use crate::landing::moves::Moved;
 use crate::landing::roll::{Roll, Rolled, Seen};
 use crate::landing::step::Step;
-use crate::store::TaskStore;
+use crate::store::{Durability, TaskStore};
 use crate::tree::{Parent, Tree};
 
 /// What landings in one repository work on.
@@ -25,27 +25,19 @@ pub(super) struct Close<'a> {
     pub(super) withdrawal: &'a Withdrawal,
 }
 
-/// When whoever keeps the record of runs learns of a landing that outlived its engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
-    /// Now.
-    Now,
-    /// At the next recovery: until then the landing stays open, with nothing left to do.
-    Later,
-}
-
 impl Close<'_> {
     /// Ends a landing whose steps are all taken: what waited beside the targets goes, and folders
     /// that have become empty.
     ///
     /// What fails here changes nothing about the tree. It stays open, and the next start ends it.
     pub(super) fn finish(&self, journal: &Journal, from: State) {
-        if let Err(error) = self.try_finish(journal, from, Told::Now) {
+        if let Err(error) = self.try_finish(journal, from) {
             tracing::warn!(id = journal.id, %error, "a landing is complete but could not be closed");
         }
     }
 
-    fn try_finish(&self, journal: &Journal, from: State, told: Told) -> Result<()> {
+    /// The journal stays until the ledger has its report.
+    fn try_finish(&self, journal: &Journal, from: State) -> Result<()> {
         if from != State::Landed {
             self.sync_folders(journal.steps.iter().map(|step| &step.path))?;
             self.journals.advance(&journal.id, from, State::Landed)?;
@@ -53,10 +45,7 @@ impl Close<'_> {
         self.drop_temps(journal)?;
         self.drop_emptied(journal)?;
         self.faults.strike("landing.done").or_cannot(|| "close a landing")?;
-        match told {
-            Told::Now => self.journals.advance(&journal.id, State::Landed, State::Done),
-            Told::Later => Ok(()),
-        }
+        self.journals.advance(&journal.id, State::Landed, State::Unreported)
     }
 
     /// Takes a landing back: every path that nobody has edited since is as it was before.
@@ -88,7 +77,7 @@ impl Close<'_> {
     /// Finishes a landing that was committed to when its engine died, path by path. A path that
     /// somebody has edited since stays as they want it, and is a conflict of the tasks that wanted
     /// it changed.
-    pub(super) fn roll_forward(&self, mut journal: Journal, told: Told) -> Result<LandingReport> {
+    pub(super) fn roll_forward(&self, mut journal: Journal) -> Result<LandingReport> {
         let again = Roll::again(self.tree, self.store, self.faults);
         let mut contested = Vec::new();
         for step in &journal.steps {
@@ -109,17 +98,17 @@ impl Close<'_> {
         if !contested.is_empty() {
             self.journals.write(&journal, State::Committed)?;
         }
-        self.try_finish(&journal, State::Committed, told)?;
+        self.try_finish(&journal, State::Committed)?;
         Ok(journal.report)
     }
 
     /// Ends a landing whose tree was complete when its engine died.
-    pub(super) fn end(&self, journal: Journal, told: Told) -> Result<LandingReport> {
-        self.try_finish(&journal, State::Landed, told)?;
+    pub(super) fn end(&self, journal: Journal) -> Result<LandingReport> {
+        self.try_finish(&journal, State::Landed)?;
         Ok(journal.report)
     }
 
-    /// Keeps the bytes of both versions of every path.
+    /// Keeps the bytes of both versions of every path, durably.
     pub(super) fn hold(&self, journal: &Journal) -> Result<()> {
         let versions = journal.steps.iter().enumerate().flat_map(|(number, step)| {
             let named = move |name: &str, entry: Option<Entry>| {
@@ -127,7 +116,8 @@ impl Close<'_> {
             };
             [named("before", step.expected), named("after", step.new)]
         });
-        self.store.hold(&journal.reference(), &versions.flatten().collect::<Vec<_>>())
+        let versions = versions.flatten().collect::<Vec<_>>();
+        self.store.hold(&journal.reference(), &versions, Durability::Synced)
     }
 
     /// Makes renames in the folders of these paths durable.

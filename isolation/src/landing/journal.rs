@@ -27,12 +27,15 @@ pub(super) enum State {
     Undoing,
     /// The tree is changed; what was in the way of the new files is being removed.
     Landed,
+    /// Nothing is left to do in the tree. The ledger does not have the report yet.
+    Unreported,
     /// Nothing is left to do. The journal is kept.
     Done,
 }
 
 impl State {
-    const ALL: [Self; 5] = [Self::Intent, Self::Committed, Self::Undoing, Self::Landed, Self::Done];
+    const ALL: [Self; 6] =
+        [Self::Intent, Self::Committed, Self::Undoing, Self::Landed, Self::Unreported, Self::Done];
 
     fn ending(self) -> &'static str {
         match self {
@@ -40,6 +43,7 @@ impl State {
             Self::Committed => "committed",
             Self::Undoing => "undoing",
             Self::Landed => "landed",
+            Self::Unreported => "unreported",
             Self::Done => "json",
         }
     }
@@ -115,11 +119,9 @@ impl<'a> Journals<'a> {
 
     /// Returns the names of the landings of `run` that are done, in their order.
     pub(super) fn done(&self, run: &RunName) -> Result<Vec<String>> {
-        let number = |(id, state): (String, State)| match (id.rsplit_once('-'), state) {
-            (Some((name, number)), State::Done) if name == run.as_str() => {
-                Some((number.parse::<u64>().ok()?, id))
-            }
-            _ => None,
+        let number = |(id, state): (String, State)| {
+            let number = id.rsplit_once('-')?.1.parse::<u64>().ok()?;
+            (state == State::Done && is_of(&id, run)).then_some((number, id))
         };
         let done: BTreeMap<u64, String> = self.names()?.into_iter().filter_map(number).collect();
         Ok(done.into_values().collect())
@@ -236,6 +238,11 @@ impl<'a> Journals<'a> {
         };
         synced.or_cannot(|| format!("sync {}", self.folder.display()))
     }
+}
+
+/// Returns whether a landing is one of `run`.
+pub(super) fn is_of(id: &str, run: &RunName) -> bool {
+    id.rsplit_once('-').is_some_and(|(name, _)| name == run.as_str())
 }
 
 fn named(name: &OsStr) -> Option<(String, State)> {

@@ -3,14 +3,17 @@
 use std::collections::BTreeSet;
 
 use engine::fault::Faults;
-use engine::ports::{IsolationError, LandingNews, LandingRequest, LandingTarget, Withdrawal};
+use engine::ports::{
+    Completion, IsolationError, LandingNews, LandingRequest, LandingTarget, RecoveredLanding,
+    Withdrawal,
+};
 use protocol::{LandingReport, RunName};
 
 use crate::branch::{self, Publish};
 use crate::error::{OrCannot, Result};
 use crate::landing::attempt::{Attempt, Spared, attempt, merge};
-use crate::landing::close::{Close, Told};
-use crate::landing::journal::{Journals, State};
+use crate::landing::close::Close;
+use crate::landing::journal::{Journals, State, is_of};
 use crate::landing::queue::Turn;
 use crate::places::RepoPlaces;
 use crate::repository::Repo;
@@ -48,7 +51,8 @@ pub(crate) fn land(
     let tree = Tree::open_at(&repo.root)?;
     let journals = Journals::in_folder(&places.landings, faults);
     let close = Close { tree: &tree, store: &store, journals: &journals, faults, withdrawal };
-    let _told_later = finish_open(&close, Told::Later)?;
+    // Their reports stay in their journals for the next recovery.
+    let _reported_later = finish_open(&close, &BTreeSet::new())?;
     in_tree(&close, &request)
 }
 
@@ -68,12 +72,14 @@ pub(crate) fn rehearse(
 }
 
 /// Finishes the landings that engines which died have left open, and returns what became of each.
-/// Does nothing while another engine is landing.
+/// They are found again until they are acknowledged. Does nothing while another engine is landing,
+/// and nothing about runs that are `alive`: these see to their landings themselves.
 pub(crate) fn recover(
     repo: &Repo,
     places: &RepoPlaces,
     faults: &Faults,
-) -> Result<Vec<(RunName, LandingReport)>> {
+    alive: &BTreeSet<RunName>,
+) -> Result<Vec<RecoveredLanding>> {
     let journals = Journals::in_folder(&places.landings, faults);
     if journals.open()?.is_empty() {
         return Ok(Vec::new());
@@ -83,7 +89,24 @@ pub(crate) fn recover(
     let tree = Tree::open_at(&repo.root)?;
     let withdrawal = &Withdrawal::default();
     let close = Close { tree: &tree, store: &store, journals: &journals, faults, withdrawal };
-    finish_open(&close, Told::Now)
+    finish_open(&close, alive)
+}
+
+/// Returns whether a landing is not done.
+pub(crate) fn is_any_open(places: &RepoPlaces) -> Result<bool> {
+    let faults = Faults::default();
+    Ok(!Journals::in_folder(&places.landings, &faults).open()?.is_empty())
+}
+
+/// Notes that the ledger has the reports of the landings of `run`.
+pub(crate) fn acknowledge(places: &RepoPlaces, faults: &Faults, run: &RunName) -> Result<()> {
+    let journals = Journals::in_folder(&places.landings, faults);
+    for (id, state) in journals.open()? {
+        if state == State::Unreported && is_of(&id, run) {
+            journals.advance(&id, State::Unreported, State::Done)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns what became of the landings of `run` that are done, in their order.
@@ -120,23 +143,34 @@ fn in_tree(close: &Close<'_>, request: &LandingRequest) -> Result<LandingReport>
     }
 }
 
-fn finish_open(close: &Close<'_>, told: Told) -> Result<Vec<(RunName, LandingReport)>> {
+fn finish_open(close: &Close<'_>, alive: &BTreeSet<RunName>) -> Result<Vec<RecoveredLanding>> {
     close.journals.drop_unfinished()?;
     // All are read before the first is finished: if one cannot be, no report of another is lost.
     let mut open = Vec::new();
     for (id, state) in close.journals.open()? {
-        open.push((close.journals.read(&id, state)?, state));
+        let journal = close.journals.read(&id, state)?;
+        if !alive.contains(&journal.run) {
+            open.push((journal, state));
+        }
     }
     let mut finished = Vec::new();
     for (journal, state) in open {
         let run = journal.run.clone();
-        match state {
-            State::Intent => close.drop_intent(&journal)?,
-            State::Undoing => close.take_back(&journal)?,
-            State::Committed => finished.push((run, close.roll_forward(journal, told)?)),
-            State::Landed => finished.push((run, close.end(journal, told)?)),
-            State::Done => {}
-        }
+        let (report, completion) = match state {
+            State::Intent => {
+                close.drop_intent(&journal)?;
+                continue;
+            }
+            State::Undoing => {
+                close.take_back(&journal)?;
+                continue;
+            }
+            State::Committed => (close.roll_forward(journal)?, Completion::Now),
+            State::Landed => (close.end(journal)?, Completion::Earlier),
+            State::Unreported => (journal.report, Completion::Earlier),
+            State::Done => continue,
+        };
+        finished.push(RecoveredLanding { run, report, completion });
     }
     Ok(finished)
 }

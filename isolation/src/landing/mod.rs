@@ -16,5 +16,5 @@ mod step;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use land::{land, recover, rehearse, reports};
+pub(crate) use land::{acknowledge, is_any_open, land, recover, rehearse, reports};
 pub(crate) use queue::Turn;

@@ -9,7 +9,7 @@ use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
 use crate::landing::moves::{Moved, Moves, Swap, aside};
 use crate::landing::step::{Step, Way};
-use crate::store::TaskStore;
+use crate::store::{Durability, TaskStore};
 use crate::tree::{Found, Tree};
 
 /// Takes steps in one tree.
@@ -141,7 +141,11 @@ impl<'a> Roll<'a> {
     fn rescue(&self, step: &Step, entry: Entry, bytes: &[u8]) -> Result<()> {
         let oid = self.store.write(bytes)?;
         tracing::warn!(path = %step.path, %oid, "a version that was replaced meanwhile is in the task store");
-        self.store.hold(&format!("refs/rescued/{oid}"), &[(b"bytes".to_vec(), entry)])
+        self.store.hold(
+            &format!("refs/rescued/{oid}"),
+            &[(b"bytes".to_vec(), entry)],
+            Durability::Synced,
+        )
     }
 
     /// The path is as wanted. Unless what came out of its place was not what was expected: then a

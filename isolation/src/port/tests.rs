@@ -1,11 +1,13 @@
 //! The port as the engine uses it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 
 use engine::ports::{
-    Baseline, FreezeRequest, Isolation as _, IsolationError, LandingRequest, LandingTarget,
-    LandingTask, Withdrawal, Workspace, WorkspaceRequest,
+    Baseline, Completion, FreezeRequest, Isolation as _, IsolationError, LandingRequest,
+    LandingTarget, LandingTask, Recovered, RecoveredLanding, Repository, Withdrawal, Workspace,
+    WorkspaceRequest,
 };
 use protocol::{CaptureRef, IsolationMode, Landed, RunName, TaskName};
 
@@ -18,6 +20,21 @@ fn worktrees(sample: &Sample) -> Worktrees {
 
 fn freeze(mode: IsolationMode) -> FreezeRequest {
     FreezeRequest { run: "raaaa".parse().unwrap(), mode, untracked_limit: 1 << 20, branches: None }
+}
+
+async fn frozen(repository: &dyn Repository, mode: IsolationMode) -> Arc<dyn Baseline> {
+    let request = freeze(mode);
+    let lock = repository.lock_run(&request.run).unwrap();
+    let (wanted, nobody) = (Withdrawal::default(), Arc::new(|_| {}));
+    repository.freeze(request, lock, wanted, nobody).await.unwrap()
+}
+
+/// Recovers, and returns what was found when it is finished.
+async fn recover(repository: &dyn Repository) -> Recovered {
+    let recovery = repository.recover(Vec::new()).await.unwrap();
+    let found = recovery.found().clone();
+    recovery.finish(BTreeSet::new()).await.unwrap();
+    found
 }
 
 async fn prepare(
@@ -37,7 +54,7 @@ async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
     let repository = worktrees.open(&sample.root.join("sub")).await.unwrap();
     assert_eq!(repository.facts().root, sample.root);
     assert_eq!(repository.facts().subfolder.to_str(), Some("sub"));
-    let baseline = repository.freeze(freeze(IsolationMode::Worktree)).await.unwrap();
+    let baseline = frozen(repository.as_ref(), IsolationMode::Worktree).await;
     let workspace = prepare(&baseline, "a", vec![]).await.unwrap();
     write(&workspace.root, "sub/file", "two\n");
     let captured = baseline.capture(&workspace).await.unwrap().unwrap();
@@ -66,7 +83,7 @@ async fn without_isolation_tasks_work_in_place_and_nothing_is_captured_or_discar
     let sample = Sample::with(&[("file", "one\n")]);
     let worktrees = worktrees(&sample);
     let repository = worktrees.open(&sample.root).await.unwrap();
-    let baseline = repository.freeze(freeze(IsolationMode::None)).await.unwrap();
+    let baseline = frozen(repository.as_ref(), IsolationMode::None).await;
     assert_eq!(baseline.notices().len(), 1);
     let workspace = prepare(&baseline, "a", vec![]).await.unwrap();
     assert_eq!(workspace.root, sample.root);
@@ -84,24 +101,24 @@ async fn recovering_captures_what_a_dropped_baseline_left_and_does_so_once() {
     let sample = Sample::with(&[("file", "one\n")]);
     let worktrees = worktrees(&sample);
     let repository = worktrees.open(&sample.root).await.unwrap();
-    let nothing = repository.recover().await.unwrap();
+    let nothing = recover(repository.as_ref()).await;
     assert_eq!(nothing, engine::ports::Recovered::default());
-    let baseline = repository.freeze(freeze(IsolationMode::Worktree)).await.unwrap();
+    let baseline = frozen(repository.as_ref(), IsolationMode::Worktree).await;
     let workspace = prepare(&baseline, "a", vec![]).await.unwrap();
     write(&workspace.root, "new", "new\n");
-    assert_eq!(repository.recover().await.unwrap(), nothing);
+    assert_eq!(recover(repository.as_ref()).await, nothing);
     drop(baseline);
-    let recovered = repository.recover().await.unwrap();
+    let recovered = recover(repository.as_ref()).await;
     assert_eq!(recovered.dead, ["raaaa".parse().unwrap()]);
     assert_eq!(recovered.tasks[0].captured.as_ref().unwrap().changes.files, 1);
-    assert_eq!(repository.recover().await.unwrap(), nothing);
+    assert_eq!(recover(repository.as_ref()).await, nothing);
 }
 
 #[tokio::test]
 async fn a_landing_whose_engine_died_before_it_could_tell_of_it_is_told_at_the_next_start() {
     let sample = Sample::with(&[("file", "one\n")]);
     let repository = worktrees(&sample).open(&sample.root).await.unwrap();
-    let baseline = repository.freeze(freeze(IsolationMode::Worktree)).await.unwrap();
+    let baseline = frozen(repository.as_ref(), IsolationMode::Worktree).await;
     let workspace = prepare(&baseline, "a", vec![]).await.unwrap();
     write(&workspace.root, "file", "two\n");
     let capture = baseline.capture(&workspace).await.unwrap().unwrap().capture;
@@ -113,7 +130,9 @@ async fn a_landing_whose_engine_died_before_it_could_tell_of_it_is_told_at_the_n
     let report = repository.land(request, Withdrawal::default(), Arc::new(|_| {})).await.unwrap();
     // The run is never closed.
     drop(baseline);
-    let recovered = repository.recover().await.unwrap();
-    assert_eq!((recovered.landings, recovered.dead), (vec![(run.clone(), report)], vec![run]));
-    assert_eq!(repository.recover().await.unwrap(), engine::ports::Recovered::default());
+    let recovered = recover(repository.as_ref()).await;
+    let completion = Completion::Earlier;
+    let landing = RecoveredLanding { run: run.clone(), report, completion };
+    assert_eq!((recovered.landings, recovered.dead), (vec![landing], vec![run]));
+    assert_eq!(recover(repository.as_ref()).await, engine::ports::Recovered::default());
 }

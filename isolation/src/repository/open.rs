@@ -52,6 +52,16 @@ impl Repo {
         Ok(Self { root, git_dir, common_dir, subfolder, notices, head })
     }
 
+    /// Returns the canonical root of the working tree that contains the folder `at`, whatever state
+    /// the repository is in. Writes nothing.
+    pub(crate) fn locate(at: &Path) -> Result<PathBuf> {
+        let at = canonical_folder(at)?;
+        let none: [&std::ffi::OsStr; 0] = [];
+        let git = Repository::open_ext(&at, RepositoryOpenFlags::empty(), none)
+            .map_err(|error| refusal::of_open(&at, &error))?;
+        git.workdir().map_or_else(|| Err(refusal::bare(git.path())), canonical)
+    }
+
     /// Returns whether HEAD still leads where it led when the repository was opened.
     pub(crate) fn head_stayed(&self) -> Result<bool> {
         Ok(head(&self.git()?) == self.head)

@@ -8,10 +8,10 @@ use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 
 use crate::entry::{Change, Entry};
 use crate::error::{OrCannot, Result};
-use crate::store::{TaskStore, trees};
+use crate::store::{Durability, TaskStore, trees};
 
 impl TaskStore {
-    /// Puts a capture into the store. One of the same name is replaced.
+    /// Puts a capture into the store, durably. One of the same name is replaced.
     pub(crate) fn put_capture(
         &self,
         capture: &CaptureRef,
@@ -28,8 +28,7 @@ impl TaskStore {
             })
             .flatten()
             .collect();
-        let tree = trees::write(&self.git, &entries).or_cannot(|| format!("write {capture}"))?;
-        self.point(capture.as_str(), tree, message)
+        self.point(capture.as_str(), &entries, message, Durability::Synced)
     }
 
     /// Returns what a capture holds, sorted by path.

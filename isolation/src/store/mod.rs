@@ -2,10 +2,13 @@
 //! It holds captures, pins and the bytes of landings.
 
 mod capture;
+mod durable;
+mod leftovers;
 mod open;
 mod patch;
 #[cfg(test)]
 mod tests;
 mod trees;
 
-pub(crate) use open::TaskStore;
+pub(crate) use leftovers::remove_leftovers;
+pub(crate) use open::{Durability, TaskStore};

@@ -1,7 +1,8 @@
 //! Opening the task store, and the blobs and references in it.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -10,7 +11,8 @@ use git2::{ErrorCode, ObjectType, Oid, Repository, RepositoryInitOptions, Signat
 
 use crate::entry::Entry;
 use crate::error::{OrCannot, Result};
-use crate::store::trees;
+use crate::store::leftovers::NEW_STORE;
+use crate::store::{durable, trees};
 
 /// How often a reference that another process holds is tried again, a few milliseconds apart.
 const TRIES: u32 = 50;
@@ -19,6 +21,18 @@ const TRIES: u32 = 50;
 pub(crate) struct TaskStore {
     pub(super) git: Repository,
     pub(super) path: PathBuf,
+    /// Says that somebody may be writing objects. Where the file system has no locks, nobody
+    /// removes any either.
+    _writing: Option<File>,
+}
+
+/// Whether something has to outlive a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// It is on the disk before anything else happens.
+    Synced,
+    /// It is there after a crash of this program, and after a power cut perhaps.
+    Buffered,
 }
 
 impl TaskStore {
@@ -29,7 +43,9 @@ impl TaskStore {
         }
         let git = Repository::open_bare(path)
             .or_cannot(|| format!("open the task store {}", path.display()))?;
-        Ok(Self { git, path: path.to_path_buf() })
+        let writing = File::open(path.join("objects")).ok();
+        let writing = writing.filter(|objects| objects.lock_shared().is_ok());
+        Ok(Self { git, path: path.to_path_buf(), _writing: writing })
     }
 
     /// Opens the store at `path` if there is one.
@@ -51,10 +67,13 @@ impl TaskStore {
 
     /// Keeps the bytes of `entries` alive under `reference`, whatever it held before. The paths
     /// are paths in the tree of a commit without parents, and must not contain each other.
-    pub(crate) fn hold(&self, reference: &str, entries: &[(Vec<u8>, Entry)]) -> Result<()> {
-        let tree = trees::write(&self.git, entries)
-            .or_cannot(|| format!("write {reference} to the task store"))?;
-        self.point(reference, tree, "held")
+    pub(crate) fn hold(
+        &self,
+        reference: &str,
+        entries: &[(Vec<u8>, Entry)],
+        durability: Durability,
+    ) -> Result<()> {
+        self.point(reference, entries, "held", durability)
     }
 
     /// Gives up what [`Self::hold`] keeps alive. Succeeds if there is nothing.
@@ -67,15 +86,35 @@ impl TaskStore {
         .or_cannot(|| format!("remove {reference} from the task store {}", self.path.display()))
     }
 
-    /// Makes `reference` point at a commit of `tree` that has no parents.
-    pub(super) fn point(&self, reference: &str, tree: Oid, message: &str) -> Result<()> {
-        self.alone(reference, || {
-            let author = Signature::now("Regatta", "regatta@localhost")?;
-            let tree = self.git.find_tree(tree)?;
-            let commit = self.git.commit(None, &author, &author, message, &tree, &[])?;
-            self.git.reference(reference, commit, true, message).map(drop)
-        })
-        .or_cannot(|| format!("write {reference} to the task store {}", self.path.display()))
+    /// Makes `reference` point at a commit without parents whose tree has `entries`. The reference
+    /// is written when everything that it leads to is as durable as it is to be.
+    pub(super) fn point(
+        &self,
+        reference: &str,
+        entries: &[(Vec<u8>, Entry)],
+        message: &str,
+        durability: Durability,
+    ) -> Result<()> {
+        let what = || format!("write {reference} to the task store {}", self.path.display());
+        let trees = trees::write(&self.git, entries).or_cannot(what)?;
+        let commit = self.commit(trees.root, message).or_cannot(what)?;
+        if durability == Durability::Synced {
+            let blobs = entries.iter().map(|(_, entry)| entry.oid);
+            let objects = blobs.chain(trees.written).chain([commit]);
+            durable::sync_objects(&self.path, objects).or_cannot(what)?;
+        }
+        self.alone(reference, || self.git.reference(reference, commit, true, message).map(drop))
+            .or_cannot(what)?;
+        if durability == Durability::Synced {
+            durable::sync_reference(&self.path, reference).or_cannot(what)?;
+        }
+        Ok(())
+    }
+
+    fn commit(&self, tree: Oid, message: &str) -> std::result::Result<Oid, git2::Error> {
+        let author = Signature::now("Regatta", "regatta@localhost")?;
+        let tree = self.git.find_tree(tree)?;
+        self.git.commit(None, &author, &author, message, &tree, &[])
     }
 
     /// Changes `reference` while nobody else changes any: every writer holds a lock on the store's
@@ -118,16 +157,20 @@ fn is_contention(error: &git2::Error) -> bool {
 fn create(path: &Path) -> Result<()> {
     let what = || format!("make the task store {}", path.display());
     let parent = path.parent().ok_or("it has no parent folder").or_cannot(what)?;
-    fs::create_dir_all(parent).or_cannot(what)?;
-    let beside = tempfile::Builder::new().prefix(".store-").tempdir_in(parent).or_cannot(what)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(parent).or_cannot(what)?;
+    // Held while the store has no name, so that nobody takes it for a dead process's.
+    let making = File::open(parent).or_cannot(what)?;
+    let _unlocked = making.lock_shared(); // where there are no locks, nobody removes anything
+    let beside = tempfile::Builder::new().prefix(NEW_STORE).tempdir_in(parent).or_cannot(what)?;
     let mut options = RepositoryInitOptions::new();
     options.bare(true).no_reinit(true).external_template(false).initial_head("refs/heads/none");
     let git = Repository::init_opts(beside.path(), &options).or_cannot(what)?;
     configure(&git).or_cannot(what)?;
+    durable::sync_tree(beside.path()).or_cannot(what)?;
     match fs::rename(beside.path(), path) {
         Ok(()) => {
             let _moved = beside.keep();
-            Ok(())
+            durable::sync(parent).or_cannot(what)
         }
         // Another engine was faster.
         Err(error) if is_occupied(&error) && path.join("HEAD").exists() => Ok(()),

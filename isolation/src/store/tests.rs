@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use crate::entry::{Change, Entry, Mode};
-use crate::store::TaskStore;
+use crate::store::{Durability, TaskStore};
 use crate::testing::{Sample, captured, git, path, prepare, raw, run, write};
 use crate::{Captures, Scope};
 
@@ -103,7 +103,11 @@ fn many_threads_make_and_fill_one_store_at_once() {
                     store.put_capture(&name, &[change], "x").unwrap();
                     let pins = format!("refs/pins/r{number}");
                     store
-                        .hold(&pins, &[(b"a/b".to_vec(), Entry { mode: Mode::Link, oid })])
+                        .hold(
+                            &pins,
+                            &[(b"a/b".to_vec(), Entry { mode: Mode::Link, oid })],
+                            Durability::Buffered,
+                        )
                         .unwrap();
                     store.release(&pins).unwrap();
                     store.release(&pins).unwrap();
@@ -129,7 +133,7 @@ fn who_changes_a_reference_waits_for_who_changes_another() {
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             let store = TaskStore::open(&place).unwrap();
-            store.hold(name, &[(b"task/a".to_vec(), entry)]).unwrap();
+            store.hold(name, &[(b"task/a".to_vec(), entry)], Durability::Synced).unwrap();
         });
         std::thread::sleep(std::time::Duration::from_millis(60));
         assert!(!waiting.is_finished() && !place.join(name).exists());
@@ -152,7 +156,7 @@ fn a_lock_that_a_dead_writer_left_is_in_nobodys_way() {
         fs::write(place.join("packed-refs.lock"), "").unwrap();
     };
     leave_locks();
-    store.hold(name, &[(b"task/a".to_vec(), entry)]).unwrap();
+    store.hold(name, &[(b"task/a".to_vec(), entry)], Durability::Synced).unwrap();
     assert!(place.join(name).is_file());
     leave_locks();
     store.release(name).unwrap();

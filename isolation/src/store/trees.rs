@@ -16,14 +16,24 @@ const DEEPEST: usize = 2_100;
 /// A path by its components, and what is there.
 type Split<'a> = (Vec<&'a [u8]>, Entry);
 
-/// Writes the tree that has `entries`, and returns its id.
-pub(crate) fn write(git: &Repository, entries: &[(Vec<u8>, Entry)]) -> Result<Oid, Error> {
+/// A tree that was written.
+pub(crate) struct Trees {
+    /// The tree itself.
+    pub(crate) root: Oid,
+    /// The tree and every tree below it.
+    pub(crate) written: Vec<Oid>,
+}
+
+/// Writes the tree that has `entries`.
+pub(crate) fn write(git: &Repository, entries: &[(Vec<u8>, Entry)]) -> Result<Trees, Error> {
     let mut split: Vec<Split<'_>> = entries
         .iter()
         .map(|(path, entry)| (path.split(|byte| *byte == b'/').collect(), *entry))
         .collect();
     split.sort_by(|(left, _), (right, _)| left.cmp(right));
-    folder(git, &mut split.iter().peekable(), &[])
+    let mut written = Vec::new();
+    let root = folder(git, &mut split.iter().peekable(), &[], &mut written)?;
+    Ok(Trees { root, written })
 }
 
 /// Writes the tree of everything at the head of `rest` that lies in the folder `here`.
@@ -31,6 +41,7 @@ fn folder(
     git: &Repository,
     rest: &mut Peekable<Iter<'_, Split<'_>>>,
     here: &[&[u8]],
+    written: &mut Vec<Oid>,
 ) -> Result<Oid, Error> {
     let mut builder = git.treebuilder(None)?;
     while let Some((path, entry)) = rest.peek() {
@@ -42,11 +53,13 @@ fn folder(
             builder.insert(name, entry.oid, entry.mode.to_git().cast_signed())?;
             rest.next();
         } else {
-            let below = folder(git, rest, &path[..=here.len()])?;
+            let below = folder(git, rest, &path[..=here.len()], written)?;
             builder.insert(name, below, FOLDER)?;
         }
     }
-    builder.write()
+    let tree = builder.write()?;
+    written.push(tree);
+    Ok(tree)
 }
 
 /// Returns every file and symlink of a tree with its path, sorted as git sorts.

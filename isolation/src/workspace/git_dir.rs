@@ -29,6 +29,9 @@ const SETTINGS: [&str; 14] = [
     "user.email",
 ];
 
+/// The name of the seed in a run's folder.
+pub(crate) const GIT_SEED: &str = ".git-seed";
+
 /// How far alternates of alternates are followed; git itself stops there.
 const ALTERNATES: usize = 5;
 
@@ -40,7 +43,7 @@ pub(crate) struct GitSeed {
 impl GitSeed {
     /// Returns the seed of the run with this folder.
     pub(crate) fn of_run(folder: &Path) -> Self {
-        Self { folder: folder.join(".git-seed") }
+        Self { folder: folder.join(GIT_SEED) }
     }
 
     /// Returns where its index is.
@@ -69,9 +72,10 @@ impl GitSeed {
         Ok(())
     }
 
-    /// Copies it for one task to `git_dir`, and has the workspace at `tree` name it.
-    pub(super) fn plant(&self, git_dir: &Path, tree: &Path) -> Result<()> {
-        copy_folder(&self.folder, git_dir)?;
+    /// Copies it for one task to `copy`, and has the workspace at `tree` name `git_dir`, which the
+    /// copy is going to be.
+    pub(super) fn plant(&self, copy: &Path, git_dir: &Path, tree: &Path) -> Result<()> {
+        copy_folder(&self.folder, copy)?;
         let link = [b"gitdir: ", git_dir.as_os_str().as_bytes(), b"\n"].concat();
         fs::write(tree.join(".git"), link)
             .or_cannot(|| format!("write {}", tree.join(".git").display()))

@@ -1,7 +1,9 @@
-//! What is written beside a workspace when it is ready, so that another process can capture it.
+//! The manifest of a workspace: what it began as, so that another process can capture it. It lies in
+//! the run's folder, not in the task's own, so that a task that empties its folder keeps it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirEntry};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use git2::Oid;
@@ -12,8 +14,8 @@ use crate::baseline::write_whole;
 use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
 
-/// The name of the manifest in the workspace's folder.
-pub(super) const FILE: &str = "workspace.json";
+/// The folder of the manifests in a run's folder.
+pub(crate) const MANIFESTS: &str = ".manifests";
 
 /// The version of its form.
 const VERSION: u32 = 1;
@@ -57,8 +59,8 @@ struct WrittenEntry {
 }
 
 impl Manifest {
-    /// Writes it into the workspace's folder.
-    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
+    /// Writes it into the run's folder.
+    pub(crate) fn write(&self, run_folder: &Path) -> Result<()> {
         let entry =
             |entry: &Entry| WrittenEntry { mode: entry.mode.to_git(), oid: entry.oid.to_string() };
         let seeds = self.seeds.iter();
@@ -76,19 +78,21 @@ impl Manifest {
                 .collect(),
         };
         let json = serde_json::to_vec(&written)
-            .or_cannot(|| format!("write the manifest of {}", folder.display()))?;
-        write_whole(&folder.join(FILE), &json)
+            .or_cannot(|| format!("write the manifest of {}/{}", self.run, self.task))?;
+        let file = file(run_folder, self.task.as_str());
+        match fs::create_dir(run_folder.join(MANIFESTS)) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                Err(error).or_cannot(|| format!("write {}", file.display()))
+            }
+            Ok(()) | Err(_) => write_whole(&file, &json),
+        }
     }
 
-    /// Reads it. Nothing comes back if there is none: the workspace was never ready.
-    pub(crate) fn read(folder: &Path) -> Result<Option<Self>> {
-        let file = folder.join(FILE);
+    /// Reads the manifest of a task. Without one, nobody can tell what its workspace began as.
+    pub(crate) fn read(run_folder: &Path, task: &TaskName) -> Result<Self> {
+        let file = file(run_folder, task.as_str());
         let what = || format!("read {}", file.display());
-        let json = match fs::read(&file) {
-            Ok(json) => json,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error).or_cannot(what),
-        };
+        let json = fs::read(&file).or_cannot(what)?;
         let written: Written = serde_json::from_slice(&json).or_cannot(what)?;
         if written.version != VERSION {
             return Err("another version of regatta wrote it").or_cannot(what);
@@ -99,8 +103,23 @@ impl Manifest {
             seeds.insert(seed.path, entry);
         }
         let Written { run, task, attempt, marker_ns, .. } = written;
-        Ok(Some(Self { run, task, attempt, marker_ns, seeds }))
+        Ok(Self { run, task, attempt, marker_ns, seeds })
     }
+
+    /// Removes the manifest of the workspace called `task`. Succeeds if there is none.
+    pub(super) fn remove(run_folder: &Path, task: &str) -> Result<()> {
+        let file = file(run_folder, task);
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).or_cannot(|| format!("remove {}", file.display()))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+fn file(run_folder: &Path, task: &str) -> PathBuf {
+    run_folder.join(MANIFESTS).join(format!("{task}.json"))
 }
 
 impl WrittenEntry {
@@ -131,9 +150,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manifest_reads_back_as_it_was_written_and_its_absence_is_no_error() {
+    fn a_manifest_reads_back_as_it_was_written() {
         let home = tempfile::tempdir().unwrap();
-        assert_eq!(Manifest::read(home.path()).unwrap(), None);
         let oid = Oid::from_str(&"0a".repeat(20)).unwrap();
         let path = |name: &[u8]| RepoPath::new(name).unwrap();
         let entry = Entry { mode: Mode::Link, oid };
@@ -144,7 +162,11 @@ mod tests {
             marker_ns: 5,
             seeds: [(path(b"a\xff\n"), Some(entry)), (path(b"gone"), None)].into(),
         };
+        assert!(Manifest::read(home.path(), &manifest.task).is_err());
         manifest.write(home.path()).unwrap();
-        assert_eq!(Manifest::read(home.path()).unwrap(), Some(manifest));
+        assert_eq!(Manifest::read(home.path(), &manifest.task).unwrap(), manifest);
+        Manifest::remove(home.path(), "auth").unwrap();
+        Manifest::remove(home.path(), "auth").unwrap();
+        assert!(Manifest::read(home.path(), &manifest.task).is_err());
     }
 }

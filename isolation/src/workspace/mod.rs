@@ -11,8 +11,8 @@ mod seeds;
 mod tests;
 mod vanished;
 
-pub(crate) use git_dir::GitSeed;
-pub(crate) use manifest::{Manifest, is_workspace, task_of, tree_of};
-pub(crate) use prepare::prepare;
+pub(crate) use git_dir::{GIT_SEED, GitSeed};
+pub(crate) use manifest::{MANIFESTS, Manifest, is_workspace, task_of, tree_of};
+pub(crate) use prepare::{is_unfinished, prepare};
 pub(crate) use remove::{discard, is_gone, remove_tree};
 pub(crate) use vanished::must_be_there;

@@ -1,9 +1,10 @@
-//! Preparing a workspace: the copy, the predecessors' work, the git directory, and last the
-//! manifest, without which it counts as half made.
+//! Preparing a workspace: the copy, the predecessors' work and the git directory under a temporary
+//! name, then the manifest, and last the name of the task. What has that name is ready.
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,11 @@ use protocol::IsolationMode;
 use crate::baseline::Frozen;
 use crate::error::{OrCannot, Result};
 use crate::workspace::manifest::{Manifest, tree_of};
+use crate::workspace::remove::rename_new;
 use crate::workspace::{GitSeed, copy, remove_tree, seeds};
+
+/// What the names of workspaces that are being made begin with.
+const UNFINISHED: &str = ".new-";
 
 /// The name of the git directory in the workspace's folder.
 pub(super) const GIT: &str = "git";
@@ -38,33 +43,58 @@ pub(crate) fn prepare(frozen: &Frozen, request: &WorkspaceRequest) -> Result<Wor
         IsolationMode::Worktree => {}
     }
     let folder = frozen.folder.join(request.task.as_str());
+    let what = || format!("make the workspace {}", folder.display());
     // What stands there already may hold work: then this fails, and it stays.
-    fs::create_dir(&folder).or_cannot(|| format!("make the workspace {}", folder.display()))?;
-    match fill(frozen, &folder, request) {
+    if folder.symlink_metadata().is_ok() {
+        return Err("it is there already").or_cannot(what);
+    }
+    let unfinished = tempfile::Builder::new()
+        .prefix(&format!("{UNFINISHED}{}-", request.task))
+        .permissions(fs::Permissions::from_mode(0o700))
+        .tempdir_in(&frozen.folder)
+        .or_cannot(what)?
+        .keep();
+    let made = fill(frozen, &unfinished, &folder, request)
+        .and_then(|()| rename_new(&unfinished, &folder).or_cannot(what));
+    match made {
         Ok(()) => Ok(workspace(&folder, &tree_of(&folder))),
         Err(error) => {
-            if let Err(error) = remove_tree(&folder) {
-                tracing::warn!(%error, "a half made workspace stays until the next start");
+            if let Err(error) = remove_tree(&unfinished) {
+                tracing::warn!(%error, "an unfinished workspace stays until the next start");
             }
             Err(error)
         }
     }
 }
 
-fn fill(frozen: &Frozen, folder: &Path, request: &WorkspaceRequest) -> Result<()> {
-    let tree = tree_of(folder);
+/// Returns whether an entry of a run's folder is a workspace that was never ready: no task ever ran
+/// in it.
+pub(crate) fn is_unfinished(entry: &fs::DirEntry) -> bool {
+    entry.file_name().as_bytes().starts_with(UNFINISHED.as_bytes())
+}
+
+/// Makes in `unfinished` what will be in `folder`.
+fn fill(
+    frozen: &Frozen,
+    unfinished: &Path,
+    folder: &Path,
+    request: &WorkspaceRequest,
+) -> Result<()> {
+    let tree = tree_of(unfinished);
     fs::create_dir(&tree).or_cannot(|| format!("make {}", tree.display()))?;
     copy::copy(frozen, &tree)?;
     let seeds = seeds::sow(frozen, &tree, &request.predecessors)?;
-    GitSeed::of_run(&frozen.folder).plant(&folder.join(GIT), &tree)?;
+    GitSeed::of_run(&frozen.folder).plant(&unfinished.join(GIT), &folder.join(GIT), &tree)?;
     let manifest = Manifest {
         run: frozen.run.clone(),
         task: request.task.clone(),
         attempt: request.attempt,
-        marker_ns: marker(folder)?,
+        marker_ns: marker(unfinished)?,
         seeds,
     };
-    manifest.write(folder)
+    frozen.faults.strike("prepare.manifest").or_cannot(|| "write the manifest")?;
+    manifest.write(&frozen.folder)?;
+    frozen.faults.strike("prepare.rename").or_cannot(|| "name the workspace")
 }
 
 /// Returns what the clock of the workspace's file system says when it has gone on, or stood still

@@ -1,10 +1,11 @@
 //! Removing a workspace whatever is in it: read-only folders, links that lead elsewhere, anything.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs;
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use engine::fault::Faults;
 use rustix::fs::{
@@ -14,6 +15,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::{OrCannot, Result};
+use crate::workspace::manifest::Manifest;
 
 /// What the names of workspaces on their way out begin with.
 const GONE: &str = ".gone-";
@@ -27,32 +29,58 @@ pub(crate) fn is_gone(entry: &fs::DirEntry) -> bool {
     entry.file_name().as_bytes().starts_with(GONE.as_bytes())
 }
 
-/// Removes a workspace. Succeeds if it is already gone. It is moved aside first, so that a half
-/// removed one is never taken for one with work in it.
+/// Removes a workspace and its manifest. Succeeds if it is already gone. It is renamed first, so
+/// that a half removed one is never taken for one with work in it.
 pub(crate) fn discard(folder: &Path, faults: &Faults) -> Result<()> {
     let what = || format!("remove the workspace {}", folder.display());
     faults.strike("capture.discard").or_cannot(what)?;
     let (Some(run), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err("it is not a workspace").or_cannot(what);
     };
-    let mut prefix = std::ffi::OsString::from(GONE);
-    prefix.push(name);
-    let aside = match tempfile::Builder::new().prefix(&prefix).tempdir_in(run) {
-        Ok(aside) => aside.keep(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        // A full disk is no reason to keep what fills it.
-        Err(error) if crate::error::is_exhausted(&error) => return remove_tree(folder),
-        Err(error) => return Err(error).or_cannot(what),
-    };
-    match fs::rename(folder, aside.join("workspace")) {
-        Ok(()) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => {
-            let _best_effort = fs::remove_dir(&aside);
-            return Err(error).or_cannot(what);
+    let aside = set_aside(folder, run, name).or_cannot(what)?;
+    faults.strike("capture.discarded").or_cannot(what)?;
+    Manifest::remove(run, &name.to_string_lossy())?;
+    match aside {
+        Some(aside) => remove_tree(&aside),
+        None => Ok(()),
+    }
+}
+
+/// Renames a workspace to a name that no task has, and returns that. Nothing comes back if the
+/// workspace is gone.
+fn set_aside(folder: &Path, run: &Path, name: &OsStr) -> std::io::Result<Option<PathBuf>> {
+    for number in 0_u32.. {
+        let mut aside = OsString::from(GONE);
+        aside.push(name);
+        if number > 0 {
+            aside.push(format!("-{number}"));
+        }
+        let aside = run.join(aside);
+        match rename_new(folder, &aside) {
+            Ok(()) => return Ok(Some(aside)),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            // A full disk is no reason to keep what fills it.
+            Err(error) if crate::error::is_exhausted(&error) => {
+                return Ok(Some(folder.to_path_buf()));
+            }
+            Err(error) => return Err(error),
         }
     }
-    remove_tree(&aside)
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+/// Renames a folder to a name that nothing has.
+pub(super) fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // The file system cannot refuse by itself.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match to.symlink_metadata() {
+            Ok(_) => Err(ErrorKind::AlreadyExists.into()),
+            Err(error) if error.kind() == ErrorKind::NotFound => fs::rename(from, to),
+            Err(error) => Err(error),
+        },
+        end => end.map_err(std::io::Error::from),
+    }
 }
 
 /// Removes a folder of ours with everything in it. Succeeds if it is already gone.

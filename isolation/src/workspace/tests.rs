@@ -5,6 +5,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
+use engine::ports::Withdrawal;
+
+use crate::baseline::{Frozen, Landings, NewClaim};
 use crate::testing::{Sample, faults, git, prepare, raw, write};
 use crate::workspace::{discard, tree_of};
 
@@ -294,7 +297,11 @@ fn a_linked_worktree_and_its_references_are_seen_as_they_are() {
         untracked_limit: 1 << 20,
         branches: None,
     };
-    let frozen = crate::baseline::Frozen::freeze(&repo, &places, &faults(""), &request).unwrap();
+    let frozen = {
+        let claim = NewClaim::stake(&places.workspaces.join("raaaa")).unwrap();
+        let landings = Landings { withdrawal: &Withdrawal::default(), news: &|_| {} };
+        Frozen::freeze(&repo, &places, &faults(""), &request, claim, landings).unwrap()
+    };
     let workspace = prepare(&frozen, "a");
     for question in [&["status", "--porcelain=v2", "--branch"][..], &["for-each-ref"]] {
         assert_eq!(git(&workspace.root, question), git(&linked, question));

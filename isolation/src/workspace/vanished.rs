@@ -7,7 +7,7 @@ use std::path::Path;
 use engine::ports::IsolationError;
 
 use crate::error::Result;
-use crate::workspace::manifest::{FILE, tree_of};
+use crate::workspace::manifest::tree_of;
 use crate::workspace::prepare::{GIT, MARKER};
 
 /// Fails with [`IsolationError::Vanished`] if the copy of the tree is certainly not there any more,
@@ -27,9 +27,7 @@ pub(crate) fn must_be_there(folder: &Path) -> Result<()> {
 fn holds_only_ours(folder: &Path) -> bool {
     match fs::read_dir(folder) {
         Ok(mut entries) => entries.all(|entry| {
-            entry.is_ok_and(|entry| {
-                [GIT, FILE, MARKER].iter().any(|name| entry.file_name() == *name)
-            })
+            entry.is_ok_and(|entry| [GIT, MARKER].iter().any(|name| entry.file_name() == *name))
         }),
         Err(error) => error.kind() == ErrorKind::NotFound,
     }

@@ -155,7 +155,8 @@ impl TestHouse {
     /// When it is refused.
     pub async fn submit(&self, spec: RunSpec) -> Submitted {
         let repository = Arc::clone(&self.repository) as Arc<_>;
-        self.house.submit(Submission { spec, repository }).await.expect("the run is accepted")
+        let news = Arc::new(|_| {});
+        self.house.submit(Submission { spec, repository, news }).await.expect("the run is accepted")
     }
 
     /// Runs `tasks` to the end of their run and returns each task's report and the totals.

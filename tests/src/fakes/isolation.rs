@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
 use engine::ports::{
-    Baseline, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice, Recovered,
-    Repository, RepositoryFacts, Withdrawal, Workspace, WorkspaceRequest,
+    Baseline, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice, OpenRun,
+    Recovery, Repository, RepositoryFacts, RunLock, Withdrawal, Workspace, WorkspaceRequest,
 };
 use protocol::{
     CaptureRef, Captured, ChangeSummary, Landed, LandingReport, RunName, TaskLanding, TaskName,
@@ -122,11 +122,21 @@ impl Repository for FakeRepository {
         &self.facts
     }
 
-    async fn recover(&self) -> Result<Recovered, IsolationError> {
-        Ok(Recovered::default())
+    async fn recover(&self, _open: Vec<OpenRun>) -> Result<Box<dyn Recovery>, IsolationError> {
+        unreachable!("nothing recovers here")
     }
 
-    async fn freeze(&self, request: FreezeRequest) -> Result<Arc<dyn Baseline>, IsolationError> {
+    fn lock_run(&self, _run: &RunName) -> Result<RunLock, IsolationError> {
+        Ok(RunLock::new(()))
+    }
+
+    async fn freeze(
+        &self,
+        request: FreezeRequest,
+        _lock: RunLock,
+        _withdrawal: Withdrawal,
+        _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    ) -> Result<Arc<dyn Baseline>, IsolationError> {
         Ok(Arc::new(FakeBaseline { run: request.run, counts: Arc::clone(&self.counts) }))
     }
 
@@ -155,6 +165,10 @@ impl Repository for FakeRepository {
 
     async fn rehearse(&self, _request: LandingRequest) -> Result<LandingReport, IsolationError> {
         unreachable!("a run lands what it lands")
+    }
+
+    async fn acknowledge(&self, _run: &RunName) -> Result<(), IsolationError> {
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use engine::ports::{LedgerError, LedgerStore};
+use engine::ports::{LedgerError, LedgerStore, LockRun, RunLock};
 use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
 use tokio::sync::Notify;
 
@@ -61,8 +61,18 @@ impl FakeLedger {
 
 #[async_trait]
 impl LedgerStore for FakeLedger {
-    async fn open_run(&self, run: &RunSpec, _at: Timestamp) -> Result<RunName, LedgerError> {
-        Ok(RunName::of(run.id, RunName::SHORTEST))
+    async fn open_run(
+        &self,
+        run: &RunSpec,
+        _at: Timestamp,
+        lock: LockRun,
+    ) -> Result<(RunName, RunLock), LedgerError> {
+        let name = RunName::of(run.id, RunName::SHORTEST);
+        let held = lock.take(&name).map_err(|error| LedgerError {
+            what: "lock the run".to_owned(),
+            source: Box::new(error),
+        })?;
+        Ok((name, held))
     }
 
     async fn append(&self, entries: Vec<(Timestamp, LedgerEntry)>) -> Result<(), LedgerError> {

@@ -15,7 +15,7 @@ fn args(words: &[&str]) -> ApplyArgs {
 
 async fn apply(bench: &Bench, words: &[&str]) -> (Result<ExitCode, Error>, String) {
     let mut out = Vec::new();
-    let code = run(&bench.context, &args(words), &mut out).await;
+    let code = run(&bench.context, bench.repository.as_ref(), &args(words), &mut out).await;
     (code, String::from_utf8(out).unwrap())
 }
 

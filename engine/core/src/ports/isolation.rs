@@ -1,5 +1,6 @@
 //! Private copies of a repository, and the way back from them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,13 +10,17 @@ use protocol::{
     RunName, TaskName,
 };
 
-use super::Withdrawal;
+use super::{RunLock, Withdrawal};
 
 /// Opens repositories.
 #[async_trait]
 pub trait Isolation: Send + Sync {
     /// Opens the repository that contains `at` and checks that it can be worked on. Writes nothing.
     async fn open(&self, at: &Path) -> Result<Arc<dyn Repository>, IsolationError>;
+
+    /// Returns the canonical root of the repository that contains `at`, whatever state it is in:
+    /// enough to look at what was captured of it.
+    async fn locate(&self, at: &Path) -> Result<PathBuf, IsolationError>;
 }
 
 /// One repository of the user's.
@@ -24,13 +29,26 @@ pub trait Repository: Send + Sync {
     /// Returns what was found out when it was opened.
     fn facts(&self) -> &RepositoryFacts;
 
-    /// Tidies up after engines that died: rolls their open landings in this repository forward,
-    /// captures what their workspaces hold, and only then removes those. What cannot be looked at
-    /// is kept. Runs whose engine lives are not touched.
-    async fn recover(&self) -> Result<Recovered, IsolationError>;
+    /// Finds what engines that died left in this repository: rolls their open landings forward and
+    /// captures what their workspaces hold. Nothing is removed before [`Recovery::finish`], so that
+    /// a recovery that is killed before its findings are recorded is repeated by the next one.
+    /// Runs whose engine lives are not touched. `open` are the runs that the ledger says are not
+    /// over.
+    async fn recover(&self, open: Vec<OpenRun>) -> Result<Box<dyn Recovery>, IsolationError>;
 
-    /// Freezes the working tree as it is now, for all tasks of one run.
-    async fn freeze(&self, request: FreezeRequest) -> Result<Arc<dyn Baseline>, IsolationError>;
+    /// Takes the lock of a run that is about to begin.
+    fn lock_run(&self, run: &RunName) -> Result<RunLock, IsolationError>;
+
+    /// Freezes the working tree as it is now, for all tasks of the run that `lock` is of. Waits
+    /// while an engine is landing in the same repository, and tells `news` so; withdrawn while it
+    /// waits, it fails with [`IsolationError::Withdrawn`].
+    async fn freeze(
+        &self,
+        request: FreezeRequest,
+        lock: RunLock,
+        withdrawal: Withdrawal,
+        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    ) -> Result<Arc<dyn Baseline>, IsolationError>;
 
     /// Lands captures, each whole or not at all, in the order of `request`. Waits while another
     /// engine is landing in the same repository, and tells `news` so. Withdrawn before anything of
@@ -45,6 +63,23 @@ pub trait Repository: Send + Sync {
     /// Returns what [`Repository::land`] would make of the request as things are now, and changes
     /// nothing. Whether everything could be written shows only when it is.
     async fn rehearse(&self, request: LandingRequest) -> Result<LandingReport, IsolationError>;
+
+    /// Says that the ledger has the reports of the landings of `run`, which is locked. Until then the
+    /// next start finds them again. [`Baseline::close`] says so too.
+    async fn acknowledge(&self, run: &RunName) -> Result<(), IsolationError>;
+}
+
+/// What a recovery found, with the locks of the runs it concerns. Dropping it leaves everything to
+/// the next start.
+#[async_trait]
+pub trait Recovery: Send + Sync {
+    /// Returns what was found.
+    fn found(&self) -> &Recovered;
+
+    /// Removes what is not needed any more once the findings are in the ledger: workspaces that are
+    /// captured, folders of runs that are over, open journals. Runs in `unrecorded` are in no
+    /// ledger that the caller knows: their workspaces stay.
+    async fn finish(self: Box<Self>, unrecorded: BTreeSet<RunName>) -> Result<(), IsolationError>;
 }
 
 /// The working tree as it was when a run began: what every workspace of the run starts from.
@@ -169,15 +204,47 @@ pub struct LandingTask {
     pub message: String,
 }
 
-/// What was found of engines that died, and what became of it.
+/// A run that the ledger says is not over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRun {
+    /// The run.
+    pub run: RunName,
+    /// The captures that the ledger knows of it.
+    pub captures: BTreeSet<CaptureRef>,
+}
+
+/// What was found of engines that died.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Landings that were open and are complete now, with what became of each task's work.
-    pub landings: Vec<(RunName, LandingReport)>,
-    /// Tasks whose workspaces were found.
+    /// Landings whose tree is complete, with what became of each task's work.
+    pub landings: Vec<RecoveredLanding>,
+    /// Tasks whose workspaces were found, or whose captures the ledger does not know.
     pub tasks: Vec<RecoveredTask>,
-    /// Runs whose engine died.
+    /// Runs whose lock nobody holds: those that left a folder, and those of the ledger that are
+    /// not over.
     pub dead: Vec<RunName>,
+    /// What stays because it is not surely nobody's, in lines for people.
+    pub kept: Vec<String>,
+}
+
+/// A landing that its engine did not see through to the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoveredLanding {
+    /// The run whose work it landed.
+    pub run: RunName,
+    /// What became of each task's work.
+    pub report: LandingReport,
+    /// Whether there was still something to do.
+    pub completion: Completion,
+}
+
+/// Who completed a landing that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// The engine that began it.
+    Earlier,
+    /// This recovery.
+    Now,
 }
 
 /// A workspace that its engine left behind.

@@ -5,6 +5,7 @@ mod commands;
 mod isolation;
 mod ledger;
 mod model;
+mod run_lock;
 mod schema;
 mod session_log;
 mod tools;
@@ -13,12 +14,13 @@ mod withdrawal;
 pub use clock::Clock;
 pub use commands::{CommandEnd, CommandError, CommandRequest, Commands, EndCause, Stop};
 pub use isolation::{
-    Baseline, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest, LandingTarget,
-    LandingTask, Notice, Recovered, RecoveredTask, Repository, RepositoryFacts, Uncaptured,
-    Workspace, WorkspaceRequest,
+    Baseline, Completion, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest,
+    LandingTarget, LandingTask, Notice, OpenRun, Recovered, RecoveredLanding, RecoveredTask,
+    Recovery, Repository, RepositoryFacts, Uncaptured, Workspace, WorkspaceRequest,
 };
 pub use ledger::{LedgerError, LedgerStore};
 pub use model::{ModelEvent, ModelRequest, ModelStream, Models, Provider, ToolChoice};
+pub use run_lock::{LockRun, RunLock};
 pub use schema::{AnyValue, Schema, Schemas};
 pub use session_log::{OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs};
 pub use tools::{

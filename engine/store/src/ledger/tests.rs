@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use engine::fault::{FaultMeans, Faults};
-use engine::ports::LedgerStore;
+use engine::ports::{LedgerStore, LockRun};
 use protocol::{
     ExitCode, Failure, FailureClass, FailureDetail, LedgerEntry, Outcome, RunId, RunState, TaskId,
     TaskReport, TaskState, Totals,
@@ -236,7 +236,7 @@ async fn a_name_that_is_taken_makes_the_next_one_longer() {
     assert_eq!(lengths, [5, 6, 7, 8, 9, 10, 11, 12, 13]);
     let mut last = run(&[]);
     last.id = "01970000000070098000000000000000".parse().unwrap();
-    assert!(house.ledger.open_run(&last, at(0)).await.is_err());
+    assert!(house.ledger.open_run(&last, at(0), LockRun::nothing()).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -250,8 +250,8 @@ async fn engines_that_start_at_once_share_one_ledger_and_no_name() {
             let mut twin = run(&["a"]);
             // All the names are made from the same bits.
             twin.id = format!("019700000000700{number}8000000000000000").parse().unwrap();
-            let opened = tokio::runtime::Handle::current().block_on(ledger.open_run(&twin, at(0)));
-            opened.unwrap()
+            let opening = ledger.open_run(&twin, at(0), LockRun::nothing());
+            tokio::runtime::Handle::current().block_on(opening).unwrap().0
         })
     });
     let engines: Vec<_> = engines.collect();
@@ -300,7 +300,7 @@ async fn a_fault_at_the_append_is_an_error_and_the_ledger_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(file(folder.path()), faults).unwrap();
     let asked = run(&["a"]);
-    ledger.open_run(&asked, at(0)).await.unwrap();
+    ledger.open_run(&asked, at(0), LockRun::nothing()).await.unwrap();
     let mut results = Vec::new();
     for _ in 0..3 {
         results.push(ledger.append(vec![(at(1), started(&asked, 0))]).await.is_ok());
@@ -315,7 +315,7 @@ async fn a_writer_that_died_is_an_error_for_everyone_who_asks_and_nobody_waits()
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(file(folder.path()), faults).unwrap();
     let asked = run(&["a"]);
-    ledger.open_run(&asked, at(0)).await.unwrap();
+    ledger.open_run(&asked, at(0), LockRun::nothing()).await.unwrap();
     for _ in 0..3 {
         let result = ledger.append(vec![(at(1), started(&asked, 0))]).await;
         let because = result.err().map(|error| error.source.to_string());

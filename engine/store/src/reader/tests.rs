@@ -103,7 +103,7 @@ async fn a_task_is_found_by_name_and_first_letters_without_case() {
 async fn of_several_landings_of_a_task_the_last_stands() {
     let house = House::new();
     let asked = run(&["a", "b", "c", "d", "e"]);
-    let name = house.open(&asked).await;
+    house.open(&asked).await;
     let side = Side { mode: 0o100_644, oid: "0".repeat(40) };
     let conflict = Conflict {
         path: RepoPath::new(b"src/\xff\n".to_vec()).unwrap(),
@@ -139,10 +139,21 @@ async fn of_several_landings_of_a_task_the_last_stands() {
     house.append(vec![finish(report(std::slice::from_ref(&again), 2))]).await.unwrap();
     assert_eq!(landings()[2], again);
     assert_eq!(landings()[3], first[3]);
-    assert_eq!(
-        house.reader().task_id(&name, &asked.tasks[3].name).unwrap(),
-        Some(asked.tasks[3].id)
-    );
+    let named = house.reader().task_by_name(asked.id, &asked.tasks[3].name).unwrap();
+    assert_eq!(named.map(|task| task.id), Some(asked.tasks[3].id));
+}
+
+#[tokio::test]
+async fn the_runs_that_are_not_over_are_those_of_one_repository() {
+    let house = House::new();
+    let (over, open, mut elsewhere) = (run(&["a"]), run(&["a"]), run(&["a"]));
+    elsewhere.repo = PathBuf::from("/home/ada/other");
+    for asked in [&over, &open, &elsewhere] {
+        house.open(asked).await;
+    }
+    house.append(vec![LedgerEntry::RunInterrupted { run: over.id }]).await.unwrap();
+    let found = house.reader().open_runs(&open.repo).unwrap();
+    assert_eq!(found.iter().map(|row| row.id).collect::<Vec<_>>(), [open.id]);
 }
 
 #[tokio::test]

@@ -1,4 +1,7 @@
+use std::sync::Mutex;
+
 use engine::fault::Faults;
+use engine::ports::LockRun;
 use protocol::{LedgerEntry, RunSpec, TaskId};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -32,7 +35,8 @@ impl Bench {
 }
 
 fn open(run: &RunSpec) -> Request {
-    Request::Open { run: Box::new(run.clone()), at: at(0), reply: oneshot::channel().0 }
+    let lock = Mutex::new(Some(LockRun::nothing()));
+    Request::Open { run: Box::new(run.clone()), at: at(0), lock, reply: oneshot::channel().0 }
 }
 
 fn append(entries: Vec<LedgerEntry>) -> Request {
@@ -57,6 +61,16 @@ fn a_request_that_fails_leaves_no_trace_and_does_not_concern_its_neighbours() {
 }
 
 #[test]
+fn a_run_whose_lock_cannot_be_had_is_not_recorded() {
+    let mut bench = Bench::new();
+    let refuse = LockRun::new(|_| Err(engine::ports::IsolationError::Withdrawn));
+    let Request::Open { run, at, reply, .. } = open(&run(&["a"])) else { unreachable!() };
+    let batch = [Request::Open { run, at, lock: Mutex::new(Some(refuse)), reply }];
+    assert_eq!(bench.commit(&batch), Some(vec![false]));
+    assert_eq!(bench.count("run"), 0);
+}
+
+#[test]
 fn a_full_disk_fails_the_batch_and_nothing_of_it_stays() {
     let mut bench = Bench::new();
     let small = run(&["a"]);
@@ -69,12 +83,12 @@ fn a_full_disk_fails_the_batch_and_nothing_of_it_stays() {
     limit(&bench, pages);
     let names: Vec<String> = (0..2_000).map(|number| format!("t{number}")).collect();
     let large = run(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let batch = [append(vec![started(&small, 0)]), open(&large)];
-    assert_ne!(bench.commit(&batch), Some(vec![true, true]));
+    let batch = || [append(vec![started(&small, 0)]), open(&large)];
+    assert_ne!(bench.commit(&batch()), Some(vec![true, true]));
     assert_eq!(bench.count("task"), 1);
 
     limit(&bench, 1 << 30);
-    assert_eq!(bench.commit(&batch), Some(vec![true, true]));
+    assert_eq!(bench.commit(&batch()), Some(vec![true, true]));
     assert_eq!(bench.count("task"), 2_001);
 }
 

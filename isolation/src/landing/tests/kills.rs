@@ -211,8 +211,10 @@ fn a_save_that_a_killed_exchange_had_pulled_out_is_put_back() {
 
 #[test]
 fn a_landing_left_open_is_finished_before_the_next_and_its_report_is_not_lost() {
-    let (kit, tasks) = landing();
+    let (mut kit, tasks) = landing();
     assert!(killed(&kit, "", "landing.exchange", 4, &tasks));
+    // Of another run: the lock of a run keeps two landings of one apart.
+    kit.run = "rbbbb".parse().unwrap();
     let other = kit.task("other", |copy| write(copy, "other", "1\n"));
     assert_eq!(landed(&kit.land(&[other])), [&LANDED]);
     let recovered = kit.recover();
@@ -230,7 +232,7 @@ fn a_journal_that_is_none_is_kept_and_refused() {
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() / 2]).unwrap();
     let before = kit.snapshot();
-    let error = crate::landing::recover(&kit.repo, &kit.places, &Default::default()).unwrap_err();
+    let error = kit.recover_with(&Default::default()).unwrap_err();
     assert!(error.to_string().contains("r7k3f-1.committed"), "{error}");
     assert!(kit.land_with(&Default::default(), &tasks).is_err());
     assert_eq!(kit.snapshot(), before);

@@ -192,7 +192,9 @@ impl Kit {
         tasks: &[LandingTask],
     ) -> Result<LandingReport, IsolationError> {
         let request = self.request(tasks);
-        landing::land(&self.repo, &self.places, faults, request, withdrawal, &|_| {})
+        let report = landing::land(&self.repo, &self.places, faults, request, withdrawal, &|_| {})?;
+        landing::acknowledge(&self.places, faults, &self.run)?;
+        Ok(report)
     }
 
     /// Lands until a planned kill strikes. Nothing comes back if one did.
@@ -201,13 +203,25 @@ impl Kit {
         alive(|| self.land_with(&faults, tasks).unwrap())
     }
 
+    /// Recovers and acknowledges what was found.
     pub(crate) fn recover(&self) -> Vec<(RunName, LandingReport)> {
-        landing::recover(&self.repo, &self.places, &Faults::default()).unwrap()
+        self.recover_with(&Faults::default()).unwrap()
     }
 
     pub(crate) fn recover_or_die(&self, plan: &str) -> Option<Vec<(RunName, LandingReport)>> {
         let faults = faults(plan);
-        alive(|| landing::recover(&self.repo, &self.places, &faults).unwrap())
+        alive(|| self.recover_with(&faults).unwrap())
+    }
+
+    pub(crate) fn recover_with(
+        &self,
+        faults: &Faults,
+    ) -> Result<Vec<(RunName, LandingReport)>, IsolationError> {
+        let found = landing::recover(&self.repo, &self.places, faults, &BTreeSet::new())?;
+        for landing in &found {
+            landing::acknowledge(&self.places, faults, &landing.run)?;
+        }
+        Ok(found.into_iter().map(|landing| (landing.run, landing.report)).collect())
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {

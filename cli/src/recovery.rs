@@ -1,0 +1,212 @@
+//! Opening a repository to work in it, and recovering what engines that died left there: found,
+//! recorded in the ledger, and only then removed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::ports::{
+    Completion, LedgerError, LedgerStore, OpenRun, Recovered, RecoveredTask, Repository, Uncaptured,
+};
+use protocol::{LedgerEntry, RunName, RunState, TaskState, Work};
+use store::{Reader, RunRow, read_session, used_in};
+
+use crate::boot::Equipment;
+use crate::error::Error;
+
+/// An opened repository and what recovery found.
+pub struct OpenedRepository {
+    /// The repository.
+    pub repository: Arc<dyn Repository>,
+    /// What was found of engines that died there and what became of it, in lines for people.
+    pub found: Vec<String>,
+}
+
+/// Opens the repository at `at`, rolls landings forward that a dead engine left half done, captures
+/// what its workspaces hold, and writes both to the ledger. What cannot be recovered now stays for
+/// the next start, and is told.
+///
+/// # Errors
+/// The repository cannot be worked on.
+pub async fn open_repository(equipment: &Equipment, at: &Path) -> Result<OpenedRepository, Error> {
+    let repository = equipment.isolation.open(at).await?;
+    let found = match recover(equipment, repository.as_ref()).await {
+        Ok(found) => found,
+        // It must not keep people from looking at what is there: a landing sees to it first, and
+        // says why it cannot.
+        Err(why) => vec![format!("what a dead engine left stays for now: {why}")],
+    };
+    Ok(OpenedRepository { repository, found })
+}
+
+async fn recover(
+    equipment: &Equipment,
+    repository: &dyn Repository,
+) -> Result<Vec<String>, String> {
+    let reader = equipment.ledger.reader();
+    let open = open_runs(&reader, &repository.facts().root).map_err(|error| words(&error))?;
+    let recovery = repository.recover(open).await.map_err(|error| error.to_failure().message)?;
+    // Whatever is in the ledger already was recorded by its engine, or by a recovery that was
+    // killed before it could finish.
+    let news = News::of(&reader, recovery.found()).map_err(|error| words(&error))?;
+    record(equipment, &reader, &news).await.map_err(|error| words(&error))?;
+    let mut found = tell(&news, recovery.found());
+    let unknown = news.unknown.iter().cloned().collect();
+    if let Err(error) = recovery.finish(unknown).await {
+        found.push(format!("what is left of it stays for now: {}", error.to_failure().message));
+    }
+    Ok(found)
+}
+
+/// The runs of a repository that are not over as far as the ledger knows.
+fn open_runs(reader: &Reader, root: &Path) -> Result<Vec<OpenRun>, LedgerError> {
+    let mut open = Vec::new();
+    for row in reader.open_runs(root)? {
+        let captured = reader.tasks(row.id)?.into_iter().filter_map(|task| task.captured);
+        let captures = captured.map(|captured| captured.capture).collect();
+        open.push(OpenRun { run: row.name, captures });
+    }
+    Ok(open)
+}
+
+/// What a recovery found that the ledger does not say yet.
+#[derive(Default)]
+struct News {
+    /// Runs whose engine died before they were over, as the ledger has them.
+    interrupted: Vec<RunRow>,
+    /// Runs that left a folder and that the ledger does not know.
+    unknown: Vec<RunName>,
+    /// Work that was captured.
+    captured: Vec<LedgerEntry>,
+    /// Landings, with their runs.
+    landed: Vec<(RunName, Completion, LedgerEntry)>,
+}
+
+impl News {
+    fn of(reader: &Reader, found: &Recovered) -> Result<Self, LedgerError> {
+        let mut news = Self::default();
+        for run in &found.dead {
+            // Read after the run's lock was seen to be free: an engine that ended well since the
+            // list was made has said so by then.
+            match reader.run_by_name(run)? {
+                None => news.unknown.push(run.clone()), // another home's, or it never began
+                Some(row) if is_open(row.state) => news.interrupted.push(row),
+                Some(_over) => {}
+            }
+        }
+        for task in &found.tasks {
+            news.captured.extend(captured(reader, task)?);
+        }
+        for landing in &found.landings {
+            let Some(row) = reader.run_by_name(&landing.run)? else { continue };
+            let tasks = reader.tasks(row.id)?;
+            let known = landing.report.tasks.iter().all(|landed| {
+                let task = tasks.iter().find(|task| task.name == landed.task);
+                task.is_none_or(|task| task.landing.as_ref() == Some(&landed.landed))
+            });
+            if !known {
+                let report = landing.report.clone();
+                let entry = LedgerEntry::LandingFinished { run: row.id, report };
+                news.landed.push((landing.run.clone(), landing.completion, entry));
+            }
+        }
+        Ok(news)
+    }
+}
+
+fn is_open(state: RunState) -> bool {
+    match state {
+        RunState::Running | RunState::Landing => true,
+        RunState::Finished | RunState::Interrupted => false,
+    }
+}
+
+/// Returns the entry of work that was captured, if the ledger does not have it.
+fn captured(reader: &Reader, task: &RecoveredTask) -> Result<Option<LedgerEntry>, LedgerError> {
+    let Ok(captured) = &task.captured else { return Ok(None) };
+    let Some(run) = reader.run_by_name(&task.run)? else { return Ok(None) };
+    let Some(row) = reader.task_by_name(run.id, &task.task)? else { return Ok(None) };
+    if row.captured.as_ref().is_some_and(|known| known.capture == captured.capture) {
+        return Ok(None);
+    }
+    let (captured, attempt) = (captured.clone(), task.attempt);
+    Ok(Some(LedgerEntry::TaskCaptured { task: row.id, attempt, captured }))
+}
+
+/// Records everything at once: a recovery that is killed has recorded all of it or nothing.
+async fn record(equipment: &Equipment, reader: &Reader, news: &News) -> Result<(), LedgerError> {
+    let mut entries = news.captured.clone();
+    entries.extend(news.landed.iter().map(|(_, _, entry)| entry.clone()));
+    for run in &news.interrupted {
+        entries.extend(used(equipment, reader, run)?);
+        entries.push(LedgerEntry::RunInterrupted { run: run.id });
+    }
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let now = equipment.clock.now();
+    equipment.ledger.append(entries.into_iter().map(|entry| (now, entry)).collect()).await
+}
+
+/// Returns what the models of the tasks that were at work had used, as far as it was logged.
+fn used(
+    equipment: &Equipment,
+    reader: &Reader,
+    run: &RunRow,
+) -> Result<Vec<LedgerEntry>, LedgerError> {
+    let tasks = reader.tasks(run.id)?.into_iter();
+    let asked = tasks.filter(|task| {
+        matches!((task.state, &task.spec.work), (TaskState::Running, Work::Agent(_)))
+    });
+    let entries = asked.filter_map(|task| {
+        let log = equipment.places.session_log(&run.name, &task.name);
+        // Where it cannot be read, it stays for whoever looks.
+        let usage = used_in(&read_session(&log).ok()?)?;
+        Some(LedgerEntry::TaskUsed { task: task.id, usage })
+    });
+    Ok(entries.collect())
+}
+
+fn tell(news: &News, found: &Recovered) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (run, completion, _) in &news.landed {
+        lines.push(match completion {
+            Completion::Now => {
+                format!("the landing of run {run} was cut short and is complete now")
+            }
+            Completion::Earlier => {
+                format!("the landing of run {run} was complete, and is recorded now")
+            }
+        });
+    }
+    for run in news.interrupted.iter().map(|row| &row.name) {
+        let saved = found.tasks.iter().filter(|task| task.run == *run);
+        let saved = saved.filter(|task| task.captured.is_ok()).count();
+        let tasks = if saved == 1 { "task" } else { "tasks" };
+        lines.push(format!(
+            "run {run} was cut short: the work of {saved} {tasks} that ran is kept (regatta runs show {run})"
+        ));
+    }
+    for run in news.unknown.iter().filter(|run| found.tasks.iter().any(|task| task.run == **run)) {
+        lines.push(format!(
+            "the workspaces of run {run} stay: the ledger does not know it, so it may be of another home"
+        ));
+    }
+    for task in &found.tasks {
+        let name = format!("{}/{}", task.run, task.task);
+        match &task.captured {
+            Ok(_) => {}
+            Err(Uncaptured::Kept(why)) => {
+                lines.push(format!("the workspace of {name} is kept: {why}"));
+            }
+            Err(Uncaptured::Gone(why)) => {
+                lines.push(format!("nothing of {name} could be kept: {why}"));
+            }
+        }
+    }
+    lines.extend(found.kept.iter().cloned());
+    lines
+}
+
+fn words(error: &LedgerError) -> String {
+    format!("{error}: {}", error.source)
+}

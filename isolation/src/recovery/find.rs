@@ -1,0 +1,151 @@
+//! Finding what engines that died left in one repository. Nothing is removed here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::fault::Faults;
+use engine::ports::{Completion, OpenRun, Recovered, RecoveredLanding, RecoveredTask};
+use protocol::{CaptureRef, RunName, TaskName};
+
+use crate::capture::summary;
+use crate::error::{OrCannot, Result};
+use crate::landing;
+use crate::places::RepoPlaces;
+use crate::recovery::finish::Cleanup;
+use crate::recovery::runs::{DeadRun, Runs};
+use crate::repository::Repo;
+use crate::store::TaskStore;
+
+/// How long a recovery waits for one of another process.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long it sleeps between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What was found, and what is to be done once it is recorded.
+pub(crate) struct Found {
+    /// What was found.
+    pub(crate) recovered: Recovered,
+    /// What is to be done.
+    pub(crate) cleanup: Cleanup,
+}
+
+/// Looks for what dead engines left. Nothing comes back where there is nothing to look at.
+pub(crate) fn find(
+    repo: &Repo,
+    places: &RepoPlaces,
+    faults: &Faults,
+    open: &[OpenRun],
+) -> Result<Option<Found>> {
+    let names = run_names(places)?;
+    if names.is_empty() && open.is_empty() && !landing::is_any_open(places)? {
+        return Ok(None);
+    }
+    let alone = alone(places)?;
+    faults.strike("recover.begin").or_cannot(|| "look for what dead engines left")?;
+    // Again, now that no other recovery removes anything.
+    let Runs { dead, alive, mut kept } = Runs::claim(places, run_names(places)?);
+    // Landings first: what they hold of the user's tree is what workspaces lean on.
+    let mut landings = landing::recover(repo, places, faults, &alive)?;
+    let (mut tasks, mut cleanups) = (Vec::new(), Vec::new());
+    let mut names: BTreeSet<RunName> = dead.iter().map(|run| run.name.clone()).collect();
+    for run in dead {
+        let DeadRun { name, claim, folder } = run;
+        let captured = DeadRun::capture(repo, places, faults, &name, &folder);
+        tasks.extend(captured.tasks);
+        kept.extend(captured.kept);
+        cleanups.push((name, folder, claim, captured.discard));
+    }
+    for run in open.iter().filter(|open| !alive.contains(&open.run)) {
+        names.insert(run.run.clone());
+        tasks.extend(unrecorded(places, run, &tasks)?);
+        // A landing that was done before its engine died is known by its journal alone.
+        if !landings.iter().any(|landing| landing.run == run.run) {
+            let done = landing::reports(places, &run.run)?.into_iter();
+            let completion = Completion::Earlier;
+            landings.extend(done.map(|report| RecoveredLanding {
+                run: run.run.clone(),
+                report,
+                completion,
+            }));
+        }
+    }
+    let recovered = Recovered { landings, tasks, dead: names.into_iter().collect(), kept };
+    let cleanup = Cleanup::of(&recovered, cleanups, alone, places, faults);
+    Ok(Some(Found { recovered, cleanup }))
+}
+
+/// The runs that have a folder of workspaces, sorted.
+fn run_names(places: &RepoPlaces) -> Result<Vec<RunName>> {
+    let what = || format!("look for workspaces in {}", places.workspaces.display());
+    let entries = match fs::read_dir(&places.workspaces) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).or_cannot(what),
+    };
+    let mut names: Vec<RunName> =
+        entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Makes sure that no other process recovers the same repository meanwhile: who comes second finds
+/// it done.
+fn alone(places: &RepoPlaces) -> Result<File> {
+    let what = || "wait for another process that recovers what dead engines left";
+    let folder = &places.landings;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).or_cannot(what)?;
+    let lock = File::open(folder).or_cannot(what)?;
+    let began = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                return Err(format!("it has not ended within {} s", PATIENCE.as_secs()))
+                    .or_cannot(what);
+            }
+            Err(TryLockError::Error(error)) => return Err(error).or_cannot(what),
+        }
+    }
+}
+
+/// Returns the captures of a run that are in the task store and not in the ledger: their engine, or
+/// an earlier recovery, died in between. `found` are those that are reported already.
+fn unrecorded(
+    places: &RepoPlaces,
+    run: &OpenRun,
+    found: &[RecoveredTask],
+) -> Result<Vec<RecoveredTask>> {
+    let Some(store) = TaskStore::open_existing(&places.store)? else { return Ok(Vec::new()) };
+    let mut known: BTreeMap<TaskName, u32> = BTreeMap::new();
+    let reported = found.iter().filter_map(|task| Some(&task.captured.as_ref().ok()?.capture));
+    for (task, attempt) in run.captures.iter().chain(reported).filter_map(|it| part(it, &run.run)) {
+        let last = known.entry(task).or_insert(attempt);
+        *last = attempt.max(*last);
+    }
+    let mut tasks = Vec::new();
+    for capture in store.captures(&run.run)? {
+        let Some((task, attempt)) = part(&capture, &run.run) else { continue };
+        if known.get(&task).is_none_or(|last| attempt > *last) {
+            let captured = summary(&store, capture)?;
+            tasks.push(RecoveredTask {
+                run: run.run.clone(),
+                task,
+                attempt,
+                captured: Ok(captured),
+            });
+        }
+    }
+    Ok(tasks)
+}
+
+/// Splits the name of a capture of `run` into its task and attempt.
+fn part(capture: &CaptureRef, run: &RunName) -> Option<(TaskName, u32)> {
+    let rest = capture.as_str().strip_prefix(&format!("refs/tasks/{run}/"))?;
+    let (task, attempt) = rest.rsplit_once('/')?;
+    Some((task.parse().ok()?, attempt.parse().ok()?))
+}

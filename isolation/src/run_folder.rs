@@ -1,0 +1,72 @@
+//! A run's folder of workspaces: what in it is whose, and when it may go.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use protocol::{RunName, TaskName};
+
+use crate::baseline::{LOCK, TABLE, pins_reference};
+use crate::error::{OrCannot, Result};
+use crate::places::RepoPlaces;
+use crate::store::TaskStore;
+use crate::workspace::{
+    GIT_SEED, MANIFESTS, is_gone, is_unfinished, is_workspace, remove_tree, task_of,
+};
+
+/// What the names of files begin with that are written whole or not at all, before they are.
+const TEMPORARY: [&str; 2] = [".tmp", ".restore-"];
+
+/// What is in a run's folder.
+#[derive(Debug, Default)]
+pub(crate) struct RunFolder {
+    /// The tasks whose workspaces are there, sorted.
+    pub(crate) workspaces: Vec<TaskName>,
+    /// Workspaces that were never ready or are being removed: no task's work is in them.
+    pub(crate) leftovers: Vec<PathBuf>,
+    /// What nobody of ours has put there, sorted.
+    pub(crate) foreign: Vec<PathBuf>,
+}
+
+impl RunFolder {
+    /// Lists the folder of a run. The claim on it must be held.
+    pub(crate) fn list(folder: &Path) -> Result<Self> {
+        let what = || format!("look into {}", folder.display());
+        let mut listed = Self::default();
+        for entry in fs::read_dir(folder).or_cannot(what)? {
+            let entry = entry.or_cannot(what)?;
+            let name = entry.file_name();
+            if is_workspace(&entry) {
+                listed.workspaces.extend(task_of(&entry));
+            } else if is_unfinished(&entry) || is_gone(&entry) {
+                listed.leftovers.push(entry.path());
+            } else if ![LOCK, TABLE, GIT_SEED, MANIFESTS].iter().any(|ours| name == **ours)
+                && !TEMPORARY.iter().any(|begin| name.as_bytes().starts_with(begin.as_bytes()))
+            {
+                listed.foreign.push(entry.path());
+            }
+        }
+        listed.workspaces.sort();
+        listed.foreign.sort();
+        Ok(listed)
+    }
+}
+
+/// Removes the folder of a run unless it holds a workspace or something that is not ours. The claim
+/// on it must be held.
+pub(crate) fn remove_if_unused(folder: &Path, places: &RepoPlaces, run: &RunName) -> Result<()> {
+    let listed = RunFolder::list(folder)?;
+    for leftover in &listed.leftovers {
+        remove_tree(leftover)?;
+    }
+    if !listed.workspaces.is_empty() || !listed.foreign.is_empty() {
+        return Ok(());
+    }
+    if let Some(store) = TaskStore::open_existing(&places.store)? {
+        store.release(&pins_reference(run))?;
+    }
+    remove_tree(folder)?;
+    // Only if no other run is there.
+    let _still_used = fs::remove_dir(&places.workspaces);
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! Making what is in the task store durable: what the ledger calls captured outlives a power cut.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use git2::Oid;
+
+/// How many syncs are under way at the same time: a disk takes about as long for a few as for one.
+const THREADS: usize = 4;
+
+/// Below this number of files another thread is not worth its start.
+const FEW: usize = 4;
+
+/// Syncs loose objects and the folders that name them. Objects in a pack are durable already.
+pub(super) fn sync_objects(store: &Path, objects: impl IntoIterator<Item = Oid>) -> io::Result<()> {
+    let all = store.join("objects");
+    let (mut files, mut folders) = (BTreeSet::new(), BTreeSet::new());
+    for object in objects {
+        let name = object.to_string();
+        let folder = all.join(&name[..2]);
+        files.insert(folder.join(&name[2..]));
+        folders.insert(folder);
+    }
+    sync_all(&files.into_iter().collect::<Vec<_>>())?;
+    // A folder after what is in it, and the one above it last.
+    sync_all(&folders.into_iter().collect::<Vec<_>>())?;
+    sync(&all)
+}
+
+/// Syncs a reference and the folders that lead to it. One that is not a file of its own is in a
+/// pack, or has gone.
+pub(super) fn sync_reference(store: &Path, reference: &str) -> io::Result<()> {
+    let file = store.join(reference);
+    let folders = file.ancestors().skip(1).take_while(|folder| *folder != store);
+    let paths: Vec<PathBuf> =
+        std::iter::once(file.as_path()).chain(folders).map(Path::to_path_buf).collect();
+    sync_all(&paths)
+}
+
+/// Syncs a new store: every file and folder in it.
+pub(super) fn sync_tree(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_tree(&entry.path())?;
+        } else {
+            sync(&entry.path())?;
+        }
+    }
+    sync(folder)
+}
+
+/// Syncs one file or folder, if it is there.
+pub(super) fn sync(path: &Path) -> io::Result<()> {
+    match File::open(path) {
+        Ok(file) => file.sync_all(),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn sync_all(paths: &[PathBuf]) -> io::Result<()> {
+    let next = AtomicUsize::new(0);
+    let work = || -> io::Result<()> {
+        while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+            sync(path)?;
+        }
+        Ok(())
+    };
+    let more = if paths.len() < FEW { 0 } else { THREADS - 1 };
+    thread::scope(|scope| {
+        // A machine that has no more threads syncs one file after the other.
+        let others: Vec<_> = (0..more)
+            .map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
+            .collect();
+        let mut end = work();
+        for other in others {
+            let other = other.join().unwrap_or_else(|_| Err(io::Error::other("a sync panicked")));
+            end = end.and(other);
+        }
+        end
+    })
+}

@@ -1,0 +1,78 @@
+//! What a kill leaves in task stores: temporary objects, lock files, stores that were being made.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// What the names of objects begin with that libgit2 is writing.
+const TEMPORARY_OBJECT: &[u8] = b"tmp_object";
+
+/// What the names of stores begin with that are being made.
+pub(super) const NEW_STORE: &str = ".store-";
+
+/// Removes what killed processes left in the store at `path` and beside it. Whatever a living
+/// process may be writing stays: it holds the lock of the folder meanwhile.
+pub(crate) fn remove_leftovers(path: &Path) {
+    let objects = path.join("objects");
+    let beside = path.parent().unwrap_or(path);
+    let steps: [(&Path, &dyn Fn() -> io::Result<()>); 3] = [
+        (&objects, &|| remove_objects(&objects)),
+        (path, &|| remove_locks(path)),
+        (beside, &|| remove_new_stores(beside)),
+    ];
+    for (folder, remove) in steps {
+        let Ok(lock) = File::open(folder) else { continue };
+        if lock.try_lock().is_ok()
+            && let Err(error) = remove()
+        {
+            tracing::warn!(%error, folder = %folder.display(), "leftovers stay");
+        }
+    }
+}
+
+fn remove_objects(objects: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(objects)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.as_bytes().starts_with(TEMPORARY_OBJECT) {
+            fs::remove_file(entry.path())?;
+        } else if name.len() == 2 && entry.file_type()?.is_dir() {
+            for object in fs::read_dir(entry.path())? {
+                let object = object?;
+                if object.file_name().as_bytes().starts_with(TEMPORARY_OBJECT) {
+                    fs::remove_file(object.path())?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn remove_locks(store: &Path) -> io::Result<()> {
+    let mut folders: Vec<PathBuf> = vec![store.join("refs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            } else if entry.file_name().as_bytes().ends_with(b".lock") {
+                fs::remove_file(entry.path())?;
+            }
+        }
+    }
+    match fs::remove_file(store.join("packed-refs.lock")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn remove_new_stores(stores: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(stores)? {
+        let entry = entry?;
+        if entry.file_name().as_bytes().starts_with(NEW_STORE.as_bytes()) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
