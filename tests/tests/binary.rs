@@ -35,6 +35,7 @@ mod binary {
     mod plans;
     mod progress;
     mod readme;
+    mod recovery;
     mod shapes;
     mod source;
 
