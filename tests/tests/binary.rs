@@ -30,6 +30,7 @@ mod binary {
     mod landing;
     mod lines;
     mod logs;
+    mod long_output;
     mod odd;
     mod output;
     mod plans;

@@ -62,7 +62,7 @@ pub(super) struct LimitsTable {
     #[schemars(with = "Option<String>")]
     pub(super) wall: Option<Spanned<String>>,
 
-    /// Output that is kept, for instance `10MB`; what is beyond is dropped and told.
+    /// Output that is kept of each command, for instance `10MB`; of more, the middle is left out.
     #[schemars(with = "Option<String>")]
     pub(super) output: Option<Spanned<String>>,
 

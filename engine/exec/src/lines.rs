@@ -15,29 +15,19 @@ pub(crate) struct LastLine {
 impl LastLine {
     /// Takes the next bytes of the stream.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        let mut pieces = bytes.split(|&byte| byte == b'\n');
-        let rest = pieces.next_back().unwrap_or_default();
-        for piece in pieces {
-            extend(&mut self.open, piece, RESULT_LIMIT);
-            self.close();
+        let newest = newest_ended(&mut self.open, bytes, RESULT_LIMIT, |byte| byte == b'\n');
+        if newest.is_some() {
+            self.last = newest;
         }
-        extend(&mut self.open, rest, RESULT_LIMIT);
     }
 
     /// Returns the line, without its line break. What comes after the last line break is a line.
     pub(crate) fn finish(mut self) -> Option<String> {
-        self.close();
+        self.feed(b"\n");
         self.last.map(|line| {
             let line = line.strip_suffix(b"\r").unwrap_or(&line);
             String::from_utf8_lossy(line).into_owned()
         })
-    }
-
-    fn close(&mut self) {
-        if !is_blank(&self.open) {
-            std::mem::swap(&mut self.open, self.last.get_or_insert_default());
-        }
-        self.open.clear();
     }
 }
 
@@ -51,19 +41,7 @@ pub(crate) struct NewestLine {
 impl NewestLine {
     /// Takes the next bytes of the stream and returns the newest line that ends in them.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let mut newest = None;
-        let mut pieces = bytes.split(|&byte| byte == b'\n' || byte == b'\r');
-        let rest = pieces.next_back().unwrap_or_default();
-        for piece in pieces {
-            extend(&mut self.open, piece, LINE_LIMIT);
-            if is_blank(&self.open) {
-                self.open.clear();
-            } else {
-                newest = Some(std::mem::take(&mut self.open));
-            }
-        }
-        extend(&mut self.open, rest, LINE_LIMIT);
-        newest
+        newest_ended(&mut self.open, bytes, LINE_LIMIT, |byte| byte == b'\n' || byte == b'\r')
     }
 
     /// Returns what comes after the last line break, if anything.
@@ -71,6 +49,38 @@ impl NewestLine {
         let rest = std::mem::take(&mut self.open);
         (!is_blank(&rest)).then_some(rest)
     }
+}
+
+/// Takes `bytes`, which go on with the line `open`, and returns the newest line that ends in them
+/// and is not blank. What comes after the last break is open then.
+///
+/// It looks from the end, for of a flood of short lines all but the newest are of no use.
+fn newest_ended(
+    open: &mut Vec<u8>,
+    bytes: &[u8],
+    limit: usize,
+    is_break: impl Fn(u8) -> bool,
+) -> Option<Vec<u8>> {
+    let last_break = |bytes: &[u8]| bytes.iter().rposition(|&byte| is_break(byte));
+    let Some(end) = last_break(bytes) else {
+        extend(open, bytes, limit);
+        return None;
+    };
+    let mut before = &bytes[..end];
+    let newest = loop {
+        let Some(at) = last_break(before) else {
+            extend(open, before, limit);
+            break std::mem::take(open);
+        };
+        let line = &before[at + 1..];
+        if !is_blank(line) {
+            open.clear();
+            break line[..line.len().min(limit)].to_vec();
+        }
+        before = &before[..at];
+    };
+    extend(open, &bytes[end + 1..], limit);
+    (!is_blank(&newest)).then_some(newest)
 }
 
 fn extend(line: &mut Vec<u8>, bytes: &[u8], limit: usize) {
@@ -102,6 +112,16 @@ mod tests {
         assert_eq!(last(&[b"one\n  "]), Some("one".to_owned()));
         assert_eq!(last(&[b"\n\n", b" "]), None);
         assert_eq!(last(&[]), None);
+    }
+
+    #[test]
+    fn of_many_lines_at_once_the_newest_that_is_not_blank_counts() {
+        let mut flood = b"y\n".repeat(30_000);
+        assert_eq!(last(&[b"x", &flood]), Some("y".to_owned()));
+        flood.extend(b"\n \n\t\n\n");
+        assert_eq!(last(&[&flood, b"\n"]), Some("y".to_owned()));
+        assert_eq!(last(&[b"one", b" \n\n  \n", b"\n"]), Some("one ".to_owned()));
+        assert_eq!(last(&[b"one\n", b" ", b" \n\ntwo"]), Some("two".to_owned()));
     }
 
     #[test]

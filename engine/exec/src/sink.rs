@@ -1,21 +1,65 @@
-//! Keeps a command's output in a file, up to a limit.
+//! Keeps a command's output in a file, up to a limit: its beginning and its end.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// A file that takes everything and keeps the first of it.
+/// How far the file grows beyond the limit, at least, before its middle is taken out: taking it
+/// out costs as much as writing the end once more.
+const GROWTH: u64 = 256 << 10;
+
+/// How much is copied at once.
+const COPIED: usize = 256 << 10;
+
+/// What a sink needs of a file.
+pub(crate) trait Storage {
+    /// Writes bytes at this offset and returns how many were written.
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+
+    /// Fills the buffer with what is at this offset.
+    fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+
+    /// Removes what is beyond this length.
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+}
+
+impl Storage for File {
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::write_at(self, bytes, offset)
+    }
+
+    fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.read_exact_at(buffer, offset)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.set_len(length)
+    }
+}
+
+/// A file that takes everything and keeps the beginning and the end of it.
+///
+/// Output is appended. When the file has grown well beyond its limit, the end of it is moved to
+/// the front, behind the beginning and one line that says how much was left out between them. So
+/// no more than a buffer is held in memory, and whenever the program is killed, the beginning and
+/// the end of what was written by then are in the file, in their order.
 ///
 /// It never refuses: a command must be able to go on writing, whatever becomes of the disk. What
 /// went wrong is told at the end.
 #[derive(Debug)]
-pub(crate) struct Sink<F = File> {
-    file: F,
-    keep: u64,
+pub(crate) struct Sink<S = File> {
+    storage: S,
+    /// How many bytes of the beginning are kept.
+    head: u64,
+    /// How many bytes of the end are kept.
+    tail: u64,
+    /// How many bytes came.
     written: u64,
-    kept: u64,
-    last: u8,
+    /// How long the file is.
+    length: u64,
+    /// How long the line in it is that says what was left out; 0 while there is none.
+    notice: u64,
     trouble: Option<io::Error>,
 }
 
@@ -38,122 +82,119 @@ impl Sink {
             fs::create_dir_all(folder)?;
         }
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
+        options.read(true).write(true).create(true).truncate(true).mode(0o600);
         Ok(Self::over(options.open(path)?, keep))
     }
 }
 
-impl<F: Write> Sink<F> {
-    fn over(file: F, keep: u64) -> Self {
-        Self { file, keep, written: 0, kept: 0, last: b'\n', trouble: None }
+impl<S: Storage> Sink<S> {
+    fn over(storage: S, keep: u64) -> Self {
+        let head = keep / 2;
+        let tail = keep - head;
+        Self { storage, head, tail, written: 0, length: 0, notice: 0, trouble: None }
     }
 
     /// Returns whether nothing more will be kept, so that taking is only counting.
     pub(crate) fn is_full(&self) -> bool {
-        self.kept >= self.keep || self.trouble.is_some()
+        self.tail == 0 || self.trouble.is_some()
     }
 
-    /// Takes bytes, keeping those that fit.
+    /// Takes bytes, and leaves out some of the middle where the file has grown too long.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         self.written = self.written.saturating_add(bytes.len() as u64);
         if self.is_full() {
             return;
         }
-        let room = usize::try_from(self.keep - self.kept).unwrap_or(usize::MAX);
-        let mut bytes = &bytes[..bytes.len().min(room)];
-        while !bytes.is_empty() {
-            match self.file.write(bytes) {
-                Ok(0) => return self.trouble = Some(io::ErrorKind::WriteZero.into()),
-                Ok(count) => {
-                    self.kept += count as u64;
-                    self.last = bytes[count - 1];
-                    bytes = &bytes[count..];
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return self.trouble = Some(error),
-            }
+        let mut taken = self.append(bytes);
+        let limit = self.head + self.notice + self.tail;
+        if taken.is_ok() && self.length >= limit.saturating_add(self.tail.max(GROWTH)) {
+            taken = self.leave_out();
         }
+        self.trouble = taken.err();
     }
 
-    /// Closes the file, with a last line that says what is missing.
+    /// Closes the file, with what does not fit left out of it.
     pub(crate) fn close(mut self) -> Filled {
-        let dropped = self.written - self.kept;
-        if dropped > 0 && self.trouble.is_none() {
-            let open = if self.last == b'\n' { "" } else { "\n" };
-            let notice = format!(
-                "{open}[regatta kept the first {} bytes of this output and dropped {dropped} more]\n",
-                self.kept,
-            );
-            self.trouble = self.file.write_all(notice.as_bytes()).err();
+        if self.trouble.is_none() && self.written > self.head.saturating_add(self.tail) {
+            self.trouble = self.leave_out().err();
         }
-        Filled { written: self.written, dropped, trouble: self.trouble }
+        let kept = self.length - self.notice;
+        Filled { written: self.written, dropped: self.written - kept, trouble: self.trouble }
+    }
+
+    fn append(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let count = write_some(&mut self.storage, bytes, self.length)?;
+            self.length += count as u64;
+            bytes = &bytes[count..];
+        }
+        Ok(())
+    }
+
+    /// Leaves only the beginning and the end in the file, with a line between them.
+    ///
+    /// Copying goes from front to back and the end is cut off last, so that at every moment all of
+    /// the end is in the file.
+    fn leave_out(&mut self) -> io::Result<()> {
+        let begins_line = self.head == 0 || self.byte(self.head - 1)? == b'\n';
+        let mut from = self.length.saturating_sub(self.tail).max(self.head);
+        // Where hardly anything is left out, the line needs more room than that: the end gives it.
+        let notice = loop {
+            let missing = self.written - self.head - (self.length - from);
+            let notice = notice(missing, begins_line);
+            let end = self.head + notice.len() as u64;
+            if from >= end || from == self.length {
+                break notice;
+            }
+            from = end.min(self.length);
+        };
+        let mut to = self.head;
+        write(&mut self.storage, notice.as_bytes(), to)?;
+        to += notice.len() as u64;
+        let mut buffer = vec![0; COPIED];
+        while from < self.length {
+            let count = usize::try_from(self.length - from).map_or(COPIED, |left| left.min(COPIED));
+            self.storage.read_at(&mut buffer[..count], from)?;
+            write(&mut self.storage, &buffer[..count], to)?;
+            from += count as u64;
+            to += count as u64;
+        }
+        self.storage.truncate(to)?;
+        (self.length, self.notice) = (to, notice.len() as u64);
+        Ok(())
+    }
+
+    fn byte(&mut self, offset: u64) -> io::Result<u8> {
+        let mut byte = [0];
+        self.storage.read_at(&mut byte, offset)?;
+        Ok(byte[0])
+    }
+}
+
+/// The line that stands for what is not there.
+fn notice(missing: u64, begins_line: bool) -> String {
+    let before = if begins_line { "" } else { "\n" };
+    format!("{before}… {missing} bytes left out …\n")
+}
+
+fn write(storage: &mut impl Storage, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let count = write_some(storage, bytes, offset)?;
+        offset += count as u64;
+        bytes = &bytes[count..];
+    }
+    Ok(())
+}
+
+fn write_some(storage: &mut impl Storage, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    loop {
+        match storage.write_at(bytes, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            end => return end,
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fill(keep: u64, chunks: &[&[u8]]) -> (String, Filled) {
-        let mut file = Vec::new();
-        let mut sink = Sink::over(&mut file, keep);
-        for chunk in chunks {
-            sink.take(chunk);
-        }
-        let filled = sink.close();
-        (String::from_utf8(file).unwrap(), filled)
-    }
-
-    #[test]
-    fn what_fits_is_kept_whole_and_without_a_notice() {
-        let (text, filled) = fill(8, &[b"1234", b"5678"]);
-        assert_eq!(text, "12345678");
-        assert_eq!((filled.written, filled.dropped), (8, 0));
-        assert!(filled.trouble.is_none());
-    }
-
-    #[test]
-    fn what_does_not_fit_is_counted_and_told_in_a_last_line() {
-        let (text, filled) = fill(6, &[b"1234", b"5678", b"9"]);
-        let notice = "[regatta kept the first 6 bytes of this output and dropped 3 more]\n";
-        assert_eq!(text, format!("123456\n{notice}"));
-        assert_eq!((filled.written, filled.dropped), (9, 3));
-        assert!(filled.trouble.is_none());
-    }
-
-    #[test]
-    fn the_notice_stands_on_a_line_of_its_own() {
-        let (text, _) = fill(2, &[b"1\n", b"2\n"]);
-        assert!(text.starts_with("1\n[regatta"), "{text}");
-        let (text, _) = fill(0, &[b"1\n"]);
-        assert!(text.starts_with("[regatta"), "{text}");
-    }
-
-    /// A disk with room for a few bytes.
-    struct Small(usize);
-
-    impl Write for Small {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let count = bytes.len().min(self.0);
-            self.0 -= count;
-            if count == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(count) }
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn a_full_disk_is_told_and_everything_is_still_taken() {
-        let mut sink = Sink::over(Small(5), 1000);
-        sink.take(b"1234");
-        assert!(!sink.is_full());
-        sink.take(b"5678");
-        assert!(sink.is_full());
-        sink.take(b"90");
-        let filled = sink.close();
-        assert_eq!((filled.written, filled.dropped), (10, 5));
-        assert_eq!(filled.trouble.map(|error| error.kind()), Some(io::ErrorKind::StorageFull));
-    }
-}
+mod tests;

@@ -90,7 +90,7 @@ pub struct Item {
 pub struct TaskLimits {
     /// Wall-clock time from the start of its session.
     pub wall: Duration,
-    /// How many bytes of output are kept; what is beyond is dropped and told.
+    /// How many bytes of a command's output are kept; of more, the middle is left out and told.
     pub output: u64,
     /// How often a model may answer.
     #[serde(default = "turns")]

@@ -1,4 +1,4 @@
-//! The tool `bash`: runs a command, keeps all of its output, and says the end of it.
+//! The tool `bash`: runs a command, keeps its output, and says both ends of it.
 
 mod output;
 
@@ -54,9 +54,9 @@ impl Builtin for Bash {
     const CAPABILITY: &'static str = "F097";
     const DESCRIPTION: &'static str = "Runs a shell command (sh -c) in the folder you are in and \
         returns what it prints, standard output and error together. Nobody can answer it, and \
-        what it leaves in the background is ended with it. Of long output the end is returned; \
-        all of it is in a file that is named. Commands of one answer run side by side: put what \
-        depends on each other into one command.";
+        what it leaves in the background is ended with it. Of long output the beginning and the \
+        end are returned; the rest is in a file that is named. Commands of one answer run side by \
+        side: put what depends on each other into one command.";
     // What a command sees and changes is not known, but models are told that calls of one answer
     // run side by side. Those that are known to change something still wait, and are waited for.
     const CONCURRENCY: ToolConcurrency = ToolConcurrency::Shared;
@@ -89,9 +89,8 @@ impl Builtin for Bash {
         };
         let seconds = arguments.timeout.unwrap_or(TIMEOUT).clamp(1, 3600);
         let ran = run(&desk, request, errand, Duration::from_secs(seconds)).await?;
-        let kept = file.clone();
-        let dropped = ran.end.dropped;
-        let said = desk.aside(move || Ok(output(&kept, dropped))).await?;
+        let (kept, end) = (file.clone(), ran.end.clone());
+        let said = desk.aside(move || Ok(output(&kept, &end))).await?;
         Ok(answer(&ran, seconds, said, &file))
     }
 }
@@ -166,9 +165,7 @@ async fn run(
 fn answer(ran: &Ran, seconds: u64, output: Output, file: &Path) -> ToolAnswer {
     let mut text = output.text;
     if let Some(notice) = output.notice {
-        let line = ran.end.last_line.as_deref().filter(|_| ran.end.dropped > 0);
-        let last = line.map(|line| format!(". Last line: {}", shown::quote(line)));
-        let _infallible = write!(text, "\n\n[{notice}{}]", last.unwrap_or_default());
+        let _infallible = write!(text, "\n\n[{notice}]");
     }
     let trouble = match (ran.stopped_by, ran.end.cause) {
         (StoppedBy::Time, _) => Some(format!("Command timed out after {seconds} seconds")),

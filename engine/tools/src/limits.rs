@@ -1,8 +1,11 @@
 //! How much a model is told at most: the one place of all limits of what tools say.
 
-/// How much of a command's output: 50 KB with what is said about it.
-pub(crate) const OUTPUT_BYTES: usize = 49 << 10;
-pub(crate) const OUTPUT_LINES: usize = 3000;
+/// How much of the beginning and of the end of a command's output: 50 KB and 3000 lines with what
+/// is said about it. What went wrong is told at the end, more often than not.
+pub(crate) const HEAD_BYTES: usize = 10 << 10;
+pub(crate) const HEAD_LINES: usize = 600;
+pub(crate) const TAIL_BYTES: usize = 39 << 10;
+pub(crate) const TAIL_LINES: usize = 2400;
 
 /// How much of a file at once, and how much of one line of it.
 pub(crate) const READ_LINES: u64 = 5000;

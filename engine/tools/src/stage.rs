@@ -143,8 +143,8 @@ pub(crate) enum Act {
     Nothing,
     /// Prints this and ends so.
     Print(Vec<u8>, EndCause),
-    /// Prints this, and drops so many bytes and a last line.
-    Overflow(Vec<u8>, u64, &'static str),
+    /// Prints this, of which so many bytes are left out.
+    Overflow(Vec<u8>, u64),
     /// Ends when it is stopped.
     Wait,
     /// Cannot be run.
@@ -175,9 +175,9 @@ impl Commands for Puppet {
                 print(&bytes);
                 end.cause = cause;
             }
-            Act::Overflow(bytes, dropped, last) => {
+            Act::Overflow(bytes, dropped) => {
                 print(&bytes);
-                (end.dropped, end.last_line) = (dropped, Some(last.to_owned()));
+                (end.written, end.dropped) = (end.written + dropped, dropped);
             }
             Act::Wait => {
                 print(b"half\n");

@@ -107,20 +107,6 @@ fn a_command_that_floods_its_output_is_stopped_and_keeps_its_work() {
 }
 
 #[test]
-fn output_beyond_the_limit_is_dropped_and_told_and_the_task_goes_on() {
-    let place = sandbox();
-    let repository = place.repository();
-    let script = "yes | head -c 3000000; echo; echo done";
-    let run = place.run_in(&repository).words("--limit output=100KB").exec(script);
-    let finished = run.run().expect_code(0);
-    assert_eq!(finished.task("t1")["yield"], "done", "{finished}");
-    let output = place.home().output(&finished.run_name(), "t1");
-    assert!((99_000..110_000).contains(&output.len()), "{}", output.len());
-    let end = String::from_utf8_lossy(&output[output.len() - 200..]).into_owned();
-    assert!(end.contains("dropped"), "{end}");
-}
-
-#[test]
 fn a_command_that_cannot_be_found_says_so() {
     let place = sandbox();
     let repository = place.repository();

@@ -34,9 +34,10 @@ pub struct CommandRequest {
     pub folder: PathBuf,
     /// What is added to its environment.
     pub environment: BTreeMap<String, OsString>,
-    /// Where its output goes, whole up to `keep` bytes: standard output and error as they come.
+    /// Where its output goes: standard output and error as they come, whole up to `keep` bytes.
     pub output: PathBuf,
-    /// How many bytes of output are kept.
+    /// How many bytes of output are kept. Of more, the first half of them and the last half are,
+    /// with a line between them that says how many bytes were left out.
     pub keep: u64,
 }
 
@@ -58,7 +59,7 @@ pub struct CommandEnd {
     pub last_line: Option<String>,
     /// How many bytes it wrote in all.
     pub written: u64,
-    /// How many of them were dropped because they were beyond what is kept.
+    /// How many of them were left out of the middle because all were more than what is kept.
     pub dropped: u64,
 }
 

@@ -35,22 +35,36 @@ async fn the_last_line_needs_no_line_break_and_is_not_blank() {
 }
 
 #[tokio::test]
-async fn a_flood_is_cut_in_the_file_and_does_not_hold_the_command_up() {
+async fn of_a_flood_the_beginning_and_the_end_are_in_the_file() {
     let stage = Stage::new();
     let flood: u64 = 16 << 20;
-    let mut request = stage.request(&format!("head -c {flood} /dev/zero; echo done; echo err >&2"));
+    let script = format!("echo begin; head -c {flood} /dev/zero; echo done; echo err >&2");
+    let mut request = stage.request(&script);
     request.keep = 100_000;
     let end = stage.ask(request, Stop::default()).await.unwrap();
     assert_eq!(end.cause, EndCause::Exited(0));
-    assert_eq!(end.written, flood + 9);
-    assert_eq!(end.dropped, flood + 9 - 100_000);
+    assert_eq!(end.written, flood + 15);
+    assert_eq!(end.dropped, flood + 15 - 100_000);
     let kept = fs::read(stage.path("output.log")).unwrap();
-    assert!(kept[..100_000].iter().all(|&byte| byte == 0));
-    let notice = format!(
-        "\n[regatta kept the first 100000 bytes of this output and dropped {} more]\n",
-        end.dropped,
-    );
-    assert_eq!(String::from_utf8_lossy(&kept[100_000..]), notice);
+    let kept = String::from_utf8(kept).unwrap();
+    let notice = format!("\n… {} bytes left out …\n", end.dropped);
+    let (head, tail) = kept.split_once(&notice).unwrap();
+    assert_eq!((head.len(), tail.len()), (50_000, 50_000));
+    assert!(head.starts_with("begin\n\0") && head.ends_with('\0'));
+    assert!(tail.starts_with('\0') && tail.ends_with("\0done\nerr\n"));
+}
+
+#[tokio::test]
+async fn the_last_line_is_the_true_one_of_output_longer_than_what_is_kept() {
+    let stage = Stage::new();
+    let mut request = stage.request("seq 1 300000; printf '{\"files\": 3}\\n\\n'");
+    request.keep = 1000;
+    let end = stage.ask(request, Stop::default()).await.unwrap();
+    assert_eq!(end.last_line.as_deref(), Some(r#"{"files": 3}"#));
+    let kept = stage.read("output.log");
+    assert!(kept.starts_with("1\n2\n3\n"), "{kept}");
+    assert!(kept.ends_with("\n299999\n300000\n{\"files\": 3}\n\n"), "{kept}");
+    assert!(kept.len() < 1050, "{}", kept.len());
 }
 
 #[tokio::test]

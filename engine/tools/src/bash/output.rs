@@ -1,21 +1,27 @@
-//! The end of a command's output, as a model reads it.
+//! A command's output as a model reads it: all of it, or its beginning and its end.
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::Path;
 
-use crate::limits::{OUTPUT_BYTES, OUTPUT_LINES, tail};
+use engine::ports::CommandEnd;
+
+use crate::limits::{HEAD_BYTES, HEAD_LINES, TAIL_BYTES, TAIL_LINES, head, tail};
 use crate::plain::plain;
 
-/// How much of the end of the file is looked at: colours take room and are not shown.
-const TAIL: u64 = 4 * OUTPUT_BYTES as u64;
+/// How much more than what is shown is looked at: colours take room and are not shown.
+const COLOURS: u64 = 4;
+
+/// How much of the beginning and of the end of the file is looked at, where it is longer than both.
+const HEAD_LOOKED_AT: u64 = COLOURS * HEAD_BYTES as u64;
+const TAIL_LOOKED_AT: u64 = COLOURS * TAIL_BYTES as u64;
 
 /// Up to which size the lines of a file are counted.
 const COUNTED: u64 = 64 << 20;
 
 /// What a command printed.
 pub(super) struct Output {
-    /// The end of it.
+    /// It, or both ends of it.
     pub(super) text: String,
     /// What is to be known of the rest.
     pub(super) notice: Option<String>,
@@ -23,15 +29,10 @@ pub(super) struct Output {
     pub(super) is_cut: bool,
 }
 
-/// Returns the end of what was kept in `file`, of which `dropped` bytes were not kept.
-pub(super) fn output(file: &Path, dropped: u64) -> Output {
-    match read(file) {
+/// Returns what a command printed that ended so and whose output is in `file`.
+pub(super) fn output(file: &Path, end: &CommandEnd) -> Output {
+    match read(file, end) {
         Ok(output) if output.text.is_empty() => Output { text: "(no output)".into(), ..output },
-        Ok(output) if dropped > 0 => {
-            let kept = format!("{dropped} bytes after this were not kept");
-            let notice = output.notice.map_or(kept.clone(), |notice| format!("{notice}. {kept}"));
-            Output { notice: Some(notice), is_cut: true, ..output }
-        }
         Ok(output) => output,
         Err(error) => {
             let text = format!("(the output cannot be read: {error})");
@@ -40,45 +41,100 @@ pub(super) fn output(file: &Path, dropped: u64) -> Output {
     }
 }
 
-fn read(path: &Path) -> io::Result<Output> {
+fn read(path: &Path, end: &CommandEnd) -> io::Result<Output> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
-    let begin = size.saturating_sub(TAIL);
-    file.seek(SeekFrom::Start(begin))?;
-    let mut bytes = Vec::new();
-    Read::by_ref(&mut file).take(TAIL).read_to_end(&mut bytes)?;
-    // What is not a whole line at the beginning may be a part of a character or of a sequence.
-    let from = match bytes.iter().position(|byte| *byte == b'\n') {
-        Some(end) if begin > 0 => end + 1,
-        _ => 0,
-    };
-    let all = plain(&String::from_utf8_lossy(&bytes[from..]));
-    let all = all.trim_end();
-    let text = last_lines(all);
-    if begin == 0 && text.len() == all.len() {
-        return Ok(Output { text: text.to_owned(), notice: None, is_cut: false });
+    if size > HEAD_LOOKED_AT + TAIL_LOOKED_AT {
+        let ends = both_ends(&mut file, size)?;
+        let total = match (end.dropped, size) {
+            (0, ..=COUNTED) => format!("of {} lines", count_lines(&mut file)?),
+            _ => format!("lines of {} KB", end.written >> 10),
+        };
+        return Ok(ends.output(path, end, &total));
     }
-    let shown = text.lines().count();
-    let lines = match (begin, size) {
-        (0, _) => format!("{shown} of {} lines", all.lines().count()),
-        (_, ..=COUNTED) => format!("{shown} of {} lines", count_lines(&mut file)?),
-        (_, more) => format!("{shown} lines of {} MB", more >> 20),
+    let all = plain(&String::from_utf8_lossy(&read_at(&mut file, 0, size)?));
+    let all = all.trim_end();
+    let lines = all.lines().count();
+    if all.len() <= HEAD_BYTES + TAIL_BYTES && lines <= HEAD_LINES + TAIL_LINES {
+        let notice = (end.dropped > 0).then(|| rest(path, end));
+        let is_cut = notice.is_some();
+        return Ok(Output { text: all.to_owned(), notice, is_cut });
+    }
+    let ends = Ends { first: first_lines(all).to_owned(), last: last_lines(all).to_owned() };
+    Ok(ends.output(path, end, &format!("of {lines} lines")))
+}
+
+/// What is shown of output that is too long.
+struct Ends {
+    first: String,
+    last: String,
+}
+
+impl Ends {
+    fn output(self, path: &Path, end: &CommandEnd, total: &str) -> Output {
+        let Self { first, last } = self;
+        let (above, below) = (first.lines().count(), last.lines().count());
+        let rest = rest(path, end);
+        let notice = format!("Showing the first {above} and the last {below} {total}. {rest}");
+        let text = format!("{first}\n\n[… the middle of the output is left out …]\n\n{last}");
+        Output { text, notice: Some(notice), is_cut: true }
+    }
+}
+
+/// Says where the output is, and how much of it is nowhere.
+fn rest(path: &Path, end: &CommandEnd) -> String {
+    match end.dropped {
+        0 => format!("Full output: {}", path.display()),
+        dropped => format!("Output without {dropped} bytes of its middle: {}", path.display()),
+    }
+}
+
+/// Reads the beginning and the end of a file that is too long to be looked at whole.
+fn both_ends(file: &mut File, size: u64) -> io::Result<Ends> {
+    let above = read_at(file, 0, HEAD_LOOKED_AT)?;
+    let below = read_at(file, size - TAIL_LOOKED_AT, TAIL_LOOKED_AT)?;
+    // What is no whole line where it was cut may be a part of a character or of a sequence.
+    let is_break = |byte: &u8| *byte == b'\n';
+    let until = above.iter().rposition(is_break).unwrap_or(above.len());
+    let from = below.iter().position(is_break).map_or(0, |end| end + 1);
+    let above = plain(&String::from_utf8_lossy(&above[..until]));
+    let below = plain(&String::from_utf8_lossy(&below[from..]));
+    let (first, last) = (first_lines(&above), last_lines(below.trim_end()));
+    Ok(Ends { first: first.to_owned(), last: last.to_owned() })
+}
+
+fn read_at(file: &mut File, offset: u64, count: u64) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(count).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// As many of the first lines as are shown, without the last line break. Of a line that is too
+/// long alone, its beginning.
+fn first_lines(text: &str) -> &str {
+    let by_bytes = head(text, HEAD_BYTES);
+    let ends_line = text[by_bytes.len()..].chars().next().is_none_or(|next| next == '\n');
+    let whole = match by_bytes.rfind('\n') {
+        Some(end) if !ends_line => &by_bytes[..end],
+        _ => by_bytes,
     };
-    let notice = format!("Showing last {lines}. Full output: {}", path.display());
-    Ok(Output { text: text.to_owned(), notice: Some(notice), is_cut: true })
+    match whole.match_indices('\n').nth(HEAD_LINES - 1) {
+        Some((end, _)) => &whole[..end],
+        None => whole,
+    }
 }
 
 /// As many of the last lines as are shown. Of a line that is too long alone, its end.
 fn last_lines(text: &str) -> &str {
-    let by_bytes = tail(text, OUTPUT_BYTES);
+    let by_bytes = tail(text, TAIL_BYTES);
     let is_cut = by_bytes.len() < text.len();
     let begins_line = !is_cut || text[..text.len() - by_bytes.len()].ends_with('\n');
     let whole = match by_bytes.find('\n') {
         Some(end) if !begins_line => &by_bytes[end + 1..],
         _ => by_bytes,
     };
-    let mut breaks = whole.rmatch_indices('\n');
-    match breaks.nth(OUTPUT_LINES - 1) {
+    match whole.rmatch_indices('\n').nth(TAIL_LINES - 1) {
         Some((end, _)) => &whole[end + 1..],
         None => whole,
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 use engine::ports::{EndCause, ToolAnswer};
 use serde_json::json;
 
-use crate::limits::{OUTPUT_BYTES, OUTPUT_LINES};
+use crate::limits::{HEAD_BYTES, HEAD_LINES, TAIL_BYTES, TAIL_LINES};
 use crate::stage::{Act, Setting, Stage};
 
 fn printing(stage: &Stage, text: impl AsRef<[u8]>) {
@@ -113,19 +113,30 @@ async fn a_session_that_is_stopped_stops_its_command() {
     assert_eq!(stage.failed("read", json!({ "path": "." })).await, "Operation aborted");
 }
 
+/// The line between the beginning and the end of long output.
+const MIDDLE: &str = "\n\n[… the middle of the output is left out …]\n\n";
+
+/// Takes long output apart: its beginning, its end, and what is said about it.
+fn ends(said: &str) -> (&str, &str, &str) {
+    let (shown, notice) = said.rsplit_once("\n\n[").unwrap();
+    let (first, last) = shown.split_once(MIDDLE).unwrap();
+    (first, last, notice.strip_suffix(']').unwrap())
+}
+
 #[tokio::test]
 async fn ten_megabytes_of_output_leave_50_kilobytes_and_a_whole_artifact() {
     let stage = Stage::new();
-    let line = format!("{}\n", "y".repeat(99));
-    let all = line.repeat(100_000);
+    let all: String = (1..=100_000).map(|number| format!("{number:099}\n")).collect();
     printing(&stage, &all);
     let ran = stage.answer("bash", json!({ "command": "yes" })).await;
-    let (output, notice) = ran.text.split_once("\n\n[").unwrap();
     assert!(ran.text.len() <= 50 << 10, "{}", ran.text.len());
-    assert!(output.len() > OUTPUT_BYTES - 100, "{}", output.len());
+    let (first, last, notice) = ends(&ran.text);
+    assert!(all.starts_with(first) && first.len() > HEAD_BYTES - 100, "{}", first.len());
+    assert!(all.trim_end().ends_with(last) && last.len() > TAIL_BYTES - 100, "{}", last.len());
+    assert!(first.lines().chain(last.lines()).all(|line| line.len() == 99));
     let file = stage.beside("artifacts/0.bash.log");
-    let expected = format!("Showing last 501 of 100000 lines. Full output: {}]", file.display());
-    assert_eq!(notice, expected);
+    let expected = "Showing the first 102 and the last 399 of 100000 lines. Full output: ";
+    assert_eq!(notice, format!("{expected}{}", file.display()));
     assert_eq!(fs::read(&file).unwrap(), all.as_bytes());
     assert_eq!(ran.details.unwrap()["truncated"], true);
 }
@@ -135,20 +146,42 @@ async fn many_short_lines_are_cut_by_their_number() {
     let stage = Stage::new();
     printing(&stage, (1..=9000).map(|number| format!("{number}\n")).collect::<String>());
     let said = stage.said("bash", json!({ "command": "seq 9000" })).await;
-    assert!(said.starts_with("6001\n6002\n"), "{}", &said[..40]);
-    assert!(said.contains("\n9000\n\n[Showing last 3000 of 9000 lines."));
-    assert_eq!(said.lines().count(), OUTPUT_LINES + 2);
+    let (first, last, notice) = ends(&said);
+    assert!(first.starts_with("1\n2\n") && first.ends_with("\n600"), "{first}");
+    assert!(last.starts_with("6601\n6602\n") && last.ends_with("\n9000"), "{last}");
+    assert!(notice.starts_with("Showing the first 600 and the last 2400 of 9000 lines."));
 }
 
 #[tokio::test]
-async fn one_line_without_an_end_leaves_its_end_between_characters() {
+async fn what_just_fits_is_said_whole_and_what_just_does_not_loses_little() {
     let stage = Stage::new();
-    printing(&stage, format!("{}end", "日".repeat(300_000)));
+    let lines = HEAD_LINES + TAIL_LINES;
+    let text = |lines: usize| (1..=lines).map(|line| format!("{line}\n")).collect::<String>();
+    printing(&stage, text(lines));
+    assert_eq!(stage.said("bash", json!({ "command": "x" })).await, text(lines).trim_end());
+    printing(&stage, text(lines + 1));
     let said = stage.said("bash", json!({ "command": "x" })).await;
-    let (output, notice) = said.split_once("\n\n[").unwrap();
-    assert!(output.starts_with('日') && output.ends_with("日end"));
-    assert!(output.len() <= OUTPUT_BYTES && !output.contains('\u{fffd}'));
-    assert!(notice.starts_with("Showing last 1 of 1 lines."), "{notice}");
+    let (first, last, _) = ends(&said);
+    assert_eq!(first.lines().count() + last.lines().count(), lines);
+    let bytes = HEAD_BYTES + TAIL_BYTES;
+    printing(&stage, "x".repeat(bytes));
+    assert_eq!(stage.said("bash", json!({ "command": "x" })).await.len(), bytes);
+    printing(&stage, "x".repeat(bytes + 1));
+    let said = stage.said("bash", json!({ "command": "x" })).await;
+    let (first, last, _) = ends(&said);
+    assert_eq!((first.len(), last.len()), (HEAD_BYTES, TAIL_BYTES));
+}
+
+#[tokio::test]
+async fn one_line_without_an_end_is_cut_between_characters() {
+    let stage = Stage::new();
+    printing(&stage, format!("begin{}end", "日".repeat(300_000)));
+    let said = stage.said("bash", json!({ "command": "x" })).await;
+    let (first, last, notice) = ends(&said);
+    assert!(first.starts_with("begin日") && first.ends_with('日'));
+    assert!(last.starts_with('日') && last.ends_with("日end"));
+    assert!(said.len() <= 50 << 10 && !said.contains('\u{fffd}'));
+    assert!(notice.starts_with("Showing the first 1 and the last 1 of 1 lines."), "{notice}");
 }
 
 #[tokio::test]
@@ -159,15 +192,26 @@ async fn what_is_meant_for_a_terminal_is_taken_out() {
 }
 
 #[tokio::test]
-async fn output_that_was_not_kept_is_told_with_its_last_line() {
+async fn output_that_was_not_kept_whole_is_told_with_what_is_missing() {
     let stage = Stage::new();
-    *stage.puppet.act.lock().unwrap() = Act::Overflow(b"begin\n".to_vec(), 77, "FAILED 3 tests");
+    let short = "begin\n… 77 bytes left out …\nFAILED 3 tests\n";
+    *stage.puppet.act.lock().unwrap() = Act::Overflow(short.into(), 77);
     let said = stage.answer("bash", json!({ "command": "x" })).await;
-    assert_eq!(
-        said.text,
-        "begin\n\n[77 bytes after this were not kept. Last line: FAILED 3 tests]"
-    );
+    let file = stage.beside("artifacts/0.bash.log");
+    let told = format!("Output without 77 bytes of its middle: {}", file.display());
+    assert_eq!(said.text, format!("{}\n\n[{told}]", short.trim_end()));
     assert_eq!(said.details.unwrap()["truncated"], true);
+
+    let half = format!("{}\n", "y".repeat(99)).repeat(10_000);
+    let long = format!("begin\n{half}… 9000000 bytes left out …\n{half}FAILED 3 tests\n");
+    *stage.puppet.act.lock().unwrap() = Act::Overflow(long.into(), 9_000_000);
+    let said = stage.said("bash", json!({ "command": "x" })).await;
+    let (first, last, notice) = ends(&said);
+    assert!(first.starts_with("begin\nyyy") && last.ends_with("yyy\nFAILED 3 tests"));
+    let told = "Showing the first 103 and the last 400 lines of 10742 KB. \
+                Output without 9000000 bytes of its middle: ";
+    let file = stage.beside("artifacts/1.bash.log");
+    assert_eq!(notice, format!("{told}{}", file.display()));
 }
 
 #[tokio::test]
