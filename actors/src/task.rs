@@ -66,6 +66,8 @@ pub(crate) enum TaskMessage {
     Sealed,
     Captured(Option<Result<Option<Captured>, IsolationError>>),
     Discarded,
+    /// The capture is in the ledger, and the workspace stays.
+    Kept,
     News(SessionNews),
     /// It is time to say again what the task is doing.
     ProgressDue,
@@ -160,9 +162,8 @@ impl Actor for Task {
             // The ledger is gone and the house is closing: what is not recorded is not done.
             TaskMessage::Recorded(effect, None) => match *effect {
                 // The work is in the task store already.
-                Effect::Discard(_) => {
-                    state.discard(&myself);
-                    return Ok(());
+                effect @ (Effect::Discard(_) | Effect::Keep(_)) => {
+                    return state.perform_recorded(&myself, effect);
                 }
                 _ => Input::SessionCrashed("the ledger is gone".to_owned()),
             },
@@ -183,6 +184,7 @@ impl Actor for Task {
             TaskMessage::Sealed => Input::Sealed,
             TaskMessage::Captured(captured) => state.note(captured),
             TaskMessage::Discarded => Input::Discarded,
+            TaskMessage::Kept => Input::Kept,
             TaskMessage::News(news) => {
                 state.hear(&myself, news);
                 return Ok(());
@@ -271,10 +273,10 @@ impl TaskState {
                 }
                 Effect::Seal(_) => self.seal(myself),
                 Effect::Capture(_) => self.capture(myself),
-                Effect::Discard(workspace) => self.record_capture(myself, workspace),
+                Effect::Discard(_) | Effect::Keep(_) => self.record_capture(myself, effect),
                 Effect::Finish(outcome, captured) => {
                     if let Some(lease) = self.lease.take() {
-                        lease.settle(); // discarded, or kept because it could not be captured
+                        lease.settle(); // discarded, or kept because not all of it was captured
                     }
                     let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
                     let report = TaskReport { outcome, captured, ms, usage: self.usage() };

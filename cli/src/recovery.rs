@@ -12,6 +12,7 @@ use store::{Reader, RunRow, read_session, used_in};
 
 use crate::boot::Equipment;
 use crate::error::Error;
+use crate::render::{kept_workspace, left_out};
 
 /// An opened repository and what recovery found.
 pub struct OpenedRepository {
@@ -194,7 +195,12 @@ fn tell(news: &News, found: &Recovered) -> Vec<String> {
     for task in &found.tasks {
         let name = format!("{}/{}", task.run, task.task);
         match &task.captured {
-            Ok(_) => {}
+            Ok(captured) => {
+                let kept = kept_workspace(&captured.left_out);
+                if let (Some(kept), Some(left_out)) = (kept, left_out(&captured.left_out)) {
+                    lines.push(format!("{name}: {left_out}; {kept}"));
+                }
+            }
             Err(Uncaptured::Kept(why)) => {
                 lines.push(format!("the workspace of {name} is kept: {why}"));
             }

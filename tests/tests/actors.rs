@@ -290,6 +290,22 @@ async fn the_first_failure_cancels_the_rest_when_that_was_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_with_files_that_are_not_captured_is_kept_and_so_is_its_task() {
+    let mut house = TestHouse::with_concurrency(1).await;
+    for task in ["partial", "idle"] {
+        house.repository.leave_files_out_of(task);
+    }
+    house.repository.find_nothing_of("idle");
+    let tasks = vec![task("partial", "yield 1"), task("idle", "yield 1"), task("whole", "yield 1")];
+    let (reports, totals) = house.run(tasks).await;
+    assert!(reports.iter().all(|(_, report)| matches!(report.outcome, Outcome::Done { .. })));
+    assert_eq!((totals.done, totals.landed, totals.unlanded, totals.kept), (3, 1, 2, 2));
+    assert_eq!(house.repository.leaked(), 2);
+    let landed = &house.repository.landings()[0].tasks;
+    assert_eq!(landed.len(), 2, "what was captured of it lands: {landed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_workspace_that_cannot_be_captured_is_kept() {
     let mut house = TestHouse::with_concurrency(1).await;
     house.repository.refuse_to_capture("bad");

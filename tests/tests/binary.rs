@@ -28,6 +28,7 @@ mod binary {
     mod in_place;
     mod kill;
     mod landing;
+    mod left_out;
     mod lines;
     mod logs;
     mod long_output;

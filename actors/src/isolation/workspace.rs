@@ -153,12 +153,14 @@ impl Actor for Workspace {
     }
 }
 
-/// Captures a workspace whose holder died, then removes it. What cannot be captured is kept: an
-/// error while looking never deletes work.
+/// Captures a workspace whose holder died, then removes it. What cannot be captured, or not whole,
+/// is kept: an error while looking never deletes work.
 pub(super) async fn take_back(baseline: &dyn Baseline, place: &Place) -> Option<Captured> {
     match baseline.capture(place).await {
         Ok(captured) => {
-            discard(baseline, place).await;
+            if !captured.as_ref().is_some_and(Captured::holds_uncaptured_files) {
+                discard(baseline, place).await;
+            }
             captured
         }
         Err(error @ IsolationError::Vanished { .. }) => {

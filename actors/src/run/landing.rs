@@ -8,8 +8,8 @@ use engine::ports::{
 };
 use engine::verdict::exit_code;
 use protocol::{
-    EventKind, ExitCode, IsolationMode, Landed, LandingReport, LedgerEntry, MergeMode, Outcome,
-    TaskLanding, TaskName, TaskReport, TaskSpec, Totals,
+    Captured, EventKind, ExitCode, IsolationMode, Landed, LandingReport, LedgerEntry, MergeMode,
+    Outcome, TaskLanding, TaskName, TaskReport, TaskSpec, Totals,
 };
 use ractor::ActorRef;
 
@@ -226,7 +226,9 @@ impl RunState {
                 }
                 Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) | None => false,
             };
-            totals.kept += usize::from(changed && !landed);
+            // What is in its workspace only lands nowhere.
+            let held = report.captured.as_ref().is_some_and(Captured::holds_uncaptured_files);
+            totals.kept += usize::from(held || (changed && !landed));
             totals.usage = match (totals.usage, report.usage) {
                 (Some(all), Some(one)) => Some(all + one),
                 (all, one) => all.or(one),
@@ -234,9 +236,9 @@ impl RunState {
             match &report.outcome {
                 Outcome::Done { .. } => {
                     totals.done += 1;
-                    let in_place = landed || (lands && !changed);
+                    let in_place = !held && (landed || (lands && !changed));
                     totals.landed += usize::from(in_place);
-                    totals.unlanded += usize::from(lands && !in_place);
+                    totals.unlanded += usize::from(held || (lands && !in_place));
                 }
                 Outcome::Failed { failure } => {
                     totals.failed += 1;

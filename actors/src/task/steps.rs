@@ -27,6 +27,9 @@ impl TaskState {
                 });
             }
             Effect::Discard(_) => self.discard(myself),
+            Effect::Keep(_) => {
+                let _dying = myself.cast(TaskMessage::Kept);
+            }
             Effect::Prepare
             | Effect::AbandonPreparing
             | Effect::StopSession
@@ -158,8 +161,8 @@ impl TaskState {
         }
     }
 
-    /// Has the capture written to the ledger, and only then the workspace removed.
-    pub(super) fn record_capture(&mut self, myself: &ActorRef<TaskMessage>, workspace: Place) {
+    /// Has the capture written to the ledger, and only then the workspace removed or kept.
+    pub(super) fn record_capture(&mut self, myself: &ActorRef<TaskMessage>, then: Effect) {
         let Some(captured) = self.captured.take() else {
             self.discard(myself);
             return;
@@ -168,7 +171,7 @@ impl TaskState {
         self.tell(EventKind::TaskCaptured { task, captured: captured.clone() });
         let id = self.arguments.spec.id;
         let entry = LedgerEntry::TaskCaptured { task: id, attempt: ATTEMPT, captured };
-        self.record(myself, entry, Effect::Discard(workspace));
+        self.record(myself, entry, then);
     }
 
     pub(super) fn discard(&mut self, myself: &ActorRef<TaskMessage>) {

@@ -192,7 +192,7 @@ impl Bench {
             let capture = CaptureRef::of(&name, &spec_of_task.name, 1);
             let captured = |files| {
                 let changes = ChangeSummary { files, added: files, removed: 0 };
-                Captured { capture: capture.clone(), changes }
+                Captured::whole(capture.clone(), changes)
             };
             let mut usage = None;
             let (outcome, captured) = match end {

@@ -10,8 +10,8 @@ use super::work::{landed, loose, table_row};
 use crate::args::{Form, RunsArgs, RunsCommand};
 use crate::error::Error;
 use crate::render::{
-    Extent, Table, account, closing, count, cut, document, elapsed, one_line, span, used, when,
-    width, write_table,
+    Extent, Table, account, closing, count, cut, document, elapsed, left_out_lines, one_line, span,
+    used, when, width, write_table,
 };
 
 /// How many runs are listed unless one says otherwise.
@@ -122,6 +122,12 @@ fn show(context: &Context, given: Option<&str>, out: Out<'_>) -> Result<(), Erro
         extent: Extent::Whole,
     };
     write_table(out, &table).map_err(|error| Error::output(&error))?;
+    let left_out =
+        tasks.iter().filter_map(|row| Some((&row.name, &row.captured.as_ref()?.left_out)));
+    let left_out = left_out_lines(&left_out.collect::<Vec<_>>());
+    if !left_out.is_empty() {
+        say(out, &format!("\n{}", left_out.join("\n")))?;
+    }
     let details = tasks.iter().flat_map(|row| details(row, *scope));
     let details: Vec<_> = details.take(DETAILS).collect();
     if !details.is_empty() {

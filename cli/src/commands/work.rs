@@ -3,7 +3,7 @@
 use protocol::{Landed, TaskState};
 use store::TaskRow;
 
-use crate::render::{Loose, Meaning, TableRow, Verdict, verdict};
+use crate::render::{Loose, Meaning, TableRow, Verdict, left_out, verdict};
 
 /// Returns the line of a task in a table.
 pub(super) fn table_row(row: &TaskRow) -> TableRow {
@@ -33,6 +33,9 @@ fn interrupted(row: &TaskRow) -> Verdict {
     let mut verdict = Verdict::plain("interrupted", Meaning::Bad);
     if landed(row) {
         "its work has landed since".clone_into(&mut verdict.note);
+    }
+    if let Some(note) = row.captured.as_ref().and_then(|captured| left_out(&captured.left_out)) {
+        verdict.add_note(&note);
     }
     verdict
 }

@@ -5,6 +5,7 @@ use protocol::{Event, EventKind, Outcome, SessionEvent, TaskReport};
 
 use super::figures::{clock, count, lines, span, tokens, used};
 use super::frame::headline;
+use super::left_out::{kept_workspace, left_out};
 use super::paint::{Meaning, Palette};
 use super::picture::Picture;
 use super::row::Stage;
@@ -89,10 +90,19 @@ impl Plain {
 
     /// The end of a task before its landing is known.
     fn ended(&self, report: &TaskReport) -> String {
-        let Verdict { word, meaning, note } = match &report.outcome {
+        let mut ended = match &report.outcome {
             Outcome::Done { .. } => Verdict::plain("done", Meaning::Neutral),
             Outcome::Failed { .. } | Outcome::Cancelled => verdict(report, None),
         };
+        if let Some(captured) = &report.captured {
+            // The end of a failure has the first of them already.
+            let left_out = matches!(report.outcome, Outcome::Done { .. })
+                .then(|| left_out(&captured.left_out));
+            for note in [left_out.flatten(), kept_workspace(&captured.left_out)].iter().flatten() {
+                ended.add_note(note);
+            }
+        }
+        let Verdict { word, meaning, note } = ended;
         let note = if note.is_empty() { note } else { format!("  {note}") };
         let spent = report.usage.map(|usage| format!(" {} tokens", tokens(usage.tokens())));
         let word = self.palette.paint(meaning, &word);

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use protocol::{Event, EventKind, Landed, Outcome, TaskName, Timestamp};
+use protocol::{Event, EventKind, Landed, LeftOut, Outcome, TaskName, Timestamp};
 
 use super::closing::{Loose, closing};
 use super::json;
+use super::left_out::left_out_lines;
 use super::live::Live;
 use super::paint::Meaning;
 use super::picture::Picture;
@@ -183,6 +184,11 @@ impl Show {
         };
         let out = &mut self.streams.out;
         write_table(out, &table)?;
+        let left_out: Vec<_> = self.picture.rows().iter().filter_map(left_out).collect();
+        let left_out = left_out_lines(&left_out);
+        if !left_out.is_empty() && !quiet {
+            writeln!(out, "\n{}", left_out.join("\n"))?;
+        }
         if let (Some(typing), false) = (&self.typing, quiet) {
             let lines = closing(
                 &head.run,
@@ -225,6 +231,11 @@ fn landed(row: &Row) -> bool {
 fn loose(row: &Row) -> Option<(TaskName, Loose)> {
     let Stage::Ended { report, landing } = &row.stage else { return None };
     Loose::of(report, landing.as_ref()).map(|loose| (row.name.clone(), loose))
+}
+
+fn left_out(row: &Row) -> Option<(&TaskName, &LeftOut)> {
+    let Stage::Ended { report, .. } = &row.stage else { return None };
+    report.captured.as_ref().map(|captured| (&row.name, &captured.left_out))
 }
 
 /// Returns the name of a task whose model failed.

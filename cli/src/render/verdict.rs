@@ -4,6 +4,7 @@ use jiff::tz::TimeZone;
 use protocol::{Conflict, ConflictReason, Failure, FailureDetail, Landed, Outcome, TaskReport};
 
 use super::figures::when;
+use super::left_out::left_out;
 use super::paint::Meaning;
 use super::safe;
 
@@ -23,6 +24,14 @@ impl Verdict {
         Self { word: word.into(), meaning, note: safe::one_line(note.as_ref()) }
     }
 
+    /// Adds a note to what is noted already. It must be safe.
+    pub fn add_note(&mut self, note: &str) {
+        if !self.note.is_empty() {
+            self.note.push_str("; ");
+        }
+        self.note.push_str(note);
+    }
+
     /// Returns a word without a note.
     #[must_use]
     pub fn plain(word: &str, meaning: Meaning) -> Self {
@@ -33,6 +42,24 @@ impl Verdict {
 /// Returns what became of a task that ended, given what became of its work if that was tried.
 #[must_use]
 pub fn verdict(report: &TaskReport, landing: Option<&Landed>) -> Verdict {
+    let mut found = outcome(report, landing);
+    let Some(captured) = &report.captured else { return found };
+    let holds = captured.holds_uncaptured_files();
+    if holds && matches!(found.meaning, Meaning::Good | Meaning::Neutral) {
+        let on = if found.note.is_empty() { "" } else { " on " };
+        found.note = match landing {
+            Some(Landed::Landed { .. }) => format!("the rest has landed{on}{}", found.note),
+            _ => String::new(),
+        };
+        (found.word, found.meaning) = ("kept".to_owned(), Meaning::Kept);
+    }
+    if let Some(note) = left_out(&captured.left_out) {
+        found.add_note(&note);
+    }
+    found
+}
+
+fn outcome(report: &TaskReport, landing: Option<&Landed>) -> Verdict {
     let landed = matches!(landing, Some(Landed::Landed { .. }));
     match &report.outcome {
         Outcome::Failed { failure } => {
@@ -129,14 +156,17 @@ pub fn reason_words(reason: ConflictReason) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{CaptureRef, Captured, ChangeSummary, FailureClass, RepoPath, Timestamp};
+    use protocol::{
+        CaptureRef, Captured, ChangeSummary, FailureClass, LeftOut, LeftOutEntry, LeftOutKind,
+        RepoPath, Timestamp,
+    };
 
     use super::*;
 
     fn report(outcome: Outcome, files: Option<u64>) -> TaskReport {
         let capture = CaptureRef::of(&"r7k3f".parse().unwrap(), &"t1".parse().unwrap(), 1);
         let changes = |files| ChangeSummary { files, added: 1, removed: 0 };
-        let captured = files.map(|files| Captured { capture, changes: changes(files) });
+        let captured = files.map(|files| Captured::whole(capture, changes(files)));
         TaskReport { outcome, captured, ms: 10, usage: None }
     }
 
@@ -192,5 +222,33 @@ mod tests {
             let verdict = verdict(&report, landing.as_ref());
             assert_eq!((verdict.word.as_str(), verdict.note.as_str()), (word, note));
         }
+    }
+
+    #[test]
+    fn files_that_are_left_out_make_a_task_kept_and_others_are_noted() {
+        let with = |files, kind: LeftOutKind| {
+            let mut report = report(done(), Some(files));
+            let entry = LeftOutEntry { path: "lib".to_owned(), kind };
+            let left_out =
+                LeftOut { entries: vec![entry], total: 1, files: kind.files(), workspace: None };
+            report.captured = report.captured.map(|whole| Captured { left_out, ..whole });
+            report
+        };
+        let landed = |branch: Option<&str>| Landed::Landed { branch: branch.map(str::to_owned) };
+        let word = |report: &TaskReport, landing: Option<Landed>| {
+            let Verdict { word, note, .. } = verdict(report, landing.as_ref());
+            format!("{word}: {note}")
+        };
+        let work = LeftOutKind::Submodule { files: 3 };
+        let told = "left out: lib (submodule, 3 files)";
+        assert_eq!(word(&with(0, work), None), format!("kept: {told}"));
+        let rest = format!("kept: the rest has landed; {told}");
+        assert_eq!(word(&with(1, work), Some(landed(None))), rest);
+        let rest = format!("kept: the rest has landed on branch b; {told}");
+        assert_eq!(word(&with(1, work), Some(landed(Some("b")))), rest);
+        let socket = LeftOutKind::Socket;
+        let told = "left out: lib (socket)";
+        assert_eq!(word(&with(0, socket), None), format!("no change: {told}"));
+        assert_eq!(word(&with(1, socket), Some(landed(None))), format!("landed: {told}"));
     }
 }

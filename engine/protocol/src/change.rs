@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RunName, TaskName};
+use crate::{LeftOut, RunName, TaskName};
 
 /// The name of a capture in the task store: `refs/tasks/RUN/TASK/ATTEMPT`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,4 +49,22 @@ pub struct Captured {
     pub capture: CaptureRef,
     /// How much it is.
     pub changes: ChangeSummary,
+    /// What the task made and it does not hold.
+    #[serde(default, skip_serializing_if = "LeftOut::is_empty")]
+    pub left_out: LeftOut,
+}
+
+impl Captured {
+    /// Returns a capture that holds all that a task made.
+    #[must_use]
+    pub fn whole(capture: CaptureRef, changes: ChangeSummary) -> Self {
+        Self { capture, changes, left_out: LeftOut::default() }
+    }
+
+    /// Returns whether the workspace has files of the task that are not in the capture. Such a
+    /// workspace is to be kept.
+    #[must_use]
+    pub fn holds_uncaptured_files(&self) -> bool {
+        self.left_out.files > 0
+    }
 }

@@ -186,11 +186,11 @@ pub struct Totals {
     pub cancelled: usize,
     /// Tasks whose work landed, or that had nothing to land.
     pub landed: usize,
-    /// Tasks that kept their contract but whose work did not land where it was meant to.
+    /// Tasks that kept their contract but whose work did not land, or not all of it.
     pub unlanded: usize,
     /// Tasks whose work conflicts.
     pub conflicted: usize,
-    /// Tasks whose work is in the task store and nowhere else.
+    /// Tasks of whose work something is only in the task store, or in a workspace that is kept.
     pub kept: usize,
     /// The classes of the failures, each once, in their own order.
     pub failures: Vec<FailureClass>,

@@ -48,8 +48,8 @@ impl ExitCode {
             Self::NotStarted => "nothing was started: usage, settings, repository or machine",
             Self::Partial => "partial: some tasks failed; what succeeded has landed",
             Self::Kept => {
-                "every task finished, but some work conflicts, could not be written, or waits on \
-                 such work, and is kept in the task store"
+                "every task finished, but some work conflicts, could not be captured or written, \
+                 or waits on such work, and is kept"
             }
             Self::NoSuccess => "no task succeeded",
             Self::Exhausted => "stopped by a budget or a quota",

@@ -7,6 +7,7 @@ mod exit;
 mod id;
 mod landing;
 mod ledger;
+mod left_out;
 mod message;
 mod model;
 mod name;
@@ -26,13 +27,14 @@ pub use exit::ExitCode;
 pub use id::{RunId, SessionId, TaskId};
 pub use landing::{Conflict, ConflictReason, Landed, LandingReport, Side, TaskLanding};
 pub use ledger::{LedgerEntry, RunState, TaskState};
+pub use left_out::{LeftOut, LeftOutEntry, LeftOutKind};
 pub use message::{
     AssistantMessage, Content, Message, Part, StopReason, ToolCall, ToolResult, UserMessage,
 };
 pub use model::{ModelRoute, ModelRouteError};
 pub use name::{NameError, RunName, TaskName};
 pub use outcome::{Failure, FailureClass, FailureDetail, Outcome, TaskReport};
-pub use path::RepoPath;
+pub use path::{RepoPath, quote_path};
 pub use run::{IsolationMode, MergeMode, OnFailure, RunSpec};
 pub use session::{SessionEntry, SessionEvent};
 pub use task::{Agent, ChangeDemand, Command, Item, TaskLimits, TaskSpec, Work};

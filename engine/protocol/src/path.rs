@@ -74,7 +74,7 @@ fn is_ignorable(letter: char) -> bool {
 
 impl fmt::Display for RepoPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&quoted(&self.0))
+        f.pad(&quote_path(&self.0))
     }
 }
 
@@ -84,9 +84,10 @@ impl fmt::Debug for RepoPath {
     }
 }
 
-/// Writes bytes as git does: plain where every character can be shown, else in double quotes with
-/// C escapes and octal numbers.
-fn quoted(bytes: &[u8]) -> String {
+/// Writes the bytes of a path as git does: plain where every character can be shown, else in double
+/// quotes with C escapes and octal numbers.
+#[must_use]
+pub fn quote_path(bytes: &[u8]) -> String {
     let plain = std::str::from_utf8(bytes).ok().filter(|text| {
         !text.chars().any(|c| is_unseen(c) || matches!(c, '"' | '\\') || is_ignorable(c))
     });
@@ -109,7 +110,7 @@ fn quoted(bytes: &[u8]) -> String {
     out
 }
 
-/// Reads what [`quoted`] writes.
+/// Reads what [`quote_path`] writes.
 fn unquoted(text: &str) -> Option<Vec<u8>> {
     let Some(inner) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
         return Some(text.as_bytes().to_vec());
@@ -138,7 +139,7 @@ fn unquoted(text: &str) -> Option<Vec<u8>> {
 
 impl Serialize for RepoPath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&quoted(&self.0))
+        serializer.serialize_str(&quote_path(&self.0))
     }
 }
 

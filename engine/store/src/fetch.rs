@@ -10,9 +10,14 @@ use crate::words::{
     StoredPath, read_id, read_json, read_json_if_any, read_word, read_word_if_any, unreadable,
 };
 
-/// Selects the tasks of the run `?1`, each with its last landing and its last attempt's workspace.
+/// Selects the tasks of the run `?1`, each with what its last capture left out, its last landing and
+/// its last attempt's workspace.
 pub(crate) const TASK: &str = "
-    SELECT task.*, attempt.workspace, landing.result, landing.branch, landing.conflicts,
+    SELECT task.*,
+           (SELECT json_extract(entry, '$.captured.left_out') FROM transition AS last
+            WHERE last.task = task.number AND last.type = 'task_captured'
+            ORDER BY last.seq DESC LIMIT 1) AS left_out,
+           attempt.workspace, landing.result, landing.branch, landing.conflicts,
            landing.message, landing.waits_on
     FROM task
     JOIN run ON run.number = task.run
@@ -82,7 +87,8 @@ fn captured(row: &Row<'_>) -> rusqlite::Result<Option<Captured>> {
         added: number(row, "added")?,
         removed: number(row, "removed")?,
     };
-    Ok(Some(Captured { capture, changes }))
+    let left_out = read_json_if_any(row, "left_out")?.unwrap_or_default();
+    Ok(Some(Captured { capture, changes, left_out }))
 }
 
 fn landed(row: &Row<'_>) -> rusqlite::Result<Option<Landed>> {

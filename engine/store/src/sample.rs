@@ -83,10 +83,8 @@ fn task(name: &str) -> TaskSpec {
 }
 
 pub(crate) fn captured(run: &RunName, task: &TaskSpec, attempt: u32) -> Captured {
-    Captured {
-        capture: CaptureRef::of(run, &task.name, attempt),
-        changes: ChangeSummary { files: 3, added: 41, removed: 7 },
-    }
+    let changes = ChangeSummary { files: 3, added: 41, removed: 7 };
+    Captured::whole(CaptureRef::of(run, &task.name, attempt), changes)
 }
 
 pub(crate) fn started(run: &RunSpec, task: usize) -> LedgerEntry {

@@ -2,6 +2,7 @@
 
 mod compare;
 mod forced;
+mod left_out;
 mod lines;
 mod take;
 #[cfg(test)]

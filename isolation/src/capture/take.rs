@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use protocol::{CaptureRef, Captured, ChangeSummary};
+use protocol::{CaptureRef, Captured, ChangeSummary, LeftOut};
 
 use crate::baseline::{Bytes, Frozen};
 use crate::capture::compare::{Compared, compare};
@@ -33,7 +33,7 @@ pub(crate) fn recapture(frozen: &Frozen, folder: &Path, manifest: &Manifest) -> 
             return taken.keep(frozen, manifest, capture);
         }
         if taken.bytes.store.changes(&capture)? == taken.changes {
-            return Ok(Captured { capture, changes: taken.summary });
+            return Ok(taken.captured(capture));
         }
         attempt = attempt.saturating_add(1);
     }
@@ -48,7 +48,7 @@ pub(crate) fn summary(store: &TaskStore, capture: CaptureRef) -> Result<Captured
         let (before, after) = (bytes(change.base)?, bytes(change.task)?);
         lines::count(&mut changes, &before, &after).or_cannot(what)?;
     }
-    Ok(Captured { capture, changes })
+    Ok(Captured::whole(capture, changes))
 }
 
 /// What changed, with its bytes in the task store and no name yet.
@@ -56,18 +56,23 @@ struct Taken<'a> {
     bytes: Bytes<'a>,
     changes: Vec<Change>,
     summary: ChangeSummary,
+    left_out: LeftOut,
 }
 
 impl Taken<'_> {
+    fn captured(self, capture: CaptureRef) -> Captured {
+        Captured { capture, changes: self.summary, left_out: self.left_out }
+    }
+
     fn keep(self, frozen: &Frozen, manifest: &Manifest, capture: CaptureRef) -> Result<Captured> {
         frozen.faults.strike("capture.ref").or_cannot(|| format!("write {capture}"))?;
         let message = format!("{}/{} {}\n", manifest.run, manifest.task, manifest.attempt);
         // Switched off by a test that must notice.
         if frozen.faults.is_off("F272") {
-            return Ok(Captured { capture, changes: self.summary });
+            return Ok(self.captured(capture));
         }
         self.bytes.store.put_capture(&capture, &self.changes, &message)?;
-        Ok(Captured { capture, changes: self.summary })
+        Ok(self.captured(capture))
     }
 }
 
@@ -84,7 +89,9 @@ fn take<'a>(frozen: &'a Frozen, folder: &Path, manifest: &Manifest) -> Result<Ta
     let mut changes = Vec::new();
     let mut summary = ChangeSummary::default();
     let forced = Forced::of(frozen, folder);
-    for candidate in walk::candidates(frozen, manifest, &tree, &rules, &forced)? {
+    let walk::Walked { candidates, left_out } =
+        walk::candidates(frozen, manifest, &tree, &rules, &forced)?;
+    for candidate in candidates {
         let Some(Compared { change, before, after }) = compare(&bytes, &tree, &candidate)? else {
             continue;
         };
@@ -92,5 +99,5 @@ fn take<'a>(frozen: &'a Frozen, folder: &Path, manifest: &Manifest) -> Result<Ta
         lines::count(&mut summary, &before, &after).or_cannot(what)?;
         changes.push(change);
     }
-    Ok(Taken { bytes, changes, summary })
+    Ok(Taken { bytes, changes, summary, left_out })
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use engine::fault::Faults;
-use protocol::{CaptureRef, ChangeSummary, FailureClass};
+use protocol::{CaptureRef, ChangeSummary, FailureClass, LeftOut, LeftOutEntry, LeftOutKind};
 
 use crate::baseline::Source;
 use crate::entry::{Change, Mode};
@@ -276,6 +276,9 @@ fn what_a_task_puts_into_a_repository_of_its_own_is_captured_and_special_files_a
     let changes = sample.store().changes(&captured.capture).unwrap();
     let paths: Vec<_> = changes.iter().map(|change| change.path.to_string()).collect();
     assert_eq!(paths, ["clone/file"]);
+    let left_out: Vec<_> = captured.left_out.entries.iter().map(|entry| entry.kind).collect();
+    assert_eq!(left_out, [LeftOutKind::Repository, LeftOutKind::Fifo]);
+    assert!(!captured.holds_uncaptured_files());
 }
 
 #[test]
@@ -335,4 +338,36 @@ fn what_an_interrupted_write_left_is_nobodys_work_unless_somebody_tracks_it() {
     let edited = (".regatta-1-1.tmp", "100644 tracked\n", "100644 edited\n");
     let expected = [edited].map(|(path, was, is)| (path.into(), was.into(), is.into()));
     assert_eq!(read(&sample, &done.capture), expected);
+}
+
+#[test]
+fn the_files_in_what_is_left_out_are_counted_at_any_depth_and_under_any_name() {
+    let sample = Sample::with(&[("file", "x\n")]);
+    let library = Sample::with(&[("lib", "x\n")]);
+    let url = library.root.display().to_string();
+    sample.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", &url, "sub"]);
+    sample.commit();
+    let frozen = sample.freeze("raaaa");
+    let workspace = prepare(&frozen, "a");
+    assert_eq!(captured(&frozen, &workspace).left_out, LeftOut::default());
+    for name in ["sub/.git", "sub/deep/er/x", "sub/.GIT/x", "sub/git~1", ".git./.git/x"] {
+        write(&workspace.root, name, "work\n");
+    }
+    symlink("/nowhere", workspace.root.join("sub/link")).unwrap();
+    fs::create_dir(workspace.root.join(".GIT")).unwrap();
+    let done = captured(&frozen, &workspace);
+    assert!(done.holds_uncaptured_files());
+    assert_eq!(done.changes.files, 0);
+    let entry = |path: &str, kind| LeftOutEntry { path: path.to_owned(), kind };
+    let expected = LeftOut {
+        entries: vec![
+            entry(".GIT", LeftOutKind::GitTwin { files: 0 }),
+            entry(".git.", LeftOutKind::GitTwin { files: 1 }),
+            entry("sub", LeftOutKind::Submodule { files: 5 }),
+        ],
+        total: 3,
+        files: 6,
+        workspace: Some(workspace.root.display().to_string()),
+    };
+    assert_eq!(done.left_out, expected);
 }

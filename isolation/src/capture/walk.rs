@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 
-use protocol::{RepoPath, is_temporary_name};
+use protocol::{LeftOut, RepoPath, is_temporary_name, quote_path};
+use rustix::fs::FileType;
 
 use crate::baseline::{Folder, FolderKind, Frozen, Start};
 use crate::capture::forced::Forced;
+use crate::capture::left_out::Collector;
 use crate::entry::Entry;
-use crate::error::Result;
+use crate::error::{OrCannot, Result};
 use crate::ignore::{Kind, Rules};
-use crate::tree::{Listed, Listing, Stat, Tree, join};
+use crate::tree::{Listed, Listing, RepositoryRoot, Stat, Tree, join};
 use crate::workspace::Manifest;
 
 /// A path that may differ from what it began as.
@@ -43,7 +44,15 @@ pub(super) enum Now {
     Absent,
 }
 
-/// Walks over the workspace at `tree` and returns every candidate, sorted by path.
+/// What a walk found.
+pub(super) struct Walked<'a> {
+    /// Every candidate, sorted by path.
+    pub(super) candidates: Vec<Candidate<'a>>,
+    /// What the task made and no capture can hold.
+    pub(super) left_out: LeftOut,
+}
+
+/// Walks over the workspace at `tree`.
 ///
 /// `rules` tell what is ignored there, and `forced` what is tracked all the same.
 pub(super) fn candidates<'a>(
@@ -52,9 +61,16 @@ pub(super) fn candidates<'a>(
     tree: &Tree,
     rules: &Rules<'_>,
     forced: &Forced,
-) -> Result<Vec<Candidate<'a>>> {
-    let mut walk =
-        Walk { frozen, manifest, rules, forced, found: Vec::new(), sown: BTreeSet::new() };
+) -> Result<Walked<'a>> {
+    let mut walk = Walk {
+        frozen,
+        manifest,
+        rules,
+        forced,
+        found: Vec::new(),
+        left_out: Collector::new(tree),
+        sown: BTreeSet::new(),
+    };
     let mut visited = BTreeSet::new();
     let mut waiting = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
@@ -69,7 +85,7 @@ pub(super) fn candidates<'a>(
     }
     walk.absent_seeds();
     walk.found.sort_by(|left, right| left.path.cmp(&right.path));
-    Ok(walk.found)
+    Ok(Walked { candidates: walk.found, left_out: walk.left_out.finish(tree.root()) })
 }
 
 struct Walk<'a, 'g> {
@@ -78,26 +94,29 @@ struct Walk<'a, 'g> {
     rules: &'g Rules<'g>,
     forced: &'g Forced,
     found: Vec<Candidate<'a>>,
+    left_out: Collector<'g>,
     /// The seeds that were seen.
     sown: BTreeSet<RepoPath>,
 }
 
 impl<'a> Walk<'a, '_> {
     fn folder(&mut self, path: &[u8], listing: &Listing, waiting: &mut Vec<Vec<u8>>) -> Result<()> {
-        for name in &listing.odd {
-            tracing::warn!(path = %shown(&join(path, name)), "a name like .git is left out");
-        }
+        self.git_like(path, listing)?;
         let folder = self.frozen.table.folders.get(path);
         let mut present = BTreeSet::new();
         for entry in &listing.entries {
             if entry.is_folder() {
                 let below = join(path, &entry.name);
-                if self.descends(&below)? {
+                if self.is_submodule(&below) {
+                    self.left_out.submodule(below);
+                } else if self.descends(&below)? {
                     waiting.push(below);
                 }
             } else if entry.stat.kind().is_none() {
-                let path = shown(&join(path, &entry.name));
-                tracing::warn!(%path, "a socket, pipe or device is left out");
+                let below = join(path, &entry.name);
+                if self.is_work(&below, Kind::Leaf)? {
+                    self.left_out.special(below, &entry.stat);
+                }
             } else {
                 present.insert(entry.name.as_os_str());
                 let start = folder.and_then(|folder| folder.files.get(&entry.name));
@@ -145,14 +164,45 @@ impl<'a> Walk<'a, '_> {
             && stat.ctime_ns < self.manifest.marker_ns
     }
 
+    /// Notes what a folder has of git's own, and of names that are taken for it.
+    fn git_like(&mut self, folder: &[u8], listing: &Listing) -> Result<()> {
+        // The one in the root is the workspace's.
+        if listing.repository == RepositoryRoot::Yes && !folder.is_empty() {
+            self.left_out.repository(folder);
+        }
+        for name in &listing.odd {
+            let path = join(folder, name);
+            let what = || format!("look at {}", quote_path(&path));
+            let Some(stat) = listing.stat(name).or_cannot(what)? else { continue };
+            let kind = match FileType::from_raw_mode(stat.mode) {
+                FileType::Directory => Kind::Folder,
+                _ => Kind::Leaf,
+            };
+            if self.is_work(&path, kind)? {
+                self.left_out.git_twin(path, &stat);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what is at a path is the task's work: what was there and what is tracked is, what is
+    /// ignored is not.
+    fn is_work(&self, path: &[u8], kind: Kind) -> Result<bool> {
+        let began = RepoPath::new(path).is_some_and(|path| {
+            self.frozen.table.get(&path).is_some() || self.manifest.seeds.contains_key(&path)
+        });
+        Ok(began || self.forced.has(path) || !self.rules.ignores(path, kind)?)
+    }
+
+    fn is_submodule(&self, path: &[u8]) -> bool {
+        let folder = self.frozen.table.folders.get(path);
+        folder.is_some_and(|folder| folder.kind == FolderKind::Submodule)
+    }
+
     /// Whether the walk goes on into a folder: what is tracked always counts, what an ignored folder
     /// has of its own never. A repository inside is the task's own making, for no other is ever
     /// copied: its files are the task's work like all others, without its `.git`.
     fn descends(&self, path: &[u8]) -> Result<bool> {
-        let folder = self.frozen.table.folders.get(path);
-        if folder.is_some_and(|folder| folder.kind == FolderKind::Submodule) {
-            return Ok(false);
-        }
         let known = self.frozen.table.has_below(path)
             || self.has_seed_below(path)
             || self.forced.has_below(path);
@@ -194,8 +244,4 @@ impl<'a> Walk<'a, '_> {
             }
         }
     }
-}
-
-fn shown(path: &[u8]) -> String {
-    Path::new(OsStr::from_bytes(path)).display().to_string()
 }

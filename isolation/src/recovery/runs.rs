@@ -99,7 +99,12 @@ impl DeadRun {
                 (Ok(frozen), Ok(manifest)) => rescue(frozen, &place, manifest, &task),
                 (Err(error), _) | (_, Err(error)) => Err(Uncaptured::Kept(words(error))),
             };
-            if !matches!(end, Err(Uncaptured::Kept(_))) {
+            let may_go = match &end {
+                Ok(captured) => !captured.holds_uncaptured_files(),
+                Err(Uncaptured::Gone(_)) => true,
+                Err(Uncaptured::Kept(_)) => false,
+            };
+            if may_go {
                 captured.discard.push(place);
             }
             captured.tasks.push(RecoveredTask { run: run.clone(), task, attempt, captured: end });

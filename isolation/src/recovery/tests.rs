@@ -323,3 +323,22 @@ fn temporary_objects_and_locks_of_the_dead_go_and_those_of_the_living_stay() {
         assert!(!file.exists(), "{}", file.display());
     }
 }
+
+#[test]
+fn a_workspace_with_files_that_no_capture_can_hold_is_kept_by_every_recovery() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let frozen = sample.freeze("raaaa");
+    let workspace = prepare(&frozen, "a");
+    write(&workspace.root, "file", "two\n");
+    write(&workspace.root, ".GIT/x", "work\n");
+    let done = captured(&frozen, &workspace);
+    kill(frozen);
+    for _ in 0..2 {
+        assert_eq!(recover(&sample).tasks[0].captured.as_ref(), Ok(&done));
+        assert_eq!(fs::read(workspace.root.join(".GIT/x")).unwrap(), b"work\n");
+    }
+    fs::remove_dir_all(workspace.root.join(".GIT")).unwrap();
+    let recovered = recover(&sample);
+    assert_eq!(recovered.tasks[0].captured.as_ref().unwrap().capture, done.capture);
+    assert!(!workspace.folder.exists());
+}

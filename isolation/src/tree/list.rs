@@ -23,6 +23,17 @@ pub(crate) struct Listing {
     pub(crate) odd: Vec<OsString>,
 }
 
+impl Listing {
+    /// Returns what the system says about `name` in the folder, if it is still there.
+    pub(crate) fn stat(&self, name: &OsStr) -> std::result::Result<Option<Stat>, Errno> {
+        match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Stat::of(&stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 /// Whether a folder is the root of a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RepositoryRoot {

@@ -11,7 +11,8 @@ use engine::ports::{
     Recovery, Repository, RepositoryFacts, RunLock, Withdrawal, Workspace, WorkspaceRequest,
 };
 use protocol::{
-    CaptureRef, Captured, ChangeSummary, Landed, LandingReport, RunName, TaskLanding, TaskName,
+    CaptureRef, Captured, ChangeSummary, Landed, LandingReport, LeftOut, RunName, TaskLanding,
+    TaskName,
 };
 
 use super::FakeToolbox;
@@ -34,6 +35,8 @@ struct Counts {
     uncapturable: Mutex<BTreeSet<TaskName>>,
     /// Tasks that change nothing.
     idle: Mutex<BTreeSet<TaskName>>,
+    /// Tasks with files that no capture can hold.
+    partial: Mutex<BTreeSet<TaskName>>,
     /// What may be writing into a workspace, and how much of it ran at most during a capture.
     tools: OnceLock<FakeToolbox>,
     busiest: AtomicUsize,
@@ -95,6 +98,12 @@ impl FakeRepository {
     pub fn find_nothing_of(&self, task: &str) {
         let task = TaskName::nearest(task);
         self.counts.idle.lock().expect("no test panics with it").insert(task);
+    }
+
+    /// Lets `task` have files that no capture can hold.
+    pub fn leave_files_out_of(&self, task: &str) {
+        let task = TaskName::nearest(task);
+        self.counts.partial.lock().expect("no test panics with it").insert(task);
     }
 
     /// Counts how many of `tools` run during a capture.
@@ -208,7 +217,10 @@ impl Baseline for FakeBaseline {
             true => ChangeSummary::default(),
             false => ChangeSummary { files: 1, added: 1, removed: 0 },
         };
-        Ok(Some(Captured { capture, changes }))
+        let partial = self.counts.partial.lock().expect("no test panics with it");
+        let files = u64::from(partial.contains(&workspace.task));
+        let left_out = LeftOut { total: files, files, ..LeftOut::default() };
+        Ok(Some(Captured { left_out, ..Captured::whole(capture, changes) }))
     }
 
     async fn discard(&self, _workspace: &Workspace) -> Result<(), IsolationError> {

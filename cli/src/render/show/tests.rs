@@ -41,7 +41,7 @@ fn events() -> Vec<Event> {
         let capture = CaptureRef::of(&"r7k3f".parse().unwrap(), &task(name), 1);
         TaskReport {
             outcome,
-            captured: Some(Captured { capture, changes }),
+            captured: Some(Captured::whole(capture, changes)),
             ms: 31_000,
             usage: None,
         }

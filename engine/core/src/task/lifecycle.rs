@@ -9,7 +9,7 @@ use super::{Reminder, SessionEnd, Verdict, YieldContract};
 use crate::ports::Workspace;
 
 /// Feed it [`Input`]s, perform the [`Effect`]s it asks for. [`Effect::Finish`] comes exactly once;
-/// a workspace that cannot be captured is kept, unless there is nothing left of it.
+/// a workspace that cannot be captured, or not whole, is kept, unless there is nothing left of it.
 #[derive(Debug)]
 pub struct Lifecycle {
     contract: YieldContract,
@@ -28,6 +28,7 @@ enum Phase {
     /// The session is over; what it started may still be writing.
     Sealing(Workspace, Outcome),
     Capturing(Workspace, Outcome),
+    /// The workspace is being removed, or kept.
     Discarding(Outcome, Option<Captured>),
     Finished,
 }
@@ -51,6 +52,8 @@ pub enum Input {
     Vanished(Failure),
     /// Answers [`Effect::Discard`].
     Discarded,
+    /// Answers [`Effect::Keep`].
+    Kept,
     /// Someone wants the task to stop.
     Cancel,
     /// Its wall clock ran out.
@@ -78,6 +81,8 @@ pub enum Effect {
     Capture(Workspace),
     /// Remove the workspace.
     Discard(Workspace),
+    /// Leave the workspace where it is: it has files that are not captured.
+    Keep(Workspace),
     /// Report the end; nothing follows.
     Finish(Outcome, Option<Captured>),
 }
@@ -129,7 +134,9 @@ impl Lifecycle {
             }
             (Phase::Capturing(workspace, end), Input::Captured(Ok(captured))) => {
                 let end = self.demand_change(end, captured.as_ref());
-                (Phase::Discarding(end, captured), vec![Effect::Discard(workspace)])
+                let holds = captured.as_ref().is_some_and(Captured::holds_uncaptured_files);
+                let leave = if holds { Effect::Keep } else { Effect::Discard };
+                (Phase::Discarding(end, captured), vec![leave(workspace)])
             }
             (Phase::Capturing(kept, end), Input::Captured(Err(failure))) => {
                 let place = format!("its workspace is kept at {}", kept.root.display());
@@ -139,7 +146,9 @@ impl Lifecycle {
             (Phase::Capturing(gone, end), Input::Vanished(failure)) => {
                 (Phase::Discarding(uncaptured(end, failure), None), vec![Effect::Discard(gone)])
             }
-            (Phase::Discarding(end, captured), Input::Discarded) => finish(end, captured),
+            (Phase::Discarding(end, captured), Input::Discarded | Input::Kept) => {
+                finish(end, captured)
+            }
 
             (phase, _stale) => (phase, Vec::new()),
         };

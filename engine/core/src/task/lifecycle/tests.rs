@@ -1,6 +1,6 @@
 //! Every way through a task's life, without a runtime.
 
-use protocol::{CaptureRef, ChangeSummary};
+use protocol::{CaptureRef, ChangeSummary, LeftOut};
 use serde_json::json;
 
 use super::*;
@@ -35,10 +35,8 @@ fn workspace() -> Workspace {
 
 fn captured(files: u64) -> Captured {
     let run = "r0000".parse().unwrap();
-    Captured {
-        capture: CaptureRef::of(&run, &"t1".parse().unwrap(), 1),
-        changes: ChangeSummary { files, added: 1, removed: 0 },
-    }
+    let changes = ChangeSummary { files, added: 1, removed: 0 };
+    Captured::whole(CaptureRef::of(&run, &"t1".parse().unwrap(), 1), changes)
 }
 
 fn failure(class: FailureClass) -> Failure {
@@ -169,4 +167,16 @@ fn nothing_follows_the_finish() {
     assert_eq!(task.step(Input::SessionEnded(silent())), []);
     assert_eq!(task.step(Input::Cancel), []);
     assert_eq!(task.step(Input::Discarded), []);
+}
+
+#[test]
+fn a_workspace_with_files_that_are_not_captured_is_kept() {
+    let mut task = working();
+    task.step(Input::SessionEnded(SessionEnd::Yielded(json!(1))));
+    assert_eq!(task.step(Input::Sealed), [Effect::Capture(workspace())]);
+    let left_out = LeftOut { total: 1, files: 1, ..LeftOut::default() };
+    let part = Captured { left_out, ..captured(0) };
+    assert_eq!(task.step(Input::Captured(Ok(Some(part.clone())))), [Effect::Keep(workspace())]);
+    let end = Outcome::Done { value: json!(1) };
+    assert_eq!(task.step(Input::Kept), [Effect::Finish(end, Some(part))]);
 }
