@@ -136,12 +136,12 @@ impl<S: Storage> Sink<S> {
     /// Copying goes from front to back and the end is cut off last, so that at every moment all of
     /// the end is in the file.
     fn leave_out(&mut self) -> io::Result<()> {
-        let begins_line = self.head == 0 || self.byte(self.head - 1)? == b'\n';
+        let before = if self.head == 0 { b'\n' } else { self.byte(self.head - 1)? };
         let mut from = self.length.saturating_sub(self.tail).max(self.head);
         // Where hardly anything is left out, the line needs more room than that: the end gives it.
         let notice = loop {
             let missing = self.written - self.head - (self.length - from);
-            let notice = notice(missing, begins_line);
+            let notice = notice(missing, before);
             let end = self.head + notice.len() as u64;
             if from >= end || from == self.length {
                 break notice;
@@ -171,10 +171,10 @@ impl<S: Storage> Sink<S> {
     }
 }
 
-/// The line that stands for what is not there.
-fn notice(missing: u64, begins_line: bool) -> String {
-    let before = if begins_line { "" } else { "\n" };
-    format!("{before}… {missing} bytes left out …\n")
+/// The line that stands for what is not there, behind a byte that may end a line or not.
+fn notice(missing: u64, before: u8) -> String {
+    let end = if before == b'\n' { "" } else { "\n" };
+    format!("{end}… {missing} bytes left out …\n")
 }
 
 fn write(storage: &mut impl Storage, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
