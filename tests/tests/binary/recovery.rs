@@ -10,11 +10,12 @@ use tests::sandbox::{Finished, Plan, Repository, Sandbox};
 
 use super::sandbox;
 
-/// Kills an engine when two tasks have done their work and before anything has landed; both
-/// workspaces are still there.
+/// Kills an engine when two tasks have done their work and before anything has landed. The work of
+/// both is captured, and the workspace of `b` is still there.
 fn killed(place: &Sandbox, repository: &Repository) -> String {
     let plan = Plan::default().task("a", "echo a > a.txt").task("b", "echo b > b.txt");
-    let died = place.run_plan(repository, &plan).fault("kill@capture.discard:2").run();
+    let died =
+        place.run_plan(repository, &plan).words("--jobs 1").fault("kill@capture.discard:2").run();
     assert_eq!(died.code, 128 + 9, "{died}");
     died.run_name()
 }
