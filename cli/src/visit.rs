@@ -9,6 +9,7 @@ use store::{Reader, RunRow, read_session, used_in};
 
 use crate::boot::{Equipment, isolation_places};
 use crate::error::Error;
+use crate::render::rescue_line;
 
 /// A repository that was come to.
 pub struct Visit {
@@ -119,6 +120,7 @@ fn tell(recovered: &Recovered) -> Vec<String> {
     for (run, _report) in &recovered.landings {
         lines.push(format!("the landing of run {run} was cut short and is complete now"));
     }
+    lines.extend(recovered.rescued.iter().map(rescue_line));
     for run in &recovered.dead {
         let saved = recovered.tasks.iter().filter(|task| task.run == *run);
         let saved = saved.filter(|task| task.captured.is_ok()).count();

@@ -1,5 +1,6 @@
 //! The port: what the engine asks of isolation, done on threads that may block.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -74,7 +75,13 @@ impl Repository for OpenedRepository {
         blocking(move || {
             let Opened { repo, places, faults } = opened.as_ref();
             // Landings first: what they hold of the user's tree is what workspaces lean on.
-            let mut landings = landing::recover(repo, places, faults)?;
+            let rescued = RefCell::new(Vec::new());
+            let news = |news| {
+                if let LandingNews::Rescued(rescue) = news {
+                    rescued.borrow_mut().push(rescue);
+                }
+            };
+            let mut landings = landing::recover(repo, places, faults, &news)?;
             let swept = sweep::sweep(repo, places, faults)?;
             // An engine may have died after its landing and before anybody was told of it.
             for run in &swept.dead {
@@ -83,7 +90,8 @@ impl Repository for OpenedRepository {
                     landings.extend(reports.into_iter().map(|report| (run.clone(), report)));
                 }
             }
-            Ok(Recovered { landings, tasks: swept.tasks, dead: swept.dead })
+            let rescued = rescued.into_inner();
+            Ok(Recovered { landings, tasks: swept.tasks, dead: swept.dead, rescued })
         })
         .await
     }

@@ -7,6 +7,7 @@ use super::figures::{clock, count, lines, span, tokens, used};
 use super::frame::headline;
 use super::paint::{Meaning, Palette};
 use super::picture::Picture;
+use super::rescue::rescue_line;
 use super::row::Stage;
 use super::safe::one_line;
 use super::verdict::{Verdict, contested, verdict};
@@ -47,6 +48,7 @@ impl Plain {
                 let word = self.palette.paint(Meaning::Kept, "kept");
                 format!("{task} {word}: {}", one_line(why))
             }
+            EventKind::FileRescued { rescue } => rescue_line(rescue),
             EventKind::RunFinished { totals, .. } => {
                 let spent = totals.usage.map(|usage| format!(" · {}", used(usage)));
                 format!(

@@ -47,7 +47,7 @@ pub(crate) fn land(
     }
     let tree = Tree::open_at(&repo.root)?;
     let journals = Journals::in_folder(&places.landings, faults);
-    let close = Close { tree: &tree, store: &store, journals: &journals, faults, withdrawal };
+    let close = Close::new(&tree, &store, &journals, faults, withdrawal, news);
     let _told_later = finish_open(&close, Told::Later)?;
     in_tree(&close, &request)
 }
@@ -68,11 +68,12 @@ pub(crate) fn rehearse(
 }
 
 /// Finishes the landings that engines which died have left open, and returns what became of each.
-/// Does nothing while another engine is landing.
+/// Does nothing while another engine is landing. `news` is told what was rescued.
 pub(crate) fn recover(
     repo: &Repo,
     places: &RepoPlaces,
     faults: &Faults,
+    news: &dyn Fn(LandingNews),
 ) -> Result<Vec<(RunName, LandingReport)>> {
     let journals = Journals::in_folder(&places.landings, faults);
     if journals.open()?.is_empty() {
@@ -82,7 +83,7 @@ pub(crate) fn recover(
     let store = TaskStore::open(&places.store)?;
     let tree = Tree::open_at(&repo.root)?;
     let withdrawal = &Withdrawal::default();
-    let close = Close { tree: &tree, store: &store, journals: &journals, faults, withdrawal };
+    let close = Close::new(&tree, &store, &journals, faults, withdrawal, news);
     finish_open(&close, Told::Now)
 }
 
@@ -104,8 +105,8 @@ fn in_tree(close: &Close<'_>, request: &LandingRequest) -> Result<LandingReport>
     loop {
         match attempt(close, &request.run, &request.tasks, &spared)? {
             Attempt::Over(report) => return Ok(report),
-            Attempt::Disturbed(path) => {
-                disturbed.insert(path);
+            Attempt::Disturbed(paths) => {
+                disturbed.extend(paths);
                 tried += 1;
                 if tried >= PATIENCE {
                     spared.contested.clone_from(&disturbed);

@@ -230,7 +230,8 @@ fn a_journal_that_is_none_is_kept_and_refused() {
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() / 2]).unwrap();
     let before = kit.snapshot();
-    let error = crate::landing::recover(&kit.repo, &kit.places, &Default::default()).unwrap_err();
+    let recovery = crate::landing::recover(&kit.repo, &kit.places, &Default::default(), &|_| {});
+    let error = recovery.unwrap_err();
     assert!(error.to_string().contains("r7k3f-1.committed"), "{error}");
     assert!(kit.land_with(&Default::default(), &tasks).is_err());
     assert_eq!(kit.snapshot(), before);

@@ -5,3 +5,4 @@ mod kinds;
 pub(crate) mod kit;
 mod races;
 mod trouble;
+mod writers;
