@@ -37,6 +37,7 @@ mod binary {
     mod readme;
     mod shapes;
     mod source;
+    mod writers;
 
     use tests::sandbox::Sandbox;
 
