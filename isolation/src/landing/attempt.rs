@@ -139,6 +139,7 @@ fn prepare(close: &Close<'_>, journal: &Journal) -> std::result::Result<(), Trou
     let temps: Vec<&RepoPath> = journal.steps.iter().map(|step| &step.temp).collect();
     live.moves.sync_all(&temps)?;
     close.sync_folders(temps.into_iter())?;
+    // What the journal names must be durable before the journal is.
     close.hold(journal)?;
     faults.strike("landing.journal").or_cannot(|| "write the journal of a landing")?;
     must_be_wanted(close)?;

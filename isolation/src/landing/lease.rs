@@ -133,6 +133,11 @@ mod tests {
     }
 
     #[test]
+    fn where_there_are_no_leases_nobody_is_taken_for_a_writer() {
+        assert!(matches!(take(Path::new("/dev/null")), Err(Denied::Unavailable(_))));
+    }
+
+    #[test]
     fn who_opens_a_leased_file_for_writing_waits_and_the_lease_says_so() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");

@@ -83,7 +83,7 @@ fn shown(kit: &Kit, rescue: &Rescue) -> String {
 
 #[test]
 fn a_program_that_opens_a_file_before_the_exchange_and_writes_after_the_landing_loses_nothing() {
-    for removal in [false, true] {
+    for (way, removal) in [("", false), ("", true), ("off@exchange,", false)] {
         let kit = Kit::with(&[("log", "1\n"), ("other", "1\n")]);
         let task = kit.task("task", |copy| {
             match removal {
@@ -97,7 +97,8 @@ fn a_program_that_opens_a_file_before_the_exchange_and_writes_after_the_landing_
         on_slow(move || {
             opened.send(fs::OpenOptions::new().append(true).open(&target).unwrap()).unwrap();
         });
-        let report = kit.land_with(&faults("slow@landing.exchange:1"), &[task]).unwrap();
+        let plan = faults(&format!("{way}slow@landing.exchange:1"));
+        let report = kit.land_with(&plan, &[task]).unwrap();
         open.recv().unwrap().write_all(b"2\n").unwrap();
         assert_eq!(read(&kit.root, "log"), "1\n2\n", "{report:?}");
         assert!(matches!(landed(&report)[0], Landed::Conflicted { .. }), "{report:?}");
@@ -106,6 +107,23 @@ fn a_program_that_opens_a_file_before_the_exchange_and_writes_after_the_landing_
         assert_eq!(kit.rescued(), []);
         assert_eq!(kit.open_journals(), Vec::<String>::new());
     }
+}
+
+#[test]
+fn a_file_with_other_names_that_a_program_holds_open_is_not_written_over() {
+    let kit = Kit::with(&[("linked", "1\n")]);
+    let other = kit.folder.path().join("other name");
+    fs::hard_link(kit.root.join("linked"), &other).unwrap();
+    let task = kit.task("task", |copy| write(copy, "linked", "2\n"));
+    // It opens the file when the landing is about to write over it.
+    let (opened, open) = mpsc::channel();
+    on_slow(move || {
+        opened.send(fs::OpenOptions::new().append(true).open(&other).unwrap()).unwrap();
+    });
+    let report = kit.land_with(&faults("slow@landing.exchange"), &[task]).unwrap();
+    open.recv().unwrap().write_all(b"late\n").unwrap();
+    assert!(matches!(landed(&report)[0], Landed::Conflicted { .. }), "{report:?}");
+    assert_eq!(read(&kit.root, "linked"), "1\nlate\n");
 }
 
 #[test]
@@ -229,4 +247,65 @@ fn what_is_written_to_a_version_that_was_just_removed_is_kept_and_told() {
     assert_eq!(landed(&report), [&LANDED]);
     let [rescue] = &kit.rescued()[..] else { panic!("{:?}", kit.rescued()) };
     assert_eq!(shown(&kit, rescue), "1\nlate\n");
+}
+
+#[test]
+fn what_a_program_holds_open_is_not_lost_when_a_landing_is_taken_back() {
+    // The program opens the old version of `a` or the new one; then somebody saves `b`, because of
+    // which the landing is taken back before it has looked at `a` again.
+    for (opens, expected) in [(1, "1\nearly\nlate\n"), (2, "2\nearly\nlate\n")] {
+        let kit = Kit::with(&[("a", "1\n"), ("b", "1\n")]);
+        let task = kit.task("task", |copy| {
+            write(copy, "a", "2\n");
+            write(copy, "b", "2\n");
+        });
+        let (root, (opened, open)) = (kit.root.clone(), mpsc::channel());
+        let (mut moment, mut held) = (0, None);
+        on_slow(move || {
+            moment += 1;
+            if moment == opens {
+                held = Some(fs::OpenOptions::new().append(true).open(root.join("a")).unwrap());
+            }
+            if moment == 2 {
+                let mut held = held.take().unwrap();
+                held.write_all(b"early\n").unwrap();
+                opened.send(held).unwrap();
+                fs::write(root.join("b"), "saved\n").unwrap();
+            }
+        });
+        let report = kit.land_with(&faults("slow@landing.exchange:*"), &[task]).unwrap();
+        open.recv().unwrap().write_all(b"late\n").unwrap();
+        assert!(matches!(landed(&report)[0], Landed::Conflicted { .. }), "{report:?}");
+        assert_eq!(read(&kit.root, "a"), expected, "{report:?}");
+        assert_eq!(read(&kit.root, "b"), "saved\n");
+        assert_eq!(kit.snapshot().len(), 2);
+        assert_eq!(kit.open_journals(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_new_version_that_a_program_has_opened_stays_when_a_landing_is_taken_back_and_the_old_is_told()
+{
+    let kit = Kit::with(&[("a", "1\n"), ("b", "1\n")]);
+    let task = kit.task("task", |copy| {
+        write(copy, "a", "2\n");
+        write(copy, "b", "2\n");
+    });
+    let (root, (opened, open)) = (kit.root.clone(), mpsc::channel());
+    let mut moment = 0;
+    on_slow(move || {
+        moment += 1;
+        if moment == 2 {
+            let path = root.join("a");
+            opened.send(fs::OpenOptions::new().append(true).open(path).unwrap()).unwrap();
+            fs::write(root.join("b"), "saved\n").unwrap();
+        }
+    });
+    let report = kit.land_with(&faults("slow@landing.exchange:*"), &[task]).unwrap();
+    open.recv().unwrap().write_all(b"late\n").unwrap();
+    assert!(matches!(landed(&report)[0], Landed::Conflicted { .. }), "{report:?}");
+    assert_eq!(read(&kit.root, "a"), "2\nlate\n");
+    let [rescue] = &kit.rescued()[..] else { panic!("{:?}", kit.rescued()) };
+    assert_eq!(shown(&kit, rescue), "1\n");
+    assert_eq!(kit.snapshot().len(), 2);
 }
