@@ -20,8 +20,8 @@ fn repository(place: &Sandbox) -> Repository {
 
 /// Where the old version of the only file that lands waits to be removed, if it does.
 fn replaced(repository: &Repository) -> Option<PathBuf> {
-    let names = fs::read_dir(repository.root()).unwrap();
-    let mut paths = names.map(|entry| entry.unwrap().path());
+    let names = fs::read_dir(repository.root()).expect("the repository is there");
+    let mut paths = names.map(|entry| entry.expect("the repository can be listed").path());
     paths.find(|path| path.extension().is_some_and(|end| end == "tmp"))
 }
 
@@ -34,9 +34,10 @@ fn append(path: impl Into<PathBuf>, text: &str) -> bool {
 fn typed(place: &Sandbox, line: &str) -> String {
     let (_, command) = line.split_once(" is kept: ").unwrap_or_else(|| panic!("{line}"));
     let file = place.folder().join("rescued");
-    let command = command.trim().replace("FILE", file.to_str().unwrap());
-    assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success(), "{command}");
-    fs::read_to_string(file).unwrap()
+    let command = command.trim().replace("FILE", &file.to_string_lossy());
+    let status = Command::new("sh").args(["-c", &command]).status();
+    assert!(status.is_ok_and(|status| status.success()), "{command}");
+    fs::read_to_string(file).expect("the command wrote the file")
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn written_before_it_is_removed() -> bool {
     let rescue = &finished.events_of("file_rescued")[0]["rescue"];
     assert_eq!(rescue["path"], "app.log", "{finished}");
     assert_eq!(rescue["run"], finished.run_name().as_str(), "{finished}");
-    let object = rescue["kept"]["object"].as_str().unwrap();
+    let object = rescue["kept"]["object"].as_str().expect("an object of the store");
     assert_eq!(place.home().store_git(&["show", object]), "1\nlate\n");
     place.expect_nothing_left(&repository);
     true

@@ -248,8 +248,6 @@ fn two_thousand_saves_in_five_styles_are_in_the_tree_or_a_conflict_or_a_rescue_t
             assert_eq!(lost, Vec::<String>::new(), "round {round}, REGATTA_SEED={seed}");
         }
     }
-    let rescued = kit.rescued().len();
-    eprintln!("{landings} landings, {landed} files landed, {rescued} rescued, seed {seed}");
     assert!(landed > 0, "no landing came through: nothing was tried");
     assert_eq!(kit.open_journals(), Vec::<String>::new());
 }
