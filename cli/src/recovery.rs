@@ -12,7 +12,7 @@ use store::{Reader, RunRow, read_session, used_in};
 
 use crate::boot::Equipment;
 use crate::error::Error;
-use crate::render::{kept_workspace, left_out};
+use crate::render::{kept_workspace, left_out, rescue_line};
 
 /// An opened repository and what recovery found.
 pub struct OpenedRepository {
@@ -179,6 +179,7 @@ fn tell(news: &News, found: &Recovered) -> Vec<String> {
             }
         });
     }
+    lines.extend(found.rescued.iter().map(rescue_line));
     for run in news.interrupted.iter().map(|row| &row.name) {
         let saved = found.tasks.iter().filter(|task| task.run == *run);
         let saved = saved.filter(|task| task.captured.is_ok()).count();

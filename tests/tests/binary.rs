@@ -40,6 +40,7 @@ mod binary {
     mod recovery;
     mod shapes;
     mod source;
+    mod writers;
 
     use tests::sandbox::Sandbox;
 

@@ -48,6 +48,12 @@ pub(super) fn told(news: LandingNews) -> EventKind {
             to: "the work lands all the same".to_owned(),
             why: "HEAD has moved meanwhile".to_owned(),
         },
+        LandingNews::Rescued(rescue) => EventKind::FileRescued { rescue },
+        LandingNews::Unwatched { path, why } => EventKind::Degraded {
+            from: "a program that writes to a file while it is replaced is noticed".to_owned(),
+            to: "replaced files are compared twice".to_owned(),
+            why: format!("no lease can be had on {path}: {why}"),
+        },
     }
 }
 

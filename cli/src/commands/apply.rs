@@ -18,7 +18,7 @@ use super::target::{Scope, Target};
 use super::work::{landed, loose};
 use crate::args::{ApplyArgs, Form, Step};
 use crate::error::Error;
-use crate::render::count;
+use crate::render::{count, one_line, rescue_line};
 
 /// Lands the kept work of one task, or everything of a run that is whole: each task's work whole
 /// or not at all. What a task had done when it failed lands only when the task is named.
@@ -62,8 +62,17 @@ pub async fn run(
     context.record(vec![LedgerEntry::LandingStarted { run }]).await?;
     let news = Arc::new(|news| {
         let line = match news {
-            LandingNews::Waiting => "waits: another engine is landing in this repository",
-            LandingNews::HeadMoved => "HEAD has moved meanwhile; the work lands all the same",
+            LandingNews::Waiting => {
+                "waits: another engine is landing in this repository".to_owned()
+            }
+            LandingNews::HeadMoved => {
+                "HEAD has moved meanwhile; the work lands all the same".to_owned()
+            }
+            LandingNews::Rescued(rescue) => rescue_line(&rescue),
+            LandingNews::Unwatched { path, why } => one_line(&format!(
+                "programs that write to files cannot be noticed: replaced files are compared twice \
+                 (no lease can be had on {path}: {why})"
+            )),
         };
         // Where nobody reads it, the landing goes on all the same.
         let _unread = writeln!(std::io::stderr(), "{line}");

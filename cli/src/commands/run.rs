@@ -55,7 +55,7 @@ pub async fn execute(
             let line = "waits: another engine is landing in this repository";
             let _unread = writeln!(io::stderr(), "{line}"); // the run begins all the same
         }
-        LandingNews::HeadMoved => {}
+        LandingNews::HeadMoved | LandingNews::Rescued(_) | LandingNews::Unwatched { .. } => {}
     });
     let submission = Submission { spec, repository, news };
     let submitted = tokio::select! {

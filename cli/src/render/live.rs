@@ -56,8 +56,13 @@ impl Live {
     pub(super) fn notice(&mut self, line: &str) {
         self.notices += 1;
         if self.notices <= NOTICES {
-            self.bar.println(line);
+            self.print(line);
         }
+    }
+
+    /// Lets a line scroll by above the view, however many there were. It must be safe already.
+    pub(super) fn print(&self, line: &str) {
+        self.bar.println(line);
     }
 
     /// Takes the view off the screen.

@@ -99,6 +99,7 @@ impl Picture {
                 self.end = Some((totals.clone(), *exit_code));
             }
             EventKind::Degraded { .. }
+            | EventKind::FileRescued { .. }
             | EventKind::TaskYielded { .. }
             | EventKind::ContractReminded { .. } => {}
             EventKind::TaskCaptured { task, captured } => self.capture(task, captured),

@@ -8,6 +8,7 @@ use super::frame::headline;
 use super::left_out::{kept_workspace, left_out};
 use super::paint::{Meaning, Palette};
 use super::picture::Picture;
+use super::rescue::rescue_line;
 use super::row::Stage;
 use super::safe::one_line;
 use super::verdict::{Verdict, contested, verdict};
@@ -48,6 +49,7 @@ impl Plain {
                 let word = self.palette.paint(Meaning::Kept, "kept");
                 format!("{task} {word}: {}", one_line(why))
             }
+            EventKind::FileRescued { rescue } => rescue_line(rescue),
             EventKind::RunFinished { totals, .. } => {
                 let spent = totals.usage.map(|usage| format!(" · {}", used(usage)));
                 format!(

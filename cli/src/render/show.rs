@@ -12,6 +12,7 @@ use super::live::Live;
 use super::paint::Meaning;
 use super::picture::Picture;
 use super::plain::{Plain, notice};
+use super::rescue::rescue_line;
 use super::row::{Row, Stage};
 use super::table::{Extent, Table, TableRow, write_table};
 use super::typing::Typing;
@@ -108,6 +109,9 @@ impl Renderer for Show {
                 if let EventKind::Degraded { from, to, why } = &event.kind {
                     live.notice(&notice(from, to, why));
                 }
+                if let EventKind::FileRescued { rescue } = &event.kind {
+                    live.print(&rescue_line(rescue));
+                }
                 live.draw(&self.picture, event.at);
             }
             Showing::Lines(plain) => {
@@ -116,7 +120,14 @@ impl Renderer for Show {
                     let _deaf = writeln!(self.streams.err, "{line}");
                 }
             }
-            Showing::Nothing => {}
+            // Who wants to see no progress must know all the same where work is that was replaced.
+            Showing::Nothing => {
+                if let (EventKind::FileRescued { rescue }, Form::Text) =
+                    (&event.kind, self.view.form)
+                {
+                    let _deaf = writeln!(self.streams.err, "{}", rescue_line(rescue));
+                }
+            }
         }
         match self.view.form {
             Form::Json => json::event(&mut self.streams.out, event),

@@ -150,7 +150,7 @@ pub fn reason_words(reason: ConflictReason) -> &'static str {
         }
         ConflictReason::Uncommitted => "it builds on a change that is not committed",
         ConflictReason::Filter => "a filter program would have to run to commit it",
-        ConflictReason::Contested => "it kept being written while it was to land",
+        ConflictReason::Contested => "another program had it open for writing, or kept saving it",
     }
 }
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Captured, Conflict, ExitCode, FailureClass, IsolationMode, MergeMode, RunName, SessionEvent,
-    TaskName, TaskReport, Timestamp, Usage,
+    Captured, Conflict, ExitCode, FailureClass, IsolationMode, MergeMode, Rescue, RunName,
+    SessionEvent, TaskName, TaskReport, Timestamp, Usage,
 };
 
 /// Something that happened in a run. One line of `--json`.
@@ -150,6 +150,11 @@ pub enum EventKind {
         task: TaskName,
         /// Why.
         why: String,
+    },
+    /// A version of a file that a landing replaced turned out to be somebody's work, and is kept.
+    FileRescued {
+        /// Which file, and where.
+        rescue: Rescue,
     },
     /// The end of a run. Always the last event.
     RunFinished {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RepoPath, TaskName};
+use crate::{RepoPath, RunName, TaskName};
 
 /// What one landing did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,4 +97,33 @@ pub enum ConflictReason {
     Filter,
     /// Someone kept writing it while it was to land.
     Contested,
+}
+
+/// A version of a file that a landing replaced, and that turned out to be somebody's work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rescue {
+    /// The file.
+    pub path: RepoPath,
+    /// The run whose landing replaced it.
+    pub run: RunName,
+    /// Where it is kept.
+    pub kept: RescueLocation,
+}
+
+/// Where a version of a file is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "in", rename_all = "snake_case")]
+pub enum RescueLocation {
+    /// In the task store.
+    Store {
+        /// The folder of the store, a bare repository.
+        git_dir: String,
+        /// What names the bytes there, as git understands it.
+        object: String,
+    },
+    /// In the working tree: a program still has it open for writing.
+    Tree {
+        /// Its name there.
+        file: RepoPath,
+    },
 }

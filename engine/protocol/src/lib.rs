@@ -25,7 +25,9 @@ pub use change::{CaptureRef, Captured, ChangeSummary};
 pub use event::{Event, EventKind, Phase, Totals};
 pub use exit::ExitCode;
 pub use id::{RunId, SessionId, TaskId};
-pub use landing::{Conflict, ConflictReason, Landed, LandingReport, Side, TaskLanding};
+pub use landing::{
+    Conflict, ConflictReason, Landed, LandingReport, Rescue, RescueLocation, Side, TaskLanding,
+};
 pub use ledger::{LedgerEntry, RunState, TaskState};
 pub use left_out::{LeftOut, LeftOutEntry, LeftOutKind};
 pub use message::{

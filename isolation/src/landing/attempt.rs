@@ -21,8 +21,9 @@ use crate::tree::Tree;
 pub(super) enum Attempt {
     /// With this.
     Over(LandingReport),
-    /// Somebody saved this path at the same moment. The tree is as if nothing had been tried.
-    Disturbed(RepoPath),
+    /// Somebody saved these paths at the same moment, or has them open for writing. The tree is as
+    /// if nothing had been tried.
+    Disturbed(Vec<RepoPath>),
     /// A path that these tasks want cannot be written; others can. The tree is as if nothing had
     /// been tried.
     Refused(Vec<TaskName>, String),
@@ -74,6 +75,10 @@ pub(super) fn attempt(
     }
     let id = close.journals.free_id(run)?;
     let plan = Plan::of(close.tree, &id, &touched)?;
+    let written = Roll::live(close, run).targets_being_written(&plan.steps)?;
+    if !written.is_empty() {
+        return Ok(Attempt::Disturbed(written));
+    }
     let journal = Journal::new(id, run.clone(), plan.folders, plan.steps, report);
     let ended = match prepare(close, &journal) {
         Ok(()) => exchange(close, &journal),
@@ -83,8 +88,8 @@ pub(super) fn attempt(
         }
     };
     match ended {
-        Ok(None) => Ok(Attempt::Over(journal.report)),
-        Ok(Some(path)) => Ok(Attempt::Disturbed(path)),
+        Ok(disturbed) if disturbed.is_empty() => Ok(Attempt::Over(journal.report)),
+        Ok(disturbed) => Ok(Attempt::Disturbed(disturbed)),
         Err(Trouble { error: IsolationError::Withdrawn, .. }) => Err(IsolationError::Withdrawn),
         Err(trouble) if trouble.by.is_empty() => {
             Ok(Attempt::Over(unwritten(journal.report, &told(&trouble.error))))
@@ -123,7 +128,7 @@ fn prepare(close: &Close<'_>, journal: &Journal) -> std::result::Result<(), Trou
     let faults = close.faults;
     faults.strike("landing.intent").or_cannot(|| "begin a landing")?;
     close.journals.write(journal, State::Intent)?;
-    let live = Roll::live(close.tree, close.store, faults);
+    let live = Roll::live(close, &journal.run);
     for step in &journal.steps {
         faults.strike("landing.temps").or_cannot(|| format!("write {}", step.path))?;
         must_be_wanted(close)?;
@@ -134,6 +139,7 @@ fn prepare(close: &Close<'_>, journal: &Journal) -> std::result::Result<(), Trou
     let temps: Vec<&RepoPath> = journal.steps.iter().map(|step| &step.temp).collect();
     live.moves.sync_all(&temps)?;
     close.sync_folders(temps.into_iter())?;
+    // What the journal names must be durable before the journal is.
     close.hold(journal)?;
     faults.strike("landing.journal").or_cannot(|| "write the journal of a landing")?;
     must_be_wanted(close)?;
@@ -144,32 +150,28 @@ fn must_be_wanted(close: &Close<'_>) -> Result<()> {
     if close.withdrawal.is_withdrawn() { Err(IsolationError::Withdrawn) } else { Ok(()) }
 }
 
-/// Changes the tree. Returns the path at which somebody came between, if someone did; then, and
+/// Changes the tree. Returns the paths at which somebody came between, if someone did; then, and
 /// when something fails, everything is taken back.
-fn exchange(
-    close: &Close<'_>,
-    journal: &Journal,
-) -> std::result::Result<Option<RepoPath>, Trouble> {
-    let live = Roll::live(close.tree, close.store, close.faults);
+fn exchange(close: &Close<'_>, journal: &Journal) -> std::result::Result<Vec<RepoPath>, Trouble> {
+    let live = Roll::live(close, &journal.run);
     let ended = match take_all(&live, &journal.steps) {
-        Ok(None) => look_again(&live, close, &journal.steps).map_err(Trouble::from),
-        ended => ended,
+        // An editor that had a file open before the exchange may have written to it after, or may
+        // be about to.
+        Ok(None) => live.give_back_edited(journal.steps.iter()).map_err(Trouble::from),
+        Ok(Some(step)) => Ok(vec![step]),
+        Err(trouble) => Err(trouble),
     };
     match ended {
-        Ok(None) => close.finish(journal, State::Committed),
-        Ok(Some(step)) => {
-            let path = step.path.clone();
-            close.journals.advance(&journal.id, State::Committed, State::Undoing)?;
-            close.take_back(journal)?;
-            return Ok(Some(path));
+        Ok(disturbed) if disturbed.is_empty() => {
+            close.finish(journal, State::Committed);
+            Ok(Vec::new())
         }
-        Err(trouble) => {
+        ended => {
             close.journals.advance(&journal.id, State::Committed, State::Undoing)?;
             close.take_back(journal)?;
-            return Err(trouble);
+            Ok(ended?.into_iter().map(|step| step.path.clone()).collect())
         }
     }
-    Ok(None)
 }
 
 fn take_all<'s>(
@@ -178,25 +180,6 @@ fn take_all<'s>(
 ) -> std::result::Result<Option<&'s Step>, Trouble> {
     for step in steps {
         if live.take(step).map_err(|error| Trouble::at(step, error))? == Rolled::Contested {
-            return Ok(Some(step));
-        }
-    }
-    Ok(None)
-}
-
-/// Looks once more at every old version: an editor that had the file open before the exchange may
-/// have written to it after.
-fn look_again<'s>(
-    live: &Roll<'_>,
-    close: &Close<'_>,
-    steps: &'s [Step],
-) -> Result<Option<&'s Step>> {
-    if close.faults.is_off("F277") {
-        return Ok(None);
-    }
-    for step in steps.iter().filter(|step| step.way == Way::Exchange && step.expected.is_some()) {
-        if !live.see(&step.temp)?.is(step.expected) {
-            live.give_back(step)?;
             return Ok(Some(step));
         }
     }

@@ -1,9 +1,11 @@
 //! Everything that ends a landing: finishing it, taking it back, and doing either after a kill.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use engine::fault::Faults;
-use engine::ports::Withdrawal;
+use engine::ports::{LandingNews, Withdrawal};
 use protocol::{Conflict, ConflictReason, Landed, LandingReport, RepoPath};
 use rustix::fs::fsync;
 
@@ -13,6 +15,7 @@ use crate::landing::journal::{Journal, Journals, State};
 use crate::landing::moves::Moved;
 use crate::landing::roll::{Roll, Rolled, Seen};
 use crate::landing::step::Step;
+use crate::landing::writers::LONGEST_WAIT;
 use crate::store::{Durability, TaskStore};
 use crate::tree::{Parent, Tree};
 
@@ -23,9 +26,43 @@ pub(super) struct Close<'a> {
     pub(super) journals: &'a Journals<'a>,
     pub(super) faults: &'a Faults,
     pub(super) withdrawal: &'a Withdrawal,
+    /// Is called with what whoever started the landing must know.
+    pub(super) news: &'a dyn Fn(LandingNews),
+    /// What is left of the time for waiting until programs have finished writing.
+    pub(super) left_to_wait: Cell<Duration>,
+    unwatched: Cell<Unwatched>,
+}
+
+/// Whether it was said that programs which write cannot be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unwatched {
+    NotSaid,
+    Said,
+}
+
+impl<'a> Close<'a> {
+    /// Returns what landings work on, for one landing or one recovery.
+    pub(super) fn new(
+        tree: &'a Tree,
+        store: &'a TaskStore,
+        journals: &'a Journals<'a>,
+        faults: &'a Faults,
+        withdrawal: &'a Withdrawal,
+        news: &'a dyn Fn(LandingNews),
+    ) -> Self {
+        let (left_to_wait, unwatched) = (Cell::new(LONGEST_WAIT), Cell::new(Unwatched::NotSaid));
+        Self { tree, store, journals, faults, withdrawal, news, left_to_wait, unwatched }
+    }
 }
 
 impl Close<'_> {
+    /// Says once that programs which write to files cannot be seen, and why.
+    pub(super) fn tell_unwatched(&self, path: &RepoPath, why: &str) {
+        if self.unwatched.replace(Unwatched::Said) == Unwatched::NotSaid {
+            (self.news)(LandingNews::Unwatched { path: path.clone(), why: why.to_owned() });
+        }
+    }
+
     /// Ends a landing whose steps are all taken: what waited beside the targets goes, and folders
     /// that have become empty.
     ///
@@ -42,31 +79,44 @@ impl Close<'_> {
             self.sync_folders(journal.steps.iter().map(|step| &step.path))?;
             self.journals.advance(&journal.id, from, State::Landed)?;
         }
-        self.drop_temps(journal)?;
+        let again = Roll::again(self, &journal.run);
+        let removed = again.drop_versions(&journal.steps)?;
         self.drop_emptied(journal)?;
         self.faults.strike("landing.done").or_cannot(|| "close a landing")?;
-        self.journals.advance(&journal.id, State::Landed, State::Unreported)
+        self.journals.advance(&journal.id, State::Landed, State::Unreported)?;
+        again.rescue_late_writes(removed.into_iter())
     }
 
     /// Takes a landing back: every path that nobody has edited since is as it was before.
     pub(super) fn take_back(&self, journal: &Journal) -> Result<()> {
-        let again = Roll::again(self.tree, self.store, self.faults);
+        let again = Roll::again(self, &journal.run);
+        let mut taken = Vec::new();
         for step in journal.steps.iter().rev() {
+            let reversed = step.reversed();
             // A path that somebody has edited is as they want it.
-            let _theirs = again.take(&step.reversed())?;
+            if again.put_back(step)? == Rolled::There && again.take(&reversed)? == Rolled::There {
+                taken.push(reversed);
+            }
         }
-        self.drop_temps(journal)?;
+        // The same holds for one whose new version somebody has opened for writing.
+        for step in again.give_back_edited(taken.iter())? {
+            if let Seen::Entry(entry, bytes) = again.see(&step.temp)? {
+                again.rescue(step, entry, &bytes)?;
+            }
+        }
+        let removed = again.drop_versions(&journal.steps)?;
         for folder in journal.folders.iter().rev() {
             let _stays = again.moves.remove_folder(folder);
         }
         self.sync_folders(journal.steps.iter().map(|step| &step.path))?;
         self.store.release(&journal.reference())?;
-        self.journals.forget(&journal.id)
+        self.journals.forget(&journal.id)?;
+        again.rescue_late_writes(removed.into_iter())
     }
 
     /// Drops a landing that has not changed anything yet.
     pub(super) fn drop_intent(&self, journal: &Journal) -> Result<()> {
-        let again = Roll::again(self.tree, self.store, self.faults);
+        let again = Roll::again(self, &journal.run);
         for step in &journal.steps {
             again.moves.remove(&step.temp)?;
         }
@@ -78,13 +128,17 @@ impl Close<'_> {
     /// somebody has edited since stays as they want it, and is a conflict of the tasks that wanted
     /// it changed.
     pub(super) fn roll_forward(&self, mut journal: Journal) -> Result<LandingReport> {
-        let again = Roll::again(self.tree, self.store, self.faults);
-        let mut contested = Vec::new();
+        let run = journal.run.clone();
+        let again = Roll::again(self, &run);
+        let (mut taken, mut contested) = (Vec::new(), Vec::new());
         for step in &journal.steps {
-            if again.take(step)? == Rolled::Contested {
-                contested.push(step.clone());
+            match again.take(step)? {
+                Rolled::There => taken.push(step),
+                Rolled::Contested => contested.push(step.clone()),
             }
         }
+        let edited = again.give_back_edited(taken.into_iter())?;
+        contested.extend(edited.into_iter().cloned());
         for step in &contested {
             let ours = match again.see(&step.path)? {
                 Seen::Entry(entry, bytes) => {
@@ -135,18 +189,9 @@ impl Close<'_> {
         Ok(())
     }
 
-    fn drop_temps(&self, journal: &Journal) -> Result<()> {
-        let again = Roll::again(self.tree, self.store, self.faults);
-        for step in &journal.steps {
-            let seen = again.see(&step.temp)?;
-            again.drop_temp(step, seen)?;
-        }
-        Ok(())
-    }
-
     /// Removes the folders that the removals have left empty, as git does.
     fn drop_emptied(&self, journal: &Journal) -> Result<()> {
-        let again = Roll::again(self.tree, self.store, self.faults);
+        let again = Roll::again(self, &journal.run);
         for step in journal.steps.iter().filter(|step| step.new.is_none()) {
             for folder in step.path.folders() {
                 // One that may not be removed stays: an empty folder is nothing to git.

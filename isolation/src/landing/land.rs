@@ -50,7 +50,7 @@ pub(crate) fn land(
     }
     let tree = Tree::open_at(&repo.root)?;
     let journals = Journals::in_folder(&places.landings, faults);
-    let close = Close { tree: &tree, store: &store, journals: &journals, faults, withdrawal };
+    let close = Close::new(&tree, &store, &journals, faults, withdrawal, news);
     // Their reports stay in their journals for the next recovery.
     let _reported_later = finish_open(&close, &BTreeSet::new())?;
     in_tree(&close, &request)
@@ -73,12 +73,14 @@ pub(crate) fn rehearse(
 
 /// Finishes the landings that engines which died have left open, and returns what became of each.
 /// They are found again until they are acknowledged. Does nothing while another engine is landing,
-/// and nothing about runs that are `alive`: these see to their landings themselves.
+/// and nothing about runs that are `alive`: these see to their landings themselves. `news` is told
+/// what was rescued.
 pub(crate) fn recover(
     repo: &Repo,
     places: &RepoPlaces,
     faults: &Faults,
     alive: &BTreeSet<RunName>,
+    news: &dyn Fn(LandingNews),
 ) -> Result<Vec<RecoveredLanding>> {
     let journals = Journals::in_folder(&places.landings, faults);
     if journals.open()?.is_empty() {
@@ -88,7 +90,7 @@ pub(crate) fn recover(
     let store = TaskStore::open(&places.store)?;
     let tree = Tree::open_at(&repo.root)?;
     let withdrawal = &Withdrawal::default();
-    let close = Close { tree: &tree, store: &store, journals: &journals, faults, withdrawal };
+    let close = Close::new(&tree, &store, &journals, faults, withdrawal, news);
     finish_open(&close, alive)
 }
 
@@ -127,8 +129,8 @@ fn in_tree(close: &Close<'_>, request: &LandingRequest) -> Result<LandingReport>
     loop {
         match attempt(close, &request.run, &request.tasks, &spared)? {
             Attempt::Over(report) => return Ok(report),
-            Attempt::Disturbed(path) => {
-                disturbed.insert(path);
+            Attempt::Disturbed(paths) => {
+                disturbed.extend(paths);
                 tried += 1;
                 if tried >= PATIENCE {
                     spared.contested.clone_from(&disturbed);

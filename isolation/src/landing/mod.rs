@@ -7,14 +7,17 @@ mod close;
 mod fresh;
 mod journal;
 mod land;
+mod lease;
 mod moves;
 mod plan;
 mod queue;
+mod rescue;
 mod roll;
 mod source;
 mod step;
 #[cfg(test)]
 pub(crate) mod tests;
+mod writers;
 
 pub(crate) use land::{acknowledge, is_any_open, land, recover, rehearse, reports};
 pub(crate) use queue::Turn;

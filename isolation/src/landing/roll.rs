@@ -1,24 +1,33 @@
 //! Bringing one path from what is expected to what is new, whatever was done of it before: the one
 //! mechanism by which a landing goes forward, is taken back, and is finished after a kill.
 
-use engine::fault::Faults;
 use git2::{ObjectType, Oid};
-use protocol::RepoPath;
+use protocol::{RepoPath, RunName};
 
 use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
+use crate::landing::close::Close;
 use crate::landing::moves::{Moved, Moves, Swap, aside};
 use crate::landing::step::{Step, Way};
-use crate::store::{Durability, TaskStore};
-use crate::tree::{Found, Tree};
+use crate::landing::writers::Access;
+use crate::tree::Found;
 
 /// Takes steps in one tree.
 pub(super) struct Roll<'a> {
     pub(super) moves: Moves<'a>,
-    pub(super) store: &'a TaskStore,
-    faults: &'a Faults,
-    /// The fault point just before each path changes.
-    point: &'static str,
+    pub(super) close: &'a Close<'a>,
+    /// The run whose landing it is.
+    pub(super) run: &'a RunName,
+    pass: Pass,
+}
+
+/// Which time the steps are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pass {
+    /// The first: whatever is found can still be answered by taking the landing back.
+    First,
+    /// To finish a landing that was begun before, or to take it back.
+    Again,
 }
 
 /// How a step ended.
@@ -52,15 +61,16 @@ impl Seen {
 
 impl<'a> Roll<'a> {
     /// Takes the steps of a landing for the first time.
-    pub(super) fn live(tree: &'a Tree, store: &'a TaskStore, faults: &'a Faults) -> Self {
-        let off = faults.is_off("exchange");
+    pub(super) fn live(close: &'a Close<'a>, run: &'a RunName) -> Self {
+        let off = close.faults.is_off("exchange");
         let swap = if off { Swap::MoveAside } else { Swap::Exchange };
-        Self { moves: Moves::within(tree, swap, faults), store, faults, point: "landing.exchange" }
+        let moves = Moves::within(close.tree, swap, close.faults);
+        Self { moves, close, run, pass: Pass::First }
     }
 
     /// Takes the steps of a landing that was begun before, or back again.
-    pub(super) fn again(tree: &'a Tree, store: &'a TaskStore, faults: &'a Faults) -> Self {
-        Self { point: "landing.roll", ..Self::live(tree, store, faults) }
+    pub(super) fn again(close: &'a Close<'a>, run: &'a RunName) -> Self {
+        Self { pass: Pass::Again, ..Self::live(close, run) }
     }
 
     /// Brings the path of `step` to its new version, if it is still as expected.
@@ -114,38 +124,8 @@ impl<'a> Roll<'a> {
 
     /// Makes the new version wait beside its target. It is durable when it is synced.
     pub(super) fn stage(&self, step: &Step, new: Entry) -> Result<()> {
-        match self.see(&step.temp)? {
-            Seen::Missing => {}
-            other => self.drop_temp(step, other)?,
-        }
-        self.moves.write_fresh(step, new, &self.store.read(new.oid)?)
-    }
-
-    /// Removes what waits beside the target of `step`. What is neither version of it is somebody's
-    /// work: its bytes are kept in the task store.
-    pub(super) fn drop_temp(&self, step: &Step, seen: Seen) -> Result<()> {
-        match seen {
-            Seen::Missing => Ok(()),
-            Seen::Other => {
-                Err("it is not a file of ours").or_cannot(|| format!("remove {}", step.temp))
-            }
-            Seen::Entry(entry, bytes) => {
-                if Some(entry) != step.expected && Some(entry) != step.new {
-                    self.rescue(step, entry, &bytes)?;
-                }
-                self.moves.remove(&step.temp)
-            }
-        }
-    }
-
-    fn rescue(&self, step: &Step, entry: Entry, bytes: &[u8]) -> Result<()> {
-        let oid = self.store.write(bytes)?;
-        tracing::warn!(path = %step.path, %oid, "a version that was replaced meanwhile is in the task store");
-        self.store.hold(
-            &format!("refs/rescued/{oid}"),
-            &[(b"bytes".to_vec(), entry)],
-            Durability::Synced,
-        )
+        let _not_watched = self.drop_version(step, &step.temp)?;
+        self.moves.write_fresh(step, new, &self.close.store.read(new.oid)?)
     }
 
     /// The path is as wanted. Unless what came out of its place was not what was expected: then a
@@ -184,8 +164,7 @@ impl<'a> Roll<'a> {
     }
 
     fn move_away(&self, step: &Step) -> Result<Rolled> {
-        let waiting = self.see(&step.temp)?;
-        self.drop_temp(step, waiting)?;
+        let _not_watched = self.drop_version(step, &step.temp)?;
         self.strike()?;
         if self.moves.shift(&step.path, &step.temp)? == Moved::No {
             return Ok(Rolled::Contested);
@@ -194,7 +173,7 @@ impl<'a> Roll<'a> {
     }
 
     fn look_at_what_came(&self, step: &Step) -> Result<Rolled> {
-        if self.faults.is_off("F277") || self.see(&step.temp)?.is(step.expected) {
+        if self.close.faults.is_off("F277") || self.see(&step.temp)?.is(step.expected) {
             return Ok(Rolled::There);
         }
         self.give_back(step)
@@ -219,6 +198,21 @@ impl<'a> Roll<'a> {
         Ok(Rolled::Contested)
     }
 
+    /// Before a step is taken back: puts what came out of its path back to it, if somebody has
+    /// changed it since. To take the step back from the task store would cut them off from it.
+    pub(super) fn put_back(&self, step: &Step) -> Result<Rolled> {
+        if step.way == Way::InPlace || step.expected.is_none() {
+            return Ok(Rolled::There);
+        }
+        let came = self.see(&step.temp)?;
+        let is_edit =
+            matches!(came, Seen::Entry(..)) && !came.is(step.expected) && !came.is(step.new);
+        if is_edit && self.see(&step.path)?.is(step.new) {
+            return self.give_back(step);
+        }
+        Ok(Rolled::There)
+    }
+
     /// Writes over a file that has other names, if it is as expected or half written by us.
     fn write_over(&self, step: &Step, target: &Seen) -> Result<Rolled> {
         let (Some(old), Some(new), Seen::Entry(now, bytes)) = (step.expected, step.new, target)
@@ -228,11 +222,15 @@ impl<'a> Roll<'a> {
         if *now == new {
             return Ok(Rolled::There);
         }
-        let (before, after) = (self.store.read(old.oid)?, self.store.read(new.oid)?);
+        let (before, after) = (self.close.store.read(old.oid)?, self.close.store.read(new.oid)?);
         if *now != old && !is_half(bytes, &before, &after) && !is_half(bytes, &after, &before) {
             return Ok(Rolled::Contested);
         }
         self.strike()?;
+        // Later it must not stop us: the file may be half written, by us.
+        if self.pass == Pass::First && matches!(self.access(&step.path)?, Access::Written) {
+            return Ok(Rolled::Contested);
+        }
         Ok(match self.moves.write_over(&step.path, new, bytes, &after)? {
             Moved::Yes => Rolled::There,
             Moved::No => Rolled::Contested,
@@ -242,20 +240,22 @@ impl<'a> Roll<'a> {
     /// Finishes an exchange that was made by moving the old version aside, if a kill cut it short.
     fn tidy_aside(&self, step: &Step) -> Result<()> {
         let aside = aside(&step.temp);
-        let Seen::Entry(entry, bytes) = self.see(&aside)? else { return Ok(()) };
+        let Seen::Entry(..) = self.see(&aside)? else { return Ok(()) };
         if self.moves.shift(&aside, &step.path)? == Moved::Yes
             || self.moves.shift(&aside, &step.temp)? == Moved::Yes
         {
             return Ok(());
         }
-        if Some(entry) != step.expected && Some(entry) != step.new {
-            self.rescue(step, entry, &bytes)?;
-        }
-        self.moves.remove(&aside)
+        let _not_watched = self.drop_version(step, &aside)?;
+        Ok(())
     }
 
     fn strike(&self) -> Result<()> {
-        self.faults.strike(self.point).or_cannot(|| "change a file of the working tree")
+        let point = match self.pass {
+            Pass::First => "landing.exchange",
+            Pass::Again => "landing.roll",
+        };
+        self.close.faults.strike(point).or_cannot(|| "change a file of the working tree")
     }
 }
 

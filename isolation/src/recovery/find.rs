@@ -1,5 +1,6 @@
 //! Finding what engines that died left in one repository. Nothing is removed here.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -7,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::fault::Faults;
-use engine::ports::{Completion, OpenRun, Recovered, RecoveredLanding, RecoveredTask};
+use engine::ports::{Completion, LandingNews, OpenRun, Recovered, RecoveredLanding, RecoveredTask};
 use protocol::{CaptureRef, RunName, TaskName};
 
 use crate::capture::summary;
@@ -49,7 +50,13 @@ pub(crate) fn find(
     // Again, now that no other recovery removes anything.
     let Runs { dead, alive, mut kept } = Runs::claim(places, run_names(places)?);
     // Landings first: what they hold of the user's tree is what workspaces lean on.
-    let mut landings = landing::recover(repo, places, faults, &alive)?;
+    let rescued = RefCell::new(Vec::new());
+    let news = |news| {
+        if let LandingNews::Rescued(rescue) = news {
+            rescued.borrow_mut().push(rescue);
+        }
+    };
+    let mut landings = landing::recover(repo, places, faults, &alive, &news)?;
     let (mut tasks, mut cleanups) = (Vec::new(), Vec::new());
     let mut names: BTreeSet<RunName> = dead.iter().map(|run| run.name.clone()).collect();
     for run in dead {
@@ -73,7 +80,8 @@ pub(crate) fn find(
             }));
         }
     }
-    let recovered = Recovered { landings, tasks, dead: names.into_iter().collect(), kept };
+    let (dead, rescued) = (names.into_iter().collect(), rescued.into_inner());
+    let recovered = Recovered { landings, tasks, dead, kept, rescued };
     let cleanup = Cleanup::of(&recovered, cleanups, alone, places, faults);
     Ok(Some(Found { recovered, cleanup }))
 }

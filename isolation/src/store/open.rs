@@ -53,6 +53,11 @@ impl TaskStore {
         if path.join("HEAD").exists() { Self::open(path).map(Some) } else { Ok(None) }
     }
 
+    /// Returns where the store is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Puts bytes into the store. They stay if something refers to them before the next clean-up.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<Oid> {
         let written = self.git.odb().and_then(|odb| odb.write(ObjectType::Blob, bytes));

@@ -61,7 +61,7 @@ const GUESTS: &[(&str, &[&str])] = &[
     ("indicatif", &["regatta"]),
     ("jiff", &["regatta-protocol", "regatta-store", "regatta"]),
     ("jsonschema", &["regatta-schema"]),
-    ("libc", &["regatta-exec"]),
+    ("libc", &["regatta-exec", "regatta-isolation"]),
     ("mimalloc", &["regatta", "regatta-benches"]),
     ("proptest", &[]),
     ("ractor", &["regatta-actors", "regatta-tests"]),

@@ -3,7 +3,8 @@ use std::sync::{Arc, Mutex};
 use protocol::{
     AssistantMessage, CaptureRef, Captured, ChangeSummary, Conflict, ConflictReason, Cost,
     ExitCode, Failure, FailureClass, IsolationMode, MergeMode, Outcome, Part, Phase, RepoPath,
-    SessionEvent, StopReason, TaskName, TaskReport, ToolCall, Totals, Usage,
+    Rescue, RescueLocation, SessionEvent, StopReason, TaskName, TaskReport, ToolCall, Totals,
+    Usage,
 };
 
 use super::super::bounds::Size;
@@ -414,6 +415,11 @@ fn hostile(events: Vec<Event>, numbers: &mut Numbers) -> Vec<Event> {
                 ..
             } => *error_message = numbers.text(),
             EventKind::ContractReminded { complaint, .. } => *complaint = numbers.text(),
+            EventKind::FileRescued { rescue } => {
+                rescue.path = RepoPath::new(format!("a{}b", numbers.text())).unwrap();
+                let (git_dir, object) = (numbers.text(), numbers.text());
+                rescue.kept = RescueLocation::Store { git_dir, object };
+            }
             EventKind::TaskLanded { branch, .. } => *branch = Some(numbers.text()),
             EventKind::TaskFinished { report, .. } => {
                 if let Outcome::Failed { failure } = &mut report.outcome {
@@ -438,8 +444,44 @@ fn all_events() -> Vec<Event> {
     let end = kinds.pop().unwrap();
     let agent = events_of_an_agent().into_iter().skip(1).map(|event| event.kind);
     kinds.extend(agent.filter(|kind| !matches!(kind, EventKind::RunFinished { .. })));
+    kinds.push(rescued());
     kinds.push(end);
     numbered(kinds)
+}
+
+fn rescued() -> EventKind {
+    let kept = RescueLocation::Store {
+        git_dir: "/data/app.git".to_owned(),
+        object: "refs/rescued/12ab:bytes".to_owned(),
+    };
+    let path = RepoPath::new("src/x.rs").unwrap();
+    EventKind::FileRescued { rescue: Rescue { path, run: "r7k3f".parse().unwrap(), kept } }
+}
+
+#[test]
+fn a_rescued_version_is_told_in_every_form_and_also_to_those_who_want_no_progress() {
+    let event = numbered(vec![rescued()]).remove(0);
+    let command = "git --git-dir /data/app.git show refs/rescued/12ab:bytes > FILE";
+    let shown = |form, verbosity| {
+        let (out, err) = (Sink::default(), Sink::default());
+        let streams = Streams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
+        let wishes = Wishes { form, verbosity, ..Wishes::from(&Globals::default()) };
+        renderer(view(wishes), streams, Typing::default()).event(&event).unwrap();
+        (out.text(), err.text())
+    };
+    for verbosity in [Verbosity::Quiet, Verbosity::Normal, Verbosity::Verbose] {
+        let (_, err) = shown(Form::Text, verbosity);
+        assert!(err.trim_end().ends_with(command), "{verbosity:?}: {err}");
+    }
+    let (out, _) = shown(Form::Json, Verbosity::Normal);
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(value["type"], "file_rescued");
+    assert_eq!(value["rescue"]["path"], "src/x.rs");
+    assert_eq!(value["rescue"]["kept"]["object"], "refs/rescued/12ab:bytes");
+    let screen = Sink::default();
+    let live = Live::on(Box::new(screen.clone()), terminal, Palette::Plain);
+    live.print("kept");
+    assert!(screen.text().contains("kept"), "{:?}", screen.text());
 }
 
 #[test]

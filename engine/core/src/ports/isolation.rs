@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use protocol::{
     CaptureRef, Captured, Failure, FailureClass, FailureDetail, IsolationMode, LandingReport,
-    RunName, TaskName,
+    RepoPath, Rescue, RunName, TaskName,
 };
 
 use super::{RunLock, Withdrawal};
@@ -225,6 +225,8 @@ pub struct Recovered {
     pub dead: Vec<RunName>,
     /// What stays because it is not surely nobody's, in lines for people.
     pub kept: Vec<String>,
+    /// Versions of files that landings had replaced and that are kept.
+    pub rescued: Vec<Rescue>,
 }
 
 /// A landing that its engine did not see through to the ledger.
@@ -270,12 +272,22 @@ pub enum Uncaptured {
 }
 
 /// What a landing has to say while it goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LandingNews {
     /// Another engine is landing in this repository; we wait for it.
     Waiting,
     /// HEAD is not what it was when the repository was opened. The work lands all the same.
     HeadMoved,
+    /// A version of a file that was replaced turned out to be somebody's work, and is kept.
+    Rescued(Rescue),
+    /// Programs that have files open for writing cannot be seen. Replaced versions are compared
+    /// twice instead. Said once per landing.
+    Unwatched {
+        /// A file of which that is so.
+        path: RepoPath,
+        /// Why.
+        why: String,
+    },
 }
 
 /// Why isolation could not do as asked.

@@ -9,10 +9,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 use engine::fault::{FaultMeans, Faults};
-use engine::ports::{IsolationError, LandingRequest, LandingTarget, LandingTask, Withdrawal};
-use protocol::{CaptureRef, Landed, LandingReport, RepoPath, RunName, TaskName};
+use engine::ports::{
+    IsolationError, LandingNews, LandingRequest, LandingTarget, LandingTask, Withdrawal,
+};
+use protocol::{CaptureRef, Landed, LandingReport, RepoPath, Rescue, RunName, TaskName};
 use tempfile::TempDir;
 
 use crate::entry::{Change, Entry, Mode};
@@ -30,6 +33,8 @@ pub(crate) struct Kit {
     pub(crate) repo: Repo,
     pub(crate) places: RepoPlaces,
     pub(crate) run: RunName,
+    /// Everything that landings and recoveries had to say.
+    pub(crate) told: Mutex<Vec<LandingNews>>,
 }
 
 impl Kit {
@@ -66,7 +71,8 @@ impl Kit {
             landings: data.join("landings"),
         };
         let places = places.of(&repo.root);
-        Self { folder, root, repo, places, run: "r7k3f".parse().unwrap() }
+        let run = "r7k3f".parse().unwrap();
+        Self { folder, root, repo, places, run, told: Mutex::default() }
     }
 
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
@@ -192,7 +198,8 @@ impl Kit {
         tasks: &[LandingTask],
     ) -> Result<LandingReport, IsolationError> {
         let request = self.request(tasks);
-        let report = landing::land(&self.repo, &self.places, faults, request, withdrawal, &|_| {})?;
+        let hear = |news| self.hear(news);
+        let report = landing::land(&self.repo, &self.places, faults, request, withdrawal, &hear)?;
         landing::acknowledge(&self.places, faults, &self.run)?;
         Ok(report)
     }
@@ -208,6 +215,20 @@ impl Kit {
         self.recover_with(&Faults::default()).unwrap()
     }
 
+    fn hear(&self, news: LandingNews) {
+        self.told.lock().unwrap().push(news);
+    }
+
+    /// What was rescued so far.
+    pub(crate) fn rescued(&self) -> Vec<Rescue> {
+        let told = self.told.lock().unwrap();
+        let rescues = told.iter().filter_map(|news| match news {
+            LandingNews::Rescued(rescue) => Some(rescue.clone()),
+            _ => None,
+        });
+        rescues.collect()
+    }
+
     pub(crate) fn recover_or_die(&self, plan: &str) -> Option<Vec<(RunName, LandingReport)>> {
         let faults = faults(plan);
         alive(|| self.recover_with(&faults).unwrap())
@@ -217,7 +238,10 @@ impl Kit {
         &self,
         faults: &Faults,
     ) -> Result<Vec<(RunName, LandingReport)>, IsolationError> {
-        let found = landing::recover(&self.repo, &self.places, faults, &BTreeSet::new())?;
+        let found =
+            landing::recover(&self.repo, &self.places, faults, &BTreeSet::new(), &|news| {
+                self.hear(news)
+            })?;
         for landing in &found {
             landing::acknowledge(&self.places, faults, &landing.run)?;
         }

@@ -4,4 +4,6 @@ mod kills;
 mod kinds;
 pub(crate) mod kit;
 mod races;
+mod savers;
 mod trouble;
+mod writers;

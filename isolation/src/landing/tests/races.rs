@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::io::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -90,10 +91,19 @@ fn what_an_editor_writes_into_the_old_file_after_the_exchange_is_not_lost() {
         write(copy, "a", "2\n");
         write(copy, "b", "2\n");
     });
-    // The editor has the file open, and writes when `a` is exchanged and `b` is about to be.
-    let open = fs::OpenOptions::new().write(true).open(kit.root.join("a")).unwrap();
-    on_slow(move || std::os::unix::fs::FileExt::write_all_at(&open, b"saved\n", 0).unwrap());
-    let report = kit.land_with(&faults("slow@landing.exchange:2"), &[task]).unwrap();
+    // The editor opens the file when `a` is about to be exchanged, and writes and closes it when
+    // `b` is.
+    let (target, mut open) = (kit.root.join("a"), None);
+    let mut moment = 0;
+    on_slow(move || {
+        moment += 1;
+        match moment {
+            1 => open = Some(fs::OpenOptions::new().write(true).open(&target).unwrap()),
+            2 => open.take().unwrap().write_all(b"saved\n").unwrap(),
+            _ => {}
+        }
+    });
+    let report = kit.land_with(&faults("slow@landing.exchange:*"), &[task]).unwrap();
     assert!(matches!(landed(&report)[0], Landed::Conflicted { .. }), "{report:?}");
     assert_eq!(read(&kit.root, "a"), "saved\n");
     assert_eq!(read(&kit.root, "b"), "1\n");

@@ -1,0 +1,161 @@
+//! Read leases: how a landing learns that a program has a file open for writing.
+//!
+//! The kernel grants a read lease only while nobody has the file open for writing or mapped so,
+//! and makes whoever opens it for writing wait until the lease is given up.
+#![expect(unsafe_code, reason = "neither the standard library nor rustix can take a lease")]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd as _;
+
+use rustix::fs::fstatfs;
+use rustix::io::Errno;
+
+/// `F_SETSIG`, which libc does not name: chooses the signal that says that a lease is wanted back.
+const F_SETSIG: libc::c_int = 10;
+
+/// File systems whose servers decide about leases: there `EAGAIN` says nothing about writers.
+const DECIDED_BY_A_SERVER: [u32; 4] = [
+    0x6969,      // NFS
+    0xff53_4d42, // CIFS
+    0xfe53_4d42, // SMB2
+    0x517b,      // SMB
+];
+
+/// A read lease. It is given up when this is dropped.
+#[derive(Debug)]
+pub(super) struct Lease {
+    file: File,
+}
+
+/// Why there is no lease.
+#[derive(Debug)]
+pub(super) enum Denied {
+    /// A program has the file open for writing.
+    Writer,
+    /// Leases cannot be had on this file.
+    Unavailable(io::Error),
+}
+
+impl Lease {
+    /// Takes a read lease on `file`, which is open for reading only.
+    pub(super) fn take(file: File) -> Result<Self, Denied> {
+        // Whoever wants to write makes the kernel send a signal. SIGIO, which it is unless another
+        // one is chosen, would end the process; this one is ignored by default.
+        control(&file, F_SETSIG, libc::SIGURG).map_err(Denied::Unavailable)?;
+        lease(&file).map(|()| Self { file })
+    }
+
+    /// Returns whether nobody has begun to open the file for writing since the lease was taken.
+    /// Who has waits until the lease is given up.
+    pub(super) fn is_unbroken(&self) -> bool {
+        matches!(control(&self.file, libc::F_GETLEASE, 0), Ok(held) if held == libc::F_RDLCK)
+    }
+
+    /// Gives the lease up, so that whoever waits goes on, and takes it again.
+    ///
+    /// # Errors
+    /// A program has the file open now. The lease is not held until this succeeds.
+    pub(super) fn renew(&self) -> Result<(), Denied> {
+        let _was_not_held = control(&self.file, libc::F_SETLEASE, libc::F_UNLCK);
+        lease(&self.file)
+    }
+
+    /// Returns the file that the lease is on.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Closing would not do: a child that another thread is just starting has the descriptor
+        // too until it runs its program.
+        let _closed_anyway = control(&self.file, libc::F_SETLEASE, libc::F_UNLCK);
+    }
+}
+
+fn lease(file: &File) -> Result<(), Denied> {
+    match control(file, libc::F_SETLEASE, libc::F_RDLCK) {
+        Ok(_) => Ok(()),
+        Err(error)
+            if Errno::from_io_error(&error) == Some(Errno::AGAIN)
+                && !is_decided_by_a_server(file) =>
+        {
+            Err(Denied::Writer)
+        }
+        Err(error) => Err(Denied::Unavailable(error)),
+    }
+}
+
+fn is_decided_by_a_server(file: &File) -> bool {
+    let kind = fstatfs(file).map(|system| system.f_type);
+    // The number is signed on some machines and not on others; its lower half is the same.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as said above")]
+    kind.is_ok_and(|kind| DECIDED_BY_A_SERVER.contains(&(kind as u32)))
+}
+
+fn control(file: &File, command: libc::c_int, argument: libc::c_int) -> io::Result<libc::c_int> {
+    // SAFETY: the descriptor is open as long as `file` is borrowed, and none of these commands is
+    // given memory.
+    let answer = unsafe { libc::fcntl(file.as_raw_fd(), command, argument) };
+    if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, OpenOptions};
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    use std::path::Path;
+    use std::thread;
+
+    use rustix::fs::OFlags;
+
+    use super::*;
+
+    fn take(path: &Path) -> Result<Lease, Denied> {
+        Lease::take(File::open(path).unwrap())
+    }
+
+    #[test]
+    fn a_writer_is_seen_and_readers_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "1\n").unwrap();
+        let reader = File::open(&path).unwrap();
+        assert!(take(&path).unwrap().is_unbroken());
+        let writer = OpenOptions::new().append(true).open(&path).unwrap();
+        assert!(matches!(take(&path), Err(Denied::Writer)));
+        drop(writer);
+        assert!(take(&path).unwrap().is_unbroken());
+        drop(reader);
+    }
+
+    #[test]
+    fn where_there_are_no_leases_nobody_is_taken_for_a_writer() {
+        assert!(matches!(take(Path::new("/dev/null")), Err(Denied::Unavailable(_))));
+    }
+
+    #[test]
+    fn who_opens_a_leased_file_for_writing_waits_and_the_lease_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "1\n").unwrap();
+        let lease = take(&path).unwrap();
+        let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap();
+        let refused = OpenOptions::new().write(true).custom_flags(nonblocking).open(&path);
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert!(!lease.is_unbroken());
+        let writer = {
+            let path = path.clone();
+            thread::spawn(move || {
+                OpenOptions::new().append(true).open(path).unwrap().write_all(b"2\n").unwrap();
+            })
+        };
+        drop(lease);
+        writer.join().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "1\n2\n");
+        assert!(take(&path).unwrap().is_unbroken());
+    }
+}

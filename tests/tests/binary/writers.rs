@@ -1,0 +1,109 @@
+//! Programs that have a file open for writing while a run lands on it.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use tests::sandbox::{Fingerprint, Plan, Repository, Sandbox, eventually};
+
+use super::sandbox;
+
+/// A repository with a log.
+fn repository(place: &Sandbox) -> Repository {
+    let repository = place.repository();
+    repository.write("app.log", "1\n");
+    repository.commit("a log");
+    repository
+}
+
+/// Where the old version of the only file that lands waits to be removed, if it does.
+fn replaced(repository: &Repository) -> Option<PathBuf> {
+    let names = fs::read_dir(repository.root()).expect("the repository is there");
+    let mut paths = names.map(|entry| entry.expect("the repository can be listed").path());
+    paths.find(|path| path.extension().is_some_and(|end| end == "tmp"))
+}
+
+fn append(path: impl Into<PathBuf>, text: &str) -> bool {
+    let file = OpenOptions::new().append(true).open(path.into());
+    file.and_then(|mut file| file.write_all(text.as_bytes())).is_ok()
+}
+
+/// Types what follows the last colon of `line`, and returns what is in the file then.
+fn typed(place: &Sandbox, line: &str) -> String {
+    let (_, command) = line.split_once(" is kept: ").unwrap_or_else(|| panic!("{line}"));
+    let file = place.folder().join("rescued");
+    let command = command.trim().replace("FILE", &file.to_string_lossy());
+    let status = Command::new("sh").args(["-c", &command]).status();
+    assert!(status.is_ok_and(|status| status.success()), "{command}");
+    fs::read_to_string(file).expect("the command wrote the file")
+}
+
+#[test]
+fn what_a_program_writes_to_a_file_that_it_holds_open_is_not_lost_and_the_other_tasks_land() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let plan = Plan::default().task("log", "echo task > app.log").task("other", "echo x > x.txt");
+    let mut open = OpenOptions::new().append(true).open(repository.path("app.log")).unwrap();
+    let finished = place.run_plan(&repository, &plan).run().expect_code(4);
+    open.write_all(b"2\n").unwrap();
+    assert_eq!(repository.text("app.log"), "1\n2\n", "{finished}");
+    assert_eq!(finished.landed(), ["other"], "{finished}");
+    let conflict = &finished.events_of("task_conflicted")[0]["conflicts"][0];
+    assert_eq!((&conflict["path"], &conflict["reason"]), (&"app.log".into(), &"contested".into()));
+    drop(open);
+    let conflicts = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
+    let reason = "another program had it open for writing, or kept saving it";
+    assert!(conflicts.stdout.contains(reason), "{conflicts}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_replaced_version_that_was_written_to_after_a_kill_is_kept_and_the_next_start_says_where() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let run = place.run_in(&repository).exec("echo task > app.log");
+    let killed = run.fault("kill@landing.drop").run().expect_code(128 + 9);
+    assert!(replaced(&repository).is_some_and(|path| append(path, "late\n")), "{killed}");
+    let next = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    let line = next.stderr.lines().find(|line| line.contains("a version of app.log"));
+    let line = line.unwrap_or_else(|| panic!("the rescue in {next}"));
+    assert_eq!(typed(&place, line), "1\nlate\n");
+    assert_eq!(repository.text("app.log"), "task\n");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_replaced_version_that_is_written_to_before_it_is_removed_is_an_event() {
+    // Where the machine is so busy that the write comes too late, there is nothing to see.
+    let in_time = (0..10).any(|_try| written_before_it_is_removed());
+    assert!(in_time, "half a second is always over before a file is written");
+}
+
+/// Writes to a replaced version, and checks what becomes of it; false if it was gone by then.
+fn written_before_it_is_removed() -> bool {
+    let place = sandbox();
+    let repository = repository(&place);
+    let run = place.run_in(&repository).exec("echo task > app.log");
+    let running = run.fault("slow@landing.drop").start();
+    eventually(Duration::from_secs(60), "the tree is changed", || {
+        let journals = Fingerprint::of(&place.home().data().join("landings"));
+        journals
+            .paths()
+            .any(|path| path.extension().is_some_and(|end| end == "landed" || end == "json"))
+    });
+    let in_time = replaced(&repository).is_some_and(|path| append(path, "late\n"));
+    let finished = running.wait().expect_code(0);
+    assert_eq!(repository.text("app.log"), "task\n", "{finished}");
+    if !in_time {
+        return false;
+    }
+    let rescue = &finished.events_of("file_rescued")[0]["rescue"];
+    assert_eq!(rescue["path"], "app.log", "{finished}");
+    assert_eq!(rescue["run"], finished.run_name().as_str(), "{finished}");
+    let object = rescue["kept"]["object"].as_str().expect("an object of the store");
+    assert_eq!(place.home().store_git(&["show", object]), "1\nlate\n");
+    place.expect_nothing_left(&repository);
+    true
+}
