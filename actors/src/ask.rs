@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use ractor::concurrency::oneshot;
 use ractor::{ActorRef, Message, RpcReplyPort};
-use tokio::task::JoinSet;
+
+use crate::jobs::Jobs;
 
 /// Asks `whom` and delivers the answer to `myself` as `then` says. When the answerer dies without
 /// an answer, `then` is told `None`, so that nobody waits for the dead. The wait is owned by
-/// `waits` and ends with the asker.
+/// `jobs` and ends with the asker.
+///
+/// It has no deadline: the answerer has one of its own, or the work takes as long as there is of
+/// it (copying a tree, capturing it, writing it back), and the closing of the house watches over
+/// both.
 pub(crate) fn ask<M: Message, A: Message, R: Send + 'static>(
-    waits: &mut JoinSet<()>,
+    jobs: &mut Jobs,
     myself: &ActorRef<A>,
     whom: &ActorRef<M>,
     question: impl FnOnce(RpcReplyPort<R>) -> M,
@@ -19,11 +24,8 @@ pub(crate) fn ask<M: Message, A: Message, R: Send + 'static>(
     let (answer, waiting) = oneshot();
     // If it is dead already the reply port is dropped here, and that is the answer.
     let _dead = whom.cast(question(answer.into()));
-    let myself = myself.clone();
-    while waits.try_join_next().is_some() {}
-    waits.spawn(async move {
-        let _gone = myself.cast(then(waiting.await.ok())); // the asker may have died meanwhile
-    });
+    // Waiting does not panic; if it did, there would be no answer.
+    jobs.run(myself, waiting, |answer| then(answer.ok().and_then(Result::ok)));
 }
 
 /// Tells news to whoever a child reports to, without the child knowing who that is.

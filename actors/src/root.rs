@@ -6,13 +6,13 @@ use engine::verdict::Interruption;
 use protocol::{Event, RunId};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
 
 use crate::ask::ask;
 use crate::events::{Ear, EventBus, Events};
 use crate::executors::{Executors, ExecutorsMessage};
 use crate::house::Means;
 use crate::isolation::{Isolator, IsolatorMessage};
+use crate::jobs::Jobs;
 use crate::ledger::{Ledger, LedgerArguments, LedgerMessage};
 use crate::run::Cancelling;
 use crate::runs::{Runs, RunsArguments, RunsMessage, Submission, SubmitError, Submitted};
@@ -45,7 +45,7 @@ pub(crate) struct RootState {
     events: EventBus,
     fell: watch::Sender<Option<String>>,
     closing: bool,
-    waits: JoinSet<()>,
+    jobs: Jobs,
 }
 
 impl Actor for Root {
@@ -75,8 +75,8 @@ impl Actor for Root {
             events: events.clone(),
         };
         let (runs, _join) = Actor::spawn_linked(None, Runs, arguments, cell()).await?;
-        let waits = JoinSet::new();
-        Ok(RootState { ledger, isolator, executors, runs, events, fell, closing: false, waits })
+        let jobs = Jobs::default();
+        Ok(RootState { ledger, isolator, executors, runs, events, fell, closing: false, jobs })
     }
 
     async fn handle(
@@ -159,7 +159,7 @@ impl RootState {
     fn close(&mut self, myself: &ActorRef<RootMessage>) {
         if !std::mem::replace(&mut self.closing, true) {
             let runs = self.runs.clone();
-            ask(&mut self.waits, myself, &runs, RunsMessage::Close, |_| RootMessage::RunsClosed);
+            ask(&mut self.jobs, myself, &runs, RunsMessage::Close, |_| RootMessage::RunsClosed);
         }
     }
 

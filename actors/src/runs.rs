@@ -17,13 +17,13 @@ use protocol::{
 };
 use ractor::concurrency::oneshot;
 use ractor::{Actor, ActorProcessingErr, ActorRef, Message, RpcReplyPort, SupervisionEvent};
-use tokio::task::JoinSet;
 
 use crate::ask::Teller;
 use crate::events::EventBus;
 use crate::executors::ExecutorsMessage;
 use crate::house::Means;
 use crate::isolation::{IsolatorMessage, RepositoryMessage};
+use crate::jobs::{Jobs, Panicked};
 use crate::ledger::LedgerMessage;
 use crate::run::{Cancelling, Run, RunArguments, RunMessage, ScheduleRequest};
 
@@ -72,15 +72,21 @@ pub enum SubmitError {
         /// What is wrong with the schema.
         fault: String,
     },
+    /// Opening it crashed.
+    #[error("opening the run crashed")]
+    Crashed(#[source] Panicked),
     /// The house is closing.
     #[error("the house is closing")]
     Closing,
 }
 
+/// The answer to a submission.
+type Answer = RpcReplyPort<Result<Submitted, SubmitError>>;
+
 pub(crate) enum RunsMessage {
-    Submit(Submission, RpcReplyPort<Result<Submitted, SubmitError>>),
+    Submit(Submission, Answer),
     /// Sent by the opening itself; nobody else sends it.
-    Opened(Box<Result<OpenedRun, SubmitError>>, RpcReplyPort<Result<Submitted, SubmitError>>),
+    Opened(Box<Result<OpenedRun, SubmitError>>, Answer),
     /// Asked by a run.
     Schedule(ScheduleRequest),
     /// Cancels one run.
@@ -101,7 +107,7 @@ pub(crate) struct OpenedRun {
 pub(crate) struct RunsState {
     schedule: Schedule,
     runs: BTreeMap<RunId, ActorRef<RunMessage>>,
-    openings: JoinSet<()>,
+    jobs: Jobs,
     unopened: usize,
     closing: Option<RpcReplyPort<()>>,
     arguments: RunsArguments,
@@ -120,7 +126,7 @@ impl Actor for Runs {
         Ok(RunsState {
             schedule: Schedule::new(bound(&arguments.means, arguments.means.policy.capacity)),
             runs: BTreeMap::new(),
-            openings: JoinSet::new(),
+            jobs: Jobs::default(),
             unopened: 0,
             closing: None,
             arguments,
@@ -140,15 +146,15 @@ impl Actor for Runs {
             RunsMessage::Submit(submission, reply) => {
                 let arguments = state.arguments.clone();
                 state.unopened += 1;
-                state.openings.spawn(async move {
-                    let opened = Box::new(open(submission, &arguments).await);
-                    let _dead = myself.cast(RunsMessage::Opened(opened, reply));
+                let job = async move { open(submission, &arguments).await };
+                state.jobs.run(&myself, job, |opened| {
+                    let opened = opened.map_err(SubmitError::Crashed).flatten();
+                    RunsMessage::Opened(Box::new(opened), reply)
                 });
                 return Ok(());
             }
             RunsMessage::Opened(opened, reply) => {
                 state.unopened -= 1;
-                while state.openings.try_join_next().is_some() {}
                 let submitted = match *opened {
                     Ok(run) => Ok(state.start(&myself, run).await?),
                     Err(error) => Err(error),

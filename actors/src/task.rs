@@ -10,13 +10,13 @@ use protocol::{
     TaskReport, TaskSpec, Work,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
-use tokio::task::JoinSet;
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
 use crate::ask::Teller;
 use crate::executors::{ExecutorLease, ExecutorsMessage, HowToStop};
 use crate::house::Means;
 use crate::isolation::{Lease, RepositoryMessage};
+use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
 use crate::run::RunFacts;
 use crate::session::{SessionMessage, SessionNews, SessionState};
@@ -88,7 +88,7 @@ pub(crate) struct TaskState {
     stopping: Option<HowToStop>,
     /// What a model has used and is doing; nothing where a command does the work.
     activity: Option<Box<Activity>>,
-    waits: JoinSet<()>,
+    jobs: Jobs,
     /// Everything that is traced about the task is in it.
     span: tracing::Span,
     arguments: TaskArguments,
@@ -119,7 +119,7 @@ impl Actor for Task {
             crashes: CrashLog::default(),
             stopping: None,
             activity: Activity::of(&arguments.spec.work),
-            waits: JoinSet::new(),
+            jobs: Jobs::default(),
             span: tracing::info_span!(
                 parent: None,
                 "task",
@@ -291,13 +291,7 @@ impl TaskState {
 
     /// Sends a message to ourselves later, unless we are gone by then.
     fn remind(&mut self, myself: &ActorRef<TaskMessage>, after: Duration, message: TaskMessage) {
-        let myself = myself.clone();
-        // A model that talks for an hour reminds us of its progress twenty thousand times.
-        while self.waits.try_join_next().is_some() {}
-        self.waits.spawn(async move {
-            tokio::time::sleep(after).await;
-            let _gone = myself.cast(message);
-        });
+        self.jobs.run(myself, tokio::time::sleep(after), |_slept| message);
     }
 
     fn stop_session(&mut self, how: HowToStop) {

@@ -2,4 +2,5 @@
 
 mod actors;
 mod agents;
+mod panics;
 mod tidy;

@@ -10,24 +10,25 @@ use engine::ports::{
 };
 use protocol::{Captured, LandingReport, RunName, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
-use tokio::task::JoinSet;
 
 use crate::ask::Teller;
+use crate::jobs::Jobs;
 
 use super::workspace::{
-    Lease, Workspace, WorkspaceArguments, WorkspaceMessage, WorkspaceState, take_back,
+    Lease, Workspace, WorkspaceArguments, WorkspaceMessage, WorkspaceState, ended, take_back,
 };
 
 pub(crate) struct Repository;
 
 type Frozen = Result<Arc<dyn Baseline>, IsolationError>;
+type LandingReply = RpcReplyPort<Result<LandingReport, IsolationError>>;
 
 /// A landing that someone asks for.
 pub(crate) struct Landing {
     pub(crate) request: LandingRequest,
     pub(crate) withdrawal: Withdrawal,
     pub(crate) news: Arc<dyn Fn(LandingNews) + Send + Sync>,
-    pub(crate) reply: RpcReplyPort<Result<LandingReport, IsolationError>>,
+    pub(crate) reply: LandingReply,
 }
 
 pub(crate) enum RepositoryMessage {
@@ -48,11 +49,11 @@ pub(crate) enum RepositoryMessage {
     /// Told by the owner of a workspace; nobody else sends it.
     Made(ActorId, Place),
     /// Sent by the work itself; nobody else sends it.
-    Landed,
+    Landed(Result<LandingReport, IsolationError>, LandingReply),
     /// Sent by the work itself; nobody else sends it.
     TakenBack(ActorId, Option<Captured>),
     /// Sent by the work itself; nobody else sends it.
-    ClosedBaseline,
+    ClosedBaseline(Vec<RpcReplyPort<()>>),
 }
 
 /// What came to light after the tasks of a run had reported.
@@ -91,7 +92,7 @@ pub(crate) struct RepositoryState {
     landing: bool,
     closing: bool,
     unclosed: usize,
-    work: JoinSet<()>,
+    jobs: Jobs,
 }
 
 impl Actor for Repository {
@@ -111,7 +112,7 @@ impl Actor for Repository {
             landing: false,
             closing: false,
             unclosed: 0,
-            work: JoinSet::new(),
+            jobs: Jobs::default(),
         })
     }
 
@@ -129,7 +130,10 @@ impl Actor for Repository {
             }
             RepositoryMessage::Land(landing) => state.landings.push_back(landing),
             RepositoryMessage::Made(owner, place) => state.made(owner, place),
-            RepositoryMessage::Landed => state.landing = false,
+            RepositoryMessage::Landed(landed, reply) => {
+                state.landing = false;
+                let _gone = reply.send(landed);
+            }
             RepositoryMessage::SettleRun(run, reply) => match state.runs.get_mut(&run) {
                 Some(open) => open.settling.push(reply),
                 None => {
@@ -146,7 +150,12 @@ impl Actor for Repository {
             RepositoryMessage::TakenBack(workspace, late) => {
                 state.workspace_gone(workspace, |task| late.map(|captured| (task, captured)));
             }
-            RepositoryMessage::ClosedBaseline => state.unclosed -= 1,
+            RepositoryMessage::ClosedBaseline(replies) => {
+                state.unclosed -= 1;
+                for reply in replies {
+                    let _gone = reply.send(());
+                }
+            }
         }
         state.settle(&myself);
         Ok(())
@@ -183,10 +192,10 @@ impl RepositoryState {
         request: FreezeRequest,
         reply: RpcReplyPort<Result<Vec<Notice>, IsolationError>>,
     ) {
-        let (port, myself, run) = (Arc::clone(&self.port), myself.clone(), request.run.clone());
-        self.work.spawn(async move {
-            let frozen = port.freeze(request).await;
-            let _dead = myself.cast(RepositoryMessage::Froze(run, frozen, reply));
+        let (port, run) = (Arc::clone(&self.port), request.run.clone());
+        let job = async move { port.freeze(request).await };
+        self.jobs.run(myself, job, |frozen| {
+            RepositoryMessage::Froze(run, ended("freeze the working tree", frozen), reply)
         });
     }
 
@@ -255,28 +264,29 @@ impl RepositoryState {
             Some((run.baseline.clone()?, in_use.place.clone()))
         });
         let Some((baseline, place)) = found else { return };
-        let myself = myself.clone();
-        self.work.spawn(async move {
-            let late = match place {
+        let job = async move {
+            match place {
                 Some(place) => take_back(baseline.as_ref(), &place).await,
                 None => None,
-            };
-            let _dead = myself.cast(RepositoryMessage::TakenBack(owner, late));
+            }
+        };
+        // After a panic the workspace is kept, and not in use any more.
+        self.jobs.run(myself, job, move |late| {
+            RepositoryMessage::TakenBack(owner, late.unwrap_or(None))
         });
     }
 
     /// Begins what may begin; ends what may end.
     fn settle(&mut self, myself: &ActorRef<RepositoryMessage>) {
-        while self.work.try_join_next().is_some() {}
         if !self.landing
             && let Some(landing) = self.next_landing()
         {
             self.landing = true;
             let Landing { request, withdrawal, news, reply } = landing;
-            let (port, myself) = (Arc::clone(&self.port), myself.clone());
-            self.work.spawn(async move {
-                let _gone = reply.send(port.land(request, withdrawal, news).await);
-                let _dead = myself.cast(RepositoryMessage::Landed);
+            let port = Arc::clone(&self.port);
+            let job = async move { port.land(request, withdrawal, news).await };
+            self.jobs.run(myself, job, |landed| {
+                RepositoryMessage::Landed(ended("finish the landing", landed), reply)
             });
         }
         for run in self.runs.values_mut().filter(|run| run.workspaces.is_empty()) {
@@ -310,19 +320,16 @@ impl RepositoryState {
             self.runs.iter().filter(|(_, run)| over(run)).map(|(name, _)| name.clone()).collect();
         for name in names {
             let Some(run) = self.runs.remove(&name) else { continue };
-            let myself = myself.clone();
+            let Run { baseline, closing, .. } = run;
             self.unclosed += 1;
-            self.work.spawn(async move {
-                if let Some(baseline) = run.baseline
+            let job = async move {
+                if let Some(baseline) = baseline
                     && let Err(error) = baseline.close().await
                 {
                     tracing::error!(%error, run = %name, "left for the next start");
                 }
-                for reply in run.closing {
-                    let _gone = reply.send(());
-                }
-                let _dead = myself.cast(RepositoryMessage::ClosedBaseline);
-            });
+            };
+            self.jobs.run(myself, job, |_| RepositoryMessage::ClosedBaseline(closing));
         }
     }
 }

@@ -115,7 +115,7 @@ impl RunState {
         let news = Arc::new(move |landing| news.tell(landing));
         let question =
             |reply| RepositoryMessage::Land(Landing { request, withdrawal, news, reply });
-        ask(&mut self.waits, myself, &repository, question, RunMessage::Landed);
+        ask(&mut self.jobs, myself, &repository, question, RunMessage::Landed);
     }
 
     pub(super) fn landed(
@@ -165,7 +165,7 @@ impl RunState {
         }
         let (repository, run) = (self.arguments.repository.clone(), self.arguments.name.clone());
         let question = |reply| RepositoryMessage::SettleRun(run, reply);
-        ask(&mut self.waits, myself, &repository, question, RunMessage::Settled);
+        ask(&mut self.jobs, myself, &repository, question, RunMessage::Settled);
     }
 
     /// No workspace is in use any more: says what the run came to.
@@ -194,7 +194,7 @@ impl RunState {
     ) {
         let (repository, run) = (self.arguments.repository.clone(), self.arguments.name.clone());
         let question = |reply| RepositoryMessage::CloseRun(run, reply);
-        ask(&mut self.waits, myself, &repository, question, move |_| {
+        ask(&mut self.jobs, myself, &repository, question, move |_| {
             RunMessage::Closed(totals, exit_code)
         });
     }

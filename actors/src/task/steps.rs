@@ -22,7 +22,7 @@ impl TaskState {
         match effect {
             Effect::RunSession(place, _complaint) => {
                 let executors = self.arguments.executors.clone();
-                ask(&mut self.waits, myself, &executors, ExecutorsMessage::Lease, |lease| {
+                ask(&mut self.jobs, myself, &executors, ExecutorsMessage::Lease, |lease| {
                     TaskMessage::Leased(place, lease)
                 });
             }
@@ -48,7 +48,7 @@ impl TaskState {
         let (repository, run) =
             (self.arguments.repository.clone(), self.arguments.run.name.clone());
         let question = |reply| RepositoryMessage::Prepare(run, request, reply);
-        ask(&mut self.waits, myself, &repository, question, TaskMessage::Prepared);
+        ask(&mut self.jobs, myself, &repository, question, TaskMessage::Prepared);
     }
 
     /// Keeps the lease and says where the workspace is.
@@ -97,7 +97,7 @@ impl TaskState {
         self.remind(myself, self.arguments.spec.limits.wall, TaskMessage::WallReached);
         let reminder = self.reminder.clone();
         let question = |reply| SessionMessage::Run(reminder, reply);
-        ask(&mut self.waits, myself, &session, question, TaskMessage::SessionEnded);
+        ask(&mut self.jobs, myself, &session, question, TaskMessage::SessionEnded);
         Ok(())
     }
 
@@ -109,7 +109,7 @@ impl TaskState {
             return;
         };
         let executor = lease.executor().clone();
-        ask(&mut self.waits, myself, &executor, ToolExecutorMessage::Seal, |_| {
+        ask(&mut self.jobs, myself, &executor, ToolExecutorMessage::Seal, |_| {
             drop(lease); // whatever ran is over
             TaskMessage::Cleared(place)
         });
@@ -120,7 +120,7 @@ impl TaskState {
         let Some(session) = self.session.clone() else { return }; // it has ended once, so it is there
         self.reminder = Some(reminder.clone());
         let question = |reply| SessionMessage::GoOn(reminder, reply);
-        ask(&mut self.waits, myself, &session, question, TaskMessage::SessionEnded);
+        ask(&mut self.jobs, myself, &session, question, TaskMessage::SessionEnded);
     }
 
     pub(super) fn seal(&mut self, myself: &ActorRef<TaskMessage>) {
@@ -133,7 +133,7 @@ impl TaskState {
         };
         // A crashed executor took its processes with it: no answer is as good as one.
         let executor = executor.executor().clone();
-        ask(&mut self.waits, myself, &executor, ToolExecutorMessage::Seal, |_| TaskMessage::Sealed);
+        ask(&mut self.jobs, myself, &executor, ToolExecutorMessage::Seal, |_| TaskMessage::Sealed);
     }
 
     pub(super) fn capture(&mut self, myself: &ActorRef<TaskMessage>) {
@@ -141,7 +141,7 @@ impl TaskState {
         self.executor = None;
         let Some(lease) = &self.lease else { return };
         let owner = lease.owner().clone();
-        ask(&mut self.waits, myself, &owner, WorkspaceMessage::Capture, TaskMessage::Captured);
+        ask(&mut self.jobs, myself, &owner, WorkspaceMessage::Capture, TaskMessage::Captured);
     }
 
     pub(super) fn note(
@@ -174,7 +174,7 @@ impl TaskState {
     pub(super) fn discard(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return };
         let owner = lease.owner().clone();
-        ask(&mut self.waits, myself, &owner, WorkspaceMessage::Discard, |_| TaskMessage::Discarded);
+        ask(&mut self.jobs, myself, &owner, WorkspaceMessage::Discard, |_| TaskMessage::Discarded);
     }
 
     /// Writes an entry to the ledger; what it announces is done when it is durable.
@@ -187,7 +187,7 @@ impl TaskState {
         let ledger = self.arguments.ledger.clone();
         let question = |reply| LedgerMessage::Record(entry, reply);
         let then = Box::new(then);
-        ask(&mut self.waits, myself, &ledger, question, |done| TaskMessage::Recorded(then, done));
+        ask(&mut self.jobs, myself, &ledger, question, |done| TaskMessage::Recorded(then, done));
     }
 }
 

@@ -197,6 +197,9 @@ impl From<SubmitError> for Error {
                 Self::new(ErrorKind::Plan, format!("cannot use the schema of task `{task}`"))
                     .because(fault)
             }
+            SubmitError::Crashed(panicked) => {
+                Self::new(ErrorKind::Bug, "opening the run crashed").caused_by(&panicked)
+            }
             SubmitError::Closing => Self::new(ErrorKind::Bug, "the house closed before it began"),
         }
     }
