@@ -5,27 +5,24 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use engine::fault::Faults;
-use engine::ports::{
-    AnyValue, FreezeRequest, IsolationError, LedgerError, Notice, Repository, Schema,
-};
+use engine::ports::{IsolationError, LedgerError, Repository};
 use engine::schedule::Schedule;
-use engine::task::{Patience, YieldContract};
 use engine::verdict::Interruption;
-use protocol::{
-    IsolationMode, LedgerEntry, MergeMode, RunId, RunName, RunSpec, TaskId, TaskName, Work,
-};
-use ractor::concurrency::oneshot;
-use ractor::{Actor, ActorProcessingErr, ActorRef, Message, RpcReplyPort, SupervisionEvent};
+use protocol::{RunId, RunName, RunSpec, TaskName};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use crate::ask::Teller;
 use crate::events::EventBus;
 use crate::executors::ExecutorsMessage;
 use crate::house::Means;
-use crate::isolation::{IsolatorMessage, RepositoryMessage};
+use crate::isolation::IsolatorMessage;
 use crate::jobs::{Jobs, Panicked};
 use crate::ledger::LedgerMessage;
 use crate::run::{Cancelling, Run, RunArguments, RunMessage, ScheduleRequest};
+
+mod opening;
+
+use opening::{GivenUp, OpenedRun};
 
 pub(crate) struct Runs;
 
@@ -72,6 +69,9 @@ pub enum SubmitError {
         /// What is wrong with the schema.
         fault: String,
     },
+    /// It was cancelled before it had begun.
+    #[error("it was cancelled before it began")]
+    Cancelled(Interruption),
     /// Opening it crashed.
     #[error("opening the run crashed")]
     Crashed(#[source] Panicked),
@@ -86,7 +86,9 @@ type Answer = RpcReplyPort<Result<Submitted, SubmitError>>;
 pub(crate) enum RunsMessage {
     Submit(Submission, Answer),
     /// Sent by the opening itself; nobody else sends it.
-    Opened(Box<Result<OpenedRun, SubmitError>>, Answer),
+    Opened(RunId, Box<Result<OpenedRun, SubmitError>>, Answer),
+    /// Nothing of a run that was opened and not wanted any more is left.
+    Withdrawn(GivenUp, Answer),
     /// Asked by a run.
     Schedule(ScheduleRequest),
     /// Cancels one run.
@@ -95,20 +97,14 @@ pub(crate) enum RunsMessage {
     Close(RpcReplyPort<()>),
 }
 
-/// Everything a run needs to begin.
-pub(crate) struct OpenedRun {
-    name: RunName,
-    spec: RunSpec,
-    contracts: BTreeMap<TaskId, YieldContract>,
-    notices: Vec<Notice>,
-    repository: ActorRef<RepositoryMessage>,
-}
-
 pub(crate) struct RunsState {
     schedule: Schedule,
     runs: BTreeMap<RunId, ActorRef<RunMessage>>,
     jobs: Jobs,
-    unopened: usize,
+    /// The runs that are being opened, and why one is not wanted any more.
+    opening: BTreeMap<RunId, Option<GivenUp>>,
+    /// How many submissions have no answer yet.
+    unanswered: usize,
     closing: Option<RpcReplyPort<()>>,
     arguments: RunsArguments,
 }
@@ -127,7 +123,8 @@ impl Actor for Runs {
             schedule: Schedule::new(bound(&arguments.means, arguments.means.policy.capacity)),
             runs: BTreeMap::new(),
             jobs: Jobs::default(),
-            unopened: 0,
+            opening: BTreeMap::new(),
+            unanswered: 0,
             closing: None,
             arguments,
         })
@@ -144,27 +141,20 @@ impl Actor for Runs {
                 let _gone = reply.send(Err(SubmitError::Closing));
             }
             RunsMessage::Submit(submission, reply) => {
-                let arguments = state.arguments.clone();
-                state.unopened += 1;
-                let job = async move { open(submission, &arguments).await };
-                state.jobs.run(&myself, job, |opened| {
-                    let opened = opened.map_err(SubmitError::Crashed).flatten();
-                    RunsMessage::Opened(Box::new(opened), reply)
-                });
+                state.open(&myself, submission, reply);
                 return Ok(());
             }
-            RunsMessage::Opened(opened, reply) => {
-                state.unopened -= 1;
-                let submitted = match *opened {
-                    Ok(run) => Ok(state.start(&myself, run).await?),
-                    Err(error) => Err(error),
-                };
-                let _gone = reply.send(submitted);
+            RunsMessage::Opened(run, opened, reply) => {
+                state.opened(&myself, run, *opened, reply).await?;
             }
+            RunsMessage::Withdrawn(why, reply) => state.answer(reply, Err(why.into())),
             RunsMessage::Schedule(request) => state.take(request),
             RunsMessage::Cancel(run, how, why) => state.cancel(run, how, why),
             RunsMessage::Close(reply) => {
                 state.closing = Some(reply);
+                for given_up in state.opening.values_mut() {
+                    given_up.get_or_insert(GivenUp::Closing);
+                }
                 let runs: Vec<_> = state.runs.keys().copied().collect();
                 for run in runs {
                     state.cancel(run, Cancelling::Gently, Interruption::Terminate);
@@ -217,9 +207,6 @@ impl RunsState {
         let (actor, _join) = Actor::spawn_linked(None, Run, arguments, myself.get_cell()).await?;
         actor.cast(RunMessage::Begin)?;
         self.runs.insert(submitted.id, actor);
-        if self.closing.is_some() {
-            self.cancel(submitted.id, Cancelling::Gently, Interruption::Terminate);
-        }
         Ok(submitted)
     }
 
@@ -242,7 +229,12 @@ impl RunsState {
         }
     }
 
-    fn cancel(&self, run: RunId, how: Cancelling, why: Interruption) {
+    /// Cancels a run. One that is being opened is withdrawn as soon as that can be done: neither
+    /// a look at the tree nor an entry of the ledger can be stopped half-way.
+    fn cancel(&mut self, run: RunId, how: Cancelling, why: Interruption) {
+        if let Some(given_up) = self.opening.get_mut(&run) {
+            given_up.get_or_insert(GivenUp::Cancelled(why));
+        }
         self.tell(run, RunMessage::Cancel(how, why));
     }
 
@@ -258,7 +250,7 @@ impl RunsState {
             self.tell(run, RunMessage::Admitted(task));
         }
         if self.runs.is_empty()
-            && self.unopened == 0
+            && self.unanswered == 0
             && let Some(reply) = self.closing.take()
         {
             let _gone = reply.send(());
@@ -270,67 +262,4 @@ impl RunsState {
 /// Returns the limit that holds: `asked`, unless bounded concurrency is switched off.
 fn bound(means: &Means, asked: NonZeroUsize) -> NonZeroUsize {
     if means.faults.is_off("F118") { NonZeroUsize::MAX } else { asked }
-}
-
-/// Opens a run step by step. Whatever fails, nothing of the run stays.
-async fn open(submission: Submission, house: &RunsArguments) -> Result<OpenedRun, SubmitError> {
-    let Submission { spec, repository } = submission;
-    let contracts = contracts(&spec, house)?;
-    let adopt = |reply| IsolatorMessage::Adopt(repository, reply);
-    let repository = answer(&house.isolator, adopt).await?;
-    let name = answer(&house.ledger, |reply| LedgerMessage::OpenRun(spec.clone(), reply)).await?;
-    let name = name.map_err(SubmitError::Ledger)?;
-    let request = FreezeRequest {
-        run: name.clone(),
-        mode: spec.isolation,
-        untracked_limit: spec.untracked_limit,
-        branches: (spec.merge == MergeMode::Branch && spec.isolation != IsolationMode::None)
-            .then(|| spec.branch_prefix.clone()),
-    };
-    match answer(&repository, |reply| RepositoryMessage::Freeze(request, reply)).await? {
-        Ok(notices) => Ok(OpenedRun { name, spec, contracts, notices, repository }),
-        Err(error) => {
-            let entry = LedgerEntry::RunWithdrawn { run: spec.id };
-            answer(&house.ledger, |reply| LedgerMessage::Record(entry, reply)).await?;
-            Err(SubmitError::Isolation(error))
-        }
-    }
-}
-
-fn contracts(
-    spec: &RunSpec,
-    house: &RunsArguments,
-) -> Result<BTreeMap<TaskId, YieldContract>, SubmitError> {
-    let mut contracts = BTreeMap::new();
-    for task in &spec.tasks {
-        let schema: Box<dyn Schema> = match &task.schema {
-            None => Box::new(AnyValue),
-            Some(schema) => {
-                let schema = house.means.schemas.compile(schema);
-                schema.map_err(|fault| SubmitError::Schema { task: task.name.clone(), fault })?
-            }
-        };
-        contracts
-            .insert(task.id, YieldContract::new(schema, patience(&task.work, &house.means.faults)));
-    }
-    Ok(contracts)
-}
-
-/// How much the contract of a worker forgives.
-fn patience(work: &Work, faults: &Faults) -> Patience {
-    match work {
-        Work::Command(_) => Patience::COMMAND,
-        Work::Agent(_) if faults.is_off("F127") => Patience { reminders: 0, ..Patience::AGENT },
-        Work::Agent(_) => Patience::AGENT,
-    }
-}
-
-/// Asks an actor. Whoever does not answer is gone, and then the house is closing.
-async fn answer<M: Message, R: Send + 'static>(
-    whom: &ActorRef<M>,
-    question: impl FnOnce(RpcReplyPort<R>) -> M,
-) -> Result<R, SubmitError> {
-    let (reply, waiting) = oneshot();
-    let _dead = whom.cast(question(reply.into()));
-    waiting.await.map_err(|_dropped| SubmitError::Closing)
 }

@@ -2,5 +2,6 @@
 
 mod actors;
 mod agents;
+mod opening;
 mod panics;
 mod tidy;

@@ -197,6 +197,7 @@ impl From<SubmitError> for Error {
                 Self::new(ErrorKind::Plan, format!("cannot use the schema of task `{task}`"))
                     .because(fault)
             }
+            SubmitError::Cancelled(why) => interrupted(why),
             SubmitError::Crashed(panicked) => {
                 Self::new(ErrorKind::Bug, "opening the run crashed").caused_by(&panicked)
             }
