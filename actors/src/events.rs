@@ -6,21 +6,31 @@ use protocol::Event;
 use ractor::{Actor, ActorProcessingErr, ActorRef, OutputPort};
 use tokio::sync::mpsc;
 
+use crate::closing::Activity;
+
 /// The events of a house, in the order in which each run saw them.
 pub type Events = mpsc::UnboundedReceiver<Arc<Event>>;
 
 /// Publishing never blocks and never drops: a listener that cannot keep up must say so in its
 /// own queue, not here.
-#[derive(Clone, Default)]
-pub(crate) struct EventBus(Arc<OutputPort<Arc<Event>>>);
+#[derive(Clone)]
+pub(crate) struct EventBus {
+    port: Arc<OutputPort<Arc<Event>>>,
+    activity: Activity,
+}
 
 impl EventBus {
+    pub(crate) fn new(activity: Activity) -> Self {
+        Self { port: Arc::default(), activity }
+    }
+
     pub(crate) fn publish(&self, event: Event) {
-        self.0.send(Arc::new(event));
+        self.activity.note();
+        self.port.send(Arc::new(event));
     }
 
     pub(crate) fn subscribe(&self, listener: ActorRef<Arc<Event>>) {
-        self.0.subscribe(listener, Some);
+        self.port.subscribe(listener, Some);
     }
 }
 

@@ -2,6 +2,7 @@
 //! its state and the few lines that connect it to the engine.
 
 mod ask;
+mod closing;
 mod events;
 mod executors;
 mod house;

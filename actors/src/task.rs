@@ -12,7 +12,7 @@ use protocol::{
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
-use crate::ask::Teller;
+use crate::ask::{NoAnswer, Teller};
 use crate::executors::{ExecutorLease, ExecutorsMessage, HowToStop};
 use crate::house::Means;
 use crate::isolation::{Lease, RepositoryMessage};
@@ -49,6 +49,10 @@ const ATTEMPT: u32 = 1;
 /// A session that was told to stop has the grace period for its processes, and this for itself.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// What was killed has this long to be gone. Processes need milliseconds; what takes longer waits in
+/// the kernel for a disk, and nothing but the disk can end it.
+const SEALING: Duration = Duration::from_secs(30);
+
 pub(crate) enum TaskMessage {
     /// Asked by anyone who no longer wants the result.
     Cancel(HowToStop),
@@ -56,14 +60,15 @@ pub(crate) enum TaskMessage {
     Leased(Place, Option<ExecutorLease>),
     /// The ledger knows what is about to be done.
     Recorded(Box<Effect>, Option<()>),
-    /// Nothing of the crashed session runs any more; it may be started again.
-    Cleared(Place),
+    /// Nothing of the crashed session runs any more, and it may be started again; or something of
+    /// it could not be stopped.
+    Cleared(Place, Result<(), NoAnswer>),
     SessionEnded(Option<SessionEnd>),
     /// The task has run as long as it may.
     WallReached,
     /// The stopped session has had its time.
     FarewellOver,
-    Sealed,
+    Sealed(Result<(), NoAnswer>),
     Captured(Option<Result<Option<Captured>, IsolationError>>),
     Discarded,
     News(SessionNews),
@@ -166,8 +171,13 @@ impl Actor for Task {
                 }
                 _ => Input::SessionCrashed("the ledger is gone".to_owned()),
             },
-            TaskMessage::Cleared(_) if state.stopping.is_some() => Input::SessionStopped,
-            TaskMessage::Cleared(place) => {
+            TaskMessage::Cleared(..) if state.stopping.is_some() => Input::SessionStopped,
+            TaskMessage::Cleared(_, Err(NoAnswer::Late)) => {
+                Input::SessionCrashed("it crashed, and what it had started did not stop".to_owned())
+            }
+            // A crashed executor took its processes with it.
+            TaskMessage::Cleared(place, Ok(()) | Err(NoAnswer::Died)) => {
+                state.executor = None;
                 return state.perform(&myself, vec![Effect::RunSession(place, None)]).await;
             }
             TaskMessage::SessionEnded(Some(end)) => {
@@ -180,7 +190,8 @@ impl Actor for Task {
                 state.kill_session();
                 return Ok(());
             }
-            TaskMessage::Sealed => Input::Sealed,
+            TaskMessage::Sealed(Ok(()) | Err(NoAnswer::Died)) => Input::Sealed,
+            TaskMessage::Sealed(Err(NoAnswer::Late)) => Input::NotSealed(state.unsealed()),
             TaskMessage::Captured(captured) => state.note(captured),
             TaskMessage::Discarded => Input::Discarded,
             TaskMessage::News(news) => {
@@ -311,6 +322,15 @@ impl TaskState {
         let seconds = self.arguments.spec.limits.wall.as_secs_f64();
         let message = format!("it was stopped after {seconds} s, as long as it may run");
         Failure::new(FailureClass::Timeout, message)
+    }
+
+    fn unsealed(&self) -> Failure {
+        let seconds = SEALING.as_secs();
+        self.span.in_scope(|| tracing::error!(seconds, "gave up stopping what still runs"));
+        let message = format!(
+            "what it started was killed and did not stop within {seconds} s, so nothing was captured"
+        );
+        Failure::new(FailureClass::Workspace, message)
     }
 
     fn tell(&self, news: EventKind) {

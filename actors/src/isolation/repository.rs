@@ -12,6 +12,7 @@ use protocol::{Captured, LandingReport, RunName, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use crate::ask::Teller;
+use crate::closing::Activity;
 use crate::jobs::Jobs;
 
 use super::workspace::{
@@ -19,6 +20,12 @@ use super::workspace::{
 };
 
 pub(crate) struct Repository;
+
+pub(crate) struct RepositoryArguments {
+    pub(crate) port: Arc<dyn Port>,
+    /// Is told of every step, so that a closing sees that something still goes on.
+    pub(crate) activity: Activity,
+}
 
 type Frozen = Result<Arc<dyn Baseline>, IsolationError>;
 type LandingReply = RpcReplyPort<Result<LandingReport, IsolationError>>;
@@ -87,6 +94,7 @@ struct InUse {
 
 pub(crate) struct RepositoryState {
     port: Arc<dyn Port>,
+    activity: Activity,
     runs: BTreeMap<RunName, Run>,
     landings: VecDeque<Landing>,
     landing: bool,
@@ -98,15 +106,17 @@ pub(crate) struct RepositoryState {
 impl Actor for Repository {
     type Msg = RepositoryMessage;
     type State = RepositoryState;
-    type Arguments = Arc<dyn Port>;
+    type Arguments = RepositoryArguments;
 
     async fn pre_start(
         &self,
         _myself: ActorRef<Self::Msg>,
-        port: Self::Arguments,
+        arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
+        let RepositoryArguments { port, activity } = arguments;
         Ok(RepositoryState {
             port,
+            activity,
             runs: BTreeMap::new(),
             landings: VecDeque::new(),
             landing: false,
@@ -278,6 +288,7 @@ impl RepositoryState {
 
     /// Begins what may begin; ends what may end.
     fn settle(&mut self, myself: &ActorRef<RepositoryMessage>) {
+        self.activity.note();
         if !self.landing
             && let Some(landing) = self.next_landing()
         {

@@ -5,8 +5,8 @@ use engine::task::{Effect, Input, Reminder};
 use protocol::{Captured, EventKind, Failure, LedgerEntry, Phase, Work};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::{ATTEMPT, TaskMessage, TaskState, agent, command};
-use crate::ask::{Teller, ask};
+use super::{ATTEMPT, SEALING, TaskMessage, TaskState, agent, command};
+use crate::ask::{Teller, ask, ask_within};
 use crate::executors::{ExecutorLease, ExecutorsMessage, ToolExecutorMessage};
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage};
 use crate::ledger::LedgerMessage;
@@ -104,14 +104,13 @@ impl TaskState {
     /// Ends what a crashed session started, so that it can be started again.
     pub(super) fn clear(&mut self, myself: &ActorRef<TaskMessage>, place: Place) {
         self.session = None;
-        let Some(lease) = self.executor.take() else {
-            let _dying = myself.cast(TaskMessage::Cleared(place));
+        let Some(executor) = &self.executor else {
+            let _dying = myself.cast(TaskMessage::Cleared(place, Ok(())));
             return;
         };
-        let executor = lease.executor().clone();
-        ask(&mut self.jobs, myself, &executor, ToolExecutorMessage::Seal, |_| {
-            drop(lease); // whatever ran is over
-            TaskMessage::Cleared(place)
+        let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
+        ask_within(&mut self.jobs, myself, &executor, SEALING, seal, |cleared| {
+            TaskMessage::Cleared(place, cleared)
         });
     }
 
@@ -128,12 +127,11 @@ impl TaskState {
             session.stop(None); // it has said its last word
         }
         let Some(executor) = &self.executor else {
-            let _dying = myself.cast(TaskMessage::Sealed); // nothing was ever started
+            let _dying = myself.cast(TaskMessage::Sealed(Ok(()))); // nothing was ever started
             return;
         };
-        // A crashed executor took its processes with it: no answer is as good as one.
-        let executor = executor.executor().clone();
-        ask(&mut self.jobs, myself, &executor, ToolExecutorMessage::Seal, |_| TaskMessage::Sealed);
+        let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
+        ask_within(&mut self.jobs, myself, &executor, SEALING, seal, TaskMessage::Sealed);
     }
 
     pub(super) fn capture(&mut self, myself: &ActorRef<TaskMessage>) {

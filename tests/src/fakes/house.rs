@@ -206,9 +206,9 @@ impl TestHouse {
     /// Waits for the next event.
     ///
     /// # Panics
-    /// When none comes within half a minute, or the house has closed.
+    /// When none comes within two minutes, or the house has closed.
     pub async fn next(&mut self) -> Arc<Event> {
-        let next = tokio::time::timeout(Duration::from_secs(30), self.events.recv()).await;
+        let next = tokio::time::timeout(Duration::from_secs(120), self.events.recv()).await;
         next.expect("an event comes in time").expect("the house stands")
     }
 }
