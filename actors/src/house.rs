@@ -87,8 +87,8 @@ impl House {
     pub async fn listen(&self) -> Events {
         let (reply, waiting) = oneshot();
         let _closed = self.root.cast(RootMessage::Listen(reply.into()));
-        // A closed house says nothing any more: an empty channel is right.
-        waiting.await.unwrap_or_else(|_closed| tokio::sync::mpsc::unbounded_channel().1)
+        // A closed house says nothing any more.
+        waiting.await.unwrap_or_else(|_closed| Events::ended())
     }
 
     /// Starts a run.

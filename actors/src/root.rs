@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::verdict::Interruption;
-use protocol::{Event, RunId};
+use protocol::RunId;
 use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, RactorErr, RpcReplyPort, SupervisionEvent,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use crate::ask::ask;
 use crate::closing::{self, Activity};
-use crate::events::{Ear, EventBus, Events};
+use crate::events::{EventBus, Events};
 use crate::executors::{Executors, ExecutorsMessage};
 use crate::house::Means;
 use crate::isolation::{Isolator, IsolatorMessage};
@@ -105,11 +105,7 @@ impl Actor for Root {
                 let _gone = state.runs.cast(RunsMessage::Cancel(run, how, why));
             }
             RootMessage::Listen(reply) => {
-                let (sender, events) = mpsc::unbounded_channel::<Arc<Event>>();
-                let (ear, _join) =
-                    Actor::spawn_linked(None, Ear, sender, myself.get_cell()).await?;
-                state.events.subscribe(ear);
-                let _gone = reply.send(events);
+                let _gone = reply.send(state.events.subscribe());
             }
             RootMessage::Close => state.close(&myself),
             RootMessage::RunsClosed => {
