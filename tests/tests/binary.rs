@@ -36,6 +36,7 @@ mod binary {
     mod progress;
     mod readme;
     mod shapes;
+    mod slow_reader;
     mod source;
 
     use tests::sandbox::Sandbox;
