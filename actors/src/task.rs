@@ -15,7 +15,7 @@ use tokio::time::Instant; // the runtime's clock: a test can pause it
 use crate::ask::{NoAnswer, Teller};
 use crate::executors::{ExecutorLease, ExecutorsMessage, HowToStop};
 use crate::house::Means;
-use crate::isolation::{Lease, RepositoryMessage};
+use crate::isolation::{Lease, RepositoryMessage, Writers};
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
 use crate::run::RunFacts;
@@ -82,6 +82,7 @@ pub(crate) struct TaskState {
     report: Option<TaskReport>,
     began: Instant,
     lease: Option<Lease>,
+    writers: Writers,
     executor: Option<ExecutorLease>,
     session: Option<ActorRef<SessionMessage>>,
     /// What the session was reminded of, until it ends again.
@@ -117,6 +118,7 @@ impl Actor for Task {
             report: None,
             began: Instant::now(),
             lease: None,
+            writers: Writers::Stopped,
             executor: None,
             session: None,
             reminder: None,
@@ -285,7 +287,7 @@ impl TaskState {
                 Effect::Discard(workspace) => self.record_capture(myself, workspace),
                 Effect::Finish(outcome, captured) => {
                     if let Some(lease) = self.lease.take() {
-                        lease.settle(); // discarded, or kept because it could not be captured
+                        lease.settle(self.writers); // discarded, or kept because it could not be captured
                     }
                     let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
                     let report = TaskReport { outcome, captured, ms, usage: self.usage() };
@@ -324,7 +326,8 @@ impl TaskState {
         Failure::new(FailureClass::Timeout, message)
     }
 
-    fn unsealed(&self) -> Failure {
+    fn unsealed(&mut self) -> Failure {
+        self.writers = Writers::MayRemain;
         let seconds = SEALING.as_secs();
         self.span.in_scope(|| tracing::error!(seconds, "gave up stopping what still runs"));
         let message = format!(

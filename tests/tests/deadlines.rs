@@ -24,6 +24,7 @@ async fn kept(house: &mut TestHouse, stuck: TaskSpec) -> TaskReport {
     assert_eq!((totals.failed, totals.landed, totals.kept), (1, 0, 0));
     assert_eq!(house.repository.captured().len(), 0, "a writer may still be at work");
     assert_eq!((house.repository.made(), house.repository.leaked()), (1, 1));
+    assert_eq!(house.repository.closed(), 0, "no other engine may capture it while we live");
     let message = failure(&report).1;
     assert!(message.contains("did not stop within 30 s") && message.contains(&place), "{message}");
     report

@@ -16,7 +16,8 @@ use crate::closing::Activity;
 use crate::jobs::Jobs;
 
 use super::workspace::{
-    Lease, Workspace, WorkspaceArguments, WorkspaceMessage, WorkspaceState, ended, take_back,
+    Lease, Workspace, WorkspaceArguments, WorkspaceMessage, WorkspaceState, Writers, ended,
+    take_back,
 };
 
 pub(crate) struct Repository;
@@ -75,6 +76,8 @@ struct Run {
     baseline: Option<Arc<dyn Baseline>>,
     workspaces: BTreeMap<u64, InUse>,
     settled: SettledRun,
+    /// Something may still write into one of its workspaces.
+    unsealed: bool,
     settling: Vec<RpcReplyPort<SettledRun>>,
     closing: Vec<RpcReplyPort<()>>,
 }
@@ -180,6 +183,9 @@ impl Actor for Repository {
         match event {
             SupervisionEvent::ActorTerminated(child, last_state, _) => {
                 let last = last_state.and_then(|mut boxed| boxed.take::<WorkspaceState>().ok());
+                if last.as_ref().is_some_and(|last| last.writers() == Writers::MayRemain) {
+                    state.unsealed(child.get_id());
+                }
                 let late = last.and_then(WorkspaceState::into_late);
                 state.workspace_gone(child.get_id(), |_| late);
             }
@@ -251,6 +257,13 @@ impl RepositoryState {
         let mut runs = self.runs.values_mut();
         if let Some(in_use) = runs.find_map(|run| run.workspaces.get_mut(&owner.pid())) {
             in_use.place = Some(place);
+        }
+    }
+
+    fn unsealed(&mut self, workspace: ActorId) {
+        let mut runs = self.runs.values_mut();
+        if let Some(run) = runs.find(|run| run.workspaces.contains_key(&workspace.pid())) {
+            run.unsealed = true;
         }
     }
 
@@ -331,7 +344,13 @@ impl RepositoryState {
             self.runs.iter().filter(|(_, run)| over(run)).map(|(name, _)| name.clone()).collect();
         for name in names {
             let Some(run) = self.runs.remove(&name) else { continue };
-            let Run { baseline, closing, .. } = run;
+            let Run { mut baseline, closing, unsealed, .. } = run;
+            if unsealed {
+                // The claim ends with this process, and whatever may still be writing with it:
+                // until then no other engine may capture the workspace and remove it.
+                tracing::error!(run = %name, "its workspaces stay claimed as long as this engine lives");
+                std::mem::forget(baseline.take());
+            }
             self.unclosed += 1;
             let job = async move {
                 if let Some(baseline) = baseline

@@ -26,7 +26,7 @@ pub(crate) enum WorkspaceMessage {
     /// It has been captured and may go; answers when it is gone.
     Discard(RpcReplyPort<()>),
     /// It stays as it is, for the next start. Sent by [`Lease::settle`]; nobody else sends it.
-    Keep,
+    Keep(Writers),
     /// Its holder died. Sent by [`Lease`] when it is dropped; nobody else sends it.
     Return,
     /// Sent by the work itself; nobody else sends it.
@@ -40,6 +40,15 @@ pub(crate) enum WorkspaceMessage {
     Discarded(RpcReplyPort<()>),
     /// Sent by the work itself; nobody else sends it.
     Gone(Option<Captured>),
+}
+
+/// Whether anything may still write into a workspace that is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writers {
+    /// Whatever wrote has been stopped.
+    Stopped,
+    /// Something could not be stopped.
+    MayRemain,
 }
 
 /// The right to use a workspace. Dropping it, as a dying task does, gives the workspace back with
@@ -57,9 +66,9 @@ impl Lease {
     }
 
     /// Ends the lease of a workspace that was discarded, or that is kept as it is.
-    pub(crate) fn settle(mut self) {
+    pub(crate) fn settle(mut self, writers: Writers) {
         self.settled = true;
-        let _gone = self.owner.cast(WorkspaceMessage::Keep); // it is, if it was discarded
+        let _gone = self.owner.cast(WorkspaceMessage::Keep(writers)); // it is, if it was discarded
     }
 }
 
@@ -78,10 +87,16 @@ pub(crate) struct WorkspaceState {
     place: Option<Place>,
     /// What was captured after the task could no longer report it.
     late: Option<Captured>,
+    writers: Writers,
     jobs: Jobs,
 }
 
 impl WorkspaceState {
+    /// Returns whether anything may still write into the workspace.
+    pub(super) fn writers(&self) -> Writers {
+        self.writers
+    }
+
     pub(crate) fn into_late(self) -> Option<(TaskName, Captured)> {
         self.late.map(|captured| (self.arguments.request.task, captured))
     }
@@ -97,7 +112,13 @@ impl Actor for Workspace {
         _myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        Ok(WorkspaceState { arguments, place: None, late: None, jobs: Jobs::default() })
+        Ok(WorkspaceState {
+            arguments,
+            place: None,
+            late: None,
+            writers: Writers::Stopped,
+            jobs: Jobs::default(),
+        })
     }
 
     async fn handle(
@@ -149,7 +170,10 @@ impl Actor for Workspace {
                 // After a panic it is kept: an error while looking never deletes work.
                 state.jobs.run(&myself, job, |late| WorkspaceMessage::Gone(late.unwrap_or(None)));
             }
-            (WorkspaceMessage::Keep, _) => myself.stop(None),
+            (WorkspaceMessage::Keep(writers), _) => {
+                state.writers = writers;
+                myself.stop(None);
+            }
             (WorkspaceMessage::Gone(late), _) => {
                 state.late = late;
                 myself.stop(None);
