@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actors::{Cancelling, SubmitError};
+use actors::{Cancelling, Submission, SubmitError};
 use engine::verdict::Interruption;
 use protocol::LedgerEntry;
 use tests::fakes::{TestHouse, task};
@@ -40,6 +40,20 @@ async fn a_run_that_is_cancelled_while_it_is_opened_is_not_started_and_nothing_o
         assert_eq!(totals.landed, 1, "others are not touched");
         assert_eq!(within(house.house.close()).await, None);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_cancelled_as_soon_as_it_is_submitted_is_not_started() {
+    let house = TestHouse::with_concurrency(1).await;
+    let spec = house.spec(vec![task("one", "yield")]);
+    let run = spec.id;
+    let repository = house.repository.clone();
+    let submitted = house.house.submit(Submission { spec, repository });
+    house.house.cancel(run, Cancelling::Gently, Interruption::Interrupt);
+    let refused = within(submitted).await;
+    assert!(matches!(refused, Err(SubmitError::Cancelled(_))), "{refused:?}");
+    expect_nothing_of_it(&house);
+    assert_eq!(within(house.house.close()).await, None);
 }
 
 #[tokio::test(start_paused = true)]

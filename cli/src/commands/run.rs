@@ -51,9 +51,11 @@ pub async fn execute(
     let mut display = shown.map_err(|error| {
         Error::new(ErrorKind::Machine, "cannot start a thread").caused_by(&error)
     })?;
+    let run = spec.id;
+    let submitted = house.submit(Submission { spec, repository });
     // From here on signals are heard beside everything else that is waited for.
-    let stopping = Stopping::begin(signals, house.canceller(), spec.id, display.remarks());
-    let submitted = match house.submit(Submission { spec, repository }).await {
+    let stopping = Stopping::begin(signals, house.canceller(), run, display.remarks());
+    let submitted = match submitted.await {
         Ok(submitted) => submitted,
         Err(refused) => {
             let fell = house.close().await;
