@@ -1,16 +1,22 @@
 //! Asking another actor, such that the answer is one of our own messages — also when there is none.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ractor::concurrency::oneshot;
 use ractor::{ActorRef, Message, RpcReplyPort};
-use tokio::task::JoinSet;
+
+use crate::jobs::Jobs;
 
 /// Asks `whom` and delivers the answer to `myself` as `then` says. When the answerer dies without
 /// an answer, `then` is told `None`, so that nobody waits for the dead. The wait is owned by
-/// `waits` and ends with the asker.
+/// `jobs` and ends with the asker.
+///
+/// It has no deadline: the answerer has one of its own, or the work takes as long as there is of
+/// it (copying a tree, capturing it, writing it back), and the closing of the house watches over
+/// both. Where neither holds, [`ask_within`] is to be used.
 pub(crate) fn ask<M: Message, A: Message, R: Send + 'static>(
-    waits: &mut JoinSet<()>,
+    jobs: &mut Jobs,
     myself: &ActorRef<A>,
     whom: &ActorRef<M>,
     question: impl FnOnce(RpcReplyPort<R>) -> M,
@@ -19,10 +25,36 @@ pub(crate) fn ask<M: Message, A: Message, R: Send + 'static>(
     let (answer, waiting) = oneshot();
     // If it is dead already the reply port is dropped here, and that is the answer.
     let _dead = whom.cast(question(answer.into()));
-    let myself = myself.clone();
-    while waits.try_join_next().is_some() {}
-    waits.spawn(async move {
-        let _gone = myself.cast(then(waiting.await.ok())); // the asker may have died meanwhile
+    // Waiting does not panic; if it did, there would be no answer.
+    jobs.run(myself, waiting, |answer| then(answer.ok().and_then(Result::ok)));
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoAnswer {
+    /// The answerer died.
+    Died,
+    /// It did not answer in time.
+    Late,
+}
+
+/// The same, for at most `deadline`.
+pub(crate) fn ask_within<M: Message, A: Message, R: Send + 'static>(
+    jobs: &mut Jobs,
+    myself: &ActorRef<A>,
+    whom: &ActorRef<M>,
+    deadline: Duration,
+    question: impl FnOnce(RpcReplyPort<R>) -> M,
+    then: impl FnOnce(Result<R, NoAnswer>) -> A + Send + 'static,
+) {
+    let (answer, waiting) = oneshot();
+    let _dead = whom.cast(question(answer.into()));
+    jobs.run(myself, tokio::time::timeout(deadline, waiting), |answer| {
+        then(match answer {
+            Ok(Ok(Ok(answer))) => Ok(answer),
+            Ok(Err(_elapsed)) => Err(NoAnswer::Late),
+            Ok(Ok(Err(_))) | Err(_) => Err(NoAnswer::Died),
+        })
     });
 }
 

@@ -87,18 +87,19 @@ impl House {
     pub async fn listen(&self) -> Events {
         let (reply, waiting) = oneshot();
         let _closed = self.root.cast(RootMessage::Listen(reply.into()));
-        // A closed house says nothing any more: an empty channel is right.
-        waiting.await.unwrap_or_else(|_closed| tokio::sync::mpsc::unbounded_channel().1)
+        // A closed house says nothing any more.
+        waiting.await.unwrap_or_else(|_closed| Events::ended())
     }
 
-    /// Starts a run.
-    ///
-    /// # Errors
-    /// Why it was not started; then nothing of it stays.
-    pub async fn submit(&self, submission: Submission) -> Result<Submitted, SubmitError> {
+    /// Starts a run. It is submitted at once, so that it can be cancelled before the answer is
+    /// awaited; the answer is why it was not started, and then nothing of it stays.
+    pub fn submit(
+        &self,
+        submission: Submission,
+    ) -> impl Future<Output = Result<Submitted, SubmitError>> + use<> {
         let (reply, waiting) = oneshot();
         let _closed = self.root.cast(RootMessage::Submit(submission, reply.into()));
-        waiting.await.unwrap_or(Err(SubmitError::Closing))
+        async move { waiting.await.unwrap_or(Err(SubmitError::Closing)) }
     }
 
     /// Cancels a run: what waits is not started, what runs is stopped and captured, nothing lands.

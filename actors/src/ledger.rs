@@ -2,11 +2,13 @@
 //! with one sync.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::ports::{Clock, LedgerError, LedgerStore, LockRun, RunLock};
 use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
-use tokio::task::JoinSet;
+
+use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct Ledger;
 
@@ -20,18 +22,25 @@ pub(crate) enum LedgerMessage {
     OpenRun(RunSpec, LockRun, RpcReplyPort<Result<(RunName, RunLock), LedgerError>>),
     /// Answers when the entry is durable.
     Record(LedgerEntry, RpcReplyPort<()>),
+    /// Sent by the opening itself; nobody else sends it.
+    Opened(Ended<(RunName, RunLock)>, RpcReplyPort<Result<(RunName, RunLock), LedgerError>>),
     /// Sent by the write itself; nobody else sends it.
-    Written(Result<Vec<RpcReplyPort<()>>, LedgerError>),
+    Written(Ended<()>, Vec<RpcReplyPort<()>>),
 }
 
 pub(crate) struct LedgerState {
     arguments: LedgerArguments,
     waiting: Vec<(Timestamp, LedgerEntry, RpcReplyPort<()>)>,
-    write: JoinSet<()>,
-    /// Names are given one at a time, beside the writes.
-    openings: JoinSet<()>,
+    jobs: Jobs,
     writing: bool,
 }
+
+/// How a job of the ledger ended.
+type Ended<T> = Result<Result<T, LedgerError>, Panicked>;
+
+/// How long the ledger may take for a write. A disk that needs longer does not come back, and a
+/// house whose ledger cannot be written must not go on: it is told that its ledger fell.
+const DEADLINE: Duration = Duration::from_secs(120);
 
 impl Actor for Ledger {
     type Msg = LedgerMessage;
@@ -43,8 +52,8 @@ impl Actor for Ledger {
         _myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let (write, openings) = (JoinSet::new(), JoinSet::new());
-        Ok(LedgerState { arguments, waiting: Vec::new(), write, openings, writing: false })
+        let jobs = Jobs::default();
+        Ok(LedgerState { arguments, waiting: Vec::new(), jobs, writing: false })
     }
 
     async fn handle(
@@ -57,18 +66,20 @@ impl Actor for Ledger {
             LedgerMessage::OpenRun(run, lock, reply) => {
                 let store = Arc::clone(&state.arguments.store);
                 let at = state.arguments.clock.now();
-                while state.openings.try_join_next().is_some() {}
-                state.openings.spawn(async move {
-                    let _gone = reply.send(store.open_run(&run, at, lock).await);
-                });
+                let job = async move { in_time(store.open_run(&run, at, lock)).await };
+                state.jobs.run(&myself, job, |opened| LedgerMessage::Opened(opened, reply));
+            }
+            LedgerMessage::Opened(opened, reply) => {
+                let _gone = reply.send(opened?); // a panic is our death
             }
             LedgerMessage::Record(entry, reply) => {
                 state.waiting.push((state.arguments.clock.now(), entry, reply));
             }
-            LedgerMessage::Written(written) => {
+            LedgerMessage::Written(written, replies) => {
                 state.writing = false;
                 // A house whose ledger cannot be written must not go on: this is our death.
-                for reply in written? {
+                written??;
+                for reply in replies {
                     let _gone = reply.send(());
                 }
             }
@@ -82,15 +93,24 @@ impl Actor for Ledger {
         _myself: ActorRef<Self::Msg>,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        while state.openings.join_next().await.is_some() {}
-        while state.write.join_next().await.is_some() {}
+        state.jobs.finish().await;
         let rest = std::mem::take(&mut state.waiting);
         let entries = rest.into_iter().map(|(at, entry, _reply)| (at, entry)).collect::<Vec<_>>();
         if !entries.is_empty() {
-            state.arguments.store.append(entries).await?;
+            let written = in_time(state.arguments.store.append(entries)).await;
+            // Nobody asks any more: this is the last word about it.
+            written.inspect_err(|error| tracing::error!(%error, "the last entries are lost"))?;
         }
         Ok(())
     }
+}
+
+/// Waits for a write, for as long as it may take.
+async fn in_time<T>(write: impl Future<Output = Result<T, LedgerError>>) -> Result<T, LedgerError> {
+    tokio::time::timeout(DEADLINE, write).await.unwrap_or_else(|elapsed| {
+        let what = format!("write the ledger within {} s", DEADLINE.as_secs());
+        Err(LedgerError { what, source: Box::new(elapsed) })
+    })
 }
 
 impl LedgerState {
@@ -105,11 +125,8 @@ impl LedgerState {
             entries.push((at, entry));
             replies.push(reply);
         }
-        let (store, myself) = (Arc::clone(&self.arguments.store), myself.clone());
-        while self.write.try_join_next().is_some() {}
-        self.write.spawn(async move {
-            let written = store.append(entries).await.map(|()| replies);
-            let _gone = myself.cast(LedgerMessage::Written(written));
-        });
+        let store = Arc::clone(&self.arguments.store);
+        let job = async move { in_time(store.append(entries)).await };
+        self.jobs.run(myself, job, |written| LedgerMessage::Written(written, replies));
     }
 }

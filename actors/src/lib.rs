@@ -2,10 +2,12 @@
 //! its state and the few lines that connect it to the engine.
 
 mod ask;
+mod closing;
 mod events;
 mod executors;
 mod house;
 mod isolation;
+mod jobs;
 mod ledger;
 mod root;
 mod run;
@@ -15,5 +17,6 @@ mod task;
 
 pub use events::Events;
 pub use house::{Canceller, House, Means, Policy};
+pub use jobs::Panicked;
 pub use run::Cancelling;
 pub use runs::{Submission, SubmitError, Submitted};

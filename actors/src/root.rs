@@ -1,18 +1,22 @@
 //! The root of the tree: opens the house in order, closes it in reverse.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::verdict::Interruption;
-use protocol::{Event, RunId};
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use protocol::RunId;
+use ractor::{
+    Actor, ActorCell, ActorProcessingErr, ActorRef, RactorErr, RpcReplyPort, SupervisionEvent,
+};
+use tokio::sync::watch;
 
 use crate::ask::ask;
-use crate::events::{Ear, EventBus, Events};
+use crate::closing::{self, Activity};
+use crate::events::{EventBus, Events};
 use crate::executors::{Executors, ExecutorsMessage};
 use crate::house::Means;
 use crate::isolation::{Isolator, IsolatorMessage};
+use crate::jobs::Jobs;
 use crate::ledger::{Ledger, LedgerArguments, LedgerMessage};
 use crate::run::Cancelling;
 use crate::runs::{Runs, RunsArguments, RunsMessage, Submission, SubmitError, Submitted};
@@ -34,6 +38,8 @@ pub(crate) enum RootMessage {
     Close,
     /// Nothing runs any more, or whoever ran it is gone.
     RunsClosed,
+    /// A while has passed since so much had happened.
+    StillClosing(u64),
 }
 
 /// The children the root answers for.
@@ -44,8 +50,10 @@ pub(crate) struct RootState {
     runs: ActorRef<RunsMessage>,
     events: EventBus,
     fell: watch::Sender<Option<String>>,
-    closing: bool,
-    waits: JoinSet<()>,
+    /// What is waited for, once the house is closing.
+    closing: Option<&'static str>,
+    activity: Activity,
+    jobs: Jobs,
 }
 
 impl Actor for Root {
@@ -63,10 +71,12 @@ impl Actor for Root {
         let arguments =
             LedgerArguments { store: Arc::clone(&means.ledger), clock: Arc::clone(&means.clock) };
         let (ledger, _join) = Actor::spawn_linked(None, Ledger, arguments, cell()).await?;
-        let (isolator, _join) = Actor::spawn_linked(None, Isolator, (), cell()).await?;
+        let activity = Activity::default();
+        let (isolator, _join) =
+            Actor::spawn_linked(None, Isolator, activity.clone(), cell()).await?;
         let commands = Arc::clone(&means.commands);
         let (executors, _join) = Actor::spawn_linked(None, Executors, commands, cell()).await?;
-        let events = EventBus::default();
+        let events = EventBus::new(activity.clone());
         let arguments = RunsArguments {
             isolator: isolator.clone(),
             executors: executors.clone(),
@@ -75,8 +85,9 @@ impl Actor for Root {
             events: events.clone(),
         };
         let (runs, _join) = Actor::spawn_linked(None, Runs, arguments, cell()).await?;
-        let waits = JoinSet::new();
-        Ok(RootState { ledger, isolator, executors, runs, events, fell, closing: false, waits })
+        let jobs = Jobs::default();
+        let closing = None;
+        Ok(RootState { ledger, isolator, executors, runs, events, fell, closing, activity, jobs })
     }
 
     async fn handle(
@@ -94,19 +105,17 @@ impl Actor for Root {
                 let _gone = state.runs.cast(RunsMessage::Cancel(run, how, why));
             }
             RootMessage::Listen(reply) => {
-                let (sender, events) = mpsc::unbounded_channel::<Arc<Event>>();
-                let (ear, _join) =
-                    Actor::spawn_linked(None, Ear, sender, myself.get_cell()).await?;
-                state.events.subscribe(ear);
-                let _gone = reply.send(events);
+                let _gone = reply.send(state.events.subscribe());
             }
             RootMessage::Close => state.close(&myself),
             RootMessage::RunsClosed => {
+                state.closing = Some("the repositories");
                 // The isolator sees every capture through and then stops; if it fell, so do we.
                 if state.isolator.cast(IsolatorMessage::Close).is_err() {
                     myself.stop(None);
                 }
             }
+            RootMessage::StillClosing(before) => state.still_closing(&myself, before),
         }
         Ok(())
     }
@@ -121,11 +130,7 @@ impl Actor for Root {
             SupervisionEvent::ActorFailed(child, error) => {
                 if let Some(pillar) = state.pillar(&child) {
                     tracing::error!(pillar, %error, "a pillar of the house fell");
-                    state.fell.send_if_modified(|fell| {
-                        let first = fell.is_none();
-                        fell.get_or_insert_with(|| format!("{pillar}: {}", chain(error.as_ref())));
-                        first
-                    });
+                    state.fell(|| format!("{pillar}: {}", chain(error.as_ref())));
                     state.close(&myself);
                     if child.get_id() == state.isolator.get_id() {
                         myself.stop(None);
@@ -148,19 +153,56 @@ impl Actor for Root {
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         // A pillar that already fell must not keep us from the rest.
-        let _fallen = state.executors.stop_and_wait(None, None).await;
+        let stopped = state.executors.stop_and_wait(None, Some(closing::EXECUTORS)).await;
+        if let Err(RactorErr::Timeout) = stopped {
+            state.give_up("the executors", closing::EXECUTORS);
+        }
         // Drained rather than stopped: entries are in its mailbox.
-        let _fallen = state.ledger.drain_and_wait(None).await;
+        if let Err(RactorErr::Timeout) = state.ledger.drain_and_wait(Some(closing::LEDGER)).await {
+            state.give_up("the ledger", closing::LEDGER);
+        }
         Ok(())
     }
 }
 
 impl RootState {
     fn close(&mut self, myself: &ActorRef<RootMessage>) {
-        if !std::mem::replace(&mut self.closing, true) {
+        if self.closing.is_none() {
+            self.closing = Some("the runs");
             let runs = self.runs.clone();
-            ask(&mut self.waits, myself, &runs, RunsMessage::Close, |_| RootMessage::RunsClosed);
+            ask(&mut self.jobs, myself, &runs, RunsMessage::Close, |_| RootMessage::RunsClosed);
+            self.look_again(myself);
         }
+    }
+
+    /// Looks later whether anything has happened until then.
+    fn look_again(&mut self, myself: &ActorRef<RootMessage>) {
+        let (pause, before) = (tokio::time::sleep(closing::STANDSTILL), self.activity.count());
+        self.jobs.run(myself, pause, move |_slept| RootMessage::StillClosing(before));
+    }
+
+    fn still_closing(&mut self, myself: &ActorRef<RootMessage>, before: u64) {
+        if self.activity.count() != before {
+            return self.look_again(myself);
+        }
+        self.give_up(self.closing.unwrap_or_default(), closing::STANDSTILL);
+        myself.stop(None);
+    }
+
+    /// Notes that something is not waited for any more. What it held is for the next start.
+    fn give_up(&self, what: &str, after: Duration) {
+        let seconds = after.as_secs();
+        tracing::error!(what, seconds, "gave up waiting while closing");
+        self.fell(|| format!("gave up waiting for {what} after {seconds} s"));
+    }
+
+    /// Notes why the house cannot go on. The first reason counts.
+    fn fell(&self, why: impl FnOnce() -> String) {
+        self.fell.send_if_modified(|fell| {
+            let first = fell.is_none();
+            fell.get_or_insert_with(why);
+            first
+        });
     }
 
     /// The name of a child without which the house cannot go on.

@@ -16,7 +16,6 @@ use protocol::{
     Outcome, RunId, RunName, RunSpec, TaskId, TaskReport,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::ask::{Teller, ask};
@@ -24,6 +23,7 @@ use crate::events::EventBus;
 use crate::executors::{ExecutorsMessage, HowToStop};
 use crate::house::Means;
 use crate::isolation::{RepositoryMessage, SettledRun};
+use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
 use crate::task::{Task, TaskArguments, TaskMessage, TaskState};
 
@@ -111,7 +111,7 @@ pub(crate) struct RunState {
     seq: u64,
     began: Instant,
     interruption: Option<Interruption>,
-    waits: JoinSet<()>,
+    jobs: Jobs,
     arguments: RunArguments,
 }
 
@@ -133,7 +133,7 @@ impl Actor for Run {
             seq: 0,
             began: Instant::now(),
             interruption: None,
-            waits: JoinSet::new(),
+            jobs: Jobs::default(),
             arguments,
         })
     }
@@ -337,7 +337,7 @@ impl RunState {
         let ledger = self.arguments.ledger.clone();
         let question = |reply| LedgerMessage::Record(entry, reply);
         let then = Box::new(then);
-        ask(&mut self.waits, myself, &ledger, question, |done| RunMessage::Recorded(then, done));
+        ask(&mut self.jobs, myself, &ledger, question, |done| RunMessage::Recorded(then, done));
     }
 
     /// Lands when the last task has ended.

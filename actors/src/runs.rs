@@ -5,28 +5,24 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use engine::fault::Faults;
-use engine::ports::{
-    AnyValue, FreezeRequest, IsolationError, LandingNews, LedgerError, LockRun, Notice, Repository,
-    Schema, Withdrawal,
-};
+use engine::ports::{IsolationError, LandingNews, LedgerError, Repository};
 use engine::schedule::Schedule;
-use engine::task::{Patience, YieldContract};
 use engine::verdict::Interruption;
-use protocol::{
-    IsolationMode, LedgerEntry, MergeMode, RunId, RunName, RunSpec, TaskId, TaskName, Work,
-};
-use ractor::concurrency::oneshot;
-use ractor::{Actor, ActorProcessingErr, ActorRef, Message, RpcReplyPort, SupervisionEvent};
-use tokio::task::JoinSet;
+use protocol::{RunId, RunName, RunSpec, TaskName};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use crate::ask::Teller;
 use crate::events::EventBus;
 use crate::executors::ExecutorsMessage;
 use crate::house::Means;
-use crate::isolation::{Freezing, IsolatorMessage, RepositoryMessage};
+use crate::isolation::IsolatorMessage;
+use crate::jobs::{Jobs, Panicked};
 use crate::ledger::LedgerMessage;
 use crate::run::{Cancelling, Run, RunArguments, RunMessage, ScheduleRequest};
+
+mod opening;
+
+use opening::{GivenUp, OpenedRun, Opening};
 
 pub(crate) struct Runs;
 
@@ -75,15 +71,26 @@ pub enum SubmitError {
         /// What is wrong with the schema.
         fault: String,
     },
+    /// It was cancelled before it had begun.
+    #[error("it was cancelled before it began")]
+    Cancelled(Interruption),
+    /// Opening it crashed.
+    #[error("opening the run crashed")]
+    Crashed(#[source] Panicked),
     /// The house is closing.
     #[error("the house is closing")]
     Closing,
 }
 
+/// The answer to a submission.
+type Answer = RpcReplyPort<Result<Submitted, SubmitError>>;
+
 pub(crate) enum RunsMessage {
-    Submit(Submission, RpcReplyPort<Result<Submitted, SubmitError>>),
+    Submit(Submission, Answer),
     /// Sent by the opening itself; nobody else sends it.
-    Opened(Box<Result<OpenedRun, SubmitError>>, RpcReplyPort<Result<Submitted, SubmitError>>),
+    Opened(RunId, Box<Result<OpenedRun, SubmitError>>, Answer),
+    /// Nothing of a run that was opened and not wanted any more is left.
+    Withdrawn(GivenUp, Answer),
     /// Asked by a run.
     Schedule(ScheduleRequest),
     /// Cancels one run.
@@ -92,20 +99,14 @@ pub(crate) enum RunsMessage {
     Close(RpcReplyPort<()>),
 }
 
-/// Everything a run needs to begin.
-pub(crate) struct OpenedRun {
-    name: RunName,
-    spec: RunSpec,
-    contracts: BTreeMap<TaskId, YieldContract>,
-    notices: Vec<Notice>,
-    repository: ActorRef<RepositoryMessage>,
-}
-
 pub(crate) struct RunsState {
     schedule: Schedule,
     runs: BTreeMap<RunId, ActorRef<RunMessage>>,
-    openings: JoinSet<()>,
-    unopened: usize,
+    jobs: Jobs,
+    /// The runs that are being opened, and why one is not wanted any more.
+    opening: BTreeMap<RunId, Opening>,
+    /// How many submissions have no answer yet.
+    unanswered: usize,
     closing: Option<RpcReplyPort<()>>,
     arguments: RunsArguments,
 }
@@ -123,8 +124,9 @@ impl Actor for Runs {
         Ok(RunsState {
             schedule: Schedule::new(bound(&arguments.means, arguments.means.policy.capacity)),
             runs: BTreeMap::new(),
-            openings: JoinSet::new(),
-            unopened: 0,
+            jobs: Jobs::default(),
+            opening: BTreeMap::new(),
+            unanswered: 0,
             closing: None,
             arguments,
         })
@@ -141,27 +143,20 @@ impl Actor for Runs {
                 let _gone = reply.send(Err(SubmitError::Closing));
             }
             RunsMessage::Submit(submission, reply) => {
-                let arguments = state.arguments.clone();
-                state.unopened += 1;
-                state.openings.spawn(async move {
-                    let opened = Box::new(open(submission, &arguments).await);
-                    let _dead = myself.cast(RunsMessage::Opened(opened, reply));
-                });
+                state.open(&myself, submission, reply);
                 return Ok(());
             }
-            RunsMessage::Opened(opened, reply) => {
-                state.unopened -= 1;
-                while state.openings.try_join_next().is_some() {}
-                let submitted = match *opened {
-                    Ok(run) => Ok(state.start(&myself, run).await?),
-                    Err(error) => Err(error),
-                };
-                let _gone = reply.send(submitted);
+            RunsMessage::Opened(run, opened, reply) => {
+                state.opened(&myself, run, *opened, reply).await?;
             }
+            RunsMessage::Withdrawn(why, reply) => state.answer(reply, Err(why.into())),
             RunsMessage::Schedule(request) => state.take(request),
             RunsMessage::Cancel(run, how, why) => state.cancel(run, how, why),
             RunsMessage::Close(reply) => {
                 state.closing = Some(reply);
+                for opening in state.opening.values_mut() {
+                    opening.give_up(GivenUp::Closing);
+                }
                 let runs: Vec<_> = state.runs.keys().copied().collect();
                 for run in runs {
                     state.cancel(run, Cancelling::Gently, Interruption::Terminate);
@@ -214,9 +209,6 @@ impl RunsState {
         let (actor, _join) = Actor::spawn_linked(None, Run, arguments, myself.get_cell()).await?;
         actor.cast(RunMessage::Begin)?;
         self.runs.insert(submitted.id, actor);
-        if self.closing.is_some() {
-            self.cancel(submitted.id, Cancelling::Gently, Interruption::Terminate);
-        }
         Ok(submitted)
     }
 
@@ -239,7 +231,12 @@ impl RunsState {
         }
     }
 
-    fn cancel(&self, run: RunId, how: Cancelling, why: Interruption) {
+    /// Cancels a run. One that is being opened is withdrawn as soon as that can be done: neither
+    /// a look at the tree nor an entry of the ledger can be stopped half-way.
+    fn cancel(&mut self, run: RunId, how: Cancelling, why: Interruption) {
+        if let Some(opening) = self.opening.get_mut(&run) {
+            opening.give_up(GivenUp::Cancelled(why));
+        }
         self.tell(run, RunMessage::Cancel(how, why));
     }
 
@@ -255,7 +252,7 @@ impl RunsState {
             self.tell(run, RunMessage::Admitted(task));
         }
         if self.runs.is_empty()
-            && self.unopened == 0
+            && self.unanswered == 0
             && let Some(reply) = self.closing.take()
         {
             let _gone = reply.send(());
@@ -267,70 +264,4 @@ impl RunsState {
 /// Returns the limit that holds: `asked`, unless bounded concurrency is switched off.
 fn bound(means: &Means, asked: NonZeroUsize) -> NonZeroUsize {
     if means.faults.is_off("F118") { NonZeroUsize::MAX } else { asked }
-}
-
-/// Opens a run step by step. Whatever fails, nothing of the run stays.
-async fn open(submission: Submission, house: &RunsArguments) -> Result<OpenedRun, SubmitError> {
-    let Submission { spec, repository, news } = submission;
-    let contracts = contracts(&spec, house)?;
-    let port = Arc::clone(&repository);
-    let lock = LockRun::new(move |run| port.lock_run(run));
-    let adopt = |reply| IsolatorMessage::Adopt(repository, reply);
-    let repository = answer(&house.isolator, adopt).await?;
-    let opening = |reply| LedgerMessage::OpenRun(spec.clone(), lock, reply);
-    let (name, lock) = answer(&house.ledger, opening).await?.map_err(SubmitError::Ledger)?;
-    let request = FreezeRequest {
-        run: name.clone(),
-        mode: spec.isolation,
-        untracked_limit: spec.untracked_limit,
-        branches: (spec.merge == MergeMode::Branch && spec.isolation != IsolationMode::None)
-            .then(|| spec.branch_prefix.clone()),
-    };
-    let freezing = Freezing { request, lock, withdrawal: Withdrawal::default(), news };
-    match answer(&repository, |reply| RepositoryMessage::Freeze(freezing, reply)).await? {
-        Ok(notices) => Ok(OpenedRun { name, spec, contracts, notices, repository }),
-        Err(error) => {
-            let entry = LedgerEntry::RunWithdrawn { run: spec.id };
-            answer(&house.ledger, |reply| LedgerMessage::Record(entry, reply)).await?;
-            Err(SubmitError::Isolation(error))
-        }
-    }
-}
-
-fn contracts(
-    spec: &RunSpec,
-    house: &RunsArguments,
-) -> Result<BTreeMap<TaskId, YieldContract>, SubmitError> {
-    let mut contracts = BTreeMap::new();
-    for task in &spec.tasks {
-        let schema: Box<dyn Schema> = match &task.schema {
-            None => Box::new(AnyValue),
-            Some(schema) => {
-                let schema = house.means.schemas.compile(schema);
-                schema.map_err(|fault| SubmitError::Schema { task: task.name.clone(), fault })?
-            }
-        };
-        contracts
-            .insert(task.id, YieldContract::new(schema, patience(&task.work, &house.means.faults)));
-    }
-    Ok(contracts)
-}
-
-/// How much the contract of a worker forgives.
-fn patience(work: &Work, faults: &Faults) -> Patience {
-    match work {
-        Work::Command(_) => Patience::COMMAND,
-        Work::Agent(_) if faults.is_off("F127") => Patience { reminders: 0, ..Patience::AGENT },
-        Work::Agent(_) => Patience::AGENT,
-    }
-}
-
-/// Asks an actor. Whoever does not answer is gone, and then the house is closing.
-async fn answer<M: Message, R: Send + 'static>(
-    whom: &ActorRef<M>,
-    question: impl FnOnce(RpcReplyPort<R>) -> M,
-) -> Result<R, SubmitError> {
-    let (reply, waiting) = oneshot();
-    let _dead = whom.cast(question(reply.into()));
-    waiting.await.map_err(|_dropped| SubmitError::Closing)
 }

@@ -1,11 +1,8 @@
 //! Runs one session: drives a command to its end, or a model until it yields.
 //!
 //! The actor exists so that a panic in what it drives kills it and nothing else. The run itself is
-//! a function in the session's own `JoinSet`; its end comes back as a message, so the mailbox stays
+//! a function in the session's own [`Jobs`]; its end comes back as a message, so the mailbox stays
 //! free for whoever wants to say something to a running session.
-
-use std::any::Any;
-use std::panic::AssertUnwindSafe;
 
 use engine::agent::{Conversation, Nudge};
 use engine::fault::Faults;
@@ -15,12 +12,12 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use protocol::SessionEvent;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::ask::Teller;
 use crate::executors::{HowToStop, ToolExecutorMessage};
+use crate::jobs::{Jobs, Panicked};
 
 mod agent;
 mod command;
@@ -74,23 +71,10 @@ pub(crate) struct Ended {
     conversation: Option<Box<Conversation>>,
 }
 
-/// The run panicked, with these words.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Panicked(String);
-
-impl Panicked {
-    pub(crate) fn from_payload(payload: &(dyn Any + Send)) -> Self {
-        let words = payload.downcast_ref::<&str>().map(|words| (*words).to_owned());
-        let words = words.or_else(|| payload.downcast_ref::<String>().cloned());
-        Self(words.unwrap_or_else(|| "it panicked without words".to_owned()))
-    }
-}
-
 pub(crate) struct SessionState {
     arguments: SessionArguments,
     /// Dropping it ends the run, however the actor dies.
-    run: JoinSet<()>,
+    run: Jobs,
     asked_by: Option<RpcReplyPort<SessionEnd>>,
     conversation: Option<Box<Conversation>>,
     stop: CancellationToken,
@@ -106,7 +90,7 @@ impl Actor for Session {
         _myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let (run, stop) = (JoinSet::new(), CancellationToken::new());
+        let (run, stop) = (Jobs::default(), CancellationToken::new());
         Ok(SessionState { arguments, run, asked_by: None, conversation: None, stop })
     }
 
@@ -119,11 +103,11 @@ impl Actor for Session {
         match message {
             SessionMessage::Run(reminder, reply) => {
                 state.asked_by = Some(reply);
-                state.start(myself, reminder.as_ref().map(reminder::nudge));
+                state.start(&myself, reminder.as_ref().map(reminder::nudge));
             }
             SessionMessage::GoOn(reminder, reply) => {
                 state.asked_by = Some(reply);
-                state.start(myself, Some(reminder::nudge(&reminder)));
+                state.start(&myself, Some(reminder::nudge(&reminder)));
             }
             SessionMessage::Stop(how) => {
                 state.stop.cancel();
@@ -151,13 +135,9 @@ impl SessionState {
         self.asked_by.is_some()
     }
 
-    fn start(&mut self, myself: ActorRef<SessionMessage>, nudge: Option<Nudge>) {
+    fn start(&mut self, myself: &ActorRef<SessionMessage>, nudge: Option<Nudge>) {
         let run = self.drive(nudge).instrument(self.arguments.span.clone());
-        self.run.spawn(async move {
-            let ended = AssertUnwindSafe(run).catch_unwind().await;
-            let ended = ended.map_err(|payload| Panicked::from_payload(&*payload));
-            let _dead = myself.cast(SessionMessage::Ended(ended)); // the actor may be gone already
-        });
+        self.run.run(myself, run, SessionMessage::Ended);
     }
 
     fn drive(&mut self, nudge: Option<Nudge>) -> BoxFuture<'static, Ended> {

@@ -10,13 +10,13 @@ use protocol::{
     TaskReport, TaskSpec, Work,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
-use tokio::task::JoinSet;
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
-use crate::ask::Teller;
+use crate::ask::{NoAnswer, Teller};
 use crate::executors::{ExecutorLease, ExecutorsMessage, HowToStop};
 use crate::house::Means;
-use crate::isolation::{Lease, RepositoryMessage};
+use crate::isolation::{Lease, RepositoryMessage, Writers};
+use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
 use crate::run::RunFacts;
 use crate::session::{SessionMessage, SessionNews, SessionState};
@@ -49,6 +49,10 @@ const ATTEMPT: u32 = 1;
 /// A session that was told to stop has the grace period for its processes, and this for itself.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// What was killed has this long to be gone. Processes need milliseconds; what takes longer waits in
+/// the kernel for a disk, and nothing but the disk can end it.
+const SEALING: Duration = Duration::from_secs(30);
+
 pub(crate) enum TaskMessage {
     /// Asked by anyone who no longer wants the result.
     Cancel(HowToStop),
@@ -56,14 +60,15 @@ pub(crate) enum TaskMessage {
     Leased(Place, Option<ExecutorLease>),
     /// The ledger knows what is about to be done.
     Recorded(Box<Effect>, Option<()>),
-    /// Nothing of the crashed session runs any more; it may be started again.
-    Cleared(Place),
+    /// Nothing of the crashed session runs any more, and it may be started again; or something of
+    /// it could not be stopped.
+    Cleared(Place, Result<(), NoAnswer>),
     SessionEnded(Option<SessionEnd>),
     /// The task has run as long as it may.
     WallReached,
     /// The stopped session has had its time.
     FarewellOver,
-    Sealed,
+    Sealed(Result<(), NoAnswer>),
     Captured(Option<Result<Option<Captured>, IsolationError>>),
     Discarded,
     /// The capture is in the ledger, and the workspace stays.
@@ -79,6 +84,7 @@ pub(crate) struct TaskState {
     report: Option<TaskReport>,
     began: Instant,
     lease: Option<Lease>,
+    writers: Writers,
     executor: Option<ExecutorLease>,
     session: Option<ActorRef<SessionMessage>>,
     /// What the session was reminded of, until it ends again.
@@ -90,7 +96,7 @@ pub(crate) struct TaskState {
     stopping: Option<HowToStop>,
     /// What a model has used and is doing; nothing where a command does the work.
     activity: Option<Box<Activity>>,
-    waits: JoinSet<()>,
+    jobs: Jobs,
     /// Everything that is traced about the task is in it.
     span: tracing::Span,
     arguments: TaskArguments,
@@ -114,6 +120,7 @@ impl Actor for Task {
             report: None,
             began: Instant::now(),
             lease: None,
+            writers: Writers::Stopped,
             executor: None,
             session: None,
             reminder: None,
@@ -121,7 +128,7 @@ impl Actor for Task {
             crashes: CrashLog::default(),
             stopping: None,
             activity: Activity::of(&arguments.spec.work),
-            waits: JoinSet::new(),
+            jobs: Jobs::default(),
             span: tracing::info_span!(
                 parent: None,
                 "task",
@@ -167,8 +174,13 @@ impl Actor for Task {
                 }
                 _ => Input::SessionCrashed("the ledger is gone".to_owned()),
             },
-            TaskMessage::Cleared(_) if state.stopping.is_some() => Input::SessionStopped,
-            TaskMessage::Cleared(place) => {
+            TaskMessage::Cleared(..) if state.stopping.is_some() => Input::SessionStopped,
+            TaskMessage::Cleared(_, Err(NoAnswer::Late)) => {
+                Input::SessionCrashed("it crashed, and what it had started did not stop".to_owned())
+            }
+            // A crashed executor took its processes with it.
+            TaskMessage::Cleared(place, Ok(()) | Err(NoAnswer::Died)) => {
+                state.executor = None;
                 return state.perform(&myself, vec![Effect::RunSession(place, None)]).await;
             }
             TaskMessage::SessionEnded(Some(end)) => {
@@ -181,7 +193,8 @@ impl Actor for Task {
                 state.kill_session();
                 return Ok(());
             }
-            TaskMessage::Sealed => Input::Sealed,
+            TaskMessage::Sealed(Ok(()) | Err(NoAnswer::Died)) => Input::Sealed,
+            TaskMessage::Sealed(Err(NoAnswer::Late)) => Input::NotSealed(state.unsealed()),
             TaskMessage::Captured(captured) => state.note(captured),
             TaskMessage::Discarded => Input::Discarded,
             TaskMessage::Kept => Input::Kept,
@@ -276,7 +289,8 @@ impl TaskState {
                 Effect::Discard(_) | Effect::Keep(_) => self.record_capture(myself, effect),
                 Effect::Finish(outcome, captured) => {
                     if let Some(lease) = self.lease.take() {
-                        lease.settle(); // discarded, or kept because not all of it was captured
+                        // Discarded, or kept because not all of it was captured.
+                        lease.settle(self.writers);
                     }
                     let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
                     let report = TaskReport { outcome, captured, ms, usage: self.usage() };
@@ -293,13 +307,7 @@ impl TaskState {
 
     /// Sends a message to ourselves later, unless we are gone by then.
     fn remind(&mut self, myself: &ActorRef<TaskMessage>, after: Duration, message: TaskMessage) {
-        let myself = myself.clone();
-        // A model that talks for an hour reminds us of its progress twenty thousand times.
-        while self.waits.try_join_next().is_some() {}
-        self.waits.spawn(async move {
-            tokio::time::sleep(after).await;
-            let _gone = myself.cast(message);
-        });
+        self.jobs.run(myself, tokio::time::sleep(after), |_slept| message);
     }
 
     fn stop_session(&mut self, how: HowToStop) {
@@ -319,6 +327,16 @@ impl TaskState {
         let seconds = self.arguments.spec.limits.wall.as_secs_f64();
         let message = format!("it was stopped after {seconds} s, as long as it may run");
         Failure::new(FailureClass::Timeout, message)
+    }
+
+    fn unsealed(&mut self) -> Failure {
+        self.writers = Writers::MayRemain;
+        let seconds = SEALING.as_secs();
+        self.span.in_scope(|| tracing::error!(seconds, "gave up stopping what still runs"));
+        let message = format!(
+            "what it started was killed and did not stop within {seconds} s, so nothing was captured"
+        );
+        Failure::new(FailureClass::Workspace, message)
     }
 
     fn tell(&self, news: EventKind) {

@@ -5,6 +5,7 @@ pub mod args;
 pub mod boot;
 pub mod commands;
 pub mod demo;
+mod display;
 mod each;
 pub mod error;
 pub mod exit;

@@ -39,6 +39,7 @@ mod binary {
     mod readme;
     mod recovery;
     mod shapes;
+    mod slow_reader;
     mod source;
     mod writers;
 

@@ -2,4 +2,7 @@
 
 mod actors;
 mod agents;
+mod deadlines;
+mod opening;
+mod panics;
 mod tidy;

@@ -50,7 +50,7 @@ impl Actor for Executors {
         _commands: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         // Whoever waits for a crashed executor is told by its dropped reply port; its processes
-        // died with its JoinSet. There is nothing to restart: the next lease starts a new one.
+        // died with its jobs. There is nothing to restart: the next lease starts a new one.
         if let SupervisionEvent::ActorFailed(_executor, error) = event {
             tracing::error!(%error, "an executor crashed");
         }

@@ -9,9 +9,8 @@ use engine::ports::{
 use futures_util::FutureExt;
 use protocol::ToolCall;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
-use tokio::task::JoinSet;
 
-use crate::session::Panicked;
+use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct ToolExecutor;
 
@@ -26,7 +25,7 @@ pub(crate) enum ToolExecutorMessage {
     Settle(RpcReplyPort<()>),
     /// Answers when nothing runs any more; what still runs is killed.
     Seal(RpcReplyPort<()>),
-    /// Sent by a command that ended; nobody else sends it.
+    /// Sent by what ended, also by panicking; nobody else sends it.
     Ended,
 }
 
@@ -53,13 +52,13 @@ impl ExecutorLease {
 
 impl Drop for ExecutorLease {
     fn drop(&mut self) {
-        self.0.stop(None); // its JoinSet goes with it, and with that every process
+        self.0.stop(None); // its jobs go with it, and with that every process
     }
 }
 
 pub(crate) struct ToolExecutorState {
     commands: Arc<dyn Commands>,
-    running: JoinSet<()>,
+    running: Jobs,
     /// How many of `running` have not said that they ended.
     unfinished: usize,
     stop: Stop,
@@ -70,15 +69,12 @@ impl ToolExecutorState {
     /// Runs something whose end counts.
     fn start(
         &mut self,
-        myself: ActorRef<ToolExecutorMessage>,
+        myself: &ActorRef<ToolExecutorMessage>,
         work: impl Future<Output = ()> + Send + 'static,
     ) {
-        let farewell = Farewell(myself);
         self.unfinished += 1;
-        self.running.spawn(async move {
-            let _said_at_the_end = farewell;
-            work.await;
-        });
+        // Where it panicked, whoever waits for it is told by its dropped reply port.
+        self.running.run(myself, work, |_ended| ToolExecutorMessage::Ended);
     }
 }
 
@@ -92,7 +88,7 @@ impl Actor for ToolExecutor {
         _myself: ActorRef<Self::Msg>,
         commands: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let (running, stop, settling) = (JoinSet::new(), Stop::default(), Vec::new());
+        let (running, stop, settling) = (Jobs::default(), Stop::default(), Vec::new());
         Ok(ToolExecutorState { commands, running, unfinished: 0, stop, settling })
     }
 
@@ -105,13 +101,13 @@ impl Actor for ToolExecutor {
         match message {
             ToolExecutorMessage::Run(request, line, reply) => {
                 let (commands, stop) = (Arc::clone(&state.commands), state.stop.clone());
-                state.start(myself, async move {
+                state.start(&myself, async move {
                     let _gone = reply.send(commands.run(request, line, stop).await);
                 });
             }
             ToolExecutorMessage::Call(tools, call, line, reply) => {
                 let stop = state.stop.clone();
-                state.start(myself, async move {
+                state.start(&myself, async move {
                     let _gone = reply.send(carry_out(tools.as_ref(), call, line, stop).await);
                 });
             }
@@ -122,10 +118,7 @@ impl Actor for ToolExecutor {
                 state.stop.at_once.cancel();
                 state.settling.push(reply);
             }
-            ToolExecutorMessage::Ended => {
-                state.unfinished -= 1;
-                while state.running.try_join_next().is_some() {}
-            }
+            ToolExecutorMessage::Ended => state.unfinished -= 1,
         }
         if state.unfinished == 0 {
             for reply in state.settling.drain(..) {
@@ -148,13 +141,4 @@ async fn carry_out(tools: &dyn Tools, call: ToolCall, line: LineSink, stop: Stop
         );
         ToolAnswer::Failed(ToolText::plain(text))
     })
-}
-
-/// Says that a command is over, also when it is over because it panicked.
-struct Farewell(ActorRef<ToolExecutorMessage>);
-
-impl Drop for Farewell {
-    fn drop(&mut self) {
-        let _dead = self.0.cast(ToolExecutorMessage::Ended); // then nobody counts any more
-    }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
-use super::repository::{Repository, RepositoryMessage};
+use super::repository::{Repository, RepositoryArguments, RepositoryMessage};
+use crate::closing::Activity;
 
 pub(crate) struct Isolator;
 
@@ -18,20 +19,21 @@ pub(crate) enum IsolatorMessage {
 }
 
 pub(crate) struct IsolatorState {
+    activity: Activity,
     repositories: BTreeMap<PathBuf, ActorRef<RepositoryMessage>>,
 }
 
 impl Actor for Isolator {
     type Msg = IsolatorMessage;
     type State = IsolatorState;
-    type Arguments = ();
+    type Arguments = Activity;
 
     async fn pre_start(
         &self,
         _myself: ActorRef<Self::Msg>,
-        _nothing: Self::Arguments,
+        activity: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        Ok(IsolatorState { repositories: BTreeMap::new() })
+        Ok(IsolatorState { activity, repositories: BTreeMap::new() })
     }
 
     async fn handle(
@@ -47,8 +49,12 @@ impl Actor for Isolator {
                     Some(actor) => actor.clone(),
                     None => {
                         let supervisor = myself.get_cell();
+                        let arguments = RepositoryArguments {
+                            port: repository,
+                            activity: state.activity.clone(),
+                        };
                         let (actor, _join) =
-                            Actor::spawn_linked(None, Repository, repository, supervisor).await?;
+                            Actor::spawn_linked(None, Repository, arguments, supervisor).await?;
                         state.repositories.insert(root, actor.clone());
                         actor
                     }

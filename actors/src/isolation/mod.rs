@@ -7,4 +7,4 @@ mod workspace;
 
 pub(crate) use isolator::{Isolator, IsolatorMessage};
 pub(crate) use repository::{Freezing, Landing, RepositoryMessage, SettledRun};
-pub(crate) use workspace::{Lease, WorkspaceMessage};
+pub(crate) use workspace::{Lease, WorkspaceMessage, Writers};

@@ -10,17 +10,26 @@ use engine::ports::{
 };
 use protocol::{Captured, LandingReport, RunName, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
-use tokio::task::JoinSet;
 
 use crate::ask::Teller;
+use crate::closing::Activity;
+use crate::jobs::Jobs;
 
 use super::workspace::{
-    Lease, Workspace, WorkspaceArguments, WorkspaceMessage, WorkspaceState, take_back,
+    Lease, Workspace, WorkspaceArguments, WorkspaceMessage, WorkspaceState, Writers, ended,
+    take_back,
 };
 
 pub(crate) struct Repository;
 
+pub(crate) struct RepositoryArguments {
+    pub(crate) port: Arc<dyn Port>,
+    /// Is told of every step, so that a closing sees that something still goes on.
+    pub(crate) activity: Activity,
+}
+
 type Frozen = Result<Arc<dyn Baseline>, IsolationError>;
+type LandingReply = RpcReplyPort<Result<LandingReport, IsolationError>>;
 
 /// A working tree that someone wants frozen.
 pub(crate) struct Freezing {
@@ -35,7 +44,7 @@ pub(crate) struct Landing {
     pub(crate) request: LandingRequest,
     pub(crate) withdrawal: Withdrawal,
     pub(crate) news: Arc<dyn Fn(LandingNews) + Send + Sync>,
-    pub(crate) reply: RpcReplyPort<Result<LandingReport, IsolationError>>,
+    pub(crate) reply: LandingReply,
 }
 
 pub(crate) enum RepositoryMessage {
@@ -56,11 +65,11 @@ pub(crate) enum RepositoryMessage {
     /// Told by the owner of a workspace; nobody else sends it.
     Made(ActorId, Place),
     /// Sent by the work itself; nobody else sends it.
-    Landed,
+    Landed(Result<LandingReport, IsolationError>, LandingReply),
     /// Sent by the work itself; nobody else sends it.
     TakenBack(ActorId, Option<Captured>),
     /// Sent by the work itself; nobody else sends it.
-    ClosedBaseline,
+    ClosedBaseline(Vec<RpcReplyPort<()>>),
 }
 
 /// What came to light after the tasks of a run had reported.
@@ -75,6 +84,8 @@ struct Run {
     baseline: Option<Arc<dyn Baseline>>,
     workspaces: BTreeMap<u64, InUse>,
     settled: SettledRun,
+    /// Something may still write into one of its workspaces.
+    unsealed: bool,
     settling: Vec<RpcReplyPort<SettledRun>>,
     closing: Vec<RpcReplyPort<()>>,
 }
@@ -94,32 +105,35 @@ struct InUse {
 
 pub(crate) struct RepositoryState {
     port: Arc<dyn Port>,
+    activity: Activity,
     runs: BTreeMap<RunName, Run>,
     landings: VecDeque<Landing>,
     landing: bool,
     closing: bool,
     unclosed: usize,
-    work: JoinSet<()>,
+    jobs: Jobs,
 }
 
 impl Actor for Repository {
     type Msg = RepositoryMessage;
     type State = RepositoryState;
-    type Arguments = Arc<dyn Port>;
+    type Arguments = RepositoryArguments;
 
     async fn pre_start(
         &self,
         _myself: ActorRef<Self::Msg>,
-        port: Self::Arguments,
+        arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
+        let RepositoryArguments { port, activity } = arguments;
         Ok(RepositoryState {
             port,
+            activity,
             runs: BTreeMap::new(),
             landings: VecDeque::new(),
             landing: false,
             closing: false,
             unclosed: 0,
-            work: JoinSet::new(),
+            jobs: Jobs::default(),
         })
     }
 
@@ -137,7 +151,10 @@ impl Actor for Repository {
             }
             RepositoryMessage::Land(landing) => state.landings.push_back(landing),
             RepositoryMessage::Made(owner, place) => state.made(owner, place),
-            RepositoryMessage::Landed => state.landing = false,
+            RepositoryMessage::Landed(landed, reply) => {
+                state.landing = false;
+                let _gone = reply.send(landed);
+            }
             RepositoryMessage::SettleRun(run, reply) => match state.runs.get_mut(&run) {
                 Some(open) => open.settling.push(reply),
                 None => {
@@ -154,7 +171,12 @@ impl Actor for Repository {
             RepositoryMessage::TakenBack(workspace, late) => {
                 state.workspace_gone(workspace, |task| late.map(|captured| (task, captured)));
             }
-            RepositoryMessage::ClosedBaseline => state.unclosed -= 1,
+            RepositoryMessage::ClosedBaseline(replies) => {
+                state.unclosed -= 1;
+                for reply in replies {
+                    let _gone = reply.send(());
+                }
+            }
         }
         state.settle(&myself);
         Ok(())
@@ -169,6 +191,9 @@ impl Actor for Repository {
         match event {
             SupervisionEvent::ActorTerminated(child, last_state, _) => {
                 let last = last_state.and_then(|mut boxed| boxed.take::<WorkspaceState>().ok());
+                if last.as_ref().is_some_and(|last| last.writers() == Writers::MayRemain) {
+                    state.unsealed(child.get_id());
+                }
                 let late = last.and_then(WorkspaceState::into_late);
                 state.workspace_gone(child.get_id(), |_| late);
             }
@@ -192,10 +217,10 @@ impl RepositoryState {
         reply: RpcReplyPort<Result<Vec<Notice>, IsolationError>>,
     ) {
         let Freezing { request, lock, withdrawal, news } = freezing;
-        let (port, myself, run) = (Arc::clone(&self.port), myself.clone(), request.run.clone());
-        self.work.spawn(async move {
-            let frozen = port.freeze(request, lock, withdrawal, news).await;
-            let _dead = myself.cast(RepositoryMessage::Froze(run, frozen, reply));
+        let (port, run) = (Arc::clone(&self.port), request.run.clone());
+        let job = async move { port.freeze(request, lock, withdrawal, news).await };
+        self.jobs.run(myself, job, |frozen| {
+            RepositoryMessage::Froze(run, ended("freeze the working tree", frozen), reply)
         });
     }
 
@@ -244,6 +269,13 @@ impl RepositoryState {
         }
     }
 
+    fn unsealed(&mut self, workspace: ActorId) {
+        let mut runs = self.runs.values_mut();
+        if let Some(run) = runs.find(|run| run.workspaces.contains_key(&workspace.pid())) {
+            run.unsealed = true;
+        }
+    }
+
     fn workspace_gone(
         &mut self,
         workspace: ActorId,
@@ -264,28 +296,30 @@ impl RepositoryState {
             Some((run.baseline.clone()?, in_use.place.clone()))
         });
         let Some((baseline, place)) = found else { return };
-        let myself = myself.clone();
-        self.work.spawn(async move {
-            let late = match place {
+        let job = async move {
+            match place {
                 Some(place) => take_back(baseline.as_ref(), &place).await,
                 None => None,
-            };
-            let _dead = myself.cast(RepositoryMessage::TakenBack(owner, late));
+            }
+        };
+        // After a panic the workspace is kept, and not in use any more.
+        self.jobs.run(myself, job, move |late| {
+            RepositoryMessage::TakenBack(owner, late.unwrap_or(None))
         });
     }
 
     /// Begins what may begin; ends what may end.
     fn settle(&mut self, myself: &ActorRef<RepositoryMessage>) {
-        while self.work.try_join_next().is_some() {}
+        self.activity.note();
         if !self.landing
             && let Some(landing) = self.next_landing()
         {
             self.landing = true;
             let Landing { request, withdrawal, news, reply } = landing;
-            let (port, myself) = (Arc::clone(&self.port), myself.clone());
-            self.work.spawn(async move {
-                let _gone = reply.send(port.land(request, withdrawal, news).await);
-                let _dead = myself.cast(RepositoryMessage::Landed);
+            let port = Arc::clone(&self.port);
+            let job = async move { port.land(request, withdrawal, news).await };
+            self.jobs.run(myself, job, |landed| {
+                RepositoryMessage::Landed(ended("finish the landing", landed), reply)
             });
         }
         for run in self.runs.values_mut().filter(|run| run.workspaces.is_empty()) {
@@ -319,19 +353,22 @@ impl RepositoryState {
             self.runs.iter().filter(|(_, run)| over(run)).map(|(name, _)| name.clone()).collect();
         for name in names {
             let Some(run) = self.runs.remove(&name) else { continue };
-            let myself = myself.clone();
+            let Run { mut baseline, closing, unsealed, .. } = run;
+            if unsealed {
+                // The claim ends with this process, and whatever may still be writing with it:
+                // until then no other engine may capture the workspace and remove it.
+                tracing::error!(run = %name, "its workspaces stay claimed as long as this engine lives");
+                std::mem::forget(baseline.take());
+            }
             self.unclosed += 1;
-            self.work.spawn(async move {
-                if let Some(baseline) = run.baseline
+            let job = async move {
+                if let Some(baseline) = baseline
                     && let Err(error) = baseline.close().await
                 {
                     tracing::error!(%error, run = %name, "left for the next start");
                 }
-                for reply in run.closing {
-                    let _gone = reply.send(());
-                }
-                let _dead = myself.cast(RepositoryMessage::ClosedBaseline);
-            });
+            };
+            self.jobs.run(myself, job, |_| RepositoryMessage::ClosedBaseline(closing));
         }
     }
 }

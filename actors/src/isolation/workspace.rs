@@ -5,9 +5,9 @@ use std::sync::Arc;
 use engine::ports::{Baseline, IsolationError, Workspace as Place, WorkspaceRequest};
 use protocol::{Captured, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
-use tokio::task::JoinSet;
 
 use crate::ask::Teller;
+use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct Workspace;
 
@@ -26,13 +26,29 @@ pub(crate) enum WorkspaceMessage {
     /// It has been captured and may go; answers when it is gone.
     Discard(RpcReplyPort<()>),
     /// It stays as it is, for the next start. Sent by [`Lease::settle`]; nobody else sends it.
-    Keep,
+    Keep(Writers),
     /// Its holder died. Sent by [`Lease`] when it is dropped; nobody else sends it.
     Return,
     /// Sent by the work itself; nobody else sends it.
     Prepared(Result<Place, IsolationError>, RpcReplyPort<Result<Lease, IsolationError>>),
     /// Sent by the work itself; nobody else sends it.
+    Captured(
+        Result<Option<Captured>, IsolationError>,
+        RpcReplyPort<Result<Option<Captured>, IsolationError>>,
+    ),
+    /// Sent by the work itself; nobody else sends it.
+    Discarded(RpcReplyPort<()>),
+    /// Sent by the work itself; nobody else sends it.
     Gone(Option<Captured>),
+}
+
+/// Whether anything may still write into a workspace that is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writers {
+    /// Whatever wrote has been stopped.
+    Stopped,
+    /// Something could not be stopped.
+    MayRemain,
 }
 
 /// The right to use a workspace. Dropping it, as a dying task does, gives the workspace back with
@@ -50,9 +66,9 @@ impl Lease {
     }
 
     /// Ends the lease of a workspace that was discarded, or that is kept as it is.
-    pub(crate) fn settle(mut self) {
+    pub(crate) fn settle(mut self, writers: Writers) {
         self.settled = true;
-        let _gone = self.owner.cast(WorkspaceMessage::Keep); // it is, if it was discarded
+        let _gone = self.owner.cast(WorkspaceMessage::Keep(writers)); // it is, if it was discarded
     }
 }
 
@@ -71,10 +87,16 @@ pub(crate) struct WorkspaceState {
     place: Option<Place>,
     /// What was captured after the task could no longer report it.
     late: Option<Captured>,
-    work: JoinSet<()>,
+    writers: Writers,
+    jobs: Jobs,
 }
 
 impl WorkspaceState {
+    /// Returns whether anything may still write into the workspace.
+    pub(super) fn writers(&self) -> Writers {
+        self.writers
+    }
+
     pub(crate) fn into_late(self) -> Option<(TaskName, Captured)> {
         self.late.map(|captured| (self.arguments.request.task, captured))
     }
@@ -90,7 +112,13 @@ impl Actor for Workspace {
         _myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        Ok(WorkspaceState { arguments, place: None, late: None, work: JoinSet::new() })
+        Ok(WorkspaceState {
+            arguments,
+            place: None,
+            late: None,
+            writers: Writers::Stopped,
+            jobs: Jobs::default(),
+        })
     }
 
     async fn handle(
@@ -103,9 +131,9 @@ impl Actor for Workspace {
         match (message, state.place.clone()) {
             (WorkspaceMessage::Prepare(reply), _) => {
                 let request = state.arguments.request.clone();
-                state.work.spawn(async move {
-                    let prepared = baseline.prepare(request).await;
-                    let _dead = myself.cast(WorkspaceMessage::Prepared(prepared, reply));
+                let job = async move { baseline.prepare(request).await };
+                state.jobs.run(&myself, job, |prepared| {
+                    WorkspaceMessage::Prepared(ended("prepare a workspace", prepared), reply)
                 });
             }
             (WorkspaceMessage::Prepared(Ok(place), reply), _) => {
@@ -120,24 +148,32 @@ impl Actor for Workspace {
                 myself.stop(None);
             }
             (WorkspaceMessage::Capture(reply), Some(place)) => {
-                state.work.spawn(async move {
-                    let _gone = reply.send(baseline.capture(&place).await);
+                let job = async move { baseline.capture(&place).await };
+                state.jobs.run(&myself, job, |captured| {
+                    WorkspaceMessage::Captured(ended("capture its workspace", captured), reply)
                 });
             }
             (WorkspaceMessage::Discard(reply), Some(place)) => {
-                state.work.spawn(async move {
-                    discard(baseline.as_ref(), &place).await;
-                    let _gone = reply.send(());
-                    let _dead = myself.cast(WorkspaceMessage::Gone(None));
-                });
+                // After a panic what is left of it is for the next start, as after an error.
+                let job = async move { discard(baseline.as_ref(), &place).await };
+                state.jobs.run(&myself, job, |_| WorkspaceMessage::Discarded(reply));
+            }
+            (WorkspaceMessage::Captured(captured, reply), _) => {
+                let _gone = reply.send(captured);
+            }
+            (WorkspaceMessage::Discarded(reply), _) => {
+                let _gone = reply.send(());
+                myself.stop(None);
             }
             (WorkspaceMessage::Return, Some(place)) => {
-                state.work.spawn(async move {
-                    let late = take_back(baseline.as_ref(), &place).await;
-                    let _dead = myself.cast(WorkspaceMessage::Gone(late));
-                });
+                let job = async move { take_back(baseline.as_ref(), &place).await };
+                // After a panic it is kept: an error while looking never deletes work.
+                state.jobs.run(&myself, job, |late| WorkspaceMessage::Gone(late.unwrap_or(None)));
             }
-            (WorkspaceMessage::Keep, _) => myself.stop(None),
+            (WorkspaceMessage::Keep(writers), _) => {
+                state.writers = writers;
+                myself.stop(None);
+            }
             (WorkspaceMessage::Gone(late), _) => {
                 state.late = late;
                 myself.stop(None);
@@ -151,6 +187,16 @@ impl Actor for Workspace {
         }
         Ok(())
     }
+}
+
+/// Returns how a job of isolation ended: one that panicked has failed.
+pub(super) fn ended<T>(
+    what: &str,
+    ended: Result<Result<T, IsolationError>, Panicked>,
+) -> Result<T, IsolationError> {
+    let panicked =
+        |panicked| IsolationError::Failed { what: what.to_owned(), source: Box::new(panicked) };
+    ended.map_err(panicked)?
 }
 
 /// Captures a workspace whose holder died, then removes it. What cannot be captured, or not whole,

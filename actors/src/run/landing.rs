@@ -121,7 +121,7 @@ impl RunState {
         let news = Arc::new(move |landing| news.tell(landing));
         let question =
             |reply| RepositoryMessage::Land(Landing { request, withdrawal, news, reply });
-        ask(&mut self.waits, myself, &repository, question, RunMessage::Landed);
+        ask(&mut self.jobs, myself, &repository, question, RunMessage::Landed);
     }
 
     pub(super) fn landed(
@@ -171,7 +171,7 @@ impl RunState {
         }
         let (repository, run) = (self.arguments.repository.clone(), self.arguments.name.clone());
         let question = |reply| RepositoryMessage::SettleRun(run, reply);
-        ask(&mut self.waits, myself, &repository, question, RunMessage::Settled);
+        ask(&mut self.jobs, myself, &repository, question, RunMessage::Settled);
     }
 
     /// No workspace is in use any more: says what the run came to.
@@ -200,7 +200,7 @@ impl RunState {
     ) {
         let (repository, run) = (self.arguments.repository.clone(), self.arguments.name.clone());
         let question = |reply| RepositoryMessage::CloseRun(run, reply);
-        ask(&mut self.waits, myself, &repository, question, move |_| {
+        ask(&mut self.jobs, myself, &repository, question, move |_| {
             RunMessage::Closed(totals, exit_code)
         });
     }

@@ -53,7 +53,8 @@ impl Drive {
         tokio::select! {
             ended = stretch => ended,
             () = stop.cancelled() => {
-                // What it started is stopping too, and may take its grace.
+                // What it started is stopping too, and may take its grace. The task does not wait
+                // for longer than that: it kills this session.
                 let (answer, waiting) = oneshot();
                 let _dead = self.executor.cast(ToolExecutorMessage::Settle(answer.into()));
                 let _crashed = waiting.await; // then it took everything with it

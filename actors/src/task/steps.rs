@@ -5,8 +5,8 @@ use engine::task::{Effect, Input, Reminder};
 use protocol::{Captured, EventKind, Failure, LedgerEntry, Phase, Work};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::{ATTEMPT, TaskMessage, TaskState, agent, command};
-use crate::ask::{Teller, ask};
+use super::{ATTEMPT, SEALING, TaskMessage, TaskState, agent, command};
+use crate::ask::{Teller, ask, ask_within};
 use crate::executors::{ExecutorLease, ExecutorsMessage, ToolExecutorMessage};
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage};
 use crate::ledger::LedgerMessage;
@@ -22,7 +22,7 @@ impl TaskState {
         match effect {
             Effect::RunSession(place, _complaint) => {
                 let executors = self.arguments.executors.clone();
-                ask(&mut self.waits, myself, &executors, ExecutorsMessage::Lease, |lease| {
+                ask(&mut self.jobs, myself, &executors, ExecutorsMessage::Lease, |lease| {
                     TaskMessage::Leased(place, lease)
                 });
             }
@@ -51,7 +51,7 @@ impl TaskState {
         let (repository, run) =
             (self.arguments.repository.clone(), self.arguments.run.name.clone());
         let question = |reply| RepositoryMessage::Prepare(run, request, reply);
-        ask(&mut self.waits, myself, &repository, question, TaskMessage::Prepared);
+        ask(&mut self.jobs, myself, &repository, question, TaskMessage::Prepared);
     }
 
     /// Keeps the lease and says where the workspace is.
@@ -100,21 +100,20 @@ impl TaskState {
         self.remind(myself, self.arguments.spec.limits.wall, TaskMessage::WallReached);
         let reminder = self.reminder.clone();
         let question = |reply| SessionMessage::Run(reminder, reply);
-        ask(&mut self.waits, myself, &session, question, TaskMessage::SessionEnded);
+        ask(&mut self.jobs, myself, &session, question, TaskMessage::SessionEnded);
         Ok(())
     }
 
     /// Ends what a crashed session started, so that it can be started again.
     pub(super) fn clear(&mut self, myself: &ActorRef<TaskMessage>, place: Place) {
         self.session = None;
-        let Some(lease) = self.executor.take() else {
-            let _dying = myself.cast(TaskMessage::Cleared(place));
+        let Some(executor) = &self.executor else {
+            let _dying = myself.cast(TaskMessage::Cleared(place, Ok(())));
             return;
         };
-        let executor = lease.executor().clone();
-        ask(&mut self.waits, myself, &executor, ToolExecutorMessage::Seal, |_| {
-            drop(lease); // whatever ran is over
-            TaskMessage::Cleared(place)
+        let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
+        ask_within(&mut self.jobs, myself, &executor, SEALING, seal, |cleared| {
+            TaskMessage::Cleared(place, cleared)
         });
     }
 
@@ -123,7 +122,7 @@ impl TaskState {
         let Some(session) = self.session.clone() else { return }; // it has ended once, so it is there
         self.reminder = Some(reminder.clone());
         let question = |reply| SessionMessage::GoOn(reminder, reply);
-        ask(&mut self.waits, myself, &session, question, TaskMessage::SessionEnded);
+        ask(&mut self.jobs, myself, &session, question, TaskMessage::SessionEnded);
     }
 
     pub(super) fn seal(&mut self, myself: &ActorRef<TaskMessage>) {
@@ -131,12 +130,11 @@ impl TaskState {
             session.stop(None); // it has said its last word
         }
         let Some(executor) = &self.executor else {
-            let _dying = myself.cast(TaskMessage::Sealed); // nothing was ever started
+            let _dying = myself.cast(TaskMessage::Sealed(Ok(()))); // nothing was ever started
             return;
         };
-        // A crashed executor took its processes with it: no answer is as good as one.
-        let executor = executor.executor().clone();
-        ask(&mut self.waits, myself, &executor, ToolExecutorMessage::Seal, |_| TaskMessage::Sealed);
+        let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
+        ask_within(&mut self.jobs, myself, &executor, SEALING, seal, TaskMessage::Sealed);
     }
 
     pub(super) fn capture(&mut self, myself: &ActorRef<TaskMessage>) {
@@ -144,7 +142,7 @@ impl TaskState {
         self.executor = None;
         let Some(lease) = &self.lease else { return };
         let owner = lease.owner().clone();
-        ask(&mut self.waits, myself, &owner, WorkspaceMessage::Capture, TaskMessage::Captured);
+        ask(&mut self.jobs, myself, &owner, WorkspaceMessage::Capture, TaskMessage::Captured);
     }
 
     pub(super) fn note(
@@ -177,7 +175,7 @@ impl TaskState {
     pub(super) fn discard(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return };
         let owner = lease.owner().clone();
-        ask(&mut self.waits, myself, &owner, WorkspaceMessage::Discard, |_| TaskMessage::Discarded);
+        ask(&mut self.jobs, myself, &owner, WorkspaceMessage::Discard, |_| TaskMessage::Discarded);
     }
 
     /// Writes an entry to the ledger; what it announces is done when it is durable.
@@ -190,7 +188,7 @@ impl TaskState {
         let ledger = self.arguments.ledger.clone();
         let question = |reply| LedgerMessage::Record(entry, reply);
         let then = Box::new(then);
-        ask(&mut self.waits, myself, &ledger, question, |done| TaskMessage::Recorded(then, done));
+        ask(&mut self.jobs, myself, &ledger, question, |done| TaskMessage::Recorded(then, done));
     }
 }
 

@@ -43,7 +43,7 @@ pub async fn run(
     let typing =
         Typing { home: Some(sample.home().to_owned()), repo: Some(sample.root().to_owned()) };
     let streams = Streams::standard();
-    let mut show = if sample.is_kept() {
+    let show = if sample.is_kept() {
         renderer(view.clone(), streams, typing.clone())
     } else {
         // What could be typed would not find the sample any more.
@@ -56,8 +56,7 @@ pub async fn run(
         }
     };
     let repository = open_repository(&equipment, sample.root()).await?.repository;
-    let played =
-        execute(&equipment, log, sample.run(), repository, show.as_mut(), &mut count).await?;
+    let played = execute(&equipment, log, sample.run(), repository, show, &mut count).await?;
     if matches!(played.exit_code, ExitCode::Interrupted | ExitCode::Terminated) {
         return Ok(played.exit_code);
     }

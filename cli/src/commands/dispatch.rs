@@ -109,13 +109,11 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         (Intent::Show, Form::Json) => render::document(&mut io::stdout(), &listing(&spec)?)
             .map_err(|error| Error::output(&error))?,
         (Intent::Start, _) => {
-            let mut shown =
-                render::renderer(View::here(globals), Streams::standard(), typing(globals));
+            let shown = render::renderer(View::here(globals), Streams::standard(), typing(globals));
             let Arrival { equipment, repository } = arrival;
             let mut nobody = |_event: &protocol::Event| {};
             let played =
-                run::execute(&equipment, log, spec, repository, shown.as_mut(), &mut nobody)
-                    .await?;
+                run::execute(&equipment, log, spec, repository, shown, &mut nobody).await?;
             return Ok(played.exit_code);
         }
     }

@@ -1,25 +1,22 @@
 //! Starts a run, shows it to its end, and says how the program ends.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::{Canceller, Cancelling, Events, House, Submission, SubmitError, Submitted};
 use engine::ports::{LandingNews, Repository};
 use engine::verdict::Interruption;
 use protocol::{Event, EventKind, ExitCode, RunId, RunName, RunSpec};
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::boot::Equipment;
+use crate::display::{Display, Remarks};
 use crate::error::{Error, ErrorKind};
 use crate::log::Log;
 use crate::model::reach;
 use crate::render::Renderer;
 use crate::signals::{Signals, code, end_now};
-
-/// How often the live view moves.
-const TICK: Duration = Duration::from_millis(100);
 
 /// A run that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +27,8 @@ pub struct Played {
     pub exit_code: ExitCode,
 }
 
-/// Starts the run, tells `show` every event and `also` each a second time, and returns when the
-/// house is closed again.
+/// Starts the run, has `show` show it and tells `also` every event, and returns when the house is
+/// closed again and everything is shown.
 ///
 /// # Errors
 /// Why nothing was started; or a part of the house fell, and then what ran is captured.
@@ -40,7 +37,7 @@ pub async fn execute(
     log: &Log,
     spec: RunSpec,
     repository: Arc<dyn Repository>,
-    show: &mut dyn Renderer,
+    show: Box<dyn Renderer>,
     also: &mut (dyn FnMut(&Event) + Send),
 ) -> Result<Played, Error> {
     let mut signals = Signals::listen()?;
@@ -49,47 +46,39 @@ pub async fn execute(
         interruption = signals.next() => return Err(interrupted(interruption)),
     }
     let house = equipment.open_house(&spec).await?;
-    let events = house.listen().await;
-    let news = Arc::new(|news| match news {
-        LandingNews::Waiting => {
-            let line = "waits: another engine is landing in this repository";
-            let _unread = writeln!(io::stderr(), "{line}"); // the run begins all the same
-        }
+    let mut events = house.listen().await;
+    let shown = Display::start(show, house.listen().await, Arc::clone(&equipment.clock));
+    let mut display = shown.map_err(|error| {
+        Error::new(ErrorKind::Machine, "cannot start a thread").caused_by(&error)
+    })?;
+    let run = spec.id;
+    let remarks = display.remarks();
+    let news = Arc::new(move |news| match news {
+        LandingNews::Waiting => remarks.say(WAITS),
         LandingNews::HeadMoved | LandingNews::Rescued(_) | LandingNews::Unwatched { .. } => {}
     });
-    let submission = Submission { spec, repository, news };
-    let submitted = tokio::select! {
-        submitted = house.submit(submission) => submitted,
-        // Nothing has been started yet, and closing withdraws what was begun.
-        interruption = signals.next() => {
-            house.close().await;
-            return Err(interrupted(interruption));
-        }
-    };
-    let submitted = match submitted {
+    let submitted = house.submit(Submission { spec, repository, news });
+    // From here on signals are heard beside everything else that is waited for.
+    let stopping = Stopping::begin(signals, house.canceller(), run, display.remarks());
+    let submitted = match submitted.await {
         Ok(submitted) => submitted,
         Err(refused) => {
-            house.close().await;
-            return Err(refused.into());
+            let fell = house.close().await;
+            stopping.run_is_over();
+            let _unread = display.finish().await; // there was nothing to show
+            return Err(not_started(refused, fell));
         }
     };
     log.begin(&equipment.places.log(&submitted.name));
-    // Whoever stops reading our output must not make us deaf: signals are heard beside the showing.
-    let mut listening = JoinSet::new();
-    let (told, remarks) = mpsc::unbounded_channel();
-    listening.spawn(obey(signals, house.canceller(), submitted.id, told));
-    let mut stage = Stage { events, remarks, show, also };
-    let ended = stage.play(&house, &submitted, equipment).await;
-    let Stage { mut events, show, also, .. } = stage;
+    let ended = follow(&house, &submitted, &mut events, &mut display, also).await;
     let fell = house.close().await;
-    if matches!(ended, Ended::Fell(_)) {
-        // What ran is reported on the way down.
-        while let Some(event) = events.recv().await {
-            also(&event);
-            let _unread = show.event(&event);
-        }
+    // What ran when the house fell is reported on the way down.
+    while let Some(event) = events.take() {
+        also(&event);
     }
-    let shown = show.finish();
+    stopping.run_is_over();
+    tracing::info!("the run is over; its reader may still read");
+    let shown = display.finish().await;
     if let Some(fell) = fell {
         return Err(bug(equipment, &submitted.name, &fell));
     }
@@ -106,22 +95,44 @@ pub async fn execute(
 const STOPS: &str =
     "stopping: what was done is kept, and nothing lands; Ctrl-C again grants no more time";
 
+/// What is said when a run cannot begin before a landing is over.
+const WAITS: &str = "waits: another engine is landing in this repository";
+
 /// And when it is asked again.
 const AT_ONCE: &str = "stopping at once; Ctrl-C again leaves the rest to the next start";
 
-/// Once: stop gently. Twice: no grace. A third time leaves the capturing to the next start.
-async fn obey(
-    mut signals: Signals,
-    canceller: Canceller,
-    run: RunId,
-    told: mpsc::UnboundedSender<&'static str>,
-) {
-    for (how, remark) in [(Cancelling::Gently, STOPS), (Cancelling::AtOnce, AT_ONCE)] {
-        let why = signals.next().await;
-        canceller.cancel(run, how, why);
-        let _over = told.send(remark);
+/// Hears signals for as long as it lives.
+struct Stopping {
+    is_over: Arc<AtomicBool>,
+    _listening: JoinSet<()>,
+}
+
+impl Stopping {
+    /// Begins to listen. Once: stop gently. Twice: no grace. A third time leaves the capturing to
+    /// the next start. When the run is over, nothing is left but to wait for who reads what it
+    /// says: then the next signal ends that.
+    fn begin(mut signals: Signals, canceller: Canceller, run: RunId, remarks: Remarks) -> Self {
+        let is_over = Arc::<AtomicBool>::default();
+        let over = Arc::clone(&is_over);
+        let mut listening = JoinSet::new();
+        listening.spawn(async move {
+            for (how, remark) in [(Cancelling::Gently, STOPS), (Cancelling::AtOnce, AT_ONCE)] {
+                let why = signals.next().await;
+                if over.load(Ordering::Acquire) {
+                    end_now(why);
+                }
+                canceller.cancel(run, how, why);
+                remarks.say(remark);
+            }
+            end_now(signals.next().await);
+        });
+        Self { is_over, _listening: listening }
     }
-    end_now(signals.next().await);
+
+    /// Notes that there is nothing left to stop.
+    fn run_is_over(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
 }
 
 /// The end of a run whose output could not be written: the run's own, unless nobody reads on.
@@ -130,14 +141,7 @@ fn unread(error: &io::Error, exit_code: ExitCode) -> Error {
     if unread.kind == ErrorKind::Closed { unread } else { unread.exit(exit_code) }
 }
 
-struct Stage<'a> {
-    events: Events,
-    remarks: mpsc::UnboundedReceiver<&'static str>,
-    show: &'a mut dyn Renderer,
-    also: &'a mut (dyn FnMut(&Event) + Send),
-}
-
-/// How the showing of a run ended.
+/// How the following of a run ended.
 enum Ended {
     /// With the run.
     With(ExitCode),
@@ -147,39 +151,44 @@ enum Ended {
     Fell(String),
 }
 
-impl Stage<'_> {
-    async fn play(&mut self, house: &House, run: &Submitted, equipment: &Equipment) -> Ended {
-        let mut tick = tokio::time::interval(TICK);
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-        let mut unread: Option<io::Error> = None;
-        loop {
-            tokio::select! {
-                biased;
-                event = self.events.recv() => {
-                    let Some(event) = event else {
-                        return Ended::Fell("its events ended before it did".to_owned());
-                    };
-                    (self.also)(&event);
-                    let mut shown = self.show.event(&event);
-                    if self.events.is_empty() {
-                        shown = shown.and_then(|()| self.show.settle());
-                    }
-                    if let Err(error) = shown
-                        && unread.is_none()
-                    {
-                        tracing::warn!(%error, "standard output cannot be written");
-                        unread = Some(error);
-                        house.cancel(run.id, Cancelling::AtOnce, Interruption::Terminate);
-                    }
-                    if let EventKind::RunFinished { exit_code, .. } = event.kind {
-                        return unread.map_or(Ended::With(exit_code), Ended::Unread);
-                    }
+/// Follows a run to its end.
+async fn follow(
+    house: &House,
+    run: &Submitted,
+    events: &mut Events,
+    display: &mut Display,
+    also: &mut (dyn FnMut(&Event) + Send),
+) -> Ended {
+    let mut unread: Option<io::Error> = None;
+    loop {
+        tokio::select! {
+            biased;
+            event = events.recv() => {
+                let Some(event) = event else {
+                    return Ended::Fell("its events ended before it did".to_owned());
+                };
+                also(&event);
+                if let EventKind::RunFinished { exit_code, .. } = event.kind {
+                    return unread.map_or(Ended::With(exit_code), Ended::Unread);
                 }
-                Some(remark) = self.remarks.recv() => self.show.remark(remark),
-                what = house.fallen() => return Ended::Fell(what),
-                _ = tick.tick() => self.show.tick(equipment.clock.now()),
             }
+            error = display.failed() => {
+                house.cancel(run.id, Cancelling::AtOnce, Interruption::Terminate);
+                unread = Some(error);
+            }
+            what = house.fallen() => return Ended::Fell(what),
         }
+    }
+}
+
+/// Why a run was not started. Where the house fell, that is why.
+fn not_started(refused: SubmitError, fell: Option<String>) -> Error {
+    match fell {
+        Some(fell) => {
+            Error::new(ErrorKind::Bug, "a part of the program failed, and the run was not started")
+                .because(fell)
+        }
+        None => refused.into(),
     }
 }
 
@@ -203,6 +212,10 @@ impl From<SubmitError> for Error {
             SubmitError::Schema { task, fault } => {
                 Self::new(ErrorKind::Plan, format!("cannot use the schema of task `{task}`"))
                     .because(fault)
+            }
+            SubmitError::Cancelled(why) => interrupted(why),
+            SubmitError::Crashed(panicked) => {
+                Self::new(ErrorKind::Bug, "opening the run crashed").caused_by(&panicked)
             }
             SubmitError::Closing => Self::new(ErrorKind::Bug, "the house closed before it began"),
         }

@@ -10,7 +10,8 @@ use crate::{
 /// Something that happened in a run. One line of `--json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Counts the events of a run from 1, without gaps.
+    /// Counts the events of a run from 1, without gaps, as they are read: what is left out for a
+    /// reader that does not keep up is not counted.
     pub seq: u64,
     /// When.
     pub at: Timestamp,

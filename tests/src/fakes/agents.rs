@@ -142,7 +142,7 @@ fn answer(content: Vec<Part>, stop_reason: StopReason) -> AssistantMessage {
 }
 
 /// The tools `yield`, `read` (says `text`), `bad` (fails), `boom` (panics), `cling` (ends a moment
-/// after it is killed, as what waits for a disk does, and not when its call is dropped) and `tidy` (needs a moment of the grace); and, once another tool runs, `lost`
+/// after it is killed, as what waits for a disk does, and not when its call is dropped) `stuck` (nothing but dropping its call ends it) and `tidy` (needs a moment of the grace); and, once another tool runs, `lost`
 /// (what it says cannot be logged) and `fatal` (what it says is the end of who logs it).
 #[derive(Clone, Default)]
 pub struct FakeToolbox(Arc<Running>);
@@ -214,7 +214,7 @@ impl Tools for FakeTools {
             parameters: json!({ "type": "object" }),
             concurrency,
         };
-        let names = ["read", "bad", "boom", "cling", "tidy", "lost", "fatal"];
+        let names = ["read", "bad", "boom", "cling", "stuck", "tidy", "lost", "fatal"];
         let shared = names.map(|name| tool(name, ToolConcurrency::Shared));
         shared.into_iter().chain([tool("yield", ToolConcurrency::Exclusive)]).collect()
     }
@@ -239,6 +239,10 @@ impl Tools for FakeTools {
                 });
                 let _ended = clinging.await;
                 ToolAnswer::Failed(ToolText::plain("killed"))
+            }
+            "stuck" => {
+                let _begun = self.0.begin();
+                std::future::pending().await
             }
             "tidy" => {
                 let _begun = self.0.begin();

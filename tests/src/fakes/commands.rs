@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use engine::ports::{CommandEnd, CommandError, CommandRequest, Commands, EndCause, Stop};
 use tokio::sync::Notify;
 
-/// Obeys the script: `yield`, `exit N`, `sleep`, `deaf` (ends only when it is killed), `panic`,
+/// Obeys the script: `yield`, `exit N`, `sleep`, `deaf` (ends only when it is killed), `stuck` (ends
+/// only when its future is dropped, as what waits for a dead disk), `panic`,
 /// `wait` (until [`FakeCommands::release`]).
 #[derive(Default)]
 pub struct FakeCommands {
@@ -87,6 +88,7 @@ impl Commands for FakeCommands {
                 stop.at_once.cancelled().await;
                 EndCause::Stopped
             }
+            "stuck" => std::future::pending().await,
             "sleep" => {
                 stopped.await;
                 EndCause::Stopped

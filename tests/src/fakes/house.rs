@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::{Events, House, Means, Policy, Submission, Submitted};
+use actors::{Events, House, Means, Policy, Submission, SubmitError, Submitted};
 use engine::fault::{FaultMeans, Faults};
 use engine::ports::{Clock, Schema, Schemas};
 use protocol::{
@@ -30,6 +30,7 @@ struct RequiredKey(String);
 
 impl Schema for RequiredKey {
     fn faults(&self, value: &Value) -> Vec<String> {
+        assert_ne!(self.0, "panic", "a test asked for it");
         let missing = value.get(&self.0).is_none();
         missing.then(|| format!("/{}: is missing", self.0)).into_iter().collect()
     }
@@ -39,6 +40,7 @@ struct FakeSchemas;
 
 impl Schemas for FakeSchemas {
     fn compile(&self, schema: &Value) -> Result<Box<dyn Schema>, String> {
+        assert!(schema.get("panic").is_none(), "a test asked for it");
         let key = schema.get("required").and_then(Value::as_str);
         let key = key.ok_or("it has no `required`")?;
         Ok(Box::new(RequiredKey(key.to_owned())))
@@ -154,9 +156,17 @@ impl TestHouse {
     /// # Panics
     /// When it is refused.
     pub async fn submit(&self, spec: RunSpec) -> Submitted {
+        self.try_submit(spec).await.expect("the run is accepted")
+    }
+
+    /// Starts a run, or says why it was refused.
+    ///
+    /// # Errors
+    /// Why it was refused.
+    pub async fn try_submit(&self, spec: RunSpec) -> Result<Submitted, SubmitError> {
         let repository = Arc::clone(&self.repository) as Arc<_>;
         let news = Arc::new(|_| {});
-        self.house.submit(Submission { spec, repository, news }).await.expect("the run is accepted")
+        self.house.submit(Submission { spec, repository, news }).await
     }
 
     /// Runs `tasks` to the end of their run and returns each task's report and the totals.
@@ -197,9 +207,9 @@ impl TestHouse {
     /// Waits for the next event.
     ///
     /// # Panics
-    /// When none comes within half a minute, or the house has closed.
+    /// When none comes within two minutes, or the house has closed.
     pub async fn next(&mut self) -> Arc<Event> {
-        let next = tokio::time::timeout(Duration::from_secs(30), self.events.recv()).await;
+        let next = tokio::time::timeout(Duration::from_secs(120), self.events.recv()).await;
         next.expect("an event comes in time").expect("the house stands")
     }
 }

@@ -15,12 +15,14 @@ use protocol::{
     TaskName,
 };
 
-use super::FakeToolbox;
+use super::{Failpoints, FakeToolbox};
 
 /// Counts workspaces, remembers captures, lands everything.
 pub struct FakeRepository {
     facts: RepositoryFacts,
     counts: Arc<Counts>,
+    /// The steps `freeze`, `land`, `prepare`, `capture`, `discard` and `close`.
+    pub failpoints: Failpoints,
 }
 
 #[derive(Default)]
@@ -51,7 +53,7 @@ impl Default for FakeRepository {
             subfolder: PathBuf::new(),
             notices: Vec::new(),
         };
-        Self { facts, counts: Arc::default() }
+        Self { facts, counts: Arc::default(), failpoints: Failpoints::default() }
     }
 }
 
@@ -146,7 +148,9 @@ impl Repository for FakeRepository {
         _withdrawal: Withdrawal,
         _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>, IsolationError> {
-        Ok(Arc::new(FakeBaseline { run: request.run, counts: Arc::clone(&self.counts) }))
+        self.failpoints.reach("freeze").await;
+        let (counts, failpoints) = (Arc::clone(&self.counts), self.failpoints.clone());
+        Ok(Arc::new(FakeBaseline { run: request.run, counts, failpoints }))
     }
 
     async fn land(
@@ -155,6 +159,7 @@ impl Repository for FakeRepository {
         withdrawal: Withdrawal,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
+        self.failpoints.reach("land").await;
         let held = *self.counts.held.lock().expect("no test panics with it");
         if let Some(error) = held {
             news(LandingNews::Waiting);
@@ -184,6 +189,7 @@ impl Repository for FakeRepository {
 struct FakeBaseline {
     run: RunName,
     counts: Arc<Counts>,
+    failpoints: Failpoints,
 }
 
 #[async_trait]
@@ -193,6 +199,7 @@ impl Baseline for FakeBaseline {
     }
 
     async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace, IsolationError> {
+        self.failpoints.reach("prepare").await;
         self.counts.made.fetch_add(1, Ordering::SeqCst);
         let on = request.predecessors.into_iter().map(|(name, _)| name).collect();
         let mut asked = self.counts.predecessors.lock().expect("no test panics with it");
@@ -203,6 +210,7 @@ impl Baseline for FakeBaseline {
     }
 
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {
+        self.failpoints.reach("capture").await;
         let running = self.counts.tools.get().map_or(0, FakeToolbox::running);
         self.counts.busiest.fetch_max(running, Ordering::SeqCst);
         let refused = self.counts.uncapturable.lock().expect("no test panics with it");
@@ -224,11 +232,13 @@ impl Baseline for FakeBaseline {
     }
 
     async fn discard(&self, _workspace: &Workspace) -> Result<(), IsolationError> {
+        self.failpoints.reach("discard").await;
         self.counts.gone.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
 
     async fn close(&self) -> Result<(), IsolationError> {
+        self.failpoints.reach("close").await;
         self.counts.closed.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }

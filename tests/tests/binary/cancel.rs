@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use protocol::Timestamp;
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
 use tests::sandbox::{Finished, Plan, Repository, Running, Sandbox, eventually};
 
@@ -166,4 +167,28 @@ fn a_cancelled_run_prints_how_to_apply_its_work_and_that_can_be_typed() {
     let applied = place.regatta(repository.root()).words("apply").arg(target).run();
     let _applied = applied.expect_code(0);
     assert_eq!(repository.text("polite.txt"), "kept\n");
+}
+
+#[test]
+fn ctrl_c_while_the_tree_is_looked_at_ends_with_130_and_leaves_nothing_of_the_run() {
+    let place = sandbox();
+    let repository = place.repository();
+    let _nothing = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    let runs = || place.home().ledger("SELECT number FROM run", |row| row.get::<_, i64>(0)).len();
+    // The look waits two seconds for whoever is landing. Who is slower than that tries again.
+    let held = std::fs::File::open(repository.path(".git")).expect("there is a git folder");
+    flock(&held, FlockOperation::LockExclusive).expect("nobody lands");
+    let stopped = (0..10).find_map(|_| {
+        let before = runs();
+        let running = place.run_in(&repository).exec("sleep 1000").start();
+        eventually(Duration::from_secs(60), "the ledger has the run", || runs() > before);
+        running.signal(Signal::INT);
+        let finished = running.wait().expect_code(130);
+        finished.stdout.is_empty().then_some((finished, before))
+    });
+    let (finished, before) = stopped.expect("one of them is stopped in time");
+    assert_eq!(runs(), before, "it is withdrawn: {finished}");
+    assert!(finished.stderr.contains("stopped before anything was started"), "{finished}");
+    flock(&held, FlockOperation::Unlock).expect("it is held");
+    place.expect_nothing_left(&repository);
 }

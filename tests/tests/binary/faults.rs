@@ -66,3 +66,26 @@ fn a_pillar_that_falls_ends_the_engine_with_70_and_says_so() {
     let _next = place.regatta(repository.root()).words("runs").run().expect_code(0);
     place.expect_nothing_left(&repository);
 }
+
+#[test]
+fn a_panic_at_any_step_ends_in_a_report_and_never_in_a_wait() {
+    for (point, code, landed) in [
+        ("prepare.copy", 3, 2),
+        ("capture.begin", 3, 2),
+        ("capture.discard", 0, 3),
+        ("landing.begin", 4, 0),
+        ("session", 3, 2),
+        ("ledger.append:5", 70, 0),
+    ] {
+        let place = sandbox();
+        let repository = place.repository();
+        let run = place.run_in(&repository).words("--jobs 1 --each -").stdin("1\n2\n3\n");
+        let run = run.exec("echo x > x-{{item}}.txt").fault(&format!("crash@{point}"));
+        let finished = run.run().expect_code(code);
+        let there = (1..=3).filter(|item| repository.has(format!("x-{item}.txt"))).count();
+        assert_eq!(there, landed, "{point}: {finished}");
+        assert_eq!(finished.landed().len(), landed, "{point}: {finished}");
+        let _next = place.regatta(repository.root()).words("runs").run().expect_code(0);
+        place.expect_nothing_left(&repository);
+    }
+}

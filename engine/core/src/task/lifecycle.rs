@@ -46,6 +46,8 @@ pub enum Input {
     SessionStopped,
     /// Answers [`Effect::Seal`].
     Sealed,
+    /// Answers [`Effect::Seal`]: what writes could not be stopped.
+    NotSealed(Failure),
     /// Answers [`Effect::Capture`]. Nothing where there is nothing to capture into.
     Captured(Result<Option<Captured>, Failure>),
     /// Answers [`Effect::Capture`] where the workspace is not there any more.
@@ -132,6 +134,8 @@ impl Lifecycle {
             (Phase::Sealing(workspace, end), Input::Sealed) => {
                 (Phase::Capturing(workspace.clone(), end), vec![Effect::Capture(workspace)])
             }
+            // Who still writes would be captured half-way, and what it writes later removed.
+            (Phase::Sealing(kept, end), Input::NotSealed(failure)) => keep(&kept, end, failure),
             (Phase::Capturing(workspace, end), Input::Captured(Ok(captured))) => {
                 let end = self.demand_change(end, captured.as_ref());
                 let holds = captured.as_ref().is_some_and(Captured::holds_uncaptured_files);
@@ -139,9 +143,7 @@ impl Lifecycle {
                 (Phase::Discarding(end, captured), vec![leave(workspace)])
             }
             (Phase::Capturing(kept, end), Input::Captured(Err(failure))) => {
-                let place = format!("its workspace is kept at {}", kept.root.display());
-                let message = format!("{}; {place}", failure.message);
-                finish(uncaptured(end, Failure { message, ..failure }), None)
+                keep(&kept, end, failure)
             }
             (Phase::Capturing(gone, end), Input::Vanished(failure)) => {
                 (Phase::Discarding(uncaptured(end, failure), None), vec![Effect::Discard(gone)])
@@ -198,6 +200,13 @@ fn seal(workspace: Workspace, end: Outcome) -> (Phase, Vec<Effect>) {
 
 fn finish(end: Outcome, captured: Option<Captured>) -> (Phase, Vec<Effect>) {
     (Phase::Finished, vec![Effect::Finish(end, captured)])
+}
+
+/// Ends a task whose workspace stays as it is, for the next start.
+fn keep(workspace: &Workspace, end: Outcome, failure: Failure) -> (Phase, Vec<Effect>) {
+    let place = format!("its workspace is kept at {}", workspace.root.display());
+    let message = format!("{}; {place}", failure.message);
+    finish(uncaptured(end, Failure { message, ..failure }), None)
 }
 
 /// What a task's end becomes when its work could not be captured: a success is none any more, and

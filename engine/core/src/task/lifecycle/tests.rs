@@ -96,6 +96,29 @@ fn a_workspace_that_cannot_be_captured_is_kept_and_a_success_is_none() {
 }
 
 #[test]
+fn a_workspace_whose_writers_cannot_be_stopped_is_neither_captured_nor_discarded() {
+    let unsealed = || Input::NotSealed(failure(FailureClass::Workspace));
+    let mut task = working();
+    task.step(Input::SessionEnded(SessionEnd::Yielded(json!(1))));
+    let effects = task.step(unsealed());
+    let [Effect::Finish(Outcome::Failed { failure }, None)] = effects.as_slice() else {
+        panic!("nothing is captured, nothing is discarded: {effects:?}");
+    };
+    assert_eq!(failure.class, FailureClass::Workspace);
+    assert_eq!(failure.message, "no; its workspace is kept at /w/tree");
+    assert_eq!(task.step(Input::Sealed), [], "it stops too late");
+
+    let mut late = working();
+    late.step(Input::WallReached(self::failure(FailureClass::Timeout)));
+    late.step(Input::SessionStopped);
+    let effects = late.step(unsealed());
+    let [Effect::Finish(Outcome::Failed { failure }, None)] = effects.as_slice() else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(failure.class, FailureClass::Timeout, "it stays what it was");
+}
+
+#[test]
 fn a_workspace_that_is_gone_is_not_said_to_be_kept_and_what_is_left_of_it_goes() {
     let mut task = working();
     task.step(Input::SessionEnded(SessionEnd::Yielded(json!(1))));

@@ -1,0 +1,171 @@
+//! What one reader has not read yet, and what is left out of it when it becomes too much.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use protocol::{Event, EventKind, RunName, SessionEvent, TaskName, Timestamp};
+
+#[cfg(test)]
+mod tests;
+
+/// How many unread events a reader may have before it counts as slow.
+const SLACK: usize = 1024;
+
+/// How many bytes of session events, written as JSON, a reader may have unread. They are in the
+/// session logs, whole.
+const SESSION_BYTES: usize = 8 << 20;
+
+/// The unread events of one reader, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    /// By when they were published.
+    unread: BTreeMap<u64, Unread>,
+    published: u64,
+    /// The unread progress of each task, if it was published to a slow reader.
+    progress: BTreeMap<(RunName, TaskName), u64>,
+    session_bytes: usize,
+    /// Where it is said how many session events of a run are left out.
+    left_out: BTreeMap<RunName, u64>,
+    /// The number of each run's next event.
+    numbers: BTreeMap<RunName, u64>,
+    closed: bool,
+}
+
+#[derive(Debug)]
+enum Unread {
+    Event(Arc<Event>),
+    /// With the bytes it counts for.
+    SessionEvent(Arc<Event>, usize),
+    /// So many session events are left out.
+    LeftOut {
+        run: RunName,
+        at: Timestamp,
+        count: u64,
+    },
+}
+
+impl Backlog {
+    pub(super) fn push(&mut self, event: Arc<Event>) {
+        match &event.kind {
+            EventKind::TaskProgress { task, .. } if self.unread.len() >= SLACK => {
+                let key = (event.run.clone(), task.clone());
+                let at = self.append(Unread::Event(event));
+                if let Some(older) = self.progress.insert(key, at) {
+                    self.unread.remove(&older);
+                }
+            }
+            EventKind::SessionEvent { event: said, .. } => {
+                let bytes = size(said);
+                if self.session_bytes + bytes > SESSION_BYTES {
+                    return self.leave_out(&event);
+                }
+                self.session_bytes += bytes;
+                self.append(Unread::SessionEvent(event, bytes));
+            }
+            _fact => {
+                self.append(Unread::Event(event));
+            }
+        }
+    }
+
+    /// Returns the oldest, with the number that it has for this reader.
+    pub(super) fn take(&mut self) -> Option<Arc<Event>> {
+        let (at, unread) = self.unread.pop_first()?;
+        let event = match unread {
+            Unread::Event(event) => {
+                if !self.progress.is_empty()
+                    && let EventKind::TaskProgress { task, .. } = &event.kind
+                {
+                    let key = (event.run.clone(), task.clone());
+                    if self.progress.get(&key) == Some(&at) {
+                        self.progress.remove(&key);
+                    }
+                }
+                event
+            }
+            Unread::SessionEvent(event, bytes) => {
+                self.session_bytes -= bytes;
+                event
+            }
+            Unread::LeftOut { run, at, count } => {
+                self.left_out.remove(&run);
+                let kind = EventKind::Degraded {
+                    from: "every event of the sessions".to_owned(),
+                    to: format!("{count} of them are left out; the session logs have them"),
+                    why: "they were not read as fast as they came".to_owned(),
+                };
+                Arc::new(Event { seq: 0, at, run, kind })
+            }
+        };
+        Some(self.number(event))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.unread.is_empty()
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    fn append(&mut self, unread: Unread) -> u64 {
+        self.published += 1;
+        self.unread.insert(self.published, unread);
+        self.published
+    }
+
+    fn leave_out(&mut self, event: &Event) {
+        if let Some(at) = self.left_out.get(&event.run)
+            && let Some(Unread::LeftOut { count, .. }) = self.unread.get_mut(at)
+        {
+            *count += 1;
+            return;
+        }
+        let run = event.run.clone();
+        let at = self.append(Unread::LeftOut { run: run.clone(), at: event.at, count: 1 });
+        self.left_out.insert(run, at);
+    }
+
+    /// Numbers an event by how many of its run were read. Who reads all of them gets the numbers
+    /// that they were published with.
+    fn number(&mut self, mut event: Arc<Event>) -> Arc<Event> {
+        match self.numbers.get_mut(&event.run) {
+            Some(number) => {
+                *number += 1;
+                if event.seq != *number {
+                    Arc::make_mut(&mut event).seq = *number;
+                }
+            }
+            None => {
+                self.numbers.insert(event.run.clone(), event.seq);
+            }
+        }
+        event
+    }
+}
+
+/// Returns how many bytes an event of a session takes as JSON.
+fn size(event: &SessionEvent) -> usize {
+    let mut counter = Counter(0);
+    // Counting does not fail.
+    let _counted = serde_json::to_writer(&mut counter, event);
+    counter.0
+}
+
+struct Counter(usize);
+
+impl Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! The jobs of an actor: futures that it owns and whose end it always learns of.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use ractor::{ActorRef, Message};
+use tokio::task::JoinSet;
+
+/// Runs futures for the actor that owns it. Dropping it aborts them, however the actor dies.
+///
+/// The end of every job is a message to the owner, also where the job panicked. What the owner
+/// answers with (a reply port, for instance) therefore belongs into `then`, not into the job: what
+/// a panicking job holds is dropped.
+#[derive(Default)]
+pub(crate) struct Jobs(JoinSet<()>);
+
+impl Jobs {
+    /// Runs `job`. Its result arrives at `owner` as the message that `then` makes of it.
+    pub(crate) fn run<M: Message, T: Send + 'static>(
+        &mut self,
+        owner: &ActorRef<M>,
+        job: impl Future<Output = T> + Send + 'static,
+        then: impl FnOnce(Result<T, Panicked>) -> M + Send + 'static,
+    ) {
+        // A job that has ended holds memory until it is joined.
+        while self.0.try_join_next().is_some() {}
+        let owner = owner.clone();
+        #[expect(clippy::disallowed_methods, reason = "a panic is caught and told")]
+        self.0.spawn(async move {
+            let ended = AssertUnwindSafe(job).catch_unwind().await;
+            let ended = ended.map_err(|payload| Panicked::from_payload(&*payload));
+            if let Err(panicked) = &ended {
+                tracing::error!(%panicked, "a job of an actor panicked");
+            }
+            let _gone = owner.cast(then(ended)); // the owner may be gone; then nobody waits
+        });
+    }
+
+    /// Waits until every job has ended.
+    pub(crate) async fn finish(&mut self) {
+        while self.0.join_next().await.is_some() {}
+    }
+}
+
+/// A job panicked, with these words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Panicked(String);
+
+impl Panicked {
+    pub(crate) fn from_payload(payload: &(dyn Any + Send)) -> Self {
+        let words = payload.downcast_ref::<&str>().map(|words| (*words).to_owned());
+        let words = words.or_else(|| payload.downcast_ref::<String>().cloned());
+        Self(words.unwrap_or_else(|| "it panicked without words".to_owned()))
+    }
+}
