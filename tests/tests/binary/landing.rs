@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
 use serde_json::json;
-use tests::sandbox::{Fingerprint, Plan, Sandbox, eventually};
+use tests::sandbox::{Fingerprint, Plan, Repository, Sandbox, eventually};
 
 use super::sandbox;
 
@@ -93,13 +93,29 @@ fn a_head_that_moved_during_the_run_is_told_and_the_work_lands_in_the_tree() {
     assert!(told.iter().any(|event| event.to_string().contains("HEAD")), "{finished}");
 }
 
+/// A task that writes `x.txt` when [`take_turn`] lets it.
+fn late_task(place: &Sandbox) -> String {
+    let folder = place.folder().display();
+    format!("touch {folder}/began; until [ -e {folder}/go ]; do sleep 0.02; done; echo x > x.txt")
+}
+
+/// Takes the turn to land once the task works, for a run waits for landings before it begins, and
+/// lets the task go on.
+fn take_turn(place: &Sandbox, repository: &Repository) -> File {
+    let (began, go) = (place.folder().join("began"), place.folder().join("go"));
+    eventually(Duration::from_secs(60), "the task works", || began.exists());
+    let held = File::open(repository.path(".git")).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    std::fs::write(go, "").unwrap();
+    held
+}
+
 #[test]
 fn a_repository_that_another_engine_is_landing_in_is_waited_for_and_that_is_said() {
     let place = sandbox();
     let repository = place.repository();
-    let held = File::open(repository.path(".git")).unwrap();
-    flock(&held, FlockOperation::LockExclusive).unwrap();
-    let mut running = place.run_in(&repository).exec("echo x > x.txt").start();
+    let mut running = place.run_in(&repository).exec(&late_task(&place)).start();
+    let held = take_turn(&place, &repository);
     running.until("landing_waited");
     assert!(!repository.has("x.txt"), "nothing lands while another does");
     flock(&held, FlockOperation::Unlock).unwrap();
@@ -113,10 +129,9 @@ fn a_repository_that_another_engine_is_landing_in_is_waited_for_and_that_is_said
 fn a_person_is_told_that_a_landing_waits() {
     let place = sandbox();
     let repository = place.repository();
-    let held = File::open(repository.path(".git")).unwrap();
-    flock(&held, FlockOperation::LockExclusive).unwrap();
-    let run = place.regatta(repository.root()).words("run").exec("echo x > x.txt");
+    let run = place.regatta(repository.root()).words("run").exec(&late_task(&place));
     let running = run.start();
+    let held = take_turn(&place, &repository);
     // The task's capture is there before its landing begins to wait.
     eventually(Duration::from_secs(30), "the task is captured", || {
         !place.home().stores().is_empty() && !place.home().captures().is_empty()
@@ -132,9 +147,8 @@ fn ctrl_c_while_a_landing_waits_its_turn_ends_the_run_at_once_and_lands_nothing(
         let place = sandbox();
         let repository = place.repository();
         let before = repository.tree();
-        let held = File::open(repository.path(".git")).unwrap();
-        flock(&held, FlockOperation::LockExclusive).unwrap();
-        let mut running = place.run_in(&repository).exec("echo x > x.txt").start();
+        let mut running = place.run_in(&repository).exec(&late_task(&place)).start();
+        let held = take_turn(&place, &repository);
         running.until("landing_waited");
         let began = Instant::now();
         for _ in 0..presses {
@@ -163,9 +177,8 @@ fn ctrl_c_while_a_landing_waits_its_turn_ends_the_run_at_once_and_lands_nothing(
 fn a_run_that_was_stopped_while_its_landing_waited_says_how_to_land_its_work() {
     let place = sandbox();
     let repository = place.repository();
-    let held = File::open(repository.path(".git")).unwrap();
-    flock(&held, FlockOperation::LockExclusive).unwrap();
-    let running = place.regatta(repository.root()).words("run").exec("echo x > x.txt").start();
+    let running = place.regatta(repository.root()).words("run").exec(&late_task(&place)).start();
+    let held = take_turn(&place, &repository);
     landing_is_begun(&place);
     running.signal(Signal::INT);
     let finished = running.wait().expect_code(130);

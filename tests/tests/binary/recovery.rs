@@ -192,7 +192,8 @@ fn a_run_begins_when_a_landing_of_another_engine_is_over_and_says_that_it_waits(
     let repository = place.repository();
     let turn = fs::File::open(repository.path(".git")).expect("there is one");
     turn.lock().expect("it can be locked");
-    let call = place.run_in(&repository).exec("cat README.md > seen.txt").start();
+    let call = place.regatta(repository.root()).words("run");
+    let call = call.exec("cat README.md > seen.txt").start();
     // Longer than a freeze was ready to wait once.
     std::thread::sleep(Duration::from_millis(2500));
     repository.write("README.md", "landed\n");
