@@ -18,7 +18,8 @@ use store::{Ledger, SessionLogFiles};
 use tools::Builtins;
 
 use crate::error::{Error, ErrorKind};
-use crate::model::{hide_keys, is_rehearsed, is_scenario, routes};
+use crate::model::{is_rehearsed, routes};
+use crate::process;
 
 /// The time of day of this machine.
 #[derive(Clone, Copy, Debug)]
@@ -69,16 +70,16 @@ impl Equipment {
     /// # Errors
     /// The machine has no room for it.
     pub async fn open_house(&self, spec: &RunSpec) -> Result<House, Error> {
+        // Programs that embed this may not have done it at their start.
+        process::hide();
         let environment = BaseEnvironment::new(std::env::vars_os(), &self.rules(spec));
-        let shell = Shell::new(environment, GRACE, watcher())
+        let watcher = watcher(&environment);
+        let shell = Shell::new(environment, GRACE, watcher)
             .map_err(|error| machine("cannot start the shell").caused_by(&error))?;
         let commands: Arc<dyn Commands> = Arc::new(shell);
         let schemas: Arc<dyn Schemas> = Arc::new(JsonSchemas);
         let tools = Builtins::new(Arc::clone(&commands), Arc::clone(&schemas), self.faults.clone());
         let tools = if is_rehearsed(spec) { tools.with_rehearsal() } else { tools };
-        if routes(spec).iter().any(|(route, _)| !is_scenario(route)) {
-            hide_keys();
-        }
         let artifacts = self.places.all_artifacts();
         let means = Means {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
@@ -164,10 +165,11 @@ pub fn isolation_places(places: &Places) -> isolation::Places {
 }
 
 /// The command that starts this program as the watcher over process groups. Linux finds the file
-/// that runs now even when another has taken its name since.
-fn watcher() -> Command {
+/// that runs now even when another has taken its name since. What it starts with can be read by
+/// every process of the user: no more than commands start with.
+fn watcher(environment: &BaseEnvironment) -> Command {
     let mut command = Command::new("/proc/self/exe");
-    command.arg("__watch");
+    command.arg("__watch").env_clear().envs(environment.variables());
     command
 }
 

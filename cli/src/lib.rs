@@ -12,6 +12,7 @@ pub mod fault;
 pub mod log;
 pub mod model;
 mod plan;
+pub mod process;
 pub mod render;
 pub mod resolve;
 mod signals;

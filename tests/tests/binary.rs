@@ -26,6 +26,7 @@ mod binary {
     mod frozen;
     mod hostile;
     mod in_place;
+    mod keys;
     mod kill;
     mod landing;
     mod lines;

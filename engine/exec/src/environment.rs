@@ -90,14 +90,18 @@ impl BaseEnvironment {
         Self { variables }
     }
 
+    /// Returns the variables, by name.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
     /// Returns the variables a command gets that is given `added` as well; what is added wins.
     pub(crate) fn with<'a>(
         &'a self,
         added: &'a BTreeMap<String, OsString>,
     ) -> BTreeMap<&'a OsStr, &'a OsStr> {
-        let base = self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let added = added.iter().map(|(name, value)| (OsStr::new(name), value.as_os_str()));
-        base.chain(added).collect()
+        self.variables().chain(added).collect()
     }
 }
 
