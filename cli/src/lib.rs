@@ -15,5 +15,6 @@ mod plan;
 pub mod process;
 pub mod render;
 pub mod resolve;
+mod runtime;
 mod signals;
 pub mod visit;

@@ -29,6 +29,7 @@ mod binary {
     mod keys;
     mod kill;
     mod landing;
+    mod limits;
     mod lines;
     mod logs;
     mod odd;

@@ -14,12 +14,12 @@ use super::context::Context;
 use super::{apply, conflicts, demo, diff, discard, help, logs, run, runs, schema as schemas};
 use crate::args::{Command, Form, Globals, Intent, Parsed, RunArgs, Verbosity};
 use crate::boot::Equipment;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::log::Log;
 use crate::render::{self, Streams, Typing, View};
 use crate::resolve::{Defaults, Ground, Request, listing, resolve};
 use crate::visit::visit;
-use crate::{exit, fault};
+use crate::{exit, fault, runtime};
 
 /// Does what was asked.
 ///
@@ -67,18 +67,9 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
     }
 }
 
-/// How many threads may wait for the disk. More would wait no shorter, and each holds memory.
-const WAITING: usize = 64;
-
 /// Does work that takes a runtime, and keeps a log of it.
 fn at_work(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<ExitCode, Error> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .max_blocking_threads(WAITING)
-        .build();
-    let runtime = runtime.map_err(|error| {
-        Error::new(ErrorKind::Machine, "cannot start threads").caused_by(&error)
-    })?;
+    let runtime = runtime::start()?;
     let end = runtime.block_on(work(Log::install()));
     // Whatever still blocks a thread is not waited for.
     runtime.shutdown_background();
