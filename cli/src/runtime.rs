@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 use crate::exit;
 
 /// How many threads may wait for the disk. More would wait no shorter, and each holds memory.
-const BLOCKING: u64 = 64;
+const BLOCKING: usize = 64;
 
 /// How many of them there are from the start to the end.
 const BLOCKING_KEPT: usize = 4;
@@ -31,7 +31,7 @@ const BESIDES: usize = 12;
 const FILES: usize = 48;
 
 /// The part of the user's processes that the threads for computing or for the disk may become.
-const SHARE: u64 = 16;
+const SHARE: usize = 16;
 
 /// How long a thread that was started may take to run.
 const START_LIMIT: Duration = Duration::from_secs(5);
@@ -79,12 +79,10 @@ struct Threads {
 impl Threads {
     /// Returns what suits this machine and leaves room for others under a limit of processes.
     fn under(limit: Option<u64>) -> Self {
-        let share = limit.map_or(BLOCKING, |limit| limit / SHARE);
-        let share = usize::try_from(share.clamp(BLOCKING_KEPT as u64, BLOCKING));
-        let share = share.unwrap_or(BLOCKING_KEPT);
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let share = (limit / SHARE).max(BLOCKING_KEPT);
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let workers = if limit.is_some() { cores.min(share) } else { cores };
-        Self { workers, blocking: share }
+        Self { workers: cores.min(share), blocking: BLOCKING.min(share) }
     }
 
     /// Returns how many threads and processes there must be room for.
