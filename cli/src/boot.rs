@@ -72,8 +72,10 @@ impl Equipment {
     pub async fn open_house(&self, spec: &RunSpec) -> Result<House, Error> {
         // Programs that embed this may not have done it at their start.
         process::hide();
-        let environment = BaseEnvironment::new(std::env::vars_os(), &self.rules(spec));
-        let watcher = watcher(&environment);
+        let rules = self.rules(spec);
+        let environment = BaseEnvironment::new(std::env::vars_os(), &rules);
+        let keyless = EnvironmentRules { pass: Vec::new(), ..rules };
+        let watcher = watcher(&BaseEnvironment::new(std::env::vars_os(), &keyless));
         let shell = Shell::new(environment, GRACE, watcher)
             .map_err(|error| machine("cannot start the shell").caused_by(&error))?;
         let commands: Arc<dyn Commands> = Arc::new(shell);
@@ -108,6 +110,7 @@ impl Equipment {
         EnvironmentRules {
             remove,
             keep_only: self.settings.env_keep_only.value.clone().unwrap_or_default(),
+            pass: spec.pass_env.clone(),
         }
     }
 }
@@ -166,7 +169,7 @@ pub fn isolation_places(places: &Places) -> isolation::Places {
 
 /// The command that starts this program as the watcher over process groups. Linux finds the file
 /// that runs now even when another has taken its name since. What it starts with can be read by
-/// every process of the user: no more than commands start with.
+/// every process of the user: it gets no key.
 fn watcher(environment: &BaseEnvironment) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg("__watch").env_clear().envs(environment.variables());

@@ -92,7 +92,14 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         cores: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     };
     let defaults = Defaults::from(&arrival.equipment.settings);
-    let spec = resolve(&request, args, &defaults, ground)?;
+    let mut spec = resolve(&request, args, &defaults, ground)?;
+    spec.pass_env.retain(|name| {
+        let is_set = std::env::var_os(name).is_some();
+        if !is_set {
+            note(globals, &format!("warning: `{name}` is to be passed on, but is not set"));
+        }
+        is_set
+    });
     match (args.intent(), globals.form()) {
         (Intent::Show, Form::Text) => exit::print(&listing(&spec)?.text())?,
         (Intent::Show, Form::Json) => render::document(&mut io::stdout(), &listing(&spec)?)

@@ -167,6 +167,7 @@ impl Bench {
             on_failure: OnFailure::Continue,
             branch_prefix: "regatta".to_owned(),
             untracked_limit: 0,
+            pass_env: Vec::new(),
         };
         let name = self.context.ledger.open_run(&spec, Noon.now()).await.unwrap();
         let (mut entries, mut landings, mut open) = (Vec::new(), Vec::new(), false);

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use protocol::{Event, EventKind, Landed, Outcome, TaskName, Timestamp};
 
 use super::closing::{Loose, closing};
+use super::frame::passes;
 use super::json;
 use super::live::Live;
 use super::paint::Meaning;
@@ -106,6 +107,11 @@ impl Renderer for Show {
             Showing::Live(live) => {
                 if let EventKind::Degraded { from, to, why } = &event.kind {
                     live.notice(&notice(from, to, why));
+                }
+                if let EventKind::RunStarted { pass_env, .. } = &event.kind
+                    && let Some(passes) = passes(pass_env)
+                {
+                    live.notice(&passes);
                 }
                 live.draw(&self.picture, event.at);
             }

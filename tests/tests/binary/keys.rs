@@ -95,3 +95,54 @@ fn the_watcher_starts_without_keys_also_for_those_who_may_look() {
         assert!(!environment.contains(CANARY), "{environment:?}, {finished}");
     }
 }
+
+/// The value of a key that is passed on. Every command of the user can read it, so it is another.
+const PASSED: &str = "passed-2e77d1";
+
+#[test]
+fn a_key_is_passed_on_by_name_and_the_first_lines_say_so() {
+    let place = sandbox();
+    let repository = place.repository();
+    let script = "printf %s \"$OPENAI_API_KEY/$XAI_API_KEY\" > key.txt";
+    let call = |words: &str| {
+        let call = place.regatta(repository.root()).words(words);
+        call.env("OPENAI_API_KEY", PASSED).env("XAI_API_KEY", CANARY).exec(script)
+    };
+    let named = "--pass-env OPENAI_API_KEY --pass-env NO_SUCH_VARIABLE";
+    let listed = call(&format!("run --dry-run {named}")).run().expect_code(0);
+    assert!(listed.stdout.contains("\npasses OPENAI_API_KEY on to what tasks run\n"), "{listed}");
+
+    let told = call(&format!("run {named}")).run().expect_code(0);
+    assert_eq!(repository.text("key.txt"), format!("{PASSED}/"), "{told}");
+    let mut lines = told.stderr.lines();
+    let warning = "warning: `NO_SUCH_VARIABLE` is to be passed on, but is not set";
+    assert_eq!(lines.next(), Some(warning), "{told}");
+    assert!(lines.next().is_some_and(|line| line.contains("run r")), "{told}");
+    let passes = " passes OPENAI_API_KEY on to what tasks run";
+    assert!(lines.next().is_some_and(|line| line.ends_with(passes)), "{told}");
+    assert!(![&told.stdout, &told.stderr].iter().any(|said| said.contains(PASSED)), "{told}");
+
+    let events = call("run --json").env("REGATTA_ENV_PASS", "XAI_API_KEY").run().expect_code(0);
+    assert_eq!(repository.text("key.txt"), format!("/{CANARY}"), "{events}");
+    let started = &events.events_of("run_started")[0];
+    assert_eq!(started["pass_env"], serde_json::json!(["XAI_API_KEY"]), "{events}");
+    let without = call("run --json").run().expect_code(0);
+    assert_eq!(repository.text("key.txt"), "/", "{without}");
+    assert!(without.events_of("run_started")[0].get("pass_env").is_none(), "{without}");
+}
+
+#[test]
+fn what_cannot_be_passed_on_is_refused_by_name() {
+    let place = sandbox();
+    let repository = place.repository();
+    for (name, words) in [
+        ("GIT_DIR", &["`GIT_DIR` cannot be passed on", "--pass-env"][..]),
+        ("GIT_CONFIG_KEY_0", &["`GIT_CONFIG_KEY_0` cannot be passed on"]),
+        ("REGATTA_FAULT", &["`REGATTA_FAULT` cannot be passed on"]),
+        ("OPENAI_API_KEY=secret", &["--pass-env", "no `=`"]),
+        ("", &["--pass-env", "not empty"]),
+    ] {
+        let run = place.run_in(&repository).exec("true").arg("--pass-env").arg(name).run();
+        run.expect_refusal(words);
+    }
+}
