@@ -58,6 +58,10 @@ impl Equipment {
     /// The ledger cannot be opened.
     pub fn gather(places: Places, settings: Settings, faults: Faults) -> Result<Self, Error> {
         let places = places.with_workspaces(settings.isolation_dir.value.clone());
+        if let Err(error) = places.make_private() {
+            // Whoever needs the folder says so; a file system without modes is no reason not to run.
+            tracing::warn!(%error, "the folders of data cannot be closed to others");
+        }
         let ledger = Arc::new(Ledger::open(places.ledger(), faults.clone())?);
         let isolation = Arc::new(Worktrees::new(isolation_places(&places), faults.clone()));
         let clock = Arc::new(SystemClock);

@@ -35,6 +35,7 @@ mod binary {
     mod odd;
     mod output;
     mod plans;
+    mod private;
     mod progress;
     mod readme;
     mod shapes;

@@ -1,8 +1,8 @@
 //! Keeps a command's output in a file, up to a limit.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 /// A file that takes everything and keeps the first of it.
@@ -35,7 +35,7 @@ impl Sink {
     /// secrets in it.
     pub(crate) fn create(path: &Path, keep: u64) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
