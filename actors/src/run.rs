@@ -201,6 +201,7 @@ impl RunState {
             jobs: spec.jobs.get(),
             isolation: spec.isolation,
             merge: spec.merge,
+            pass_env: spec.pass_env.clone(),
         };
         self.publish(started);
         for Notice { from, to, why } in std::mem::take(&mut self.arguments.notices) {

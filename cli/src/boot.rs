@@ -18,7 +18,8 @@ use store::{Ledger, SessionLogFiles};
 use tools::Builtins;
 
 use crate::error::{Error, ErrorKind};
-use crate::model::{hide_keys, is_rehearsed, is_scenario, routes};
+use crate::model::{is_rehearsed, routes};
+use crate::process;
 
 /// The time of day of this machine.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +58,10 @@ impl Equipment {
     /// The ledger cannot be opened.
     pub fn gather(places: Places, settings: Settings, faults: Faults) -> Result<Self, Error> {
         let places = places.with_workspaces(settings.isolation_dir.value.clone());
+        if let Err(error) = places.make_private() {
+            // Whoever needs the folder says so; a file system without modes is no reason not to run.
+            tracing::warn!(%error, "the folders of data cannot be closed to others");
+        }
         let ledger = Arc::new(Ledger::open(places.ledger(), faults.clone())?);
         let isolation = Arc::new(Worktrees::new(isolation_places(&places), faults.clone()));
         let clock = Arc::new(SystemClock);
@@ -69,16 +74,18 @@ impl Equipment {
     /// # Errors
     /// The machine has no room for it.
     pub async fn open_house(&self, spec: &RunSpec) -> Result<House, Error> {
-        let environment = BaseEnvironment::new(std::env::vars_os(), &self.rules(spec));
-        let shell = Shell::new(environment, GRACE, watcher())
+        // Programs that embed this may not have done it at their start.
+        process::hide();
+        let rules = self.rules(spec);
+        let environment = BaseEnvironment::new(std::env::vars_os(), &rules);
+        let keyless = EnvironmentRules { pass: Vec::new(), ..rules };
+        let watcher = watcher(&BaseEnvironment::new(std::env::vars_os(), &keyless));
+        let shell = Shell::new(environment, GRACE, watcher)
             .map_err(|error| machine("cannot start the shell").caused_by(&error))?;
         let commands: Arc<dyn Commands> = Arc::new(shell);
         let schemas: Arc<dyn Schemas> = Arc::new(JsonSchemas);
         let tools = Builtins::new(Arc::clone(&commands), Arc::clone(&schemas), self.faults.clone());
         let tools = if is_rehearsed(spec) { tools.with_rehearsal() } else { tools };
-        if routes(spec).iter().any(|(route, _)| !is_scenario(route)) {
-            hide_keys();
-        }
         let artifacts = self.places.all_artifacts();
         let means = Means {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
@@ -107,6 +114,7 @@ impl Equipment {
         EnvironmentRules {
             remove,
             keep_only: self.settings.env_keep_only.value.clone().unwrap_or_default(),
+            pass: spec.pass_env.clone(),
         }
     }
 }
@@ -164,10 +172,11 @@ pub fn isolation_places(places: &Places) -> isolation::Places {
 }
 
 /// The command that starts this program as the watcher over process groups. Linux finds the file
-/// that runs now even when another has taken its name since.
-fn watcher() -> Command {
+/// that runs now even when another has taken its name since. What it starts with can be read by
+/// every process of the user: it gets no key.
+fn watcher(environment: &BaseEnvironment) -> Command {
     let mut command = Command::new("/proc/self/exe");
-    command.arg("__watch");
+    command.arg("__watch").env_clear().envs(environment.variables());
     command
 }
 

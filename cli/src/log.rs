@@ -63,7 +63,7 @@ impl Log {
     pub fn begin(&self, file: &Path) {
         let opened = file
             .parent()
-            .map_or(Ok(()), std::fs::create_dir_all)
+            .map_or(Ok(()), config::make_private)
             .and_then(|()| OpenOptions::new().create(true).append(true).mode(0o600).open(file));
         match opened {
             Ok(opened) => {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use regatta::commands::dispatch::dispatch;
-use regatta::{args, exit};
+use regatta::{args, exit, process};
 
 /// Messages between actors are allocated on one thread and freed on another: with this allocator a
 /// task costs half of what it costs with the system's.
@@ -11,6 +11,7 @@ use regatta::{args, exit};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    process::hide();
     isolation::initialise();
     exit::report(args::parse(std::env::args_os()).and_then(dispatch))
 }

@@ -26,15 +26,18 @@ mod binary {
     mod frozen;
     mod hostile;
     mod in_place;
+    mod keys;
     mod kill;
     mod landing;
     mod left_out;
+    mod limits;
     mod lines;
     mod logs;
     mod long_output;
     mod odd;
     mod output;
     mod plans;
+    mod private;
     mod progress;
     mod readme;
     mod recovery;

@@ -21,9 +21,9 @@ alone (one task), --exec with TASK words (one task each), --exec with --each (on
 
 A model does the work of a TASK, with tools to read, write and edit files and to run commands. It is
 the one of --model, else of the plan, else of the setting modelRoles.default. Keys are taken from
-the environment (OPENAI_API_KEY, OPENROUTER_API_KEY …) and never given to what a task runs; a server
-at --base-url gets REGATTA_API_KEY, if that is set. offline/FILE plays a scenario
-(docs/scenarios.md).
+the environment (OPENAI_API_KEY, OPENROUTER_API_KEY …) and not given to what a task runs, unless
+--pass-env names them; a server at --base-url gets REGATTA_API_KEY, if that is set. offline/FILE
+plays a scenario (docs/scenarios.md).
 
 With --each, the TASK and the command of --exec can have placeholders: {{item}} is the item,
 {{item.stem}} its file name without the last extension, {{item.dir}} its folder, {{index}} its
@@ -43,6 +43,7 @@ Examples:
   regatta run --exec './translate {{item}}' German French Finnish
   regatta run --each 'src/**/*.py' --exec 'ruff check --fix {{item}}'
   git ls-files -z '*.md' | regatta run --each - --null --chunk 20 --exec 'fmt.sh {{items}}'
+  regatta run --pass-env ANTHROPIC_API_KEY --exec 'claude -p {{item}}' 'fix the docs'
   regatta run --plan plan.toml --dry-run
   regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch";
 

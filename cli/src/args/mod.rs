@@ -17,4 +17,6 @@ pub(crate) use examples::no_task;
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub use parse::{Parsed, help_of, parse};
 pub use root::{Arguments, Command, HelpArgs, SchemaArgs};
-pub use run::{AgentChoice, Intent, IsolationChoice, LimitSetting, MergeChoice, RunArgs};
+pub use run::{
+    AgentChoice, Intent, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName,
+};

@@ -74,6 +74,11 @@ pub struct RunArgs {
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     pub limits: Vec<LimitSetting>,
 
+    /// Pass a variable of the environment on to what tasks run, also one that is else removed: the
+    /// key of a model provider. Can be given more than once
+    #[arg(long, value_name = "NAME")]
+    pub pass_env: Vec<VariableName>,
+
     /// Print the tasks in their order and start nothing
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) dry_run: bool,
@@ -197,6 +202,31 @@ impl FromStr for MergeChoice {
             "stack" => Err("merge `stack` is not yet built; `branch` is".to_owned()),
             _ => Err("the modes are patch, branch and none".to_owned()),
         }
+    }
+}
+
+/// The name of an environment variable, as it is typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariableName(String);
+
+impl VariableName {
+    /// Returns the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for VariableName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() || text.contains(['=', '\0']) {
+            return Err("the name of a variable is not empty and has no `=` in it; its value is \
+                        taken from the environment"
+                .to_owned());
+        }
+        Ok(Self(text.to_owned()))
     }
 }
 

@@ -14,12 +14,12 @@ use super::context::Context;
 use super::{apply, conflicts, demo, diff, discard, help, logs, run, runs, schema as schemas};
 use crate::args::{Command, Form, Globals, Intent, Parsed, RunArgs, Verbosity};
 use crate::boot::Equipment;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::log::Log;
 use crate::recovery::open_repository;
 use crate::render::{self, Streams, Typing, View};
 use crate::resolve::{Defaults, Ground, Request, listing, resolve};
-use crate::{exit, fault};
+use crate::{exit, fault, runtime};
 
 /// Does what was asked.
 ///
@@ -69,18 +69,9 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
     }
 }
 
-/// How many threads may wait for the disk. More would wait no shorter, and each holds memory.
-const WAITING: usize = 64;
-
 /// Does work that takes a runtime, and keeps a log of it.
 fn at_work(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<ExitCode, Error> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .max_blocking_threads(WAITING)
-        .build();
-    let runtime = runtime.map_err(|error| {
-        Error::new(ErrorKind::Machine, "cannot start threads").caused_by(&error)
-    })?;
+    let runtime = runtime::start()?;
     let end = runtime.block_on(work(Log::install()));
     // Whatever still blocks a thread is not waited for.
     runtime.shutdown_background();
@@ -103,7 +94,14 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         cores: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     };
     let defaults = Defaults::from(&arrival.equipment.settings);
-    let spec = resolve(&request, args, &defaults, ground)?;
+    let mut spec = resolve(&request, args, &defaults, ground)?;
+    spec.pass_env.retain(|name| {
+        let is_set = std::env::var_os(name).is_some();
+        if !is_set {
+            note(globals, &format!("warning: `{name}` is to be passed on, but is not set"));
+        }
+        is_set
+    });
     match (args.intent(), globals.form()) {
         (Intent::Show, Form::Text) => exit::print(&listing(&spec)?.text())?,
         (Intent::Show, Form::Json) => render::document(&mut io::stdout(), &listing(&spec)?)

@@ -181,6 +181,7 @@ impl Bench {
             on_failure: OnFailure::Continue,
             branch_prefix: "regatta".to_owned(),
             untracked_limit: 0,
+            pass_env: Vec::new(),
         };
         let opened = self.context.ledger.open_run(&spec, Noon.now(), LockRun::nothing()).await;
         let name = opened.unwrap().0;

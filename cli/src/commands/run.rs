@@ -1,16 +1,18 @@
 //! Starts a run, shows it to its end, and says how the program ends.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::{Canceller, Cancelling, Events, House, Submission, SubmitError, Submitted};
+use config::make_private;
 use engine::ports::{LandingNews, Repository};
 use engine::verdict::Interruption;
-use protocol::{Event, EventKind, ExitCode, RunId, RunName, RunSpec};
+use protocol::{Event, EventKind, ExitCode, IsolationMode, RunId, RunName, RunSpec};
 use tokio::task::JoinSet;
 
-use crate::boot::Equipment;
+use crate::boot::{Equipment, isolation_places};
 use crate::display::{Display, Remarks};
 use crate::error::{Error, ErrorKind};
 use crate::log::Log;
@@ -44,6 +46,10 @@ pub async fn execute(
     tokio::select! {
         reached = reach(&equipment.models, &spec) => reached?,
         interruption = signals.next() => return Err(interrupted(interruption)),
+    }
+    if let Some(workspaces) = workspaces_of(equipment, &spec) {
+        // Who cannot make it says so when the run is prepared.
+        let _said_later = make_private(&workspaces);
     }
     let house = equipment.open_house(&spec).await?;
     let mut events = house.listen().await;
@@ -89,6 +95,18 @@ pub async fn execute(
     };
     shown.map_err(|error| unread(&error, exit_code))?;
     Ok(Played { run: submitted.name, exit_code })
+}
+
+/// Returns the folder of the workspaces of a repository, if the run has any: it is closed to
+/// others, also where the folder that it stands in is not.
+fn workspaces_of(equipment: &Equipment, spec: &RunSpec) -> Option<PathBuf> {
+    match spec.isolation {
+        IsolationMode::None => return None,
+        IsolationMode::Worktree => {}
+    }
+    let run = RunName::of(spec.id, RunName::SHORTEST);
+    let of_run = isolation_places(&equipment.places).of_run(&spec.repo, &run);
+    of_run.parent().map(Path::to_path_buf)
 }
 
 /// What is said when a run is asked to stop.

@@ -148,6 +148,7 @@ impl Sample {
             on_failure: OnFailure::Continue,
             branch_prefix: "regatta".to_owned(),
             untracked_limit: 1 << 20,
+            pass_env: Vec::new(),
         }
     }
 

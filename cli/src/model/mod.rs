@@ -8,6 +8,6 @@ mod selection;
 pub use base_url::BaseUrl;
 pub(crate) use choice::is_scenario;
 pub use choice::{ModelChoice, Role};
-pub(crate) use opening::{hide_keys, is_rehearsed, reach, routes};
+pub(crate) use opening::{is_rehearsed, reach, routes};
 pub use selection::Roles;
 pub(crate) use selection::{Named, Selection};

@@ -4,7 +4,6 @@ use engine::ports::Models as _;
 use futures_util::future::join_all;
 use protocol::{Agent, Failure, FailureClass, ModelRoute, RunSpec, TaskName, Work};
 use providers::{Catalogue, Known};
-use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use super::is_scenario;
 use crate::error::{Error, ErrorKind};
@@ -39,13 +38,6 @@ pub(crate) fn routes(spec: &RunSpec) -> Vec<(&ModelRoute, &TaskName)> {
         }
     }
     routes
-}
-
-/// Closes the memory and the environment of this process, where keys are, to the commands of tasks:
-/// they run as the same user. Root can still look.
-pub(crate) fn hide_keys() {
-    // Where the kernel does not know that, nothing is worse than before.
-    let _older = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 fn agents(spec: &RunSpec) -> impl Iterator<Item = (&TaskName, &Agent)> {
@@ -88,13 +80,6 @@ mod tests {
             task.work = Work::Agent(Agent { model, prompt: "Do it.".to_owned(), context: None });
         }
         spec
-    }
-
-    #[test]
-    fn what_holds_keys_cannot_be_looked_into() {
-        hide_keys();
-        let now = rustix::process::dumpable_behavior().unwrap();
-        assert_eq!(now, DumpableBehavior::NotDumpable);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::figures::count;
 use super::paint::Palette;
 use super::picture::{Head, Picture};
 use super::row::Row;
-use super::safe::cut;
+use super::safe::{cut, one_line};
 
 /// The steps of a spinner.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -58,6 +58,12 @@ pub(super) fn headline(head: &Head) -> String {
     };
     let tasks = count(head.tasks, "task");
     format!("run {} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
+}
+
+/// Returns the line that says which variables are passed on; nothing where none is.
+pub fn passes(names: &[String]) -> Option<String> {
+    let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
+    (!names.is_empty()).then(|| format!("passes {} on to what tasks run", names.join(", ")))
 }
 
 /// The lines between the head and the total: what runs, or what the landing is at.

@@ -27,6 +27,7 @@ pub use bounds::{Room, Size};
 pub use closing::{Loose, closing};
 pub use diff::write_patch;
 pub use figures::{account, count, elapsed, lines, span, tokens, used, when};
+pub use frame::passes;
 pub use json::document;
 pub use left_out::{kept_workspace, left_out, left_out_lines};
 pub use paint::{Meaning, Palette};

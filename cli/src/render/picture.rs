@@ -53,7 +53,7 @@ impl Picture {
     /// Adds what happened.
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
-            EventKind::RunStarted { tasks, jobs, isolation, merge } => {
+            EventKind::RunStarted { tasks, jobs, isolation, merge, .. } => {
                 self.head = Some(Head {
                     run: event.run.clone(),
                     tasks: *tasks,

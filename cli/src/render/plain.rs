@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use protocol::{Event, EventKind, Outcome, SessionEvent, TaskReport};
 
 use super::figures::{clock, count, lines, span, tokens, used};
-use super::frame::headline;
+use super::frame::{headline, passes};
 use super::left_out::{kept_workspace, left_out};
 use super::paint::{Meaning, Palette};
 use super::picture::Picture;
@@ -23,10 +23,15 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    /// Returns the line for what happened, if it is worth one. `picture` holds it already.
+    /// Returns the line for what happened, or two, if it is worth one. `picture` holds it already.
     pub(super) fn line(&self, picture: &Picture, event: &Event) -> Option<String> {
+        let at = clock(event.at, &self.zone);
         let said = match &event.kind {
-            EventKind::RunStarted { .. } => headline(picture.head()?),
+            EventKind::RunStarted { pass_env, .. } => {
+                let headline = headline(picture.head()?);
+                let passes = passes(pass_env).map(|line| format!("\n{at} {line}"));
+                format!("{headline}{}", passes.unwrap_or_default())
+            }
             EventKind::Degraded { from, to, why } => notice(from, to, why),
             EventKind::TaskFinished { task, report } => {
                 format!("{task} {}", self.ended(report))
@@ -82,7 +87,7 @@ impl Plain {
             | EventKind::SessionEvent { .. }
             | EventKind::TaskYielded { .. } => return None,
         };
-        Some(format!("{} {said}", clock(event.at, &self.zone)))
+        Some(format!("{at} {said}"))
     }
 
     /// What is said only when one asks for more.

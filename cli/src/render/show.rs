@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use protocol::{Event, EventKind, Landed, LeftOut, Outcome, TaskName, Timestamp};
 
 use super::closing::{Loose, closing};
+use super::frame::passes;
 use super::json;
 use super::left_out::left_out_lines;
 use super::live::Live;
@@ -111,6 +112,11 @@ impl Renderer for Show {
                 }
                 if let EventKind::FileRescued { rescue } = &event.kind {
                     live.print(&rescue_line(rescue));
+                }
+                if let EventKind::RunStarted { pass_env, .. } = &event.kind
+                    && let Some(passes) = passes(pass_env)
+                {
+                    live.notice(&passes);
                 }
                 live.draw(&self.picture, event.at);
             }

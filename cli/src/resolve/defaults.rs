@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use config::Settings;
+use config::{Setting, Settings};
 use protocol::{IsolationMode, MergeMode, TaskLimits};
 
 use crate::model::Roles;
@@ -25,6 +25,8 @@ pub struct Defaults {
     pub untracked_limit: u64,
     /// The models that have roles.
     pub roles: Roles,
+    /// The names of variables that are passed on to what tasks run.
+    pub pass_env: Setting<Vec<String>>,
 }
 
 impl From<&Settings> for Defaults {
@@ -37,6 +39,7 @@ impl From<&Settings> for Defaults {
             branch_prefix: settings.branch_prefix.value.clone(),
             untracked_limit: settings.untracked_limit.value,
             roles: Roles::from(settings),
+            pass_env: settings.env_pass.clone(),
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct Listing<'a> {
     jobs: usize,
     isolation: IsolationMode,
     merge: MergeMode,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pass_env: &'a [String],
     tasks: Vec<ListedTask<'a>>,
 }
 
@@ -54,6 +56,7 @@ pub fn listing(spec: &RunSpec) -> Result<Listing<'_>, Error> {
         jobs: spec.jobs.get(),
         isolation: spec.isolation,
         merge: spec.merge,
+        pass_env: &spec.pass_env,
         tasks: order.into_iter().map(|at| listed(&spec.tasks[at])).collect(),
     })
 }
@@ -105,6 +108,9 @@ impl Listing<'_> {
                 let _written = write!(text, "   after {}", on.join(", "));
             }
             text.push('\n');
+        }
+        if let Some(passes) = render::passes(self.pass_env) {
+            let _written = write!(text, "\n{passes}");
         }
         let (tasks, jobs) = (self.tasks.len(), self.jobs);
         let plural = if tasks == 1 { "task" } else { "tasks" };

@@ -4,6 +4,7 @@ mod check;
 mod defaults;
 mod limits;
 mod listing;
+mod pass_env;
 mod request;
 mod spec;
 

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::Defaults;
 use super::check::{check, has_model};
 use super::limits::limits;
+use super::pass_env::pass_env;
 use super::request::{Origin, Request};
 use crate::args::{MergeChoice, RunArgs};
 use crate::each::{Draft, Drafted, Fanout, Input, Naming, Tracked, drafts, first_line, one_line};
@@ -58,6 +59,7 @@ pub fn resolve(
     let (isolation, merge) = modes(args, tasks.plan.as_ref(), defaults)?;
     let planned = tasks.plan.as_ref();
     let limits = limits(args, planned, defaults.limits)?;
+    let pass_env = pass_env(args, defaults)?;
     let schema = args.schema.as_deref().map(plan::schema_of).transpose()?;
     let label = planned.and_then(|plan| plan.name.clone());
     let asked = args.jobs.or(planned.and_then(|plan| plan.jobs));
@@ -82,6 +84,7 @@ pub fn resolve(
         on_failure: args.on_failure(),
         branch_prefix: defaults.branch_prefix.clone(),
         untracked_limit: defaults.untracked_limit,
+        pass_env,
     };
     check(&spec, args, schemas)?;
     Ok(spec)

@@ -23,6 +23,8 @@ pub enum Key {
     EnvRemove,
     /// Which variables alone tasks get.
     EnvKeepOnly,
+    /// Which variables tasks get in spite of that.
+    EnvPass,
     /// How long a task may run.
     LimitWall,
     /// How much of a task's output is kept.
@@ -64,7 +66,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -73,6 +75,7 @@ impl Key {
         Self::BranchPrefix,
         Self::EnvRemove,
         Self::EnvKeepOnly,
+        Self::EnvPass,
         Self::LimitWall,
         Self::LimitOutput,
         Self::LimitTurns,
@@ -101,6 +104,7 @@ impl Key {
             Self::BranchPrefix => "branch.prefix",
             Self::EnvRemove => "env.remove",
             Self::EnvKeepOnly => "env.keep_only",
+            Self::EnvPass => "env.pass",
             Self::LimitWall => "limits.wall",
             Self::LimitOutput => "limits.output",
             Self::LimitTurns => "limits.turns",
@@ -157,6 +161,7 @@ impl Key {
             | Self::BranchPrefix
             | Self::EnvRemove
             | Self::EnvKeepOnly
+            | Self::EnvPass
             | Self::LimitWall
             | Self::LimitOutput
             | Self::LimitTurns

@@ -17,7 +17,7 @@ pub use error::{SettingsError, UnknownKey};
 pub use key::Key;
 pub use nearest::nearest;
 pub use origin::{Origin, Setting};
-pub use places::{Places, PlacesError};
+pub use places::{Places, PlacesError, make_private};
 pub use prices::ModelPrice;
 pub use quantity::{QuantityError, parse_count, parse_duration, parse_size};
 pub use settings::{Flag, Settings, Sources};

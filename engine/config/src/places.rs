@@ -2,6 +2,9 @@
 
 use std::env::VarError;
 use std::ffi::OsString;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use protocol::{RunName, TaskName};
@@ -101,6 +104,24 @@ impl Places {
         Self { workspaces: folder.unwrap_or(self.workspaces), ..self }
     }
 
+    /// Makes the folders that lead to everything else, open to this user only whatever the umask
+    /// is, and closes those that were open to others. Folders of the user's own stay as they are.
+    ///
+    /// # Errors
+    /// One cannot be made or closed.
+    pub fn make_private(&self) -> io::Result<()> {
+        for folder in [&self.data, &self.state] {
+            make_private(folder)?;
+            let permissions = fs::metadata(folder)?.permissions();
+            if permissions.mode() & OF_OTHERS != 0 {
+                let closed = Permissions::from_mode(permissions.mode() & !OF_OTHERS);
+                fs::set_permissions(folder, closed)?;
+            }
+        }
+        // It may be a folder that the user has made for this and other things.
+        make_private(&self.workspaces)
+    }
+
     /// Returns the user's home, if it is known.
     #[must_use]
     pub fn home(&self) -> Option<&Path> {
@@ -172,6 +193,17 @@ impl Places {
     pub fn runtime(&self) -> &Path {
         &self.runtime
     }
+}
+
+/// What others may do with a folder, as its mode says it.
+const OF_OTHERS: u32 = 0o077;
+
+/// Makes a folder, and those above it, open to this user only. One that is there stays as it is.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_private(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 #[cfg(test)]

@@ -62,6 +62,8 @@ pub struct Settings {
     pub env_remove: Setting<Vec<String>>,
     /// Which variables alone tasks get; nothing for all but the removed ones.
     pub env_keep_only: Setting<Option<Vec<String>>>,
+    /// Which variables tasks get although they would be removed.
+    pub env_pass: Setting<Vec<String>>,
     /// How long a task may run.
     pub limit_wall: Setting<Duration>,
     /// How many bytes of a task's output are kept.
@@ -142,6 +144,7 @@ impl Settings {
             branch_prefix: required(values, Key::BranchPrefix, Given::prefix)?,
             env_remove: required(values, Key::EnvRemove, Given::variables)?,
             env_keep_only: optional(values, Key::EnvKeepOnly, Given::some_variables)?,
+            env_pass: required(values, Key::EnvPass, Given::variables)?,
             limit_wall: required(values, Key::LimitWall, Given::duration)?,
             limit_output: required(values, Key::LimitOutput, Given::size)?,
             limit_turns: required(values, Key::LimitTurns, Given::turns)?,
@@ -176,7 +179,7 @@ fn check(key: Key, given: &Given, home: Option<&Path>) -> Result<(), Expected> {
         Key::IsolationDir => given.folder(home).map(drop),
         Key::UntrackedLimit | Key::LimitOutput => given.size().map(drop),
         Key::BranchPrefix => given.prefix().map(drop),
-        Key::EnvRemove => given.variables().map(drop),
+        Key::EnvRemove | Key::EnvPass => given.variables().map(drop),
         Key::EnvKeepOnly => given.some_variables().map(drop),
         Key::LimitWall => given.duration().map(drop),
         Key::LimitTurns => given.turns().map(drop),

@@ -16,6 +16,9 @@ pub struct EnvironmentRules {
     pub remove: Vec<String>,
     /// If it names any, the only variables that stay. It never brings back what is taken out.
     pub keep_only: Vec<String>,
+    /// The names of variables that stay whatever the other rules say, unless they
+    /// [can never be passed on](Self::is_never_passed).
+    pub pass: Vec<String>,
 }
 
 /// Variables by which git finds a repository, or which carry one invocation's configuration into
@@ -86,8 +89,13 @@ impl BaseEnvironment {
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         rules: &EnvironmentRules,
     ) -> Self {
-        let variables = variables.into_iter().filter(|(name, _)| rules.pass(name)).collect();
+        let variables = variables.into_iter().filter(|(name, _)| rules.keep(name)).collect();
         Self { variables }
+    }
+
+    /// Returns the variables, by name.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
     /// Returns the variables a command gets that is given `added` as well; what is added wins.
@@ -95,19 +103,31 @@ impl BaseEnvironment {
         &'a self,
         added: &'a BTreeMap<String, OsString>,
     ) -> BTreeMap<&'a OsStr, &'a OsStr> {
-        let base = self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let added = added.iter().map(|(name, value)| (OsStr::new(name), value.as_os_str()));
-        base.chain(added).collect()
+        self.variables().chain(added).collect()
     }
 }
 
 impl EnvironmentRules {
-    fn pass(&self, name: &OsStr) -> bool {
+    /// Returns whether no rule can pass this variable on: it would make commands work at another
+    /// repository, or is meant for this process only.
+    #[must_use]
+    pub fn is_never_passed(name: &str) -> bool {
+        [OF_A_REPOSITORY, OURS].iter().any(|list| list.contains(&name))
+            || CONFIGURATION_PAIRS.iter().any(|prefix| name.starts_with(prefix))
+    }
+
+    fn keep(&self, name: &OsStr) -> bool {
         // A name that is not text can be on none of the lists but that of what alone is kept.
         let Some(name) = name.to_str() else { return self.keep_only.is_empty() };
-        let taken = [OF_A_REPOSITORY, PROVIDER_KEYS, OURS].iter().any(|list| list.contains(&name))
-            || CONFIGURATION_PAIRS.iter().any(|prefix| name.starts_with(prefix))
-            || self.remove.iter().any(|removed| removed == name);
+        if Self::is_never_passed(name) {
+            return false;
+        }
+        if self.pass.iter().any(|passed| passed == name) {
+            return true;
+        }
+        let taken =
+            PROVIDER_KEYS.contains(&name) || self.remove.iter().any(|removed| removed == name);
         !taken && (self.keep_only.is_empty() || self.keep_only.iter().any(|kept| kept == name))
     }
 }
@@ -149,7 +169,8 @@ mod tests {
 
     #[test]
     fn the_settings_take_out_more() {
-        let rules = EnvironmentRules { remove: owned(&["NPM_TOKEN"]), keep_only: Vec::new() };
+        let rules =
+            EnvironmentRules { remove: owned(&["NPM_TOKEN"]), ..EnvironmentRules::default() };
         assert_eq!(left(&["NPM_TOKEN", "PATH"], &rules), ["PATH"]);
     }
 
@@ -158,8 +179,24 @@ mod tests {
         let rules = EnvironmentRules {
             remove: owned(&["HOME"]),
             keep_only: owned(&["HOME", "OPENAI_API_KEY", "PATH"]),
+            pass: Vec::new(),
         };
         assert_eq!(left(&["HOME", "LANG", "OPENAI_API_KEY", "PATH"], &rules), ["PATH"]);
+    }
+
+    #[test]
+    fn what_is_passed_on_stays_whatever_else_is_set_but_never_what_names_a_repository() {
+        let never = ["GIT_CONFIG_VALUE_0", "GIT_DIR", "REGATTA_FAULT"];
+        let passed = ["NPM_TOKEN", "OPENAI_API_KEY"];
+        let rules = EnvironmentRules {
+            remove: owned(&["NPM_TOKEN"]),
+            keep_only: owned(&["PATH"]),
+            pass: owned(&[&never[..], &passed[..]].concat()),
+        };
+        let names = [&never[..], &passed[..], &["HOME", "PATH", "XAI_API_KEY"]].concat();
+        assert_eq!(left(&names, &rules), ["NPM_TOKEN", "OPENAI_API_KEY", "PATH"]);
+        assert!(never.iter().all(|name| EnvironmentRules::is_never_passed(name)));
+        assert!(!passed.iter().any(|name| EnvironmentRules::is_never_passed(name)));
     }
 
     #[test]
@@ -167,7 +204,7 @@ mod tests {
         let odd = (OsString::from_vec(vec![b'A', 0xff]), OsString::from("1"));
         let all = BaseEnvironment::new([odd.clone()], &EnvironmentRules::default());
         assert_eq!(all.variables.len(), 1);
-        let rules = EnvironmentRules { remove: Vec::new(), keep_only: owned(&["PATH"]) };
+        let rules = EnvironmentRules { keep_only: owned(&["PATH"]), ..EnvironmentRules::default() };
         assert_eq!(BaseEnvironment::new([odd], &rules), BaseEnvironment::default());
     }
 

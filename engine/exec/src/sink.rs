@@ -1,8 +1,8 @@
 //! Keeps a command's output in a file, up to a limit: its beginning and its end.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 /// How far the file grows beyond the limit, at least, before its middle is taken out: taking it
@@ -79,7 +79,7 @@ impl Sink {
     /// secrets in it.
     pub(crate) fn create(path: &Path, keep: u64) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true).mode(0o600);

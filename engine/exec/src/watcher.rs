@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, PipeWriter, Write as _};
-use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -148,18 +148,22 @@ impl Watcher {
         let groups: String =
             self.groups.iter().map(|(&token, &group)| added(token, group)).collect();
         writer.write_all(groups.as_bytes())?;
-        let child = self.command.stdin(reader).spawn();
-        // The command would hold on to the reading end, and the pipe would never break.
-        self.command.stdin(Stdio::null());
-        let mut child = child?;
-        self.lives += 1;
-        let (number, ended) = (self.lives, Arc::clone(&self.ended));
-        let process = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
+        // First who collects it: a process that nobody collects is worse than none.
+        let (number, ended) = (self.lives + 1, Arc::clone(&self.ended));
+        let (started, process) = mpsc::channel::<Child>();
         let wait = move || {
-            let _status = child.wait();
+            let Ok(mut process) = process.recv() else { return };
+            let _status = process.wait();
             ended(number);
         };
         let waiter = thread::Builder::new().name("watcher".to_owned()).spawn(wait)?;
+        let child = self.command.stdin(reader).spawn();
+        // The command would hold on to the reading end, and the pipe would never break.
+        self.command.stdin(Stdio::null());
+        let child = child?;
+        self.lives = number;
+        let process = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
+        let _waits = started.send(child);
         Ok(Life { number, process, pipe: Arc::new(writer), waiter })
     }
 

@@ -36,6 +36,10 @@ pub enum EventKind {
         isolation: IsolationMode,
         /// Where their work goes.
         merge: MergeMode,
+        /// The names of variables that are passed on to what tasks run although they would be
+        /// removed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pass_env: Vec<String>,
     },
     /// Something is not as asked or as expected; the run goes on.
     Degraded {

@@ -32,6 +32,10 @@ pub struct RunSpec {
     pub branch_prefix: String,
     /// How many bytes of untracked files may be copied into each workspace.
     pub untracked_limit: u64,
+    /// The names of the environment's variables that are passed on to what tasks run although they
+    /// would be removed.
+    #[serde(default)]
+    pub pass_env: Vec<String>,
 }
 
 /// How tasks are kept apart from each other and from the user's tree.

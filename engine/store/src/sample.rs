@@ -65,6 +65,7 @@ pub(crate) fn run(tasks: &[&str]) -> RunSpec {
         on_failure: OnFailure::Continue,
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 1 << 28,
+        pass_env: Vec::new(),
     }
 }
 

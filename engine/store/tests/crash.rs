@@ -113,5 +113,6 @@ fn run() -> RunSpec {
         on_failure: OnFailure::Continue,
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 0,
+        pass_env: Vec::new(),
     }
 }

@@ -43,7 +43,9 @@ pub(super) fn copy(frozen: &Frozen, target: &Path) -> Result<()> {
     };
     let threads = if files < FEW { 1 } else { THREADS };
     thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| work.run())).collect();
+        // Where no second thread can be had, one does it all.
+        let another = || thread::Builder::new().spawn_scoped(scope, || work.run()).ok();
+        let others: Vec<_> = (1..threads).map_while(|_| another()).collect();
         let mut end = work.run();
         for other in others {
             let other = other

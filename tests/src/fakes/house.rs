@@ -148,6 +148,7 @@ impl TestHouse {
             on_failure: OnFailure::Continue,
             branch_prefix: "regatta".to_owned(),
             untracked_limit: u64::MAX,
+            pass_env: Vec::new(),
         }
     }
 

@@ -2,11 +2,12 @@
 
 use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::running::{Finished, Running};
-use super::{Processes, Sandbox};
+use super::{Processes, Sandbox, User};
 
 /// A call that is being put together.
 #[derive(Debug)]
@@ -101,6 +102,15 @@ impl Invocation {
             shell.current_dir(folder);
         }
         Self { command: shell, input: self.input }
+    }
+
+    /// Lets `user` call it. The sandbox must be that user's: [`Sandbox::hand_to`].
+    #[must_use]
+    pub fn by(mut self, user: User) -> Self {
+        if !user.is_me() {
+            self.command.uid(user.id()).gid(user.id());
+        }
+        self
     }
 
     /// Starts it.

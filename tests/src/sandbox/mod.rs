@@ -11,6 +11,7 @@ mod processes;
 mod repository;
 mod running;
 mod sources;
+mod user;
 
 pub use fingerprint::Fingerprint;
 pub use home::{Home, LedgerTask};
@@ -22,3 +23,4 @@ pub use processes::Processes;
 pub use repository::{Dirt, Repository};
 pub use running::{Finished, Running};
 pub use sources::copy_of_this_source;
+pub use user::User;

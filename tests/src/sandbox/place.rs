@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{Home, Invocation, Plan, Processes, Repository, eventually};
+use super::user::publish;
+use super::{Home, Invocation, Plan, Processes, Repository, User, eventually};
 
 /// Tells the marks of the sandboxes of one test process apart.
 static SANDBOXES: AtomicU32 = AtomicU32::new(0);
@@ -70,6 +71,16 @@ impl Sandbox {
     #[must_use]
     pub fn regatta(&self, folder: &Path) -> Invocation {
         Invocation::new(self, folder)
+    }
+
+    /// Gives everything in it to `user`, and puts the binary where that user can run it.
+    pub fn hand_to(&mut self, user: User) {
+        let reachable = self.folder().join("regatta");
+        if !reachable.exists() {
+            publish(&self.binary, &reachable);
+            self.binary = reachable;
+        }
+        user.own(self.folder());
     }
 
     /// Begins `regatta run --json` in a repository.

@@ -121,10 +121,27 @@ impl Running {
     ///
     /// # Panics
     /// When it does not.
-    pub fn wait(mut self) -> Finished {
+    pub fn wait(self) -> Finished {
+        self.wait_until(Instant::now() + PATIENCE)
+    }
+
+    /// Waits until it ends, and kills it with SIGKILL if that takes longer than `patience`.
+    #[must_use]
+    pub fn wait_for(self, patience: Duration) -> Finished {
         let deadline = Instant::now() + PATIENCE;
+        match self.ended.recv_timeout(patience) {
+            Ok(status) => self.finish(status, deadline),
+            Err(_) => self.kill(),
+        }
+    }
+
+    fn wait_until(self, deadline: Instant) -> Finished {
         let status = self.ended.recv_timeout(PATIENCE);
         let status = status.unwrap_or_else(|_| panic!("{} does not end", self.said));
+        self.finish(status, deadline)
+    }
+
+    fn finish(mut self, status: ExitStatus, deadline: Instant) -> Finished {
         self.over = true;
         while let Ok(line) = self.lines.recv_timeout(deadline - Instant::now()) {
             self.seen.push_str(&line);

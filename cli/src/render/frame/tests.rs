@@ -17,7 +17,7 @@ fn picture(tasks: usize, running: usize) -> Picture {
         picture.apply(&Event { seq: 1, at: at(seconds), run, kind });
     };
     let (isolation, merge) = (IsolationMode::Worktree, MergeMode::Patch);
-    tell(0, EventKind::RunStarted { tasks, jobs: 8, isolation, merge });
+    tell(0, EventKind::RunStarted { tasks, jobs: 8, isolation, merge, pass_env: Vec::new() });
     for task in (0..running).map(|at| format!("task{at}").parse::<TaskName>().unwrap()) {
         tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });
         let line = Some(format!("line of {task}\u{1b}[2J 日本語"));

@@ -76,6 +76,7 @@ mod tests {
             jobs: 3,
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
+            pass_env: Vec::new(),
         });
         let failure = Failure::new(FailureClass::Command, "it ended with code 1");
         let ends = [Outcome::Cancelled, Outcome::Failed { failure }, Outcome::Cancelled];

@@ -64,6 +64,7 @@ fn events() -> Vec<Event> {
             jobs: 2,
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
+            pass_env: Vec::new(),
         },
         EventKind::Degraded {
             from: "copies share blocks".into(),
@@ -154,6 +155,7 @@ fn events_of_an_agent() -> Vec<Event> {
             jobs: 8,
             isolation: IsolationMode::None,
             merge: MergeMode::None,
+            pass_env: Vec::new(),
         },
         EventKind::TaskQueued {
             task: task(),

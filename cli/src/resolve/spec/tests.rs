@@ -7,6 +7,8 @@ use protocol::{OnFailure, RepoPath};
 use crate::model::Roles;
 
 use super::*;
+use config::Setting;
+
 use crate::args::{IsolationChoice, LimitSetting};
 
 /// Returns a run with these tasks and scripts, three at once.
@@ -37,6 +39,7 @@ fn defaults() -> Defaults {
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 1 << 28,
         roles: Roles::default(),
+        pass_env: Setting { value: Vec::new(), origin: config::Origin::BuiltIn },
     }
 }
 
@@ -277,4 +280,33 @@ fn what_only_a_model_could_heed_is_refused_where_none_works() {
     let said = refused(RunArgs { limits, ..args() });
     assert!(said.starts_with("error: `0` is no value of --limit turns\n"), "{said}");
     assert!(self::refused(&asked(&[&"x".repeat(16_000_001)])).contains("longer than 16 MB"));
+}
+
+#[test]
+fn the_variables_that_are_passed_on_are_those_of_the_command_line_else_of_the_settings() {
+    let typed = |names: &[&str]| RunArgs {
+        pass_env: names.iter().map(|name| name.parse().unwrap()).collect(),
+        ..exec("true")
+    };
+    let set = |names: &[&str]| Defaults {
+        pass_env: Setting {
+            value: names.iter().map(|&name| name.to_owned()).collect(),
+            origin: config::Origin::Environment { variable: "REGATTA_ENV_PASS".to_owned() },
+        },
+        ..defaults()
+    };
+    assert_eq!(spec(&exec("true")).pass_env, Vec::<String>::new());
+    let passed = with(&exec("true"), &set(&["A", "B", "A"]), "").unwrap().pass_env;
+    assert_eq!(passed, ["A", "B"]);
+    let passed = with(&typed(&["OPENAI_API_KEY"]), &set(&["A"]), "").unwrap().pass_env;
+    assert_eq!(passed, ["OPENAI_API_KEY"]);
+
+    let refused = with(&typed(&["A", "GIT_DIR"]), &defaults(), "").unwrap_err().to_string();
+    assert!(refused.starts_with("error: `GIT_DIR` cannot be passed on to tasks\n"), "{refused}");
+    assert!(refused.ends_with("because the option --pass-env names it"), "{refused}");
+    let refused = with(&exec("true"), &set(&["REGATTA_FAULT"]), "").unwrap_err().to_string();
+    assert!(refused.ends_with("because the variable REGATTA_ENV_PASS names it"), "{refused}");
+    for wrong in ["", "A=b", "a\0b"] {
+        assert!(wrong.parse::<crate::args::VariableName>().is_err(), "{wrong:?}");
+    }
 }

@@ -127,6 +127,7 @@ branch: { prefix: team/bots }
 env:
   remove: [A, B]
   keep_only: [PATH]
+  pass: [OPENAI_API_KEY]
 limits:
   wall: 90
   output: 500 KB
@@ -147,6 +148,7 @@ stream: { firstEventTimeout: 5s, idleTimeout: 0 }
     assert_eq!(settings.branch_prefix.value, "team/bots");
     assert_eq!(settings.env_remove.value, ["A", "B"]);
     assert_eq!(settings.env_keep_only.value, Some(vec!["PATH".to_owned()]));
+    assert_eq!(settings.env_pass.value, ["OPENAI_API_KEY"]);
     let wall = Duration::from_secs(90);
     let turns = NonZeroU32::new(7).unwrap();
     let limits = TaskLimits { wall, output: 500_000, turns, tokens: Some(2_000_000) };

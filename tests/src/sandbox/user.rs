@@ -1,0 +1,71 @@
+//! Users other than the one who runs the tests: their permissions and their limits are their own.
+
+use std::os::unix::fs::{PermissionsExt, lchown};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::process::geteuid;
+
+/// Tells the users of one test process apart.
+static USERS: AtomicU32 = AtomicU32::new(0);
+
+/// A user that is not root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct User(u32);
+
+impl User {
+    /// Returns a user that nobody else is, of whom no process runs; nothing unless root asks, who
+    /// alone can become another.
+    #[must_use]
+    pub fn fresh() -> Option<Self> {
+        geteuid().is_root().then(|| {
+            let number = USERS.fetch_add(1, Ordering::Relaxed);
+            // Beyond the ids that systems give to people and services.
+            Self(1_000_000 + std::process::id() * 256 + number % 256)
+        })
+    }
+
+    /// Returns a user that is not root: a fresh one, else the one who runs the tests.
+    #[must_use]
+    pub fn ordinary() -> Self {
+        Self::fresh().unwrap_or(Self(geteuid().as_raw()))
+    }
+
+    /// Returns its number, for a process that is to run as this user.
+    #[must_use]
+    pub fn id(self) -> u32 {
+        self.0
+    }
+
+    /// Returns whether this is the user who runs the tests.
+    #[must_use]
+    pub fn is_me(self) -> bool {
+        geteuid().as_raw() == self.0
+    }
+
+    /// Gives everything below `path` to this user.
+    ///
+    /// # Panics
+    /// When that is not allowed.
+    pub fn own(self, path: &Path) {
+        if self.is_me() {
+            return;
+        }
+        lchown(path, Some(self.0), Some(self.0)).expect("root can give files away");
+        if path.is_dir() && !path.is_symlink() {
+            for entry in std::fs::read_dir(path).expect("root can read it").flatten() {
+                self.own(&entry.path());
+            }
+        }
+    }
+}
+
+/// Puts a program where every user who can reach `target` can run it.
+pub(super) fn publish(program: &Path, target: &Path) {
+    // A link costs nothing; on another file system it takes a copy.
+    if std::fs::hard_link(program, target).is_err() {
+        std::fs::copy(program, target).expect("the program can be copied");
+    }
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(target, mode).expect("a mode can be set");
+}

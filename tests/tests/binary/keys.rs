@@ -1,0 +1,148 @@
+//! Keys of model providers: which processes have them, and who can read them there.
+
+use std::time::Duration;
+
+use tests::sandbox::{Finished, Repository, Sandbox, User, eventually};
+
+use super::sandbox;
+
+/// The value of every key. It is found wherever it is looked for.
+const CANARY: &str = "canary-5c1f0b";
+
+/// The keys that the engine has.
+const KEYS: [&str; 3] = ["OPENAI_API_KEY", "OPENROUTER_API_KEY", "REGATTA_API_KEY"];
+
+/// Writes down the processes whose environment can be read (`seen.txt`), what those run that have
+/// the canary in it (`found.txt`), and what the engine and its children run (`engine.txt`).
+const LOOK: &str = r#"
+    : > found.txt; : > seen.txt; : > engine.txt
+    for process in /proc/[0-9]*; do
+        if (: < $process/environ) 2>/dev/null; then
+            echo $process >> seen.txt
+            if grep -aqs canary-5c1f0b $process/environ; then
+                tr '\0' ' ' < $process/cmdline >> found.txt; echo >> found.txt
+            fi
+        fi
+        case "$(cat $process/stat 2>/dev/null)" in
+            $PPID\ *|*") "?" $PPID "*) tr '\0' ' ' < $process/cmdline >> engine.txt; echo >> engine.txt ;;
+        esac
+    done
+"#;
+
+/// Makes a sandbox and a repository of an ordinary user.
+fn of_user() -> (Sandbox, Repository, User) {
+    let mut place = sandbox();
+    let repository = place.repository();
+    let user = User::ordinary();
+    place.hand_to(user);
+    (place, repository, user)
+}
+
+/// Checks that the command saw processes, the engine's among them, but no key.
+fn expect_no_key_found(repository: &Repository, finished: &Finished) {
+    let lines = |name: &str| repository.text(name).lines().map(str::to_owned).collect::<Vec<_>>();
+    assert!(!lines("seen.txt").is_empty(), "it can look at its own: {finished}");
+    let engine = lines("engine.txt").join("\n");
+    assert!(engine.contains("run --json") && engine.contains("__watch"), "{engine}");
+    assert_eq!(lines("found.txt"), Vec::<String>::new(), "{finished}");
+}
+
+#[test]
+fn a_command_of_an_ordinary_user_finds_no_key_in_any_process_of_the_engine() {
+    let (place, repository, user) = of_user();
+    let run = KEYS.iter().fold(place.run_in(&repository), |run, key| run.env(key, CANARY));
+    let finished = run.exec(LOOK).by(user).run().expect_code(0);
+    expect_no_key_found(&repository, &finished);
+}
+
+#[test]
+fn the_bash_tool_of_an_ordinary_users_agent_finds_no_key_in_any_process_of_the_engine() {
+    let (mut place, repository, user) = of_user();
+    let scenario = place.folder().join("scenario.toml");
+    let script = format!(
+        "version = 1\n\n[[turn]]\ncalls = [{{ tool = \"bash\", arguments = {{ command = '''{LOOK}''' }} }}]\n\n\
+         [[turn]]\ncalls = [{{ tool = \"yield\", arguments = {{ result = {{ data = \"looked\" }} }} }}]\n"
+    );
+    std::fs::write(&scenario, script).unwrap();
+    place.hand_to(user);
+    let run = KEYS.iter().fold(place.run_in(&repository), |run, key| run.env(key, CANARY));
+    let run = run.arg("--model").arg(format!("offline/{}", scenario.display())).arg("Look.");
+    let finished = run.by(user).run().expect_code(0);
+    expect_no_key_found(&repository, &finished);
+}
+
+#[test]
+fn the_watcher_starts_without_keys_also_for_those_who_may_look() {
+    let place = sandbox();
+    let repository = place.repository();
+    let ready = place.folder().join("ready");
+    let script = format!(": > {}; while [ -e {0} ]; do sleep 0.01; done", ready.display());
+    let run = KEYS.iter().fold(place.run_in(&repository), |run, key| run.env(key, CANARY));
+    let engine = run.exec(&script).start();
+    eventually(Duration::from_secs(60), "the task is at work", || ready.exists());
+    let alive = place.processes().alive();
+    let watchers = alive.iter().filter(|(_, what)| what.contains("__watch"));
+    let environments: Vec<_> = watchers
+        .map(|(id, _)| std::fs::read(format!("/proc/{}/environ", id.as_raw_nonzero())).unwrap())
+        .collect();
+    std::fs::remove_file(&ready).unwrap();
+    let finished = engine.wait().expect_code(0);
+    // To others than root no environment is open, and there is nothing to be judged.
+    let readable = usize::from(!User::ordinary().is_me());
+    assert_eq!(environments.len(), readable, "{alive:?}");
+    for environment in environments {
+        let environment = String::from_utf8_lossy(&environment);
+        assert!(!environment.contains(CANARY), "{environment:?}, {finished}");
+    }
+}
+
+/// The value of a key that is passed on. Every command of the user can read it, so it is another.
+const PASSED: &str = "passed-2e77d1";
+
+#[test]
+fn a_key_is_passed_on_by_name_and_the_first_lines_say_so() {
+    let place = sandbox();
+    let repository = place.repository();
+    let script = "printf %s \"$OPENAI_API_KEY/$XAI_API_KEY\" > key.txt";
+    let call = |words: &str| {
+        let call = place.regatta(repository.root()).words(words);
+        call.env("OPENAI_API_KEY", PASSED).env("XAI_API_KEY", CANARY).exec(script)
+    };
+    let named = "--pass-env OPENAI_API_KEY --pass-env NO_SUCH_VARIABLE";
+    let listed = call(&format!("run --dry-run {named}")).run().expect_code(0);
+    assert!(listed.stdout.contains("\npasses OPENAI_API_KEY on to what tasks run\n"), "{listed}");
+
+    let told = call(&format!("run {named}")).run().expect_code(0);
+    assert_eq!(repository.text("key.txt"), format!("{PASSED}/"), "{told}");
+    let mut lines = told.stderr.lines();
+    let warning = "warning: `NO_SUCH_VARIABLE` is to be passed on, but is not set";
+    assert_eq!(lines.next(), Some(warning), "{told}");
+    assert!(lines.next().is_some_and(|line| line.contains("run r")), "{told}");
+    let passes = " passes OPENAI_API_KEY on to what tasks run";
+    assert!(lines.next().is_some_and(|line| line.ends_with(passes)), "{told}");
+    assert!(![&told.stdout, &told.stderr].iter().any(|said| said.contains(PASSED)), "{told}");
+
+    let events = call("run --json").env("REGATTA_ENV_PASS", "XAI_API_KEY").run().expect_code(0);
+    assert_eq!(repository.text("key.txt"), format!("/{CANARY}"), "{events}");
+    let started = &events.events_of("run_started")[0];
+    assert_eq!(started["pass_env"], serde_json::json!(["XAI_API_KEY"]), "{events}");
+    let without = call("run --json").run().expect_code(0);
+    assert_eq!(repository.text("key.txt"), "/", "{without}");
+    assert!(without.events_of("run_started")[0].get("pass_env").is_none(), "{without}");
+}
+
+#[test]
+fn what_cannot_be_passed_on_is_refused_by_name() {
+    let place = sandbox();
+    let repository = place.repository();
+    for (name, words) in [
+        ("GIT_DIR", &["`GIT_DIR` cannot be passed on", "--pass-env"][..]),
+        ("GIT_CONFIG_KEY_0", &["`GIT_CONFIG_KEY_0` cannot be passed on"]),
+        ("REGATTA_FAULT", &["`REGATTA_FAULT` cannot be passed on"]),
+        ("OPENAI_API_KEY=secret", &["--pass-env", "no `=`"]),
+        ("", &["--pass-env", "not empty"]),
+    ] {
+        let run = place.run_in(&repository).exec("true").arg("--pass-env").arg(name).run();
+        run.expect_refusal(words);
+    }
+}

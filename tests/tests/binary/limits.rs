@@ -1,0 +1,121 @@
+//! What `ulimit` allows: every limit ends in a result or in one clear error.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tests::sandbox::{Finished, Invocation, User, skip};
+
+use super::sandbox;
+
+/// How long a call may take. It needs a fraction of a second, on a busy machine a few.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many calls are made at the same time.
+const AT_ONCE: usize = 4;
+
+/// Calls `regatta` for one of many limits, as a user whose processes nobody else's add to.
+fn under_limits(test: &str, limits: &[String], call: impl Fn(Invocation) -> Invocation + Sync) {
+    if User::fresh().is_none() {
+        return skip(test, "only root can become a user without processes");
+    }
+    let (next, wrong, errors) = (AtomicUsize::new(0), Mutex::new(Vec::new()), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                let mut place = sandbox();
+                let repository = place.repository();
+                while let Some(limit) = limits.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let user = User::fresh().expect("one was to be had");
+                    place.hand_to(user);
+                    let call = call(place.regatta(repository.root()));
+                    let began = Instant::now();
+                    let finished = call.after(limit).by(user).start().wait_for(PATIENCE);
+                    let took = began.elapsed();
+                    match judge(&finished) {
+                        Ok(Ending::Result) if took < PATIENCE => {}
+                        Ok(Ending::Error) if took < PATIENCE => {
+                            errors.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Ok(_) => wrong.lock().unwrap().push(format!("{limit}: took {took:?}")),
+                        Err(why) => {
+                            wrong.lock().unwrap().push(format!("{limit}: {why}: {finished}"));
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let (wrong, errors) = (wrong.into_inner().unwrap(), errors.into_inner());
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), limits.len(), wrong.join("\n"));
+    assert!((1..limits.len()).contains(&errors), "{errors} of {} are errors", limits.len());
+}
+
+/// How a call may end.
+enum Ending {
+    /// With what was asked, or with a task that failed for want of something.
+    Result,
+    /// With one error, before anything was started.
+    Error,
+}
+
+fn judge(finished: &Finished) -> Result<Ending, String> {
+    let said = [&finished.stdout, &finished.stderr];
+    if said.iter().any(|said| said.contains("panick") || said.contains("RUST_BACKTRACE")) {
+        return Err("a panic".to_owned());
+    }
+    let errors: Vec<_> =
+        finished.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    match (finished.code, errors.as_slice()) {
+        (0, []) => Ok(Ending::Result),
+        (5, []) if finished.task("t1")["failure"]["class"] == "resources" => Ok(Ending::Result),
+        (1, [error]) => {
+            let clear = ["cannot start threads", "cannot open enough files"];
+            let hint = finished.stderr.contains("\n  try: ulimit -");
+            match clear.iter().any(|words| error.contains(words)) && hint {
+                true => Ok(Ending::Error),
+                false => Err("an unclear error".to_owned()),
+            }
+        }
+        (code, errors) => Err(format!("code {code} with {} errors", errors.len())),
+    }
+}
+
+fn processes() -> Vec<String> {
+    // Not every shell calls it by the same letter.
+    let limit =
+        |number| format!("{{ ulimit -u {number} || ulimit -p {number}; }} 2>/dev/null || exit 9");
+    (1..=40).map(limit).collect()
+}
+
+fn files() -> Vec<String> {
+    (8..=64).map(|number| format!("ulimit -n {number}")).collect()
+}
+
+/// A run of one task that starts no program.
+fn run(call: Invocation) -> Invocation {
+    call.words("run --json").exec("echo x >> x.txt")
+}
+
+fn runs(call: Invocation) -> Invocation {
+    call.words("runs")
+}
+
+#[test]
+fn every_limit_of_processes_ends_a_run_in_a_result_or_one_clear_error() {
+    let test = "every_limit_of_processes_ends_a_run_in_a_result_or_one_clear_error";
+    under_limits(test, &processes(), run);
+}
+
+#[test]
+fn every_limit_of_open_files_ends_a_run_in_a_result_or_one_clear_error() {
+    let test = "every_limit_of_open_files_ends_a_run_in_a_result_or_one_clear_error";
+    under_limits(test, &files(), run);
+}
+
+#[test]
+fn every_limit_ends_a_list_of_runs_in_a_result_or_one_clear_error() {
+    let test = "every_limit_ends_a_list_of_runs_in_a_result_or_one_clear_error";
+    under_limits(test, &[processes(), files()].concat(), runs);
+}
