@@ -1,7 +1,7 @@
 //! What `ulimit` allows: every limit ends in a result or in one clear error.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,10 +20,12 @@ fn under_limits(test: &str, limits: &[String], call: impl Fn(Invocation) -> Invo
     if User::fresh().is_none() {
         return skip(test, "only root can become a user without processes");
     }
-    let (next, wrong, errors) = (AtomicUsize::new(0), Mutex::new(Vec::new()), AtomicUsize::new(0));
+    let next = AtomicUsize::new(0);
+    let (tell, told) = channel();
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
-            scope.spawn(|| {
+            let (tell, next, call) = (tell.clone(), &next, &call);
+            scope.spawn(move || {
                 let mut place = sandbox();
                 let repository = place.repository();
                 while let Some(limit) = limits.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -32,22 +34,25 @@ fn under_limits(test: &str, limits: &[String], call: impl Fn(Invocation) -> Invo
                     let call = call(place.regatta(repository.root()));
                     let began = Instant::now();
                     let finished = call.after(limit).by(user).start().wait_for(PATIENCE);
-                    let took = began.elapsed();
-                    match judge(&finished) {
-                        Ok(Ending::Result) if took < PATIENCE => {}
-                        Ok(Ending::Error) if took < PATIENCE => {
-                            errors.fetch_add(1, Ordering::Relaxed);
-                        }
-                        Ok(_) => wrong.lock().unwrap().push(format!("{limit}: took {took:?}")),
-                        Err(why) => {
-                            wrong.lock().unwrap().push(format!("{limit}: {why}: {finished}"));
-                        }
-                    }
+                    let judged = match judge(&finished) {
+                        Ok(_) if began.elapsed() >= PATIENCE => Err("it hangs".to_owned()),
+                        judged => judged,
+                    };
+                    let judged = judged.map_err(|why| format!("{limit}: {why}: {finished}"));
+                    tell.send(judged).expect("somebody listens");
                 }
             });
         }
     });
-    let (wrong, errors) = (wrong.into_inner().unwrap(), errors.into_inner());
+    drop(tell);
+    let (mut errors, mut wrong) = (0, Vec::new());
+    for judged in told {
+        match judged {
+            Ok(Ending::Result) => {}
+            Ok(Ending::Error) => errors += 1,
+            Err(why) => wrong.push(why),
+        }
+    }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), limits.len(), wrong.join("\n"));
     assert!((1..limits.len()).contains(&errors), "{errors} of {} are errors", limits.len());
 }
@@ -118,4 +123,31 @@ fn every_limit_of_open_files_ends_a_run_in_a_result_or_one_clear_error() {
 fn every_limit_ends_a_list_of_runs_in_a_result_or_one_clear_error() {
     let test = "every_limit_ends_a_list_of_runs_in_a_result_or_one_clear_error";
     under_limits(test, &[processes(), files()].concat(), runs);
+}
+
+#[test]
+fn tasks_whose_processes_cannot_be_started_fail_for_want_of_resources() {
+    let test = "tasks_whose_processes_cannot_be_started_fail_for_want_of_resources";
+    if User::fresh().is_none() {
+        return skip(test, "only root can become a user without processes");
+    }
+    let mut place = sandbox();
+    let repository = place.repository();
+    let items: Vec<String> = (1..=30).map(|number| number.to_string()).collect();
+    // How many threads there are depends on the machine: the first limit under which it starts.
+    let started = processes().into_iter().find_map(|limit| {
+        let user = User::fresh().expect("one was to be had");
+        place.hand_to(user);
+        let run = place.run_in(&repository).words("--jobs 30 --exec").arg("sleep 1; : {{item}}");
+        let run = items.iter().fold(run, |run, item| run.arg(item));
+        let finished = run.after(&limit).by(user).start().wait_for(PATIENCE);
+        (finished.code != 1).then_some(finished)
+    });
+    let finished = started.expect("40 processes are enough to start");
+    let ends = finished.events_of("task_finished");
+    assert_eq!(ends.len(), items.len(), "{finished}");
+    let classes: Vec<_> = ends.iter().filter_map(|end| end["failure"]["class"].as_str()).collect();
+    assert!(classes.contains(&"resources"), "{finished}");
+    // A shell that was started may itself start no program.
+    assert!(classes.iter().all(|class| ["resources", "command"].contains(class)), "{finished}");
 }

@@ -11,12 +11,12 @@ use tests::sandbox::{User, skip};
 use super::sandbox;
 
 fn mode(path: &Path) -> u32 {
-    fs::metadata(path).unwrap().permissions().mode() & 0o777
+    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
 }
 
 fn open_to_all(folder: &Path) {
-    fs::create_dir_all(folder).unwrap();
-    fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir_all(folder).expect("a folder can be made");
+    fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("a mode can be set");
 }
 
 #[test]
