@@ -58,11 +58,12 @@ fn library(place: &Sandbox) -> PathBuf {
     library
 }
 
-/// Runs `call` and returns what was synced and renamed meanwhile, in that order.
-fn witnessed(place: &Sandbox, call: Invocation) -> (Finished, Vec<(String, String)>) {
+/// Runs `call` to its end with this code and returns what was synced and renamed meanwhile, in that
+/// order.
+fn witnessed(place: &Sandbox, call: Invocation, code: i32) -> (Finished, Vec<(String, String)>) {
     let log = place.folder().join("witness.log");
     let call = call.env("LD_PRELOAD", library(place)).env("WITNESS", &log);
-    let finished = call.run().expect_code(0);
+    let finished = call.run().expect_code(code);
     let text = std::fs::read_to_string(log).expect("something was synced");
     let line = |line: &str| line.split_once(' ').map(|(what, at)| (what.into(), at.into()));
     (finished, text.lines().filter_map(line).collect())
@@ -73,7 +74,7 @@ fn new_files_and_the_journal_are_on_the_disk_before_a_landing_is_committed_to() 
     let place = sandbox();
     let repository = place.repository();
     let call = place.run_in(&repository).exec("echo 1 > new.txt; mkdir d; echo 2 > d/other.txt");
-    let (finished, seen) = witnessed(&place, call);
+    let (finished, seen) = witnessed(&place, call, 0);
     let id = format!("{}-1", finished.run_name());
     let at = |what: &str, ending: &str| {
         let found = |(kind, path): &(String, String)| kind == what && path.ends_with(ending);
@@ -96,6 +97,33 @@ fn new_files_and_the_journal_are_on_the_disk_before_a_landing_is_committed_to() 
 }
 
 #[test]
+fn a_capture_is_on_the_disk_before_the_ledger_says_so_and_its_workspace_goes() {
+    let place = sandbox();
+    let repository = place.repository();
+    let script = "echo 1 > new.txt; mkdir d; echo 2 > d/other.txt; echo more >> README.md";
+    // Killed when the ledger has the capture, and before the workspace is removed.
+    let call = place.run_in(&repository).exec(script).fault("kill@capture.discard:1");
+    let (finished, seen) = witnessed(&place, call, 128 + 9);
+    let reference = format!("refs/tasks/{}/t1/1", finished.run_name());
+    let last = |what: &str, ending: &str| {
+        let found = |(kind, path): &(String, String)| kind == what && path.ends_with(ending);
+        seen.iter().rposition(found).unwrap_or_else(|| panic!("{what} {ending}: {seen:?}"))
+    };
+    let named = last("sync", &reference);
+    let objects = place.home().store_git(&["rev-list", "--objects", &reference]);
+    assert!(objects.lines().count() >= 8, "commit, trees and blobs: {objects}");
+    for line in objects.lines() {
+        let (folder, file) = line.split_at(2);
+        let file = file.split(' ').next().expect("an id comes first");
+        assert!(last("sync", &format!("/objects/{folder}/{file}")) < named, "{line}: {seen:?}");
+        assert!(last("sync", &format!("/objects/{folder}")) < named, "{line}: {seen:?}");
+    }
+    let task = reference.trim_end_matches("/1");
+    let recorded = last("sync", "/ledger.db-wal");
+    assert!(named < recorded && last("sync", task) < recorded, "{seen:?}");
+}
+
+#[test]
 fn each_message_of_a_session_is_on_the_disk_before_the_next_is_said() {
     const SCENARIO: &str = r#"
 version = 1
@@ -111,7 +139,7 @@ calls = [{ tool = "yield", arguments = { result = { data = "done" } } }]
     std::fs::write(&scenario, SCENARIO).expect("a file can be written");
     let model = format!("offline/{}", scenario.display());
     let call = place.run_in(&repository).arg("--model").arg(model).arg("do it");
-    let (finished, seen) = witnessed(&place, call);
+    let (finished, seen) = witnessed(&place, call, 0);
     let task = finished.names_in("task_finished").concat();
     let messages = place.home().messages(&finished.run_name(), &task).len();
     assert_eq!(messages, 5);
