@@ -47,10 +47,25 @@ int rename(const char *from, const char *to) {
 }
 "#;
 
-/// Builds the library with the C compiler that the binary was built with as well.
-fn library(place: &Sandbox) -> PathBuf {
-    let (source, library) = (place.folder().join("witness.c"), place.folder().join("witness.so"));
-    std::fs::write(&source, WITNESS).expect("a file can be written");
+/// Sets the time of day back by a day.
+const YESTERDAY: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+
+int clock_gettime(clockid_t id, struct timespec *at) {
+  int (*real)(clockid_t, struct timespec *) =
+      (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+  int end = real(id, at);
+  if (end == 0 && id == CLOCK_REALTIME) at->tv_sec -= 86400;
+  return end;
+}
+"#;
+
+/// Builds a library with the C compiler that the binary was built with as well.
+fn library(place: &Sandbox, text: &str) -> PathBuf {
+    let (source, library) = (place.folder().join("library.c"), place.folder().join("library.so"));
+    std::fs::write(&source, text).expect("a file can be written");
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-w", "-o"]).arg(&library).arg(&source).arg("-ldl");
     let built = compiler.output().expect("there is a C compiler");
@@ -62,7 +77,7 @@ fn library(place: &Sandbox) -> PathBuf {
 /// order.
 fn witnessed(place: &Sandbox, call: Invocation, code: i32) -> (Finished, Vec<(String, String)>) {
     let log = place.folder().join("witness.log");
-    let call = call.env("LD_PRELOAD", library(place)).env("WITNESS", &log);
+    let call = call.env("LD_PRELOAD", library(place, WITNESS)).env("WITNESS", &log);
     let finished = call.run().expect_code(code);
     let text = std::fs::read_to_string(log).expect("something was synced");
     let line = |line: &str| line.split_once(' ').map(|(what, at)| (what.into(), at.into()));
@@ -145,4 +160,23 @@ calls = [{ tool = "yield", arguments = { result = { data = "done" } } }]
     assert_eq!(messages, 5);
     let log = |(what, path): &&(String, String)| what == "sync" && path.ends_with("/session.jsonl");
     assert!(seen.iter().filter(log).count() >= messages, "{seen:?}");
+}
+
+#[test]
+fn a_clock_that_was_set_back_between_a_kill_and_the_next_start_changes_nothing() {
+    let place = sandbox();
+    let repository = place.repository();
+    let died = place.run_in(&repository).exec("echo 1 > a.txt").fault("kill@landing.begin").run();
+    assert_eq!(died.code, 128 + 9, "{died}");
+    let yesterday = library(&place, YESTERDAY);
+    let runs = place.regatta(repository.root()).words("runs").env("LD_PRELOAD", &yesterday).run();
+    let runs = runs.expect_code(0);
+    assert!(runs.stdout.contains("interrupted"), "{runs}");
+    let day = |time: &str| time.split('T').next().map(str::to_owned);
+    let query = "SELECT at FROM transition ORDER BY seq";
+    let times = place.home().ledger(query, |row| row.get::<_, String>(0));
+    assert_ne!(day(&times[0]), day(times.last().expect("there are some")), "it was set back");
+    let _applied = place.regatta(repository.root()).words("apply").run().expect_code(0);
+    assert_eq!(repository.text("a.txt"), "1\n");
+    place.expect_nothing_left(&repository);
 }
