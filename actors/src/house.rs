@@ -98,7 +98,7 @@ impl House {
         submission: Submission,
     ) -> impl Future<Output = Result<Submitted, SubmitError>> + use<> {
         let (reply, waiting) = oneshot();
-        let _closed = self.root.cast(RootMessage::Submit(submission, reply.into()));
+        let _closed = self.root.cast(RootMessage::Submit(Box::new(submission), reply.into()));
         async move { waiting.await.unwrap_or(Err(SubmitError::Closing)) }
     }
 

@@ -30,7 +30,7 @@ pub(crate) struct RootArguments {
 }
 
 pub(crate) enum RootMessage {
-    Submit(Submission, RpcReplyPort<Result<Submitted, SubmitError>>),
+    Submit(Box<Submission>, RpcReplyPort<Result<Submitted, SubmitError>>),
     Cancel(RunId, Cancelling, Interruption),
     /// Hands out everything that happens from now on.
     Listen(RpcReplyPort<Events>),

@@ -86,7 +86,7 @@ pub enum SubmitError {
 type Answer = RpcReplyPort<Result<Submitted, SubmitError>>;
 
 pub(crate) enum RunsMessage {
-    Submit(Submission, Answer),
+    Submit(Box<Submission>, Answer),
     /// Sent by the opening itself; nobody else sends it.
     Opened(RunId, Box<Result<OpenedRun, SubmitError>>, Answer),
     /// Nothing of a run that was opened and not wanted any more is left.
@@ -143,7 +143,7 @@ impl Actor for Runs {
                 let _gone = reply.send(Err(SubmitError::Closing));
             }
             RunsMessage::Submit(submission, reply) => {
-                state.open(&myself, submission, reply);
+                state.open(&myself, *submission, reply);
                 return Ok(());
             }
             RunsMessage::Opened(run, opened, reply) => {

@@ -104,9 +104,9 @@ fn late_task(place: &Sandbox) -> String {
 fn take_turn(place: &Sandbox, repository: &Repository) -> File {
     let (began, go) = (place.folder().join("began"), place.folder().join("go"));
     eventually(Duration::from_secs(60), "the task works", || began.exists());
-    let held = File::open(repository.path(".git")).unwrap();
-    flock(&held, FlockOperation::LockExclusive).unwrap();
-    std::fs::write(go, "").unwrap();
+    let held = File::open(repository.path(".git")).expect("there is one");
+    flock(&held, FlockOperation::LockExclusive).expect("nobody lands");
+    std::fs::write(go, "").expect("a file can be written");
     held
 }
 
