@@ -184,10 +184,10 @@ fn a_run_that_was_stopped_while_its_landing_waited_says_how_to_land_its_work() {
     let finished = running.wait().expect_code(130);
     let told = finished.stdout.lines().find(|line| line.contains("regatta apply ")).map(str::trim);
     let line = told.unwrap_or_else(|| panic!("the line to type in {finished}"));
-    assert!(line.ends_with("lands it"), "{finished}");
+    assert!(line.ends_with("lands what is ready"), "{finished}");
     assert!(!repository.has("x.txt"), "{finished}");
     flock(&held, FlockOperation::Unlock).unwrap();
-    let words = line.trim_end_matches("lands it").trim().trim_start_matches("regatta ");
+    let words = line.trim_end_matches("lands what is ready").trim().trim_start_matches("regatta ");
     let applied = place.regatta(repository.root()).words(words).run().expect_code(0);
     assert_eq!(repository.text("x.txt"), "x\n", "{applied}");
 }
