@@ -135,10 +135,19 @@ async fn look(globals: &Globals) -> Result<Context, Error> {
             opened.found.iter().for_each(|line| note(globals, &format!("note: {line}")));
             opened.repository.facts().root.clone()
         }
-        Err(refusal) => match equipment.isolation.locate(&at).await {
-            Ok(root) => root,
-            Err(_nowhere) => return Err(refusal),
-        },
+        Err(refusal) => {
+            let Ok(root) = equipment.isolation.locate(&at).await else { return Err(refusal) };
+            if !equipment.ledger.reader().open_runs(&root)?.is_empty() {
+                let why = refusal.because.join("; ");
+                note(
+                    globals,
+                    &format!(
+                        "note: a run shown as running may have been cut short; nothing is recovered now: {why}"
+                    ),
+                );
+            }
+            root
+        }
     };
     Ok(context(globals, &equipment, &root))
 }
