@@ -185,7 +185,7 @@ fn tell(reader: &Reader, news: &News, found: &Recovered) -> Result<Vec<String>, 
         let tasks = reader.tasks(row.id)?;
         let all = count(tasks.len(), "task");
         let kept = match tasks.iter().filter(|task| has_kept_work(task)).count() {
-            0 => "there is nothing of it to land".to_owned(),
+            0 => "nothing of it is left to land".to_owned(),
             kept => format!("the work of {kept} of its {all} is kept"),
         };
         let run = &row.name;

@@ -37,7 +37,10 @@ impl Loose {
 #[must_use]
 pub fn failed_at_work(outcome: &Outcome, usage: Option<Usage>) -> bool {
     match outcome {
-        Outcome::Failed { failure } => usage.is_some() || failure.class == FailureClass::Command,
+        Outcome::Failed { failure } => {
+            let of_a_command = [FailureClass::Command, FailureClass::Timeout];
+            usage.is_some() || of_a_command.contains(&failure.class)
+        }
         Outcome::Done { .. } | Outcome::Cancelled => false,
     }
 }

@@ -238,3 +238,26 @@ fn a_read_only_tree_is_refused_before_anything_is_done() {
     };
     tests::sandbox::skip("a_read_only_tree_is_refused_before_anything_is_done", &why);
 }
+
+#[test]
+fn apply_says_why_no_work_of_a_run_is_left_to_land() {
+    let place = sandbox();
+    let repository = place.repository();
+    let apply = |target: &str| {
+        let words = format!("apply {target}");
+        place.regatta(repository.root()).words(&words).run().expect_code(0).stdout
+    };
+    let _ran = place.run_in(&repository).exec("true").run().expect_code(0);
+    assert!(apply("@").contains("nothing was changed"));
+
+    let _ran = place.run_in(&repository).exec("echo x > x.txt").run().expect_code(0);
+    assert!(apply("@").contains("everything of run"));
+    assert!(apply("@/t1").contains("the work of task"));
+
+    let kept = place.run_in(&repository).words("--merge none").exec("echo y > y.txt");
+    let _kept = kept.run().expect_code(0);
+    let _gone = place.regatta(repository.root()).words("discard @").run().expect_code(0);
+    let said = apply("@");
+    assert!(said.ends_with("is left to land: what had not landed was discarded\n"), "{said}");
+    assert!(!repository.has("y.txt"));
+}

@@ -184,7 +184,7 @@ fn of_a_run_that_was_cut_short_all_kept_work_is_counted() {
     let plan = Plan::default().task("a", "true").task("b", "true");
     let died = place.run_plan(&repository, &plan).fault("kill@capture.begin:1").run();
     let next = regatta(&place, &repository, "runs").expect_code(0);
-    let line = format!("run {} was cut short: there is nothing of it to land", died.run_name());
+    let line = format!("run {} was cut short: nothing of it is left to land", died.run_name());
     assert!(next.stderr.contains(&line), "{next}");
 }
 
