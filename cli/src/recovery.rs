@@ -7,12 +7,12 @@ use std::sync::Arc;
 use engine::ports::{
     Completion, LedgerError, LedgerStore, OpenRun, Recovered, RecoveredTask, Repository, Uncaptured,
 };
-use protocol::{LedgerEntry, RunName, RunState, TaskState, Work};
-use store::{Reader, RunRow, read_session, used_in};
+use protocol::{Landed, LedgerEntry, RunName, RunState, TaskState, Work};
+use store::{Reader, RunRow, TaskRow, read_session, used_in};
 
 use crate::boot::Equipment;
 use crate::error::Error;
-use crate::render::{kept_workspace, left_out, rescue_line};
+use crate::render::{count, kept_workspace, left_out, rescue_line};
 
 /// An opened repository and what recovery found.
 pub struct OpenedRepository {
@@ -50,7 +50,7 @@ async fn recover(
     // killed before it could finish.
     let news = News::of(&reader, recovery.found()).map_err(|error| words(&error))?;
     record(equipment, &reader, &news).await.map_err(|error| words(&error))?;
-    let mut found = tell(&news, recovery.found());
+    let mut found = tell(&reader, &news, recovery.found()).map_err(|error| words(&error))?;
     let unknown = news.unknown.iter().cloned().collect();
     if let Err(error) = recovery.finish(unknown).await {
         found.push(format!("what is left of it stays for now: {}", error.to_failure().message));
@@ -167,7 +167,8 @@ fn used(
     Ok(entries.collect())
 }
 
-fn tell(news: &News, found: &Recovered) -> Vec<String> {
+/// Returns what was found and recorded, in lines for people.
+fn tell(reader: &Reader, news: &News, found: &Recovered) -> Result<Vec<String>, LedgerError> {
     let mut lines = Vec::new();
     for (run, completion, _) in &news.landed {
         lines.push(match completion {
@@ -180,13 +181,15 @@ fn tell(news: &News, found: &Recovered) -> Vec<String> {
         });
     }
     lines.extend(found.rescued.iter().map(rescue_line));
-    for run in news.interrupted.iter().map(|row| &row.name) {
-        let saved = found.tasks.iter().filter(|task| task.run == *run);
-        let saved = saved.filter(|task| task.captured.is_ok()).count();
-        let tasks = if saved == 1 { "task" } else { "tasks" };
-        lines.push(format!(
-            "run {run} was cut short: the work of {saved} {tasks} that ran is kept (regatta runs show {run})"
-        ));
+    for row in &news.interrupted {
+        let tasks = reader.tasks(row.id)?;
+        let all = count(tasks.len(), "task");
+        let kept = match tasks.iter().filter(|task| has_kept_work(task)).count() {
+            0 => "nothing of it is left to land".to_owned(),
+            kept => format!("the work of {kept} of its {all} is kept"),
+        };
+        let run = &row.name;
+        lines.push(format!("run {run} was cut short: {kept} (regatta runs show {run})"));
     }
     for run in news.unknown.iter().filter(|run| found.tasks.iter().any(|task| task.run == **run)) {
         lines.push(format!(
@@ -205,13 +208,29 @@ fn tell(news: &News, found: &Recovered) -> Vec<String> {
             Err(Uncaptured::Kept(why)) => {
                 lines.push(format!("the workspace of {name} is kept: {why}"));
             }
+            // Of a task that has ended, only a workspace stays that people are to remove.
+            Err(Uncaptured::Gone(_)) if has_ended(reader, task)? => {}
             Err(Uncaptured::Gone(why)) => {
                 lines.push(format!("nothing of {name} could be kept: {why}"));
             }
         }
     }
     lines.extend(found.kept.iter().cloned());
-    lines
+    Ok(lines)
+}
+
+/// Returns whether work of a task is kept that has not landed.
+fn has_kept_work(task: &TaskRow) -> bool {
+    let has_changes = task.captured.as_ref().is_some_and(|captured| captured.changes.files > 0);
+    let is_landed = matches!(task.landing, Some(Landed::Landed { .. } | Landed::Unchanged));
+    has_changes && !is_landed && task.discarded.is_none()
+}
+
+/// Returns whether the ledger has the end of a task.
+fn has_ended(reader: &Reader, task: &RecoveredTask) -> Result<bool, LedgerError> {
+    let Some(run) = reader.run_by_name(&task.run)? else { return Ok(false) };
+    let row = reader.task_by_name(run.id, &task.task)?;
+    Ok(row.is_some_and(|row| row.report.is_some()))
 }
 
 fn words(error: &LedgerError) -> String {

@@ -43,7 +43,8 @@ Examples:
   regatta run --exec './translate {{item}}' German French Finnish
   regatta run --each 'src/**/*.py' --exec 'ruff check --fix {{item}}'
   git ls-files -z '*.md' | regatta run --each - --null --chunk 20 --exec 'fmt.sh {{items}}'
-  regatta run --pass-env ANTHROPIC_API_KEY --exec 'claude -p {{item}}' 'fix the docs'
+  regatta run --pass-env ANTHROPIC_API_KEY \\
+      --exec 'claude -p {{item}} --permission-mode acceptEdits' 'fix the docs' 'fix the tests'
   regatta run --plan plan.toml --dry-run
   regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch";
 

@@ -128,7 +128,7 @@ fn nothing(context: &Context, target: &Target, out: Out<'_>) -> Result<ExitCode,
         (Form::Json, _) => {
             told::result(context, name, &LandingReport::default(), out)?;
         }
-        (Form::Text, None) => say(out, &format!("everything of run {name} has landed already"))?,
+        (Form::Text, None) => say(out, &nothing_left(target))?,
         (Form::Text, Some(row)) => {
             let command = context.typing.command(&format!("apply {name}/{}", row.name));
             let rest = count(unfinished.len(), "unfinished task");
@@ -139,6 +139,24 @@ fn nothing(context: &Context, target: &Target, out: Out<'_>) -> Result<ExitCode,
         }
     }
     Ok(ExitCode::Success)
+}
+
+/// Returns why no work is left that could land, as a line.
+fn nothing_left(target: &Target) -> String {
+    let name = &target.run.name;
+    if let (Scope::Task, Some(row)) = (target.scope, target.tasks.first()) {
+        return format!("the work of task {name}/{} has landed already", row.name);
+    }
+    let has_changes =
+        |row: &&TaskRow| row.captured.as_ref().is_some_and(|captured| captured.changes.files > 0);
+    let mut works = target.tasks.iter().filter(has_changes).peekable();
+    if works.peek().is_none() {
+        format!("there is no work of run {name} to land: nothing was changed")
+    } else if works.all(|row| landed(row) || row.discarded.is_none()) {
+        format!("everything of run {name} has landed already")
+    } else {
+        format!("nothing of run {name} is left to land: what had not landed was discarded")
+    }
 }
 
 fn exit_code(report: &LandingReport) -> ExitCode {

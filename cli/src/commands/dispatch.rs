@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use config::{Places, Settings, Sources};
 use engine::ports::Repository;
-use protocol::ExitCode;
+use exec::EnvironmentRules;
+use protocol::{ExitCode, RunSpec, Work};
 use schema::JsonSchemas;
 
 use super::context::Context;
@@ -110,12 +111,37 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
             let shown = render::renderer(View::here(globals), Streams::standard(), typing(globals));
             let Arrival { equipment, repository } = arrival;
             let mut nobody = |_event: &protocol::Event| {};
+            let withheld = withheld_keys(&spec);
             let played =
                 run::execute(&equipment, log, spec, repository, shown, &mut nobody).await?;
+            if let (ExitCode::Partial | ExitCode::NoSuccess, [first, ..]) =
+                (played.exit_code, withheld.as_slice())
+            {
+                let names = withheld.join(", ");
+                note(
+                    globals,
+                    &format!(
+                        "note: not passed on to the commands: {names}; for one that needs it: --pass-env {first}"
+                    ),
+                );
+            }
             return Ok(played.exit_code);
         }
     }
     Ok(ExitCode::Success)
+}
+
+/// Returns the keys of model providers that are set and that the commands of a run do not get.
+fn withheld_keys(spec: &RunSpec) -> Vec<String> {
+    if spec.tasks.iter().all(|task| matches!(task.work, Work::Agent(_))) {
+        return Vec::new();
+    }
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut names: Vec<_> = names
+        .filter(|name| EnvironmentRules::is_provider_key(name) && !spec.pass_env.contains(name))
+        .collect();
+    names.sort();
+    names
 }
 
 /// A repository, and what to work on it with.
@@ -135,10 +161,19 @@ async fn look(globals: &Globals) -> Result<Context, Error> {
             opened.found.iter().for_each(|line| note(globals, &format!("note: {line}")));
             opened.repository.facts().root.clone()
         }
-        Err(refusal) => match equipment.isolation.locate(&at).await {
-            Ok(root) => root,
-            Err(_nowhere) => return Err(refusal),
-        },
+        Err(refusal) => {
+            let Ok(root) = equipment.isolation.locate(&at).await else { return Err(refusal) };
+            if !equipment.ledger.reader().open_runs(&root)?.is_empty() {
+                let why = refusal.because.join("; ");
+                note(
+                    globals,
+                    &format!(
+                        "note: a run shown as running may have been cut short; nothing is recovered now: {why}"
+                    ),
+                );
+            }
+            root
+        }
     };
     Ok(context(globals, &equipment, &root))
 }

@@ -10,8 +10,8 @@ use super::work::{landed, loose, table_row};
 use crate::args::{Form, RunsArgs, RunsCommand};
 use crate::error::Error;
 use crate::render::{
-    Extent, Table, account, closing, count, cut, document, elapsed, left_out_lines, one_line, span,
-    used, when, width, write_table,
+    Extent, Table, account, closing, count, cut, document, elapsed, failed_at_work, left_out_lines,
+    one_line, span, used, when, width, write_table,
 };
 
 /// How many runs are listed unless one says otherwise.
@@ -136,8 +136,8 @@ fn show(context: &Context, given: Option<&str>, out: Out<'_>) -> Result<(), Erro
     let kept: Vec<_> =
         tasks.iter().filter_map(|row| loose(row).map(|why| (row.name.clone(), why))).collect();
     let landed = tasks.iter().filter(|row| landed(row)).count();
-    let silenced: Vec<_> = tasks.iter().filter_map(silenced).collect();
-    let lines = closing(&run.name, run.spec.merge, landed, &kept, &silenced, &context.typing);
+    let failed_work: Vec<_> = tasks.iter().filter_map(failed_work).collect();
+    let lines = closing(&run.name, run.spec.merge, landed, &kept, &failed_work, &context.typing);
     if lines.is_empty() { Ok(()) } else { say(out, &format!("\n{}", lines.join("\n"))) }
 }
 
@@ -165,11 +165,10 @@ fn headline(context: &Context, run: &RunRow) -> String {
     )
 }
 
-/// Returns the name of a task whose model failed.
-fn silenced(row: &TaskRow) -> Option<TaskName> {
+/// Returns the name of a task whose model or command failed.
+fn failed_work(row: &TaskRow) -> Option<TaskName> {
     let report = row.report.as_ref()?;
-    let failed = matches!(report.outcome, Outcome::Failed { .. });
-    (report.usage.is_some() && failed).then(|| row.name.clone())
+    failed_at_work(&report.outcome, report.usage).then(|| row.name.clone())
 }
 
 /// What a table has no room for: the failure's whole message, and where the work is.

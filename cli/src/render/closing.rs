@@ -1,6 +1,6 @@
 //! The last lines of a run: what landed, what is kept, and how to get it.
 
-use protocol::{Landed, MergeMode, Outcome, RunName, TaskName, TaskReport};
+use protocol::{FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, TaskReport, Usage};
 
 use super::figures::count;
 use super::typing::Typing;
@@ -33,15 +33,27 @@ impl Loose {
     }
 }
 
-/// Returns the closing lines of a run, without line breaks. `silenced` are the tasks whose model
-/// did not come to an end that was accepted.
+/// Returns whether a task failed whose model or command got to work: its log says more.
+#[must_use]
+pub fn failed_at_work(outcome: &Outcome, usage: Option<Usage>) -> bool {
+    match outcome {
+        Outcome::Failed { failure } => {
+            let of_a_command = [FailureClass::Command, FailureClass::Timeout];
+            usage.is_some() || of_a_command.contains(&failure.class)
+        }
+        Outcome::Done { .. } | Outcome::Cancelled => false,
+    }
+}
+
+/// Returns the closing lines of a run, without line breaks. `failed` are the tasks whose model
+/// or command failed.
 #[must_use]
 pub fn closing(
     run: &RunName,
     merge: MergeMode,
     landed: usize,
     loose: &[(TaskName, Loose)],
-    silenced: &[TaskName],
+    failed: &[TaskName],
     typing: &Typing,
 ) -> Vec<String> {
     let mut lines = Vec::new();
@@ -60,9 +72,9 @@ pub fn closing(
         let label = if at == 0 { "kept  " } else { "      " };
         lines.push(format!("{label}  {command:widest$}  {why}").trim_end().to_owned());
     }
-    if let Some(task) = silenced.first() {
+    if let Some(task) = failed.first() {
         let command = typing.command(&format!("logs {run}/{task}"));
-        lines.push(format!("said    {command:widest$}  what its model said and did"));
+        lines.push(format!("said    {command:widest$}  what was said and done"));
     }
     lines
 }
@@ -90,8 +102,8 @@ fn kept(
         lines.push((typing.command(&format!("conflicts {run}")), "where it disagrees"));
     }
     if !whole.is_empty() {
-        lines.push((typing.command(&format!("diff {run}")), "what is ready to land"));
-        lines.push((typing.command(&format!("apply {run}")), "lands it"));
+        lines.push((typing.command(&format!("diff {run}")), "the work of all tasks"));
+        lines.push((typing.command(&format!("apply {run}")), "lands what is ready"));
     }
     for task in unfinished.iter().take(NAMED) {
         lines.push((typing.command(&format!("diff {run}/{task}")), "what it had done by then"));
@@ -126,11 +138,11 @@ mod tests {
                 "landed  the work of 14 tasks, in the working tree, not committed",
                 "kept    regatta diff r7k3f/billing  what it wanted",
                 "        regatta conflicts r7k3f     where it disagrees",
-                "        regatta diff r7k3f          what is ready to land",
-                "        regatta apply r7k3f         lands it",
+                "        regatta diff r7k3f          the work of all tasks",
+                "        regatta apply r7k3f         lands what is ready",
                 "        regatta diff r7k3f/search   what it had done by then",
                 "        regatta apply r7k3f/search  lands it all the same",
-                "said    regatta logs r7k3f/search   what its model said and did",
+                "said    regatta logs r7k3f/search   what was said and done",
             ]
         );
     }

@@ -21,7 +21,7 @@ pub fn left_out(left_out: &LeftOut) -> Option<String> {
 #[must_use]
 pub fn kept_workspace(left_out: &LeftOut) -> Option<String> {
     let workspace = left_out.workspace.as_deref()?;
-    Some(format!("its workspace is kept: {}", one_line(workspace)))
+    Some(format!("its workspace is kept until you remove it: {}", one_line(workspace)))
 }
 
 /// Returns the lines under a table that say what is left out of each task, and what is kept.
@@ -98,7 +98,7 @@ mod tests {
         let lines = left_out_lines(&[(&one, &of(&work, 3)), (&two, &LeftOut::default())]);
         let all = "t1: left out: lib (submodule, 3 files), .GIT (taken for .git, no files), \
                    own/.git (a repository's own)";
-        assert_eq!(lines, [all, "t1: its workspace is kept: /w/tree"]);
+        assert_eq!(lines, [all, "t1: its workspace is kept until you remove it: /w/tree"]);
     }
 
     #[test]

@@ -62,6 +62,10 @@ impl Live {
 
     /// Lets a line scroll by above the view, however many there were. It must be safe already.
     pub(super) fn print(&self, line: &str) {
+        if self.drawn.is_none() {
+            // The library ends a line only where a frame follows it.
+            self.bar.set_message(" ");
+        }
         self.bar.println(line);
     }
 

@@ -24,7 +24,7 @@ mod verdict;
 mod view;
 
 pub use bounds::{Room, Size};
-pub use closing::{Loose, closing};
+pub use closing::{Loose, closing, failed_at_work};
 pub use diff::write_patch;
 pub use figures::{account, count, elapsed, lines, span, tokens, used, when};
 pub use frame::passes;

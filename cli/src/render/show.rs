@@ -3,9 +3,9 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use protocol::{Event, EventKind, Landed, LeftOut, Outcome, TaskName, Timestamp};
+use protocol::{Event, EventKind, Landed, LeftOut, TaskName, Timestamp};
 
-use super::closing::{Loose, closing};
+use super::closing::{Loose, closing, failed_at_work};
 use super::frame::passes;
 use super::json;
 use super::left_out::left_out_lines;
@@ -212,7 +212,7 @@ impl Show {
                 head.merge,
                 self.picture.rows().iter().filter(|row| landed(row)).count(),
                 &self.picture.rows().iter().filter_map(loose).collect::<Vec<_>>(),
-                &self.picture.rows().iter().filter_map(silenced).collect::<Vec<_>>(),
+                &self.picture.rows().iter().filter_map(failed_work).collect::<Vec<_>>(),
                 typing,
             );
             if !lines.is_empty() {
@@ -255,11 +255,10 @@ fn left_out(row: &Row) -> Option<(&TaskName, &LeftOut)> {
     report.captured.as_ref().map(|captured| (&row.name, &captured.left_out))
 }
 
-/// Returns the name of a task whose model failed.
-fn silenced(row: &Row) -> Option<TaskName> {
+/// Returns the name of a task whose model or command failed.
+fn failed_work(row: &Row) -> Option<TaskName> {
     let Stage::Ended { report, .. } = &row.stage else { return None };
-    let failed = matches!(report.outcome, Outcome::Failed { .. });
-    (row.used.is_some() && failed).then(|| row.name.clone())
+    failed_at_work(&report.outcome, row.used).then(|| row.name.clone())
 }
 
 #[cfg(test)]

@@ -150,7 +150,9 @@ pub fn reason_words(reason: ConflictReason) -> &'static str {
         }
         ConflictReason::Uncommitted => "it builds on a change that is not committed",
         ConflictReason::Filter => "a filter program would have to run to commit it",
-        ConflictReason::Contested => "another program had it open for writing, or kept saving it",
+        ConflictReason::Contested => {
+            "another program had it open for writing, or changed it meanwhile"
+        }
     }
 }
 

@@ -117,6 +117,13 @@ impl EnvironmentRules {
             || CONFIGURATION_PAIRS.iter().any(|prefix| name.starts_with(prefix))
     }
 
+    /// Returns whether this variable is the key of a model provider, which is removed unless
+    /// [`pass`](Self::pass) names it.
+    #[must_use]
+    pub fn is_provider_key(name: &str) -> bool {
+        PROVIDER_KEYS.contains(&name)
+    }
+
     fn keep(&self, name: &OsStr) -> bool {
         // A name that is not text can be on none of the lists but that of what alone is kept.
         let Some(name) = name.to_str() else { return self.keep_only.is_empty() };
@@ -127,7 +134,7 @@ impl EnvironmentRules {
             return true;
         }
         let taken =
-            PROVIDER_KEYS.contains(&name) || self.remove.iter().any(|removed| removed == name);
+            Self::is_provider_key(name) || self.remove.iter().any(|removed| removed == name);
         !taken && (self.keep_only.is_empty() || self.keep_only.iter().any(|kept| kept == name))
     }
 }

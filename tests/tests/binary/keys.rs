@@ -146,3 +146,22 @@ fn what_cannot_be_passed_on_is_refused_by_name() {
         run.expect_refusal(words);
     }
 }
+
+#[test]
+fn after_a_command_failed_the_keys_that_it_did_not_get_are_named() {
+    let place = sandbox();
+    let repository = place.repository();
+    let line = "note: not passed on to the commands: OPENAI_API_KEY; \
+                for one that needs it: --pass-env OPENAI_API_KEY";
+    let call = |words: &str, script: &str| {
+        let call = place.regatta(repository.root()).words(words).exec(script);
+        call.env("OPENAI_API_KEY", PASSED).run()
+    };
+    let failed = call("run", "test -n \"$OPENAI_API_KEY\"").expect_code(5);
+    assert_eq!(failed.stderr.lines().last(), Some(line), "{failed}");
+    assert!(failed.stdout.contains("said    regatta logs r"), "{failed}");
+    for (words, script) in [("run", "true"), ("run --pass-env OPENAI_API_KEY", "false")] {
+        let run = call(words, script);
+        assert!(!run.stderr.contains("not passed on"), "{run}");
+    }
+}

@@ -184,10 +184,10 @@ fn a_run_that_was_stopped_while_its_landing_waited_says_how_to_land_its_work() {
     let finished = running.wait().expect_code(130);
     let told = finished.stdout.lines().find(|line| line.contains("regatta apply ")).map(str::trim);
     let line = told.unwrap_or_else(|| panic!("the line to type in {finished}"));
-    assert!(line.ends_with("lands it"), "{finished}");
+    assert!(line.ends_with("lands what is ready"), "{finished}");
     assert!(!repository.has("x.txt"), "{finished}");
     flock(&held, FlockOperation::Unlock).unwrap();
-    let words = line.trim_end_matches("lands it").trim().trim_start_matches("regatta ");
+    let words = line.trim_end_matches("lands what is ready").trim().trim_start_matches("regatta ");
     let applied = place.regatta(repository.root()).words(words).run().expect_code(0);
     assert_eq!(repository.text("x.txt"), "x\n", "{applied}");
 }
@@ -237,4 +237,27 @@ fn a_read_only_tree_is_refused_before_anything_is_done() {
         return place.expect_nothing_left(&repository);
     };
     tests::sandbox::skip("a_read_only_tree_is_refused_before_anything_is_done", &why);
+}
+
+#[test]
+fn apply_says_why_no_work_of_a_run_is_left_to_land() {
+    let place = sandbox();
+    let repository = place.repository();
+    let apply = |target: &str| {
+        let words = format!("apply {target}");
+        place.regatta(repository.root()).words(&words).run().expect_code(0).stdout
+    };
+    let _ran = place.run_in(&repository).exec("true").run().expect_code(0);
+    assert!(apply("@").contains("nothing was changed"));
+
+    let _ran = place.run_in(&repository).exec("echo x > x.txt").run().expect_code(0);
+    assert!(apply("@").contains("everything of run"));
+    assert!(apply("@/t1").contains("the work of task"));
+
+    let kept = place.run_in(&repository).words("--merge none").exec("echo y > y.txt");
+    let _kept = kept.run().expect_code(0);
+    let _gone = place.regatta(repository.root()).words("discard @").run().expect_code(0);
+    let said = apply("@");
+    assert!(said.ends_with("is left to land: what had not landed was discarded\n"), "{said}");
+    assert!(!repository.has("y.txt"));
 }

@@ -77,7 +77,7 @@ fn told(
     assert!(finished.stderr.contains(&format!("left out: {words}")), "{words} in {finished}");
     assert_eq!(second.exists(), code == 4, "{finished}");
     if code == 4 {
-        let kept = format!("its workspace is kept: {}", second.display());
+        let kept = format!("its workspace is kept until you remove it: {}", second.display());
         assert!(finished.stdout.contains(&kept), "{kept} in {finished}");
     }
     (end["left_out"].clone(), workspace)
@@ -217,6 +217,9 @@ fn what_is_written_into_the_folder_of_a_submodule_is_told_and_kept_until_it_is_r
     assert_eq!(place.home().captures(), captures);
     assert_eq!(ledger(), steps, "nothing new is written to the ledger");
 
+    fs::remove_dir_all(&workspace).expect("it can be removed");
+    let listed = place.regatta(repository.root()).words("runs").run().expect_code(0);
+    assert_eq!(listed.stderr.lines().count(), 1, "what was removed is not missed: {listed}");
     for folder in place.home().workspaces() {
         let _gone = fs::remove_dir_all(place.home().data().join("workspaces").join(folder));
     }

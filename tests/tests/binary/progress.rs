@@ -133,3 +133,14 @@ fn quiet_says_what_went_wrong_and_the_end() {
     let finished = run.run().expect_code(0);
     assert_eq!(finished.stderr, "", "{finished}");
 }
+
+#[test]
+fn a_line_above_the_live_view_ends_before_the_first_frame() {
+    let place = sandbox();
+    let repository = place.repository();
+    let words = ["run", "--pass-env", "PATH", "--exec", "echo x > x.txt"];
+    let screen = on_a_terminal(&place, &repository, 24, &words);
+    let (_, after) = screen.split_once("passes PATH on to what tasks run").expect("it is said");
+    let frame = after.find("run r").expect("the first frame");
+    assert!(after[..frame].contains("\r\n"), "{screen:?}");
+}

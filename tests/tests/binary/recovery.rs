@@ -187,6 +187,40 @@ fn the_leftovers_of_a_finished_run_are_not_told_as_a_landing() {
 }
 
 #[test]
+fn of_a_run_that_was_cut_short_all_kept_work_is_counted() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = killed(&place, &repository);
+    let next = regatta(&place, &repository, "runs").expect_code(0);
+    let line = format!("run {run} was cut short: the work of 2 of its 2 tasks is kept");
+    assert!(next.stderr.contains(&line), "{next}");
+
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = Plan::default().task("a", "true").task("b", "true");
+    let died = place.run_plan(&repository, &plan).fault("kill@capture.begin:1").run();
+    let next = regatta(&place, &repository, "runs").expect_code(0);
+    let line = format!("run {} was cut short: nothing of it is left to land", died.run_name());
+    assert!(next.stderr.contains(&line), "{next}");
+}
+
+#[test]
+fn while_a_merge_is_under_way_it_is_said_that_nothing_is_recovered() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = killed(&place, &repository);
+    let head = repository.git(&["rev-parse", "HEAD"]);
+    fs::write(repository.root().join(".git/MERGE_HEAD"), head).expect("it can be written");
+    let next = regatta(&place, &repository, "runs").expect_code(0);
+    assert!(next.stdout.contains("running"), "{next}");
+    let line = "may have been cut short; nothing is recovered now: a merge is in progress";
+    assert!(next.stderr.contains(line), "{next}");
+    fs::remove_file(repository.root().join(".git/MERGE_HEAD")).expect("it can be removed");
+    let next = regatta(&place, &repository, "runs").expect_code(0);
+    assert!(next.stderr.contains(&format!("run {run} was cut short")), "{next}");
+}
+
+#[test]
 fn four_recoveries_at_once_recover_once() {
     let place = sandbox();
     let repository = place.repository();

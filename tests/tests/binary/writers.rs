@@ -54,7 +54,7 @@ fn what_a_program_writes_to_a_file_that_it_holds_open_is_not_lost_and_the_other_
     assert_eq!((&conflict["path"], &conflict["reason"]), (&"app.log".into(), &"contested".into()));
     drop(open);
     let conflicts = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
-    let reason = "another program had it open for writing, or kept saving it";
+    let reason = "another program had it open for writing, or changed it meanwhile";
     assert!(conflicts.stdout.contains(reason), "{conflicts}");
     place.expect_nothing_left(&repository);
 }

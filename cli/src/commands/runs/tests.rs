@@ -56,7 +56,8 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              kept    regatta diff {name}/billing  what it wanted\n        \
              regatta conflicts {name}     where it disagrees\n        \
              regatta diff {name}/search   what it had done by then\n        \
-             regatta apply {name}/search  lands it all the same\n"
+             regatta apply {name}/search  lands it all the same\n\
+             said    regatta logs {name}/search   what was said and done\n"
         )
     );
 }

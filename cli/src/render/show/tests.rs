@@ -253,6 +253,7 @@ kept    regatta diff r7k3f/billing  what it wanted
         regatta conflicts r7k3f     where it disagrees
         regatta diff r7k3f/search   what it had done by then
         regatta apply r7k3f/search  lands it all the same
+said    regatta logs r7k3f/search   what was said and done
 ";
     assert_eq!(out, format!("{TABLE}{closing}"));
 }
