@@ -52,7 +52,10 @@ pub(crate) fn land(
     let journals = Journals::in_folder(&places.landings, faults);
     let close = Close::new(&tree, &store, &journals, faults, withdrawal, news);
     // Their reports stay in their journals for the next recovery.
-    let _reported_later = finish_open(&close, &BTreeSet::new())?;
+    let reported_later = finish_open(&close, &BTreeSet::new())?;
+    if reported_later.iter().any(|landing| landing.run == request.run) {
+        return Err(landed_before(&request.run));
+    }
     in_tree(&close, &request)
 }
 
@@ -120,6 +123,16 @@ pub(crate) fn reports(places: &RepoPlaces, run: &RunName) -> Result<Vec<LandingR
         reports.push(journals.read(&id, State::Done)?.report);
     }
     Ok(reports)
+}
+
+/// The refusal to land work that may be in the tree: what asked for it does not know that yet.
+fn landed_before(run: &RunName) -> IsolationError {
+    IsolationError::Refused {
+        what: format!("the work of run {run} was not landed"),
+        because: "an earlier landing of it was cut short; it is complete now, and not recorded yet"
+            .to_owned(),
+        hint: format!("regatta runs show {run}"),
+    }
 }
 
 fn in_tree(close: &Close<'_>, request: &LandingRequest) -> Result<LandingReport> {
