@@ -108,7 +108,7 @@ pub(crate) fn acknowledge(places: &RepoPlaces, faults: &Faults, run: &RunName) -
     let journals = Journals::in_folder(&places.landings, faults);
     for (id, state) in journals.open()? {
         if state == State::Unreported && is_of(&id, run) {
-            journals.advance(&id, State::Unreported, State::Done)?;
+            journals.put_away(&id)?;
         }
     }
     Ok(())
@@ -120,7 +120,7 @@ pub(crate) fn reports(places: &RepoPlaces, run: &RunName) -> Result<Vec<LandingR
     let journals = Journals::in_folder(&places.landings, &faults);
     let mut reports = Vec::new();
     for id in journals.done(run)? {
-        reports.push(journals.read(&id, State::Done)?.report);
+        reports.extend(journals.read(&id, State::Done)?.map(|journal| journal.report));
     }
     Ok(reports)
 }
@@ -163,8 +163,10 @@ fn finish_open(close: &Close<'_>, alive: &BTreeSet<RunName>) -> Result<Vec<Recov
     // All are read before the first is finished: if one cannot be, no report of another is lost.
     let mut open = Vec::new();
     for (id, state) in close.journals.open()? {
-        let journal = close.journals.read(&id, state)?;
-        if !alive.contains(&journal.run) {
+        // One that is gone has been put away meanwhile, by whoever has recorded its report.
+        if let Some(journal) = close.journals.read(&id, state)?
+            && !alive.contains(&journal.run)
+        {
             open.push((journal, state));
         }
     }
