@@ -103,6 +103,11 @@ impl NewClaim {
         Ok(Self { claim: Some(Claim::stake(folder)?), folder: folder.to_path_buf() })
     }
 
+    /// Gives up an inherited claim on a folder in which there is nothing but the lock.
+    pub(crate) fn give_up(claim: Claim, folder: &Path) {
+        drop(Self { claim: Some(claim), folder: folder.to_path_buf() });
+    }
+
     /// Returns the claim of the run, which begins.
     pub(crate) fn begin(mut self) -> Option<Claim> {
         self.claim.take()
