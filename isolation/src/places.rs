@@ -18,7 +18,7 @@ pub struct Places {
     pub workspaces: PathBuf,
     /// Task stores: `REPO.git`.
     pub stores: PathBuf,
-    /// Journals of landings: `REPO/ID.json`.
+    /// Journals of landings: `REPO/ID.STATE`; what is done: `REPO/done/ID.json`.
     pub landings: PathBuf,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct RepoPlaces {
     pub(crate) workspaces: PathBuf,
     /// The task store.
     pub(crate) store: PathBuf,
-    /// Journals of landings: `ID.json`.
+    /// Journals of landings: `ID.STATE`; what is done: `done/ID.json`.
     pub(crate) landings: PathBuf,
 }
 

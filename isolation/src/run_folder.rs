@@ -50,6 +50,13 @@ impl RunFolder {
         listed.foreign.sort();
         Ok(listed)
     }
+
+    /// Returns whether there is certainly nothing in the folder of a run but its lock.
+    pub(crate) fn is_bare(folder: &Path) -> bool {
+        fs::read_dir(folder).is_ok_and(|mut entries| {
+            entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK))
+        })
+    }
 }
 
 /// Removes the folder of a run unless it holds a workspace or something that is not ours. The claim

@@ -195,3 +195,16 @@ pub(crate) fn run(name: &str) -> RunName {
 pub(crate) fn raw(bytes: &[u8]) -> &OsStr {
     OsStr::from_bytes(bytes)
 }
+
+/// Makes a FIFO, which nobody reads or writes.
+pub(crate) fn fifo(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success(), "{}", path.display());
+}
+
+/// Returns what `work` returns, and fails if it takes longer than anything that ends.
+pub(crate) fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(work()));
+    end.recv_timeout(std::time::Duration::from_secs(30)).expect("it ends")
+}

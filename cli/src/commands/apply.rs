@@ -34,30 +34,37 @@ pub async fn run(
 ) -> Result<ExitCode, Error> {
     let target = Target::find(context, args.target.as_deref())?;
     target.must_be_over("land")?;
-    let chosen: Vec<&TaskRow> =
-        target.tasks.iter().filter(|row| wanted(row, target.scope)).collect();
+    let chosen = chosen(&target);
     if chosen.is_empty() {
         return nothing(context, &target, out);
     }
-    let all = context.reader.tasks(target.run.id)?;
-    let request = LandingRequest {
-        run: target.run.name.clone(),
-        target: match target.run.spec.merge {
-            MergeMode::Patch | MergeMode::None => LandingTarget::Tree,
-            MergeMode::Branch => {
-                LandingTarget::Branches { prefix: target.run.spec.branch_prefix.clone() }
-            }
-        },
-        tasks: landing_tasks(context, &target.run.name, &chosen, &all)?,
-    };
     if args.step() == Step::Say {
-        let report = repository.rehearse(request).await?;
+        let report = repository.rehearse(request(context, &target, &chosen)?).await?;
         told::forecast(context, &target.run.name, &report, &chosen, out)?;
         return Ok(exit_code(&report));
     }
-    let run = target.run.id;
+    // Refused, if it has to be, before anybody is waited for.
+    let _possible = request(context, &target, &chosen)?;
     // Held until the ledger has the landing: nobody else lands the same work meanwhile.
     let _lock = repository.lock_run(&target.run.name)?;
+    // Whoever had the lock before may have landed it.
+    let target = target.again(context)?;
+    land(context, repository, &target, out).await
+}
+
+/// Lands what is there to land of `target`, whose run is locked.
+async fn land(
+    context: &Context,
+    repository: &dyn Repository,
+    target: &Target,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
+    let chosen = chosen(target);
+    if chosen.is_empty() {
+        return nothing(context, target, out);
+    }
+    let request = request(context, target, &chosen)?;
+    let run = target.run.id;
     let patience = Patience::begin()?;
     context.record(vec![LedgerEntry::LandingStarted { run }]).await?;
     let news = Arc::new(|news| {
@@ -82,7 +89,7 @@ pub async fn run(
         Err(IsolationError::Withdrawn) => {
             let report = LandingReport::default();
             context.record(vec![LedgerEntry::LandingFinished { run, report }]).await?;
-            return Err(stopped(context, &target, patience.code()));
+            return Err(stopped(context, target, patience.code()));
         }
         Err(error) => {
             let report = unwritten(&chosen, &error.to_failure().message);
@@ -97,6 +104,30 @@ pub async fn run(
     }
     told::result(context, &target.run.name, &report, out)?;
     Ok(patience.code().unwrap_or_else(|| exit_code(&report)))
+}
+
+/// The tasks of `target` whose work is there to land.
+fn chosen(target: &Target) -> Vec<&TaskRow> {
+    target.tasks.iter().filter(|row| wanted(row, target.scope)).collect()
+}
+
+/// What has to be asked of the repository to land the work of the tasks that are chosen.
+fn request(
+    context: &Context,
+    target: &Target,
+    chosen: &[&TaskRow],
+) -> Result<LandingRequest, Error> {
+    let all = context.reader.tasks(target.run.id)?;
+    Ok(LandingRequest {
+        run: target.run.name.clone(),
+        target: match target.run.spec.merge {
+            MergeMode::Patch | MergeMode::None => LandingTarget::Tree,
+            MergeMode::Branch => {
+                LandingTarget::Branches { prefix: target.run.spec.branch_prefix.clone() }
+            }
+        },
+        tasks: landing_tasks(context, &target.run.name, chosen, &all)?,
+    })
 }
 
 /// Says that nothing landed, and how it can.

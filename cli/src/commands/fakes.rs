@@ -25,6 +25,8 @@ pub(super) struct FakeRepository {
     pub(super) fates: Mutex<BTreeMap<String, Landed>>,
     /// What was asked to land.
     pub(super) landings: Mutex<Vec<LandingRequest>>,
+    /// What happens while somebody waits for the lock of a run.
+    pub(super) meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 #[async_trait]
@@ -38,6 +40,9 @@ impl Repository for FakeRepository {
     }
 
     fn lock_run(&self, _run: &RunName) -> Result<RunLock, IsolationError> {
+        if let Some(meanwhile) = self.meanwhile.lock().unwrap().take() {
+            meanwhile();
+        }
         Ok(RunLock::new(()))
     }
 
@@ -127,8 +132,12 @@ impl Bench {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("repo");
         let facts = RepositoryFacts { root, subfolder: PathBuf::new(), notices: Vec::new() };
-        let repository =
-            FakeRepository { facts, fates: Mutex::default(), landings: Mutex::default() };
+        let repository = FakeRepository {
+            facts,
+            fates: Mutex::default(),
+            landings: Mutex::default(),
+            meanwhile: Mutex::default(),
+        };
         let repository = Arc::new(repository);
         let captures = Arc::new(FakeCaptures::default());
         let path = folder.path().join("ledger.db");

@@ -46,6 +46,14 @@ impl Target {
         Ok(found)
     }
 
+    /// Reads the same run and tasks again.
+    pub(super) fn again(&self, context: &Context) -> Result<Self, Error> {
+        let is_meant = |row: &TaskRow| self.tasks.iter().any(|task| task.id == row.id);
+        let rows = context.reader.tasks(self.run.id)?;
+        let tasks = rows.into_iter().filter(is_meant).collect();
+        Ok(Self { run: self.run.clone(), tasks, scope: self.scope })
+    }
+
     /// Makes sure that no engine is at the run any more.
     pub(super) fn must_be_over(&self, what: &str) -> Result<(), Error> {
         match self.run.state {

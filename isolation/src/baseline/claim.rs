@@ -1,7 +1,7 @@
 //! A run's claim on its folder of workspaces: a lock that ends with the process that holds it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,13 +22,18 @@ const PAUSE: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(crate) struct Claim {
     held: File,
+    /// The folder itself, locked as well: a task that removes the lock file does not end the claim.
+    /// Not everywhere can a folder be locked.
+    ground: Option<File>,
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
         // Closing would not do: a child that another thread is just starting has the descriptor
         // too until it runs its program.
-        let _closed_anyway = self.held.unlock();
+        for locked in [Some(&self.held), self.ground.as_ref()].into_iter().flatten() {
+            let _closed_anyway = locked.unlock();
+        }
     }
 }
 
@@ -38,8 +43,8 @@ impl Claim {
         let what = || format!("claim {}", folder.display());
         let began = Instant::now();
         loop {
-            if let Some(lock) = make(folder).or_cannot(what)?
-                && let Some(claim) = Self::take(lock, folder).or_cannot(what)?
+            if make(folder).or_cannot(what)? == Made::Yes
+                && let Some(claim) = Self::take(folder).or_cannot(what)?
             {
                 return Ok(claim);
             }
@@ -54,16 +59,29 @@ impl Claim {
     /// Claims the folder of a run whose engine is dead. Nothing comes back if it lives.
     pub(crate) fn inherit(folder: &Path) -> Result<Option<Self>> {
         let what = || format!("look whether {} is in use", folder.display());
-        let Some(lock) = open(folder).or_cannot(what)? else { return Ok(None) };
-        Self::take(lock, folder).or_cannot(what)
+        Self::take(folder).or_cannot(what)
     }
 
-    /// Takes the lock if nobody holds it and it is the one that stands in the folder.
-    fn take(lock: File, folder: &Path) -> std::io::Result<Option<Self>> {
-        match lock.try_lock() {
+    /// Takes the locks if nobody holds them and they are those that stand there. Nothing comes back
+    /// if the folder is gone.
+    fn take(folder: &Path) -> std::io::Result<Option<Self>> {
+        let Some(ground) = if_there(File::open(folder))? else { return Ok(None) };
+        let locked = match ground.try_lock() {
+            Ok(()) => Some(&ground),
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            // Then the file has to do.
+            Err(TryLockError::Error(_)) => None,
+        };
+        if locked.is_some() && !is_at(&ground, folder)? {
+            return Ok(None);
+        }
+        let lock = folder.join(LOCK);
+        let Some(held) = if_there(open(&lock))? else { return Ok(None) };
+        match held.try_lock() {
             Ok(()) => {
-                let claim = Self { held: lock };
-                Ok(is_at(&claim.held, folder)?.then_some(claim))
+                let ground = locked.is_some().then_some(ground);
+                let claim = Self { held, ground };
+                Ok(is_at(&claim.held, &lock)?.then_some(claim))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
@@ -85,6 +103,11 @@ impl NewClaim {
         Ok(Self { claim: Some(Claim::stake(folder)?), folder: folder.to_path_buf() })
     }
 
+    /// Gives up an inherited claim on a folder in which there is nothing but the lock.
+    pub(crate) fn give_up(claim: Claim, folder: &Path) {
+        drop(Self { claim: Some(claim), folder: folder.to_path_buf() });
+    }
+
     /// Returns the claim of the run, which begins.
     pub(crate) fn begin(mut self) -> Option<Claim> {
         self.claim.take()
@@ -102,33 +125,39 @@ impl Drop for NewClaim {
     }
 }
 
-/// Makes the folder and opens the lock in it. Nothing comes back if a sweep was in between.
-fn make(folder: &Path) -> std::io::Result<Option<File>> {
-    match fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
-        Ok(()) => open(folder),
-        // The folder above went as well.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+/// Whether a folder is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Yes,
+    /// A sweep has removed the folder above it.
+    No,
 }
 
-/// Opens the lock. Nothing comes back if the folder is gone.
-fn open(folder: &Path) -> std::io::Result<Option<File>> {
+/// Makes the folder.
+fn make(folder: &Path) -> std::io::Result<Made> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    Ok(if_there(made)?.map_or(Made::No, |()| Made::Yes))
+}
+
+/// Opens a lock file. What a task has put in its place is not waited for.
+fn open(lock: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true);
-    match options.open(folder.join(LOCK)) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(lock)
 }
 
-/// Whether the lock we hold is the one that stands in the folder.
-fn is_at(lock: &File, folder: &Path) -> std::io::Result<bool> {
-    let held = lock.metadata()?;
-    match fs::symlink_metadata(folder.join(LOCK)) {
-        Ok(there) => Ok((there.dev(), there.ino()) == (held.dev(), held.ino())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+/// Whether what we hold is what stands at `path`.
+fn is_at(held: &File, path: &Path) -> std::io::Result<bool> {
+    let held = held.metadata()?;
+    let there = if_there(fs::symlink_metadata(path))?;
+    Ok(there.is_some_and(|there| (there.dev(), there.ino()) == (held.dev(), held.ino())))
+}
+
+/// Nothing comes back of what is not there.
+fn if_there<T>(found: std::io::Result<T>) -> std::io::Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -184,6 +213,27 @@ mod tests {
         assert!(Claim::inherit(&folder).unwrap().is_none());
         drop(claim);
         assert!(folder.exists());
+    }
+
+    #[test]
+    fn a_run_lives_although_one_of_its_tasks_removed_its_lock_file() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("run");
+        let claim = Claim::stake(&folder).unwrap();
+        fs::remove_file(folder.join(LOCK)).unwrap();
+        assert!(Claim::inherit(&folder).unwrap().is_none());
+        drop(claim);
+        assert!(Claim::inherit(&folder).unwrap().is_some());
+    }
+
+    #[test]
+    fn who_finds_a_fifo_in_place_of_the_lock_file_does_not_wait_for_its_reader() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("run");
+        drop(Claim::stake(&folder).unwrap());
+        fs::remove_file(folder.join(LOCK)).unwrap();
+        crate::testing::fifo(&folder.join(LOCK));
+        assert!(crate::testing::in_time(move || Claim::inherit(&folder).is_err()));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Freezing: wait for landings, walk once, pin what git does not have, write it all down. The claim
 //! on the run's folder is taken before.
 
-use std::io::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -125,4 +127,16 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder).or_cannot(what)?;
     file.write_all(bytes).or_cannot(what)?;
     file.persist(path).map(drop).map_err(|error| error.error).or_cannot(what)
+}
+
+/// Reads a file that [`write_whole`] wrote. What a task has put in its place is not waited for.
+pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+    let mut file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a file"));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

@@ -1,7 +1,6 @@
 //! A frozen tree, and its bytes for whoever needs them: from the user's file while that is
 //! unchanged, else from the blob or the pin.
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -57,7 +56,7 @@ impl Frozen {
         let folder = places.workspaces.join(run.as_str());
         let file = folder.join(freeze::TABLE);
         let what = || format!("read {}", file.display());
-        let written = fs::read(&file).or_cannot(what)?;
+        let written = freeze::read_whole(&file).or_cannot(what)?;
         let table = codec::decode(&written).ok_or("it is damaged").or_cannot(what)?;
         Ok(Self {
             repo: repo.clone(),

@@ -1,6 +1,8 @@
 //! Journals of landings: what was begun, on disk before it is done, so that whoever starts next
 //! can finish it or take it back. The state of a landing is the ending of its journal's name, and
-//! goes from one to the next by a rename, which needs no room on the disk.
+//! goes from one to the next by a rename, which needs no room on the disk. Journals of landings that
+//! are done are kept in a folder of their own, so that nobody has to go through them to see what is
+//! open.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -48,6 +50,9 @@ impl State {
         }
     }
 }
+
+/// The folder of the journals that are done, in the folder of the others.
+const DONE: &str = "done";
 
 /// What a journal says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,7 +103,9 @@ impl<'a> Journals<'a> {
     /// Returns the name for the next landing of `run`.
     pub(super) fn free_id(&self, run: &RunName) -> Result<String> {
         let names = self.names()?;
-        let taken = |id: &str| names.iter().any(|(taken, _)| taken == id);
+        let taken = |id: &str| {
+            names.iter().any(|(taken, _)| taken == id) || self.path(id, State::Done).exists()
+        };
         let mut number = 1_u64;
         while taken(&format!("{run}-{number}")) {
             number += 1;
@@ -123,30 +130,35 @@ impl<'a> Journals<'a> {
             let number = id.rsplit_once('-')?.1.parse::<u64>().ok()?;
             (state == State::Done && is_of(&id, run)).then_some((number, id))
         };
-        let done: BTreeMap<u64, String> = self.names()?.into_iter().filter_map(number).collect();
+        let names = names_in(&self.folder.join(DONE))?;
+        let done: BTreeMap<u64, String> = names.into_iter().filter_map(number).collect();
         Ok(done.into_values().collect())
     }
 
-    /// Reads a journal.
+    /// Reads a journal. Nothing comes back if it is not there any more.
     ///
     /// # Errors
     /// A refusal if it cannot be understood: it stays where it is, and a person must look at it.
-    pub(super) fn read(&self, id: &str, state: State) -> Result<Journal> {
+    pub(super) fn read(&self, id: &str, state: State) -> Result<Option<Journal>> {
         let path = self.path(id, state);
-        let bytes = fs::read(&path).or_cannot(|| format!("read {}", path.display()))?;
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            read => read.or_cannot(|| format!("read {}", path.display()))?,
+        };
         let journal: Journal = serde_json::from_slice(&bytes)
             .map_err(|error| refused(&path, format!("it cannot be read: {error}")))?;
         if journal.version != Journal::VERSION || journal.id != id {
             return Err(refused(&path, "it is of another version or another landing".into()));
         }
-        Ok(journal)
+        Ok(Some(journal))
     }
 
     /// Writes a journal, durably. An earlier state of it goes.
     pub(super) fn write(&self, journal: &Journal, state: State) -> Result<()> {
         let path = self.path(&journal.id, state);
         let what = || format!("write the journal {}", path.display());
-        fs::create_dir_all(&self.folder).or_cannot(what)?;
+        // Made now, so that a full disk keeps nobody from putting the journal away.
+        fs::create_dir_all(self.folder.join(DONE)).or_cannot(what)?;
         let bytes = serde_json::to_vec(journal).or_cannot(what)?;
         self.strike()?;
         let beside = self.folder.join(format!("{}.tmp", journal.id));
@@ -167,6 +179,22 @@ impl<'a> Journals<'a> {
             .or_cannot(|| format!("rename {} to {}", old.display(), new.display()))?;
         self.sync()?;
         self.forget_below(id, to)
+    }
+
+    /// Puts the journal of a landing that is reported to those that are done, durably. Succeeds if
+    /// somebody else has.
+    pub(super) fn put_away(&self, id: &str) -> Result<()> {
+        let (old, new) = (self.path(id, State::Unreported), self.path(id, State::Done));
+        let what = || format!("rename {} to {}", old.display(), new.display());
+        let done = self.folder.join(DONE);
+        fs::create_dir_all(&done).or_cannot(what)?;
+        self.strike()?;
+        match fs::rename(&old, &new) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            renamed => renamed.or_cannot(what)?,
+        }
+        sync(&done)?;
+        self.sync()
     }
 
     /// Removes a journal in every state, durably.
@@ -212,32 +240,44 @@ impl<'a> Journals<'a> {
     }
 
     fn path(&self, id: &str, state: State) -> PathBuf {
-        self.folder.join(format!("{id}.{}", state.ending()))
+        let folder = match state {
+            State::Done => self.folder.join(DONE),
+            _ => self.folder.clone(),
+        };
+        folder.join(format!("{id}.{}", state.ending()))
     }
 
-    /// Returns every journal with its state.
+    /// Returns every journal that is not put away, with its state.
     fn names(&self) -> Result<Vec<(String, State)>> {
-        let what = || format!("list {}", self.folder.display());
-        let listed = match fs::read_dir(&self.folder) {
-            Ok(listed) => listed,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error).or_cannot(what),
-        };
-        let mut names = Vec::new();
-        for entry in listed {
-            names.extend(named(&entry.or_cannot(what)?.file_name()));
-        }
-        Ok(names)
+        names_in(&self.folder)
     }
 
     fn sync(&self) -> Result<()> {
-        let synced = match File::open(&self.folder) {
-            // Where no journal could be written, none has to be synced.
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            opened => opened.and_then(|folder| folder.sync_all()),
-        };
-        synced.or_cannot(|| format!("sync {}", self.folder.display()))
+        sync(&self.folder)
     }
+}
+
+fn names_in(folder: &Path) -> Result<Vec<(String, State)>> {
+    let what = || format!("list {}", folder.display());
+    let listed = match fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).or_cannot(what),
+    };
+    let mut names = Vec::new();
+    for entry in listed {
+        names.extend(named(&entry.or_cannot(what)?.file_name()));
+    }
+    Ok(names)
+}
+
+fn sync(folder: &Path) -> Result<()> {
+    let synced = match File::open(folder) {
+        // Where no journal could be written, none has to be synced.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        opened => opened.and_then(|folder| folder.sync_all()),
+    };
+    synced.or_cannot(|| format!("sync {}", folder.display()))
 }
 
 /// Returns whether a landing is one of `run`.

@@ -52,7 +52,10 @@ pub(crate) fn land(
     let journals = Journals::in_folder(&places.landings, faults);
     let close = Close::new(&tree, &store, &journals, faults, withdrawal, news);
     // Their reports stay in their journals for the next recovery.
-    let _reported_later = finish_open(&close, &BTreeSet::new())?;
+    let reported_later = finish_open(&close, &BTreeSet::new())?;
+    if reported_later.iter().any(|landing| landing.run == request.run) {
+        return Err(landed_before(&request.run));
+    }
     in_tree(&close, &request)
 }
 
@@ -105,7 +108,7 @@ pub(crate) fn acknowledge(places: &RepoPlaces, faults: &Faults, run: &RunName) -
     let journals = Journals::in_folder(&places.landings, faults);
     for (id, state) in journals.open()? {
         if state == State::Unreported && is_of(&id, run) {
-            journals.advance(&id, State::Unreported, State::Done)?;
+            journals.put_away(&id)?;
         }
     }
     Ok(())
@@ -117,9 +120,19 @@ pub(crate) fn reports(places: &RepoPlaces, run: &RunName) -> Result<Vec<LandingR
     let journals = Journals::in_folder(&places.landings, &faults);
     let mut reports = Vec::new();
     for id in journals.done(run)? {
-        reports.push(journals.read(&id, State::Done)?.report);
+        reports.extend(journals.read(&id, State::Done)?.map(|journal| journal.report));
     }
     Ok(reports)
+}
+
+/// The refusal to land work that may be in the tree: what asked for it does not know that yet.
+fn landed_before(run: &RunName) -> IsolationError {
+    IsolationError::Refused {
+        what: format!("the work of run {run} was not landed"),
+        because: "an earlier landing of it was cut short; it is complete now, and not recorded yet"
+            .to_owned(),
+        hint: format!("regatta runs show {run}"),
+    }
 }
 
 fn in_tree(close: &Close<'_>, request: &LandingRequest) -> Result<LandingReport> {
@@ -150,8 +163,10 @@ fn finish_open(close: &Close<'_>, alive: &BTreeSet<RunName>) -> Result<Vec<Recov
     // All are read before the first is finished: if one cannot be, no report of another is lost.
     let mut open = Vec::new();
     for (id, state) in close.journals.open()? {
-        let journal = close.journals.read(&id, state)?;
-        if !alive.contains(&journal.run) {
+        // One that is gone has been put away meanwhile, by whoever has recorded its report.
+        if let Some(journal) = close.journals.read(&id, state)?
+            && !alive.contains(&journal.run)
+        {
             open.push((journal, state));
         }
     }

@@ -7,7 +7,7 @@ use engine::fault::Faults;
 use engine::ports::{IsolationError, RecoveredTask, Uncaptured};
 use protocol::{Captured, RunName, TaskName};
 
-use crate::baseline::{Claim, Frozen};
+use crate::baseline::{Claim, Frozen, NewClaim};
 use crate::capture::recapture;
 use crate::error::{Result, cannot};
 use crate::places::RepoPlaces;
@@ -50,6 +50,11 @@ impl Runs {
         for name in names {
             let folder = places.workspaces.join(name.as_str());
             match Claim::inherit(&folder) {
+                // A run may be about to begin there, and must not wait for what is recovered of
+                // others: its ledger waits for it, and we for its ledger.
+                Ok(Some(claim)) if RunFolder::is_bare(&folder) => {
+                    NewClaim::give_up(claim, &folder);
+                }
                 Ok(Some(claim)) => runs.dead.push(DeadRun { name, folder, claim }),
                 Ok(None) => {
                     runs.alive.insert(name);

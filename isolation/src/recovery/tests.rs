@@ -10,7 +10,7 @@ use protocol::ChangeSummary;
 
 use crate::baseline::Claim;
 use crate::recovery::find;
-use crate::testing::{Sample, captured, faults, prepare, run, write};
+use crate::testing::{Sample, captured, faults, fifo, in_time, prepare, run, write};
 
 /// Ends an engine as kill -9 does: its locks go, its files stay.
 fn kill(frozen: crate::baseline::Frozen) {
@@ -296,6 +296,42 @@ fn an_empty_folder_of_a_run_goes_and_one_that_is_claimed_stays() {
     assert!(!folder.exists());
     assert!(sample.places().workspaces.join("rbbbb").exists());
     drop(claimed);
+}
+
+#[test]
+fn a_run_can_begin_in_an_empty_folder_while_a_recovery_is_not_over() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let begins = sample.places().workspaces.join("raaaa");
+    // As a run that has made its folder and not locked it yet.
+    fs::create_dir_all(&begins).unwrap();
+    let dead = sample.freeze("rbbbb");
+    prepare(&dead, "a");
+    kill(dead);
+    let recovery = find(&sample.repo(), &sample.places(), &faults(""), &[]).unwrap().unwrap();
+    assert!(recovery.recovered.dead.contains(&run("rbbbb")));
+    let claim = Claim::stake(&begins).unwrap();
+    recovery.cleanup.finish(&BTreeSet::new()).unwrap();
+    assert!(Claim::inherit(&begins).unwrap().is_none());
+    assert!(begins.exists());
+    drop(claim);
+}
+
+#[test]
+fn a_fifo_in_place_of_a_manifest_or_a_table_holds_up_nobody() {
+    for place in [".manifests/a.json", ".baseline"] {
+        let sample = Sample::with(&[("file", "one\n")]);
+        let frozen = sample.freeze("raaaa");
+        let workspace = prepare(&frozen, "a");
+        write(&workspace.root, "file", "precious\n");
+        let file = frozen.folder.join(place);
+        fs::remove_file(&file).unwrap();
+        fifo(&file);
+        kill(frozen);
+        let recovered = in_time(move || recover(&sample));
+        let Err(Uncaptured::Kept(_)) = &recovered.tasks[0].captured else {
+            panic!("{recovered:?}")
+        };
+    }
 }
 
 #[test]

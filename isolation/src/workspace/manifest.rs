@@ -10,7 +10,7 @@ use git2::Oid;
 use protocol::{RepoPath, RunName, TaskName};
 use serde::{Deserialize, Serialize};
 
-use crate::baseline::write_whole;
+use crate::baseline::{read_whole, write_whole};
 use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
 
@@ -92,7 +92,7 @@ impl Manifest {
     pub(crate) fn read(run_folder: &Path, task: &TaskName) -> Result<Self> {
         let file = file(run_folder, task.as_str());
         let what = || format!("read {}", file.display());
-        let json = fs::read(&file).or_cannot(what)?;
+        let json = read_whole(&file).or_cannot(what)?;
         let written: Written = serde_json::from_slice(&json).or_cannot(what)?;
         if written.version != VERSION {
             return Err("another version of regatta wrote it").or_cannot(what);

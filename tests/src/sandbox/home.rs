@@ -176,10 +176,9 @@ impl Home {
     pub fn leftovers(&self) -> Vec<String> {
         let mut found = self.workspaces();
         let journals = Fingerprint::of(&self.data().join("landings"));
-        // What is done ends with `.json`; what is open ends with how far it came.
-        let open = journals.paths().filter(|path| {
-            path.components().count() > 1 && path.extension().is_none_or(|end| end != "json")
-        });
+        // What is done is in a folder of its own; what is open ends with how far it came.
+        let done = |path: &Path| path.iter().nth(1).is_some_and(|name| name == "done");
+        let open = journals.paths().filter(|path| path.components().count() > 1 && !done(path));
         found.extend(open.map(|path| format!("landings/{}", path.display())));
         found
     }

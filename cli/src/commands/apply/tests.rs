@@ -160,3 +160,25 @@ async fn programs_get_one_document() {
     assert_eq!(told["tasks"][0]["task"], "base");
     assert_eq!(told["tasks"][0]["landing"], "landed");
 }
+
+#[tokio::test]
+async fn what_somebody_else_landed_while_the_run_was_locked_is_not_landed_again() {
+    let (bench, run) = bench().await;
+    let (ledger, row) = (bench.context.ledger.clone(), bench.context.reader.run_by_name(&run));
+    let id = row.unwrap().unwrap().id;
+    let elsewhere = move || {
+        let landed =
+            |task: &str| TaskLanding { task: task.parse().unwrap(), landed: in_tree().unwrap() };
+        let report = LandingReport { tasks: vec![landed("base"), landed("top")] };
+        let entry = LedgerEntry::LandingFinished { run: id, report };
+        let at = protocol::Timestamp::from_millisecond(1_767_268_900_000);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let recorded = move || runtime.block_on(ledger.append(vec![(at, entry)])).unwrap();
+        std::thread::spawn(recorded).join().unwrap();
+    };
+    *bench.repository.meanwhile.lock().unwrap() = Some(Box::new(elsewhere));
+    let (code, text) = apply(&bench, &[]).await;
+    assert_eq!(code, Ok(ExitCode::Success));
+    assert!(text.contains("nothing of run"), "{text}");
+    assert_eq!(bench.repository.landings.lock().unwrap().len(), 0);
+}

@@ -239,3 +239,31 @@ fn a_journal_that_is_none_is_kept_and_refused() {
     fs::write(&path, whole).unwrap();
     assert_eq!(kit.recover().len(), 1);
 }
+
+#[test]
+fn work_that_landed_when_its_engine_died_is_not_landed_again_before_that_is_recorded() {
+    // A kill in the middle of the landing, and one before the ledger had its report.
+    for plan in ["kill@landing.exchange:1", "kill@landing.record:5", ""] {
+        let kit = Kit::with(&[("a", "1\n")]);
+        let one = kit.task("one", |copy| write(copy, "a", "2\n"));
+        write(&kit.root, "a", "2\n");
+        let two = kit.task_on("two", &["one"], |copy| write(copy, "a", "3\n"));
+        write(&kit.root, "a", "1\n");
+        let tasks = [one, two];
+        if plan.is_empty() {
+            let withdrawal = engine::ports::Withdrawal::default();
+            let (request, faults) = (kit.request(&tasks), super::kit::faults(""));
+            let (repo, places) = (&kit.repo, &kit.places);
+            crate::landing::land(repo, places, &faults, request, &withdrawal, &|_| {}).unwrap();
+        } else {
+            assert!(kit.land_or_die(plan, &tasks).is_none(), "{plan}");
+        }
+        let again = kit.land_with(&Default::default(), &tasks);
+        assert!(again.is_err(), "{plan}: {again:?}");
+        assert_eq!(read(&kit.root, "a"), "3\n", "{plan}");
+        let recovered = kit.recover();
+        assert_eq!(recovered.len(), 1, "{plan}");
+        assert_eq!(landed(&recovered[0].1), [&LANDED, &LANDED], "{plan}");
+        assert!(kit.land_with(&Default::default(), &tasks).is_ok(), "{plan}");
+    }
+}

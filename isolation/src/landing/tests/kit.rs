@@ -256,7 +256,7 @@ impl Kit {
     pub(crate) fn open_journals(&self) -> Vec<String> {
         let Ok(listed) = fs::read_dir(&self.places.landings) else { return Vec::new() };
         let names = listed.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| !name.ends_with(".json") && !name.ends_with(".tmp")).collect()
+        names.filter(|name| name != "done" && !name.ends_with(".tmp")).collect()
     }
 
     /// Every byte below `.git`.

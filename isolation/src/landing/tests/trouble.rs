@@ -120,3 +120,15 @@ fn every_landing_has_a_number_of_its_own_and_keeps_what_it_replaced() {
         assert_eq!(before.as_blob().unwrap().content(), content.as_bytes());
     }
 }
+
+#[test]
+fn landings_that_are_done_are_not_among_those_that_every_start_looks_at() {
+    let kit = Kit::with(&[("a", "1\n")]);
+    for content in ["2\n", "3\n"] {
+        kit.land(&[kit.task("task", |copy| write(copy, "a", content))]);
+    }
+    let listed = std::fs::read_dir(&kit.places.landings).unwrap();
+    let files = listed.filter(|entry| entry.as_ref().unwrap().file_type().unwrap().is_file());
+    assert_eq!(files.count(), 0);
+    assert_eq!(crate::landing::reports(&kit.places, &kit.run).unwrap().len(), 2);
+}
