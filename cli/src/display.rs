@@ -1,6 +1,7 @@
 //! Shows a run on a thread of its own, so that a reader of our output who stands still holds up
 //! nothing but what is shown: neither signals nor the closing of the engine.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -31,7 +32,7 @@ pub(crate) struct Remarks(mpsc::UnboundedSender<Order>);
 
 #[derive(Debug)]
 enum Order {
-    Remark(&'static str),
+    Remark(Cow<'static, str>),
     Finish,
 }
 
@@ -87,8 +88,8 @@ impl Display {
 
 impl Remarks {
     /// Says a line. It must be safe already.
-    pub(crate) fn say(&self, line: &'static str) {
-        let _ended = self.0.send(Order::Remark(line)); // then nothing is shown any more
+    pub(crate) fn say(&self, line: impl Into<Cow<'static, str>>) {
+        let _ended = self.0.send(Order::Remark(line.into())); // then nothing is shown any more
     }
 }
 
@@ -116,7 +117,7 @@ impl Showing {
                     None => is_over = true,
                 },
                 order = self.ordered.recv() => match order {
-                    Some(Order::Remark(line)) => self.show.remark(line),
+                    Some(Order::Remark(line)) => self.show.remark(&line),
                     Some(Order::Finish) | None => return self.show.finish(),
                 },
                 _ = tick.tick() => self.show.tick(self.clock.now()),

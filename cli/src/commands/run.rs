@@ -17,7 +17,7 @@ use crate::display::{Display, Remarks};
 use crate::error::{Error, ErrorKind};
 use crate::log::Log;
 use crate::model::reach;
-use crate::render::Renderer;
+use crate::render::{Renderer, rescue_line};
 use crate::signals::{Signals, code, end_now};
 
 /// A run that is over.
@@ -61,7 +61,9 @@ pub async fn execute(
     let remarks = display.remarks();
     let news = Arc::new(move |news| match news {
         LandingNews::Waiting => remarks.say(WAITS),
-        LandingNews::HeadMoved | LandingNews::Rescued(_) | LandingNews::Unwatched { .. } => {}
+        // Of a landing that was waited for, and finished here because its engine died.
+        LandingNews::Rescued(rescue) => remarks.say(rescue_line(&rescue)),
+        LandingNews::HeadMoved | LandingNews::Unwatched { .. } => {}
     });
     let submitted = house.submit(Submission { spec, repository, news });
     // From here on signals are heard beside everything else that is waited for.

@@ -4,15 +4,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use engine::ports::LedgerError;
-use protocol::{RunId, RunName, RunState, TaskName};
+use protocol::{RunId, RunName, TaskName};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::cause::Cause;
 use crate::fetch::{TASK, run_row, task_row};
 use crate::find::{FindError, Named, named};
 use crate::rows::{RunRow, TaskRow};
-use crate::words::{StoredPath, read_word, word};
+use crate::words::{StoredPath, read_word};
 use crate::{connection, version};
+
+/// The runs of a repository that are not over. The states are written out, as in the index of them:
+/// every command asks this, and must not go through all runs that ever were.
+const OPEN_RUNS: &str = "SELECT * FROM run WHERE repo = ?1 AND state IN ('running', 'landing')
+                         ORDER BY number DESC";
 
 /// A ledger, open for reading. One that is not there is empty, and is looked for again each time.
 #[derive(Debug)]
@@ -50,11 +55,8 @@ impl Reader {
     /// The ledger cannot be read.
     pub fn open_runs(&self, repo: &Path) -> Result<Vec<RunRow>, LedgerError> {
         self.read(|ledger| {
-            let mut select = ledger.prepare_cached(
-                "SELECT * FROM run WHERE repo = ?1 AND state IN (?2, ?3) ORDER BY number DESC",
-            )?;
-            let (running, landing) = (word(&RunState::Running)?, word(&RunState::Landing)?);
-            let of = params![StoredPath(repo.to_owned()), running, landing];
+            let mut select = ledger.prepare_cached(OPEN_RUNS)?;
+            let of = params![StoredPath(repo.to_owned())];
             let runs = select.query_and_then(of, |row| run_row(ledger, row))?;
             runs.collect()
         })

@@ -16,7 +16,7 @@ use crate::baseline::scan::{self, Scan};
 use crate::baseline::{Frozen, NewClaim, Table, codec, notices, pins};
 use crate::branch;
 use crate::error::{OrCannot, Result};
-use crate::landing::Turn;
+use crate::landing::{self, Turn};
 use crate::places::RepoPlaces;
 use crate::repository::Repo;
 use crate::store::TaskStore;
@@ -42,6 +42,11 @@ pub(crate) fn freeze(
     let Landings { withdrawal, news } = landings;
     let turn = Turn::wait(&repo.common_dir, faults, withdrawal, news)?;
     let Some(_turn) = turn else { return Err(IsolationError::Withdrawn) };
+    // The one that was waited for may have been killed in the middle.
+    if let Err(error) = landing::finish_cut_short(repo, places, faults, withdrawal, news) {
+        // A recovery has told it, and who lands is told again.
+        tracing::warn!(%error, "the tree is looked at although a landing is not over");
+    }
     faults.strike("freeze.scan").or_cannot(|| "look at the working tree")?;
     let scanned = match request.mode {
         IsolationMode::None => None,

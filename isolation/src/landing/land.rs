@@ -97,6 +97,25 @@ pub(crate) fn recover(
     finish_open(&close, alive)
 }
 
+/// Finishes the landings that engines which died have left in the middle of the tree, for who holds
+/// the turn. Their reports stay in their journals for the next recovery.
+pub(crate) fn finish_cut_short(
+    repo: &Repo,
+    places: &RepoPlaces,
+    faults: &Faults,
+    withdrawal: &Withdrawal,
+    news: &dyn Fn(LandingNews),
+) -> Result<()> {
+    let journals = Journals::in_folder(&places.landings, faults);
+    if journals.open()?.iter().all(|(_, state)| *state >= State::Unreported) {
+        return Ok(());
+    }
+    let store = TaskStore::open(&places.store)?;
+    let tree = Tree::open_at(&repo.root)?;
+    let close = Close::new(&tree, &store, &journals, faults, withdrawal, news);
+    finish_open(&close, &BTreeSet::new()).map(drop)
+}
+
 /// Returns whether a landing is not done.
 pub(crate) fn is_any_open(places: &RepoPlaces) -> Result<bool> {
     let faults = Faults::default();

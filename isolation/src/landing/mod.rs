@@ -19,5 +19,7 @@ mod step;
 pub(crate) mod tests;
 mod writers;
 
-pub(crate) use land::{acknowledge, is_any_open, land, recover, rehearse, reports};
+pub(crate) use land::{
+    acknowledge, finish_cut_short, is_any_open, land, recover, rehearse, reports,
+};
 pub(crate) use queue::Turn;

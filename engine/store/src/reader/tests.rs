@@ -2,12 +2,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use engine::fault::Faults;
 use protocol::{
     Conflict, ConflictReason, Landed, LandingReport, LedgerEntry, RepoPath, Side, TaskLanding,
 };
 
 use crate::sample::{House, captured, file, run};
-use crate::{FindError, Reader};
+use crate::{FindError, Ledger, Reader};
 
 #[test]
 fn a_ledger_that_is_not_there_is_empty_and_is_not_made() {
@@ -187,4 +188,15 @@ async fn the_json_of_a_row_is_what_listings_print() {
     let task = serde_json::to_value(&house.reader().tasks(asked.id).unwrap()[0]).unwrap();
     assert_eq!(task["captured"]["capture"], format!("refs/tasks/{name}/a/1"));
     assert_eq!(task["state"], "queued");
+}
+
+#[test]
+fn the_runs_that_are_not_over_are_found_without_looking_at_those_that_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    drop(Ledger::open(&path, Faults::default()).unwrap());
+    let ledger = rusqlite::Connection::open(&path).unwrap();
+    let explained = format!("EXPLAIN QUERY PLAN {}", super::OPEN_RUNS);
+    let plan: String = ledger.query_row(&explained, ["/repo"], |row| row.get(3)).unwrap();
+    assert_eq!(plan, "SEARCH run USING INDEX run_open (repo=?)");
 }

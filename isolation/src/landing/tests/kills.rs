@@ -267,3 +267,27 @@ fn work_that_landed_when_its_engine_died_is_not_landed_again_before_that_is_reco
         assert!(kit.land_with(&Default::default(), &tasks).is_ok(), "{plan}");
     }
 }
+
+#[test]
+fn a_run_that_waits_for_a_landing_which_is_killed_does_not_begin_with_half_of_it() {
+    let after = complete("");
+    let (kit, tasks) = landing();
+    assert!(killed(&kit, "", "landing.exchange", 4, &tasks));
+    let request = engine::ports::FreezeRequest {
+        run: "rbbbb".parse().unwrap(),
+        mode: protocol::IsolationMode::Worktree,
+        untracked_limit: 1 << 20,
+        branches: None,
+    };
+    let folder = kit.places.workspaces.join("rbbbb");
+    let claim = crate::baseline::NewClaim::stake(&folder).unwrap();
+    let withdrawal = engine::ports::Withdrawal::default();
+    let landings = crate::baseline::Landings { withdrawal: &withdrawal, news: &|_| {} };
+    let (repo, places, faults) = (&kit.repo, &kit.places, super::kit::faults(""));
+    let frozen =
+        crate::baseline::Frozen::freeze(repo, places, &faults, &request, claim, landings).unwrap();
+    assert_eq!(kit.snapshot(), after);
+    let files = frozen.table.folders.values().map(|folder| folder.files.len()).sum::<usize>();
+    assert_eq!(files, after.values().filter(|(mode, _)| mode & 0o170_000 != 0o040_000).count());
+    assert_eq!(kit.recover().len(), 1, "its report is not lost");
+}
