@@ -12,6 +12,14 @@ test *words:
 binary *words:
     cargo test -p regatta --test binary {{words}}
 
+# Both fuzzers, with seeds of the moment: `just fuzz 3000` for so many rounds of each.
+fuzz rounds="1000":
+    REGATTA_SEED=$(date +%s) REGATTA_ROUNDS={{rounds}} cargo test -p regatta --test binary fuzz_
+
+# The fuzzers for as long as nobody stops them or something fails.
+soak:
+    while REGATTA_SEED=$(date +%s) REGATTA_ROUNDS=2000 cargo test -p regatta --test binary fuzz_; do :; done
+
 # What clippy and rustfmt have to say.
 lint:
     cargo clippy --workspace --all-targets -- -D warnings

@@ -1,5 +1,7 @@
-//! Stand-ins for the outside world, a model among them, and a place to drive the built binary in.
+//! Stand-ins for the outside world, a model among them, a place to drive the built binary in, and
+//! fuzzers that drive it there.
 
 pub mod fakes;
+pub mod fuzz;
 pub mod model;
 pub mod sandbox;

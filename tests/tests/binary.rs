@@ -24,6 +24,8 @@ mod binary {
     mod fan_out;
     mod faults;
     mod frozen;
+    mod fuzz_kills;
+    mod fuzz_landing;
     mod hostile;
     mod in_place;
     mod keys;
@@ -51,5 +53,10 @@ mod binary {
     /// Makes a place of a test's own for the binary that was just built.
     fn sandbox() -> Sandbox {
         Sandbox::new(env!("CARGO_BIN_EXE_regatta"))
+    }
+
+    /// The same in memory, for tests of very many runs.
+    fn sandbox_in_memory() -> Sandbox {
+        Sandbox::in_memory(env!("CARGO_BIN_EXE_regatta"))
     }
 }

@@ -102,5 +102,14 @@ fn through_libgit2(git: &Repository, path: &RepoPath, id: Oid, scratch: &Path) -
     let mut checkout = CheckoutBuilder::new();
     checkout.target_dir(folder.path()).force().update_index(false).refresh(false);
     git.checkout_index(Some(&mut index), Some(&mut checkout)).or_cannot(what)?;
-    std::fs::read(folder.path().join(path.as_path())).or_cannot(what)
+    let file = folder.path().join(path.as_path());
+    if !file.is_file() {
+        // Where HEAD has a symlink or a folder at the path, libgit2 replaces only what is there.
+        let mut head = CheckoutBuilder::new();
+        head.target_dir(folder.path()).force().update_index(false).refresh(false);
+        head.path(path.as_bytes()).disable_pathspec_match(true);
+        git.checkout_head(Some(&mut head)).or_cannot(what)?;
+        git.checkout_index(Some(&mut index), Some(&mut checkout)).or_cannot(what)?;
+    }
+    std::fs::read(file).or_cannot(what)
 }

@@ -1,59 +1,55 @@
-//! What a task made git track although it is ignored: `git add -f` in the workspace counts.
+//! What git tracks in a workspace although it is ignored: `git add -f` in the workspace counts, and
+//! so does what the user tracks and had removed when the run began.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git2::Index;
 use protocol::RepoPath;
 
 use crate::baseline::Frozen;
-use crate::workspace::GitSeed;
 
-/// The paths in a workspace's own index that were not in the frozen tree.
-#[derive(Debug, Default)]
-pub(super) struct Forced {
-    paths: BTreeSet<Vec<u8>>,
+/// The paths in a workspace's own index that were not in the frozen tree. They are read when the
+/// first of them is asked for: in a workspace without anything ignored, nobody asks.
+pub(super) struct Forced<'a> {
+    frozen: &'a Frozen,
+    index: PathBuf,
+    paths: OnceCell<BTreeSet<Vec<u8>>>,
 }
 
-impl Forced {
-    /// Reads the index of the workspace at `folder`. One that the task damaged forces nothing.
-    pub(super) fn of(frozen: &Frozen, folder: &Path) -> Self {
-        let index = folder.join("git/index");
-        let seed = GitSeed::of_run(&frozen.folder).index();
-        if stamp(&index).is_none() || stamp(&index) == stamp(&seed) {
-            return Self::default();
-        }
-        let read = match Index::open(&index) {
-            Ok(read) => read,
-            Err(error) => {
-                tracing::warn!(%error, "the index of a workspace cannot be read");
-                return Self::default();
-            }
-        };
-        let added = read.iter().filter(|entry| {
-            RepoPath::new(entry.path.as_slice())
-                .is_some_and(|path| frozen.table.get(&path).is_none())
-        });
-        Self { paths: added.map(|entry| entry.path).collect() }
+impl<'a> Forced<'a> {
+    /// Returns those of the workspace at `folder`. An index that the task damaged forces nothing.
+    pub(super) fn of(frozen: &'a Frozen, folder: &Path) -> Self {
+        Self { frozen, index: folder.join("git/index"), paths: OnceCell::new() }
     }
 
     /// Returns whether `path` is tracked.
     pub(super) fn has(&self, path: &[u8]) -> bool {
-        self.paths.contains(path)
+        self.paths().contains(path)
     }
 
     /// Returns whether anything below `folder` is tracked.
     pub(super) fn has_below(&self, folder: &[u8]) -> bool {
         let prefix = [folder, b"/"].concat();
-        let next = self.paths.range(prefix.clone()..).next();
+        let next = self.paths().range(prefix.clone()..).next();
         next.is_some_and(|path| path.starts_with(&prefix))
     }
-}
 
-/// What tells that an index was not written since it was copied; none if it is no file.
-fn stamp(index: &Path) -> Option<(u64, i64, i64)> {
-    let meta = fs::symlink_metadata(index).ok().filter(fs::Metadata::is_file)?;
-    Some((meta.len(), meta.mtime(), meta.mtime_nsec()))
+    fn paths(&self) -> &BTreeSet<Vec<u8>> {
+        self.paths.get_or_init(|| {
+            let read = match Index::open(&self.index) {
+                Ok(read) => read,
+                Err(error) => {
+                    tracing::warn!(%error, "the index of a workspace cannot be read");
+                    return BTreeSet::new();
+                }
+            };
+            let added = read.iter().filter(|entry| {
+                RepoPath::new(entry.path.as_slice())
+                    .is_some_and(|path| self.frozen.table.get(&path).is_none())
+            });
+            added.map(|entry| entry.path).collect()
+        })
+    }
 }

@@ -213,6 +213,30 @@ fn what_a_task_committed_or_staged_is_captured_like_everything_else() {
 }
 
 #[test]
+fn what_is_tracked_although_ignored_and_made_again_is_captured() {
+    let sample = Sample::with(&[(".gitignore", "*.log\nold/\n"), ("keep", "x\n")]);
+    for name in ["users.log", "tasks.log", "old/users"] {
+        sample.write(name, "one\n");
+    }
+    git(&sample.root, &["add", "--force", "users.log", "tasks.log", "old/users"]);
+    fs::remove_file(sample.root.join("users.log")).unwrap();
+    fs::remove_dir_all(sample.root.join("old")).unwrap();
+    let frozen = sample.freeze("raaaa");
+    let first = prepare(&frozen, "first");
+    fs::remove_file(first.root.join("tasks.log")).unwrap();
+    let removed = captured(&frozen, &first);
+
+    let second = prepare_after(&frozen, "second", &[("first", &removed.capture)]).unwrap();
+    for name in ["users.log", "tasks.log", "old/users", "nobodys.log", "old/nobodys"] {
+        write(&second.root, name, "two\n");
+    }
+    let made = captured(&frozen, &second);
+    let added = |name: &str| (name.to_owned(), "-".to_owned(), "100644 two\n".to_owned());
+    let expected = [added("old/users"), added("tasks.log"), added("users.log")];
+    assert_eq!(read(&sample, &made.capture), expected);
+}
+
+#[test]
 fn a_dependant_begins_with_its_predecessors_work_and_its_capture_has_only_its_own() {
     let files = [("a", "one\n"), ("b", "one\n"), ("gone/x", "one\n"), ("old/x", "one\n")];
     let sample = Sample::with(&files);

@@ -60,7 +60,7 @@ pub(super) fn candidates<'a>(
     manifest: &'a Manifest,
     tree: &Tree,
     rules: &Rules<'_>,
-    forced: &Forced,
+    forced: &Forced<'_>,
 ) -> Result<Walked<'a>> {
     let mut walk = Walk {
         frozen,
@@ -92,7 +92,7 @@ struct Walk<'a, 'g> {
     frozen: &'a Frozen,
     manifest: &'a Manifest,
     rules: &'g Rules<'g>,
-    forced: &'g Forced,
+    forced: &'g Forced<'g>,
     found: Vec<Candidate<'a>>,
     left_out: Collector<'g>,
     /// The seeds that were seen.
@@ -147,8 +147,12 @@ impl<'a> Walk<'a, '_> {
             tracing::warn!(%path, "what is left of an interrupted write is left out");
             return Ok(());
         }
-        let known = began.is_some() || self.forced.has(path.as_bytes());
-        if known || !self.rules.ignores(path.as_bytes(), Kind::Leaf)? {
+        // What was frozen is tracked, or not ignored, also where a predecessor has removed it.
+        let known = began.is_some() || start.is_some();
+        let counts = known
+            || !self.rules.ignores(path.as_bytes(), Kind::Leaf)?
+            || self.forced.has(path.as_bytes());
+        if counts {
             self.found.push(Candidate { path, began, now: Now::Present });
         }
         Ok(())
@@ -203,13 +207,10 @@ impl<'a> Walk<'a, '_> {
     /// has of its own never. A repository inside is the task's own making, for no other is ever
     /// copied: its files are the task's work like all others, without its `.git`.
     fn descends(&self, path: &[u8]) -> Result<bool> {
-        let known = self.frozen.table.has_below(path)
-            || self.has_seed_below(path)
-            || self.forced.has_below(path);
-        if known {
+        if self.frozen.table.has_below(path) || self.has_seed_below(path) {
             return Ok(true);
         }
-        Ok(!self.rules.ignores(path, Kind::Folder)?)
+        Ok(!self.rules.ignores(path, Kind::Folder)? || self.forced.has_below(path))
     }
 
     fn has_seed_below(&self, path: &[u8]) -> bool {

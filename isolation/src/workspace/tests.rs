@@ -156,6 +156,31 @@ fn a_clean_file_with_converted_lines_comes_back_as_git_checks_it_out() {
 }
 
 #[test]
+fn a_file_comes_back_where_the_last_commit_has_a_symlink_or_a_folder() {
+    let sample = Sample::with(&[(".gitattributes", "* text=auto\n"), ("was-folder/in", "in\n")]);
+    for link in ["staged", "in-the-tree"] {
+        symlink("target", sample.root.join(link)).unwrap();
+    }
+    sample.commit();
+    fs::remove_dir_all(sample.root.join("was-folder")).unwrap();
+    for name in ["staged", "was-folder", "in-the-tree"] {
+        let _a_link_or_gone = fs::remove_file(sample.root.join(name));
+        sample.write(name, "target");
+    }
+    sample.git(&["add", "-A", "staged", "was-folder"]);
+    // Old enough that nobody doubts the stat: then only what differs from its blob is pinned.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let frozen = sample.freeze("raaaa");
+    for name in ["staged", "was-folder", "in-the-tree"] {
+        sample.write(name, "changed\n");
+    }
+    let workspace = prepare(&frozen, "a");
+    for name in ["staged", "was-folder", "in-the-tree"] {
+        assert_eq!(fs::read(workspace.root.join(name)).unwrap(), b"target", "{name}");
+    }
+}
+
+#[test]
 fn a_changed_file_whose_bytes_only_a_filter_could_restore_ends_the_task_and_leaves_nothing() {
     let sample = Sample::with(&[(".gitattributes", "*.lfs filter=lfs\n"), ("a.lfs", "big\n")]);
     std::thread::sleep(std::time::Duration::from_millis(1100));

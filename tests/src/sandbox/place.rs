@@ -10,6 +10,9 @@ use tempfile::TempDir;
 use super::user::publish;
 use super::{Home, Invocation, Plan, Processes, Repository, User, eventually};
 
+/// How many bytes must be free in memory for a place of a test's own to be there.
+const NEEDED_IN_MEMORY: u64 = 512 << 20;
+
 /// Tells the marks of the sandboxes of one test process apart.
 static SANDBOXES: AtomicU32 = AtomicU32::new(0);
 
@@ -26,7 +29,22 @@ impl Sandbox {
     /// Makes a place to run `binary` in.
     #[must_use]
     pub fn new(binary: &str) -> Self {
-        let folder = TempDir::with_prefix("regatta-test-").expect("a folder can be made");
+        Self::within(&std::env::temp_dir(), binary)
+    }
+
+    /// Makes a place to run `binary` in that is in memory, where this machine has room for it.
+    /// Thousands of short runs take a fraction of the time there; what is written is not durable,
+    /// so that nothing can be proved of a power cut.
+    #[must_use]
+    pub fn in_memory(binary: &str) -> Self {
+        let memory = Path::new("/dev/shm");
+        let free = rustix::fs::statvfs(memory).map_or(0, |stat| stat.f_bavail * stat.f_frsize);
+        if free < NEEDED_IN_MEMORY { Self::new(binary) } else { Self::within(memory, binary) }
+    }
+
+    fn within(parent: &Path, binary: &str) -> Self {
+        let folder = TempDir::with_prefix_in("regatta-test-", parent);
+        let folder = folder.expect("a folder can be made");
         let number = SANDBOXES.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{}-{number}", std::process::id());
         let home = Home::at(&folder.path().join("home"));

@@ -1,0 +1,89 @@
+//! The fault points at which an engine can be killed, and how often a small run and its recovery
+//! come past each.
+
+/// A point at which `REGATTA_FAULT=kill@NAME:N` kills an engine.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// How often a run of a few tasks reaches it, about; 0 if it does not.
+    pub(super) in_run: usize,
+    /// How often the recovery of such a run reaches it, about; 0 if it does not.
+    pub(super) in_recovery: usize,
+}
+
+const fn point(name: &'static str, in_run: usize, in_recovery: usize) -> Point {
+    Point { name, in_run, in_recovery }
+}
+
+/// Every point that there is, but for those that are named after tools.
+pub(super) const POINTS: &[Point] = &[
+    point("capture.begin", 8, 4),
+    point("capture.blobs", 20, 10),
+    point("capture.discard", 8, 4),
+    point("capture.ref", 8, 4),
+    point("landing.begin", 1, 0),
+    point("landing.branch", 12, 0),
+    point("landing.done", 1, 1),
+    point("landing.exchange", 20, 0),
+    point("landing.intent", 1, 0),
+    point("landing.journal", 1, 0),
+    point("landing.move", 40, 40),
+    point("landing.record", 8, 6),
+    point("landing.roll", 0, 20),
+    point("landing.temps", 20, 0),
+    point("ledger.append", 24, 2),
+    point("prepare.copy", 16, 0),
+    point("recover.begin", 0, 1),
+    point("session", 6, 0),
+    // Only sessions of models have logs.
+    point("session.append", 0, 0),
+];
+
+/// Returns the points that a run comes past.
+#[must_use]
+pub(super) fn of_runs() -> Vec<Point> {
+    POINTS.iter().copied().filter(|point| point.in_run > 0).collect()
+}
+
+/// Returns the points that a recovery comes past.
+#[must_use]
+pub(super) fn of_recoveries() -> Vec<Point> {
+    POINTS.iter().copied().filter(|point| point.in_recovery > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Collects what stands in double quotes after `before` in every Rust file below `folder`.
+    fn quoted_after(before: &str, folder: &Path, found: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                quoted_after(before, &path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let production = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+                let names = production.split(before).skip(1);
+                found.extend(names.filter_map(|rest| rest.split('"').next()).map(str::to_owned));
+            }
+        }
+    }
+
+    #[test]
+    fn every_fault_point_of_the_engine_is_listed() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut found = BTreeSet::new();
+        for folder in ["actors/src", "engine", "isolation/src"] {
+            quoted_after("strike(\"", &root.join(folder), &mut found);
+            // A point that is a field has its name where the value is made.
+            quoted_after(" point: \"", &root.join(folder), &mut found);
+        }
+        let listed: BTreeSet<_> = POINTS.iter().map(|point| point.name.to_owned()).collect();
+        assert_eq!(listed, found);
+    }
+}

@@ -1,0 +1,77 @@
+//! Runs the rounds of a fuzzer: how many, from which seed, and on how many threads. What fails is
+//! reported with the seed that repeats it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Random, report};
+
+/// The rounds of one fuzzer.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    /// The seed of the first round. Each further round has the next seed.
+    pub seed: u64,
+    /// How many rounds there are.
+    pub count: u64,
+    /// How many run at the same time.
+    pub threads: u64,
+}
+
+impl Rounds {
+    /// Returns what `REGATTA_SEED` and `REGATTA_ROUNDS` say; without them, `count` rounds from a
+    /// seed that is always the same.
+    ///
+    /// # Panics
+    /// When a variable is set and is not a number.
+    #[must_use]
+    pub fn from_environment(count: u64) -> Self {
+        let number = |name: &str| {
+            let text = std::env::var(name).ok()?;
+            Some(text.parse().unwrap_or_else(|error| panic!("{name}={text}: {error}")))
+        };
+        Self {
+            seed: number("REGATTA_SEED").unwrap_or(0x5eed),
+            count: number("REGATTA_ROUNDS").unwrap_or(count),
+            threads: 2,
+        }
+    }
+
+    /// Runs every round with the random numbers of its own seed.
+    ///
+    /// # Panics
+    /// When a round does, after the others that had begun; the message says how to repeat it.
+    pub fn run(self, test: &str, round: impl Fn(&mut Random) + Sync) {
+        let Self { seed, count, threads } = self;
+        report(&format!("{test}: {count} rounds from seed {seed}"));
+        let next = AtomicU64::new(0);
+        let failed: Mutex<Vec<u64>> = Mutex::default();
+        let is_clean = || failed.lock().is_ok_and(|failed| failed.is_empty());
+        std::thread::scope(|scope| {
+            for _ in 0..threads.min(count) {
+                scope.spawn(|| {
+                    while is_clean() {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if number >= count {
+                            break;
+                        }
+                        let seed = seed.wrapping_add(number);
+                        let run = || round(&mut Random::new(seed));
+                        if catch_unwind(AssertUnwindSafe(run)).is_err() {
+                            report(&format!("{test}: round {number} failed; its seed is {seed}"));
+                            failed.lock().expect("pushing does not panic").push(seed);
+                        }
+                    }
+                });
+            }
+        });
+        let failed = failed.into_inner().expect("pushing does not panic");
+        let again = failed.iter().map(|seed| format!("REGATTA_SEED={seed} REGATTA_ROUNDS=1"));
+        assert!(
+            failed.is_empty(),
+            "{test}: rounds failed; to repeat them, with `cargo test -p regatta --test binary \
+             {test}`: {}",
+            again.collect::<Vec<_>>().join(" and ")
+        );
+    }
+}
