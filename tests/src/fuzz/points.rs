@@ -21,10 +21,15 @@ pub(super) const POINTS: &[Point] = &[
     point("capture.begin", 8, 4),
     point("capture.blobs", 20, 10),
     point("capture.discard", 8, 4),
+    point("capture.discarded", 8, 4),
     point("capture.ref", 8, 4),
+    point("freeze.scan", 1, 0),
     point("landing.begin", 1, 0),
     point("landing.branch", 12, 0),
+    // Only where programs that write cannot be seen.
+    point("landing.compare", 0, 0),
     point("landing.done", 1, 1),
+    point("landing.drop", 20, 20),
     point("landing.exchange", 20, 0),
     point("landing.intent", 1, 0),
     point("landing.journal", 1, 0),
@@ -32,9 +37,15 @@ pub(super) const POINTS: &[Point] = &[
     point("landing.record", 8, 6),
     point("landing.roll", 0, 20),
     point("landing.temps", 20, 0),
+    // Only where a program writes.
+    point("landing.wait", 0, 0),
     point("ledger.append", 24, 2),
     point("prepare.copy", 16, 0),
+    point("prepare.manifest", 8, 0),
+    point("prepare.rename", 8, 0),
     point("recover.begin", 0, 1),
+    point("recover.finish", 0, 1),
+    point("recover.remove", 0, 1),
     point("session", 6, 0),
     // Only sessions of models have logs.
     point("session.append", 0, 0),
@@ -80,8 +91,9 @@ mod tests {
         let mut found = BTreeSet::new();
         for folder in ["actors/src", "engine", "isolation/src"] {
             quoted_after("strike(\"", &root.join(folder), &mut found);
-            // A point that is a field has its name where the value is made.
-            quoted_after(" point: \"", &root.join(folder), &mut found);
+            // Of two points one is chosen before it is struck.
+            quoted_after("Pass::First => \"", &root.join(folder), &mut found);
+            quoted_after("Pass::Again => \"", &root.join(folder), &mut found);
         }
         let listed: BTreeSet<_> = POINTS.iter().map(|point| point.name.to_owned()).collect();
         assert_eq!(listed, found);
