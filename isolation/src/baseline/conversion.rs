@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use git2::build::CheckoutBuilder;
-use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, IndexTime, Oid, Repository};
+use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository};
 use protocol::RepoPath;
 
 use crate::entry::Mode;
@@ -101,15 +101,29 @@ fn through_libgit2(git: &Repository, path: &RepoPath, id: Oid, scratch: &Path) -
     index.add(&entry).or_cannot(what)?;
     let mut checkout = CheckoutBuilder::new();
     checkout.target_dir(folder.path()).force().update_index(false).refresh(false);
-    git.checkout_index(Some(&mut index), Some(&mut checkout)).or_cannot(what)?;
+    let done = git.checkout_index(Some(&mut index), Some(&mut checkout));
     let file = folder.path().join(path.as_path());
-    if !file.is_file() {
-        // Where HEAD has a symlink or a folder at the path, libgit2 replaces only what is there.
-        let mut head = CheckoutBuilder::new();
-        head.target_dir(folder.path()).force().update_index(false).refresh(false);
-        head.path(path.as_bytes()).disable_pathspec_match(true);
-        git.checkout_head(Some(&mut head)).or_cannot(what)?;
+    if done.is_err() || !file.is_file() {
+        // Where HEAD has something else than a file, libgit2 replaces only what is there.
+        put_what_head_has(git, path, folder.path()).or_cannot(what)?;
         git.checkout_index(Some(&mut index), Some(&mut checkout)).or_cannot(what)?;
     }
     std::fs::read(file).or_cannot(what)
+}
+
+/// Checks out what HEAD has at `path`, or the file it has in the place of one of its folders.
+fn put_what_head_has(
+    git: &Repository,
+    path: &RepoPath,
+    place: &Path,
+) -> std::result::Result<(), git2::Error> {
+    let tree = git.head()?.peel_to_tree()?;
+    let is_in_the_way = |path: &RepoPath| {
+        tree.get_path(path.as_path()).is_ok_and(|entry| entry.kind() != Some(ObjectType::Tree))
+    };
+    let above = path.folders().find(is_in_the_way);
+    let mut checkout = CheckoutBuilder::new();
+    checkout.target_dir(place).force().update_index(false).refresh(false);
+    checkout.path(above.as_ref().unwrap_or(path).as_bytes()).disable_pathspec_match(true);
+    git.checkout_head(Some(&mut checkout))
 }

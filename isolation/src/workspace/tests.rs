@@ -156,26 +156,32 @@ fn a_clean_file_with_converted_lines_comes_back_as_git_checks_it_out() {
 }
 
 #[test]
-fn a_file_comes_back_where_the_last_commit_has_a_symlink_or_a_folder() {
-    let sample = Sample::with(&[(".gitattributes", "* text=auto\n"), ("was-folder/in", "in\n")]);
+fn a_file_comes_back_where_the_last_commit_has_something_else() {
+    let sample = Sample::with(&[
+        (".gitattributes", "* text=auto\n"),
+        ("was-folder/in", "in\n"),
+        ("was-file", "x\n"),
+    ]);
     for link in ["staged", "in-the-tree"] {
         symlink("target", sample.root.join(link)).unwrap();
     }
     sample.commit();
     fs::remove_dir_all(sample.root.join("was-folder")).unwrap();
-    for name in ["staged", "was-folder", "in-the-tree"] {
+    fs::remove_file(sample.root.join("was-file")).unwrap();
+    let all = ["staged", "was-folder", "was-file/in", "in-the-tree"];
+    for name in all {
         let _a_link_or_gone = fs::remove_file(sample.root.join(name));
         sample.write(name, "target");
     }
-    sample.git(&["add", "-A", "staged", "was-folder"]);
+    sample.git(&["add", "-A", "staged", "was-folder", "was-file"]);
     // Old enough that nobody doubts the stat: then only what differs from its blob is pinned.
     std::thread::sleep(std::time::Duration::from_millis(50));
     let frozen = sample.freeze("raaaa");
-    for name in ["staged", "was-folder", "in-the-tree"] {
+    for name in all {
         sample.write(name, "changed\n");
     }
     let workspace = prepare(&frozen, "a");
-    for name in ["staged", "was-folder", "in-the-tree"] {
+    for name in all {
         assert_eq!(fs::read(workspace.root.join(name)).unwrap(), b"target", "{name}");
     }
 }
