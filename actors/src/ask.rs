@@ -13,7 +13,7 @@ use crate::jobs::Jobs;
 /// `jobs` and ends with the asker.
 ///
 /// It has no deadline: the answerer has one of its own, or the work takes as long as there is of
-/// it (copying a tree, capturing it, writing it back), and the closing of the house watches over
+/// it (copying a tree, capturing it, writing it back), and the closing of the engine watches over
 /// both. Where neither holds, [`ask_within`] is to be used.
 pub(crate) fn ask<M: Message, A: Message, R: Send + 'static>(
     jobs: &mut Jobs,

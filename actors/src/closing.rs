@@ -1,4 +1,4 @@
-//! How long the house waits for its parts when it closes.
+//! How long the engine waits for its parts when it closes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ pub(crate) const EXECUTORS: Duration = Duration::from_secs(30);
 /// the rest, each of which has a deadline of two minutes.
 pub(crate) const LEDGER: Duration = Duration::from_secs(300);
 
-/// Counts what happens in a house, so that whoever waits for its end sees whether anything still
+/// Counts what happens in an engine, so that whoever waits for its end sees whether anything still
 /// goes on. Its clones are one.
 #[derive(Clone, Default)]
 pub(crate) struct Activity(Arc<AtomicU64>);

@@ -14,7 +14,7 @@ mod backlog;
 
 use backlog::Backlog;
 
-/// The events of a house for one reader, in the order in which each run saw them.
+/// The events of an engine for one reader, in the order in which each run saw them.
 ///
 /// A reader that keeps up gets every event. For one that does not, only the latest unread
 /// `task_progress` of each task is kept, and of the `session_event`s no more than some megabytes:
@@ -24,7 +24,7 @@ use backlog::Backlog;
 pub struct Events(Arc<Queue>);
 
 impl Events {
-    /// Waits for the next event. Nothing comes back when the house has closed.
+    /// Waits for the next event. Nothing comes back when the engine has closed.
     pub async fn recv(&mut self) -> Option<Arc<Event>> {
         loop {
             let changed = self.0.changed.notified();
@@ -52,7 +52,7 @@ impl Events {
         self.0.backlog().is_empty()
     }
 
-    /// Returns the events of a house that has closed.
+    /// Returns the events of an engine that has closed.
     pub(crate) fn ended() -> Self {
         let queue = Queue::default();
         queue.backlog().close();

@@ -39,7 +39,7 @@ pub(crate) struct LedgerState {
 type Ended<T> = Result<Result<T, LedgerError>, Panicked>;
 
 /// How long the ledger may take for a write. A disk that needs longer does not come back, and a
-/// house whose ledger cannot be written must not go on: it is told that its ledger fell.
+/// engine whose ledger cannot be written must not go on: it is told that its ledger fell.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 impl Actor for Ledger {
@@ -77,7 +77,7 @@ impl Actor for Ledger {
             }
             LedgerMessage::Written(written, replies) => {
                 state.writing = false;
-                // A house whose ledger cannot be written must not go on: this is our death.
+                // An engine whose ledger cannot be written must not go on: this is our death.
                 written??;
                 for reply in replies {
                     let _gone = reply.send(());

@@ -3,9 +3,9 @@
 
 mod ask;
 mod closing;
+mod engine;
 mod events;
 mod executors;
-mod house;
 mod isolation;
 mod jobs;
 mod ledger;
@@ -15,8 +15,8 @@ mod runs;
 mod session;
 mod task;
 
+pub use crate::engine::{Canceller, Deps, Engine, Policy};
 pub use events::Events;
-pub use house::{Canceller, House, Means, Policy};
 pub use jobs::Panicked;
 pub use run::Cancelling;
 pub use runs::{Submission, SubmitError, Submitted};

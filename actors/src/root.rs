@@ -1,4 +1,4 @@
-//! The root of the tree: opens the house in order, closes it in reverse.
+//! The root of the tree: opens the engine in order, closes it in reverse.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use tokio::sync::watch;
 
 use crate::ask::ask;
 use crate::closing::{self, Activity};
+use crate::engine::Deps;
 use crate::events::{EventBus, Events};
 use crate::executors::{Executors, ExecutorsMessage};
-use crate::house::Means;
 use crate::isolation::{Isolator, IsolatorMessage};
 use crate::jobs::Jobs;
 use crate::ledger::{Ledger, LedgerArguments, LedgerMessage};
@@ -24,7 +24,7 @@ use crate::runs::{Runs, RunsArguments, RunsMessage, Submission, SubmitError, Sub
 pub(crate) struct Root;
 
 pub(crate) struct RootArguments {
-    pub(crate) means: Means,
+    pub(crate) deps: Deps,
     /// Told which pillar fell, if one does.
     pub(crate) fell: watch::Sender<Option<String>>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct RootState {
     runs: ActorRef<RunsMessage>,
     events: EventBus,
     fell: watch::Sender<Option<String>>,
-    /// What is waited for, once the house is closing.
+    /// What is waited for, once the engine is closing.
     closing: Option<&'static str>,
     activity: Activity,
     jobs: Jobs,
@@ -64,24 +64,24 @@ impl Actor for Root {
     async fn pre_start(
         &self,
         myself: ActorRef<Self::Msg>,
-        house: Self::Arguments,
+        engine: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let RootArguments { means, fell } = house;
+        let RootArguments { deps, fell } = engine;
         let cell = || myself.get_cell();
         let arguments =
-            LedgerArguments { store: Arc::clone(&means.ledger), clock: Arc::clone(&means.clock) };
+            LedgerArguments { store: Arc::clone(&deps.ledger), clock: Arc::clone(&deps.clock) };
         let (ledger, _join) = Actor::spawn_linked(None, Ledger, arguments, cell()).await?;
         let activity = Activity::default();
         let (isolator, _join) =
             Actor::spawn_linked(None, Isolator, activity.clone(), cell()).await?;
-        let commands = Arc::clone(&means.commands);
+        let commands = Arc::clone(&deps.commands);
         let (executors, _join) = Actor::spawn_linked(None, Executors, commands, cell()).await?;
         let events = EventBus::new(activity.clone());
         let arguments = RunsArguments {
             isolator: isolator.clone(),
             executors: executors.clone(),
             ledger: ledger.clone(),
-            means,
+            deps,
             events: events.clone(),
         };
         let (runs, _join) = Actor::spawn_linked(None, Runs, arguments, cell()).await?;
@@ -129,7 +129,7 @@ impl Actor for Root {
         match event {
             SupervisionEvent::ActorFailed(child, error) => {
                 if let Some(pillar) = state.pillar(&child) {
-                    tracing::error!(pillar, %error, "a pillar of the house fell");
+                    tracing::error!(pillar, %error, "a pillar of the engine fell");
                     state.fell(|| format!("{pillar}: {}", chain(error.as_ref())));
                     state.close(&myself);
                     if child.get_id() == state.isolator.get_id() {
@@ -196,7 +196,7 @@ impl RootState {
         self.fell(|| format!("gave up waiting for {what} after {seconds} s"));
     }
 
-    /// Notes why the house cannot go on. The first reason counts.
+    /// Notes why the engine cannot go on. The first reason counts.
     fn fell(&self, why: impl FnOnce() -> String) {
         self.fell.send_if_modified(|fell| {
             let first = fell.is_none();
@@ -205,7 +205,7 @@ impl RootState {
         });
     }
 
-    /// The name of a child without which the house cannot go on.
+    /// The name of a child without which the engine cannot go on.
     fn pillar(&self, child: &ActorCell) -> Option<&'static str> {
         let id = child.get_id();
         let pillars = [

@@ -19,9 +19,9 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::time::Instant;
 
 use crate::ask::{Teller, ask};
+use crate::engine::Deps;
 use crate::events::EventBus;
 use crate::executors::{ExecutorsMessage, HowToStop};
-use crate::house::Means;
 use crate::isolation::{RepositoryMessage, SettledRun};
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
@@ -45,7 +45,7 @@ pub(crate) struct RunArguments {
     pub(crate) repository: ActorRef<RepositoryMessage>,
     pub(crate) executors: ActorRef<ExecutorsMessage>,
     pub(crate) ledger: ActorRef<LedgerMessage>,
-    pub(crate) means: Means,
+    pub(crate) deps: Deps,
     pub(crate) events: EventBus,
     pub(crate) schedule: Teller<ScheduleRequest>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct RunFacts {
     pub(crate) subfolder: PathBuf,
 }
 
-/// What a run asks of the house's schedule.
+/// What a run asks of the engine's schedule.
 pub(crate) enum ScheduleRequest {
     Enqueue(Vec<Entry>),
     Left(RunId, TaskId, Left),
@@ -156,7 +156,7 @@ impl Actor for Run {
             RunMessage::News(news) => state.publish(news),
             RunMessage::Recorded(step, Some(())) => state.perform(&myself, *step).await?,
             RunMessage::Recorded(step, None) => match *step {
-                // The house is closing: what has not begun is about to be cancelled.
+                // The engine is closing: what has not begun is about to be cancelled.
                 Step::Start(_) => {}
                 Step::Land => state.announce_and_settle(&myself, LandingReport::default()),
                 begun => state.perform(&myself, begun).await?,
@@ -301,7 +301,7 @@ impl RunState {
             repository: self.arguments.repository.clone(),
             executors: self.arguments.executors.clone(),
             ledger: self.arguments.ledger.clone(),
-            means: self.arguments.means.clone(),
+            deps: self.arguments.deps.clone(),
             news: Teller::to(myself, RunMessage::News),
         };
         self.publish(news);
@@ -325,7 +325,7 @@ impl RunState {
     /// Whether a task's end is the end of all that have not ended.
     fn ends_the_rest(&self, outcome: &Outcome) -> bool {
         let Outcome::Failed { failure } = outcome else { return false };
-        let faults = &self.arguments.means.faults;
+        let faults = &self.arguments.deps.faults;
         match self.arguments.spec.on_failure {
             OnFailure::CancelTheRest => !faults.is_off("F120"),
             OnFailure::Continue => failure.class == FailureClass::Crashed && faults.is_off("F132"),
@@ -333,7 +333,7 @@ impl RunState {
     }
 
     /// Writes an entry to the ledger; what it announces is done when it is durable. Should the
-    /// ledger be gone the house is closing, and what was begun is still seen through.
+    /// ledger be gone the engine is closing, and what was begun is still seen through.
     fn record(&mut self, myself: &ActorRef<RunMessage>, entry: LedgerEntry, then: Step) {
         let ledger = self.arguments.ledger.clone();
         let question = |reply| LedgerMessage::Record(entry, reply);
@@ -357,7 +357,7 @@ impl RunState {
         self.seq += 1;
         let event = Event {
             seq: self.seq,
-            at: self.arguments.means.clock.now(),
+            at: self.arguments.deps.clock.now(),
             run: self.arguments.name.clone(),
             kind,
         };

@@ -1,4 +1,4 @@
-//! Opens runs and holds the one schedule of the house: its capacity, the limits of the runs, their
+//! Opens runs and holds the one schedule of the engine: its capacity, the limits of the runs, their
 //! priorities and dependencies.
 
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ use protocol::{RunId, RunName, RunSpec, TaskName};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use crate::ask::Teller;
+use crate::engine::Deps;
 use crate::events::EventBus;
 use crate::executors::ExecutorsMessage;
-use crate::house::Means;
 use crate::isolation::IsolatorMessage;
 use crate::jobs::{Jobs, Panicked};
 use crate::ledger::LedgerMessage;
@@ -31,7 +31,7 @@ pub(crate) struct RunsArguments {
     pub(crate) isolator: ActorRef<IsolatorMessage>,
     pub(crate) executors: ActorRef<ExecutorsMessage>,
     pub(crate) ledger: ActorRef<LedgerMessage>,
-    pub(crate) means: Means,
+    pub(crate) deps: Deps,
     pub(crate) events: EventBus,
 }
 
@@ -77,8 +77,8 @@ pub enum SubmitError {
     /// Opening it crashed.
     #[error("opening the run crashed")]
     Crashed(#[source] Panicked),
-    /// The house is closing.
-    #[error("the house is closing")]
+    /// The engine is closing.
+    #[error("the engine is closing")]
     Closing,
 }
 
@@ -122,7 +122,7 @@ impl Actor for Runs {
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
         Ok(RunsState {
-            schedule: Schedule::new(bound(&arguments.means, arguments.means.policy.capacity)),
+            schedule: Schedule::new(bound(&arguments.deps, arguments.deps.policy.capacity)),
             runs: BTreeMap::new(),
             jobs: Jobs::default(),
             opening: BTreeMap::new(),
@@ -179,7 +179,7 @@ impl Actor for Runs {
                 state.settle(&myself);
                 Ok(())
             }
-            // A run that crashes cannot report its tasks any more: the house must not go on as if.
+            // A run that crashes cannot report its tasks any more: the engine must not go on as if.
             SupervisionEvent::ActorFailed(_run, error) => Err(error),
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => Ok(()),
         }
@@ -193,7 +193,7 @@ impl RunsState {
         run: OpenedRun,
     ) -> Result<Submitted, ActorProcessingErr> {
         let submitted = Submitted { id: run.spec.id, name: run.name.clone() };
-        self.schedule.open(run.spec.id, bound(&self.arguments.means, run.spec.jobs));
+        self.schedule.open(run.spec.id, bound(&self.arguments.deps, run.spec.jobs));
         let arguments = RunArguments {
             name: run.name,
             spec: run.spec,
@@ -202,7 +202,7 @@ impl RunsState {
             repository: run.repository,
             executors: self.arguments.executors.clone(),
             ledger: self.arguments.ledger.clone(),
-            means: self.arguments.means.clone(),
+            deps: self.arguments.deps.clone(),
             events: self.arguments.events.clone(),
             schedule: Teller::to(myself, RunsMessage::Schedule),
         };
@@ -262,6 +262,6 @@ impl RunsState {
 }
 
 /// Returns the limit that holds: `asked`, unless bounded concurrency is switched off.
-fn bound(means: &Means, asked: NonZeroUsize) -> NonZeroUsize {
-    if means.faults.is_off("F118") { NonZeroUsize::MAX } else { asked }
+fn bound(deps: &Deps, asked: NonZeroUsize) -> NonZeroUsize {
+    if deps.faults.is_off("F118") { NonZeroUsize::MAX } else { asked }
 }

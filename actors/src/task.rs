@@ -13,8 +13,8 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
 use crate::ask::{NoAnswer, Teller};
+use crate::engine::Deps;
 use crate::executors::{ExecutorLease, ExecutorsMessage, HowToStop};
-use crate::house::Means;
 use crate::isolation::{Lease, RepositoryMessage, Writers};
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
@@ -39,7 +39,7 @@ pub(crate) struct TaskArguments {
     pub(crate) repository: ActorRef<RepositoryMessage>,
     pub(crate) executors: ActorRef<ExecutorsMessage>,
     pub(crate) ledger: ActorRef<LedgerMessage>,
-    pub(crate) means: Means,
+    pub(crate) deps: Deps,
     pub(crate) news: Teller<EventKind>,
 }
 
@@ -166,7 +166,7 @@ impl Actor for Task {
             TaskMessage::Recorded(effect, Some(())) => {
                 return state.perform_recorded(&myself, *effect);
             }
-            // The ledger is gone and the house is closing: what is not recorded is not done.
+            // The ledger is gone and the engine is closing: what is not recorded is not done.
             TaskMessage::Recorded(effect, None) => match *effect {
                 // The work is in the task store already.
                 effect @ (Effect::Discard(_) | Effect::Keep(_)) => {
@@ -277,7 +277,7 @@ impl TaskState {
                 Effect::StopSession => {
                     self.progress(Phase::Stopping, None);
                     self.stop_session(HowToStop::Gently);
-                    let patience = self.arguments.means.policy.grace + FAREWELL;
+                    let patience = self.arguments.deps.policy.grace + FAREWELL;
                     self.remind(myself, patience, TaskMessage::FarewellOver);
                 }
                 Effect::AnnounceYield => self.tell(EventKind::TaskYielded { task: self.name() }),

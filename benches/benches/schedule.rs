@@ -1,11 +1,11 @@
-//! What the house itself costs: ten thousand tasks that do nothing, a thousand at a time.
+//! What the engine itself costs: ten thousand tasks that do nothing, a thousand at a time.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use benches::{Bound, Report, Rounds, median};
 use protocol::{EventKind, TaskSpec};
-use tests::fakes::{TestHouse, task};
+use tests::fakes::{TestEngine, task};
 
 /// The allocator of the program itself.
 #[global_allocator]
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
     let middle = median(&times).as_secs_f64();
     report.figure("10,000 tasks, 1,000 at a time: median", middle, "s", Bound::None);
-    // What the house costs is what is left where nothing else disturbed it.
+    // What the engine costs is what is left where nothing else disturbed it.
     let quietest = times.iter().min().copied().unwrap_or_default().as_secs_f64();
     report.figure("10,000 tasks: quietest round", quietest, "s", Bound::AtMost(1.0));
     report.figure("tasks running at the same time", as_f64(peak), "tasks", Bound::Exactly(1000.0));
@@ -47,17 +47,17 @@ struct Measured {
 }
 
 async fn measure() -> Measured {
-    let mut house = TestHouse::with_concurrency(RUNNING).await;
+    let mut engine = TestEngine::with_concurrency(RUNNING).await;
     let word = format!("gather {RUNNING}");
     let tasks: Vec<TaskSpec> = (0..QUEUED).map(|n| task(&format!("t{n}"), &word)).collect();
-    let spec = house.spec(tasks);
+    let spec = engine.spec(tasks);
     let before = resident_kilobytes();
     let began = Instant::now();
-    house.submit(spec).await;
+    engine.submit(spec).await;
     let mut largest = before;
     let mut finished = 0;
     while finished < QUEUED {
-        let event = house.next().await;
+        let event = engine.next().await;
         if let EventKind::TaskFinished { .. } = event.kind {
             if finished == 0 {
                 largest = resident_kilobytes();
@@ -65,11 +65,11 @@ async fn measure() -> Measured {
             finished += 1;
         }
     }
-    house.find(|event| matches!(event, EventKind::RunFinished { .. }).then_some(())).await;
+    engine.find(|event| matches!(event, EventKind::RunFinished { .. }).then_some(())).await;
     let took = began.elapsed();
-    let peak = house.commands.peak();
+    let peak = engine.commands.peak();
     let grown = as_f64(largest.saturating_sub(before));
-    house.house.close().await;
+    engine.engine.close().await;
     Measured { took, peak, kilobytes: grown / as_f64(RUNNING) }
 }
 

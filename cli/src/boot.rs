@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use actors::{House, Means, Policy};
+use actors::{Deps, Engine, Policy};
 use config::{ModelPrice, Origin, Places, Settings};
 use engine::fault::Faults;
 use engine::ports::{Clock, Commands, Isolation, Schemas};
@@ -52,7 +52,7 @@ pub struct Equipment {
 }
 
 impl Equipment {
-    /// Opens the ledger and names the means for everything else.
+    /// Opens the ledger and names what is used for everything else.
     ///
     /// # Errors
     /// The ledger cannot be opened.
@@ -69,11 +69,11 @@ impl Equipment {
         Ok(Self { places, settings, faults, ledger, isolation, models, clock })
     }
 
-    /// Opens a house in which a run can be worked at.
+    /// Opens an engine in which a run can be worked at.
     ///
     /// # Errors
     /// The machine has no room for it.
-    pub async fn open_house(&self, spec: &RunSpec) -> Result<House, Error> {
+    pub async fn open_house(&self, spec: &RunSpec) -> Result<Engine, Error> {
         // Programs that embed this may not have done it at their start.
         process::hide();
         let rules = self.rules(spec);
@@ -87,7 +87,7 @@ impl Equipment {
         let tools = Builtins::new(Arc::clone(&commands), Arc::clone(&schemas), self.faults.clone());
         let tools = if is_rehearsed(spec) { tools.with_rehearsal() } else { tools };
         let artifacts = self.places.all_artifacts();
-        let means = Means {
+        let deps = Deps {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
             commands,
             models: Arc::clone(&self.models) as Arc<_>,
@@ -98,9 +98,9 @@ impl Equipment {
             faults: self.faults.clone(),
             policy: Policy { capacity: spec.jobs, grace: GRACE, artifacts },
         };
-        House::open(means)
+        Engine::open(deps)
             .await
-            .map_err(|error| machine("cannot open the house").because(error.to_string()))
+            .map_err(|error| machine("cannot open the engine").because(error.to_string()))
     }
 }
 

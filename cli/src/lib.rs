@@ -1,5 +1,5 @@
 //! The door: reads what was typed, names the concrete types and wires them once, shows what
-//! happens. Also the library face for programs that embed the house.
+//! happens. Also the library face for programs that embed the engine.
 
 pub mod args;
 pub mod boot;

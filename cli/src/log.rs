@@ -1,4 +1,4 @@
-//! The log of a run: everything the house traces, in a file of the run's own.
+//! The log of a run: everything the engine traces, in a file of the run's own.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal as _, Write};
@@ -17,7 +17,7 @@ use tracing_subscriber::{EnvFilter, Layer as _};
 pub struct Log(Arc<OnceLock<File>>);
 
 impl Log {
-    /// Has everything traced that the house says: `info` and above into the run's log, and what
+    /// Has everything traced that the engine says: `info` and above into the run's log, and what
     /// `RUST_LOG` asks for also to standard error.
     #[must_use]
     pub fn install() -> Self {

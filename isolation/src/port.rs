@@ -211,7 +211,7 @@ impl Baseline for FrozenBaseline {
     }
 }
 
-/// Runs what blocks where it may. A panic there is an error here: one task's, not the house's.
+/// Runs what blocks where it may. A panic there is an error here: one task's, not the engine's.
 async fn blocking<T: Send + 'static>(
     step: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

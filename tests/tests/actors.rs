@@ -1,4 +1,4 @@
-//! The house on fakes: who owns what, and who answers for whom.
+//! The engine on fakes: who owns what, and who answers for whom.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use protocol::{
     TaskLanding, TaskReport, TaskSpec, Totals,
 };
 use serde_json::json;
-use tests::fakes::{TestHouse, task};
+use tests::fakes::{TestEngine, task};
 use tests::sandbox::eventually;
 
 fn class(report: &TaskReport) -> Option<FailureClass> {
@@ -28,22 +28,22 @@ fn after(mut task: TaskSpec, on: &[&str]) -> TaskSpec {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_hundred_tasks_finish_within_the_limit_and_leave_nothing_behind() {
-    let mut house = TestHouse::with_concurrency(8).await;
+    let mut engine = TestEngine::with_concurrency(8).await;
     let tasks = (0..200).map(|n| task(&format!("t{n}"), "gather 8")).collect();
-    let (reports, totals) = house.run(tasks).await;
+    let (reports, totals) = engine.run(tasks).await;
     assert_eq!((reports.len(), totals.done, totals.landed), (200, 200, 200));
-    assert_eq!(house.commands.peak(), 8);
-    assert_eq!((house.repository.made(), house.repository.leaked()), (200, 0));
-    assert_eq!(house.repository.closed(), 1);
-    assert_eq!(house.house.close().await, None);
+    assert_eq!(engine.commands.peak(), 8);
+    assert_eq!((engine.repository.made(), engine.repository.leaked()), (200, 0));
+    assert_eq!(engine.repository.closed(), 1);
+    assert_eq!(engine.engine.close().await, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_last_line_of_a_command_is_its_yield() {
-    let mut house = TestHouse::with_concurrency(3).await;
+    let mut engine = TestEngine::with_concurrency(3).await;
     let tasks =
         vec![task("json", r#"yield {"a":1}"#), task("text", "yield a word"), task("none", "yield")];
-    let (mut reports, _) = house.run(tasks).await;
+    let (mut reports, _) = engine.run(tasks).await;
     reports.sort_by(|left, right| left.0.cmp(&right.0));
     let values: Vec<_> = reports
         .into_iter()
@@ -57,19 +57,19 @@ async fn the_last_line_of_a_command_is_its_yield() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_yield_against_the_schema_breaks_the_contract_at_once() {
-    let mut house = TestHouse::with_concurrency(1).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
     let mut wrong = task("wrong", r#"yield {"b":1}"#);
     wrong.schema = Some(json!({ "required": "a" }));
-    let (reports, _) = house.run(vec![wrong]).await;
+    let (reports, _) = engine.run(vec![wrong]).await;
     assert_eq!(class(&reports[0].1), Some(FailureClass::Contract));
-    assert_eq!(house.commands.ran(), 1);
-    assert_eq!(house.repository.captured().len(), 1);
+    assert_eq!(engine.commands.ran(), 1);
+    assert_eq!(engine.repository.captured().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_fails_fails_only_its_own_task() {
-    let mut house = TestHouse::with_concurrency(2).await;
-    let (reports, totals) = house.run(vec![task("bad", "exit 3"), task("good", "yield 1")]).await;
+    let mut engine = TestEngine::with_concurrency(2).await;
+    let (reports, totals) = engine.run(vec![task("bad", "exit 3"), task("good", "yield 1")]).await;
     assert_eq!((totals.done, totals.failed, totals.landed, totals.kept), (1, 1, 1, 1));
     let bad = reports.iter().find(|(name, _)| name.as_str() == "bad").unwrap();
     assert_eq!(class(&bad.1), Some(FailureClass::Command));
@@ -77,94 +77,96 @@ async fn a_command_that_fails_fails_only_its_own_task() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crashing_session_fails_only_its_own_task_and_is_never_run_twice() {
-    let mut house = TestHouse::with_faults(1, "crash@session:1").await;
-    let (reports, totals) = house.run(vec![task("bad", "sleep"), task("good", "yield 1")]).await;
+    let mut engine = TestEngine::with_faults(1, "crash@session:1").await;
+    let (reports, totals) = engine.run(vec![task("bad", "sleep"), task("good", "yield 1")]).await;
     assert_eq!((totals.done, totals.failed), (1, 1));
     assert_eq!(class(&reports[0].1), Some(FailureClass::Crashed));
-    assert_eq!(house.repository.captured().len(), 2, "its work is kept");
-    assert_eq!((house.commands.ran(), house.repository.leaked()), (2, 0));
+    assert_eq!(engine.repository.captured().len(), 2, "its work is kept");
+    assert_eq!((engine.commands.ran(), engine.repository.leaked()), (2, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_of_what_runs_commands_is_that_tasks_failure() {
-    let mut house = TestHouse::with_concurrency(2).await;
-    let (reports, totals) = house.run(vec![task("bad", "panic oh"), task("good", "yield")]).await;
+    let mut engine = TestEngine::with_concurrency(2).await;
+    let (reports, totals) = engine.run(vec![task("bad", "panic oh"), task("good", "yield")]).await;
     assert_eq!((totals.done, totals.failed), (1, 1));
     let bad = reports.iter().find(|(name, _)| name.as_str() == "bad").unwrap();
     assert_eq!(class(&bad.1), Some(FailureClass::Crashed));
-    assert_eq!(house.repository.leaked(), 0);
+    assert_eq!(engine.repository.leaked(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelling_reaches_waiting_running_and_deaf_tasks_and_lands_nothing() {
     for how in [Cancelling::Gently, Cancelling::AtOnce] {
-        let mut house = TestHouse::with_concurrency(2).await;
+        let mut engine = TestEngine::with_concurrency(2).await;
         let tasks = vec![task("running", "sleep"), task("deaf", "deaf"), task("waiting", "yield")];
-        let run = house.submit(house.spec(tasks)).await;
-        while house.commands.running() < 2 {
-            house.next().await;
+        let run = engine.submit(engine.spec(tasks)).await;
+        while engine.commands.running() < 2 {
+            engine.next().await;
         }
-        house.house.cancel(run.id, how, Interruption::Interrupt);
+        engine.engine.cancel(run.id, how, Interruption::Interrupt);
         if how == Cancelling::Gently {
-            house.find(|event| matches!(event, EventKind::TaskFinished { .. }).then_some(())).await;
-            house.house.cancel(run.id, Cancelling::AtOnce, Interruption::Interrupt);
+            engine
+                .find(|event| matches!(event, EventKind::TaskFinished { .. }).then_some(()))
+                .await;
+            engine.engine.cancel(run.id, Cancelling::AtOnce, Interruption::Interrupt);
         }
-        let (_, totals) = house.until_the_end().await;
+        let (_, totals) = engine.until_the_end().await;
         assert_eq!((totals.cancelled, totals.landed), (3, 0));
-        assert!(house.repository.landings().is_empty());
-        assert_eq!((house.repository.made(), house.repository.leaked()), (2, 0));
-        assert_eq!(house.repository.captured().len(), 2, "what ran is captured");
+        assert!(engine.repository.landings().is_empty());
+        assert_eq!((engine.repository.made(), engine.repository.leaked()), (2, 0));
+        assert_eq!(engine.repository.captured().len(), 2, "what ran is captured");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_cancel_ends_the_grace_of_the_first() {
-    let mut house = TestHouse::with_patience(1).await;
-    let run = house.submit(house.spec(vec![task("deaf", "deaf")])).await;
-    while house.commands.running() == 0 {
-        house.next().await;
+    let mut engine = TestEngine::with_patience(1).await;
+    let run = engine.submit(engine.spec(vec![task("deaf", "deaf")])).await;
+    while engine.commands.running() == 0 {
+        engine.next().await;
     }
     for how in [Cancelling::Gently, Cancelling::AtOnce] {
-        house.house.cancel(run.id, how, Interruption::Interrupt);
+        engine.engine.cancel(run.id, how, Interruption::Interrupt);
     }
-    let (reports, _) = house.until_the_end().await;
+    let (reports, _) = engine.until_the_end().await;
     assert_eq!(reports[0].1.outcome, Outcome::Cancelled);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_is_cancelled_just_before_its_session_begins_runs_nothing() {
-    let mut house = TestHouse::with_patience(1).await;
-    house.ledger.hold_sessions();
-    let run = house.submit(house.spec(vec![task("one", "sleep")])).await;
-    house.find(|event| matches!(event, EventKind::WorkspaceReady { .. }).then_some(())).await;
-    house.house.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
+    let mut engine = TestEngine::with_patience(1).await;
+    engine.ledger.hold_sessions();
+    let run = engine.submit(engine.spec(vec![task("one", "sleep")])).await;
+    engine.find(|event| matches!(event, EventKind::WorkspaceReady { .. }).then_some(())).await;
+    engine.engine.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
     let stopping =
         |event: &EventKind| matches!(event, EventKind::TaskProgress { phase: Phase::Stopping, .. });
-    house.find(|event| stopping(event).then_some(())).await;
-    house.ledger.let_go();
-    let (reports, _) = house.until_the_end().await;
+    engine.find(|event| stopping(event).then_some(())).await;
+    engine.ledger.let_go();
+    let (reports, _) = engine.until_the_end().await;
     assert_eq!(reports[0].1.outcome, Outcome::Cancelled);
-    assert_eq!((house.commands.ran(), house.repository.leaked()), (0, 0));
+    assert_eq!((engine.commands.ran(), engine.repository.leaked()), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_is_over_keeps_nobody_who_could_run_commands() {
-    let mut house = TestHouse::with_concurrency(8).await;
-    let idle = Arc::strong_count(&house.commands);
+    let mut engine = TestEngine::with_concurrency(8).await;
+    let idle = Arc::strong_count(&engine.commands);
     let tasks = (0..8).map(|number| task(&format!("t{number}"), "yield")).collect();
-    house.run(tasks).await;
-    let gone = || Arc::strong_count(&house.commands) == idle;
+    engine.run(tasks).await;
+    let gone = || Arc::strong_count(&engine.commands) == idle;
     eventually(Duration::from_secs(30), "each executor ends with its task", gone);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_predecessor_that_changed_nothing_stands_for_those_it_builds_on() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    house.repository.find_nothing_of("second");
+    let mut engine = TestEngine::with_concurrency(1).await;
+    engine.repository.find_nothing_of("second");
     let second = after(task("second", "yield"), &["first"]);
     let tasks = vec![task("first", "yield"), second, after(task("last", "yield"), &["second"])];
-    house.run(tasks).await;
-    let landing = house.repository.landings().remove(0);
+    engine.run(tasks).await;
+    let landing = engine.repository.landings().remove(0);
     let on = |at: usize| landing.tasks[at].depends_on.iter().map(ToString::to_string);
     assert_eq!(landing.tasks[1].task.as_str(), "last");
     assert_eq!((on(0).count(), on(1).collect::<Vec<_>>()), (0, vec!["first".to_owned()]));
@@ -174,15 +176,15 @@ async fn a_predecessor_that_changed_nothing_stands_for_those_it_builds_on() {
 async fn a_run_cancelled_just_before_its_landing_ends() {
     // Whether the word comes before or after the entry is chance: it has to end either way.
     for _ in 0..20 {
-        let mut house = TestHouse::with_concurrency(1).await;
-        house.ledger.hold_landings();
-        let run = house.submit(house.spec(vec![task("one", "yield")])).await;
-        house.find(|event| matches!(event, EventKind::TaskFinished { .. }).then_some(())).await;
-        house.house.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
-        house.ledger.let_go();
-        let (_, totals) = house.until_the_end().await;
+        let mut engine = TestEngine::with_concurrency(1).await;
+        engine.ledger.hold_landings();
+        let run = engine.submit(engine.spec(vec![task("one", "yield")])).await;
+        engine.find(|event| matches!(event, EventKind::TaskFinished { .. }).then_some(())).await;
+        engine.engine.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
+        engine.ledger.let_go();
+        let (_, totals) = engine.until_the_end().await;
         assert_eq!((totals.done, totals.landed + totals.kept), (1, 1));
-        assert_eq!(house.repository.landings().len(), totals.landed);
+        assert_eq!(engine.repository.landings().len(), totals.landed);
     }
 }
 
@@ -210,13 +212,13 @@ async fn a_landing_that_fails_after_a_cancel_is_told_of_every_task() {
 async fn cancelled_while_landing(
     error: fn() -> IsolationError,
 ) -> (Vec<String>, Totals, LandingReport) {
-    let mut house = TestHouse::with_concurrency(1).await;
-    house.repository.hold_landings(error);
-    let run = house.submit(house.spec(vec![task("one", "yield")])).await;
-    house.find(|event| matches!(event, EventKind::LandingWaited).then_some(())).await;
-    house.house.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
+    let mut engine = TestEngine::with_concurrency(1).await;
+    engine.repository.hold_landings(error);
+    let run = engine.submit(engine.spec(vec![task("one", "yield")])).await;
+    engine.find(|event| matches!(event, EventKind::LandingWaited).then_some(())).await;
+    engine.engine.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
     let mut said = Vec::new();
-    let totals = house.find(|event| match event {
+    let totals = engine.find(|event| match event {
         EventKind::TaskKept { task, .. } => {
             said.push(task.to_string());
             None
@@ -225,7 +227,7 @@ async fn cancelled_while_landing(
         _ => None,
     });
     let totals = totals.await;
-    let report = house.ledger.entries().into_iter().find_map(|entry| match entry {
+    let report = engine.ledger.entries().into_iter().find_map(|entry| match entry {
         LedgerEntry::LandingFinished { report, .. } => Some(report),
         _ => None,
     });
@@ -234,44 +236,44 @@ async fn cancelled_while_landing(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_runs_too_long_is_stopped_and_its_work_kept() {
-    let mut house = TestHouse::with_concurrency(1).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
     let mut slow = task("slow", "sleep");
     slow.limits.wall = Duration::from_millis(50);
-    let (reports, _) = house.run(vec![slow]).await;
+    let (reports, _) = engine.run(vec![slow]).await;
     assert_eq!(class(&reports[0].1), Some(FailureClass::Timeout));
-    assert_eq!(house.repository.captured().len(), 1);
+    assert_eq!(engine.repository.captured().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dependant_builds_on_all_its_predecessors_in_their_order() {
-    let mut house = TestHouse::with_concurrency(4).await;
+    let mut engine = TestEngine::with_concurrency(4).await;
     let tasks = vec![
         after(task("last", "yield"), &["right", "left"]),
         after(task("left", "yield"), &["top"]),
         after(task("right", "yield"), &["top"]),
         task("top", "yield"),
     ];
-    let (reports, totals) = house.run(tasks).await;
+    let (reports, totals) = engine.run(tasks).await;
     assert_eq!(totals.done, 4);
     assert_eq!(reports.first().map(|(name, _)| name.as_str()), Some("top"));
     assert_eq!(reports.last().map(|(name, _)| name.as_str()), Some("last"));
-    let on = house.repository.predecessors("last").unwrap();
+    let on = engine.repository.predecessors("last").unwrap();
     assert_eq!(on, ["top", "right", "left"]);
     let landed: Vec<_> =
-        house.repository.landings()[0].tasks.iter().map(|task| task.task.to_string()).collect();
+        engine.repository.landings()[0].tasks.iter().map(|task| task.task.to_string()).collect();
     assert_eq!(landed, ["top", "right", "left", "last"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_depends_on_a_failure_is_not_started_and_says_why() {
-    let mut house = TestHouse::with_concurrency(4).await;
+    let mut engine = TestEngine::with_concurrency(4).await;
     let tasks = vec![
         task("bad", "exit 1"),
         after(task("next", "yield"), &["bad"]),
         after(task("third", "yield"), &["next"]),
     ];
-    let (reports, totals) = house.run(tasks).await;
-    assert_eq!((totals.done, totals.failed, house.commands.ran()), (0, 3, 1));
+    let (reports, totals) = engine.run(tasks).await;
+    assert_eq!((totals.done, totals.failed, engine.commands.ran()), (0, 3, 1));
     let third = reports.iter().find(|(name, _)| name.as_str() == "third").unwrap();
     let Outcome::Failed { failure } = &third.1.outcome else { panic!("{third:?}") };
     assert_eq!(failure.class, FailureClass::Dependency);
@@ -280,45 +282,45 @@ async fn what_depends_on_a_failure_is_not_started_and_says_why() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_failure_cancels_the_rest_when_that_was_asked_for() {
-    let mut house = TestHouse::with_concurrency(2).await;
+    let mut engine = TestEngine::with_concurrency(2).await;
     let tasks = vec![task("bad", "exit 1"), task("running", "sleep"), task("waiting", "sleep")];
-    let mut spec = house.spec(tasks);
+    let mut spec = engine.spec(tasks);
     spec.on_failure = OnFailure::CancelTheRest;
-    house.submit(spec).await;
-    let (_, totals) = house.until_the_end().await;
+    engine.submit(spec).await;
+    let (_, totals) = engine.until_the_end().await;
     assert_eq!((totals.failed, totals.cancelled), (1, 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_workspace_with_files_that_are_not_captured_is_kept_and_so_is_its_task() {
-    let mut house = TestHouse::with_concurrency(1).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
     for task in ["partial", "idle"] {
-        house.repository.leave_files_out_of(task);
+        engine.repository.leave_files_out_of(task);
     }
-    house.repository.find_nothing_of("idle");
+    engine.repository.find_nothing_of("idle");
     let tasks = vec![task("partial", "yield 1"), task("idle", "yield 1"), task("whole", "yield 1")];
-    let (reports, totals) = house.run(tasks).await;
+    let (reports, totals) = engine.run(tasks).await;
     assert!(reports.iter().all(|(_, report)| matches!(report.outcome, Outcome::Done { .. })));
     assert_eq!((totals.done, totals.landed, totals.unlanded, totals.kept), (3, 1, 2, 2));
-    assert_eq!(house.repository.leaked(), 2);
-    let landed = &house.repository.landings()[0].tasks;
+    assert_eq!(engine.repository.leaked(), 2);
+    let landed = &engine.repository.landings()[0].tasks;
     assert_eq!(landed.len(), 2, "what was captured of it lands: {landed:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_workspace_that_cannot_be_captured_is_kept() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    house.repository.refuse_to_capture("bad");
-    let (reports, totals) = house.run(vec![task("bad", "yield 1")]).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
+    engine.repository.refuse_to_capture("bad");
+    let (reports, totals) = engine.run(vec![task("bad", "yield 1")]).await;
     assert_eq!(class(&reports[0].1), Some(FailureClass::Workspace));
-    assert_eq!((totals.failed, house.repository.leaked()), (1, 1));
+    assert_eq!((totals.failed, engine.repository.leaked()), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_transition_is_in_the_ledger_before_it_is_done() {
-    let mut house = TestHouse::with_concurrency(2).await;
-    house.run(vec![task("one", "yield"), task("two", "exit 1")]).await;
-    let kinds: Vec<_> = house
+    let mut engine = TestEngine::with_concurrency(2).await;
+    engine.run(vec![task("one", "yield"), task("two", "exit 1")]).await;
+    let kinds: Vec<_> = engine
         .ledger
         .entries()
         .iter()
@@ -343,17 +345,17 @@ async fn every_transition_is_in_the_ledger_before_it_is_done() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_house_whose_ledger_fails_captures_what_runs_and_says_so() {
-    let mut house = TestHouse::with_concurrency(4).await;
+    let mut engine = TestEngine::with_concurrency(4).await;
     let tasks = (0..6).map(|n| task(&format!("t{n}"), "wait")).collect();
-    house.submit(house.spec(tasks)).await;
-    while house.commands.running() < 4 {
-        house.next().await;
+    engine.submit(engine.spec(tasks)).await;
+    while engine.commands.running() < 4 {
+        engine.next().await;
     }
-    house.ledger.tear();
-    house.commands.release();
-    let fell = house.house.fallen().await;
+    engine.ledger.tear();
+    engine.commands.release();
+    let fell = engine.engine.fallen().await;
     assert!(fell.contains("the ledger"), "{fell}");
-    let (repository, handle) = (house.repository.clone(), house.house);
+    let (repository, handle) = (engine.repository.clone(), engine.engine);
     assert_eq!(handle.close().await, Some(fell));
     assert_eq!((repository.made(), repository.leaked()), (4, 0));
     assert_eq!(repository.captured().len(), 4);
@@ -361,25 +363,25 @@ async fn a_house_whose_ledger_fails_captures_what_runs_and_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn closing_the_house_gives_every_workspace_back() {
-    let mut house = TestHouse::with_concurrency(4).await;
+    let mut engine = TestEngine::with_concurrency(4).await;
     let tasks = (0..8).map(|n| task(&format!("t{n}"), "sleep")).collect();
-    house.submit(house.spec(tasks)).await;
-    while house.commands.running() < 4 {
-        house.next().await;
+    engine.submit(engine.spec(tasks)).await;
+    while engine.commands.running() < 4 {
+        engine.next().await;
     }
-    let repository = house.repository.clone();
-    assert_eq!(house.house.close().await, None);
+    let repository = engine.repository.clone();
+    assert_eq!(engine.engine.close().await, None);
     assert_eq!((repository.made(), repository.leaked(), repository.closed()), (4, 0, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_events_of_a_run_are_numbered_without_gaps_and_end_with_its_end() {
-    let mut house = TestHouse::with_concurrency(4).await;
+    let mut engine = TestEngine::with_concurrency(4).await;
     let tasks = (0..20).map(|n| task(&format!("t{n}"), "yield")).collect();
-    house.submit(house.spec(tasks)).await;
+    engine.submit(engine.spec(tasks)).await;
     let mut seqs = Vec::new();
     loop {
-        let event = house.next().await;
+        let event = engine.next().await;
         seqs.push(event.seq);
         if let EventKind::RunFinished { .. } = event.kind {
             break;

@@ -8,7 +8,7 @@ use protocol::{
     EventKind, FailureClass, Message, Outcome, Part, SessionEntry, SessionEvent, TaskReport, Work,
 };
 use serde_json::json;
-use tests::fakes::{TestHouse, agent, is_forced};
+use tests::fakes::{TestEngine, agent, is_forced};
 
 fn failure(report: &TaskReport) -> (FailureClass, &str) {
     match &report.outcome {
@@ -47,15 +47,15 @@ fn words(entries: &[SessionEntry]) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_calls_and_yields_is_done_and_its_log_tells_all_of_it() {
-    let mut house = TestHouse::with_concurrency(2).await;
+    let mut engine = TestEngine::with_concurrency(2).await;
     let script = r#"call read read; yield {"a":1}"#;
-    let (reports, totals) = house.run(vec![agent("one", script)]).await;
+    let (reports, totals) = engine.run(vec![agent("one", script)]).await;
     let report = &reports[0].1;
     assert_eq!(value(report), &json!({ "a": 1 }));
     assert_eq!(report.usage.map(|usage| usage.tokens()), Some(22));
     assert_eq!(totals.usage.map(|usage| usage.tokens()), Some(22));
     assert_eq!(totals.landed, 1);
-    let said = words(&house.logs.of("one"));
+    let said = words(&engine.logs.of("one"));
     let expected = [
         "init",
         "model is fake/m",
@@ -67,16 +67,16 @@ async fn a_model_that_calls_and_yields_is_done_and_its_log_tells_all_of_it() {
         "yield: received",
     ];
     assert_eq!(said, expected);
-    assert_eq!(house.repository.leaked(), 0);
+    assert_eq!(engine.repository.leaked(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_does_not_yield_is_reminded_three_times_and_the_last_leaves_no_choice() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    let spec = house.spec(vec![agent("silent", "say a; say b; say c; say d; yield 1")]);
-    house.submit(spec).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
+    let spec = engine.spec(vec![agent("silent", "say a; say b; say c; say d; yield 1")]);
+    engine.submit(spec).await;
     let mut complaints = Vec::new();
-    let report = house
+    let report = engine
         .find(|event| match event {
             EventKind::ContractReminded { complaint, .. } => {
                 complaints.push(complaint.clone());
@@ -91,18 +91,18 @@ async fn a_model_that_does_not_yield_is_reminded_three_times_and_the_last_leaves
     assert_eq!(class, FailureClass::Contract);
     assert!(message.contains("reminded 3 times"), "{message}");
     assert!(report.captured.is_some(), "what it did is kept");
-    let forced: Vec<_> = house.models.requests().iter().map(is_forced).collect();
+    let forced: Vec<_> = engine.models.requests().iter().map(is_forced).collect();
     assert_eq!(forced, [false, false, false, true]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_yield_against_the_schema_can_be_repaired() {
-    let mut house = TestHouse::with_concurrency(1).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
     let mut task = agent("late", r#"yield {"b":1}; yield null; yield {"a":1}"#);
     task.schema = Some(json!({ "required": "a" }));
-    let (reports, _) = house.run(vec![task]).await;
+    let (reports, _) = engine.run(vec![task]).await;
     assert_eq!(value(&reports[0].1), &json!({ "a": 1 }));
-    let said = words(&house.logs.of("late")).join("\n");
+    let said = words(&engine.logs.of("late")).join("\n");
     assert!(
         said.contains("Reminder 1 of 3: what it yielded does not match the schema: /a"),
         "{said}"
@@ -112,82 +112,82 @@ async fn a_yield_against_the_schema_can_be_repaired() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_that_nobody_could_read_is_asked_for_again() {
-    let mut house = TestHouse::with_concurrency(1).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
     let script = format!("yield \"{}\"; yield \"short\"", "x".repeat(500_000));
-    let (reports, _) = house.run(vec![agent("verbose", &script)]).await;
+    let (reports, _) = engine.run(vec![agent("verbose", &script)]).await;
     assert_eq!(value(&reports[0].1), &json!("short"));
-    let said = words(&house.logs.of("verbose")).join("\n");
+    let said = words(&engine.logs.of("verbose")).join("\n");
     assert!(said.contains("what it yielded is longer than 500000 bytes as JSON"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_says_it_cannot_has_given_up_and_is_not_reminded() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    let (reports, _) = house.run(vec![agent("honest", "give-up no network")]).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
+    let (reports, _) = engine.run(vec![agent("honest", "give-up no network")]).await;
     assert_eq!(failure(&reports[0].1), (FailureClass::GaveUp, "no network"));
-    assert_eq!(house.models.requests().len(), 1);
+    assert_eq!(engine.models.requests().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_panics_has_failed_and_its_task_goes_on() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    let (reports, totals) = house.run(vec![agent("brave", "call boom read; yield 1")]).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
+    let (reports, totals) = engine.run(vec![agent("brave", "call boom read; yield 1")]).await;
     assert_eq!((value(&reports[0].1), totals.landed), (&json!(1), 1));
-    let said = words(&house.logs.of("brave"));
+    let said = words(&engine.logs.of("brave"));
     assert!(said[4].starts_with("boom: the tool `boom` crashed: boom."), "{said:?}");
     assert_eq!(said[5], "read: text");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crashed_session_goes_on_from_its_log() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    let (reports, _) = house.run(vec![agent("phoenix", "call read; crash-once")]).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
+    let (reports, _) = engine.run(vec![agent("phoenix", "call read; crash-once")]).await;
     assert_eq!(value(&reports[0].1), &json!({ "after": 1 }));
     assert_eq!(reports[0].1.usage.map(|usage| usage.tokens()), Some(22));
-    let requests = house.models.requests();
+    let requests = engine.models.requests();
     let sessions: std::collections::BTreeSet<_> =
         requests.iter().map(|request| request.session).collect();
     assert_eq!((requests.len(), sessions.len()), (3, 1), "it is the same session");
     let lengths: Vec<_> = requests.iter().map(|request| request.messages.len()).collect();
     assert_eq!(lengths, [1, 3, 3], "nothing was said twice");
-    assert_eq!(words(&house.logs.of("phoenix")).iter().filter(|said| *said == "init").count(), 1);
+    assert_eq!(words(&engine.logs.of("phoenix")).iter().filter(|said| *said == "init").count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_keeps_crashing_fails_only_its_own_task() {
-    let mut house = TestHouse::with_concurrency(2).await;
+    let mut engine = TestEngine::with_concurrency(2).await;
     let tasks = vec![agent("doomed", "crash"), agent("fine", "yield 1")];
-    let (mut reports, totals) = house.run(tasks).await;
+    let (mut reports, totals) = engine.run(tasks).await;
     reports.sort_by(|left, right| left.0.cmp(&right.0));
     let (class, message) = failure(&reports[0].1);
     assert_eq!((class, message), (FailureClass::Crashed, "the fake provider crashed"));
     assert!(reports[0].1.captured.is_some());
     assert_eq!(value(&reports[1].1), &json!(1));
     assert_eq!((totals.done, totals.failed), (1, 1));
-    assert_eq!(house.models.requests().len(), 1 + 1 + 3, "three restarts and no more");
+    assert_eq!(engine.models.requests().len(), 1 + 1 + 3, "three restarts and no more");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_provider_cannot_answer_fails_its_task_with_its_class() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    let (reports, _) = house.run(vec![agent("unknown", "call read; fail")]).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
+    let (reports, _) = engine.run(vec![agent("unknown", "call read; fail")]).await;
     assert_eq!(failure(&reports[0].1), (FailureClass::Invalid, "no such model"));
     assert!(reports[0].1.captured.is_some());
-    assert_eq!(words(&house.logs.of("unknown")).last().unwrap(), "model: ");
+    assert_eq!(words(&engine.logs.of("unknown")).last().unwrap(), "model: ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_circle_of_the_same_failing_call_is_poison() {
-    let mut house = TestHouse::with_concurrency(1).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
     let script = ["call bad"; 9].join(";");
-    let (reports, _) = house.run(vec![agent("mule", &script)]).await;
+    let (reports, _) = engine.run(vec![agent("mule", &script)]).await;
     assert_eq!(failure(&reports[0].1).0, FailureClass::Poison);
-    assert_eq!(house.models.requests().len(), 5);
+    assert_eq!(engine.models.requests().len(), 5);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn at_the_turn_limit_a_model_is_asked_to_yield_once() {
-    let mut house = TestHouse::with_concurrency(2).await;
+    let mut engine = TestEngine::with_concurrency(2).await;
     let limited = |name: &str, words: &str| {
         let mut task = agent(name, words);
         task.limits.turns = std::num::NonZeroU32::new(2).unwrap();
@@ -197,58 +197,58 @@ async fn at_the_turn_limit_a_model_is_asked_to_yield_once() {
         limited("obeys", "call read; call read; yield 1"),
         limited("loops", "call read; call read; call read; call read"),
     ];
-    let (mut reports, _) = house.run(tasks).await;
+    let (mut reports, _) = engine.run(tasks).await;
     reports.sort_by(|left, right| left.0.cmp(&right.0));
     let (class, message) = failure(&reports[0].1);
     assert_eq!(class, FailureClass::Budget);
     assert!(message.contains("2 turns"), "{message}");
     assert_eq!(value(&reports[1].1), &json!(1));
-    let said = words(&house.logs.of("loops"));
+    let said = words(&engine.logs.of("loops"));
     assert!(said.last().unwrap().contains("only `yield` can be called"), "{said:?}");
     assert_eq!(said.iter().filter(|said| said.contains("You have reached")).count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_never_answers_can_be_cancelled_and_runs_into_its_wall_clock() {
-    let mut house = TestHouse::with_concurrency(2).await;
+    let mut engine = TestEngine::with_concurrency(2).await;
     let mut late = agent("late", "call read; hang");
     late.limits.wall = Duration::from_millis(200);
-    let (reports, _) = house.run(vec![late]).await;
+    let (reports, _) = engine.run(vec![late]).await;
     assert_eq!(failure(&reports[0].1).0, FailureClass::Timeout);
     assert!(reports[0].1.captured.is_some());
 
-    let spec = house.spec(vec![agent("stuck", "call read; hang")]);
-    let run = house.submit(spec).await;
-    house
+    let spec = engine.spec(vec![agent("stuck", "call read; hang")]);
+    let run = engine.submit(spec).await;
+    engine
         .find(|event| match event {
             EventKind::SessionEvent { event: SessionEvent::TurnStart { turn: 2 }, .. } => Some(()),
             _ => None,
         })
         .await;
-    house.house.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
-    let (reports, totals) = house.until_the_end().await;
+    engine.engine.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
+    let (reports, totals) = engine.until_the_end().await;
     assert_eq!(reports[0].1.outcome, Outcome::Cancelled);
     assert_eq!((totals.cancelled, totals.landed), (1, 0));
-    assert_eq!(house.repository.leaked(), 0);
+    assert_eq!(engine.repository.leaked(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_writes_into_a_workspace_while_it_is_captured() {
-    let mut house = TestHouse::with_concurrency(1).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
     // What one tool says cannot be logged, while the other still runs.
-    let (reports, _) = house.run(vec![agent("cut", "call lost cling")]).await;
+    let (reports, _) = engine.run(vec![agent("cut", "call lost cling")]).await;
     assert_eq!(failure(&reports[0].1).0, FailureClass::Resources);
     assert!(reports[0].1.captured.is_some());
-    assert_eq!((house.repository.busiest(), house.tools.running()), (0, 0));
+    assert_eq!((engine.repository.busiest(), engine.tools.running()), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crashed_session_is_started_again_when_nothing_of_it_runs_any_more() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    let (reports, _) = house.run(vec![agent("phoenix", "call fatal cling; yield 1")]).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
+    let (reports, _) = engine.run(vec![agent("phoenix", "call fatal cling; yield 1")]).await;
     assert_eq!(value(&reports[0].1), &json!(1));
-    assert_eq!((house.models.requests().len(), house.models.busiest()), (2, 0));
-    let said = words(&house.logs.of("phoenix"));
+    assert_eq!((engine.models.requests().len(), engine.models.busiest()), (2, 0));
+    let said = words(&engine.logs.of("phoenix"));
     let interrupted = |tool: &str| format!("{tool}: interrupted: ");
     assert!(said[4].starts_with(&interrupted("fatal")), "{said:?}");
     assert!(said[5].starts_with(&interrupted("cling")), "{said:?}");
@@ -256,31 +256,31 @@ async fn a_crashed_session_is_started_again_when_nothing_of_it_runs_any_more() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_model_has_called_gets_its_grace_when_it_is_cancelled() {
-    let mut house = TestHouse::with_patience(1).await;
-    let run = house.submit(house.spec(vec![agent("orderly", "call tidy")])).await;
-    while house.tools.running() == 0 {
+    let mut engine = TestEngine::with_patience(1).await;
+    let run = engine.submit(engine.spec(vec![agent("orderly", "call tidy")])).await;
+    while engine.tools.running() == 0 {
         tokio::task::yield_now().await;
     }
-    house.house.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
-    let (reports, _) = house.until_the_end().await;
+    engine.engine.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
+    let (reports, _) = engine.until_the_end().await;
     assert_eq!(reports[0].1.outcome, Outcome::Cancelled);
-    assert_eq!((house.tools.tidied(), house.repository.busiest()), (1, 0));
+    assert_eq!((engine.tools.tidied(), engine.repository.busiest()), (1, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_given_what_its_task_says() {
-    let mut house = TestHouse::with_concurrency(1).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
     let mut task = agent("informed", "give-up because");
     let Work::Agent(model) = &mut task.work else { panic!("it is an agent's") };
     model.context = Some("All of it is Rust.".to_owned());
     task.schema = Some(json!({ "required": "a" }));
     task.limits.output = 4321;
-    house.run(vec![task.clone()]).await;
-    let bench = house.tools.benches().remove(0);
+    engine.run(vec![task.clone()]).await;
+    let bench = engine.tools.benches().remove(0);
     assert_eq!((&bench.schema, bench.keep), (&task.schema, 4321));
     assert!(bench.root.ends_with("informed/tree"), "{:?}", bench.root);
     assert_eq!(bench.environment["REGATTA_TASK"], "informed");
-    let request = house.models.requests().remove(0);
+    let request = engine.models.requests().remove(0);
     let Message::User(said) = &*request.messages[0] else { panic!("{:?}", request.messages) };
     let expected = "give-up because\n\n<context>\nAll of it is Rust.\n</context>";
     assert_eq!(said.text(), expected);

@@ -10,15 +10,18 @@ use protocol::{
     EventKind, FailureClass, Landed, LedgerEntry, Outcome, TaskName, TaskReport, TaskSpec, Totals,
 };
 use serde_json::json;
-use tests::fakes::{TestHouse, task};
+use tests::fakes::{TestEngine, task};
 
 /// Waits for `what`, unless nothing goes on any more.
 async fn within<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(100), what).await.expect("nobody waits for ever")
 }
 
-async fn run(house: &mut TestHouse, tasks: Vec<TaskSpec>) -> (Vec<(TaskName, TaskReport)>, Totals) {
-    within(house.run(tasks)).await
+async fn run(
+    engine: &mut TestEngine,
+    tasks: Vec<TaskSpec>,
+) -> (Vec<(TaskName, TaskReport)>, Totals) {
+    within(engine.run(tasks)).await
 }
 
 fn failure(report: &TaskReport) -> (FailureClass, String) {
@@ -30,155 +33,155 @@ fn failure(report: &TaskReport) -> (FailureClass, String) {
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_while_a_workspace_is_prepared_fails_its_task_and_no_other() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    house.repository.failpoints.panic_once_at("prepare");
+    let mut engine = TestEngine::with_concurrency(1).await;
+    engine.repository.failpoints.panic_once_at("prepare");
     let (reports, totals) =
-        run(&mut house, vec![task("bad", "yield"), task("good", "yield")]).await;
+        run(&mut engine, vec![task("bad", "yield"), task("good", "yield")]).await;
     assert_eq!((totals.done, totals.failed), (1, 1));
     let (class, message) = failure(&reports[0].1);
     assert_eq!(class, FailureClass::Workspace);
     assert!(message.contains("prepare") && message.contains("a test asked for it"), "{message}");
-    assert_eq!(within(house.house.close()).await, None);
+    assert_eq!(within(engine.engine.close()).await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_while_a_workspace_is_captured_keeps_it() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    house.repository.failpoints.panic_once_at("capture");
+    let mut engine = TestEngine::with_concurrency(1).await;
+    engine.repository.failpoints.panic_once_at("capture");
     let (reports, totals) =
-        run(&mut house, vec![task("bad", "yield"), task("good", "yield")]).await;
+        run(&mut engine, vec![task("bad", "yield"), task("good", "yield")]).await;
     assert_eq!((totals.done, totals.failed), (1, 1));
     let (class, message) = failure(&reports[0].1);
     assert_eq!(class, FailureClass::Workspace);
     assert!(message.contains("its workspace is kept at /workspaces/bad/tree"), "{message}");
-    assert_eq!((house.repository.made(), house.repository.leaked()), (2, 1));
-    assert_eq!(within(house.house.close()).await, None);
+    assert_eq!((engine.repository.made(), engine.repository.leaked()), (2, 1));
+    assert_eq!(within(engine.engine.close()).await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_while_a_workspace_is_removed_costs_its_task_nothing() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    house.repository.failpoints.panic_at("discard");
-    let (_, totals) = run(&mut house, vec![task("one", "yield")]).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
+    engine.repository.failpoints.panic_at("discard");
+    let (_, totals) = run(&mut engine, vec![task("one", "yield")]).await;
     assert_eq!((totals.done, totals.landed), (1, 1));
-    assert_eq!(house.repository.leaked(), 1, "it is left for the next start");
-    assert_eq!(within(house.house.close()).await, None);
+    assert_eq!(engine.repository.leaked(), 1, "it is left for the next start");
+    assert_eq!(within(engine.engine.close()).await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_while_the_tree_is_frozen_refuses_the_run_and_leaves_nothing_of_it() {
-    let house = TestHouse::with_concurrency(1).await;
-    house.repository.failpoints.panic_at("freeze");
-    let refused = within(house.try_submit(house.spec(vec![task("one", "yield")]))).await;
+    let engine = TestEngine::with_concurrency(1).await;
+    engine.repository.failpoints.panic_at("freeze");
+    let refused = within(engine.try_submit(engine.spec(vec![task("one", "yield")]))).await;
     assert!(matches!(refused, Err(SubmitError::Isolation(_))), "{refused:?}");
-    let entries = house.ledger.entries();
+    let entries = engine.ledger.entries();
     assert!(matches!(entries[..], [LedgerEntry::RunWithdrawn { .. }]), "{entries:?}");
-    assert_eq!(within(house.house.close()).await, None);
+    assert_eq!(within(engine.engine.close()).await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_while_work_lands_is_told_of_every_task_and_the_next_landing_begins() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    house.repository.failpoints.panic_once_at("land");
-    let (_, totals) = run(&mut house, vec![task("one", "yield")]).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
+    engine.repository.failpoints.panic_once_at("land");
+    let (_, totals) = run(&mut engine, vec![task("one", "yield")]).await;
     assert_eq!((totals.done, totals.landed, totals.kept), (1, 0, 1));
-    let landed = house.ledger.entries().into_iter().find_map(|entry| match entry {
+    let landed = engine.ledger.entries().into_iter().find_map(|entry| match entry {
         LedgerEntry::LandingFinished { report, .. } => Some(report.tasks[0].landed.clone()),
         _ => None,
     });
     assert!(matches!(landed, Some(Landed::Unwritten { .. })), "{landed:?}");
-    let (_, totals) = run(&mut house, vec![task("two", "yield")]).await;
+    let (_, totals) = run(&mut engine, vec![task("two", "yield")]).await;
     assert_eq!((totals.done, totals.landed), (1, 1));
-    assert_eq!(within(house.house.close()).await, None);
+    assert_eq!(within(engine.engine.close()).await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_while_a_run_ends_its_use_of_the_repository_does_not_keep_it_from_ending() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    house.repository.failpoints.panic_at("close");
-    let (_, totals) = run(&mut house, vec![task("one", "yield")]).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
+    engine.repository.failpoints.panic_at("close");
+    let (_, totals) = run(&mut engine, vec![task("one", "yield")]).await;
     assert_eq!((totals.done, totals.landed), (1, 1));
-    assert_eq!(within(house.house.close()).await, None);
+    assert_eq!(within(engine.engine.close()).await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_while_the_work_of_a_task_that_crashed_is_taken_back_keeps_its_workspace() {
-    let mut house = TestHouse::with_concurrency(1).await;
-    house.repository.failpoints.panic_at("capture");
+    let mut engine = TestEngine::with_concurrency(1).await;
+    engine.repository.failpoints.panic_at("capture");
     let mut crashing = task("crashing", "yield 1");
     crashing.schema = Some(json!({ "required": "panic" }));
-    let (reports, totals) = run(&mut house, vec![crashing]).await;
+    let (reports, totals) = run(&mut engine, vec![crashing]).await;
     assert_eq!(failure(&reports[0].1).0, FailureClass::Crashed);
-    assert_eq!((totals.failed, house.repository.leaked()), (1, 1));
-    assert_eq!(within(house.house.close()).await, None);
+    assert_eq!((totals.failed, engine.repository.leaked()), (1, 1));
+    assert_eq!(within(engine.engine.close()).await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_while_a_run_is_opened_refuses_it_and_the_next_run_is_accepted() {
-    let mut house = TestHouse::with_concurrency(1).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
     let mut one = task("one", "yield");
     one.schema = Some(json!({ "panic": true }));
-    let refused = within(house.try_submit(house.spec(vec![one]))).await;
+    let refused = within(engine.try_submit(engine.spec(vec![one]))).await;
     assert!(matches!(refused, Err(SubmitError::Crashed(_))), "{refused:?}");
-    assert_eq!(house.ledger.entries(), []);
-    let (_, totals) = run(&mut house, vec![task("two", "yield")]).await;
+    assert_eq!(engine.ledger.entries(), []);
+    let (_, totals) = run(&mut engine, vec![task("two", "yield")]).await;
     assert_eq!((totals.done, totals.landed), (1, 1));
-    assert_eq!(within(house.house.close()).await, None);
+    assert_eq!(within(engine.engine.close()).await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_while_the_ledger_writes_ends_the_engine_and_what_ran_is_captured() {
-    let mut house = TestHouse::with_concurrency(3).await;
+    let mut engine = TestEngine::with_concurrency(3).await;
     let tasks = vec![task("one", "sleep"), task("two", "sleep")];
-    house.submit(house.spec(tasks)).await;
-    while house.commands.running() < 2 {
-        within(house.next()).await;
+    engine.submit(engine.spec(tasks)).await;
+    while engine.commands.running() < 2 {
+        within(engine.next()).await;
     }
-    house.ledger.failpoints.panic_at("append");
-    house.submit(house.spec(vec![task("three", "yield")])).await;
-    let fell = within(house.house.fallen()).await;
+    engine.ledger.failpoints.panic_at("append");
+    engine.submit(engine.spec(vec![task("three", "yield")])).await;
+    let fell = within(engine.engine.fallen()).await;
     assert!(fell.contains("ledger") && fell.contains("a test asked for it"), "{fell}");
-    let repository = house.repository.clone();
-    assert_eq!(within(house.house.close()).await, Some(fell));
+    let repository = engine.repository.clone();
+    assert_eq!(within(engine.engine.close()).await, Some(fell));
     assert_eq!((repository.captured().len(), repository.leaked()), (2, 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_while_the_ledger_names_a_run_refuses_it_and_ends_the_engine() {
-    let house = TestHouse::with_concurrency(1).await;
-    house.ledger.failpoints.panic_at("open_run");
-    let refused = within(house.try_submit(house.spec(vec![task("one", "yield")]))).await;
+    let engine = TestEngine::with_concurrency(1).await;
+    engine.ledger.failpoints.panic_at("open_run");
+    let refused = within(engine.try_submit(engine.spec(vec![task("one", "yield")]))).await;
     assert!(refused.is_err(), "{refused:?}");
-    let fell = within(house.house.close()).await.expect("the ledger fell");
+    let fell = within(engine.engine.close()).await.expect("the ledger fell");
     assert!(fell.contains("ledger") && fell.contains("a test asked for it"), "{fell}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_of_what_runs_a_command_or_a_tool_ends_no_other_task() {
-    let mut house = TestHouse::with_concurrency(2).await;
+    let mut engine = TestEngine::with_concurrency(2).await;
     let tool = tests::fakes::agent("tool", "call boom; yield 1");
     let tasks = vec![task("bad", "panic oh"), tool, task("good", "yield")];
-    let (reports, totals) = run(&mut house, tasks).await;
+    let (reports, totals) = run(&mut engine, tasks).await;
     assert_eq!((totals.done, totals.failed), (2, 1));
     let bad = reports.iter().find(|(name, _)| name.as_str() == "bad").expect("it has ended");
     assert_eq!(failure(&bad.1).0, FailureClass::Crashed);
-    assert_eq!(house.repository.leaked(), 0);
-    assert_eq!(within(house.house.close()).await, None);
+    assert_eq!(engine.repository.leaked(), 0);
+    assert_eq!(within(engine.engine.close()).await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_crashed_is_reported_and_its_work_captured() {
-    let mut house = TestHouse::with_concurrency(1).await;
+    let mut engine = TestEngine::with_concurrency(1).await;
     let mut crashing = task("crashing", "yield 1");
     crashing.schema = Some(json!({ "required": "panic" }));
-    house.submit(house.spec(vec![crashing, task("good", "yield")])).await;
-    let captured = within(house.find(|event| match event {
+    engine.submit(engine.spec(vec![crashing, task("good", "yield")])).await;
+    let captured = within(engine.find(|event| match event {
         EventKind::TaskCaptured { task, .. } if task.as_str() == "crashing" => Some(()),
         EventKind::RunFinished { .. } => panic!("its work is lost"),
         _ => None,
     }));
     captured.await;
-    assert_eq!(house.repository.captured().len(), 2);
-    assert_eq!(house.repository.leaked(), 0);
-    assert_eq!(within(house.house.close()).await, None);
+    assert_eq!(engine.repository.captured().len(), 2);
+    assert_eq!(engine.repository.leaked(), 0);
+    assert_eq!(within(engine.engine.close()).await, None);
 }

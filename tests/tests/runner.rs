@@ -1,4 +1,4 @@
-//! Rules of the house, and actors on fakes.
+//! Rules of the engine, and actors on fakes.
 
 mod actors;
 mod agents;

@@ -1,4 +1,4 @@
-//! The rules of the house that a compiler does not know.
+//! The rules of the engine that a compiler does not know.
 
 mod layers;
 mod paper;

@@ -114,16 +114,16 @@ impl RunsState {
 async fn open(
     submission: Submission,
     withdrawal: Withdrawal,
-    house: &RunsArguments,
+    engine: &RunsArguments,
 ) -> Result<OpenedRun, SubmitError> {
     let Submission { spec, repository, news } = submission;
-    let contracts = contracts(&spec, house)?;
+    let contracts = contracts(&spec, engine)?;
     let port = Arc::clone(&repository);
     let lock = LockRun::new(move |run| port.lock_run(run));
     let adopt = |reply| IsolatorMessage::Adopt(repository, reply);
-    let repository = answer(&house.isolator, adopt).await?;
+    let repository = answer(&engine.isolator, adopt).await?;
     let opening = |reply| LedgerMessage::OpenRun(spec.clone(), lock, reply);
-    let (name, lock) = answer(&house.ledger, opening).await?.map_err(SubmitError::Ledger)?;
+    let (name, lock) = answer(&engine.ledger, opening).await?.map_err(SubmitError::Ledger)?;
     let request = FreezeRequest {
         run: name.clone(),
         mode: spec.isolation,
@@ -136,7 +136,7 @@ async fn open(
         Ok(notices) => Ok(OpenedRun { name, spec, contracts, notices, repository }),
         Err(error) => {
             let entry = LedgerEntry::RunWithdrawn { run: spec.id };
-            answer(&house.ledger, |reply| LedgerMessage::Record(entry, reply)).await?;
+            answer(&engine.ledger, |reply| LedgerMessage::Record(entry, reply)).await?;
             Err(SubmitError::Isolation(error))
         }
     }
@@ -154,19 +154,19 @@ async fn withdraw(run: OpenedRun, ledger: &ActorRef<LedgerMessage>) -> Result<()
 
 fn contracts(
     spec: &RunSpec,
-    house: &RunsArguments,
+    engine: &RunsArguments,
 ) -> Result<BTreeMap<TaskId, YieldContract>, SubmitError> {
     let mut contracts = BTreeMap::new();
     for task in &spec.tasks {
         let schema: Box<dyn Schema> = match &task.schema {
             None => Box::new(AnyValue),
             Some(schema) => {
-                let schema = house.means.schemas.compile(schema);
+                let schema = engine.deps.schemas.compile(schema);
                 schema.map_err(|fault| SubmitError::Schema { task: task.name.clone(), fault })?
             }
         };
         contracts
-            .insert(task.id, YieldContract::new(schema, patience(&task.work, &house.means.faults)));
+            .insert(task.id, YieldContract::new(schema, patience(&task.work, &engine.deps.faults)));
     }
     Ok(contracts)
 }
@@ -180,7 +180,7 @@ fn patience(work: &Work, faults: &Faults) -> Patience {
     }
 }
 
-/// Asks an actor. Whoever does not answer is gone, and then the house is closing.
+/// Asks an actor. Whoever does not answer is gone, and then the engine is closing.
 async fn answer<M: Message, R: Send + 'static>(
     whom: &ActorRef<M>,
     question: impl FnOnce(RpcReplyPort<R>) -> M,

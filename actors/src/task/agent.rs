@@ -17,7 +17,7 @@ pub(super) fn session(
     place: &Place,
     attempt: u32,
 ) -> AgentSession {
-    let (spec, means) = (&task.spec, &task.means);
+    let (spec, deps) = (&task.spec, &task.deps);
     let artifacts = artifacts(task);
     AgentSession {
         agent: agent.clone(),
@@ -32,9 +32,9 @@ pub(super) fn session(
             schema: spec.schema.clone(),
         },
         limits: Limits { turns: spec.limits.turns, tokens: spec.limits.tokens },
-        models: Arc::clone(&means.models),
-        toolbox: Arc::clone(&means.toolbox),
-        logs: Arc::clone(&means.session_logs),
-        clock: Arc::clone(&means.clock),
+        models: Arc::clone(&deps.models),
+        toolbox: Arc::clone(&deps.toolbox),
+        logs: Arc::clone(&deps.session_logs),
+        clock: Arc::clone(&deps.clock),
     }
 }

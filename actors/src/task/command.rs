@@ -58,6 +58,6 @@ pub(super) fn folder(task: &TaskArguments, place: &Place) -> PathBuf {
 
 /// Returns the folder of what a task says and prints.
 pub(super) fn artifacts(task: &TaskArguments) -> PathBuf {
-    let artifacts = &task.means.policy.artifacts;
+    let artifacts = &task.deps.policy.artifacts;
     artifacts.join(task.run.name.as_str()).join(task.spec.name.as_str())
 }

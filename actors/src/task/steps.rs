@@ -90,7 +90,7 @@ impl TaskState {
             executor: executor.executor().clone(),
             work,
             news: Teller::to(myself, TaskMessage::News),
-            faults: self.arguments.means.faults.clone(),
+            faults: self.arguments.deps.faults.clone(),
             span: self.span.clone(),
         };
         self.executor = Some(executor);

@@ -107,7 +107,7 @@ impl Clock for Noon {
     }
 }
 
-/// A house with one repository, ready for commands.
+/// An engine with one repository, ready for commands.
 pub(super) struct Bench {
     folder: tempfile::TempDir,
     pub(super) context: Context,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actors::{Canceller, Cancelling, Events, House, Submission, SubmitError, Submitted};
+use actors::{Canceller, Cancelling, Engine, Events, Submission, SubmitError, Submitted};
 use config::make_private;
 use engine::ports::{LandingNews, Repository};
 use engine::verdict::Interruption;
@@ -29,11 +29,11 @@ pub struct Played {
     pub exit_code: ExitCode,
 }
 
-/// Starts the run, has `show` show it and tells `also` every event, and returns when the house is
+/// Starts the run, has `show` show it and tells `also` every event, and returns when the engine is
 /// closed again and everything is shown.
 ///
 /// # Errors
-/// Why nothing was started; or a part of the house fell, and then what ran is captured.
+/// Why nothing was started; or a part of the engine fell, and then what ran is captured.
 pub async fn execute(
     equipment: &Equipment,
     log: &Log,
@@ -51,9 +51,9 @@ pub async fn execute(
         // Who cannot make it says so when the run is prepared.
         let _said_later = make_private(&workspaces);
     }
-    let house = equipment.open_house(&spec).await?;
-    let mut events = house.listen().await;
-    let shown = Display::start(show, house.listen().await, Arc::clone(&equipment.clock));
+    let engine = equipment.open_house(&spec).await?;
+    let mut events = engine.listen().await;
+    let shown = Display::start(show, engine.listen().await, Arc::clone(&equipment.clock));
     let mut display = shown.map_err(|error| {
         Error::new(ErrorKind::Machine, "cannot start a thread").caused_by(&error)
     })?;
@@ -65,22 +65,22 @@ pub async fn execute(
         LandingNews::Rescued(rescue) => remarks.say(rescue_line(&rescue)),
         LandingNews::HeadMoved | LandingNews::Unwatched { .. } => {}
     });
-    let submitted = house.submit(Submission { spec, repository, news });
+    let submitted = engine.submit(Submission { spec, repository, news });
     // From here on signals are heard beside everything else that is waited for.
-    let stopping = Stopping::begin(signals, house.canceller(), run, display.remarks());
+    let stopping = Stopping::begin(signals, engine.canceller(), run, display.remarks());
     let submitted = match submitted.await {
         Ok(submitted) => submitted,
         Err(refused) => {
-            let fell = house.close().await;
+            let fell = engine.close().await;
             stopping.run_is_over();
             let _unread = display.finish().await; // there was nothing to show
             return Err(not_started(refused, fell));
         }
     };
     log.begin(&equipment.places.log(&submitted.name));
-    let ended = follow(&house, &submitted, &mut events, &mut display, also).await;
-    let fell = house.close().await;
-    // What ran when the house fell is reported on the way down.
+    let ended = follow(&engine, &submitted, &mut events, &mut display, also).await;
+    let fell = engine.close().await;
+    // What ran when the engine fell is reported on the way down.
     while let Some(event) = events.take() {
         also(&event);
     }
@@ -167,13 +167,13 @@ enum Ended {
     With(ExitCode),
     /// Our output cannot be written any more, and the run was cancelled.
     Unread(io::Error),
-    /// The house fell.
+    /// The engine fell.
     Fell(String),
 }
 
 /// Follows a run to its end.
 async fn follow(
-    house: &House,
+    engine: &Engine,
     run: &Submitted,
     events: &mut Events,
     display: &mut Display,
@@ -193,15 +193,15 @@ async fn follow(
                 }
             }
             error = display.failed() => {
-                house.cancel(run.id, Cancelling::AtOnce, Interruption::Terminate);
+                engine.cancel(run.id, Cancelling::AtOnce, Interruption::Terminate);
                 unread = Some(error);
             }
-            what = house.fallen() => return Ended::Fell(what),
+            what = engine.fallen() => return Ended::Fell(what),
         }
     }
 }
 
-/// Why a run was not started. Where the house fell, that is why.
+/// Why a run was not started. Where the engine fell, that is why.
 fn not_started(refused: SubmitError, fell: Option<String>) -> Error {
     match fell {
         Some(fell) => {
@@ -237,7 +237,7 @@ impl From<SubmitError> for Error {
             SubmitError::Crashed(panicked) => {
                 Self::new(ErrorKind::Bug, "opening the run crashed").caused_by(&panicked)
             }
-            SubmitError::Closing => Self::new(ErrorKind::Bug, "the house closed before it began"),
+            SubmitError::Closing => Self::new(ErrorKind::Bug, "the engine closed before it began"),
         }
     }
 }

@@ -233,7 +233,7 @@ fn row(row: &Row) -> TableRow {
             ms: Some(report.ms),
             usage: report.usage,
         },
-        // Only a house that fell leaves a task without an end.
+        // Only an engine that fell leaves a task without an end.
         Stage::Queued | Stage::Running { .. } => {
             let verdict = Verdict::plain("interrupted", Meaning::Bad);
             TableRow { task, verdict, changes: None, ms: None, usage: row.used }

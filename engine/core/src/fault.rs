@@ -1,4 +1,4 @@
-//! Faults on purpose, so that tests can see what the house does about them.
+//! Faults on purpose, so that tests can see what the engine does about them.
 //!
 //! A plan is a list of words, for instance `kill@landing.exchange:3,crash@session,off@F272`.
 //! `ACTION@POINT` strikes the first time the point is reached, `:N` the N-th time, `:*` every

@@ -1,4 +1,4 @@
-//! The rules of the house: what a task is, when it may run, what counts as a result, when a dead
+//! The rules of the engine: what a task is, when it may run, what counts as a result, when a dead
 //! child is worth another try and what a run comes to. Nothing here spawns, sleeps, reads a clock
 //! or does I/O; the outside world is reached through the traits in [`ports`].
 

@@ -1,4 +1,4 @@
-//! Who may run now: one capacity for the whole house, a limit per run, priorities and
+//! Who may run now: one capacity for the whole engine, a limit per run, priorities and
 //! dependencies.
 
 use std::cmp::Reverse;

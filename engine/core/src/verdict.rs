@@ -9,7 +9,7 @@ pub enum Interruption {
     Interrupt,
     /// SIGTERM.
     Terminate,
-    /// A pillar of the house fell.
+    /// A pillar of the engine fell.
     Bug,
 }
 

@@ -1,4 +1,4 @@
-//! The words every part of the house shares: ids, specifications, outcomes, changes, events and
+//! The words every part of the engine shares: ids, specifications, outcomes, changes, events and
 //! ledger entries. Data only — nothing here reads a file, opens a socket or starts a task.
 
 mod change;

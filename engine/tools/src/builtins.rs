@@ -1,4 +1,4 @@
-//! The tools of the house: what all sessions have of them in common.
+//! The tools of the engine: what all sessions have of them in common.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::table::{REHEARSAL, TABLE};
 /// How many threads of all sessions wait for the disk at the same time.
 const AT_THE_DISK: usize = 32;
 
-/// The tools of the house: `read`, `write`, `edit`, `bash` and `yield`.
+/// The tools of the engine: `read`, `write`, `edit`, `bash` and `yield`.
 pub struct Builtins {
     commands: Arc<dyn Commands>,
     schemas: Arc<dyn Schemas>,

@@ -2,14 +2,14 @@
 
 mod agents;
 mod commands;
+mod engine;
 mod failpoints;
-mod house;
 mod isolation;
 mod ledger;
 
+pub use self::engine::{FakeClock, TestEngine, task};
 pub use agents::{FakeLogs, FakeModels, FakeToolbox, agent, is_forced};
 pub use commands::FakeCommands;
 pub use failpoints::Failpoints;
-pub use house::{FakeClock, TestHouse, task};
 pub use isolation::FakeRepository;
 pub use ledger::FakeLedger;

@@ -39,7 +39,7 @@ fn texts(repository: &Repository, files: &[String]) -> Vec<String> {
 #[test]
 fn sixteen_tasks_over_a_copy_of_this_source_land_sixteen() {
     let place = sandbox();
-    let repository = copy_of_this_source(&place.folder().join("house"));
+    let repository = copy_of_this_source(&place.folder().join("engine"));
     let files = sixteen(&repository);
     let (before, git, tree) = (texts(&repository, &files), repository.dot_git(), repository.tree());
     run(&place, &repository, &files, "patch");
@@ -52,7 +52,7 @@ fn sixteen_tasks_over_a_copy_of_this_source_land_sixteen() {
 #[test]
 fn sixteen_tasks_over_a_dirty_copy_of_this_source_leave_the_users_work_as_it_was() {
     let place = sandbox();
-    let repository = copy_of_this_source(&place.folder().join("house"));
+    let repository = copy_of_this_source(&place.folder().join("engine"));
     repository.make_dirty();
     let files = sixteen(&repository);
     let (before, git, dirt) = (texts(&repository, &files), repository.dot_git(), repository.dirt());
@@ -90,7 +90,7 @@ fn expect_sixteen_branches(repository: &Repository, finished: &Finished, files: 
 #[test]
 fn sixteen_tasks_over_a_copy_of_this_source_make_sixteen_branches() {
     let place = sandbox();
-    let repository = copy_of_this_source(&place.folder().join("house"));
+    let repository = copy_of_this_source(&place.folder().join("engine"));
     let files = sixteen(&repository);
     let (tree, index) = (repository.tree(), repository.read(".git/index"));
     let finished = run(&place, &repository, &files, "branch");
@@ -103,7 +103,7 @@ fn sixteen_tasks_over_a_copy_of_this_source_make_sixteen_branches() {
 #[test]
 fn sixteen_branches_grow_beside_the_users_dirty_tree() {
     let place = sandbox();
-    let repository = copy_of_this_source(&place.folder().join("house"));
+    let repository = copy_of_this_source(&place.folder().join("engine"));
     repository.make_dirty();
     let files = sixteen(&repository);
     let (tree, dirt) = (repository.tree(), repository.dirt());

@@ -29,7 +29,7 @@ const HOSTILE: [&str; 16] = [
     "'\"'\"$(touch PWNED)",
 ];
 
-/// Runs a script made for `item` as the house would, and returns what it printed. Fails where the
+/// Runs a script made for `item` as the engine would, and returns what it printed. Fails where the
 /// item ran.
 fn run(script: &str, item: &str) -> String {
     let (pattern, items) = (&Pattern::Command(script.to_owned()), vec![item.to_owned()]);

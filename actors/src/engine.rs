@@ -1,4 +1,4 @@
-//! The handle by which the outside world holds the house.
+//! The handle by which the outside world holds the engine.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -19,9 +19,9 @@ use crate::root::{Root, RootArguments, RootMessage};
 use crate::run::Cancelling;
 use crate::runs::{Submission, SubmitError, Submitted};
 
-/// What the house is built with.
+/// What the engine is built with.
 #[derive(Clone)]
-pub struct Means {
+pub struct Deps {
     /// Keeps the record.
     pub ledger: Arc<dyn LedgerStore>,
     /// Runs commands.
@@ -45,7 +45,7 @@ pub struct Means {
 /// How much is allowed, and where things go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Tasks running at the same time in the whole house.
+    /// Tasks running at the same time in the whole engine.
     pub capacity: NonZeroUsize,
     /// How long a stopped command may take to end before it is killed.
     pub grace: Duration,
@@ -53,31 +53,31 @@ pub struct Policy {
     pub artifacts: PathBuf,
 }
 
-/// A running house. Close it: what is dropped without is closed by the next start.
-pub struct House {
+/// A running engine. Close it: what is dropped without is closed by the next start.
+pub struct Engine {
     root: ActorRef<RootMessage>,
     join: JoinHandle<()>,
     fell: watch::Receiver<Option<String>>,
 }
 
-/// Cancels runs. It keeps no house open.
+/// Cancels runs. It keeps no engine open.
 pub struct Canceller(ActorRef<RootMessage>);
 
 impl Canceller {
-    /// Cancels a run, as [`House::cancel`] does.
+    /// Cancels a run, as [`Engine::cancel`] does.
     pub fn cancel(&self, run: RunId, how: Cancelling, why: Interruption) {
         let _closed = self.0.cast(RootMessage::Cancel(run, how, why));
     }
 }
 
-impl House {
-    /// Opens a house.
+impl Engine {
+    /// Opens an engine.
     ///
     /// # Errors
     /// An actor could not be started.
-    pub async fn open(means: Means) -> Result<Self, SpawnErr> {
+    pub async fn open(deps: Deps) -> Result<Self, SpawnErr> {
         let (sender, fell) = watch::channel(None);
-        let arguments = RootArguments { means, fell: sender };
+        let arguments = RootArguments { deps, fell: sender };
         #[expect(clippy::disallowed_methods, reason = "the root is the one that nobody supervises")]
         let (root, join) = Actor::spawn(None, Root, arguments).await?;
         Ok(Self { root, join, fell })
@@ -87,7 +87,7 @@ impl House {
     pub async fn listen(&self) -> Events {
         let (reply, waiting) = oneshot();
         let _closed = self.root.cast(RootMessage::Listen(reply.into()));
-        // A closed house says nothing any more.
+        // A closed engine says nothing any more.
         waiting.await.unwrap_or_else(|_closed| Events::ended())
     }
 
@@ -113,8 +113,8 @@ impl House {
         Canceller(self.root.clone())
     }
 
-    /// Waits until a part fell without which the house cannot go on, and says which. By then the
-    /// house is closing. Never returns while the house stands.
+    /// Waits until a part fell without which the engine cannot go on, and says which. By then the
+    /// engine is closing. Never returns while the engine stands.
     pub async fn fallen(&self) -> String {
         let mut fell = self.fell.clone();
         match fell.wait_for(Option::is_some).await {
@@ -123,7 +123,7 @@ impl House {
         }
     }
 
-    /// Cancels what runs, gives every workspace back and ends the house. Returns what fell, if
+    /// Cancels what runs, gives every workspace back and ends the engine. Returns what fell, if
     /// something did.
     pub async fn close(self) -> Option<String> {
         let _closed = self.root.cast(RootMessage::Close);

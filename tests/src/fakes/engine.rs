@@ -1,11 +1,11 @@
-//! A house built of fakes, driven through its handle.
+//! An engine built of fakes, driven through its handle.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::{Events, House, Means, Policy, Submission, SubmitError, Submitted};
+use actors::{Deps, Engine, Events, Policy, Submission, SubmitError, Submitted};
 use engine::fault::{FaultMeans, Faults};
 use engine::ports::{Clock, Schema, Schemas};
 use protocol::{
@@ -67,10 +67,10 @@ pub fn task(name: &str, script: &str) -> TaskSpec {
     }
 }
 
-/// A house of fakes.
-pub struct TestHouse {
-    /// The house itself.
-    pub house: House,
+/// An engine of fakes.
+pub struct TestEngine {
+    /// The engine itself.
+    pub engine: Engine,
     /// What happens in it.
     pub events: Events,
     /// What runs its commands.
@@ -88,24 +88,24 @@ pub struct TestHouse {
     jobs: NonZeroUsize,
 }
 
-impl TestHouse {
-    /// Opens a house that runs at most `jobs` tasks at a time.
+impl TestEngine {
+    /// Opens an engine that runs at most `jobs` tasks at a time.
     pub async fn with_concurrency(jobs: usize) -> Self {
         Self::with_faults(jobs, "").await
     }
 
-    /// Opens a house in which what is asked to stop has longer than any test lasts.
+    /// Opens an engine in which what is asked to stop has longer than any test lasts.
     pub async fn with_patience(jobs: usize) -> Self {
         Self::open(jobs, "", Duration::from_secs(3600)).await
     }
 
-    /// Opens a house in which the faults of `plan` strike.
+    /// Opens an engine in which the faults of `plan` strike.
     pub async fn with_faults(jobs: usize, plan: &str) -> Self {
         Self::open(jobs, plan, Duration::from_millis(100)).await
     }
 
     /// # Panics
-    /// When the house cannot be opened.
+    /// When the engine cannot be opened.
     async fn open(jobs: usize, plan: &str, grace: Duration) -> Self {
         let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
         let (commands, repository, ledger) = (
@@ -117,7 +117,7 @@ impl TestHouse {
         let models = FakeModels::beside(&tools);
         repository.watch(&tools);
         let means = FaultMeans { kill: || {}, wait: || {} };
-        let means = Means {
+        let deps = Deps {
             ledger: ledger.clone(),
             commands: commands.clone(),
             models: Arc::new(models.clone()),
@@ -128,9 +128,9 @@ impl TestHouse {
             faults: Faults::read(plan, means).expect("the plan of a test is right"),
             policy: Policy { capacity: jobs, grace, artifacts: PathBuf::from("/artifacts") },
         };
-        let house = House::open(means).await.expect("a house of fakes opens");
-        let events = house.listen().await;
-        Self { house, events, commands, repository, ledger, models, tools, logs, jobs }
+        let engine = Engine::open(deps).await.expect("an engine of fakes opens");
+        let events = engine.listen().await;
+        Self { engine, events, commands, repository, ledger, models, tools, logs, jobs }
     }
 
     /// Returns what a run of `tasks` asks for.
@@ -167,7 +167,7 @@ impl TestHouse {
     pub async fn try_submit(&self, spec: RunSpec) -> Result<Submitted, SubmitError> {
         let repository = Arc::clone(&self.repository) as Arc<_>;
         let news = Arc::new(|_| {});
-        self.house.submit(Submission { spec, repository, news }).await
+        self.engine.submit(Submission { spec, repository, news }).await
     }
 
     /// Runs `tasks` to the end of their run and returns each task's report and the totals.
@@ -208,9 +208,9 @@ impl TestHouse {
     /// Waits for the next event.
     ///
     /// # Panics
-    /// When none comes within two minutes, or the house has closed.
+    /// When none comes within two minutes, or the engine has closed.
     pub async fn next(&mut self) -> Arc<Event> {
         let next = tokio::time::timeout(Duration::from_secs(120), self.events.recv()).await;
-        next.expect("an event comes in time").expect("the house stands")
+        next.expect("an event comes in time").expect("the engine stands")
     }
 }
