@@ -9,7 +9,7 @@ use actors::{Deps, Engine, Policy};
 use config::{ModelPrice, Origin, Places, Settings};
 use engine::fault::Faults;
 use engine::ports::{Clock, Commands, Isolation, Schemas};
-use exec::{BaseEnvironment, EnvironmentRules, GRACE, Shell};
+use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
 use isolation::Worktrees;
 use protocol::{RunSpec, Timestamp};
 use providers::{Catalogue, CatalogueConfig, Price, Rate, RetryPolicy, Watchdog};
@@ -80,9 +80,9 @@ impl Equipment {
         let environment = BaseEnvironment::new(std::env::vars_os(), &rules);
         let keyless = EnvironmentRules { pass: Vec::new(), ..rules };
         let watcher = watcher(&BaseEnvironment::new(std::env::vars_os(), &keyless));
-        let shell = Shell::new(environment, GRACE, watcher)
+        let processes = Processes::new(watcher)
             .map_err(|error| machine("cannot start the shell").caused_by(&error))?;
-        let commands: Arc<dyn Commands> = Arc::new(shell);
+        let commands: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
         let schemas: Arc<dyn Schemas> = Arc::new(JsonSchemas);
         let tools = Builtins::new(Arc::clone(&commands), Arc::clone(&schemas), self.faults.clone());
         let tools = if is_rehearsed(spec) { tools.with_rehearsal() } else { tools };

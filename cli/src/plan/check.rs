@@ -1,7 +1,6 @@
 //! Whether what a plan says makes sense.
 
 use std::collections::{BTreeSet, HashMap};
-use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::Path;
 
@@ -10,9 +9,10 @@ use protocol::{ChangeDemand, NameError, TaskName};
 use serde_json::Value;
 use toml::Spanned;
 
+use super::bounded::read_file;
 use super::file::{PlanFile, TaskTable};
 use super::place::Text;
-use super::{Plan, PlannedTask, json, read, work};
+use super::{Plan, PlannedTask, json, work};
 use crate::args::{AgentChoice, MergeChoice};
 use crate::error::{Error, ErrorKind};
 
@@ -48,26 +48,26 @@ pub(super) fn check(text: Text<'_>, folder: &Path, file: PlanFile) -> Result<Pla
         text.error(at.map_or(&(0..0), |(_, span)| span), error.to_string())
     })?;
     if let Some(agent) = &file.agent {
-        said(text, agent, str::parse::<AgentChoice>)?;
+        text.parse(agent, str::parse::<AgentChoice>)?;
     }
     let model = file.model.map(|model| work::model(text, folder, &model)).transpose()?;
     let base_url = work::base_url(text, model.as_ref(), file.base_url.as_ref())?;
     let limits = file.limits;
     Ok(Plan {
         name: file.name,
-        jobs: file.jobs.map(|jobs| positive(text, "jobs", &jobs)).transpose()?,
+        jobs: file.jobs.map(|jobs| text.positive("jobs", &jobs)).transpose()?,
         model,
         base_url,
         context: file.context.filter(|context| !context.trim().is_empty()),
         merge: file
             .merge
-            .map(|merge| said(text, &merge, |word| word.parse()))
+            .map(|merge| text.parse(&merge, |word| word.parse()))
             .transpose()?
             .map(|MergeChoice(merge)| merge),
-        wall: limits.wall.map(|wall| said(text, &wall, config::parse_duration)).transpose()?,
-        output: limits.output.map(|size| said(text, &size, config::parse_size)).transpose()?,
-        turns: limits.turns.map(|turns| positive(text, "turns", &turns)).transpose()?,
-        tokens: limits.tokens.map(|tokens| positive(text, "tokens", &tokens)).transpose()?,
+        wall: limits.wall.map(|wall| text.parse(&wall, config::parse_duration)).transpose()?,
+        output: limits.output.map(|size| text.parse(&size, config::parse_size)).transpose()?,
+        turns: limits.turns.map(|turns| text.positive("turns", &turns)).transpose()?,
+        tokens: limits.tokens.map(|tokens| text.positive("tokens", &tokens)).transpose()?,
         tasks,
     })
 }
@@ -169,27 +169,8 @@ fn schema(text: Text<'_>, folder: &Path, table: &TaskTable) -> Result<Option<Val
 /// A file that cannot be read, or is not JSON.
 pub(crate) fn schema_of(path: &Path) -> Result<Value, Error> {
     let what = format!("cannot read the schema {}", path.display());
-    let bytes = read::file(path, LONGEST_SCHEMA, &what)?;
+    let bytes = read_file(path, LONGEST_SCHEMA, &what)?;
     serde_json::from_slice(&bytes).map_err(|error| {
         Error::new(ErrorKind::Plan, what.clone()).because(format!("it is not JSON: {error}"))
     })
-}
-
-/// Reads a number from 1 on that `T` can count.
-fn positive<T>(text: Text<'_>, key: &str, number: &Spanned<i64>) -> Result<T, Error>
-where
-    T: TryFrom<NonZeroU64>,
-{
-    let positive = u64::try_from(*number.get_ref()).ok().and_then(NonZeroU64::new);
-    let counted = positive.and_then(|positive| T::try_from(positive).ok());
-    counted.ok_or_else(|| text.error(&number.span(), format!("`{key}` is a number from 1 on")))
-}
-
-/// Reads a word of the plan.
-pub(super) fn said<T, E: std::fmt::Display>(
-    text: Text<'_>,
-    word: &Spanned<String>,
-    read: impl Fn(&str) -> Result<T, E>,
-) -> Result<T, Error> {
-    read(word.get_ref()).map_err(|error| text.error(&word.span(), error.to_string()))
 }

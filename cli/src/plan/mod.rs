@@ -1,5 +1,6 @@
 //! Plans: files that say what a run is to do.
 
+mod bounded;
 mod check;
 mod file;
 mod json;

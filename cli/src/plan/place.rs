@@ -1,6 +1,10 @@
 //! Where in a file something stands.
 
+use std::fmt::Display;
+use std::num::NonZeroU64;
 use std::ops::Range;
+
+use toml::Spanned;
 
 use crate::error::{Error, ErrorKind};
 
@@ -31,6 +35,32 @@ impl Text<'_> {
             Some(_) | None => message.to_owned(),
         };
         self.error(&error.span().unwrap_or_default(), what)
+    }
+
+    /// Reads a word as `read` does.
+    ///
+    /// # Errors
+    /// What `read` says, with the place of the word.
+    pub(super) fn parse<T, E: Display>(
+        &self,
+        word: &Spanned<String>,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<T, Error> {
+        read(word.get_ref()).map_err(|error| self.error(&word.span(), error.to_string()))
+    }
+
+    /// Reads the value of `key`, a number from 1 on that `T` can count.
+    ///
+    /// # Errors
+    /// It is smaller, or larger than `T` can count.
+    pub(super) fn positive<T>(&self, key: &str, number: &Spanned<i64>) -> Result<T, Error>
+    where
+        T: TryFrom<NonZeroU64>,
+    {
+        let positive = u64::try_from(*number.get_ref()).ok().and_then(NonZeroU64::new);
+        let counted = positive.and_then(|positive| T::try_from(positive).ok());
+        let what = || format!("`{key}` is a number from 1 on");
+        counted.ok_or_else(|| self.error(&number.span(), what()))
     }
 
     /// Returns the number of the line in which something stands, counted from 1.

@@ -1,9 +1,9 @@
 //! From a plan's bytes to a plan that makes sense.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::bounded::{read_all, read_file};
 use super::place::Text;
 use super::{Plan, check, file::PlanFile, keys};
 use crate::error::{Error, ErrorKind};
@@ -50,8 +50,8 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
     let name = source.name();
     let what = format!("cannot read the plan {name}");
     let bytes = match source {
-        PlanSource::Standard => bounded(standard, LONGEST, &what)?,
-        PlanSource::File(path) => file(path, LONGEST, &what)?,
+        PlanSource::Standard => read_all(standard, LONGEST, &what)?,
+        PlanSource::File(path) => read_file(path, LONGEST, &what)?,
     };
     let whole = String::from_utf8(bytes).map_err(|error| {
         let line =
@@ -62,25 +62,6 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
     keys::check(text)?;
     let file: PlanFile = toml::from_str(&whole).map_err(|error| text.unread(&error))?;
     check::check(text, source.folder(), file)
-}
-
-/// Reads a file that may have at most `most` bytes.
-pub(super) fn file(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Error> {
-    let mut file = File::open(path)
-        .map_err(|error| Error::new(ErrorKind::Plan, what.to_owned()).caused_by(&error))?;
-    bounded(&mut file, most, what)
-}
-
-fn bounded(from: &mut dyn Read, most: u64, what: &str) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    from.take(most + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Error::new(ErrorKind::Plan, what.to_owned()).caused_by(&error))?;
-    if bytes.len() as u64 > most {
-        return Err(Error::new(ErrorKind::Plan, what.to_owned())
-            .because(format!("it is longer than {} MB", most / 1_000_000)));
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use std::path::Path;
 use protocol::TaskName;
 use toml::Spanned;
 
-use super::check::said;
+use super::PlannedWork;
+use super::bounded::read_file;
 use super::file::TaskTable;
 use super::place::Text;
-use super::{PlannedWork, read};
 use crate::each::{refuse_placeholders, without_items};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice, is_scenario};
@@ -89,7 +89,7 @@ fn prompt_of(path: &Path) -> Result<String, Error> {
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return Err(Error::new(ErrorKind::Plan, what).because("it is not a file"));
     }
-    let bytes = read::file(path, LONGEST_PROMPT, &what)?;
+    let bytes = read_file(path, LONGEST_PROMPT, &what)?;
     String::from_utf8(bytes)
         .map_err(|_not_text| Error::new(ErrorKind::Plan, what).because("it is not UTF-8"))
 }
@@ -101,7 +101,7 @@ pub(super) fn model(
     folder: &Path,
     word: &Spanned<String>,
 ) -> Result<ModelChoice, Error> {
-    let mut choice = said(text, word, str::parse)?;
+    let mut choice = text.parse(word, str::parse)?;
     if let ModelChoice::Route(route) = &mut choice
         && is_scenario(route)
         && let Some(path) = folder.join(&route.id).to_str()
@@ -123,7 +123,7 @@ pub(super) fn base_url(
             let what = format!("`base_url` and {route} do not go together");
             Err(text.error(&word.span(), what).hint("leave base_url out"))
         }
-        Some(ModelChoice::Route(_)) => said(text, word, str::parse).map(Some),
+        Some(ModelChoice::Route(_)) => text.parse(word, str::parse).map(Some),
         Some(ModelChoice::Role(_)) | None => {
             let what = "`base_url` says where the model is, but not which it is";
             Err(text.error(&word.span(), what).hint("model = \"local/MODEL\" beside it"))

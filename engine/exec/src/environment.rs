@@ -99,12 +99,10 @@ impl BaseEnvironment {
     }
 
     /// Returns the variables a command gets that is given `added` as well; what is added wins.
-    pub(crate) fn with<'a>(
-        &'a self,
-        added: &'a BTreeMap<String, OsString>,
-    ) -> BTreeMap<&'a OsStr, &'a OsStr> {
+    pub(crate) fn with(&self, added: &BTreeMap<String, OsString>) -> BTreeMap<OsString, OsString> {
         let added = added.iter().map(|(name, value)| (OsStr::new(name), value.as_os_str()));
-        self.variables().chain(added).collect()
+        let all = self.variables().chain(added);
+        all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 }
 
@@ -224,6 +222,8 @@ mod tests {
             (OsStr::new("A"), OsStr::new("new")),
             (OsStr::new("B"), OsStr::new("kept")),
         ]);
-        assert_eq!(base.with(&added), expected);
+        let with = base.with(&added);
+        let with = with.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        assert_eq!(with.collect::<BTreeMap<_, _>>(), expected);
     }
 }

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::birth::as_command;
+use crate::birth::{Preparation, as_command};
 use crate::group::Group;
-use crate::running::{DROP_LIMIT, Running};
+use crate::running::{DROP_LIMIT, Leftover, Running};
 use crate::watcher::{Token, Watcher};
 
 /// How often a dying child that nobody waits for is looked at.
@@ -31,15 +31,13 @@ pub(crate) struct Launcher {
 }
 
 /// What the thread is told.
-pub(crate) enum Order {
+enum Order {
     /// Start this.
-    Start { command: Box<Command>, reply: oneshot::Sender<io::Result<Running>> },
+    Start { command: Box<(Command, Preparation)>, reply: oneshot::Sender<io::Result<Running>> },
     /// Say that everything before this is done.
     Pass(SyncSender<()>),
-    /// Nothing of this group is left.
-    Release(Token),
-    /// This one was killed, and nobody waits for it: collect it.
-    Bury(Child, Token),
+    /// Nobody owns a command any more.
+    Left(Leftover),
     /// This life of the watcher has ended.
     WatcherEnded(u64),
     /// Nothing else will come.
@@ -55,8 +53,11 @@ impl Launcher {
             let _closed = told.send(Order::WatcherEnded(life));
         });
         let running = orders.clone();
+        let left = Arc::new(move |left| {
+            let _closed = running.send(Order::Left(left));
+        });
         let watcher = Watcher::new(watcher, ended);
-        let state = State { watcher, orders: running, started: 0, dying: Vec::new() };
+        let state = State { watcher, left, started: 0, dying: Vec::new() };
         let thread = thread::Builder::new()
             .name("commands".to_owned())
             .spawn(move || state.run(received))?;
@@ -65,9 +66,13 @@ impl Launcher {
 
     /// Starts a command. If this is dropped before it ends, nothing is started, or what was is
     /// dead.
-    pub(crate) async fn start(&self, command: Command) -> io::Result<Running> {
+    pub(crate) async fn start(
+        &self,
+        command: Command,
+        preparation: Preparation,
+    ) -> io::Result<Running> {
         let (reply, answer) = oneshot::channel();
-        let order = Order::Start { command: Box::new(command), reply };
+        let order = Order::Start { command: Box::new((command, preparation)), reply };
         self.orders.send(order).map_err(|_| gone())?;
         let mut asking = Asking { orders: &self.orders, answer };
         let answer = (&mut asking.answer).await;
@@ -112,7 +117,7 @@ impl Drop for Launcher {
 /// What the thread knows.
 struct State {
     watcher: Watcher,
-    orders: Sender<Order>,
+    left: Arc<dyn Fn(Leftover) + Send + Sync>,
     started: Token,
     dying: Vec<(Child, Token)>,
 }
@@ -135,8 +140,8 @@ impl State {
                 Ok(Order::Pass(passed)) => {
                     let _unheard = passed.try_send(());
                 }
-                Ok(Order::Release(token)) => self.watcher.remove(token),
-                Ok(Order::Bury(child, token)) => self.dying.push((child, token)),
+                Ok(Order::Left(Leftover::Nothing(token))) => self.watcher.remove(token),
+                Ok(Order::Left(Leftover::Dying(child, token))) => self.dying.push((child, token)),
                 Ok(Order::WatcherEnded(life)) => self.watcher.note_end(life),
                 Ok(Order::Close) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -146,10 +151,10 @@ impl State {
         self.close(&received);
     }
 
-    fn start(&mut self, mut command: Command) -> io::Result<Running> {
+    fn start(&mut self, (mut command, preparation): (Command, Preparation)) -> io::Result<Running> {
         self.started += 1;
         let token = self.started;
-        as_command(&mut command, self.watcher.registration(token)?);
+        as_command(&mut command, preparation, self.watcher.registration(token)?);
         let child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
@@ -160,7 +165,7 @@ impl State {
         };
         let group = Group::led_by(child.id()).expect("a child of ours is not the first process");
         self.watcher.add(token, group);
-        Ok(Running::new(child, group, token, self.orders.clone()))
+        Ok(Running::new(child, group, token, Arc::clone(&self.left)))
     }
 
     fn bury(&mut self) {

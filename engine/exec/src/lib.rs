@@ -10,6 +10,7 @@ mod launcher;
 mod lines;
 mod pace;
 mod printable;
+mod processes;
 mod pump;
 mod running;
 mod shell;
@@ -20,5 +21,6 @@ mod watch;
 mod watcher;
 
 pub use environment::{BaseEnvironment, EnvironmentRules};
+pub use processes::Processes;
 pub use shell::{GRACE, Shell};
 pub use watch::watch;

@@ -1,14 +1,13 @@
 //! A command that runs: what is owned of it, and what makes sure that it ends.
 
 use std::io;
-use std::process::{Child, ChildStderr, ChildStdout, ExitStatus};
-use std::sync::mpsc::Sender;
+use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use crate::group::Group;
-use crate::launcher::Order;
 use crate::watcher::Token;
 
 /// How long dropping one may take. A killed process needs a fraction of a millisecond, or its turn
@@ -16,31 +15,35 @@ use crate::watcher::Token;
 pub(crate) const DROP_LIMIT: Duration = Duration::from_secs(1);
 
 /// A command that was started. Dropping it kills everything in its group, and waits for that.
-#[derive(Debug)]
 pub(crate) struct Running {
     leader: Option<Child>,
     group: Group,
     token: Token,
-    orders: Sender<Order>,
+    left: Arc<dyn Fn(Leftover) + Send + Sync>,
+}
+
+/// What is left of a command when nobody owns it any more.
+pub(crate) enum Leftover {
+    /// Nothing of this group.
+    Nothing(Token),
+    /// This one, which was killed and is still to be collected.
+    Dying(Child, Token),
 }
 
 impl Running {
-    /// Takes charge of a child that leads `group`.
-    pub(crate) fn new(child: Child, group: Group, token: Token, orders: Sender<Order>) -> Self {
-        Self { leader: Some(child), group, token, orders }
+    /// Takes charge of a child that leads `group`. `left` is told what is left of it in the end.
+    pub(crate) fn new(
+        child: Child,
+        group: Group,
+        token: Token,
+        left: Arc<dyn Fn(Leftover) + Send + Sync>,
+    ) -> Self {
+        Self { leader: Some(child), group, token, left }
     }
 
     /// Returns its group.
     pub(crate) fn group(&self) -> Group {
         self.group
-    }
-
-    /// Returns the ends of its output that we read.
-    pub(crate) fn take_output(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
-        match &mut self.leader {
-            Some(leader) => (leader.stdout.take(), leader.stderr.take()),
-            None => (None, None),
-        }
     }
 
     /// Collects the command, which has ended, and returns how.
@@ -75,13 +78,12 @@ impl Drop for Running {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
-        let order = match self.leader.take() {
+        (self.left)(match self.leader.take() {
             None => {
                 self.group.wait(until.saturating_duration_since(Instant::now()));
-                Order::Release(self.token)
+                Leftover::Nothing(self.token)
             }
-            Some(leader) => Order::Bury(leader, self.token),
-        };
-        let _closed = self.orders.send(order);
+            Some(leader) => Leftover::Dying(leader, self.token),
+        });
     }
 }

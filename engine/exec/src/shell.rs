@@ -1,17 +1,26 @@
 //! Runs commands with `/bin/sh`: one command, from its request to its end.
 
-use std::process::{Command, Stdio};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, PipeReader};
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use engine::ports::{CommandEnd, CommandError, CommandRequest, Commands, EndCause, Stop};
+use engine::ports::{
+    CommandEnd, CommandError, CommandRequest, Commands, EndCause, Namespaces, ProcessRequest,
+    ProcessSession, ProcessStdio, Stop,
+};
+use rustix::fs::{Mode, OFlags, open};
 use tokio_util::sync::CancellationToken;
 
 use crate::control::control;
 use crate::environment::BaseEnvironment;
 use crate::exit::Exit;
-use crate::launcher::Launcher;
+use crate::processes::Processes;
 use crate::pump::{Pumped, pump};
 use crate::sink::Sink;
 use crate::streams::Streams;
@@ -21,49 +30,53 @@ use crate::trouble::trouble;
 pub const GRACE: Duration = Duration::from_millis(700);
 
 /// Runs commands with `/bin/sh`.
-///
-/// A watcher, a process of its own, knows every group that runs, and kills what is left when this
-/// process is gone, however it went.
 #[derive(Debug)]
 pub struct Shell {
     environment: BaseEnvironment,
     grace: Duration,
-    launcher: Launcher,
+    processes: Processes,
 }
 
 impl Shell {
-    /// Returns a shell whose commands start from `environment` and are given `grace` to end when
-    /// they are stopped gently. `watcher` starts a process that calls [`watch()`](crate::watch()) on its
-    /// standard input and does nothing else; it is started with the first command. Its folder,
-    /// its streams and its session are seen to here.
-    ///
-    /// # Errors
-    /// A thread cannot be had.
-    pub fn new(
-        environment: BaseEnvironment,
-        grace: Duration,
-        watcher: Command,
-    ) -> Result<Self, CommandError> {
-        let launcher =
-            Launcher::begin(watcher).map_err(|error| trouble("start a thread", error))?;
-        Ok(Self { environment, grace, launcher })
+    /// Returns a shell whose commands start from `environment`, as processes of `processes`, and
+    /// are given `grace` to end when they are stopped gently.
+    #[must_use]
+    pub fn new(environment: BaseEnvironment, grace: Duration, processes: Processes) -> Self {
+        Self { environment, grace, processes }
     }
 
-    fn command(&self, request: &CommandRequest) -> Command {
-        let mut command = Command::new("/bin/sh");
-        command
-            .arg("-c")
-            .arg(&request.script)
-            .arg("sh")
-            .args(&request.arguments)
-            .current_dir(&request.folder)
-            .env_clear()
-            .envs(self.environment.with(&request.environment))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
+    /// Returns the process that runs a command, and the ends of its output that we read.
+    fn process(&self, request: &CommandRequest) -> io::Result<(ProcessRequest, Output)> {
+        let words = ["/bin/sh", "-c", &request.script, "sh"].into_iter();
+        let words = words.chain(request.arguments.iter().map(String::as_str));
+        let (output, output_end) = io::pipe()?;
+        let (error, error_end) = io::pipe()?;
+        let process = ProcessRequest {
+            argv: words.map(OsString::from).collect(),
+            environment: self.environment.with(&request.environment),
+            folder: folder(&request.folder)?,
+            stdio: ProcessStdio {
+                input: File::open("/dev/null")?.into(),
+                output: output_end.into(),
+                error: error_end.into(),
+            },
+            session: ProcessSession::Detached,
+            limits: BTreeMap::new(),
+            namespaces: Namespaces::Shared,
+        };
+        Ok((process, Output { output, error }))
     }
+}
+
+/// What a command writes.
+struct Output {
+    output: PipeReader,
+    error: PipeReader,
+}
+
+fn folder(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(open(path, flags, Mode::empty())?)
 }
 
 #[async_trait]
@@ -86,12 +99,12 @@ impl Commands for Shell {
         }
 
         let start = format!("start the command in {:?}", request.folder);
-        let command = self.command(&request);
-        let mut running =
-            self.launcher.start(command).await.map_err(|error| trouble(&start, error))?;
+        let process = self.process(&request).map_err(|error| trouble(&start, error));
+        let (process, Output { output, error }) = process?;
+        let mut running = self.processes.launch(process, || start).await?;
         let exit = Exit::of(running.group().leader());
         let exit = exit.map_err(|error| trouble("listen for the end of the command", error))?;
-        let streams = Streams::new(running.take_output());
+        let streams = Streams::new(output.into(), error.into());
         let streams = streams.map_err(|error| trouble("read what the command writes", error))?;
 
         let gone = CancellationToken::new();
@@ -115,7 +128,7 @@ impl Commands for Shell {
     }
 }
 
-async fn create(request: &CommandRequest) -> std::io::Result<Sink> {
+async fn create(request: &CommandRequest) -> io::Result<Sink> {
     let (path, keep) = (request.output.clone(), request.keep);
     tokio::task::spawn_blocking(move || Sink::create(&path, keep)).await?
 }

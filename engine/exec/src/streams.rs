@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::process::{ChildStderr, ChildStdout};
 
 use rustix::io::Errno;
 use tokio::net::unix::pipe::Receiver;
@@ -25,12 +24,9 @@ pub(crate) struct Streams {
 
 impl Streams {
     /// Takes the ends that we read.
-    pub(crate) fn new(
-        (output, error): (Option<ChildStdout>, Option<ChildStderr>),
-    ) -> io::Result<Self> {
-        let receive = Receiver::from_owned_fd;
-        let output = output.map(OwnedFd::from).map(receive).transpose()?;
-        let error = error.map(OwnedFd::from).map(receive).transpose()?;
+    pub(crate) fn new(output: OwnedFd, error: OwnedFd) -> io::Result<Self> {
+        let output = Some(Receiver::from_owned_fd(output)?);
+        let error = Some(Receiver::from_owned_fd(error)?);
         Ok(Self { output, error })
     }
 

@@ -5,6 +5,7 @@ mod commands;
 mod isolation;
 mod ledger;
 mod model;
+mod process;
 mod run_lock;
 mod schema;
 mod session_log;
@@ -20,6 +21,10 @@ pub use isolation::{
 };
 pub use ledger::{LedgerError, LedgerStore};
 pub use model::{ModelEvent, ModelRequest, ModelStream, Models, Provider, ToolChoice};
+pub use process::{
+    Namespaces, Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio,
+    Processes, ResourceLimit,
+};
 pub use run_lock::{LockRun, RunLock};
 pub use schema::{AnyValue, Schema, Schemas};
 pub use session_log::{OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs};

@@ -9,6 +9,8 @@ mod leaks;
 #[cfg(test)]
 mod output;
 #[cfg(test)]
+mod processes;
+#[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod surroundings;

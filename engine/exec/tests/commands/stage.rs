@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use engine::ports::{CommandEnd, CommandError, CommandRequest, Commands as _, Stop};
-use exec::{BaseEnvironment, EnvironmentRules, Shell};
+use exec::{BaseEnvironment, EnvironmentRules, Processes, Shell};
 use tempfile::TempDir;
 
 /// Long enough for anything on a busy machine.
@@ -110,7 +110,7 @@ pub(crate) fn request(folder: &Path, output: &str, script: &str) -> CommandReque
 
 pub(crate) fn shell(grace: Duration, watcher: Command) -> Shell {
     let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
-    Shell::new(environment, grace, watcher).unwrap()
+    Shell::new(environment, grace, Processes::new(watcher).unwrap())
 }
 
 /// Returns a command that plays `part` in `folder`.
