@@ -1,18 +1,31 @@
 //! What people ask of captured work: its text, its bytes, a list, its end.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use git2::Oid;
 use protocol::{CaptureRef, RepoPath, RunName};
 
+use crate::baseline::{Source, list};
 use crate::error::{OrCannot, Result, cannot};
-use crate::places::Places;
+use crate::places::{Places, RepoPlaces};
 use crate::store::TaskStore;
+use crate::tree::join;
 
 /// The captured work of one repository. The repository itself need not be there any more.
 #[derive(Clone, Debug)]
 pub struct Captures {
-    store: PathBuf,
+    places: RepoPlaces,
+}
+
+/// One file or symlink of the tree that a run began with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrozenFile {
+    /// Its path.
+    pub path: RepoPath,
+    /// Its git mode: 100644, 100755 or 120000.
+    pub mode: u32,
+    /// The id that its bytes had as a blob: in the user's repository, or of what was not committed.
+    pub oid: String,
 }
 
 /// How much of a capture is asked for.
@@ -28,7 +41,7 @@ impl Captures {
     /// Finds the captures of the repository whose working tree has this canonical root.
     #[must_use]
     pub fn of(root: &Path, places: &Places) -> Self {
-        Self { store: places.of(root).store }
+        Self { places: places.of(root) }
     }
 
     /// Returns what a task changed as a patch that `git apply` accepts, binary files included.
@@ -63,25 +76,45 @@ impl Captures {
     /// # Errors
     /// If the task store cannot be read.
     pub fn list(&self, run: &RunName) -> Result<Vec<CaptureRef>> {
-        match TaskStore::open_existing(&self.store)? {
+        match TaskStore::open_existing(&self.places.store)? {
             Some(store) => store.captures(run),
             None => Ok(Vec::new()),
         }
     }
 
-    /// Removes a capture. Succeeds if it is already gone.
+    /// Returns every file and symlink of the tree that a run began with, sorted by path. Nothing
+    /// comes back once no capture of the run is kept, or before the run is over.
+    ///
+    /// # Errors
+    /// If the list cannot be read.
+    pub fn frozen(&self, run: &RunName) -> Result<Option<Vec<FrozenFile>>> {
+        let what = || format!("read the list of the files that run {run} began with");
+        let Some(table) = list::read(&self.places, run)? else { return Ok(None) };
+        let mut files = Vec::new();
+        for (folder, found) in &table.folders {
+            for (name, start) in &found.files {
+                let path = RepoPath::new(join(folder, name)).ok_or("a path in it is none");
+                let (Source::Blob(oid) | Source::Pin(oid)) = start.source;
+                let (mode, oid) = (start.mode.to_git(), oid.to_string());
+                files.push(FrozenFile { path: path.or_cannot(what)?, mode, oid });
+            }
+        }
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(Some(files))
+    }
+
+    /// Removes a capture of `run`. Succeeds if it is already gone.
     ///
     /// # Errors
     /// If the task store cannot be written.
-    pub fn remove(&self, capture: &CaptureRef) -> Result<()> {
-        match TaskStore::open_existing(&self.store)? {
-            Some(store) => store.remove(capture),
-            None => Ok(()),
-        }
+    pub fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<()> {
+        let Some(store) = TaskStore::open_existing(&self.places.store)? else { return Ok(()) };
+        store.remove(capture)?;
+        if store.captures(run)?.is_empty() { list::remove(&self.places, run) } else { Ok(()) }
     }
 
     fn existing(&self, what: impl FnOnce() -> String) -> Result<TaskStore> {
-        let because = || format!("there is no task store at {}", self.store.display());
-        TaskStore::open_existing(&self.store)?.ok_or_else(|| cannot(what(), because()))
+        let because = || format!("there is no task store at {}", self.places.store.display());
+        TaskStore::open_existing(&self.places.store)?.ok_or_else(|| cannot(what(), because()))
     }
 }

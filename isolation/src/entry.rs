@@ -3,6 +3,7 @@
 
 use git2::Oid;
 use protocol::{RepoPath, Side};
+use serde::{Deserialize, Serialize};
 
 /// What kind of thing a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,4 +67,13 @@ pub(crate) struct Change {
     pub(crate) base: Option<Entry>,
     /// What the task left; none if it removed the path.
     pub(crate) task: Option<Entry>,
+}
+
+/// A path that a task gave another name. Both are changes as well: one is gone, one is new.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Rename {
+    /// What it was called.
+    pub(crate) from: RepoPath,
+    /// What it is called now.
+    pub(crate) to: RepoPath,
 }

@@ -25,7 +25,7 @@ mod tracked;
 mod tree;
 mod workspace;
 
-pub use captures::{Captures, Scope};
+pub use captures::{Captures, FrozenFile, Scope};
 pub use libgit::initialise;
 pub use places::Places;
 pub use port::Worktrees;

@@ -18,7 +18,8 @@ pub struct Places {
     pub workspaces: PathBuf,
     /// Task stores: `REPO.git`.
     pub stores: PathBuf,
-    /// Journals of landings: `REPO/ID.STATE`; what is done: `REPO/done/ID.json`.
+    /// Journals of landings: `REPO/ID.STATE`; what is done: `REPO/done/ID.json`; the files that
+    /// runs began with: `REPO/lists/RUN`.
     pub landings: PathBuf,
 }
 
@@ -49,7 +50,8 @@ pub(crate) struct RepoPlaces {
     pub(crate) workspaces: PathBuf,
     /// The task store.
     pub(crate) store: PathBuf,
-    /// Journals of landings: `ID.STATE`; what is done: `done/ID.json`.
+    /// Journals of landings: `ID.STATE`; what is done: `done/ID.json`; the files that runs began
+    /// with: `lists/RUN`.
     pub(crate) landings: PathBuf,
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use protocol::{RunName, TaskName};
 
-use crate::baseline::{LOCK, TABLE, pins_reference};
+use crate::baseline::{LOCK, TABLE, list, pins_reference};
 use crate::error::{OrCannot, Result};
 use crate::places::RepoPlaces;
 use crate::store::TaskStore;
@@ -70,6 +70,9 @@ pub(crate) fn remove_if_unused(folder: &Path, places: &RepoPlaces, run: &RunName
         return Ok(());
     }
     if let Some(store) = TaskStore::open_existing(&places.store)? {
+        if !store.captures(run)?.is_empty() {
+            list::keep(folder, places, run)?;
+        }
         store.release(&pins_reference(run))?;
     }
     remove_tree(folder)?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::ports::{Clock, IsolationError, LedgerStore};
-use protocol::{CaptureRef, LedgerEntry};
+use protocol::{CaptureRef, LedgerEntry, RunName};
 use store::Reader;
 
 use crate::boot::{Equipment, isolation_places};
@@ -24,7 +24,7 @@ pub trait CapturedWork: Send + Sync {
     ///
     /// # Errors
     /// It cannot be forgotten.
-    fn remove(&self, capture: &CaptureRef) -> Result<(), IsolationError>;
+    fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError>;
 }
 
 impl CapturedWork for isolation::Captures {
@@ -32,8 +32,8 @@ impl CapturedWork for isolation::Captures {
         self.diff(capture, &isolation::Scope::Everything)
     }
 
-    fn remove(&self, capture: &CaptureRef) -> Result<(), IsolationError> {
-        self.remove(capture)
+    fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError> {
+        self.remove(run, capture)
     }
 }
 

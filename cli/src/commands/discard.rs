@@ -26,7 +26,7 @@ pub async fn run(context: &Context, args: &DiscardArgs, out: Out<'_>) -> Result<
         context.record(entries.collect()).await?;
         // What an earlier attempt could not forget is tried again.
         for captured in target.tasks.iter().filter_map(|row| row.captured.as_ref()) {
-            context.captured.remove(&captured.capture)?;
+            context.captured.remove(&target.run.name, &captured.capture)?;
         }
     }
     tell(context, &target.run.name, &gone, args.step(), out)?;

@@ -93,7 +93,7 @@ impl CapturedWork for FakeCaptures {
         Ok(format!("patch of {capture}\n\u{1b}[2J").into_bytes())
     }
 
-    fn remove(&self, capture: &CaptureRef) -> Result<(), IsolationError> {
+    fn remove(&self, _run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError> {
         self.removed.lock().unwrap().push(capture.clone());
         Ok(())
     }

@@ -7,6 +7,7 @@ mod conversion;
 mod freeze;
 mod frozen;
 mod index;
+pub(crate) mod list;
 mod notices;
 mod pins;
 mod scan;

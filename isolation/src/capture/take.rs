@@ -11,7 +11,7 @@ use crate::capture::{lines, walk};
 use crate::entry::{Change, Entry};
 use crate::error::{OrCannot, Result};
 use crate::ignore::Rules;
-use crate::store::TaskStore;
+use crate::store::{Contents, TaskStore};
 use crate::tree::Tree;
 use crate::workspace::{Manifest, must_be_there, tree_of};
 
@@ -66,13 +66,14 @@ impl Taken<'_> {
 
     fn keep(self, frozen: &Frozen, manifest: &Manifest, capture: CaptureRef) -> Result<Captured> {
         frozen.faults.strike("capture.ref").or_cannot(|| format!("write {capture}"))?;
-        let message = format!("{}/{} {}\n", manifest.run, manifest.task, manifest.attempt);
+        let title = format!("{}/{} {}", manifest.run, manifest.task, manifest.attempt);
         // Switched off by a test that must notice.
         if frozen.faults.is_off("F272") {
             return Ok(self.captured(capture));
         }
-        self.bytes.store.put_capture(&capture, &self.changes, &message)?;
-        Ok(self.captured(capture))
+        let contents = Contents { changes: self.changes, renames: Vec::new() };
+        self.bytes.store.put_capture(&capture, &contents, &title)?;
+        Ok(Captured { capture, changes: self.summary, left_out: self.left_out })
     }
 }
 

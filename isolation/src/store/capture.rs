@@ -1,45 +1,71 @@
 //! Captures in the task store: a commit without parents whose tree has the touched paths twice,
-//! below `base/` as the task found them and below `task/` as it left them.
+//! below `base/` as the task found them and below `task/` as it left them. The last lines of its
+//! message say in which version of the format it is, and which paths were renamed.
 
 use std::collections::BTreeMap;
 
-use git2::ErrorCode;
+use git2::{Commit, ErrorCode};
 use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 
-use crate::entry::{Change, Entry};
+use crate::entry::{Change, Entry, Rename};
 use crate::error::{OrCannot, Result};
 use crate::store::{Durability, TaskStore, trees};
+
+/// The version of the format that is written. The first had no line that says so.
+const VERSION: u32 = 2;
+
+/// What the line begins with that has the version.
+const VERSION_KEY: &str = "Capture-Version: ";
+
+/// What each line begins with that has a rename, as JSON.
+const RENAME_KEY: &str = "Capture-Rename: ";
+
+/// What a task changed, as a capture has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    /// Every path that is not as the task found it, sorted. A rename is two of them: one that is
+    /// gone and one that is new.
+    pub(crate) changes: Vec<Change>,
+    /// Which of them are renames.
+    pub(crate) renames: Vec<Rename>,
+}
 
 impl TaskStore {
     /// Puts a capture into the store, durably. One of the same name is replaced.
     pub(crate) fn put_capture(
         &self,
         capture: &CaptureRef,
-        changes: &[Change],
-        message: &str,
+        contents: &Contents,
+        title: &str,
     ) -> Result<()> {
         let side = |folder: &'static str, change: &Change, entry: Option<Entry>| {
             entry.map(|entry| ([folder.as_bytes(), change.path.as_bytes()].concat(), entry))
         };
-        let entries: Vec<_> = changes
+        let entries: Vec<_> = contents
+            .changes
             .iter()
             .flat_map(|change| {
                 [side("base/", change, change.base), side("task/", change, change.task)]
             })
             .flatten()
             .collect();
-        self.point(capture.as_str(), &entries, message, Durability::Synced)
+        let mut message = format!("{title}\n\n{VERSION_KEY}{VERSION}\n");
+        for rename in &contents.renames {
+            let rename = serde_json::to_string(rename).or_cannot(|| format!("write {capture}"))?;
+            message.push_str(&format!("{RENAME_KEY}{rename}\n"));
+        }
+        self.point(capture.as_str(), &entries, &message, Durability::Synced)
     }
 
-    /// Returns what a capture holds, sorted by path.
-    pub(crate) fn changes(&self, capture: &CaptureRef) -> Result<Vec<Change>> {
+    /// Returns what a capture holds.
+    pub(crate) fn contents(&self, capture: &CaptureRef) -> Result<Contents> {
         let what = || format!("read {capture} from the task store {}", self.path.display());
-        let entries = self
+        let commit = self
             .git
             .find_reference(capture.as_str())
-            .and_then(|reference| reference.peel_to_tree())
-            .and_then(|tree| trees::read(&self.git, tree.id()))
+            .and_then(|reference| reference.peel_to_commit())
             .or_cannot(what)?;
+        let entries = trees::read(&self.git, commit.tree_id()).or_cannot(what)?;
         let mut changes = BTreeMap::new();
         for (path, entry) in entries {
             let (side, path) = path.split_at(path.len().min("base/".len()));
@@ -52,7 +78,21 @@ impl TaskStore {
                 _ => return Err("it is not one of ours").or_cannot(what),
             }
         }
-        Ok(changes.into_values().collect())
+        let renames = renames(&commit).or_cannot(what)?;
+        for Rename { from, to } in &renames {
+            let is = |path, side: fn(&Change) -> [bool; 2]| changes.get(path).map(side);
+            let sides = |change: &Change| [change.base.is_some(), change.task.is_some()];
+            if is(from, sides) != Some([true, false]) || is(to, sides) != Some([false, true]) {
+                let because = format!("{from} and {to} are not what is gone and what is new");
+                return Err(because).or_cannot(what);
+            }
+        }
+        Ok(Contents { changes: changes.into_values().collect(), renames })
+    }
+
+    /// Returns what a capture changes, path by path, sorted.
+    pub(crate) fn changes(&self, capture: &CaptureRef) -> Result<Vec<Change>> {
+        Ok(self.contents(capture)?.changes)
     }
 
     /// Returns whether there is a capture of this name.
@@ -86,6 +126,26 @@ impl TaskStore {
     pub(crate) fn remove(&self, capture: &CaptureRef) -> Result<()> {
         self.release(capture.as_str())
     }
+}
+
+/// Reads the lines about the format.
+///
+/// # Errors
+/// It is of a later version, or a line cannot be read.
+fn renames(commit: &Commit<'_>) -> std::result::Result<Vec<Rename>, String> {
+    let message = String::from_utf8_lossy(commit.message_bytes());
+    let mut renames = Vec::new();
+    for line in message.lines() {
+        if let Some(version) = line.strip_prefix(VERSION_KEY) {
+            let known = version.parse::<u32>().is_ok_and(|version| version <= VERSION);
+            if !known {
+                return Err(format!("version {version} of its format is not known here"));
+            }
+        } else if let Some(rename) = line.strip_prefix(RENAME_KEY) {
+            renames.push(serde_json::from_str(rename).map_err(|error| error.to_string())?);
+        }
+    }
+    Ok(renames)
 }
 
 fn parse(run: &RunName, name: &str) -> Option<(TaskName, u32)> {

@@ -10,5 +10,6 @@ mod patch;
 mod tests;
 mod trees;
 
+pub(crate) use capture::Contents;
 pub(crate) use leftovers::remove_leftovers;
 pub(crate) use open::{Durability, TaskStore};

@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use crate::entry::{Change, Entry, Mode};
-use crate::store::{Durability, TaskStore};
+use crate::entry::{Change, Entry, Mode, Rename};
+use crate::store::{Contents, Durability, TaskStore};
 use crate::testing::{Sample, captured, git, path, prepare, raw, run, write};
-use crate::{Captures, Scope};
+use crate::{Captures, FrozenFile, Scope};
 
 #[test]
 fn git_applies_the_patch_of_a_capture_and_gets_the_tasks_tree() {
@@ -79,8 +79,8 @@ fn captures_are_listed_per_run_and_go_when_they_are_removed() {
     let done = tasks.map(|task| captured(&first, &prepare(&first, task)).capture);
     captured(&second, &prepare(&second, "other"));
     assert_eq!(captures.list(&run("raaaa")).unwrap(), done);
-    captures.remove(&done[0]).unwrap();
-    captures.remove(&done[0]).unwrap();
+    captures.remove(&run("raaaa"), &done[0]).unwrap();
+    captures.remove(&run("raaaa"), &done[0]).unwrap();
     assert_eq!(captures.list(&run("raaaa")).unwrap(), done[1..]);
     assert!(captures.diff(&done[0], &Scope::Everything).is_err());
 }
@@ -97,10 +97,11 @@ fn many_threads_make_and_fill_one_store_at_once() {
                 for attempt in 0..10 {
                     let oid = store.write(format!("{number}").as_bytes()).unwrap();
                     let task = Some(Entry { mode: Mode::File, oid });
-                    let change = Change { path: path("f"), base: None, task };
+                    let changes = vec![Change { path: path("f"), base: None, task }];
+                    let contents = Contents { changes, renames: Vec::new() };
                     let task = format!("t{number}").parse().unwrap();
                     let name = protocol::CaptureRef::of(&run("raaaa"), &task, attempt);
-                    store.put_capture(&name, &[change], "x").unwrap();
+                    store.put_capture(&name, &contents, "x").unwrap();
                     let pins = format!("refs/pins/r{number}");
                     store
                         .hold(
@@ -161,4 +162,84 @@ fn a_lock_that_a_dead_writer_left_is_in_nobodys_way() {
     leave_locks();
     store.release(name).unwrap();
     assert!(!place.join(name).exists());
+}
+
+/// A capture with these lines at the end of its message.
+fn capture_with(store: &TaskStore, contents: &Contents, message: &str) -> protocol::CaptureRef {
+    let name = protocol::CaptureRef::of(&run("raaaa"), &"a".parse().unwrap(), 1);
+    store.put_capture(&name, contents, message).unwrap();
+    name
+}
+
+fn renamed(store: &TaskStore) -> Contents {
+    let entry = |bytes: &[u8]| Some(Entry { mode: Mode::File, oid: store.write(bytes).unwrap() });
+    let (old, new) = (path(b"old \xff"), path("new"));
+    let changes = vec![
+        Change { path: new.clone(), base: None, task: entry(b"x\n") },
+        Change { path: old.clone(), base: entry(b"x\n"), task: None },
+    ];
+    Contents { changes, renames: vec![Rename { from: old, to: new }] }
+}
+
+#[test]
+fn a_capture_says_what_was_renamed_and_git_reads_it_as_gone_and_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("app.git");
+    let store = TaskStore::open(&place).unwrap();
+    let contents = renamed(&store);
+    let name = capture_with(&store, &contents, "raaaa/a 1");
+    assert_eq!(store.contents(&name).unwrap(), contents);
+    assert_eq!(store.changes(&name).unwrap(), contents.changes);
+    let message = git(&place, &["log", "-1", "--format=%B", name.as_str()]);
+    assert!(message.contains("Capture-Version: 2\nCapture-Rename: {"), "{message}");
+}
+
+#[test]
+fn a_capture_of_the_first_version_is_read_and_one_of_a_later_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = TaskStore::open(&folder.path().join("app.git")).unwrap();
+    let entry = Entry { mode: Mode::File, oid: store.write(b"x\n").unwrap() };
+    let held = [(b"task/new".to_vec(), entry)];
+    let read = |message: &str| {
+        let name = protocol::CaptureRef::of(&run("raaaa"), &"a".parse().unwrap(), 1);
+        store.point(name.as_str(), &held, message, Durability::Buffered).unwrap();
+        store.contents(&name).map_err(|error| error.to_failure().message)
+    };
+    let change = Change { path: path("new"), base: None, task: Some(entry) };
+    let plain = Contents { changes: vec![change], renames: Vec::new() };
+    assert_eq!(read("raaaa/a 1\n"), Ok(plain));
+    let later = read("raaaa/a 1\n\nCapture-Version: 3\n").unwrap_err();
+    assert!(later.contains("version 3 of its format is not known here"), "{later}");
+    for lie in
+        ["{\"from\":\"old\",\"to\":\"new\"}", "{\"from\":1}", "{\"from\":\"../a\",\"to\":\"new\"}"]
+    {
+        let refused = read(&format!("raaaa/a 1\n\nCapture-Version: 2\nCapture-Rename: {lie}\n"));
+        assert!(refused.is_err(), "{lie}");
+    }
+}
+
+#[test]
+fn the_list_of_the_tree_a_run_began_with_is_kept_as_long_as_work_of_it_is() {
+    let sample = Sample::with(&[("folder/a", "a\n"), ("b", "b\n"), (".gitignore", "ignored\n")]);
+    sample.write("ignored", "x\n");
+    sample.write("b", "not committed\n");
+    let blob = |name: &str| sample.git(&["hash-object", name]).trim().to_owned();
+    let expected: Vec<_> = [".gitignore", "b", "folder/a"]
+        .map(|name| FrozenFile { path: path(name), mode: 0o100_644, oid: blob(name) })
+        .into();
+    let captures = Captures::of(&sample.root, &sample.all_places());
+    let idle = sample.freeze("rbbbb");
+    idle.close().unwrap();
+    assert_eq!(captures.frozen(&run("rbbbb")).unwrap(), None, "no work of it is kept");
+
+    let frozen = sample.freeze("raaaa");
+    let workspace = prepare(&frozen, "a");
+    write(&workspace.root, "new", "new\n");
+    let done = captured(&frozen, &workspace);
+    crate::workspace::discard(&workspace.folder, &frozen.faults).unwrap();
+    frozen.close().unwrap();
+    sample.write("b", "changed since\n");
+    assert_eq!(captures.frozen(&run("raaaa")).unwrap(), Some(expected));
+    captures.remove(&run("raaaa"), &done.capture).unwrap();
+    assert_eq!(captures.frozen(&run("raaaa")).unwrap(), None);
 }

@@ -176,9 +176,11 @@ impl Home {
     pub fn leftovers(&self) -> Vec<String> {
         let mut found = self.workspaces();
         let journals = Fingerprint::of(&self.data().join("landings"));
-        // What is done is in a folder of its own; what is open ends with how far it came.
-        let done = |path: &Path| path.iter().nth(1).is_some_and(|name| name == "done");
-        let open = journals.paths().filter(|path| path.components().count() > 1 && !done(path));
+        // What is done is in a folder of its own, and so is what runs began with; what is open ends
+        // with how far it came.
+        let kept =
+            |path: &Path| path.iter().nth(1).is_some_and(|name| name == "done" || name == "lists");
+        let open = journals.paths().filter(|path| path.components().count() > 1 && !kept(path));
         found.extend(open.map(|path| format!("landings/{}", path.display())));
         found
     }

@@ -22,7 +22,7 @@ use crate::entry::{Change, Entry, Mode};
 use crate::landing;
 use crate::places::{Places, RepoPlaces};
 use crate::repository::Repo;
-use crate::store::TaskStore;
+use crate::store::{Contents, TaskStore};
 
 /// Everything in a folder but `.git`: files with their permissions, symlinks, folders.
 pub(crate) type Snapshot = BTreeMap<Vec<u8>, (u32, Vec<u8>)>;
@@ -107,7 +107,8 @@ impl Kit {
     pub(crate) fn captured(&self, name: &str, on: &[&str], changes: &[Change]) -> LandingTask {
         let task: TaskName = name.parse().unwrap();
         let capture = CaptureRef::of(&self.run, &task, 1);
-        self.store().put_capture(&capture, changes, name).unwrap();
+        let contents = Contents { changes: changes.to_vec(), renames: Vec::new() };
+        self.store().put_capture(&capture, &contents, name).unwrap();
         let depends_on = on.iter().map(|name| name.parse().unwrap()).collect();
         LandingTask { task, capture, depends_on, message: format!("What {name} did") }
     }

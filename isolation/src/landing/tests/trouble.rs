@@ -46,10 +46,11 @@ fn a_path_that_cannot_be_written_is_the_misfortune_of_the_tasks_that_want_it() {
     let good = kit.task("good", |copy| write(copy, "b", "2\n"));
     // No file system has a name of 256 bytes.
     let store = kit.store();
-    let mut changes = store.changes(&bad.capture).unwrap();
+    let mut contents = store.contents(&bad.capture).unwrap();
     let path = RepoPath::new(format!("{long}n")).unwrap();
-    changes.push(Change { path, base: None, task: changes[0].task });
-    store.put_capture(&bad.capture, &changes, "bad").unwrap();
+    let task = contents.changes[0].task;
+    contents.changes.push(Change { path, base: None, task });
+    store.put_capture(&bad.capture, &contents, "bad").unwrap();
     let report = kit.land(&[bad, next, good]);
     let [Landed::Unwritten { .. }, Landed::Waiting { .. }, good] = landed(&report)[..] else {
         panic!("{report:?}")
