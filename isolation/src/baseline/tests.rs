@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
+use engine::fault::Faults;
 use engine::ports::Withdrawal;
 
 use crate::baseline::pins::pin;
@@ -11,6 +12,7 @@ use crate::baseline::scan::{Doubtful, YOUNG_NS, now_ns, scan};
 use crate::baseline::{Bytes, Frozen, Landings, NewClaim, Source, Table};
 use crate::entry::Mode;
 use crate::landing::Turn;
+use crate::places::RepoPlaces;
 use crate::testing::{Sample, faults, git, path, prepare, run};
 use crate::tree::{Stat, Tree, join};
 
@@ -176,6 +178,7 @@ fn what_is_as_young_as_the_index_is_looked_at() {
 /// which is called once the freeze has said that it waits.
 fn freeze_during_a_landing(
     sample: &Sample,
+    faults: &Faults,
     meanwhile: impl FnOnce(&Withdrawal, Turn),
 ) -> crate::error::Result<Frozen> {
     let landing = Turn::take(&sample.repo().common_dir).unwrap().unwrap();
@@ -184,7 +187,7 @@ fn freeze_during_a_landing(
     std::thread::scope(|scope| {
         let freezing = scope.spawn(|| {
             let news = move |_| waits.send(()).unwrap();
-            sample.freeze_unless(&withdrawal, &news, "raaaa", 1 << 20, &faults(""))
+            sample.freeze_unless(&withdrawal, &news, "raaaa", 1 << 20, faults)
         });
         waiting.recv_timeout(Duration::from_secs(60)).unwrap();
         meanwhile(&withdrawal, landing);
@@ -195,7 +198,7 @@ fn freeze_during_a_landing(
 #[test]
 fn a_freeze_waits_for_a_landing_that_is_under_way_however_long_it_takes() {
     let sample = Sample::with(&[("file", "one\n")]);
-    let frozen = freeze_during_a_landing(&sample, |_, landing| {
+    let frozen = freeze_during_a_landing(&sample, &faults(""), |_, landing| {
         // Longer than anybody's patience was.
         std::thread::sleep(Duration::from_millis(2500));
         sample.write("file", "landed\n");
@@ -209,13 +212,35 @@ fn a_freeze_waits_for_a_landing_that_is_under_way_however_long_it_takes() {
 #[test]
 fn a_freeze_that_is_withdrawn_while_it_waits_leaves_nothing_behind() {
     let sample = Sample::with(&[("file", "one\n")]);
-    let frozen = freeze_during_a_landing(&sample, |withdrawal, landing| {
+    let frozen = freeze_during_a_landing(&sample, &faults(""), |withdrawal, landing| {
         withdrawal.withdraw();
         // The turn stays taken until the freeze has ended.
         std::mem::forget(landing);
     });
     assert!(matches!(frozen, Err(engine::ports::IsolationError::Withdrawn)));
     assert!(!sample.places().workspaces.join("raaaa").exists());
+}
+
+#[test]
+fn a_freeze_that_cannot_have_the_lock_of_landings_fails_and_leaves_nothing_behind() {
+    let sample = Sample::with(&[("file", "one\n")]);
+    let refused = sample.try_freeze("raaaa", 1 << 20, &faults("fail@landing.lock"));
+    expect_no_lock(&sample, refused);
+    // And so does one that had to wait before.
+    let at_the_second_look = faults("fail@landing.lock:2");
+    let refused = freeze_during_a_landing(&sample, &at_the_second_look, |_, landing| drop(landing));
+    expect_no_lock(&sample, refused);
+}
+
+/// Expects that a freeze failed because of the lock, and that nothing was made for it.
+fn expect_no_lock(sample: &Sample, frozen: crate::error::Result<Frozen>) {
+    let error = frozen.err().expect("without the lock nothing is frozen");
+    let git = sample.root.join(".git");
+    assert_eq!(error.to_string(), format!("cannot lock {} for landing", git.display()));
+    let RepoPlaces { workspaces, store, landings } = sample.places();
+    for place in [workspaces, store, landings] {
+        assert!(!place.exists(), "{}", place.display());
+    }
 }
 
 #[test]

@@ -38,12 +38,16 @@ impl Turn {
         news: &dyn Fn(LandingNews),
     ) -> Result<Option<Self>> {
         let folder = open(common_dir)?;
-        if faults.is_off("F276") || try_lock(&folder, common_dir)? == Taken::Yes {
+        let look = || {
+            faults.strike("landing.lock").or_cannot(|| told(common_dir))?;
+            try_lock(&folder, common_dir)
+        };
+        if faults.is_off("F276") || look()? == Taken::Yes {
             return Ok(Some(Self { held: folder }));
         }
         news(LandingNews::Waiting);
         while !withdrawal.is_withdrawn() {
-            if try_lock(&folder, common_dir)? == Taken::Yes {
+            if look()? == Taken::Yes {
                 return Ok(Some(Self { held: folder }));
             }
             thread::sleep(PAUSE);

@@ -33,6 +33,8 @@ pub(super) const POINTS: &[Point] = &[
     point("landing.exchange", 20, 0),
     point("landing.intent", 1, 0),
     point("landing.journal", 1, 0),
+    // Once before the run begins and once before it lands.
+    point("landing.lock", 2, 0),
     point("landing.move", 40, 40),
     point("landing.record", 8, 6),
     point("landing.roll", 0, 20),

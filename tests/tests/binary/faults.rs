@@ -32,6 +32,28 @@ fn a_release_build_ignores_fault_words() {
 }
 
 #[test]
+fn a_run_that_cannot_have_the_lock_of_landings_does_not_begin_and_leaves_nothing_behind() {
+    for words in ["", "--isolation none"] {
+        let place = sandbox();
+        let repository = place.repository();
+        let (before, git) = (repository.tree(), repository.dot_git());
+        let run = place.run_in(&repository).words(words).exec("echo x > x.txt");
+        let refused = run.fault("fail@landing.lock").run();
+        let lock = format!("cannot lock {} for landing", repository.path(".git").display());
+        refused.expect_refusal(&[&lock, "a fault was planned here"]);
+        assert_eq!(refused.stderr.lines().count(), 2, "{refused}");
+        assert_eq!(before.differences(&repository.tree()), Vec::<String>::new(), "{refused}");
+        assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new(), "{refused}");
+        assert_eq!(place.home().stores(), Vec::<std::path::PathBuf>::new(), "{refused}");
+        place.expect_nothing_left(&repository);
+        let listed = place.regatta(repository.root()).words("runs --json").run().expect_code(0);
+        assert_eq!((listed.json(), &*listed.stderr), (serde_json::json!([]), ""), "{refused}");
+        let run = place.run_in(&repository).words(words).exec("echo x > x.txt");
+        assert_eq!(run.run().expect_code(0).names_in("task_finished"), ["t1"]);
+    }
+}
+
+#[test]
 fn a_ledger_that_fails_at_any_write_costs_nobody_their_work() {
     for write in 1..=12 {
         let place = sandbox();
