@@ -29,7 +29,8 @@ pub trait Renderer: Send {
     /// Standard output cannot be written. What goes to standard error is said if it can be.
     fn event(&mut self, event: &Event) -> io::Result<()>;
 
-    /// Says a line to whoever follows the run. It must be safe already.
+    /// Says a line to whoever follows the run, on standard error. No event says it. It must be safe
+    /// already.
     fn remark(&mut self, line: &str);
 
     /// Has what was written reach its readers. To be called whenever nothing more is to be shown at
@@ -147,7 +148,13 @@ impl Renderer for Show {
             Showing::Lines(_) => {
                 let _deaf = writeln!(self.streams.err, "{line}");
             }
-            Showing::Nothing => {}
+            // Who reads events instead has no other way to know what a remark says.
+            Showing::Nothing => match (self.view.form, self.view.verbosity) {
+                (Form::Json, Verbosity::Normal | Verbosity::Verbose) => {
+                    let _deaf = writeln!(self.streams.err, "{line}");
+                }
+                (Form::Text, _) | (Form::Json, Verbosity::Quiet) => {}
+            },
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
-use tests::sandbox::{Finished, Plan, Repository, Sandbox};
+use tests::sandbox::{Finished, Plan, Repository, Sandbox, eventually};
 
 use super::sandbox;
 
@@ -251,6 +251,25 @@ fn a_run_begins_when_a_landing_of_another_engine_is_over_and_says_that_it_waits(
     let finished = call.wait().expect_code(0);
     assert_eq!(repository.text("seen.txt"), "landed\n", "{finished}");
     assert!(finished.stderr.contains("waits: another engine is landing"), "{finished}");
+}
+
+#[test]
+fn who_reads_events_is_told_on_standard_error_that_a_run_waits_before_it_begins() {
+    let place = sandbox();
+    let repository = place.repository();
+    let turn = fs::File::open(repository.path(".git")).expect("there is one");
+    turn.lock().expect("it can be locked");
+    let errors = place.folder().join("errors");
+    let call = place.run_in(&repository).exec("cat README.md > seen.txt");
+    let call = call.after(&format!("exec 2>'{}'", errors.display())).start();
+    let said = || fs::read_to_string(&errors).unwrap_or_default();
+    eventually(Duration::from_secs(60), "it is said", || said().ends_with('\n'));
+    repository.write("README.md", "landed\n");
+    turn.unlock().expect("it can be unlocked");
+    let finished = call.wait().expect_code(0);
+    assert_eq!(said(), "waits: another engine is landing in this repository\n");
+    assert_eq!(finished.events()[0]["type"], "run_started", "{finished}");
+    assert_eq!(repository.text("seen.txt"), "landed\n", "{finished}");
 }
 
 #[test]

@@ -527,12 +527,19 @@ fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
 
 #[test]
 fn a_remark_reaches_who_follows_and_not_who_reads_results() {
-    let said = |globals: &Globals| {
+    let said = |wishes| {
         let (out, err) = (Sink::default(), Sink::default());
         let streams = Streams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
-        let mut renderer = renderer(view(Wishes::from(globals)), streams, Typing::default());
+        let mut renderer = renderer(view(wishes), streams, Typing::default());
         renderer.remark("stopping");
         (out.text(), err.text())
     };
-    assert_eq!(said(&Globals::default()), (String::new(), "stopping\n".to_owned()));
+    let to_who_follows = (String::new(), "stopping\n".to_owned());
+    let wishes = Wishes::from(&Globals::default());
+    assert_eq!(said(wishes), to_who_follows);
+    // No event says what a remark does.
+    let json = Wishes { form: Form::Json, ..wishes };
+    assert_eq!(said(json), to_who_follows);
+    let quiet = Wishes { verbosity: Verbosity::Quiet, ..json };
+    assert_eq!(said(quiet), (String::new(), String::new()));
 }
