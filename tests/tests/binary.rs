@@ -43,6 +43,7 @@ mod binary {
     mod progress;
     mod readme;
     mod recovery;
+    mod recovery_killed;
     mod shapes;
     mod slow_reader;
     mod source;

@@ -3,6 +3,8 @@
 
 mod questions;
 mod reading;
+mod repeated;
 mod story;
 
 pub use questions::check;
+pub use repeated::{Interrupted, Series, check_recovery};

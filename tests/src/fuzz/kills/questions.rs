@@ -14,7 +14,21 @@ use crate::sandbox::{Repository, Sandbox};
 /// # Panics
 /// When work is lost or a run reads as something that did not happen; the round is printed.
 pub fn check(sandbox: &Sandbox, random: &mut Random) {
-    let told = Told(Story::random(random));
+    check_story(sandbox, Story::random(random), |story, repository| {
+        story.recover(sandbox, repository);
+    });
+}
+
+/// Lets the engine of `story` die, has `recover` recover what it left, and asks everything.
+///
+/// # Panics
+/// When work is lost or the run reads as something that did not happen; the story is printed.
+pub(super) fn check_story(
+    sandbox: &Sandbox,
+    story: Story,
+    recover: impl FnOnce(&Story, &Repository),
+) {
+    let told = Told(story);
     let story = &told.0;
     let repository = story.repository(sandbox);
     let (dirt, git) = (repository.dirt(), repository.dot_git());
@@ -24,7 +38,7 @@ pub fn check(sandbox: &Sandbox, random: &mut Random) {
     // The user goes on meanwhile, somewhere else.
     let edited = "# App\n\nedited after the death\n";
     repository.write("README.md", edited);
-    story.recover(sandbox, &repository);
+    recover(story, &repository);
     begun.extend(story.at_work(sandbox).iter().map(|task| task.name.as_str()));
     let last = sandbox.regatta(repository.root()).words("runs").run().expect_code(0);
 

@@ -69,14 +69,45 @@ enum Death {
 
 /// An attempt to recover.
 #[derive(Clone, Debug)]
-enum Recovery {
+pub(super) enum Recovery {
     /// One engine, which dies at a fault point.
     Alone(String),
+    /// The same, unless it is killed before because it has run for so long.
+    Cut(String, Duration),
     /// Two engines at once; one of them dies, or none.
     Together(Option<String>),
 }
 
+/// How an attempt to recover ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// An engine has recovered everything.
+    Completed,
+    /// Every engine was killed.
+    Killed,
+}
+
 impl Story {
+    /// Returns a run of six tasks, two at a time, whose engine dies at this fault point.
+    pub(super) fn of_six(point: &str) -> Self {
+        let task = |at: usize| Task {
+            name: format!("t{at}"),
+            depends_on: (at == 3).then_some(0),
+            ending: match at {
+                1 => Ending::Failed,
+                2 => Ending::Lingering,
+                _ => Ending::Done,
+            },
+        };
+        Self {
+            merge: Merge::Patch,
+            jobs: 2,
+            tasks: (0..6).map(task).collect(),
+            death: Death::At(format!("kill@{point}")),
+            recoveries: Vec::new(),
+        }
+    }
+
     /// Makes up a round.
     pub(super) fn random(random: &mut Random) -> Self {
         let merge = match random.below(10) {
@@ -167,23 +198,8 @@ impl Story {
 
     /// Lets engines recover, and die of it, one after the other.
     pub(super) fn recover(&self, sandbox: &Sandbox, repository: &Repository) {
-        let recovery = |word: Option<&String>| {
-            let recovery = sandbox.regatta(repository.root()).words("runs");
-            word.into_iter().fold(recovery, |recovery, word| Invocation::fault(recovery, word))
-        };
-        for attempt in &self.recoveries {
-            let ended = match attempt {
-                Recovery::Alone(word) => vec![recovery(Some(word)).run()],
-                Recovery::Together(word) => {
-                    let (one, other) = (recovery(word.as_ref()).start(), recovery(None).start());
-                    vec![one.wait(), other.wait()]
-                }
-            };
-            let fine = |finished: &Finished| matches!(finished.code, 0 | KILLED);
-            for finished in ended {
-                assert!(fine(&finished), "a recovery neither ends nor dies: {finished}");
-            }
-            sandbox.expect_no_process(Duration::from_secs(20));
+        for recovery in &self.recoveries {
+            let _completed_or_not = recovery.attempt(sandbox, repository);
         }
     }
 
@@ -205,8 +221,37 @@ impl Story {
     }
 }
 
+impl Recovery {
+    /// Makes the attempt. Returns how it ended.
+    pub(super) fn attempt(&self, sandbox: &Sandbox, repository: &Repository) -> Attempt {
+        let recovery = |word: Option<&String>| {
+            let recovery = sandbox.regatta(repository.root()).words("runs");
+            word.into_iter().fold(recovery, |recovery, word| Invocation::fault(recovery, word))
+        };
+        let ended = match self {
+            Self::Alone(word) => vec![recovery(Some(word)).run()],
+            Self::Cut(word, after) => vec![recovery(Some(word)).start().wait_for(*after)],
+            Self::Together(word) => {
+                let (one, other) = (recovery(word.as_ref()).start(), recovery(None).start());
+                vec![one.wait(), other.wait()]
+            }
+        };
+        let fine = |finished: &Finished| matches!(finished.code, 0 | KILLED);
+        for finished in &ended {
+            assert!(fine(finished), "a recovery neither ends nor dies: {finished}");
+        }
+        sandbox.expect_no_process(Duration::from_secs(20));
+        let completed = ended.iter().any(|finished| finished.code == 0);
+        if completed { Attempt::Completed } else { Attempt::Killed }
+    }
+}
+
 /// Returns a word that kills at one of `points`.
-fn fault(random: &mut Random, points: &[Point], often: impl Fn(&Point) -> usize) -> String {
+pub(super) fn fault(
+    random: &mut Random,
+    points: &[Point],
+    often: impl Fn(&Point) -> usize,
+) -> String {
     let point = random.pick(points);
     format!("kill@{}:{}", point.name, random.between(1, often(point)))
 }
