@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::fault::Faults;
-use engine::ports::{Clock, Commands, LedgerStore, Models, Schemas, SessionLogs, Toolbox};
+use engine::ports::{
+    CancelLevel, Clock, Commands, LedgerStore, Models, Schemas, SessionLogs, Toolbox,
+};
 use engine::verdict::Interruption;
 use protocol::RunId;
 use ractor::concurrency::oneshot;
@@ -16,7 +18,6 @@ use tokio::task::JoinHandle;
 
 use crate::events::Events;
 use crate::root::{Root, RootArguments, RootMessage};
-use crate::run::Cancelling;
 use crate::runs::{Submission, SubmitError, Submitted};
 
 /// What the engine is built with.
@@ -65,7 +66,7 @@ pub struct Canceller(ActorRef<RootMessage>);
 
 impl Canceller {
     /// Cancels a run, as [`Engine::cancel`] does.
-    pub fn cancel(&self, run: RunId, how: Cancelling, why: Interruption) {
+    pub fn cancel(&self, run: RunId, how: CancelLevel, why: Interruption) {
         let _closed = self.0.cast(RootMessage::Cancel(run, how, why));
     }
 }
@@ -103,7 +104,7 @@ impl Engine {
     }
 
     /// Cancels a run: what waits is not started, what runs is stopped and captured, nothing lands.
-    pub fn cancel(&self, run: RunId, how: Cancelling, why: Interruption) {
+    pub fn cancel(&self, run: RunId, how: CancelLevel, why: Interruption) {
         let _closed = self.root.cast(RootMessage::Cancel(run, how, why));
     }
 

@@ -18,5 +18,4 @@ mod task;
 pub use crate::engine::{Canceller, Deps, Engine, Policy};
 pub use events::Events;
 pub use jobs::Panicked;
-pub use run::Cancelling;
 pub use runs::{Submission, SubmitError, Submitted};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::ports::CancelLevel;
 use engine::verdict::Interruption;
 use protocol::RunId;
 use ractor::{
@@ -18,7 +19,6 @@ use crate::executors::{Executors, ExecutorsMessage};
 use crate::isolation::{Isolator, IsolatorMessage};
 use crate::jobs::Jobs;
 use crate::ledger::{Ledger, LedgerArguments, LedgerMessage};
-use crate::run::Cancelling;
 use crate::runs::{Runs, RunsArguments, RunsMessage, Submission, SubmitError, Submitted};
 
 pub(crate) struct Root;
@@ -31,7 +31,7 @@ pub(crate) struct RootArguments {
 
 pub(crate) enum RootMessage {
     Submit(Box<Submission>, RpcReplyPort<Result<Submitted, SubmitError>>),
-    Cancel(RunId, Cancelling, Interruption),
+    Cancel(RunId, CancelLevel, Interruption),
     /// Hands out everything that happens from now on.
     Listen(RpcReplyPort<Events>),
     /// Cancels everything, gives every workspace back, then stops.

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use engine::ports::{IsolationError, LandingNews, Notice};
+use engine::ports::{CancelLevel, IsolationError, LandingNews, Notice};
 use engine::schedule::{Entry, Left, Refused};
 use engine::task::YieldContract;
 use engine::verdict::Interruption;
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::ask::{Teller, ask};
 use crate::engine::Deps;
 use crate::events::EventBus;
-use crate::executors::{ExecutorsMessage, HowToStop};
+use crate::executors::ExecutorsMessage;
 use crate::isolation::{RepositoryMessage, SettledRun};
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
@@ -65,15 +65,6 @@ pub(crate) enum ScheduleRequest {
     Over(RunId),
 }
 
-/// How a run is cancelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cancelling {
-    /// What runs has the grace period to end by itself.
-    Gently,
-    /// What runs is killed.
-    AtOnce,
-}
-
 pub(crate) enum RunMessage {
     /// Comes first, and once.
     Begin,
@@ -82,7 +73,7 @@ pub(crate) enum RunMessage {
     /// The schedule will never admit this task.
     Refused(Refused),
     /// Someone no longer wants the run.
-    Cancel(Cancelling, Interruption),
+    Cancel(CancelLevel, Interruption),
     /// Something happened to a task.
     News(EventKind),
     /// The ledger knows what is about to be done, or is gone.
@@ -150,7 +141,7 @@ impl Actor for Run {
             RunMessage::Refused(refused) => state.refused(&myself, refused),
             RunMessage::Cancel(how, interruption) => {
                 state.interruption.get_or_insert(interruption);
-                state.landing.withdraw();
+                state.landing.cancel();
                 state.cancel_the_rest(&myself, how);
             }
             RunMessage::News(news) => state.publish(news),
@@ -239,11 +230,7 @@ impl RunState {
         }
     }
 
-    fn cancel_the_rest(&mut self, myself: &ActorRef<RunMessage>, how: Cancelling) {
-        let how = match how {
-            Cancelling::Gently => HowToStop::Gently,
-            Cancelling::AtOnce => HowToStop::AtOnce,
-        };
+    fn cancel_the_rest(&mut self, myself: &ActorRef<RunMessage>, how: CancelLevel) {
         for task in self.members.running() {
             // It may have died a moment ago; then its supervision event is already on the way.
             let _dead = task.cast(TaskMessage::Cancel(how));
@@ -318,7 +305,7 @@ impl RunState {
         let entry = LedgerEntry::TaskFinished { task, report: report.clone() };
         self.record(myself, entry, Step::Finish(task, report));
         if ends_the_rest {
-            self.cancel_the_rest(myself, Cancelling::Gently);
+            self.cancel_the_rest(myself, CancelLevel::Gently);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use engine::ports::{IsolationError, LandingNews, LedgerError, Repository};
+use engine::ports::{CancelLevel, IsolationError, LandingNews, LedgerError, Repository};
 use engine::schedule::Schedule;
 use engine::verdict::Interruption;
 use protocol::{RunId, RunName, RunSpec, TaskName};
@@ -18,7 +18,7 @@ use crate::executors::ExecutorsMessage;
 use crate::isolation::IsolatorMessage;
 use crate::jobs::{Jobs, Panicked};
 use crate::ledger::LedgerMessage;
-use crate::run::{Cancelling, Run, RunArguments, RunMessage, ScheduleRequest};
+use crate::run::{Run, RunArguments, RunMessage, ScheduleRequest};
 
 mod opening;
 
@@ -94,7 +94,7 @@ pub(crate) enum RunsMessage {
     /// Asked by a run.
     Schedule(ScheduleRequest),
     /// Cancels one run.
-    Cancel(RunId, Cancelling, Interruption),
+    Cancel(RunId, CancelLevel, Interruption),
     /// Cancels everything; answers when nothing is left, then stops.
     Close(RpcReplyPort<()>),
 }
@@ -159,7 +159,7 @@ impl Actor for Runs {
                 }
                 let runs: Vec<_> = state.runs.keys().copied().collect();
                 for run in runs {
-                    state.cancel(run, Cancelling::Gently, Interruption::Terminate);
+                    state.cancel(run, CancelLevel::Gently, Interruption::Terminate);
                 }
             }
         }
@@ -233,7 +233,7 @@ impl RunsState {
 
     /// Cancels a run. One that is being opened is withdrawn as soon as that can be done: neither
     /// a look at the tree nor an entry of the ledger can be stopped half-way.
-    fn cancel(&mut self, run: RunId, how: Cancelling, why: Interruption) {
+    fn cancel(&mut self, run: RunId, how: CancelLevel, why: Interruption) {
         if let Some(opening) = self.opening.get_mut(&run) {
             opening.give_up(GivenUp::Cancelled(why));
         }

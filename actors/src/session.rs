@@ -6,7 +6,7 @@
 
 use engine::agent::{Conversation, Nudge};
 use engine::fault::Faults;
-use engine::ports::CommandRequest;
+use engine::ports::{CancelLevel, CommandRequest};
 use engine::task::{Reminder, SessionEnd};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::ask::Teller;
-use crate::executors::{HowToStop, ToolExecutorMessage};
+use crate::executors::ToolExecutorMessage;
 use crate::jobs::{Jobs, Panicked};
 
 mod agent;
@@ -59,7 +59,7 @@ pub(crate) enum SessionMessage {
     /// Goes on with a session that has ended, because its end was not accepted.
     GoOn(Reminder, RpcReplyPort<SessionEnd>),
     /// Asks what runs to stop.
-    Stop(HowToStop),
+    Stop(CancelLevel),
     /// Sent by the run itself; nobody else sends it.
     Ended(Result<Ended, Panicked>),
 }

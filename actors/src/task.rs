@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::ports::{IsolationError, Workspace as Place};
+use engine::ports::{CancelLevel, IsolationError, Workspace as Place};
 use engine::supervise::{CrashLog, Decision, RestartBudget};
 use engine::task::{Effect, Input, Lifecycle, Patience, Reminder, SessionEnd, YieldContract};
 use protocol::{
@@ -14,7 +14,7 @@ use tokio::time::Instant; // the runtime's clock: a test can pause it
 
 use crate::ask::{NoAnswer, Teller};
 use crate::engine::Deps;
-use crate::executors::{ExecutorLease, ExecutorsMessage, HowToStop};
+use crate::executors::{ExecutorLease, ExecutorsMessage};
 use crate::isolation::{Lease, RepositoryMessage, Writers};
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
@@ -55,7 +55,7 @@ const SEALING: Duration = Duration::from_secs(30);
 
 pub(crate) enum TaskMessage {
     /// Asked by anyone who no longer wants the result.
-    Cancel(HowToStop),
+    Cancel(CancelLevel),
     Prepared(Option<Result<Lease, IsolationError>>),
     Leased(Place, Option<ExecutorLease>),
     /// The ledger knows what is about to be done.
@@ -93,7 +93,7 @@ pub(crate) struct TaskState {
     captured: Option<Captured>,
     crashes: CrashLog,
     /// Set as soon as the session is to stop, whether it runs already or not.
-    stopping: Option<HowToStop>,
+    stopping: Option<CancelLevel>,
     /// What a model has used and is doing; nothing where a command does the work.
     activity: Option<Box<Activity>>,
     jobs: Jobs,
@@ -150,7 +150,7 @@ impl Actor for Task {
     ) -> Result<(), ActorProcessingErr> {
         let input = match message {
             TaskMessage::Cancel(how) => {
-                if how == HowToStop::AtOnce {
+                if how == CancelLevel::AtOnce {
                     state.stop_session(how);
                 }
                 Input::Cancel
@@ -276,7 +276,7 @@ impl TaskState {
                 }
                 Effect::StopSession => {
                     self.progress(Phase::Stopping, None);
-                    self.stop_session(HowToStop::Gently);
+                    self.stop_session(CancelLevel::Gently);
                     let patience = self.arguments.deps.policy.grace + FAREWELL;
                     self.remind(myself, patience, TaskMessage::FarewellOver);
                 }
@@ -310,7 +310,7 @@ impl TaskState {
         self.jobs.run(myself, tokio::time::sleep(after), |_slept| message);
     }
 
-    fn stop_session(&mut self, how: HowToStop) {
+    fn stop_session(&mut self, how: CancelLevel) {
         self.stopping = Some(how);
         if let Some(session) = &self.session {
             let _over = session.cast(SessionMessage::Stop(how)); // it may have ended by itself

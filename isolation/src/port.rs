@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest, Notice,
-    OpenRun, Recovered, Recovery, Repository, RepositoryFacts, RunLock, Withdrawal, Workspace,
+    Baseline, CancelToken, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest,
+    Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, RunLock, Workspace,
     WorkspaceRequest,
 };
 use protocol::{Captured, IsolationMode, LandingReport, RunName};
@@ -101,7 +101,7 @@ impl Repository for OpenedRepository {
         &self,
         request: FreezeRequest,
         lock: RunLock,
-        withdrawal: Withdrawal,
+        cancel: CancelToken,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>> {
         let opened = Arc::clone(&self.opened);
@@ -110,7 +110,7 @@ impl Repository for OpenedRepository {
             let claim = lock
                 .into_held::<NewClaim>()
                 .ok_or_else(|| cannot("begin the run", "its folder is not locked"))?;
-            let landings = Landings { withdrawal: &withdrawal, news: news.as_ref() };
+            let landings = Landings { cancel: &cancel, news: news.as_ref() };
             Frozen::freeze(repo, places, faults, &request, claim, landings)
         })
         .await?;
@@ -120,13 +120,13 @@ impl Repository for OpenedRepository {
     async fn land(
         &self,
         request: LandingRequest,
-        withdrawal: Withdrawal,
+        cancel: CancelToken,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport> {
         let opened = Arc::clone(&self.opened);
         blocking(move || {
             let Opened { repo, places, faults } = opened.as_ref();
-            landing::land(repo, places, faults, request, &withdrawal, news.as_ref())
+            landing::land(repo, places, faults, request, &cancel, news.as_ref())
         })
         .await
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use engine::fault::{FaultMeans, Faults};
-use engine::ports::{FreezeRequest, LandingNews, Withdrawal, Workspace, WorkspaceRequest};
+use engine::ports::{CancelToken, FreezeRequest, LandingNews, Workspace, WorkspaceRequest};
 use protocol::{CaptureRef, Captured, IsolationMode, RepoPath, RunName, TaskName};
 
 use crate::Places;
@@ -97,13 +97,13 @@ impl Sample {
 
     /// Freezes the tree with a limit of untracked bytes and faults.
     pub(crate) fn try_freeze(&self, run: &str, limit: u64, faults: &Faults) -> Result<Frozen> {
-        self.freeze_unless(&Withdrawal::default(), &|_| {}, run, limit, faults)
+        self.freeze_unless(&CancelToken::default(), &|_| {}, run, limit, faults)
     }
 
     /// The same, as long as it is not withdrawn while it waits for a landing.
     pub(crate) fn freeze_unless(
         &self,
-        withdrawal: &Withdrawal,
+        cancel: &CancelToken,
         news: &dyn Fn(LandingNews),
         run: &str,
         limit: u64,
@@ -116,7 +116,7 @@ impl Sample {
             branches: None,
         };
         let claim = NewClaim::stake(&self.places().workspaces.join(run))?;
-        let landings = Landings { withdrawal, news };
+        let landings = Landings { cancel, news };
         Frozen::freeze(&self.repo(), &self.places(), faults, &request, claim, landings)
     }
 }

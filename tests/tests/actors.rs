@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::Cancelling;
-use engine::ports::IsolationError;
+use engine::ports::{CancelLevel, IsolationError};
 use engine::verdict::Interruption;
 use protocol::{
     EventKind, FailureClass, Landed, LandingReport, LedgerEntry, OnFailure, Outcome, Phase,
@@ -97,7 +96,7 @@ async fn a_panic_of_what_runs_commands_is_that_tasks_failure() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelling_reaches_waiting_running_and_deaf_tasks_and_lands_nothing() {
-    for how in [Cancelling::Gently, Cancelling::AtOnce] {
+    for how in [CancelLevel::Gently, CancelLevel::AtOnce] {
         let mut engine = TestEngine::with_concurrency(2).await;
         let tasks = vec![task("running", "sleep"), task("deaf", "deaf"), task("waiting", "yield")];
         let run = engine.submit(engine.spec(tasks)).await;
@@ -105,11 +104,11 @@ async fn cancelling_reaches_waiting_running_and_deaf_tasks_and_lands_nothing() {
             engine.next().await;
         }
         engine.engine.cancel(run.id, how, Interruption::Interrupt);
-        if how == Cancelling::Gently {
+        if how == CancelLevel::Gently {
             engine
                 .find(|event| matches!(event, EventKind::TaskFinished { .. }).then_some(()))
                 .await;
-            engine.engine.cancel(run.id, Cancelling::AtOnce, Interruption::Interrupt);
+            engine.engine.cancel(run.id, CancelLevel::AtOnce, Interruption::Interrupt);
         }
         let (_, totals) = engine.until_the_end().await;
         assert_eq!((totals.cancelled, totals.landed), (3, 0));
@@ -126,7 +125,7 @@ async fn a_second_cancel_ends_the_grace_of_the_first() {
     while engine.commands.running() == 0 {
         engine.next().await;
     }
-    for how in [Cancelling::Gently, Cancelling::AtOnce] {
+    for how in [CancelLevel::Gently, CancelLevel::AtOnce] {
         engine.engine.cancel(run.id, how, Interruption::Interrupt);
     }
     let (reports, _) = engine.until_the_end().await;
@@ -139,7 +138,7 @@ async fn a_task_that_is_cancelled_just_before_its_session_begins_runs_nothing() 
     engine.ledger.hold_sessions();
     let run = engine.submit(engine.spec(vec![task("one", "sleep")])).await;
     engine.find(|event| matches!(event, EventKind::WorkspaceReady { .. }).then_some(())).await;
-    engine.engine.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
+    engine.engine.cancel(run.id, CancelLevel::Gently, Interruption::Interrupt);
     let stopping =
         |event: &EventKind| matches!(event, EventKind::TaskProgress { phase: Phase::Stopping, .. });
     engine.find(|event| stopping(event).then_some(())).await;
@@ -180,7 +179,7 @@ async fn a_run_cancelled_just_before_its_landing_ends() {
         engine.ledger.hold_landings();
         let run = engine.submit(engine.spec(vec![task("one", "yield")])).await;
         engine.find(|event| matches!(event, EventKind::TaskFinished { .. }).then_some(())).await;
-        engine.engine.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
+        engine.engine.cancel(run.id, CancelLevel::Gently, Interruption::Interrupt);
         engine.ledger.let_go();
         let (_, totals) = engine.until_the_end().await;
         assert_eq!((totals.done, totals.landed + totals.kept), (1, 1));
@@ -216,7 +215,7 @@ async fn cancelled_while_landing(
     engine.repository.hold_landings(error);
     let run = engine.submit(engine.spec(vec![task("one", "yield")])).await;
     engine.find(|event| matches!(event, EventKind::LandingWaited).then_some(())).await;
-    engine.engine.cancel(run.id, Cancelling::Gently, Interruption::Interrupt);
+    engine.engine.cancel(run.id, CancelLevel::Gently, Interruption::Interrupt);
     let mut said = Vec::new();
     let totals = engine.find(|event| match event {
         EventKind::TaskKept { task, .. } => {

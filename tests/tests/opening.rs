@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use actors::{Cancelling, Submission, SubmitError};
+use actors::{Submission, SubmitError};
+use engine::ports::CancelLevel;
 use engine::verdict::Interruption;
 use protocol::LedgerEntry;
 use tests::fakes::{TestEngine, task};
@@ -29,8 +30,8 @@ async fn a_run_that_is_cancelled_while_it_is_opened_is_not_started_and_nothing_o
         let run = spec.id;
         let cancelled = async {
             engine.repository.failpoints.until_blocked().await;
-            engine.engine.cancel(run, Cancelling::Gently, why);
-            engine.engine.cancel(run, Cancelling::AtOnce, Interruption::Bug);
+            engine.engine.cancel(run, CancelLevel::Gently, why);
+            engine.engine.cancel(run, CancelLevel::AtOnce, Interruption::Bug);
             engine.repository.failpoints.release();
         };
         let (refused, ()) =
@@ -51,7 +52,7 @@ async fn a_run_that_is_cancelled_as_soon_as_it_is_submitted_is_not_started() {
     let repository = engine.repository.clone();
     let news = std::sync::Arc::new(|_| {});
     let submitted = engine.engine.submit(Submission { spec, repository, news });
-    engine.engine.cancel(run, Cancelling::Gently, Interruption::Interrupt);
+    engine.engine.cancel(run, CancelLevel::Gently, Interruption::Interrupt);
     let refused = within(submitted).await;
     assert!(matches!(refused, Err(SubmitError::Cancelled(_))), "{refused:?}");
     expect_nothing_of_it(&engine);

@@ -5,4 +5,4 @@ mod pool;
 mod tool_executor;
 
 pub(crate) use pool::{Executors, ExecutorsMessage};
-pub(crate) use tool_executor::{ExecutorLease, HowToStop, ToolExecutorMessage};
+pub(crate) use tool_executor::{ExecutorLease, ToolExecutorMessage};

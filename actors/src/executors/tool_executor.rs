@@ -4,7 +4,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use engine::ports::{
-    CommandEnd, CommandError, CommandRequest, Commands, LineSink, Stop, ToolAnswer, ToolText, Tools,
+    CancelLevel, CancelToken, CommandEnd, CommandError, CommandRequest, Commands, LineSink,
+    ToolAnswer, ToolText, Tools,
 };
 use futures_util::FutureExt;
 use protocol::ToolCall;
@@ -20,20 +21,13 @@ pub(crate) enum ToolExecutorMessage {
     /// Carries out one call of a model. A tool that panics has failed, and the model reads that.
     Call(Arc<dyn Tools>, ToolCall, LineSink, RpcReplyPort<ToolAnswer>),
     /// Stops whatever runs; what is asked to run later is stopped as well.
-    Stop(HowToStop),
+    Stop(CancelLevel),
     /// Answers when nothing runs any more.
     Settle(RpcReplyPort<()>),
     /// Answers when nothing runs any more; what still runs is killed.
     Seal(RpcReplyPort<()>),
     /// Sent by what ended, also by panicking; nobody else sends it.
     Ended,
-}
-
-/// How to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HowToStop {
-    Gently,
-    AtOnce,
 }
 
 /// The right to run commands. Dropping it, as a dying task does, kills what runs.
@@ -61,7 +55,7 @@ pub(crate) struct ToolExecutorState {
     running: Jobs,
     /// How many of `running` have not said that they ended.
     unfinished: usize,
-    stop: Stop,
+    stop: CancelToken,
     settling: Vec<RpcReplyPort<()>>,
 }
 
@@ -88,7 +82,7 @@ impl Actor for ToolExecutor {
         _myself: ActorRef<Self::Msg>,
         commands: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let (running, stop, settling) = (Jobs::default(), Stop::default(), Vec::new());
+        let (running, stop, settling) = (Jobs::default(), CancelToken::default(), Vec::new());
         Ok(ToolExecutorState { commands, running, unfinished: 0, stop, settling })
     }
 
@@ -112,10 +106,9 @@ impl Actor for ToolExecutor {
                 });
             }
             ToolExecutorMessage::Settle(reply) => state.settling.push(reply),
-            ToolExecutorMessage::Stop(HowToStop::Gently) => state.stop.gently.cancel(),
-            ToolExecutorMessage::Stop(HowToStop::AtOnce) => state.stop.at_once.cancel(),
+            ToolExecutorMessage::Stop(level) => state.stop.cancel(level),
             ToolExecutorMessage::Seal(reply) => {
-                state.stop.at_once.cancel();
+                state.stop.cancel(CancelLevel::AtOnce);
                 state.settling.push(reply);
             }
             ToolExecutorMessage::Ended => state.unfinished -= 1,
@@ -129,7 +122,12 @@ impl Actor for ToolExecutor {
     }
 }
 
-async fn carry_out(tools: &dyn Tools, call: ToolCall, line: LineSink, stop: Stop) -> ToolAnswer {
+async fn carry_out(
+    tools: &dyn Tools,
+    call: ToolCall,
+    line: LineSink,
+    stop: CancelToken,
+) -> ToolAnswer {
     let name = call.name.clone();
     let answer = AssertUnwindSafe(tools.call(call, line, stop)).catch_unwind().await;
     answer.unwrap_or_else(|payload| {

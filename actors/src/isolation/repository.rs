@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use engine::ports::{
-    Baseline, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice,
-    Repository as Port, RunLock, Withdrawal, Workspace as Place, WorkspaceRequest,
+    Baseline, CancelToken, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice,
+    Repository as Port, RunLock, Workspace as Place, WorkspaceRequest,
 };
 use protocol::{Captured, LandingReport, RunName, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
@@ -35,14 +35,14 @@ type LandingReply = RpcReplyPort<Result<LandingReport, IsolationError>>;
 pub(crate) struct Freezing {
     pub(crate) request: FreezeRequest,
     pub(crate) lock: RunLock,
-    pub(crate) withdrawal: Withdrawal,
+    pub(crate) cancel: CancelToken,
     pub(crate) news: Arc<dyn Fn(LandingNews) + Send + Sync>,
 }
 
 /// A landing that someone asks for.
 pub(crate) struct Landing {
     pub(crate) request: LandingRequest,
-    pub(crate) withdrawal: Withdrawal,
+    pub(crate) cancel: CancelToken,
     pub(crate) news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     pub(crate) reply: LandingReply,
 }
@@ -216,9 +216,9 @@ impl RepositoryState {
         freezing: Freezing,
         reply: RpcReplyPort<Result<Vec<Notice>, IsolationError>>,
     ) {
-        let Freezing { request, lock, withdrawal, news } = freezing;
+        let Freezing { request, lock, cancel, news } = freezing;
         let (port, run) = (Arc::clone(&self.port), request.run.clone());
-        let job = async move { port.freeze(request, lock, withdrawal, news).await };
+        let job = async move { port.freeze(request, lock, cancel, news).await };
         self.jobs.run(myself, job, |frozen| {
             RepositoryMessage::Froze(run, ended("freeze the working tree", frozen), reply)
         });
@@ -315,9 +315,9 @@ impl RepositoryState {
             && let Some(landing) = self.next_landing()
         {
             self.landing = true;
-            let Landing { request, withdrawal, news, reply } = landing;
+            let Landing { request, cancel, news, reply } = landing;
             let port = Arc::clone(&self.port);
-            let job = async move { port.land(request, withdrawal, news).await };
+            let job = async move { port.land(request, cancel, news).await };
             self.jobs.run(myself, job, |landed| {
                 RepositoryMessage::Landed(ended("finish the landing", landed), reply)
             });
@@ -337,7 +337,7 @@ impl RepositoryState {
     /// Returns the next landing that is still wanted.
     fn next_landing(&mut self) -> Option<Landing> {
         while let Some(landing) = self.landings.pop_front() {
-            if !landing.withdrawal.is_withdrawn() {
+            if !landing.cancel.is_cancelled() {
                 return Some(landing);
             }
             let _gone = landing.reply.send(Err(IsolationError::Withdrawn));

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::ports::{
-    IsolationError, LandingNews, LandingRequest, LandingTarget, LandingTask, Withdrawal,
+    CancelLevel, CancelToken, IsolationError, LandingNews, LandingRequest, LandingTarget,
+    LandingTask,
 };
 use engine::verdict::exit_code;
 use protocol::{
@@ -23,7 +24,7 @@ pub(super) struct LandingOutcome {
     begun: Option<()>,
     /// What was asked to land.
     asked: Vec<TaskName>,
-    withdrawal: Withdrawal,
+    cancel: CancelToken,
     tasks: BTreeMap<TaskName, Landed>,
 }
 
@@ -34,8 +35,8 @@ impl LandingOutcome {
     }
 
     /// Nothing is to land any more; what is in the middle of it is seen through.
-    pub(super) fn withdraw(&self) {
-        self.withdrawal.withdraw();
+    pub(super) fn cancel(&self) {
+        self.cancel.cancel(CancelLevel::Gently);
     }
 }
 
@@ -115,12 +116,11 @@ impl RunState {
         };
         self.publish(EventKind::LandingStarted { tasks: request.tasks.len() });
         self.landing.asked = request.tasks.iter().map(|task| task.task.clone()).collect();
-        let withdrawal = self.landing.withdrawal.clone();
+        let cancel = self.landing.cancel.clone();
         let news = Teller::to(myself, RunMessage::LandingNews);
         let repository = self.arguments.repository.clone();
         let news = Arc::new(move |landing| news.tell(landing));
-        let question =
-            |reply| RepositoryMessage::Land(Landing { request, withdrawal, news, reply });
+        let question = |reply| RepositoryMessage::Land(Landing { request, cancel, news, reply });
         ask(&mut self.jobs, myself, &repository, question, RunMessage::Landed);
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::fault::Faults;
-use engine::ports::{AnyValue, FreezeRequest, LockRun, Notice, Schema, Withdrawal};
+use engine::ports::{AnyValue, CancelLevel, CancelToken, FreezeRequest, LockRun, Notice, Schema};
 use engine::task::{Patience, YieldContract};
 use engine::verdict::Interruption;
 use protocol::{IsolationMode, LedgerEntry, MergeMode, RunId, RunName, RunSpec, TaskId, Work};
@@ -38,14 +38,14 @@ pub(super) struct Opening {
     /// Why it is not wanted any more.
     given_up: Option<GivenUp>,
     /// Ends its wait for a landing.
-    withdrawal: Withdrawal,
+    cancel: CancelToken,
 }
 
 impl Opening {
     /// Notes that the run is not wanted any more. The first reason stands.
     pub(super) fn give_up(&mut self, why: GivenUp) {
         self.given_up.get_or_insert(why);
-        self.withdrawal.withdraw();
+        self.cancel.cancel(CancelLevel::Gently);
     }
 }
 
@@ -68,9 +68,9 @@ impl RunsState {
         let (arguments, run) = (self.arguments.clone(), submission.spec.id);
         self.unanswered += 1;
         let opening = Opening::default();
-        let withdrawal = opening.withdrawal.clone();
+        let cancel = opening.cancel.clone();
         self.opening.insert(run, opening);
-        let job = async move { open(submission, withdrawal, &arguments).await };
+        let job = async move { open(submission, cancel, &arguments).await };
         // Only what is asked before the ledger knows of the run (its schemas) is no code of ours.
         self.jobs.run(myself, job, move |opened| {
             let opened = opened.map_err(SubmitError::Crashed).flatten();
@@ -113,7 +113,7 @@ impl RunsState {
 /// Opens a run step by step. Whatever fails, nothing of the run stays.
 async fn open(
     submission: Submission,
-    withdrawal: Withdrawal,
+    cancel: CancelToken,
     engine: &RunsArguments,
 ) -> Result<OpenedRun, SubmitError> {
     let Submission { spec, repository, news } = submission;
@@ -131,7 +131,7 @@ async fn open(
         branches: (spec.merge == MergeMode::Branch && spec.isolation != IsolationMode::None)
             .then(|| spec.branch_prefix.clone()),
     };
-    let freezing = Freezing { request, lock, withdrawal, news };
+    let freezing = Freezing { request, lock, cancel, news };
     match answer(&repository, |reply| RepositoryMessage::Freeze(freezing, reply)).await? {
         Ok(notices) => Ok(OpenedRun { name, spec, contracts, notices, repository }),
         Err(error) => {

@@ -84,7 +84,7 @@ async fn land(
         // Where nobody reads it, the landing goes on all the same.
         let _unread = writeln!(std::io::stderr(), "{line}");
     });
-    let report = match repository.land(request, patience.withdrawal(), news).await {
+    let report = match repository.land(request, patience.cancel(), news).await {
         Ok(report) => report,
         Err(IsolationError::Withdrawn) => {
             let report = LandingReport::default();

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, Clock, FreezeRequest, IsolationError, LandingNews, LandingRequest, LockRun, OpenRun,
-    Recovery, Repository, RepositoryFacts, RunLock, Withdrawal,
+    Baseline, CancelToken, Clock, FreezeRequest, IsolationError, LandingNews, LandingRequest,
+    LockRun, OpenRun, Recovery, Repository, RepositoryFacts, RunLock,
 };
 use protocol::*;
 use store::{Ledger, Reader};
@@ -50,7 +50,7 @@ impl Repository for FakeRepository {
         &self,
         _request: FreezeRequest,
         _lock: RunLock,
-        _withdrawal: Withdrawal,
+        _cancel: CancelToken,
         _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>, IsolationError> {
         unreachable!("commands over captures freeze nothing")
@@ -59,7 +59,7 @@ impl Repository for FakeRepository {
     async fn land(
         &self,
         request: LandingRequest,
-        _withdrawal: Withdrawal,
+        _cancel: CancelToken,
         _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
         let report = self.rehearse(request.clone()).await;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actors::{Canceller, Cancelling, Engine, Events, Submission, SubmitError, Submitted};
+use actors::{Canceller, Engine, Events, Submission, SubmitError, Submitted};
 use config::make_private;
-use engine::ports::{LandingNews, Repository};
+use engine::ports::{CancelLevel, LandingNews, Repository};
 use engine::verdict::Interruption;
 use protocol::{Event, EventKind, ExitCode, IsolationMode, RunId, RunName, RunSpec};
 use tokio::task::JoinSet;
@@ -136,7 +136,7 @@ impl Stopping {
         let over = Arc::clone(&is_over);
         let mut listening = JoinSet::new();
         listening.spawn(async move {
-            for (how, remark) in [(Cancelling::Gently, STOPS), (Cancelling::AtOnce, AT_ONCE)] {
+            for (how, remark) in [(CancelLevel::Gently, STOPS), (CancelLevel::AtOnce, AT_ONCE)] {
                 let why = signals.next().await;
                 if over.load(Ordering::Acquire) {
                     end_now(why);
@@ -193,7 +193,7 @@ async fn follow(
                 }
             }
             error = display.failed() => {
-                engine.cancel(run.id, Cancelling::AtOnce, Interruption::Terminate);
+                engine.cancel(run.id, CancelLevel::AtOnce, Interruption::Terminate);
                 unread = Some(error);
             }
             what = engine.fallen() => return Ended::Fell(what),

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use engine::ports::{EndCause, Stop};
+use engine::ports::{CancelToken, EndCause};
 use rustix::process::Signal;
 use tokio::time::{Instant, sleep_until};
 
@@ -30,7 +30,7 @@ enum Asked {
 pub(crate) async fn control(
     running: &mut Running,
     exit: &Exit,
-    stop: &Stop,
+    stop: &CancelToken,
     grace: Duration,
 ) -> io::Result<EndCause> {
     let asked = until_exit(running, exit, stop, grace).await;
@@ -40,7 +40,7 @@ pub(crate) async fn control(
         let left = until.saturating_duration_since(Instant::now());
         tokio::select! {
             biased;
-            () = stop.at_once.cancelled() => {}
+            () = stop.cancelled_at_once() => {}
             _gone = running.group().gone(left) => {}
         }
         running.kill();
@@ -56,7 +56,7 @@ pub(crate) async fn control(
     Ok(cause(asked, status))
 }
 
-async fn until_exit(running: &Running, exit: &Exit, stop: &Stop, grace: Duration) -> Asked {
+async fn until_exit(running: &Running, exit: &Exit, stop: &CancelToken, grace: Duration) -> Asked {
     let mut asked = Asked::Not;
     loop {
         let grace_end = match asked {
@@ -66,11 +66,11 @@ async fn until_exit(running: &Running, exit: &Exit, stop: &Stop, grace: Duration
         tokio::select! {
             biased;
             () = exit.wait() => return asked,
-            () = stop.at_once.cancelled(), if asked != Asked::AtOnce => {
+            () = stop.cancelled_at_once(), if asked != Asked::AtOnce => {
                 running.kill();
                 asked = Asked::AtOnce;
             }
-            () = stop.gently.cancelled(), if asked == Asked::Not => {
+            () = stop.cancelled(), if asked == Asked::Not => {
                 running.group().signal(Signal::TERM);
                 // What was stopped hears nothing until it goes on.
                 running.group().signal(Signal::CONT);

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::ports::{
-    CommandEnd, CommandError, CommandRequest, Commands, EndCause, Namespaces, ProcessRequest,
-    ProcessSession, ProcessStdio, Stop,
+    CancelToken, CommandEnd, CommandError, CommandRequest, Commands, EndCause, Namespaces,
+    ProcessRequest, ProcessSession, ProcessStdio,
 };
 use rustix::fs::{Mode, OFlags, open};
 use tokio_util::sync::CancellationToken;
@@ -85,11 +85,11 @@ impl Commands for Shell {
         &self,
         request: CommandRequest,
         line: Arc<dyn Fn(String) + Send + Sync>,
-        stop: Stop,
+        stop: CancelToken,
     ) -> Result<CommandEnd, CommandError> {
         let keep_output = format!("keep the output of the command in {:?}", request.output);
         let sink = create(&request).await.map_err(|error| trouble(&keep_output, error))?;
-        if stop.gently.is_cancelled() || stop.at_once.is_cancelled() {
+        if stop.is_cancelled() {
             return Ok(CommandEnd {
                 cause: EndCause::Stopped,
                 last_line: None,

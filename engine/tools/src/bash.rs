@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    CommandEnd, CommandError, CommandRequest, EndCause, Stop, ToolAnswer, ToolConcurrency, ToolText,
+    CancelLevel, CommandEnd, CommandError, CommandRequest, EndCause, ToolAnswer, ToolConcurrency,
+    ToolText,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -140,20 +141,17 @@ async fn run(
     errand: Errand,
     time: Duration,
 ) -> Result<Ran, CommandError> {
-    let stop = Stop {
-        gently: errand.stop.gently.child_token(),
-        at_once: errand.stop.at_once.child_token(),
-    };
+    let stop = errand.stop.child();
     let mut running = pin!(desk.commands.run(request, errand.line, stop.clone()));
     let (end, is_late) = tokio::select! {
         biased;
         end = &mut running => (end?, false),
         () = sleep(time) => {
-            stop.gently.cancel();
+            stop.cancel(CancelLevel::Gently);
             (running.await?, true)
         }
     };
-    let asked = errand.stop.gently.is_cancelled() || errand.stop.at_once.is_cancelled();
+    let asked = errand.stop.is_cancelled();
     let stopped_by = match end.cause {
         EndCause::Stopped if asked => StoppedBy::Session,
         EndCause::Stopped if is_late => StoppedBy::Time,

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use engine::ports::{LineSink, Stop, ToolAnswer, ToolConcurrency};
+use engine::ports::{CancelToken, LineSink, ToolAnswer, ToolConcurrency};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -50,7 +50,7 @@ pub(crate) struct Errand {
     /// Told a line now and then.
     pub(crate) line: LineSink,
     /// How to stop.
-    pub(crate) stop: Stop,
+    pub(crate) stop: CancelToken,
 }
 
 /// A call on its way.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use engine::ports::{Commands, Stop, ToolAnswer, ToolText, Workbench};
+use engine::ports::{CancelToken, Commands, ToolAnswer, ToolText, Workbench};
 use serde_json::Value;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::spawn_blocking;
@@ -54,14 +54,13 @@ impl Desk {
     /// Makes a change to a file when nobody else makes one.
     pub(crate) async fn change(
         &self,
-        stop: &Stop,
+        stop: &CancelToken,
         change: impl FnOnce() -> Result<ToolText, Trouble> + Send + 'static,
     ) -> Result<ToolAnswer, Trouble> {
         let mine = Arc::clone(&self.changes).lock_owned();
         let turn = tokio::select! {
             biased;
-            () = stop.gently.cancelled() => return Err(Trouble::Aborted),
-            () = stop.at_once.cancelled() => return Err(Trouble::Aborted),
+            () = stop.cancelled() => return Err(Trouble::Aborted),
             guard = mine => guard,
         };
         self.aside(move || {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use engine::ports::{LineSink, Stop, ToolAnswer, ToolDeclaration, ToolText, Tools};
+use engine::ports::{CancelToken, LineSink, ToolAnswer, ToolDeclaration, ToolText, Tools};
 use protocol::ToolCall;
 use serde_json::{Map, Value};
 
@@ -59,7 +59,7 @@ impl ToolSet {
                 _ => Err(told),
             };
         }
-        if errand.stop.gently.is_cancelled() || errand.stop.at_once.is_cancelled() {
+        if errand.stop.is_cancelled() {
             return Err(Trouble::Aborted.told());
         }
         if let Some(text) = call.malformed {
@@ -83,7 +83,7 @@ impl Tools for ToolSet {
         Arc::clone(&self.declarations)
     }
 
-    async fn call(&self, call: ToolCall, line: LineSink, stop: Stop) -> ToolAnswer {
+    async fn call(&self, call: ToolCall, line: LineSink, stop: CancelToken) -> ToolAnswer {
         let answer = match self.find(&call.name) {
             Some(tool) => self.carry_out(tool, call, Errand { line, stop }).await,
             None => Err(self.unknown(&call.name)),

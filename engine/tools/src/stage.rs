@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use engine::fault::{FaultMeans, Faults};
 use engine::ports::{
-    CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink, Schema, Schemas, Stop,
-    ToolAnswer, ToolText, Toolbox as _, Tools, Workbench,
+    CancelToken, CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink, Schema,
+    Schemas, ToolAnswer, ToolText, Toolbox as _, Tools, Workbench,
 };
 use protocol::ToolCall;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub(crate) struct Stage {
     folder: TempDir,
     pub(crate) tools: Arc<dyn Tools>,
     pub(crate) puppet: Arc<Puppet>,
-    pub(crate) stop: Stop,
+    pub(crate) stop: CancelToken,
 }
 
 /// How a stage differs from the usual one.
@@ -57,7 +57,7 @@ impl Stage {
             keep: 64 << 20,
             schema: setting.schema,
         };
-        Self { tools: builtins.open(bench), folder, puppet, stop: Stop::default() }
+        Self { tools: builtins.open(bench), folder, puppet, stop: CancelToken::default() }
     }
 
     /// Where a path of the tree is.
@@ -157,7 +157,7 @@ impl Commands for Puppet {
         &self,
         request: CommandRequest,
         line: Arc<dyn Fn(String) + Send + Sync>,
-        stop: Stop,
+        stop: CancelToken,
     ) -> Result<CommandEnd, CommandError> {
         let act = self.act.lock().unwrap().clone();
         self.requests.lock().unwrap().push(request.clone());
@@ -181,10 +181,7 @@ impl Commands for Puppet {
             }
             Act::Wait => {
                 print(b"half\n");
-                tokio::select! {
-                    () = stop.gently.cancelled() => {}
-                    () = stop.at_once.cancelled() => {}
-                }
+                stop.cancelled().await;
                 end.cause = EndCause::Stopped;
             }
             Act::Refuse => {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use engine::fault::Faults;
-use engine::ports::{FreezeRequest, IsolationError, LandingNews, Notice, Withdrawal};
+use engine::ports::{CancelToken, FreezeRequest, IsolationError, LandingNews, Notice};
 use git2::Repository;
 use protocol::IsolationMode;
 
@@ -39,11 +39,11 @@ pub(crate) fn freeze(
         branch::must_be_possible(repo, faults, prefix, &request.run)?;
     }
     // No landing changes the tree while it is looked at: half of one is nothing to begin with.
-    let Landings { withdrawal, news } = landings;
-    let turn = Turn::wait(&repo.common_dir, faults, withdrawal, news)?;
+    let Landings { cancel, news } = landings;
+    let turn = Turn::wait(&repo.common_dir, faults, cancel, news)?;
     let Some(_turn) = turn else { return Err(IsolationError::Withdrawn) };
     // The one that was waited for may have been killed in the middle.
-    if let Err(error) = landing::finish_cut_short(repo, places, faults, withdrawal, news) {
+    if let Err(error) = landing::finish_cut_short(repo, places, faults, cancel, news) {
         // A recovery has told it, and who lands is told again.
         tracing::warn!(%error, "the tree is looked at although a landing is not over");
     }
@@ -79,7 +79,7 @@ pub(crate) fn freeze(
 #[derive(Clone, Copy)]
 pub(crate) struct Landings<'a> {
     /// Ends the wait, and with it the freeze.
-    pub(crate) withdrawal: &'a Withdrawal,
+    pub(crate) cancel: &'a CancelToken,
     /// Told that it waits.
     pub(crate) news: &'a dyn Fn(LandingNews),
 }

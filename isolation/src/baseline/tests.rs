@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use engine::fault::Faults;
-use engine::ports::Withdrawal;
+use engine::ports::{CancelLevel, CancelToken};
 
 use crate::baseline::pins::pin;
 use crate::baseline::scan::{Doubtful, YOUNG_NS, now_ns, scan};
@@ -179,18 +179,18 @@ fn what_is_as_young_as_the_index_is_looked_at() {
 fn freeze_during_a_landing(
     sample: &Sample,
     faults: &Faults,
-    meanwhile: impl FnOnce(&Withdrawal, Turn),
+    meanwhile: impl FnOnce(&CancelToken, Turn),
 ) -> crate::error::Result<Frozen> {
     let landing = Turn::take(&sample.repo().common_dir).unwrap().unwrap();
-    let withdrawal = Withdrawal::default();
+    let cancel = CancelToken::default();
     let (waits, waiting) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         let freezing = scope.spawn(|| {
             let news = move |_| waits.send(()).unwrap();
-            sample.freeze_unless(&withdrawal, &news, "raaaa", 1 << 20, faults)
+            sample.freeze_unless(&cancel, &news, "raaaa", 1 << 20, faults)
         });
         waiting.recv_timeout(Duration::from_secs(60)).unwrap();
-        meanwhile(&withdrawal, landing);
+        meanwhile(&cancel, landing);
         freezing.join().unwrap()
     })
 }
@@ -212,8 +212,8 @@ fn a_freeze_waits_for_a_landing_that_is_under_way_however_long_it_takes() {
 #[test]
 fn a_freeze_that_is_withdrawn_while_it_waits_leaves_nothing_behind() {
     let sample = Sample::with(&[("file", "one\n")]);
-    let frozen = freeze_during_a_landing(&sample, &faults(""), |withdrawal, landing| {
-        withdrawal.withdraw();
+    let frozen = freeze_during_a_landing(&sample, &faults(""), |cancel, landing| {
+        cancel.cancel(CancelLevel::Gently);
         // The turn stays taken until the freeze has ended.
         std::mem::forget(landing);
     });
@@ -282,7 +282,7 @@ fn our_own_places_inside_a_repository_are_not_part_of_it() {
     };
     let freeze = |run: &str| {
         let claim = NewClaim::stake(&places.workspaces.join(run)).unwrap();
-        let landings = Landings { withdrawal: &Withdrawal::default(), news: &|_| {} };
+        let landings = Landings { cancel: &CancelToken::default(), news: &|_| {} };
         let (repo, faults) = (sample.repo(), faults(""));
         Frozen::freeze(&repo, &places, &faults, &request(run), claim, landings).unwrap()
     };

@@ -147,7 +147,7 @@ fn prepare(close: &Close<'_>, journal: &Journal) -> std::result::Result<(), Trou
 }
 
 fn must_be_wanted(close: &Close<'_>) -> Result<()> {
-    if close.withdrawal.is_withdrawn() { Err(IsolationError::Withdrawn) } else { Ok(()) }
+    if close.cancel.is_cancelled() { Err(IsolationError::Withdrawn) } else { Ok(()) }
 }
 
 /// Changes the tree. Returns the paths at which somebody came between, if someone did; then, and

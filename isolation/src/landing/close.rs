@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use engine::fault::Faults;
-use engine::ports::{LandingNews, Withdrawal};
+use engine::ports::{CancelToken, LandingNews};
 use protocol::{Conflict, ConflictReason, Landed, LandingReport, RepoPath};
 use rustix::fs::fsync;
 
@@ -25,7 +25,7 @@ pub(super) struct Close<'a> {
     pub(super) store: &'a TaskStore,
     pub(super) journals: &'a Journals<'a>,
     pub(super) faults: &'a Faults,
-    pub(super) withdrawal: &'a Withdrawal,
+    pub(super) cancel: &'a CancelToken,
     /// Is called with what whoever started the landing must know.
     pub(super) news: &'a dyn Fn(LandingNews),
     /// What is left of the time for waiting until programs have finished writing.
@@ -47,11 +47,11 @@ impl<'a> Close<'a> {
         store: &'a TaskStore,
         journals: &'a Journals<'a>,
         faults: &'a Faults,
-        withdrawal: &'a Withdrawal,
+        cancel: &'a CancelToken,
         news: &'a dyn Fn(LandingNews),
     ) -> Self {
         let (left_to_wait, unwatched) = (Cell::new(LONGEST_WAIT), Cell::new(Unwatched::NotSaid));
-        Self { tree, store, journals, faults, withdrawal, news, left_to_wait, unwatched }
+        Self { tree, store, journals, faults, cancel, news, left_to_wait, unwatched }
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use engine::fault::Faults;
 use engine::ports::{
-    Completion, IsolationError, LandingNews, LandingRequest, LandingTarget, RecoveredLanding,
-    Withdrawal,
+    CancelToken, Completion, IsolationError, LandingNews, LandingRequest, LandingTarget,
+    RecoveredLanding,
 };
 use protocol::{LandingReport, RunName};
 
@@ -31,11 +31,11 @@ pub(crate) fn land(
     places: &RepoPlaces,
     faults: &Faults,
     request: LandingRequest,
-    withdrawal: &Withdrawal,
+    cancel: &CancelToken,
     news: &dyn Fn(LandingNews),
 ) -> Result<LandingReport> {
-    let turn = Turn::wait(&repo.common_dir, faults, withdrawal, news)?;
-    let Some(_turn) = turn.filter(|_| !withdrawal.is_withdrawn()) else {
+    let turn = Turn::wait(&repo.common_dir, faults, cancel, news)?;
+    let Some(_turn) = turn.filter(|_| !cancel.is_cancelled()) else {
         return Err(IsolationError::Withdrawn);
     };
     faults.strike("landing.begin").or_cannot(|| "begin a landing")?;
@@ -50,7 +50,7 @@ pub(crate) fn land(
     }
     let tree = Tree::open_at(&repo.root)?;
     let journals = Journals::in_folder(&places.landings, faults);
-    let close = Close::new(&tree, &store, &journals, faults, withdrawal, news);
+    let close = Close::new(&tree, &store, &journals, faults, cancel, news);
     // Their reports stay in their journals for the next recovery.
     let reported_later = finish_open(&close, &BTreeSet::new())?;
     if reported_later.iter().any(|landing| landing.run == request.run) {
@@ -92,8 +92,8 @@ pub(crate) fn recover(
     let Some(_turn) = Turn::take(&repo.common_dir)? else { return Ok(Vec::new()) };
     let store = TaskStore::open(&places.store)?;
     let tree = Tree::open_at(&repo.root)?;
-    let withdrawal = &Withdrawal::default();
-    let close = Close::new(&tree, &store, &journals, faults, withdrawal, news);
+    let cancel = &CancelToken::default();
+    let close = Close::new(&tree, &store, &journals, faults, cancel, news);
     finish_open(&close, alive)
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn finish_cut_short(
     repo: &Repo,
     places: &RepoPlaces,
     faults: &Faults,
-    withdrawal: &Withdrawal,
+    cancel: &CancelToken,
     news: &dyn Fn(LandingNews),
 ) -> Result<()> {
     let journals = Journals::in_folder(&places.landings, faults);
@@ -112,7 +112,7 @@ pub(crate) fn finish_cut_short(
     }
     let store = TaskStore::open(&places.store)?;
     let tree = Tree::open_at(&repo.root)?;
-    let close = Close::new(&tree, &store, &journals, faults, withdrawal, news);
+    let close = Close::new(&tree, &store, &journals, faults, cancel, news);
     finish_open(&close, &BTreeSet::new()).map(drop)
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use engine::fault::Faults;
-use engine::ports::{LandingNews, Withdrawal};
+use engine::ports::{CancelToken, LandingNews};
 
 use crate::error::{OrCannot, Result};
 
@@ -34,7 +34,7 @@ impl Turn {
     pub(crate) fn wait(
         common_dir: &Path,
         faults: &Faults,
-        withdrawal: &Withdrawal,
+        cancel: &CancelToken,
         news: &dyn Fn(LandingNews),
     ) -> Result<Option<Self>> {
         let folder = open(common_dir)?;
@@ -46,7 +46,7 @@ impl Turn {
             return Ok(Some(Self { held: folder }));
         }
         news(LandingNews::Waiting);
-        while !withdrawal.is_withdrawn() {
+        while !cancel.is_cancelled() {
             if look()? == Taken::Yes {
                 return Ok(Some(Self { held: folder }));
             }
@@ -91,17 +91,19 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
+    use engine::ports::CancelLevel;
+
     use super::*;
 
-    fn wait(folder: &Path, withdrawal: &Withdrawal, news: &dyn Fn(LandingNews)) -> Option<Turn> {
-        Turn::wait(folder, &Faults::default(), withdrawal, news).unwrap()
+    fn wait(folder: &Path, cancel: &CancelToken, news: &dyn Fn(LandingNews)) -> Option<Turn> {
+        Turn::wait(folder, &Faults::default(), cancel, news).unwrap()
     }
 
     #[test]
     fn only_one_has_the_turn_and_who_waits_is_told_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_path_buf();
-        let wanted = Withdrawal::default();
+        let wanted = CancelToken::default();
         let first = wait(&path, &wanted, &|_| panic!("nobody is there")).unwrap();
         assert!(Turn::take(&path).unwrap().is_none());
         let (told, waiting) = mpsc::channel();
@@ -125,11 +127,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_path_buf();
         let first = Turn::take(&path).unwrap().unwrap();
-        let withdrawal = Withdrawal::default();
+        let cancel = CancelToken::default();
         let (ended, end) = mpsc::channel();
-        let waits = (path.clone(), withdrawal.clone());
+        let waits = (path.clone(), cancel.clone());
         let second = thread::spawn(move || {
-            let turn = wait(&waits.0, &waits.1, &|_| waits.1.withdraw());
+            let turn = wait(&waits.0, &waits.1, &|_| waits.1.cancel(CancelLevel::Gently));
             ended.send(turn.is_none()).unwrap();
         });
         assert!(end.recv_timeout(Duration::from_secs(10)).unwrap());

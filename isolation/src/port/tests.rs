@@ -5,8 +5,8 @@ use std::fs;
 use std::sync::Arc;
 
 use engine::ports::{
-    Baseline, Completion, FreezeRequest, Isolation as _, IsolationError, LandingRequest,
-    LandingTarget, LandingTask, Recovered, RecoveredLanding, Repository, Withdrawal, Workspace,
+    Baseline, CancelToken, Completion, FreezeRequest, Isolation as _, IsolationError,
+    LandingRequest, LandingTarget, LandingTask, Recovered, RecoveredLanding, Repository, Workspace,
     WorkspaceRequest,
 };
 use protocol::{CaptureRef, IsolationMode, Landed, RunName, TaskName};
@@ -25,7 +25,7 @@ fn freeze(mode: IsolationMode) -> FreezeRequest {
 async fn frozen(repository: &dyn Repository, mode: IsolationMode) -> Arc<dyn Baseline> {
     let request = freeze(mode);
     let lock = repository.lock_run(&request.run).unwrap();
-    let (wanted, nobody) = (Withdrawal::default(), Arc::new(|_| {}));
+    let (wanted, nobody) = (CancelToken::default(), Arc::new(|_| {}));
     repository.freeze(request, lock, wanted, nobody).await.unwrap()
 }
 
@@ -71,7 +71,7 @@ async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
             message: String::new(),
         }],
     };
-    let report = repository.land(request, Withdrawal::default(), Arc::new(|_| {})).await.unwrap();
+    let report = repository.land(request, CancelToken::default(), Arc::new(|_| {})).await.unwrap();
     assert_eq!(report.tasks[0].landed, Landed::Landed { branch: None });
     assert_eq!(sample.git(&["status", "--porcelain"]), " M other\n M sub/file\n");
     assert_eq!(fs::read(sample.root.join("sub/file")).unwrap(), b"two\n");
@@ -127,7 +127,7 @@ async fn a_landing_whose_engine_died_before_it_could_tell_of_it_is_told_at_the_n
     let work = LandingTask { task, capture, depends_on: vec![], message: String::new() };
     let request =
         LandingRequest { run: run.clone(), target: LandingTarget::Tree, tasks: vec![work] };
-    let report = repository.land(request, Withdrawal::default(), Arc::new(|_| {})).await.unwrap();
+    let report = repository.land(request, CancelToken::default(), Arc::new(|_| {})).await.unwrap();
     // The run is never closed.
     drop(baseline);
     let recovered = recover(repository.as_ref()).await;

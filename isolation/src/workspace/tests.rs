@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
-use engine::ports::Withdrawal;
+use engine::ports::CancelToken;
 
 use crate::baseline::{Frozen, Landings, NewClaim};
 use crate::testing::{Sample, faults, git, prepare, raw, write};
@@ -330,7 +330,7 @@ fn a_linked_worktree_and_its_references_are_seen_as_they_are() {
     };
     let frozen = {
         let claim = NewClaim::stake(&places.workspaces.join("raaaa")).unwrap();
-        let landings = Landings { withdrawal: &Withdrawal::default(), news: &|_| {} };
+        let landings = Landings { cancel: &CancelToken::default(), news: &|_| {} };
         Frozen::freeze(&repo, &places, &faults(""), &request, claim, landings).unwrap()
     };
     let workspace = prepare(&frozen, "a");

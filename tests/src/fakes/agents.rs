@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::ports::{
-    LineSink, ModelEvent, ModelRequest, ModelStream, Models, OpenedLog, Provider, SessionHeader,
-    SessionLog, SessionLogError, SessionLogs, Stop, ToolAnswer, ToolChoice, ToolConcurrency,
-    ToolDeclaration, ToolText, Toolbox, Tools, Workbench,
+    CancelToken, LineSink, ModelEvent, ModelRequest, ModelStream, Models, OpenedLog, Provider,
+    SessionHeader, SessionLog, SessionLogError, SessionLogs, ToolAnswer, ToolChoice,
+    ToolConcurrency, ToolDeclaration, ToolText, Toolbox, Tools, Workbench,
 };
 use futures_util::{StreamExt, stream};
 use protocol::{
@@ -219,7 +219,7 @@ impl Tools for FakeTools {
         shared.into_iter().chain([tool("yield", ToolConcurrency::Exclusive)]).collect()
     }
 
-    async fn call(&self, call: ToolCall, line: LineSink, stop: Stop) -> ToolAnswer {
+    async fn call(&self, call: ToolCall, line: LineSink, stop: CancelToken) -> ToolAnswer {
         line(format!("{} runs", call.name));
         match call.name.as_str() {
             "yield" => match (call.arguments.get("data"), call.arguments.get("error")) {
@@ -234,7 +234,7 @@ impl Tools for FakeTools {
                 let begun = self.0.begin();
                 let clinging = tokio::spawn(async move {
                     let _until_the_end = begun;
-                    stop.at_once.cancelled().await;
+                    stop.cancelled_at_once().await;
                     tokio::time::sleep(MOMENT).await;
                 });
                 let _ended = clinging.await;
@@ -246,9 +246,9 @@ impl Tools for FakeTools {
             }
             "tidy" => {
                 let _begun = self.0.begin();
-                stop.gently.cancelled().await;
+                stop.cancelled().await;
                 tokio::select! {
-                    () = stop.at_once.cancelled() => {}
+                    () = stop.cancelled_at_once() => {}
                     () = tokio::time::sleep(MOMENT) => {
                         self.0.0.tidied.fetch_add(1, Ordering::SeqCst);
                     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use engine::ports::{CommandEnd, CommandError, CommandRequest, Commands, EndCause, Stop};
+use engine::ports::{CancelToken, CommandEnd, CommandError, CommandRequest, Commands, EndCause};
 use tokio::sync::Notify;
 
 /// Obeys the script: `yield`, `exit N`, `sleep`, `deaf` (ends only when it is killed), `stuck` (ends
@@ -65,7 +65,7 @@ impl Commands for FakeCommands {
         &self,
         request: CommandRequest,
         line: Arc<dyn Fn(String) + Send + Sync>,
-        stop: Stop,
+        stop: CancelToken,
     ) -> Result<CommandEnd, CommandError> {
         self.ran.fetch_add(1, Ordering::SeqCst);
         // Who is seen to run is reached by a release.
@@ -76,16 +76,11 @@ impl Commands for FakeCommands {
         line(request.script.clone());
         let (word, rest) = request.script.split_once(' ').unwrap_or((&request.script, ""));
         let mut last_line = None;
-        let stopped = async {
-            tokio::select! {
-                () = stop.gently.cancelled() => {}
-                () = stop.at_once.cancelled() => {}
-            }
-        };
+        let stopped = async { stop.cancelled().await };
         let cause = match word {
             "exit" => EndCause::Exited(rest.parse().unwrap_or(1)),
             "deaf" => {
-                stop.at_once.cancelled().await;
+                stop.cancelled_at_once().await;
                 EndCause::Stopped
             }
             "stuck" => std::future::pending().await,

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
 use engine::ports::{
-    Baseline, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice, OpenRun,
-    Recovery, Repository, RepositoryFacts, RunLock, Withdrawal, Workspace, WorkspaceRequest,
+    Baseline, CancelToken, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice,
+    OpenRun, Recovery, Repository, RepositoryFacts, RunLock, Workspace, WorkspaceRequest,
 };
 use protocol::{
     CaptureRef, Captured, ChangeSummary, Landed, LandingReport, LeftOut, RunName, TaskLanding,
@@ -145,7 +145,7 @@ impl Repository for FakeRepository {
         &self,
         request: FreezeRequest,
         _lock: RunLock,
-        _withdrawal: Withdrawal,
+        _cancel: CancelToken,
         _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>, IsolationError> {
         self.failpoints.reach("freeze").await;
@@ -156,14 +156,14 @@ impl Repository for FakeRepository {
     async fn land(
         &self,
         request: LandingRequest,
-        withdrawal: Withdrawal,
+        cancel: CancelToken,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
         self.failpoints.reach("land").await;
         let held = *self.counts.held.lock().expect("no test panics with it");
         if let Some(error) = held {
             news(LandingNews::Waiting);
-            while !withdrawal.is_withdrawn() {
+            while !cancel.is_cancelled() {
                 tokio::task::yield_now().await;
             }
             return Err(error());

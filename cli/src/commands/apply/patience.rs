@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use engine::ports::Withdrawal;
+use engine::ports::{CancelLevel, CancelToken};
 use engine::verdict::Interruption;
 use protocol::ExitCode;
 use tokio::task::JoinSet;
@@ -12,7 +12,7 @@ use crate::signals::{Signals, code, end_now};
 
 /// Hears signals for as long as it lives, whatever the command waits for.
 pub(super) struct Patience {
-    withdrawal: Withdrawal,
+    cancel: CancelToken,
     heard: Arc<OnceLock<Interruption>>,
     _listening: JoinSet<()>,
 }
@@ -25,20 +25,20 @@ impl Patience {
     /// The system refuses.
     pub(super) fn begin() -> Result<Self, Error> {
         let mut signals = Signals::listen()?;
-        let (withdrawal, heard) = (Withdrawal::default(), Arc::new(OnceLock::new()));
-        let (withdrawn, first) = (withdrawal.clone(), Arc::clone(&heard));
+        let (cancel, heard) = (CancelToken::default(), Arc::new(OnceLock::new()));
+        let (withdrawn, first) = (cancel.clone(), Arc::clone(&heard));
         let mut listening = JoinSet::new();
         listening.spawn(async move {
             let _first = first.set(signals.next().await); // nobody else sets it
-            withdrawn.withdraw();
+            withdrawn.cancel(CancelLevel::Gently);
             end_now(signals.next().await)
         });
-        Ok(Self { withdrawal, heard, _listening: listening })
+        Ok(Self { cancel, heard, _listening: listening })
     }
 
     /// Returns what the landing looks at.
-    pub(super) fn withdrawal(&self) -> Withdrawal {
-        self.withdrawal.clone()
+    pub(super) fn cancel(&self) -> CancelToken {
+        self.cancel.clone()
     }
 
     /// Returns how the program ends, if someone lost patience.

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::CancelToken;
 use async_trait::async_trait;
-use tokio_util::sync::CancellationToken;
 
 /// Runs commands, each in a process group of its own that does not outlive the call.
 #[async_trait]
@@ -14,12 +14,13 @@ pub trait Commands: Send + Sync {
     /// Runs one command to its end, or to ours: when this returns, or its future is dropped,
     /// nothing of the command's process group is left.
     ///
-    /// `line` is told each line of output, at most a few per second.
+    /// `line` is told each line of output, at most a few per second. Cancelled gently, it gets TERM,
+    /// and KILL after the grace period; cancelled at once, KILL.
     async fn run(
         &self,
         request: CommandRequest,
         line: Arc<dyn Fn(String) + Send + Sync>,
-        stop: Stop,
+        stop: CancelToken,
     ) -> Result<CommandEnd, CommandError>;
 }
 
@@ -39,15 +40,6 @@ pub struct CommandRequest {
     /// How many bytes of output are kept. Of more, the first half of them and the last half are,
     /// with a line between them that says how many bytes were left out.
     pub keep: u64,
-}
-
-/// How to stop what runs: gently (TERM, then KILL after the grace period), or at once.
-#[derive(Clone, Debug, Default)]
-pub struct Stop {
-    /// Asks it to stop.
-    pub gently: CancellationToken,
-    /// Stops it.
-    pub at_once: CancellationToken,
 }
 
 /// How a command ended.

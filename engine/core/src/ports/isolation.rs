@@ -10,7 +10,7 @@ use protocol::{
     RepoPath, Rescue, RunName, TaskName,
 };
 
-use super::{RunLock, Withdrawal};
+use super::{CancelToken, RunLock};
 
 /// Opens repositories.
 #[async_trait]
@@ -46,7 +46,7 @@ pub trait Repository: Send + Sync {
         &self,
         request: FreezeRequest,
         lock: RunLock,
-        withdrawal: Withdrawal,
+        cancel: CancelToken,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>, IsolationError>;
 
@@ -56,7 +56,7 @@ pub trait Repository: Send + Sync {
     async fn land(
         &self,
         request: LandingRequest,
-        withdrawal: Withdrawal,
+        cancel: CancelToken,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError>;
 

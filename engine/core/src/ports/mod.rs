@@ -1,5 +1,6 @@
 //! What the engine needs from the outside world.
 
+mod cancel;
 mod clock;
 mod commands;
 mod isolation;
@@ -10,10 +11,10 @@ mod run_lock;
 mod schema;
 mod session_log;
 mod tools;
-mod withdrawal;
 
+pub use cancel::{CancelLevel, CancelToken};
 pub use clock::Clock;
-pub use commands::{CommandEnd, CommandError, CommandRequest, Commands, EndCause, Stop};
+pub use commands::{CommandEnd, CommandError, CommandRequest, Commands, EndCause};
 pub use isolation::{
     Baseline, Completion, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest,
     LandingTarget, LandingTask, Notice, OpenRun, Recovered, RecoveredLanding, RecoveredTask,
@@ -31,4 +32,3 @@ pub use session_log::{OpenedLog, SessionHeader, SessionLog, SessionLogError, Ses
 pub use tools::{
     LineSink, ToolAnswer, ToolConcurrency, ToolDeclaration, ToolText, Toolbox, Tools, Workbench,
 };
-pub use withdrawal::Withdrawal;

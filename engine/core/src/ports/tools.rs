@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use protocol::ToolCall;
 use serde_json::Value;
 
-use super::Stop;
+use super::CancelToken;
 
 /// Makes the tools of one session.
 pub trait Toolbox: Send + Sync {
@@ -45,7 +45,7 @@ pub trait Tools: Send + Sync {
     /// Carries out one call, and says in a line now and then how it goes.
     ///
     /// Whatever goes wrong is an answer that the model reads.
-    async fn call(&self, call: ToolCall, line: LineSink, stop: Stop) -> ToolAnswer;
+    async fn call(&self, call: ToolCall, line: LineSink, stop: CancelToken) -> ToolAnswer;
 }
 
 /// Told a line of output.

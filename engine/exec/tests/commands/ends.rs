@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use engine::ports::{CommandEnd, EndCause, Stop};
+use engine::ports::{CancelLevel, CancelToken, CommandEnd, EndCause};
 
 use crate::stage::{Stage, numbers, runs};
 
@@ -43,9 +43,9 @@ async fn what_a_command_leaves_in_its_group_ends_with_it() {
 #[tokio::test]
 async fn a_command_that_is_asked_to_stop_may_tidy_up() {
     let stage = Stage::with_grace(Duration::from_secs(15));
-    let stop = Stop::default();
+    let stop = CancelToken::default();
     let script = "trap 'echo tidied >tidied; exit 0' TERM; : >ready; while :; do sleep 0.01; done";
-    let end = stage.run_and(script, &stop, || stop.gently.cancel()).await;
+    let end = stage.run_and(script, &stop, || stop.cancel(CancelLevel::Gently)).await;
     assert_eq!(end.cause, EndCause::Stopped);
     assert_eq!(stage.read("tidied"), "tidied\n");
 }
@@ -53,11 +53,11 @@ async fn a_command_that_is_asked_to_stop_may_tidy_up() {
 #[tokio::test]
 async fn the_grace_is_for_the_whole_group() {
     let stage = Stage::with_grace(Duration::from_secs(15));
-    let stop = Stop::default();
+    let stop = CancelToken::default();
     // The shell dies of TERM at once; its child needs a moment.
     let script = "(trap 'sleep 0.2; echo tidied >tidied; exit 0' TERM; : >ready; while :; do sleep 0.01; done); :";
     let began = Instant::now();
-    let end = stage.run_and(script, &stop, || stop.gently.cancel()).await;
+    let end = stage.run_and(script, &stop, || stop.cancel(CancelLevel::Gently)).await;
     assert_eq!(end.cause, EndCause::Stopped);
     assert_eq!(stage.read("tidied"), "tidied\n");
     assert!(began.elapsed() < Duration::from_secs(10), "nobody waits for a grace that none needs");
@@ -66,7 +66,7 @@ async fn the_grace_is_for_the_whole_group() {
 #[tokio::test]
 async fn a_command_deaf_to_term_is_killed_after_the_grace() {
     let stage = Stage::with_grace(Duration::from_millis(200));
-    let stop = Stop::default();
+    let stop = CancelToken::default();
     let script = format!(
         "trap '' TERM; {DEAF} echo $$ >>deaf; while [ $(cat deaf | wc -l) -lt 2 ]; do :; done; : >ready; while :; do sleep 600; done"
     );
@@ -74,7 +74,7 @@ async fn a_command_deaf_to_term_is_killed_after_the_grace() {
     let end = stage
         .run_and(&script, &stop, || {
             asked = Instant::now();
-            stop.gently.cancel();
+            stop.cancel(CancelLevel::Gently);
         })
         .await;
     let took = asked.elapsed();
@@ -86,16 +86,16 @@ async fn a_command_deaf_to_term_is_killed_after_the_grace() {
 #[tokio::test]
 async fn a_second_word_ends_the_grace() {
     let stage = Stage::with_grace(Duration::from_secs(60));
-    let stop = Stop::default();
+    let stop = CancelToken::default();
     let script =
         format!("{DEAF} echo $$ >>deaf; trap 'exit' TERM; : >ready; while :; do sleep 0.01; done");
     let end = stage
         .run_and(&script, &stop, || {
-            stop.gently.cancel();
-            let at_once = stop.at_once.clone();
+            stop.cancel(CancelLevel::Gently);
+            let again = stop.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                at_once.cancel();
+                again.cancel(CancelLevel::AtOnce);
             });
         })
         .await;
@@ -106,9 +106,9 @@ async fn a_second_word_ends_the_grace() {
 #[tokio::test]
 async fn at_once_leaves_no_time_to_tidy_up() {
     let stage = Stage::with_grace(Duration::from_secs(60));
-    let stop = Stop::default();
+    let stop = CancelToken::default();
     let script = "trap 'echo tidied >tidied; exit 0' TERM; : >ready; while :; do sleep 0.01; done";
-    let end = stage.run_and(script, &stop, || stop.at_once.cancel()).await;
+    let end = stage.run_and(script, &stop, || stop.cancel(CancelLevel::AtOnce)).await;
     assert_eq!(end.cause, EndCause::Stopped);
     assert!(!stage.path("tidied").exists());
 }
@@ -116,9 +116,9 @@ async fn at_once_leaves_no_time_to_tidy_up() {
 #[tokio::test]
 async fn a_command_that_is_suspended_hears_that_it_should_stop() {
     let stage = Stage::with_grace(Duration::from_secs(15));
-    let stop = Stop::default();
+    let stop = CancelToken::default();
     let script = r#"trap 'echo tidied >tidied; exit 0' TERM; (until grep -q '^State:.T' /proc/$$/status; do sleep 0.01; done; : >ready) & kill -STOP $$; while :; do sleep 0.01; done"#;
-    let end = stage.run_and(script, &stop, || stop.gently.cancel()).await;
+    let end = stage.run_and(script, &stop, || stop.cancel(CancelLevel::Gently)).await;
     assert_eq!(end.cause, EndCause::Stopped);
     assert_eq!(stage.read("tidied"), "tidied\n");
 }
@@ -126,12 +126,12 @@ async fn a_command_that_is_suspended_hears_that_it_should_stop() {
 #[tokio::test]
 async fn a_command_that_should_stop_before_it_starts_never_starts() {
     let stage = Stage::new();
-    for stop in [Stop::default(), Stop::default()].into_iter().enumerate() {
+    for stop in [CancelToken::default(), CancelToken::default()].into_iter().enumerate() {
         let (turn, stop) = stop;
         if turn == 0 {
-            stop.gently.cancel()
+            stop.cancel(CancelLevel::Gently)
         } else {
-            stop.at_once.cancel()
+            stop.cancel(CancelLevel::AtOnce)
         }
         let end = stage.ask(stage.request("echo started | tee started"), stop).await.unwrap();
         assert_eq!(end.cause, EndCause::Stopped);
@@ -147,7 +147,7 @@ async fn when_the_future_has_been_dropped_nothing_of_the_group_is_left() {
         "trap '' TERM; {DEAF} echo $$ >>deaf; while [ $(cat deaf | wc -l) -lt 2 ]; do :; done; : >ready; while :; do sleep 600; done"
     );
     {
-        let run = stage.ask(stage.request(&script), Stop::default());
+        let run = stage.ask(stage.request(&script), CancelToken::default());
         tokio::select! {
             end = run => panic!("it ended: {end:?}"),
             () = stage.appears("ready") => {}
@@ -161,7 +161,7 @@ async fn a_future_dropped_at_any_moment_leaves_nothing() {
     let stage = Stage::new();
     for tenths in 0..60_u64 {
         let script = format!("echo $$ >>all; {DEAF} echo more; sleep 600");
-        let run = stage.ask(stage.request(&script), Stop::default());
+        let run = stage.ask(stage.request(&script), CancelToken::default());
         let limit = Duration::from_micros(tenths * 100);
         assert!(tokio::time::timeout(limit, run).await.is_err());
         assert_eq!(stage.living(), Vec::<String>::new());

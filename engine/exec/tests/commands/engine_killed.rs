@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::ports::{Commands as _, EndCause, Stop};
+use engine::ports::{CancelToken, Commands as _, EndCause};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::stage::{Stage, numbers, part, request, runs, shell, until};
@@ -34,7 +34,9 @@ pub(crate) fn engine(folder: &Path) {
             fs::create_dir(&folder).unwrap();
             let shell = Arc::clone(&shell);
             trees.push(tokio::spawn(async move {
-                shell.run(request(&folder, "log", TREE), Arc::new(|_| {}), Stop::default()).await
+                shell
+                    .run(request(&folder, "log", TREE), Arc::new(|_| {}), CancelToken::default())
+                    .await
             }));
         }
         for tree in trees {
@@ -48,7 +50,7 @@ pub(crate) fn unwatched_engine(folder: &Path) {
     let shell = shell(Duration::from_millis(700), Command::new("/no/such/program"));
     let request = request(folder, "log", "trap '' TERM; echo $$ >tree; : >ready; exec sleep 600");
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(shell.run(request, Arc::new(|_| {}), Stop::default())).unwrap();
+    runtime.block_on(shell.run(request, Arc::new(|_| {}), CancelToken::default())).unwrap();
 }
 
 struct Engine {
@@ -165,7 +167,7 @@ async fn commands_run_where_no_watcher_can_be_had() {
         let shell = shell(Duration::from_millis(300), watcher);
         for _ in 0..12 {
             let request = request(folder.path(), "log", "echo ran");
-            let end = shell.run(request, Arc::new(|_| {}), Stop::default()).await.unwrap();
+            let end = shell.run(request, Arc::new(|_| {}), CancelToken::default()).await.unwrap();
             assert_eq!(end.cause, EndCause::Exited(0));
             assert_eq!(end.last_line.as_deref(), Some("ran"));
         }

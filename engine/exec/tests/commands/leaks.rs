@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::ports::{CommandError, Commands as _, EndCause, Stop};
+use engine::ports::{CancelLevel, CancelToken, CommandError, Commands as _, EndCause};
 use exec::Shell;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -24,7 +24,7 @@ pub(crate) fn short_of_descriptors(folder: &Path) {
     let shell = shell(Duration::from_millis(700), part("watch", folder));
     let run = || {
         let request = request(folder, "log", "echo ran");
-        runtime.block_on(shell.run(request, Arc::new(|_| {}), Stop::default()))
+        runtime.block_on(shell.run(request, Arc::new(|_| {}), CancelToken::default()))
     };
     let plenty = getrlimit(Resource::Nofile);
     let used = fs::read_dir("/proc/self/fd").unwrap().count() as u64;
@@ -103,13 +103,13 @@ async fn all(shell: &Arc<Shell>, folder: &Path) {
         let request = request(folder, &format!("{number}.log"), SCRIPTS[number % SCRIPTS.len()]);
         commands.spawn(async move {
             let _permit = limit.acquire().await.unwrap();
-            let stop = Stop::default();
+            let stop = CancelToken::default();
             let asked = stop.clone();
             let run = shell.run(request, Arc::new(|_| {}), stop);
             match number % SCRIPTS.len() {
                 0 | 1 => assert_eq!(run.await.unwrap().cause, EndCause::Exited(0)),
                 2 => {
-                    let ask = async { asked.gently.cancel() };
+                    let ask = async { asked.cancel(CancelLevel::Gently) };
                     assert_eq!(tokio::join!(run, ask).0.unwrap().cause, EndCause::Stopped);
                 }
                 _dropped => {

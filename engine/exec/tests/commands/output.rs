@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-use engine::ports::{CommandError, EndCause, Stop};
+use engine::ports::{CancelToken, CommandError, EndCause};
 
 use crate::stage::Stage;
 
@@ -17,7 +17,7 @@ async fn both_streams_are_kept_in_one_file_as_they_come() {
         for i in 1 2 3; do echo out$i; kept out$i; echo err$i >&2; kept err$i; done",
     );
     request.output = stage.path("deep/er/output.log");
-    let end = stage.ask(request, Stop::default()).await.unwrap();
+    let end = stage.ask(request, CancelToken::default()).await.unwrap();
     assert_eq!(stage.read("deep/er/output.log"), "out1\nerr1\nout2\nerr2\nout3\nerr3\n");
     assert_eq!((end.written, end.dropped), (30, 0));
     assert_eq!(end.last_line.as_deref(), Some("out3"), "standard error is no result");
@@ -41,7 +41,7 @@ async fn of_a_flood_the_beginning_and_the_end_are_in_the_file() {
     let script = format!("echo begin; head -c {flood} /dev/zero; echo done; echo err >&2");
     let mut request = stage.request(&script);
     request.keep = 100_000;
-    let end = stage.ask(request, Stop::default()).await.unwrap();
+    let end = stage.ask(request, CancelToken::default()).await.unwrap();
     assert_eq!(end.cause, EndCause::Exited(0));
     assert_eq!(end.written, flood + 15);
     assert_eq!(end.dropped, flood + 15 - 100_000);
@@ -59,7 +59,7 @@ async fn the_last_line_is_the_true_one_of_output_longer_than_what_is_kept() {
     let stage = Stage::new();
     let mut request = stage.request("seq 1 300000; printf '{\"files\": 3}\\n\\n'");
     request.keep = 1000;
-    let end = stage.ask(request, Stop::default()).await.unwrap();
+    let end = stage.ask(request, CancelToken::default()).await.unwrap();
     assert_eq!(end.last_line.as_deref(), Some(r#"{"files": 3}"#));
     let kept = stage.read("output.log");
     assert!(kept.starts_with("1\n2\n3\n"), "{kept}");
@@ -128,7 +128,7 @@ async fn a_full_disk_is_told_after_the_command_has_ended_by_itself() {
     let stage = Stage::new();
     let mut request = stage.request("seq 1 100000; echo ok >ended");
     request.output = "/dev/full".into();
-    let error = stage.ask(request.clone(), Stop::default()).await.unwrap_err();
+    let error = stage.ask(request.clone(), CancelToken::default()).await.unwrap_err();
     assert!(matches!(error, CommandError::Resources { .. }), "{error:?}");
     assert!(error.to_string().contains("/dev/full"), "{error}");
     assert_eq!(stage.read("ended"), "ok\n");
@@ -140,7 +140,7 @@ async fn an_output_that_cannot_be_made_is_an_error_before_the_start() {
     fs::write(stage.path("file"), "").unwrap();
     let mut request = stage.request("echo started >started");
     request.output = stage.path("file/output.log");
-    let error = stage.ask(request, Stop::default()).await.unwrap_err();
+    let error = stage.ask(request, CancelToken::default()).await.unwrap_err();
     assert!(matches!(error, CommandError::Failed { .. }), "{error:?}");
     assert!(!stage.path("started").exists());
 }

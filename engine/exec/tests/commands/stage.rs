@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use engine::ports::{CommandEnd, CommandError, CommandRequest, Commands as _, Stop};
+use engine::ports::{CancelToken, CommandEnd, CommandError, CommandRequest, Commands as _};
 use exec::{BaseEnvironment, EnvironmentRules, Processes, Shell};
 use tempfile::TempDir;
 
@@ -43,13 +43,13 @@ impl Stage {
     }
 
     pub(crate) async fn run(&self, script: &str) -> CommandEnd {
-        self.ask(self.request(script), Stop::default()).await.unwrap()
+        self.ask(self.request(script), CancelToken::default()).await.unwrap()
     }
 
     pub(crate) async fn ask(
         &self,
         request: CommandRequest,
-        stop: Stop,
+        stop: CancelToken,
     ) -> Result<CommandEnd, CommandError> {
         let lines = Arc::clone(&self.lines);
         let line = Arc::new(move |line| lines.lock().unwrap().push(line));
@@ -61,7 +61,7 @@ impl Stage {
     pub(crate) async fn run_and(
         &self,
         script: &str,
-        stop: &Stop,
+        stop: &CancelToken,
         then: impl FnOnce(),
     ) -> CommandEnd {
         let run = self.ask(self.request(script), stop.clone());

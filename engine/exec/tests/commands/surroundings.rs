@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 
-use engine::ports::{CommandError, EndCause, Stop};
+use engine::ports::{CancelToken, CommandError, EndCause};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 
 use crate::stage::Stage;
@@ -14,7 +14,7 @@ async fn a_command_gets_its_folder_its_arguments_and_its_environment() {
     let mut request = stage.request(r#"echo "$PWD|$0|$#|$1|$2|$ITEM|$GIT_DIR|""#);
     request.arguments = vec!["a b".to_owned(), "$(touch no)\n\"'".to_owned()];
     request.environment.insert("ITEM".to_owned(), "it's".into());
-    stage.ask(request, Stop::default()).await.unwrap();
+    stage.ask(request, CancelToken::default()).await.unwrap();
     let folder = stage.path("").canonicalize().unwrap();
     let expected = format!("{}|sh|2|a b|$(touch no)\n\"'|it's||\n", folder.display());
     assert_eq!(stage.read("output.log"), expected);
@@ -95,7 +95,7 @@ async fn a_folder_that_is_not_there_is_named() {
     let stage = Stage::new();
     let mut request = stage.request("true");
     request.folder = stage.path("not\nthere");
-    let error = stage.ask(request, Stop::default()).await.unwrap_err();
+    let error = stage.ask(request, CancelToken::default()).await.unwrap_err();
     assert!(matches!(error, CommandError::Failed { .. }), "{error:?}");
     assert!(error.to_string().contains(r"not\nthere"), "{error}");
 }
@@ -103,9 +103,9 @@ async fn a_folder_that_is_not_there_is_named() {
 #[tokio::test]
 async fn a_script_that_no_process_can_be_given_is_an_error() {
     let stage = Stage::new();
-    let error = stage.ask(stage.request("a\0b"), Stop::default()).await.unwrap_err();
+    let error = stage.ask(stage.request("a\0b"), CancelToken::default()).await.unwrap_err();
     assert!(matches!(error, CommandError::Failed { .. }), "{error:?}");
     let long = "x".repeat(4 << 20);
-    let error = stage.ask(stage.request(&long), Stop::default()).await.unwrap_err();
+    let error = stage.ask(stage.request(&long), CancelToken::default()).await.unwrap_err();
     assert!(matches!(error, CommandError::Failed { .. }), "{error:?}");
 }

@@ -1,7 +1,7 @@
 use std::fs;
 use std::time::Duration;
 
-use engine::ports::{EndCause, ToolAnswer};
+use engine::ports::{CancelLevel, EndCause, ToolAnswer};
 use serde_json::json;
 
 use crate::limits::{HEAD_BYTES, HEAD_LINES, TAIL_BYTES, TAIL_LINES};
@@ -96,7 +96,7 @@ async fn a_command_that_takes_too_long_is_stopped() {
     let begun = tokio::time::Instant::now();
     stage.failed("bash", json!({ "command": "sleep 9999", "timeout": 99999 })).await;
     assert_eq!(begun.elapsed().as_secs(), 3600);
-    assert!(!stage.stop.gently.is_cancelled());
+    assert!(!stage.stop.is_cancelled());
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,7 +106,7 @@ async fn a_session_that_is_stopped_stops_its_command() {
     let stop = stage.stop.clone();
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_secs(3)).await;
-        stop.gently.cancel();
+        stop.cancel(CancelLevel::Gently);
     });
     let failed = stage.failed("bash", json!({ "command": "sleep 99" })).await;
     assert_eq!(failed, "half\n\nOperation aborted");

@@ -186,7 +186,7 @@ async fn edits_of_one_file_at_the_same_time_are_all_made() {
         let edit = one(path, &format!("<{number}>"), &format!("[{number}]"));
         let call = crate::stage::call("edit", edit);
         calls.spawn(async move {
-            tools.call(call, crate::stage::silence(), engine::ports::Stop::default()).await
+            tools.call(call, crate::stage::silence(), engine::ports::CancelToken::default()).await
         });
     }
     for answer in calls.join_all().await {

@@ -109,7 +109,7 @@ async fn the_tool_panic_panics_and_no_model_is_told_of_it() {
     let stage = Stage::new();
     let tools = stage.tools.clone();
     let calling = tokio::spawn(async move {
-        let stop = engine::ports::Stop::default();
+        let stop = engine::ports::CancelToken::default();
         tools.call(call("panic", json!({})), crate::stage::silence(), stop).await
     });
     assert!(calling.await.unwrap_err().is_panic());

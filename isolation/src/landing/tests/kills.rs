@@ -251,10 +251,10 @@ fn work_that_landed_when_its_engine_died_is_not_landed_again_before_that_is_reco
         write(&kit.root, "a", "1\n");
         let tasks = [one, two];
         if plan.is_empty() {
-            let withdrawal = engine::ports::Withdrawal::default();
+            let cancel = engine::ports::CancelToken::default();
             let (request, faults) = (kit.request(&tasks), super::kit::faults(""));
             let (repo, places) = (&kit.repo, &kit.places);
-            crate::landing::land(repo, places, &faults, request, &withdrawal, &|_| {}).unwrap();
+            crate::landing::land(repo, places, &faults, request, &cancel, &|_| {}).unwrap();
         } else {
             assert!(kit.land_or_die(plan, &tasks).is_none(), "{plan}");
         }
@@ -281,8 +281,8 @@ fn a_run_that_waits_for_a_landing_which_is_killed_does_not_begin_with_half_of_it
     };
     let folder = kit.places.workspaces.join("rbbbb");
     let claim = crate::baseline::NewClaim::stake(&folder).unwrap();
-    let withdrawal = engine::ports::Withdrawal::default();
-    let landings = crate::baseline::Landings { withdrawal: &withdrawal, news: &|_| {} };
+    let cancel = engine::ports::CancelToken::default();
+    let landings = crate::baseline::Landings { cancel: &cancel, news: &|_| {} };
     let (repo, places, faults) = (&kit.repo, &kit.places, super::kit::faults(""));
     let frozen =
         crate::baseline::Frozen::freeze(repo, places, &faults, &request, claim, landings).unwrap();

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 
 use engine::fault::{FaultMeans, Faults};
 use engine::ports::{
-    IsolationError, LandingNews, LandingRequest, LandingTarget, LandingTask, Withdrawal,
+    CancelToken, IsolationError, LandingNews, LandingRequest, LandingTarget, LandingTask,
 };
 use protocol::{CaptureRef, Landed, LandingReport, RepoPath, Rescue, RunName, TaskName};
 use tempfile::TempDir;
@@ -174,7 +174,7 @@ impl Kit {
     ) -> Result<LandingReport, IsolationError> {
         let target = LandingTarget::Branches { prefix: prefix.to_owned() };
         let request = LandingRequest { target, ..self.request(tasks) };
-        landing::land(&self.repo, &self.places, faults, request, &Withdrawal::default(), &|_| {})
+        landing::land(&self.repo, &self.places, faults, request, &CancelToken::default(), &|_| {})
     }
 
     /// Makes branches until a planned kill strikes. Nothing comes back if one did.
@@ -188,19 +188,19 @@ impl Kit {
         faults: &Faults,
         tasks: &[LandingTask],
     ) -> Result<LandingReport, IsolationError> {
-        self.land_unless(&Withdrawal::default(), faults, tasks)
+        self.land_unless(&CancelToken::default(), faults, tasks)
     }
 
     /// Lands unless it is withdrawn in time.
     pub(crate) fn land_unless(
         &self,
-        withdrawal: &Withdrawal,
+        cancel: &CancelToken,
         faults: &Faults,
         tasks: &[LandingTask],
     ) -> Result<LandingReport, IsolationError> {
         let request = self.request(tasks);
         let hear = |news| self.hear(news);
-        let report = landing::land(&self.repo, &self.places, faults, request, withdrawal, &hear)?;
+        let report = landing::land(&self.repo, &self.places, faults, request, cancel, &hear)?;
         landing::acknowledge(&self.places, faults, &self.run)?;
         Ok(report)
     }

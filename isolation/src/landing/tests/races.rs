@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use engine::fault::Faults;
-use engine::ports::{IsolationError, Withdrawal};
+use engine::ports::{CancelLevel, CancelToken, IsolationError};
 use protocol::{ConflictReason, Landed};
 
 use super::kit::{Kit, LANDED, faults, landed, on_slow, read, write};
@@ -134,11 +134,11 @@ fn what_is_withdrawn_before_anything_has_changed_changes_nothing() {
             write(copy, "b", "2\n");
         });
         let (before, git) = (kit.snapshot(), kit.git_folder());
-        let withdrawal = Withdrawal::default();
-        let heard = withdrawal.clone();
-        on_slow(move || heard.withdraw());
+        let cancel = CancelToken::default();
+        let heard = cancel.clone();
+        on_slow(move || heard.cancel(CancelLevel::Gently));
         let plan = faults(&format!("slow@{moment}"));
-        let landed_not = kit.land_unless(&withdrawal, &plan, std::slice::from_ref(&task));
+        let landed_not = kit.land_unless(&cancel, &plan, std::slice::from_ref(&task));
         assert!(matches!(landed_not, Err(IsolationError::Withdrawn)), "{moment}: {landed_not:?}");
         assert_eq!(kit.snapshot(), before, "{moment}");
         assert_eq!(kit.git_folder(), git, "{moment}");
@@ -154,10 +154,10 @@ fn what_is_withdrawn_after_the_tree_has_begun_to_change_is_seen_through() {
         write(copy, "a", "2\n");
         write(copy, "b", "2\n");
     });
-    let withdrawal = Withdrawal::default();
-    let heard = withdrawal.clone();
-    on_slow(move || heard.withdraw());
-    let report = kit.land_unless(&withdrawal, &faults("slow@landing.exchange:1"), &[task]).unwrap();
+    let cancel = CancelToken::default();
+    let heard = cancel.clone();
+    on_slow(move || heard.cancel(CancelLevel::Gently));
+    let report = kit.land_unless(&cancel, &faults("slow@landing.exchange:1"), &[task]).unwrap();
     assert_eq!(landed(&report), [&LANDED]);
     assert_eq!(read(&kit.root, "a") + &read(&kit.root, "b"), "2\n2\n");
 }
