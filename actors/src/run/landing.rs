@@ -9,8 +9,8 @@ use engine::ports::{
 };
 use engine::verdict::exit_code;
 use protocol::{
-    Captured, EventKind, ExitCode, IsolationMode, Landed, LandingReport, LedgerEntry, MergeMode,
-    Outcome, TaskLanding, TaskName, TaskReport, TaskSpec, Totals,
+    Captured, EventKind, ExitCode, Landed, LandingReport, LedgerEntry, MergeMode, Outcome,
+    TaskLanding, TaskName, TaskReport, TaskSpec, Totals,
 };
 use ractor::ActorRef;
 
@@ -61,7 +61,8 @@ pub(super) fn told(news: LandingNews) -> EventKind {
 impl RunState {
     /// What is to land, if anything is: the work of the tasks that kept their contract.
     pub(super) fn landing_request(&self) -> Option<LandingRequest> {
-        if self.interruption.is_some() || self.arguments.spec.isolation == IsolationMode::None {
+        if self.interruption.is_some() || !self.arguments.spec.isolation.capabilities().can_capture
+        {
             return None;
         }
         let target = match self.arguments.spec.merge {
@@ -219,7 +220,7 @@ impl RunState {
     fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         let lands = self.arguments.spec.merge != MergeMode::None
-            && self.arguments.spec.isolation != IsolationMode::None;
+            && self.arguments.spec.isolation.capabilities().can_capture;
         let mut classes = BTreeSet::new();
         for (spec, report) in self.members.reports() {
             let changed =

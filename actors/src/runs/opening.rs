@@ -8,7 +8,7 @@ use engine::fault::Faults;
 use engine::ports::{AnyValue, CancelLevel, CancelToken, FreezeRequest, LockRun, Notice, Schema};
 use engine::task::{Patience, YieldContract};
 use engine::verdict::Interruption;
-use protocol::{IsolationMode, LedgerEntry, MergeMode, RunId, RunName, RunSpec, TaskId, Work};
+use protocol::{LedgerEntry, MergeMode, RunId, RunName, RunSpec, TaskId, Work};
 use ractor::concurrency::oneshot;
 use ractor::{ActorProcessingErr, ActorRef, Message, RpcReplyPort};
 
@@ -128,7 +128,7 @@ async fn open(
         run: name.clone(),
         mode: spec.isolation,
         untracked_limit: spec.untracked_limit,
-        branches: (spec.merge == MergeMode::Branch && spec.isolation != IsolationMode::None)
+        branches: (spec.merge == MergeMode::Branch && spec.isolation.capabilities().can_capture)
             .then(|| spec.branch_prefix.clone()),
     };
     let freezing = Freezing { request, lock, cancel, news };

@@ -127,11 +127,11 @@ pub enum IsolationChoice {
 }
 
 impl IsolationChoice {
-    /// Returns the mode; copies are the best there is for now.
+    /// Returns the mode.
     #[must_use]
     pub fn mode(self) -> IsolationMode {
         match self {
-            Self::Auto => IsolationMode::Worktree,
+            Self::Auto => IsolationMode::AUTO,
             Self::Mode(mode) => mode,
         }
     }
@@ -155,35 +155,20 @@ impl FromStr for AgentChoice {
     }
 }
 
-/// The modes that come later, under every name they have.
-const LATER_ISOLATION: [&str; 12] = [
-    "fuse-overlay",
-    "overlayfs",
-    "snapshot",
-    "apfs",
-    "btrfs",
-    "zfs",
-    "reflink",
-    "block-clone",
-    "fuse-projfs",
-    "projfs",
-    "fuse",
-    "overlay",
-];
-
 impl FromStr for IsolationChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "worktree" | "rcopy" => Ok(Self::Mode(IsolationMode::Worktree)),
-            "none" => Ok(Self::Mode(IsolationMode::None)),
-            later if LATER_ISOLATION.contains(&later) => {
-                Err(format!("isolation `{later}` is not yet built; `worktree` is"))
-            }
-            _ => Err("the modes are auto, worktree and none".to_owned()),
+        if text == "auto" {
+            return Ok(Self::Auto);
         }
+        IsolationMode::named(text).map(Self::Mode).ok_or_else(|| {
+            if IsolationMode::is_planned(text) {
+                format!("isolation `{text}` is not yet built; `worktree` is")
+            } else {
+                "the modes are auto, worktree and none".to_owned()
+            }
+        })
     }
 }
 

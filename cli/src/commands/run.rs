@@ -9,7 +9,7 @@ use actors::{Canceller, Engine, Events, Submission, SubmitError, Submitted};
 use config::make_private;
 use engine::ports::{CancelLevel, LandingNews, Repository};
 use engine::verdict::Interruption;
-use protocol::{Event, EventKind, ExitCode, IsolationMode, RunId, RunName, RunSpec};
+use protocol::{Event, EventKind, ExitCode, RunId, RunName, RunSpec, WorkspaceKind};
 use tokio::task::JoinSet;
 
 use crate::boot::{Equipment, isolation_places};
@@ -102,9 +102,9 @@ pub async fn execute(
 /// Returns the folder of the workspaces of a repository, if the run has any: it is closed to
 /// others, also where the folder that it stands in is not.
 fn workspaces_of(equipment: &Equipment, spec: &RunSpec) -> Option<PathBuf> {
-    match spec.isolation {
-        IsolationMode::None => return None,
-        IsolationMode::Worktree => {}
+    match spec.isolation.capabilities().workspace {
+        WorkspaceKind::Shared => return None,
+        WorkspaceKind::Private => {}
     }
     let run = RunName::of(spec.id, RunName::SHORTEST);
     let of_run = isolation_places(&equipment.places).of_run(&spec.repo, &run);

@@ -3,7 +3,7 @@
 mod task_line;
 mod total_line;
 
-use protocol::{IsolationMode, MergeMode, Timestamp};
+use protocol::{MergeMode, Timestamp};
 
 use self::task_line::Columns;
 use self::total_line::total_line;
@@ -46,15 +46,12 @@ pub(super) fn frame(picture: &Picture, moment: Moment, palette: Palette) -> Vec<
 
 /// Returns what a run is in one line.
 pub(super) fn headline(head: &Head) -> String {
-    let isolation = match head.isolation {
-        IsolationMode::Worktree => "worktree",
-        IsolationMode::None => "in place",
-    };
-    let lands = match (head.isolation, head.merge) {
-        (IsolationMode::None, _) => "nothing is captured or landed",
-        (IsolationMode::Worktree, MergeMode::Patch) => "lands at the end",
-        (IsolationMode::Worktree, MergeMode::Branch) => "becomes branches at the end",
-        (IsolationMode::Worktree, MergeMode::None) => "everything is kept",
+    let isolation = head.isolation.label();
+    let lands = match (head.isolation.capabilities().can_capture, head.merge) {
+        (false, _) => "nothing is captured or landed",
+        (true, MergeMode::Patch) => "lands at the end",
+        (true, MergeMode::Branch) => "becomes branches at the end",
+        (true, MergeMode::None) => "everything is kept",
     };
     let tasks = count(head.tasks, "task");
     format!("run {} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)

@@ -1,7 +1,7 @@
 //! Checks what only the whole run can tell.
 
 use engine::ports::Schemas;
-use protocol::{Agent, ChangeDemand, Command, IsolationMode, RunSpec, TaskName, TaskSpec, Work};
+use protocol::{Agent, ChangeDemand, Command, RunSpec, TaskName, TaskSpec, Work};
 use serde_json::Value;
 
 use crate::args::RunArgs;
@@ -35,7 +35,7 @@ pub(super) fn check(spec: &RunSpec, args: &RunArgs, schemas: &dyn Schemas) -> Re
             Work::Command(command) => runnable(&task.name, command)?,
             Work::Agent(agent) => askable(&task.name, agent)?,
         }
-        if task.change == ChangeDemand::Required && spec.isolation == IsolationMode::None {
+        if task.change == ChangeDemand::Required && !spec.isolation.capabilities().can_capture {
             return Err(Error::usage(format!("task `{}` must change something", task.name))
                 .because("tasks that work in place are not captured, so nobody can tell")
                 .hint("--isolation worktree"));

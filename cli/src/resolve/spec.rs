@@ -7,7 +7,7 @@ use std::path::Path;
 use engine::ports::Schemas;
 use protocol::{
     Agent, ChangeDemand, Command, IsolationMode, MergeMode, RunId, RunSpec, TaskId, TaskLimits,
-    TaskName, TaskSpec, Work,
+    TaskName, TaskSpec, Work, WorkspaceKind,
 };
 use serde_json::Value;
 
@@ -68,9 +68,9 @@ pub fn resolve(
     let workforce = Workforce { selection, context };
     let tasks = tasks.specs(&workforce, limits, schema.as_ref())?;
     let suits = if tasks.iter().any(has_model) { AT_ONCE } else { cores };
-    let jobs = asked.unwrap_or(match isolation {
-        IsolationMode::None => NonZeroUsize::MIN,
-        IsolationMode::Worktree => defaults.jobs.unwrap_or(suits),
+    let jobs = asked.unwrap_or_else(|| match isolation.capabilities().workspace {
+        WorkspaceKind::Shared => NonZeroUsize::MIN,
+        WorkspaceKind::Private => defaults.jobs.unwrap_or(suits),
     });
     let spec = RunSpec {
         id: RunId::generate(),
@@ -215,17 +215,19 @@ fn modes(
 ) -> Result<(IsolationMode, MergeMode), Error> {
     let isolation = args.isolation.map_or(defaults.isolation, |choice| choice.mode());
     let asked = args.merge.map(|MergeChoice(mode)| mode).or(plan.and_then(|plan| plan.merge));
-    match (isolation, asked) {
-        // In place there is nothing to land: the work is where it was done.
-        (IsolationMode::None, None | Some(MergeMode::None | MergeMode::Patch)) => {
-            Ok((isolation, MergeMode::None))
-        }
-        (IsolationMode::None, Some(MergeMode::Branch)) => {
-            Err(Error::usage("isolation `none` and merge `branch` do not go together")
+    if isolation.capabilities().can_capture {
+        return Ok((isolation, asked.unwrap_or(defaults.merge)));
+    }
+    match asked {
+        // There is nothing to land: the work is where it was done.
+        None | Some(MergeMode::None | MergeMode::Patch) => Ok((isolation, MergeMode::None)),
+        Some(MergeMode::Branch) => {
+            let what =
+                format!("isolation `{}` and merge `branch` do not go together", isolation.name());
+            Err(Error::usage(what)
                 .because("tasks that work in place are not captured, so there is nothing to commit")
                 .hint("--isolation worktree"))
         }
-        (IsolationMode::Worktree, asked) => Ok((isolation, asked.unwrap_or(defaults.merge))),
     }
 }
 

@@ -47,15 +47,15 @@ impl Given {
     }
 
     pub(crate) fn isolation(&self) -> Result<IsolationMode, Expected> {
-        match self.word() {
-            Some("auto" | "worktree" | "rcopy") => Ok(IsolationMode::Worktree),
-            Some("none") => Ok(IsolationMode::None),
-            Some(
-                "fuse-overlay" | "overlayfs" | "snapshot" | "fuse-projfs" | "projfs" | "apfs"
-                | "btrfs" | "zfs" | "reflink" | "block-clone",
-            ) => Err("`auto`, `worktree` or `none` (the others are not yet built)"),
-            _ => Err("`auto`, `worktree` or `none`"),
+        let word = self.word().unwrap_or_default();
+        if word == "auto" {
+            return Ok(IsolationMode::AUTO);
         }
+        IsolationMode::named(word).ok_or(if IsolationMode::is_planned(word) {
+            "`auto`, `worktree` or `none` (the others are not yet built)"
+        } else {
+            "`auto`, `worktree` or `none`"
+        })
     }
 
     pub(crate) fn merge(&self) -> Result<MergeMode, Expected> {

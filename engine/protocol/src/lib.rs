@@ -5,6 +5,7 @@ mod change;
 mod event;
 mod exit;
 mod id;
+mod isolation;
 mod landing;
 mod ledger;
 mod left_out;
@@ -25,6 +26,7 @@ pub use change::{CaptureRef, Captured, ChangeSummary};
 pub use event::{Event, EventKind, Phase, Totals};
 pub use exit::ExitCode;
 pub use id::{RunId, SessionId, TaskId};
+pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};
 pub use landing::{
     Conflict, ConflictReason, Landed, LandingReport, Rescue, RescueLocation, Side, TaskLanding,
 };
@@ -37,7 +39,7 @@ pub use model::{ModelRoute, ModelRouteError};
 pub use name::{NameError, RunName, TaskName};
 pub use outcome::{Failure, FailureClass, FailureDetail, Outcome, TaskReport};
 pub use path::{RepoPath, quote_path};
-pub use run::{IsolationMode, MergeMode, OnFailure, RunSpec};
+pub use run::{MergeMode, OnFailure, RunSpec};
 pub use session::{SessionEntry, SessionEvent};
 pub use task::{Agent, ChangeDemand, Command, Item, TaskLimits, TaskSpec, Work};
 pub use temporary::{is_temporary_name, temporary_name};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RunId, TaskSpec};
+use crate::{IsolationMode, RunId, TaskSpec};
 
 /// One fan-out over one repository.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,16 +36,6 @@ pub struct RunSpec {
     /// would be removed.
     #[serde(default)]
     pub pass_env: Vec<String>,
-}
-
-/// How tasks are kept apart from each other and from the user's tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum IsolationMode {
-    /// A copy of the working tree per task.
-    Worktree,
-    /// In place: no copy, no capture, no landing.
-    None,
 }
 
 /// Where the work of a run goes.

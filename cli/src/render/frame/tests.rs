@@ -1,6 +1,6 @@
 use protocol::{
-    AssistantMessage, Cost, Event, EventKind, Failure, FailureClass, Outcome, Phase, SessionEvent,
-    StopReason, TaskName, TaskReport, Usage,
+    AssistantMessage, Cost, Event, EventKind, Failure, FailureClass, IsolationMode, Outcome, Phase,
+    SessionEvent, StopReason, TaskName, TaskReport, Usage,
 };
 
 use super::super::safe::{fit, width};
