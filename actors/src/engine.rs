@@ -9,6 +9,7 @@ use engine::fault::Faults;
 use engine::ports::{
     CancelLevel, Clock, Commands, LedgerStore, Models, Schemas, SessionLogs, Toolbox,
 };
+use engine::request::RequestPolicy;
 use engine::verdict::Interruption;
 use protocol::RunId;
 use ractor::concurrency::oneshot;
@@ -52,6 +53,8 @@ pub struct Policy {
     pub grace: Duration,
     /// Where the output of tasks goes: `RUN/TASK/` below it.
     pub artifacts: PathBuf,
+    /// How requests to models are made.
+    pub requests: RequestPolicy,
 }
 
 /// A running engine. Close it: what is dropped without is closed by the next start.

@@ -6,6 +6,7 @@ mod closing;
 mod engine;
 mod events;
 mod executors;
+mod gates;
 mod isolation;
 mod jobs;
 mod ledger;
@@ -14,6 +15,7 @@ mod run;
 mod runs;
 mod session;
 mod task;
+mod timer;
 
 pub use crate::engine::{Canceller, Deps, Engine, Policy};
 pub use events::Events;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::CancelLevel;
+use engine::request::GatePolicy;
 use engine::verdict::Interruption;
 use protocol::RunId;
 use ractor::{
@@ -16,6 +17,7 @@ use crate::closing::{self, Activity};
 use crate::engine::Deps;
 use crate::events::{EventBus, Events};
 use crate::executors::{Executors, ExecutorsMessage};
+use crate::gates::{GateHandle, Gates, GatesArguments, GatesMessage};
 use crate::isolation::{Isolator, IsolatorMessage};
 use crate::jobs::Jobs;
 use crate::ledger::{Ledger, LedgerArguments, LedgerMessage};
@@ -47,6 +49,7 @@ pub(crate) struct RootState {
     ledger: ActorRef<LedgerMessage>,
     isolator: ActorRef<IsolatorMessage>,
     executors: ActorRef<ExecutorsMessage>,
+    gates: ActorRef<GatesMessage>,
     runs: ActorRef<RunsMessage>,
     events: EventBus,
     fell: watch::Sender<Option<String>>,
@@ -76,18 +79,33 @@ impl Actor for Root {
             Actor::spawn_linked(None, Isolator, activity.clone(), cell()).await?;
         let commands = Arc::clone(&deps.commands);
         let (executors, _join) = Actor::spawn_linked(None, Executors, commands, cell()).await?;
+        let arguments = GatesArguments {
+            policy: GatePolicy::from(&deps.policy.requests),
+            faults: deps.faults.clone(),
+        };
+        let (gates, _join) = Actor::spawn_linked(None, Gates, arguments, cell()).await?;
         let events = EventBus::new(activity.clone());
         let arguments = RunsArguments {
             isolator: isolator.clone(),
             executors: executors.clone(),
+            gate: Arc::new(GateHandle(gates.clone())),
             ledger: ledger.clone(),
             deps,
             events: events.clone(),
         };
         let (runs, _join) = Actor::spawn_linked(None, Runs, arguments, cell()).await?;
-        let jobs = Jobs::default();
-        let closing = None;
-        Ok(RootState { ledger, isolator, executors, runs, events, fell, closing, activity, jobs })
+        Ok(RootState {
+            ledger,
+            isolator,
+            executors,
+            gates,
+            runs,
+            events,
+            fell,
+            closing: None,
+            activity,
+            jobs: Jobs::default(),
+        })
     }
 
     async fn handle(
@@ -212,6 +230,7 @@ impl RootState {
             (self.ledger.get_id(), "the ledger"),
             (self.isolator.get_id(), "the isolator"),
             (self.executors.get_id(), "the executors"),
+            (self.gates.get_id(), "the gates"),
             (self.runs.get_id(), "the runs"),
         ];
         pillars.into_iter().find(|(pillar, _)| *pillar == id).map(|(_, name)| name)

@@ -6,8 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use engine::ports::{CancelLevel, IsolationError, LandingNews, Notice};
+use engine::ports::{CancelLevel, Gate, IsolationError, LandingNews, Notice};
 use engine::schedule::{Entry, Left, Refused};
 use engine::task::YieldContract;
 use engine::verdict::Interruption;
@@ -44,6 +45,7 @@ pub(crate) struct RunArguments {
     pub(crate) notices: Vec<Notice>,
     pub(crate) repository: ActorRef<RepositoryMessage>,
     pub(crate) executors: ActorRef<ExecutorsMessage>,
+    pub(crate) gate: Arc<dyn Gate>,
     pub(crate) ledger: ActorRef<LedgerMessage>,
     pub(crate) deps: Deps,
     pub(crate) events: EventBus,
@@ -287,6 +289,7 @@ impl RunState {
             },
             repository: self.arguments.repository.clone(),
             executors: self.arguments.executors.clone(),
+            gate: Arc::clone(&self.arguments.gate),
             ledger: self.arguments.ledger.clone(),
             deps: self.arguments.deps.clone(),
             news: Teller::to(myself, RunMessage::News),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use engine::ports::{CancelLevel, IsolationError, LandingNews, LedgerError, Repository};
+use engine::ports::{CancelLevel, Gate, IsolationError, LandingNews, LedgerError, Repository};
 use engine::schedule::Schedule;
 use engine::verdict::Interruption;
 use protocol::{RunId, RunName, RunSpec, TaskName};
@@ -30,6 +30,7 @@ pub(crate) struct Runs;
 pub(crate) struct RunsArguments {
     pub(crate) isolator: ActorRef<IsolatorMessage>,
     pub(crate) executors: ActorRef<ExecutorsMessage>,
+    pub(crate) gate: Arc<dyn Gate>,
     pub(crate) ledger: ActorRef<LedgerMessage>,
     pub(crate) deps: Deps,
     pub(crate) events: EventBus,
@@ -201,6 +202,7 @@ impl RunsState {
             notices: run.notices,
             repository: run.repository,
             executors: self.arguments.executors.clone(),
+            gate: Arc::clone(&self.arguments.gate),
             ledger: self.arguments.ledger.clone(),
             deps: self.arguments.deps.clone(),
             events: self.arguments.events.clone(),

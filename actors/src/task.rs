@@ -1,8 +1,9 @@
 //! Carries one task through its [`Lifecycle`]: performs what it asks for, tells it what happened.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{CancelLevel, IsolationError, Workspace as Place};
+use engine::ports::{CancelLevel, Gate, IsolationError, Workspace as Place};
 use engine::supervise::{CrashLog, Decision, RestartBudget};
 use engine::task::{Effect, Input, Lifecycle, Patience, Reminder, SessionEnd, YieldContract};
 use protocol::{
@@ -38,6 +39,7 @@ pub(crate) struct TaskArguments {
     pub(crate) predecessors: Vec<(TaskName, CaptureRef)>,
     pub(crate) repository: ActorRef<RepositoryMessage>,
     pub(crate) executors: ActorRef<ExecutorsMessage>,
+    pub(crate) gate: Arc<dyn Gate>,
     pub(crate) ledger: ActorRef<LedgerMessage>,
     pub(crate) deps: Deps,
     pub(crate) news: Teller<EventKind>,

@@ -9,10 +9,11 @@ use actors::{Deps, Engine, Policy};
 use config::{ModelPrice, Origin, Places, Settings};
 use engine::fault::Faults;
 use engine::ports::{Clock, Commands, Isolation, Schemas};
+use engine::request::{RequestPolicy, RetryPolicy, Watchdog};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
 use isolation::Worktrees;
 use protocol::{RunSpec, Timestamp};
-use providers::{Catalogue, CatalogueConfig, Price, Rate, RetryPolicy, Watchdog};
+use providers::{Catalogue, CatalogueConfig, Price, Rate};
 use schema::JsonSchemas;
 use store::{Ledger, SessionLogFiles};
 use tools::Builtins;
@@ -96,7 +97,12 @@ impl Equipment {
             schemas,
             clock: Arc::clone(&self.clock),
             faults: self.faults.clone(),
-            policy: Policy { capacity: spec.jobs, grace: GRACE, artifacts },
+            policy: Policy {
+                capacity: spec.jobs,
+                grace: GRACE,
+                artifacts,
+                requests: requests(&self.settings),
+            },
         };
         Engine::open(deps)
             .await
@@ -119,35 +125,42 @@ impl Equipment {
     }
 }
 
-/// Returns where models are had, and on what terms. A key is looked up when it is needed.
+/// Returns what resolves models to providers. A key is looked up when it is needed.
 fn catalogue(settings: &Settings, clock: Arc<dyn Clock>) -> Catalogue {
-    let max_retries =
-        if settings.retry_enabled.value { settings.retry_max_retries.value } else { 0 };
-    let (first_event, idle) =
-        (&settings.stream_first_event_timeout, settings.stream_idle_timeout.value);
     let prices = settings.prices.value.iter();
     let prices: BTreeMap<_, _> =
         prices.filter_map(|(model, said)| Some((model.clone(), price(*said)?))).collect();
     Catalogue::new(CatalogueConfig {
         keys: Arc::new(|variable| std::env::var(variable).ok()),
         prices,
+        clock,
+    })
+}
+
+/// Returns how requests to models are made.
+fn requests(settings: &Settings) -> RequestPolicy {
+    let max_retries =
+        if settings.retry_enabled.value { settings.retry_max_retries.value } else { 0 };
+    let (first_event, idle) =
+        (&settings.stream_first_event_timeout, settings.stream_idle_timeout.value);
+    RequestPolicy {
         retry: RetryPolicy {
             max_retries,
             base_delay: settings.retry_base_delay.value,
             ..RetryPolicy::default()
         },
         watchdog: Watchdog { first_event: first_event.value, idle },
-        near_watchdog: Watchdog {
+        local_watchdog: Watchdog {
             first_event: match first_event.origin {
-                Origin::BuiltIn => Watchdog::NEAR,
+                Origin::BuiltIn => Watchdog::LOCAL_FIRST_EVENT,
                 Origin::User { .. } | Origin::Environment { .. } | Origin::CommandLine { .. } => {
                     first_event.value
                 }
             },
             idle,
         },
-        clock,
-    })
+        concurrency: settings.provider_concurrency.value,
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "prices are far below 2^53 billionths of a dollar")]

@@ -3,6 +3,7 @@
 mod actors;
 mod agents;
 mod deadlines;
+mod gates;
 mod opening;
 mod panics;
 mod tidy;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use engine::agent::{Conversation, End, Limits, Means, Nudge, Opening, system_prompt};
 use engine::fault::Faults;
-use engine::ports::{Clock, Models, SessionHeader, SessionLogs, Toolbox, Tools, Workbench};
+use engine::ports::{Clock, Gate, Models, SessionHeader, SessionLogs, Toolbox, Tools, Workbench};
+use engine::request::{ModelClient, RequestPolicy};
 use engine::task::SessionEnd;
 use protocol::{Agent, Failure, FailureClass, SessionId};
 use ractor::ActorRef;
@@ -18,6 +19,7 @@ use super::hands::ExecutorHands;
 use super::{Ended, SessionNews};
 use crate::ask::Teller;
 use crate::executors::ToolExecutorMessage;
+use crate::timer::RuntimeTimer;
 
 /// What a session with a model works with.
 #[derive(Clone)]
@@ -28,6 +30,9 @@ pub(crate) struct AgentSession {
     pub(crate) log: PathBuf,
     pub(crate) limits: Limits,
     pub(crate) models: Arc<dyn Models>,
+    pub(crate) gate: Arc<dyn Gate>,
+    /// How requests to the model are made.
+    pub(crate) requests: RequestPolicy,
     pub(crate) toolbox: Arc<dyn Toolbox>,
     pub(crate) logs: Arc<dyn SessionLogs>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -86,7 +91,14 @@ impl Drive {
             Some(conversation) => conversation,
             None => Box::new(self.open(tools.as_ref()).await?),
         };
-        let provider = agent.models.open(&agent.agent.model)?;
+        let model = ModelClient {
+            provider: agent.models.open(&agent.agent.model)?,
+            fallbacks: Vec::new(),
+            gate: Arc::clone(&agent.gate),
+            timer: Arc::new(RuntimeTimer::start()),
+            clock: Arc::clone(&agent.clock),
+            policy: agent.requests,
+        };
         let crashed =
             |error: std::io::Error| Failure::new(FailureClass::Crashed, error.to_string());
         self.faults.strike("session").map_err(crashed)?;
@@ -94,12 +106,7 @@ impl Drive {
         let lines = Arc::new(move |line| news.tell(SessionNews::Line(line)));
         let hands = ExecutorHands { tools, executor: self.executor.clone(), lines };
         let feed = Feed::new(self.news.clone());
-        let means = Means {
-            provider: provider.as_ref(),
-            hands: &hands,
-            listener: &feed,
-            limits: agent.limits,
-        };
+        let means = Means { model: &model, hands: &hands, listener: &feed, limits: agent.limits };
         let end = engine::agent::run(&mut conversation, &means, nudge).await;
         Ok((end, conversation))
     }

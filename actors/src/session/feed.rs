@@ -51,4 +51,8 @@ impl Listener for Feed {
     fn calling(&self, tool: &str) {
         self.news.tell(SessionNews::Said(format!("calls {tool}")));
     }
+
+    fn waiting(&self, what: &str) {
+        self.news.tell(SessionNews::Said(what.to_owned()));
+    }
 }

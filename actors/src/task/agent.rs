@@ -33,6 +33,8 @@ pub(super) fn session(
         },
         limits: Limits { turns: spec.limits.turns, tokens: spec.limits.tokens },
         models: Arc::clone(&deps.models),
+        gate: Arc::clone(&task.gate),
+        requests: deps.policy.requests,
         toolbox: Arc::clone(&deps.toolbox),
         logs: Arc::clone(&deps.session_logs),
         clock: Arc::clone(&deps.clock),

@@ -43,6 +43,8 @@ pub enum Key {
     ModelPlan,
     /// What models cost.
     Prices,
+    /// How many requests of one account run at the same time.
+    ProviderConcurrency,
     /// Whether a provider is asked again.
     RetryEnabled,
     /// How often it is.
@@ -66,7 +68,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -85,6 +87,7 @@ impl Key {
         Self::ModelSlow,
         Self::ModelPlan,
         Self::Prices,
+        Self::ProviderConcurrency,
         Self::RetryEnabled,
         Self::RetryMaxRetries,
         Self::RetryBaseDelay,
@@ -114,6 +117,7 @@ impl Key {
             Self::ModelSlow => "modelRoles.slow",
             Self::ModelPlan => "modelRoles.plan",
             Self::Prices => "prices",
+            Self::ProviderConcurrency => "provider.maxConcurrency",
             Self::RetryEnabled => "retry.enabled",
             Self::RetryMaxRetries => "retry.maxRetries",
             Self::RetryBaseDelay => "retry.baseDelayMs",
@@ -167,6 +171,7 @@ impl Key {
             | Self::LimitTurns
             | Self::LimitTokens
             | Self::Prices
+            | Self::ProviderConcurrency
             | Self::RetryEnabled
             | Self::RetryMaxRetries
             | Self::RetryBaseDelay => &[],

@@ -82,6 +82,8 @@ pub struct Settings {
     pub model_plan: Setting<Option<ModelRoute>>,
     /// What models cost, by `PROVIDER/ID`.
     pub prices: Setting<BTreeMap<String, ModelPrice>>,
+    /// How many requests of one account run at the same time; nothing for any number.
+    pub provider_concurrency: Setting<Option<NonZeroUsize>>,
     /// Whether a provider that cannot answer at the moment is asked again.
     pub retry_enabled: Setting<bool>,
     /// How often it is.
@@ -154,6 +156,7 @@ impl Settings {
             model_slow: optional(values, Key::ModelSlow, Given::model)?,
             model_plan: optional(values, Key::ModelPlan, Given::model)?,
             prices: required(values, Key::Prices, Given::prices)?,
+            provider_concurrency: optional(values, Key::ProviderConcurrency, Given::count)?,
             retry_enabled: required(values, Key::RetryEnabled, Given::flag)?,
             retry_max_retries: required(values, Key::RetryMaxRetries, Given::times)?,
             retry_base_delay: required(values, Key::RetryBaseDelay, Given::milliseconds)?,
@@ -173,7 +176,7 @@ type Values = BTreeMap<Key, (Given, Origin)>;
 /// Checks one value of one layer.
 fn check(key: Key, given: &Given, home: Option<&Path>) -> Result<(), Expected> {
     match key {
-        Key::MaxConcurrency => given.count().map(drop),
+        Key::MaxConcurrency | Key::ProviderConcurrency => given.count().map(drop),
         Key::IsolationMode => given.isolation().map(drop),
         Key::MergeMode => given.merge().map(drop),
         Key::IsolationDir => given.folder(home).map(drop),

@@ -6,6 +6,7 @@ pub mod agent;
 pub mod fault;
 pub mod order;
 pub mod ports;
+pub mod request;
 pub mod schedule;
 pub mod supervise;
 pub mod task;

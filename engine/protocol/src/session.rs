@@ -56,7 +56,8 @@ pub enum SessionEvent {
     },
     /// The provider is asked again after a while.
     AutoRetryStart {
-        /// Counts the attempts from 1.
+        /// Counts the retries from 1; 0 where the provider is asked for the first time, and is to
+        /// be left alone because of what it told another session.
         attempt: u32,
         /// How long it waits before, in milliseconds.
         delay_ms: u64,

@@ -1,20 +1,19 @@
-//! Knows where each model is had, and what is needed for it.
+//! Resolves model routes to providers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::ports::{Clock, Models, Provider};
+use engine::ports::{AccountId, Clock, ModelLocation, Models, Provider, ProviderInfo};
 use protocol::{Failure, FailureClass, ModelRoute};
 
 use crate::client::{Clients, is_near};
-use crate::completions::{Completions, Endpoint, base};
+use crate::completions::{API, Completions, Endpoint, base};
 use crate::known::{ANY_KEY, Known, OFFLINE, PLAIN, known, own_variable};
 use crate::nearest::nearest;
-use crate::offline::Theatre;
+use crate::offline::Scenarios;
 use crate::preflight::preflight;
 use crate::price::Price;
 use crate::secret::Secret;
-use crate::terms::{RetryPolicy, Terms, Watchdog};
 
 /// Returns what an environment variable holds.
 pub type KeyLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -25,12 +24,6 @@ pub struct CatalogueConfig {
     pub keys: KeyLookup,
     /// What models cost, by `PROVIDER/ID`.
     pub prices: BTreeMap<String, Price>,
-    /// When a provider is asked again.
-    pub retry: RetryPolicy,
-    /// How long one may say nothing.
-    pub watchdog: Watchdog,
-    /// How long one on this machine may say nothing: it answers one session after another.
-    pub near_watchdog: Watchdog,
     /// Tells the time of day.
     pub clock: Arc<dyn Clock>,
 }
@@ -39,14 +32,14 @@ pub struct CatalogueConfig {
 pub struct Catalogue {
     config: CatalogueConfig,
     clients: Clients,
-    theatre: Theatre,
+    scenarios: Scenarios,
 }
 
 impl Catalogue {
     /// Returns a catalogue. Nothing is opened and nothing is sent before a model is asked for.
     #[must_use]
     pub fn new(config: CatalogueConfig) -> Self {
-        Self { config, clients: Clients::default(), theatre: Theatre::default() }
+        Self { config, clients: Clients::default(), scenarios: Scenarios::default() }
     }
 
     /// Asks whether a model can be had, where the answer is quick and certain: on this machine,
@@ -61,12 +54,6 @@ impl Catalogue {
         }
         let endpoint = self.endpoint(route)?;
         preflight(self.clients.of(&endpoint.base)?, &endpoint).await
-    }
-
-    fn watchdog(&self, endpoint: &Endpoint) -> Watchdog {
-        let local = Known::find(&endpoint.provider).is_some_and(Known::is_local);
-        let near = local || is_near(&endpoint.base);
-        if near { self.config.near_watchdog } else { self.config.watchdog }
     }
 
     fn endpoint(&self, route: &ModelRoute) -> Result<Endpoint, Failure> {
@@ -118,19 +105,32 @@ impl Models for Catalogue {
         let config = &self.config;
         let price = config.prices.get(&route.to_string()).copied();
         if route.provider == OFFLINE {
-            let terms = Terms { retry: config.retry, watchdog: config.watchdog };
-            return self.theatre.open(route, terms, price, Arc::clone(&config.clock));
+            return self.scenarios.open(route, price, Arc::clone(&config.clock));
         }
         let endpoint = self.endpoint(route)?;
-        let terms = Terms { retry: config.retry, watchdog: self.watchdog(&endpoint) };
         Ok(Arc::new(Completions {
+            info: info(route, &endpoint),
             client: self.clients.of(&endpoint.base)?,
-            voice: Completions::voice(route, Arc::clone(&config.clock)),
             endpoint,
             price,
-            terms,
+            clock: Arc::clone(&config.clock),
         }))
     }
+}
+
+/// Returns what is known of the model of `route` at `endpoint`.
+fn info(route: &ModelRoute, endpoint: &Endpoint) -> ProviderInfo {
+    let local = Known::find(&endpoint.provider).is_some_and(Known::is_local);
+    let location = match local || is_near(&endpoint.base) {
+        true => ModelLocation::Local,
+        false => ModelLocation::Remote,
+    };
+    let account = AccountId {
+        provider: endpoint.provider.clone(),
+        base_url: route.base_url.as_ref().map(|_given| endpoint.shown()),
+        key: endpoint.key.as_ref().map(|_key| endpoint.variable.clone()),
+    };
+    ProviderInfo { api: API, route: route.clone(), account, location }
 }
 
 fn unknown(provider: &str) -> Failure {

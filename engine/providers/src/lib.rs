@@ -1,28 +1,22 @@
-//! Where models are had: one folder per wire format, and the offline provider that plays scripts.
+//! Providers of models: one folder per wire API, and the offline provider that plays scripts. Each
+//! makes one attempt at one request; when another is made is the engine's policy.
 
 mod catalogue;
 mod client;
 mod completions;
-mod estimate;
 mod known;
 mod nearest;
 mod offline;
-mod piece;
 mod preflight;
 mod price;
 mod printable;
-mod retry;
 mod secret;
-mod spread;
 mod sse;
-mod terms;
 #[cfg(test)]
-mod trial;
-mod voice;
+mod test_support;
 mod ways;
 
 pub use catalogue::{Catalogue, CatalogueConfig, KeyLookup};
 pub use known::{Known, Site, key_variables, known};
 pub use price::{Price, Rate};
-pub use terms::{RetryPolicy, Watchdog};
 pub use ways::{Way, easiest_ways};

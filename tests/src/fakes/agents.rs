@@ -8,14 +8,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::ports::{
-    CancelToken, LineSink, ModelEvent, ModelRequest, ModelStream, Models, OpenedLog, Provider,
-    SessionHeader, SessionLog, SessionLogError, SessionLogs, ToolAnswer, ToolChoice,
-    ToolConcurrency, ToolDeclaration, ToolText, Toolbox, Tools, Workbench,
+    AccountId, AttemptFailure, CancelToken, LineSink, ModelAnswer, ModelEvent, ModelLocation,
+    ModelRequest, ModelStream, Models, OpenedLog, Provider, ProviderInfo, SessionHeader,
+    SessionLog, SessionLogError, SessionLogs, ToolAnswer, ToolChoice, ToolConcurrency,
+    ToolDeclaration, ToolText, Toolbox, Tools, Workbench,
 };
+use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
 use protocol::{
-    Agent, AssistantMessage, Content, Failure, FailureClass, Message, ModelRoute, Part,
-    SessionEntry, SessionId, StopReason, TaskSpec, Timestamp, ToolCall, Usage, UserMessage, Work,
+    Agent, Content, Failure, FailureClass, Message, ModelRoute, Part, SessionEntry, SessionId,
+    StopReason, TaskSpec, Timestamp, ToolCall, Usage, UserMessage, Work,
 };
 use serde_json::{Value, json};
 
@@ -67,13 +69,31 @@ impl FakeModels {
 }
 
 impl Models for FakeModels {
-    fn open(&self, _route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
-        Ok(Arc::new(self.clone()))
+    fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
+        let account = AccountId { provider: route.provider.clone(), base_url: None, key: None };
+        let (route, location) = (route.clone(), ModelLocation::Remote);
+        let info = ProviderInfo { api: "fake", route, account, location };
+        Ok(Arc::new(FakeProvider { models: self.clone(), info }))
     }
 }
 
-impl Provider for FakeModels {
-    fn stream(&self, request: ModelRequest) -> ModelStream {
+struct FakeProvider {
+    models: FakeModels,
+    info: ProviderInfo,
+}
+
+impl Provider for FakeProvider {
+    fn info(&self) -> &ProviderInfo {
+        &self.info
+    }
+
+    fn stream(&self, request: &ModelRequest) -> ModelStream {
+        ModelStream { request_bytes: 0, events: self.models.events(request) }
+    }
+}
+
+impl FakeModels {
+    fn events(&self, request: &ModelRequest) -> BoxStream<'static, ModelEvent> {
         let turn = request.messages.iter().filter(|said| matches!(***said, Message::Assistant(_)));
         let turn = turn.count();
         let script = match request.messages.first().map(|said| &**said) {
@@ -114,30 +134,17 @@ impl Provider for FakeModels {
             "crash-once" => vec![call(0, "yield", json!({ "data": { "after": turn } }))],
             "hang" => return stream::pending().boxed(),
             "fail" => {
-                let failure = Failure::new(FailureClass::Invalid, "no such model");
-                let partial = answer(Vec::new(), StopReason::Error);
-                return stream::iter([ModelEvent::Failed { failure, partial }]).boxed();
+                let failed = AttemptFailure::new(FailureClass::Invalid, "no such model");
+                return stream::iter([ModelEvent::Failed(failed)]).boxed();
             }
             _ => vec![Part::Text { text: rest.to_owned() }],
         };
         let events = [
             ModelEvent::Text("thinks".into()),
-            ModelEvent::Ended(answer(content, StopReason::Stop)),
+            ModelEvent::Used(Usage { input: 10, output: 1, ..Usage::ZERO }),
+            ModelEvent::Ended(ModelAnswer { content, stop_reason: StopReason::Stop }),
         ];
         stream::iter(events).boxed()
-    }
-}
-
-fn answer(content: Vec<Part>, stop_reason: StopReason) -> AssistantMessage {
-    AssistantMessage {
-        content,
-        api: "fake".into(),
-        provider: "fake".into(),
-        model: "m".into(),
-        usage: Usage { input: 10, output: 1, ..Usage::ZERO },
-        stop_reason,
-        error_message: None,
-        timestamp: Timestamp::from_millisecond(0),
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use actors::{Deps, Engine, Events, Policy, Submission, SubmitError, Submitted};
 use engine::fault::{FaultMeans, Faults};
-use engine::ports::{Clock, Schema, Schemas};
+use engine::ports::{Clock, Models, Schema, Schemas};
+use engine::request::RequestPolicy;
 use protocol::{
     ChangeDemand, Command, Event, EventKind, IsolationMode, MergeMode, OnFailure, RunId, RunSpec,
     TaskId, TaskLimits, TaskName, TaskReport, TaskSpec, Timestamp, Totals, Work,
@@ -104,9 +105,30 @@ impl TestEngine {
         Self::open(jobs, plan, Duration::from_millis(100)).await
     }
 
+    /// Opens an engine whose models are `models`, asked as `requests` says, and in which the
+    /// faults of `plan` strike.
+    pub async fn with_models(
+        jobs: usize,
+        models: Arc<dyn Models>,
+        requests: RequestPolicy,
+        plan: &str,
+    ) -> Self {
+        let asked = Some((models, requests));
+        Self::open_asking(jobs, plan, Duration::from_millis(100), asked).await
+    }
+
+    async fn open(jobs: usize, plan: &str, grace: Duration) -> Self {
+        Self::open_asking(jobs, plan, grace, None).await
+    }
+
     /// # Panics
     /// When the engine cannot be opened.
-    async fn open(jobs: usize, plan: &str, grace: Duration) -> Self {
+    async fn open_asking(
+        jobs: usize,
+        plan: &str,
+        grace: Duration,
+        asked: Option<(Arc<dyn Models>, RequestPolicy)>,
+    ) -> Self {
         let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
         let (commands, repository, ledger) = (
             Arc::<FakeCommands>::default(),
@@ -115,18 +137,25 @@ impl TestEngine {
         );
         let (tools, logs) = (FakeToolbox::default(), FakeLogs::default());
         let models = FakeModels::beside(&tools);
+        let (asked, requests) =
+            asked.unwrap_or_else(|| (Arc::new(models.clone()) as Arc<_>, RequestPolicy::default()));
         repository.watch(&tools);
         let means = FaultMeans { kill: || {}, wait: || {} };
         let deps = Deps {
             ledger: ledger.clone(),
             commands: commands.clone(),
-            models: Arc::new(models.clone()),
+            models: asked,
             toolbox: Arc::new(tools.clone()),
             session_logs: Arc::new(logs.clone()),
             schemas: Arc::new(FakeSchemas),
             clock: Arc::new(FakeClock),
             faults: Faults::read(plan, means).expect("the plan of a test is right"),
-            policy: Policy { capacity: jobs, grace, artifacts: PathBuf::from("/artifacts") },
+            policy: Policy {
+                capacity: jobs,
+                grace,
+                artifacts: PathBuf::from("/artifacts"),
+                requests,
+            },
         };
         let engine = Engine::open(deps).await.expect("an engine of fakes opens");
         let events = engine.listen().await;

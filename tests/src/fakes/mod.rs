@@ -1,5 +1,6 @@
 //! Stand-ins for the outside world, obedient to words in a task's script.
 
+mod accounts;
 mod agents;
 mod commands;
 mod engine;
@@ -8,6 +9,7 @@ mod isolation;
 mod ledger;
 
 pub use self::engine::{FakeClock, TestEngine, task};
+pub use accounts::{AskedAccount, FakeAccounts, yields};
 pub use agents::{FakeLogs, FakeModels, FakeToolbox, agent, is_forced};
 pub use commands::FakeCommands;
 pub use failpoints::Failpoints;

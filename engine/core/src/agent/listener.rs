@@ -12,4 +12,7 @@ pub trait Listener: Send + Sync {
 
     /// The model has begun to call a tool.
     fn calling(&self, tool: &str);
+
+    /// The request waits for this before it is sent.
+    fn waiting(&self, what: &str);
 }

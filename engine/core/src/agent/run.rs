@@ -10,12 +10,13 @@ use super::calls::{Scope, carry_out};
 use super::conversation::Conversation;
 use super::limits::{Limits, Permit, Warned};
 use super::{Listener, answer, words};
-use crate::ports::{Provider, SessionLogError, ToolAnswer, ToolChoice, ToolDeclaration};
+use crate::ports::{SessionLogError, ToolAnswer, ToolChoice, ToolDeclaration};
+use crate::request::ModelClient;
 
 /// What the loop works with.
 pub struct Means<'a> {
-    /// Answers for the model.
-    pub provider: &'a dyn Provider,
+    /// Asks the model.
+    pub model: &'a ModelClient,
     /// Carries out calls.
     pub hands: &'a dyn Hands,
     /// Told what happens.

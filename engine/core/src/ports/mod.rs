@@ -3,6 +3,7 @@
 mod cancel;
 mod clock;
 mod commands;
+mod gate;
 mod isolation;
 mod ledger;
 mod model;
@@ -13,15 +14,19 @@ mod session_log;
 mod tools;
 
 pub use cancel::{CancelLevel, CancelToken};
-pub use clock::Clock;
+pub use clock::{Clock, Timer};
 pub use commands::{CommandEnd, CommandError, CommandRequest, Commands, EndCause};
+pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
 pub use isolation::{
     Baseline, Completion, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest,
     LandingTarget, LandingTask, Notice, OpenRun, Recovered, RecoveredLanding, RecoveredTask,
     Recovery, Repository, RepositoryFacts, Uncaptured, Workspace, WorkspaceRequest,
 };
 pub use ledger::{LedgerError, LedgerStore};
-pub use model::{ModelEvent, ModelRequest, ModelStream, Models, Provider, ToolChoice};
+pub use model::{
+    AccountId, AttemptFailure, FailureCause, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
+    ModelStream, Models, Provider, ProviderInfo, ToolChoice,
+};
 pub use process::{
     Namespaces, Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio,
     Processes, ResourceLimit,

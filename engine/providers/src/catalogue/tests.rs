@@ -1,18 +1,14 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::trial::{brisk, clock};
+use crate::test_support::clock;
 
 /// A catalogue in whose environment these variables hold a key.
 fn catalogue(variables: &[&'static str]) -> Catalogue {
     let variables: BTreeSet<_> = variables.iter().copied().collect();
-    let terms = brisk();
     Catalogue::new(CatalogueConfig {
         keys: Arc::new(move |name| variables.contains(name).then(|| format!("key-{name}"))),
         prices: BTreeMap::new(),
-        retry: terms.retry,
-        watchdog: terms.watchdog,
-        near_watchdog: Watchdog { first_event: Watchdog::NEAR, ..terms.watchdog },
         clock: clock(),
     })
 }
@@ -74,21 +70,42 @@ fn opening_a_model_sends_nothing_and_needs_no_runtime() {
     assert!(catalogue(&["OPENAI_API_KEY"]).open(&route("openai/x", None)).is_ok());
 }
 
+fn info(model: &str, base_url: Option<&str>, variables: &[&'static str]) -> ProviderInfo {
+    catalogue(variables).open(&route(model, base_url)).unwrap().info().clone()
+}
+
 #[test]
-fn a_server_on_this_machine_has_more_time_until_its_first_word() {
-    let patience = |model: &str, base_url: Option<&str>| {
-        let catalogue = catalogue(&["OPENAI_API_KEY"]);
-        let endpoint = catalogue.endpoint(&route(model, base_url)).unwrap();
-        catalogue.watchdog(&endpoint).first_event
-    };
+fn a_server_on_this_machine_is_a_local_one() {
+    let location = |model: &str, base_url| info(model, base_url, &["OPENAI_API_KEY"]).location;
     for (model, base_url) in [
         ("ollama/x", None),
         ("ollama/x", Some("http://10.0.0.7:11434/v1")),
         ("mine/x", Some("http://127.0.0.1:8080/v1")),
     ] {
-        assert_eq!(patience(model, base_url), Watchdog::NEAR, "{model} {base_url:?}");
+        assert_eq!(location(model, base_url), ModelLocation::Local, "{model} {base_url:?}");
     }
     for (model, base_url) in [("openai/x", None), ("mine/x", Some("https://example.org/v1"))] {
-        assert_eq!(patience(model, base_url), brisk().watchdog.first_event, "{model}");
+        assert_eq!(location(model, base_url), ModelLocation::Remote, "{model}");
+    }
+}
+
+#[test]
+fn an_account_is_a_provider_an_address_and_a_key_and_never_shows_the_key() {
+    let account = |model: &str, base_url, variables: &[&'static str]| {
+        info(model, base_url, variables).account.to_string()
+    };
+    let url = Some("https://example.org/v1/?key=secret");
+    let cases = [
+        (account("ollama/x", None, &[]), "ollama"),
+        (account("ollama/y", None, &[]), "ollama"),
+        (account("openai/x", None, &["OPENAI_API_KEY"]), "openai with the key in OPENAI_API_KEY"),
+        (account("mine/x", url, &[]), "mine at https://example.org/v1"),
+        (
+            account("mine/x", url, &["REGATTA_API_KEY"]),
+            "mine at https://example.org/v1 with the key in REGATTA_API_KEY",
+        ),
+    ];
+    for (account, expected) in cases {
+        assert_eq!(account, expected);
     }
 }

@@ -1,11 +1,13 @@
 //! Puts an answer together from its chunks, whatever is in them, and within bounds.
 
+use std::collections::VecDeque;
+
+use engine::ports::{AttemptFailure, ModelAnswer, ModelEvent};
 use protocol::{FailureClass, Part, StopReason};
 use serde_json::Value;
 
 use super::calls::Calls;
 use super::tokens::usage;
-use crate::piece::{Piece, Trouble, Whole};
 use crate::price::Price;
 
 /// The most bytes of one answer: text, thinking and arguments together.
@@ -66,8 +68,8 @@ impl Answer {
         &mut self,
         chunk: &Value,
         price: Option<&Price>,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<Room, Trouble> {
+        events: &mut VecDeque<ModelEvent>,
+    ) -> Result<Room, AttemptFailure> {
         let choice = chunk.get("choices").and_then(|choices| choices.get(0));
         let places = [
             chunk.get("usage"),
@@ -75,15 +77,15 @@ impl Answer {
             chunk.get("x_groq").and_then(|extra| extra.get("usage")),
         ];
         let told = places.into_iter().flatten().find_map(|place| usage(place, price));
-        pieces.extend(told.map(Piece::Used));
+        events.extend(told.map(ModelEvent::Used));
         let Some(choice) = choice else { return Ok(Room::Left) };
         if !self.begun {
             self.begun = true;
             // Before it says anything it has read what it was asked.
-            pieces.push(Piece::Wrote(0));
+            events.push_back(ModelEvent::Received(0));
         }
         let delta = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(&Value::Null);
-        if let Err(Full) = self.say(delta, pieces) {
+        if let Err(Full) = self.say(delta, events) {
             self.end = Some(End::Cut);
             return Ok(Room::Full);
         }
@@ -91,43 +93,43 @@ impl Answer {
         Ok(Room::Left)
     }
 
-    fn say(&mut self, delta: &Value, pieces: &mut Vec<Piece>) -> Result<(), Full> {
+    fn say(&mut self, delta: &Value, events: &mut VecDeque<ModelEvent>) -> Result<(), Full> {
         let thinking = ["reasoning_content", "reasoning", "reasoning_text"];
         let mut thinking = thinking.iter().filter_map(|field| delta.get(field)?.as_str());
         // Some servers send the same thoughts under two names.
         if let Some(thinking) = thinking.find(|text| !text.is_empty()) {
-            self.think(thinking, pieces)?;
+            self.think(thinking, events)?;
         }
         match delta.get("content") {
-            Some(Value::String(text)) => self.speak(text, pieces)?,
+            Some(Value::String(text)) => self.speak(text, events)?,
             Some(Value::Array(parts)) => {
                 for part in parts {
-                    self.part(part, pieces)?;
+                    self.part(part, events)?;
                 }
             }
             _ => {}
         }
         if let Some(refusal) = delta.get("refusal").and_then(Value::as_str) {
-            self.speak(refusal, pieces)?;
+            self.speak(refusal, events)?;
         }
-        self.call(delta.get("tool_calls"), pieces)
+        self.call(delta.get("tool_calls"), events)
     }
 
     /// Some providers send their content in parts.
-    fn part(&mut self, part: &Value, pieces: &mut Vec<Piece>) -> Result<(), Full> {
+    fn part(&mut self, part: &Value, events: &mut VecDeque<ModelEvent>) -> Result<(), Full> {
         let text = part.get("text").and_then(Value::as_str);
         if let Some(text) = text {
-            return self.speak(text, pieces);
+            return self.speak(text, events);
         }
         for thought in part.get("thinking").and_then(Value::as_array).into_iter().flatten() {
             if let Some(text) = thought.get("text").and_then(Value::as_str) {
-                self.think(text, pieces)?;
+                self.think(text, events)?;
             }
         }
         Ok(())
     }
 
-    fn speak(&mut self, text: &str, pieces: &mut Vec<Piece>) -> Result<(), Full> {
+    fn speak(&mut self, text: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), Full> {
         let (text, room) = self.fit(text);
         if text.is_empty() {
             return room;
@@ -137,11 +139,11 @@ impl Answer {
         } else {
             self.said.push(Said::Text(text.to_owned()));
         }
-        pieces.push(Piece::Text(text.to_owned()));
+        events.push_back(ModelEvent::Text(text.to_owned()));
         room
     }
 
-    fn think(&mut self, text: &str, pieces: &mut Vec<Piece>) -> Result<(), Full> {
+    fn think(&mut self, text: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), Full> {
         let (text, room) = self.fit(text);
         if text.is_empty() {
             return room;
@@ -151,7 +153,7 @@ impl Answer {
         } else {
             self.said.push(Said::Thinking(text.to_owned()));
         }
-        pieces.push(Piece::Thinking(text.to_owned()));
+        events.push_back(ModelEvent::Thinking(text.to_owned()));
         room
     }
 
@@ -163,7 +165,11 @@ impl Answer {
         (fits, if fits.len() < text.len() { Err(Full) } else { Ok(()) })
     }
 
-    fn call(&mut self, calls: Option<&Value>, pieces: &mut Vec<Piece>) -> Result<(), Full> {
+    fn call(
+        &mut self,
+        calls: Option<&Value>,
+        events: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), Full> {
         for piece in calls.and_then(Value::as_array).into_iter().flatten() {
             let count = self.calls.len();
             let Some(taken) = self.calls.take(piece) else { continue };
@@ -174,8 +180,8 @@ impl Answer {
             if self.calls.len() > count {
                 self.said.push(Said::Call(taken.at));
             }
-            pieces.extend(taken.named.map(Piece::Calling));
-            pieces.push(Piece::Wrote(taken.size));
+            events.extend(taken.named.map(ModelEvent::Calling));
+            events.push_back(ModelEvent::Received(taken.size));
             self.size += taken.size;
             if self.size > MOST_BYTES {
                 return Err(Full);
@@ -184,7 +190,7 @@ impl Answer {
         Ok(())
     }
 
-    fn finish(&mut self, reason: Option<&Value>) -> Result<(), Trouble> {
+    fn finish(&mut self, reason: Option<&Value>) -> Result<(), AttemptFailure> {
         let Some(reason) = reason.and_then(Value::as_str).filter(|reason| !reason.is_empty())
         else {
             return Ok(());
@@ -195,19 +201,19 @@ impl Answer {
             "length" | "max_tokens" | "model_length" => End::Cut,
             "content_filter" | "refusal" | "safety" => {
                 let what = "the provider's content filter stopped the answer";
-                return Err(Trouble::new(FailureClass::Refused, what));
+                return Err(AttemptFailure::new(FailureClass::Refused, what));
             }
             other => {
                 let reason = crate::printable::printable(other, 80);
                 let what = format!("the provider ended the answer: {reason}");
-                return Err(Trouble::new(FailureClass::Transient, what));
+                return Err(AttemptFailure::new(FailureClass::Transient, what));
             }
         });
         Ok(())
     }
 
     /// Returns the answer.
-    pub(crate) fn into_whole(self) -> Whole {
+    pub(crate) fn into_answer(self) -> ModelAnswer {
         let mut calls: Vec<_> = self.calls.into_calls().into_iter().map(Some).collect();
         let mut content = Vec::with_capacity(self.said.len());
         for said in self.said {
@@ -227,7 +233,7 @@ impl Answer {
             Some(End::Said) | None if calling => StopReason::ToolUse,
             Some(End::Said) | None => StopReason::Stop,
         };
-        Whole { content, stop_reason }
+        ModelAnswer { content, stop_reason }
     }
 }
 

@@ -3,7 +3,7 @@
 use protocol::ToolCall;
 use serde_json::{Map, Value};
 
-use super::extent::Extent;
+use super::json_scanner::JsonScanner;
 
 /// The most bytes of a name or an identity that are kept.
 const LONGEST_NAME: usize = 256;
@@ -22,7 +22,7 @@ pub(crate) struct Pending {
     id: String,
     name: String,
     arguments: String,
-    extent: Extent,
+    scanner: JsonScanner,
     /// Whether the arguments are no JSON object, whatever follows.
     is_broken: bool,
 }
@@ -31,7 +31,7 @@ impl Pending {
     /// Returns whether the arguments are whole. Asked with every piece, it reads them when they
     /// may be: servers that repeat the name in each piece would have them read a million times.
     fn is_complete(&mut self) -> bool {
-        if self.name.is_empty() || self.is_broken || !self.extent.is_closed() {
+        if self.name.is_empty() || self.is_broken || !self.scanner.is_closed() {
             return false;
         }
         let read = serde_json::from_str::<Map<String, Value>>(&self.arguments);
@@ -114,7 +114,7 @@ impl Calls {
             call.name.clone()
         });
         call.arguments.push_str(&arguments);
-        call.extent.take(&arguments);
+        call.scanner.take(&arguments);
         Some(Taken { at, named, size: id.len() + name.len() + arguments.len() })
     }
 

@@ -2,11 +2,11 @@
 
 mod check;
 mod file;
-mod memory;
 mod play;
 mod provider;
+mod scenarios;
 mod script;
 mod template;
-mod theatre;
+mod variables;
 
-pub(crate) use theatre::Theatre;
+pub(crate) use scenarios::Scenarios;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use engine::ports::ModelRequest;
+use engine::ports::{AttemptFailure, ModelAnswer, ModelEvent, ModelRequest};
+use engine::request::estimated_tokens;
 use protocol::{
     Content, Cost, FailureClass, FailureDetail, Message, Part, StopReason, Timestamp, ToolCall,
     Usage,
@@ -14,8 +15,6 @@ use super::file::Fault;
 use super::script::{Arguments, Call, Turn};
 use super::template::Template;
 use crate::completions::{MOST_BYTES, MOST_CALLS, arguments};
-use crate::estimate::tokens;
-use crate::piece::{Piece, Trouble, Whole};
 use crate::price::Price;
 
 /// How many bytes of text come at once, at least.
@@ -31,7 +30,7 @@ const RESET: i64 = 60 * 60 * 1000;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     Wait(Duration),
-    Say(Piece),
+    Say(ModelEvent),
     /// The provider breaks down.
     Crash,
     /// Nothing happens any more.
@@ -63,10 +62,10 @@ pub(crate) fn play(cue: &Cue<'_>) -> Vec<Step> {
         Some(Fault::Auth) => steps.push(broken(refusal(FailureClass::Auth))),
         Some(Fault::Transient) => steps.push(broken(refusal(FailureClass::Transient))),
         Some(Fault::Quota) => {
-            let trouble = refusal(FailureClass::Quota);
+            let failed = refusal(FailureClass::Quota);
             let at = Timestamp::from_millisecond(cue.now.as_millisecond().saturating_add(RESET));
-            let failure = trouble.failure.clone().with(FailureDetail::Until { at });
-            steps.push(broken(Trouble { failure, ..trouble }));
+            let failure = failed.failure.clone().with(FailureDetail::Until { at });
+            steps.push(broken(AttemptFailure { failure, ..failed }));
         }
         Some(Fault::Endless) => steps.extend(cue.endless()),
         Some(Fault::Crash) => {
@@ -76,24 +75,24 @@ pub(crate) fn play(cue: &Cue<'_>) -> Vec<Step> {
         Some(Fault::Cut) => {
             steps.extend(cue.half());
             let what = "the answer ended in the middle, as the scenario has it";
-            steps.push(broken(Trouble::new(FailureClass::Transient, what)));
+            steps.push(broken(AttemptFailure::new(FailureClass::Transient, what)));
         }
         Some(Fault::Panic) | None => {
             let whole = cue.whole(fault);
             steps.extend(cue.say(&whole.content));
-            steps.push(Step::Say(Piece::Used(cue.usage(&whole.content))));
-            steps.push(Step::Say(Piece::Whole(whole)));
+            steps.push(Step::Say(ModelEvent::Used(cue.usage(&whole.content))));
+            steps.push(Step::Say(ModelEvent::Ended(whole)));
         }
     }
     steps
 }
 
-fn broken(trouble: Trouble) -> Step {
-    Step::Say(Piece::Broken(trouble))
+fn broken(failed: AttemptFailure) -> Step {
+    Step::Say(ModelEvent::Failed(failed))
 }
 
-fn refusal(class: FailureClass) -> Trouble {
-    Trouble::new(class, format!("the scenario has the model fail here: {class}"))
+fn refusal(class: FailureClass) -> AttemptFailure {
+    AttemptFailure::new(class, format!("the scenario has the model fail here: {class}"))
 }
 
 impl Cue<'_> {
@@ -108,7 +107,7 @@ impl Cue<'_> {
         steps
     }
 
-    fn whole(&self, fault: Option<Fault>) -> Whole {
+    fn whole(&self, fault: Option<Fault>) -> ModelAnswer {
         let mut content = Vec::new();
         let thinking = self.turn.thinking.as_ref().map(|it| self.words(it));
         content.extend(thinking.map(|thinking| Part::Thinking { thinking }));
@@ -117,7 +116,7 @@ impl Cue<'_> {
         content.extend(self.calls(fault).into_iter().map(Part::ToolCall));
         let calling = content.iter().any(|part| matches!(part, Part::ToolCall(_)));
         let stop_reason = if calling { StopReason::ToolUse } else { StopReason::Stop };
-        Whole { content, stop_reason }
+        ModelAnswer { content, stop_reason }
     }
 
     fn calls(&self, fault: Option<Fault>) -> Vec<ToolCall> {
@@ -149,8 +148,8 @@ impl Cue<'_> {
 
     fn usage(&self, content: &[Part]) -> Usage {
         let told = self.turn.usage.unwrap_or_else(|| Usage {
-            input: tokens(read(self.request)),
-            output: tokens(content.iter().map(written).sum()),
+            input: estimated_tokens(read(self.request)),
+            output: estimated_tokens(content.iter().map(written).sum()),
             ..Usage::ZERO
         });
         // A rehearsal costs nothing, unless a price is set to rehearse that too.
@@ -163,15 +162,19 @@ impl Cue<'_> {
         let mut steps = Vec::new();
         for part in content {
             match part {
-                Part::Text { text } => self.spell(text, Piece::Text, &mut steps),
-                Part::Thinking { thinking } => self.spell(thinking, Piece::Thinking, &mut steps),
-                Part::ToolCall(call) => steps.push(Step::Say(Piece::Calling(call.name.clone()))),
+                Part::Text { text } => self.spell(text, ModelEvent::Text, &mut steps),
+                Part::Thinking { thinking } => {
+                    self.spell(thinking, ModelEvent::Thinking, &mut steps)
+                }
+                Part::ToolCall(call) => {
+                    steps.push(Step::Say(ModelEvent::Calling(call.name.clone())))
+                }
             }
         }
         steps
     }
 
-    fn spell(&self, text: &str, piece: impl Fn(String) -> Piece, steps: &mut Vec<Step>) {
+    fn spell(&self, text: &str, piece: impl Fn(String) -> ModelEvent, steps: &mut Vec<Step>) {
         let size = PIECE.max(text.len().div_ceil(PIECES));
         let mut rest = text;
         while !rest.is_empty() {
@@ -193,9 +196,9 @@ impl Cue<'_> {
         text.truncate(text.floor_char_boundary(MOST_BYTES));
         let content = vec![Part::Text { text }];
         let mut steps = self.say(&content);
-        steps.push(Step::Say(Piece::Used(self.usage(&content))));
-        let whole = Whole { content, stop_reason: StopReason::Length };
-        steps.push(Step::Say(Piece::Whole(whole)));
+        steps.push(Step::Say(ModelEvent::Used(self.usage(&content))));
+        let whole = ModelAnswer { content, stop_reason: StopReason::Length };
+        steps.push(Step::Say(ModelEvent::Ended(whole)));
         steps
     }
 }

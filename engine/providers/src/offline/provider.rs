@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::ports::{ModelRequest, ModelStream, Provider};
-use futures_util::stream::unfold;
+use engine::ports::{
+    AttemptFailure, Clock, ModelAnswer, ModelEvent, ModelRequest, ModelStream, Provider,
+    ProviderInfo,
+};
+use futures_util::StreamExt;
+use futures_util::stream::{BoxStream, unfold};
 use protocol::{FailureClass, SessionId, StopReason, Usage};
 
-use super::memory::Conversation;
 use super::play::{Cue, Step, play, read};
 use super::script::{Scenario, Script};
-use crate::piece::{Attempt, Piece, Trouble, Whole};
+use super::variables::Conversation;
 use crate::price::Price;
-use crate::retry::{Asked, persist};
-use crate::terms::Terms;
-use crate::voice::Voice;
 
-/// What messages say they were had through.
+/// The name of the wire API, of which there is none.
 pub(crate) const API: &str = "offline";
 
 /// What a crash says of itself.
@@ -38,44 +38,30 @@ impl Attempts {
 
 /// A model that is played from a script.
 pub(crate) struct Scripted {
+    pub(crate) info: ProviderInfo,
     pub(crate) script: Arc<Script>,
     pub(crate) attempts: Arc<Attempts>,
-    pub(crate) voice: Voice,
     pub(crate) price: Option<Price>,
-    pub(crate) terms: Terms,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl Provider for Scripted {
-    fn stream(&self, request: ModelRequest) -> ModelStream {
-        let asked = Asked { session: request.session, size: read(&request) };
-        let stage = Stage {
-            script: Arc::clone(&self.script),
-            attempts: Arc::clone(&self.attempts),
-            voice: self.voice.clone(),
-            price: self.price,
-            request,
-        };
-        persist(self.voice.clone(), self.terms, asked, move || perform(stage.steps()))
+    fn info(&self) -> &ProviderInfo {
+        &self.info
+    }
+
+    fn stream(&self, request: &ModelRequest) -> ModelStream {
+        let steps = self.steps(request);
+        let steps = steps.unwrap_or_else(|failed| vec![Step::Say(ModelEvent::Failed(failed))]);
+        ModelStream { request_bytes: read(request), events: perform(steps) }
     }
 }
 
-struct Stage {
-    script: Arc<Script>,
-    attempts: Arc<Attempts>,
-    voice: Voice,
-    price: Option<Price>,
-    request: ModelRequest,
-}
-
-impl Stage {
+impl Scripted {
     /// Returns the steps of one attempt.
-    fn steps(&self) -> Vec<Step> {
-        self.cue().unwrap_or_else(|trouble| vec![Step::Say(Piece::Broken(trouble))])
-    }
-
-    fn cue(&self) -> Result<Vec<Step>, Trouble> {
-        let invalid = |what: String| Trouble::new(FailureClass::Invalid, what);
-        let conversation = Conversation::of(&self.request.messages);
+    fn steps(&self, request: &ModelRequest) -> Result<Vec<Step>, AttemptFailure> {
+        let invalid = |what: String| AttemptFailure::new(FailureClass::Invalid, what);
+        let conversation = Conversation::of(&request.messages);
         let scenario = self.scenario(&conversation.prompt).map_err(invalid)?;
         let remembered = conversation.remember(scenario);
         let remembered = remembered.map_err(|error| invalid(error.to_string()))?;
@@ -83,14 +69,14 @@ impl Stage {
         let Some((_number, turn)) = scenario.turn(answers) else {
             return Ok(nothing());
         };
-        let count = || self.attempts.count(self.request.session, answers);
+        let count = || self.attempts.count(request.session, answers);
         Ok(play(&Cue {
             turn,
             attempt: turn.fault.map_or(1, |_| count()),
-            request: &self.request,
+            request,
             remembered: &remembered,
             price: self.price,
-            now: self.voice.now(),
+            now: self.clock.now(),
         }))
     }
 
@@ -101,29 +87,30 @@ impl Stage {
         let found = self.script.scenarios.iter().find(fits).map(|scenario| &**scenario);
         found.ok_or_else(|| {
             let prompt = crate::printable::printable(prompt, 80);
-            format!("no scenario of {} is for the prompt `{prompt}`", self.voice.route.id)
+            format!("no scenario of {} is for the prompt `{prompt}`", self.info.route.id)
         })
     }
 }
 
 /// After its last turn a model has nothing to say.
 fn nothing() -> Vec<Step> {
-    let whole = Whole { content: Vec::new(), stop_reason: StopReason::Stop };
-    [Piece::Used(Usage::ZERO), Piece::Whole(whole)].map(Step::Say).into()
+    let answer = ModelAnswer { content: Vec::new(), stop_reason: StopReason::Stop };
+    [ModelEvent::Used(Usage::ZERO), ModelEvent::Ended(answer)].map(Step::Say).into()
 }
 
-fn perform(steps: Vec<Step>) -> Attempt {
-    Box::pin(unfold(VecDeque::from(steps), |mut steps| async move {
+fn perform(steps: Vec<Step>) -> BoxStream<'static, ModelEvent> {
+    unfold(VecDeque::from(steps), |mut steps| async move {
         loop {
             match steps.pop_front()? {
                 Step::Wait(time) => tokio::time::sleep(time).await,
-                Step::Say(piece) => return Some((piece, steps)),
+                Step::Say(event) => return Some((event, steps)),
                 // A rehearsed crash is nobody's bug: it unwinds without a report on the terminal.
                 Step::Crash => std::panic::resume_unwind(Box::new(CRASH)),
                 Step::Hang => std::future::pending().await,
             }
         }
-    }))
+    })
+    .boxed()
 }
 
 #[cfg(test)]

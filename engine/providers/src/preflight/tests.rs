@@ -5,7 +5,7 @@ use protocol::ModelRoute;
 use serde_json::json;
 
 use super::*;
-use crate::trial::{Loopback, Reply, ReplyEnd, catalogue, closed};
+use crate::test_support::{Loopback, Reply, ReplyEnd, catalogue, closed};
 
 async fn looked(model: &str, base_url: Option<&str>) -> Result<(), Failure> {
     let catalogue = catalogue();

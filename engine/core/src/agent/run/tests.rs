@@ -3,10 +3,13 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
-use futures_util::{StreamExt, stream};
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt, stream};
 use protocol::{
     AssistantMessage, FailureClass, Message, ModelRoute, Part, SessionEntry, SessionId, StopReason,
     Timestamp, ToolResult, Usage,
@@ -16,9 +19,11 @@ use serde_json::json;
 use super::*;
 use crate::agent::Opening;
 use crate::ports::{
-    Clock, ModelEvent, ModelRequest, ModelStream, OpenedLog, SessionHeader, SessionLog,
-    SessionLogs, ToolConcurrency, ToolText,
+    AccountId, AttemptFailure, Clock, Gate, GateEvent, ModelAnswer, ModelEvent, ModelLocation,
+    ModelRequest, ModelStream, OpenedLog, Permit, Provider, ProviderInfo, SessionHeader,
+    SessionLog, SessionLogs, Timer, ToolConcurrency, ToolText,
 };
+use crate::request::{RequestPolicy, RetryPolicy};
 
 /// Polls a future until it is ready; what is pending without end fails the test.
 fn finish<F: Future>(future: F) -> F::Output {
@@ -41,24 +46,74 @@ impl Clock for Noon {
 }
 
 /// Says what it was given, one answer after another, and keeps what it was asked.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Script {
-    answers: Mutex<VecDeque<Vec<ModelEvent>>>,
-    asked: Mutex<Vec<ModelRequest>>,
+    answers: Arc<Mutex<VecDeque<Vec<ModelEvent>>>>,
+    asked: Arc<Mutex<Vec<ModelRequest>>>,
 }
 
 impl Script {
     fn of(answers: impl IntoIterator<Item = AssistantMessage>) -> Self {
-        let answers = answers.into_iter().map(|answer| vec![ModelEvent::Ended(answer)]);
-        Self { answers: Mutex::new(answers.collect()), asked: Mutex::default() }
+        let answers = answers.into_iter().map(|answer| {
+            let AssistantMessage { content, stop_reason, usage, .. } = answer;
+            let answer = ModelAnswer { content, stop_reason };
+            vec![ModelEvent::Used(usage), ModelEvent::Ended(answer)]
+        });
+        Self { answers: Arc::new(Mutex::new(answers.collect())), ..Self::default() }
+    }
+
+    /// Returns the model that this script plays. It is asked once at a time and not again.
+    fn model(&self) -> ModelClient {
+        let retry = RetryPolicy { max_retries: 0, ..RetryPolicy::default() };
+        ModelClient {
+            provider: Arc::new(self.clone()),
+            fallbacks: Vec::new(),
+            gate: Arc::new(OpenGate),
+            timer: Arc::new(Still),
+            clock: Arc::new(Noon),
+            policy: RequestPolicy { retry, ..RequestPolicy::default() },
+        }
     }
 }
 
+static INFO: LazyLock<ProviderInfo> = LazyLock::new(|| ProviderInfo {
+    api: "script",
+    route: ModelRoute { provider: "script".into(), id: "m".into(), base_url: None },
+    account: AccountId { provider: "script".into(), base_url: None, key: None },
+    location: ModelLocation::Local,
+});
+
 impl Provider for Script {
-    fn stream(&self, request: ModelRequest) -> ModelStream {
-        self.asked.lock().unwrap().push(request);
+    fn info(&self) -> &ProviderInfo {
+        &INFO
+    }
+
+    fn stream(&self, request: &ModelRequest) -> ModelStream {
+        self.asked.lock().unwrap().push(request.clone());
         let answer = self.answers.lock().unwrap().pop_front().unwrap_or_default();
-        stream::iter(answer).boxed()
+        ModelStream { request_bytes: 0, events: stream::iter(answer).boxed() }
+    }
+}
+
+/// Admits every request at once.
+struct OpenGate;
+
+impl Gate for OpenGate {
+    fn acquire(&self, _account: &AccountId, _session: SessionId) -> BoxStream<'static, GateEvent> {
+        stream::iter([GateEvent::Admitted(Permit::new(drop))]).boxed()
+    }
+}
+
+/// Stands still.
+struct Still;
+
+impl Timer for Still {
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn sleep(&self, _duration: Duration) -> BoxFuture<'static, ()> {
+        std::future::pending().boxed()
     }
 }
 
@@ -121,6 +176,8 @@ impl Listener for Heard {
     fn words(&self, _words: &str) {}
 
     fn calling(&self, _tool: &str) {}
+
+    fn waiting(&self, _what: &str) {}
 }
 
 /// A log in memory that begins with `old`.
@@ -198,7 +255,7 @@ fn limits() -> Limits {
 
 fn play(shelf: &Shelf, script: &Script, hands: &Clockwork, heard: &Heard) -> End {
     let mut conversation = conversation(shelf);
-    let means = Means { provider: script, hands, listener: heard, limits: limits() };
+    let means = Means { model: &script.model(), hands, listener: heard, limits: limits() };
     finish(run(&mut conversation, &means, None))
 }
 
@@ -306,7 +363,7 @@ fn what_was_said_before_a_crash_is_not_said_twice_and_what_was_not_is() {
         let mut conversation = conversation(&Shelf { old, ..Shelf::default() });
         let script = Script::of([answer(&[("y", "yield")])]);
         let (hands, listener) = (&Clockwork::default(), &Heard::default());
-        let means = Means { provider: &script, hands, listener, limits: limits() };
+        let means = Means { model: &script.model(), hands, listener, limits: limits() };
         finish(run(&mut conversation, &means, Some(nudge.clone())));
         let asked = script.asked.lock().unwrap();
         assert_eq!((asked[0].messages.len(), &asked[0].choice), (2, &nudge.choice));
@@ -335,25 +392,30 @@ fn a_model_that_had_the_last_word_before_a_crash_is_not_asked_for_another() {
 }
 
 #[test]
-fn an_answer_without_an_end_is_a_crash_of_the_provider() {
+fn an_answer_without_an_end_is_none() {
     let (shelf, script) = (Shelf::default(), Script::of([]));
     let End::Failed(failure) = play(&shelf, &script, &Clockwork::default(), &Heard::default())
     else {
         panic!("there was no answer")
     };
-    assert_eq!(failure.class, FailureClass::Crashed);
+    assert_eq!(failure, Failure::new(FailureClass::Transient, "the answer ended in the middle"));
 }
 
 #[test]
 fn what_failed_is_in_the_log_and_not_in_the_conversation() {
     let shelf = Shelf::default();
     let failure = Failure::new(FailureClass::Refused, "no");
-    let partial = AssistantMessage { stop_reason: StopReason::Error, ..answer(&[]) };
-    let failed = vec![ModelEvent::Failed { failure: failure.clone(), partial: partial.clone() }];
-    let script = Script { answers: Mutex::new(VecDeque::from([failed])), ..Script::default() };
+    let partial = AssistantMessage {
+        stop_reason: StopReason::Error,
+        error_message: Some("no".to_owned()),
+        ..answer(&[])
+    };
+    let script = Script::default();
+    let failed = ModelEvent::Failed(AttemptFailure::from(failure.clone()));
+    script.answers.lock().unwrap().push_back(vec![failed]);
     let mut conversation = conversation(&shelf);
     let (hands, heard) = (Clockwork::default(), Heard::default());
-    let means = Means { provider: &script, hands: &hands, listener: &heard, limits: limits() };
+    let means = Means { model: &script.model(), hands: &hands, listener: &heard, limits: limits() };
     assert_eq!(finish(run(&mut conversation, &means, None)), End::Failed(failure));
     assert_eq!(conversation.messages.len(), 1);
     let logged = shelf.added.lock().unwrap().last().cloned();
@@ -370,7 +432,7 @@ fn at_its_limit_a_model_is_told_so_once_and_nothing_but_a_yield_is_carried_out()
     ]);
     let limits = Limits { turns: 1.try_into().unwrap(), tokens: None };
     let mut conversation = conversation(&shelf);
-    let means = Means { provider: &script, hands: &hands, listener: &heard, limits };
+    let means = Means { model: &script.model(), hands: &hands, listener: &heard, limits };
     assert_eq!(finish(run(&mut conversation, &means, None)), End::Yielded(json!(1)));
     assert_eq!(shelf.texts(), ["take-1 is done", words::ONLY_YIELD, "received"]);
     assert!(!hands.seen.lock().unwrap().iter().any(|running| running.contains("take-5")));
@@ -410,7 +472,7 @@ fn what_a_session_used_before_a_crash_counts_and_it_is_told_of_its_limit_once() 
         let mut conversation = conversation(&Shelf { old, ..Shelf::default() });
         let script = Script::of([answer(&[("y", "yield")])]);
         let (hands, listener) = (&Clockwork::default(), &Heard::default());
-        let means = Means { provider: &script, hands, listener, limits };
+        let means = Means { model: &script.model(), hands, listener, limits };
         assert_eq!(finish(run(&mut conversation, &means, None)), End::Yielded(json!(1)));
         let asked = script.asked.lock().unwrap();
         assert_eq!(asked[0].choice, ToolChoice::Force("yield".to_owned()), "{limit}");
@@ -459,7 +521,8 @@ fn a_tool_for_which_the_machine_has_no_more_ends_the_session() {
     let mut conversation = conversation(&shelf);
     let script = Script::of([answer(&[("a", "write"), ("b", "write")])]);
     let heard = Heard::default();
-    let means = Means { provider: &script, hands: &Exhausted, listener: &heard, limits: limits() };
+    let means =
+        Means { model: &script.model(), hands: &Exhausted, listener: &heard, limits: limits() };
     let End::Failed(failure) = finish(run(&mut conversation, &means, None)) else {
         panic!("it went on")
     };

@@ -3,14 +3,14 @@ use protocol::Usage;
 use serde_json::json;
 
 use super::*;
-use crate::trial::{delta, finish, text, thinking};
+use crate::test_support::{delta, finish, text, thinking};
 
-fn heard(chunks: &[Value]) -> Result<Whole, Trouble> {
+fn heard(chunks: &[Value]) -> Result<ModelAnswer, AttemptFailure> {
     let mut answer = Answer::default();
     for chunk in chunks {
-        answer.take(chunk, None, &mut Vec::new())?;
+        answer.take(chunk, None, &mut VecDeque::new())?;
     }
-    Ok(answer.into_whole())
+    Ok(answer.into_answer())
 }
 
 #[test]
@@ -63,12 +63,12 @@ fn usage_is_found_where_providers_put_it() {
 
 /// Returns what a model said at last that it used.
 fn used(chunks: &[Value]) -> Option<Usage> {
-    let (mut answer, mut pieces) = (Answer::default(), Vec::new());
+    let (mut answer, mut pieces) = (Answer::default(), VecDeque::new());
     for chunk in chunks {
         answer.take(chunk, None, &mut pieces).unwrap();
     }
     pieces.into_iter().rev().find_map(|piece| match piece {
-        Piece::Used(used) => Some(used),
+        ModelEvent::Used(used) => Some(used),
         _ => None,
     })
 }

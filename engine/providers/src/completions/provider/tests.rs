@@ -1,42 +1,38 @@
 use std::collections::BTreeSet;
 use std::str::FromStr as _;
 
-use engine::ports::{ModelEvent, Models};
+use engine::ports::Models;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use protocol::{Cost, FailureClass, FailureDetail, StopReason, Usage};
+use protocol::{Cost, FailureClass, FailureDetail, ModelRoute, StopReason, Usage};
 use serde_json::{Value, json};
 
 use protocol::Part;
 
 use super::*;
 use crate::catalogue::{Catalogue, CatalogueConfig};
-use crate::trial::{
-    Loopback, Reply, ReplyEnd, all, assistant, brisk, call, clock, closed, delta, end, finish,
-    noon, request, result, retries, text, thinking, user,
+use crate::test_support::{
+    Loopback, Reply, ReplyEnd, Told, ask, assistant, call, clock, closed, delta, end, finish, noon,
+    request, result, retries, text, thinking, user,
 };
 
 const KEY: &str = "sk-sekret-0123456789";
 
 /// Asks the model `acme/m` at `url`.
-async fn asked_for(url: &str, model: &str, request: ModelRequest) -> Vec<ModelEvent> {
-    let terms = brisk();
+async fn asked_for(url: &str, model: &str, request: ModelRequest) -> Vec<Told> {
     let price = |text: &str| serde_json::from_str(text).unwrap();
     let catalogue = Catalogue::new(CatalogueConfig {
         keys: Arc::new(|name| (name == "ACME_API_KEY").then(|| KEY.to_owned())),
         prices: [("acme/priced".to_owned(), price(r#"{ "input": 2, "output": 10 }"#))].into(),
-        retry: terms.retry,
-        watchdog: terms.watchdog,
-        near_watchdog: terms.watchdog,
         clock: clock(),
     });
     let mut route: ModelRoute = model.parse().unwrap();
     route.base_url = Some(url.to_owned());
-    all(catalogue.open(&route).unwrap().stream(request)).await
+    ask(catalogue.open(&route).unwrap(), request).await
 }
 
-async fn asked(server: &Loopback) -> Vec<ModelEvent> {
+async fn asked(server: &Loopback) -> Vec<Told> {
     asked_for(&server.url, "acme/m", request(vec![user("Do it.")])).await
 }
 
@@ -91,12 +87,12 @@ async fn an_answer_is_put_together_however_the_stream_is_cut() {
         assert_eq!((message.model.as_str(), message.timestamp), ("priced", noon()));
         let live: Vec<_> = events[..events.len() - 1].to_vec();
         let expected = [
-            ModelEvent::Thinking("hm ".to_owned()),
-            ModelEvent::Thinking("hm".to_owned()),
-            ModelEvent::Text("Grüße 😀".to_owned()),
-            ModelEvent::Text("!".to_owned()),
-            ModelEvent::Calling("read".to_owned()),
-            ModelEvent::Calling("x y".to_owned()),
+            Told::Thinking("hm ".to_owned()),
+            Told::Thinking("hm".to_owned()),
+            Told::Text("Grüße 😀".to_owned()),
+            Told::Text("!".to_owned()),
+            Told::Calling("read".to_owned()),
+            Told::Calling("x y".to_owned()),
         ];
         assert_eq!(live, expected);
     }
@@ -137,8 +133,8 @@ async fn what_no_server_counts_is_estimated_and_its_cost_not_known() {
         let server = Loopback::start(vec![Reply::events(&chunks, 99)]).await;
         let events = asked_for(&server.url, "acme/priced", request(vec![user("Do it.")])).await;
         let usage = match events.last() {
-            Some(ModelEvent::Ended(message)) => message.usage,
-            Some(ModelEvent::Failed { partial, .. }) => partial.usage,
+            Some(Told::Ended(message)) => message.usage,
+            Some(Told::Failed { partial, .. }) => partial.usage,
             other => panic!("{other:?}"),
         };
         let read = server.seen()[0].headers["content-length"].to_str().unwrap().to_owned();
@@ -211,7 +207,7 @@ async fn busy_servers_are_asked_again_and_their_wish_is_heard() {
     ];
     assert_eq!(retries(&events), expected);
     let waits = events.iter().filter_map(|event| match event {
-        ModelEvent::Retrying { after, .. } => Some(after.as_millis()),
+        Told::Retrying { delay, .. } => Some(delay.as_millis()),
         _ => None,
     });
     let waits: Vec<_> = waits.collect();
@@ -355,7 +351,7 @@ async fn nobody_there_is_tried_again_and_then_said() {
 #[tokio::test]
 async fn one_connection_serves_one_turn_after_another() {
     let server = Loopback::start(vec![Reply::events(&hello(), 20).then(ReplyEnd::Late)]).await;
-    let catalogue = crate::trial::catalogue();
+    let catalogue = crate::test_support::catalogue();
     let route = ModelRoute {
         base_url: Some(server.url.clone()),
         ..ModelRoute::from_str("acme/m").unwrap()
@@ -366,7 +362,7 @@ async fn one_connection_serves_one_turn_after_another() {
     while again < 5 {
         assert!(turns < 500, "{turns} turns, {again} of them on a connection that was there");
         let model = catalogue.open(&route).unwrap();
-        assert!(end(&all(model.stream(request(vec![user("x")]))).await).is_ok());
+        assert!(end(&ask(model, request(vec![user("x")])).await).is_ok());
         let ports: BTreeSet<_> = server.seen().iter().map(|seen| seen.port).collect();
         turns += 1;
         again = server.seen().len() - ports.len();
@@ -399,9 +395,8 @@ async fn whatever_a_server_sends_there_is_one_end() {
         let reply = Reply { chunks, ..Reply::new(status, kind, "") };
         let server = Loopback::start(vec![reply]).await;
         let events = asked(&server).await;
-        let ends = events
-            .iter()
-            .filter(|event| matches!(event, ModelEvent::Ended(_) | ModelEvent::Failed { .. }));
+        let ends =
+            events.iter().filter(|event| matches!(event, Told::Ended(_) | Told::Failed { .. }));
         assert_eq!(ends.count(), 1, "{:?}", String::from_utf8_lossy(&bytes));
         let _last = end(&events);
     }

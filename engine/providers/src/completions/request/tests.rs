@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::known::{CallIds, Known, PLAIN};
-use crate::trial::{assistant, call as called, request, result, text, thinking, user};
+use crate::test_support::{assistant, call as called, request, result, text, thinking, user};
 
 fn conversation() -> ModelRequest {
     request(vec![

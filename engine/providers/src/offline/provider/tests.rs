@@ -1,27 +1,29 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::ModelEvent;
 use protocol::{Content, Message, Usage};
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::super::check::script;
+use super::super::scenarios::info;
 use super::*;
-use crate::trial::{all, assistant, brisk, call, clock, end, request, result, retries, text, user};
+use crate::test_support::{
+    Told, ask, assistant, call, clock, end, request, result, retries, text, user,
+};
 
-fn scripted(text: &str) -> Scripted {
-    Scripted {
+fn scripted(text: &str) -> Arc<Scripted> {
+    Arc::new(Scripted {
+        info: info(&"offline/s.toml".parse().unwrap()),
         script: Arc::new(script(text).unwrap()),
         attempts: Arc::default(),
-        voice: Voice { api: API, route: "offline/s.toml".parse().unwrap(), clock: clock() },
         price: None,
-        terms: brisk(),
-    }
+        clock: clock(),
+    })
 }
 
-async fn asked(script: &str, messages: Vec<Message>) -> Vec<ModelEvent> {
-    all(scripted(script).stream(request(messages))).await
+async fn asked(script: &str, messages: Vec<Message>) -> Vec<Told> {
+    ask(scripted(script), request(messages)).await
 }
 
 const TICKETS: &str = r#"
@@ -54,7 +56,7 @@ async fn a_scenario_is_played_turn_by_turn() {
     let first = call("call_1_1", "read", &expected);
     assert_eq!(message.content[1], first);
     assert_eq!(message.stop_reason, StopReason::ToolUse);
-    assert!(events.contains(&ModelEvent::Calling("read".to_owned())));
+    assert!(events.contains(&Told::Calling("read".to_owned())));
     said.extend([assistant(vec![first]), result("call_1_1", "read", "nonce: n17\n")]);
 
     let events = asked(TICKETS, said.clone()).await;
@@ -139,7 +141,7 @@ async fn each_fault_word_has_its_end() {
         let failure = end(&events).unwrap_err();
         assert_eq!((failure.class, retries(&events).len()), (class, tries), "{word}");
         assert_eq!(failure.detail.is_some(), word == "quota", "{word}");
-        let text = events.iter().filter(|event| matches!(event, ModelEvent::Text(_))).count();
+        let text = events.iter().filter(|event| matches!(event, Told::Text(_))).count();
         assert_eq!(text > 0, word == "cut", "{word}");
     }
     let events = asked(&faulty("fault = 'endless'"), vec![user("x")]).await;
@@ -155,7 +157,7 @@ async fn a_crash_comes_in_the_middle_of_the_answer() {
     let model = scripted(&faulty("fault = 'crash'\ntimes = 1"));
     let asks = request(vec![user("x")]);
     let (told, heard) = std::sync::mpsc::channel();
-    let mut stream = model.stream(asks.clone());
+    let mut stream = model.stream(&asks).events;
     let played = tokio::spawn(async move {
         while let Some(event) = futures_util::StreamExt::next(&mut stream).await {
             let _heard = told.send(event);
@@ -165,14 +167,14 @@ async fn a_crash_comes_in_the_middle_of_the_answer() {
     assert_eq!(crash.downcast_ref::<&str>(), Some(&CRASH));
     assert!(heard.iter().count() > 1);
     // The session is begun again, and this time it does not crash.
-    assert!(end(&all(model.stream(asks)).await).is_ok());
+    assert!(end(&ask(model, asks).await).is_ok());
 }
 
 #[tokio::test]
 async fn a_fault_that_strikes_some_times_strikes_each_session_and_turn_as_often() {
     let model = scripted(&faulty("fault = 'transient'\ntimes = 2"));
     for _session in 0..2 {
-        let events = all(model.stream(request(vec![user("x")]))).await;
+        let events = ask(Arc::clone(&model) as Arc<_>, request(vec![user("x")])).await;
         assert_eq!(retries(&events).len(), 2);
         assert!(end(&events).is_ok());
     }
@@ -186,7 +188,7 @@ async fn text_comes_in_pieces_at_its_pace() {
     let pieces: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
-            ModelEvent::Text(text) => Some(text.as_str()),
+            Told::Text(text) => Some(text.as_str()),
             _ => None,
         })
         .collect();
@@ -199,7 +201,7 @@ async fn a_reminder_can_be_remembered_too() {
     let script = "version = 1\n[[turn]]\ntext = 'first'\n[[turn]]\nremember = { path = 'at (/\\w+)' }\ntext = '{{path}}'\n";
     let reminder = Message::User(protocol::UserMessage {
         content: vec![Content::text("It is wrong at /count.")],
-        timestamp: crate::trial::noon(),
+        timestamp: crate::test_support::noon(),
     });
     let events = asked(script, vec![user("x"), assistant(vec![text("first")]), reminder]).await;
     assert_eq!(end(&events).unwrap().text(), "/count");

@@ -1,4 +1,4 @@
-//! Where scripts are played: reads scenario files, and remembers across sessions what was tried.
+//! Reads scenario files, and counts across sessions what was attempted.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,22 +6,20 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::ports::{Clock, Provider};
+use engine::ports::{AccountId, Clock, ModelLocation, Provider, ProviderInfo};
 use protocol::{Failure, FailureClass, ModelRoute};
 
 use super::check::script;
 use super::provider::{API, Attempts, Scripted};
 use super::script::Script;
 use crate::price::Price;
-use crate::terms::Terms;
-use crate::voice::Voice;
 
 /// The most bytes of a scenario file.
 const LARGEST: u64 = 4 << 20;
 
-/// All scripts that are played.
+/// The scenario files that are played.
 #[derive(Debug, Default)]
-pub(crate) struct Theatre {
+pub(crate) struct Scenarios {
     attempts: Arc<Attempts>,
     /// What each file said when it was last read: hundreds of sessions read the same one.
     read: Mutex<BTreeMap<String, Read>>,
@@ -34,22 +32,17 @@ struct Read {
     script: Arc<Script>,
 }
 
-impl Theatre {
+impl Scenarios {
     /// Returns the model that the file named by `route` plays.
     pub(crate) fn open(
         &self,
         route: &ModelRoute,
-        terms: Terms,
         price: Option<Price>,
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Provider>, Failure> {
-        Ok(Arc::new(Scripted {
-            script: self.script(&route.id)?,
-            attempts: Arc::clone(&self.attempts),
-            voice: Voice { api: API, route: route.clone(), clock },
-            price,
-            terms,
-        }))
+        let (script, attempts) = (self.script(&route.id)?, Arc::clone(&self.attempts));
+        let info = info(route);
+        Ok(Arc::new(Scripted { info, script, attempts, price, clock }))
     }
 
     fn script(&self, path: &str) -> Result<Arc<Script>, Failure> {
@@ -65,6 +58,13 @@ impl Theatre {
         before.insert(path.to_owned(), Read { text, script: Arc::clone(&script) });
         Ok(script)
     }
+}
+
+/// Returns what is known of the model that `route` plays. It is as patient as a remote one, so that
+/// a rehearsal fails as a run would.
+pub(crate) fn info(route: &ModelRoute) -> ProviderInfo {
+    let account = AccountId { provider: route.provider.clone(), base_url: None, key: None };
+    ProviderInfo { api: API, route: route.clone(), account, location: ModelLocation::Remote }
 }
 
 fn read(path: &Path) -> Result<String, String> {

@@ -10,9 +10,13 @@ use axum::extract::{ConnectInfo, Request};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::ports::{
-    Clock, ModelEvent, ModelRequest, ModelStream, ToolChoice, ToolConcurrency, ToolDeclaration,
+    AccountId, Clock, Gate, GateEvent, ModelRequest, Permit, Provider, Timer, ToolChoice,
+    ToolConcurrency, ToolDeclaration,
 };
-use futures_util::{StreamExt, stream};
+use engine::request::{ModelClient, Progress, RequestPolicy, RetryPolicy, Watchdog};
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt, stream};
 use protocol::{
     AssistantMessage, Content, Failure, Message, Part, SessionId, StopReason, Timestamp, ToolCall,
     ToolResult, Usage,
@@ -20,7 +24,6 @@ use protocol::{
 use serde_json::{Value, json};
 
 use crate::catalogue::{Catalogue, CatalogueConfig};
-use crate::terms::{RetryPolicy, Terms, Watchdog};
 
 /// A clock that stands still.
 pub(crate) struct Still;
@@ -39,26 +42,87 @@ pub(crate) fn clock() -> Arc<dyn Clock> {
     Arc::new(Still)
 }
 
-/// Terms that are over quickly.
-pub(crate) fn brisk() -> Terms {
+/// A policy whose waits are over quickly.
+fn brisk() -> RequestPolicy {
     let retry = RetryPolicy {
         max_retries: 3,
         base_delay: Duration::from_millis(5),
         max_delay: Duration::from_secs(60),
     };
     let limit = Duration::from_secs(5);
-    Terms { retry, watchdog: Watchdog { first_event: limit, idle: limit } }
+    let watchdog = Watchdog { first_event: limit, idle: limit };
+    RequestPolicy { retry, watchdog, local_watchdog: watchdog, concurrency: None }
+}
+
+/// The timer of the runtime.
+struct RuntimeTimer(tokio::time::Instant);
+
+impl Timer for RuntimeTimer {
+    fn now(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        tokio::time::sleep(duration).boxed()
+    }
+}
+
+/// Admits every request at once.
+struct OpenGate;
+
+impl Gate for OpenGate {
+    fn acquire(&self, _account: &AccountId, _session: SessionId) -> BoxStream<'static, GateEvent> {
+        stream::iter([GateEvent::Admitted(Permit::new(drop))]).boxed()
+    }
+}
+
+/// What is told of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Told {
+    Text(String),
+    Thinking(String),
+    Calling(String),
+    Retrying { delay: Duration, why: String },
+    Ended(AssistantMessage),
+    Failed { failure: Failure, partial: AssistantMessage },
+}
+
+/// Asks a provider as the engine does, and returns what is told until the end.
+pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> Vec<Told> {
+    let client = ModelClient {
+        provider,
+        fallbacks: Vec::new(),
+        gate: Arc::new(OpenGate),
+        timer: Arc::new(RuntimeTimer(tokio::time::Instant::now())),
+        clock: clock(),
+        policy: brisk(),
+    };
+    let told = Mutex::new(Vec::new());
+    let tell = |progress: Progress<'_>| {
+        told.lock().unwrap().push(match progress {
+            Progress::Text(text) => Told::Text(text.to_owned()),
+            Progress::Thinking(text) => Told::Thinking(text.to_owned()),
+            Progress::Calling(tool) => Told::Calling(tool.to_owned()),
+            Progress::Retrying { delay, failure, .. } => {
+                Told::Retrying { delay, why: failure.message.clone() }
+            }
+            Progress::Waiting { .. } | Progress::FallingBack { .. } => panic!("{progress:?}"),
+        });
+    };
+    let end = client.ask(&request, &tell).await;
+    let mut told = told.into_inner().unwrap();
+    told.push(match end {
+        Ok(message) => Told::Ended(message),
+        Err(failed) => Told::Failed { failure: failed.failure, partial: failed.partial },
+    });
+    told
 }
 
 /// A catalogue in whose environment every key is `key`.
 pub(crate) fn catalogue() -> Catalogue {
-    let terms = brisk();
     Catalogue::new(CatalogueConfig {
         keys: Arc::new(|_| Some("key".to_owned())),
         prices: BTreeMap::new(),
-        retry: terms.retry,
-        watchdog: terms.watchdog,
-        near_watchdog: terms.watchdog,
         clock: clock(),
     })
 }
@@ -127,24 +191,19 @@ pub(crate) fn result(id: &str, name: &str, text: &str) -> Message {
     })
 }
 
-/// Listens to the end.
-pub(crate) async fn all(stream: ModelStream) -> Vec<ModelEvent> {
-    stream.collect().await
-}
-
 /// Returns how it ended.
-pub(crate) fn end(events: &[ModelEvent]) -> Result<&AssistantMessage, &Failure> {
+pub(crate) fn end(events: &[Told]) -> Result<&AssistantMessage, &Failure> {
     match events.last() {
-        Some(ModelEvent::Ended(message)) => Ok(message),
-        Some(ModelEvent::Failed { failure, .. }) => Err(failure),
+        Some(Told::Ended(message)) => Ok(message),
+        Some(Told::Failed { failure, .. }) => Err(failure),
         other => panic!("{other:?} is no end"),
     }
 }
 
 /// Returns the reasons for which it was asked again.
-pub(crate) fn retries(events: &[ModelEvent]) -> Vec<String> {
+pub(crate) fn retries(events: &[Told]) -> Vec<String> {
     let retries = events.iter().filter_map(|event| match event {
-        ModelEvent::Retrying { why, .. } => Some(why.message.clone()),
+        Told::Retrying { why, .. } => Some(why.clone()),
         _ => None,
     });
     retries.collect()

@@ -2,7 +2,7 @@
 
 /// What is open of a text.
 #[derive(Debug, Default)]
-pub(super) struct Extent {
+pub(super) struct JsonScanner {
     within: Within,
     /// How many lists and objects are open.
     depth: usize,
@@ -18,7 +18,7 @@ enum Within {
     Escape,
 }
 
-impl Extent {
+impl JsonScanner {
     /// Takes the next piece.
     pub(super) fn take(&mut self, piece: &str) {
         for byte in piece.bytes() {
@@ -49,11 +49,11 @@ mod tests {
     #[test]
     fn what_is_whole_is_closed_and_no_beginning_of_it_is() {
         let text = r#"{"a\\":"}\"]","b":[{},{"c":"ä"}]}"#;
-        let mut extent = Extent::default();
+        let mut scanner = JsonScanner::default();
         for (at, letter) in text.char_indices() {
-            assert!(!extent.is_closed(), "{}", &text[..at]);
-            extent.take(letter.encode_utf8(&mut [0; 4]));
+            assert!(!scanner.is_closed(), "{}", &text[..at]);
+            scanner.take(letter.encode_utf8(&mut [0; 4]));
         }
-        assert!(extent.is_closed());
+        assert!(scanner.is_closed());
     }
 }

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
+use engine::ports::{AttemptFailure, FailureCause};
 use protocol::{Failure, FailureClass, FailureDetail, Timestamp};
 use reqwest::StatusCode;
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
-use crate::piece::{Pace, Trouble};
 
 /// A request from this size on may be too large when it is refused without a word.
 const LARGE: usize = 100 << 10;
@@ -23,13 +23,12 @@ pub(crate) struct Refusal<'a> {
     pub(crate) asked: usize,
 }
 
-/// Judges an answer that is none. `most` is the longest that is waited.
+/// Judges an answer that is none.
 pub(crate) fn refused(
     endpoint: &Endpoint,
     refusal: &Refusal<'_>,
     now: Timestamp,
-    most: Duration,
-) -> Trouble {
+) -> AttemptFailure {
     let words = Words::of(refusal.body);
     let said = endpoint.words(&words.message, 400);
     let Verdict { class, note } = judge(endpoint, refusal, &words);
@@ -40,35 +39,22 @@ pub(crate) fn refused(
             message = format!("{message}: {more}");
         }
     }
-    let until = |wait: Duration| {
+    let mut failure = Failure::new(class, message);
+    if let Some(wait) = refusal.wait.filter(|_| class == FailureClass::Quota) {
         let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
         let at = Timestamp::from_millisecond(now.as_millisecond().saturating_add(wait));
-        FailureDetail::Until { at }
-    };
+        failure = failure.with(FailureDetail::Until { at });
+    }
     let limited = refusal.status == StatusCode::TOO_MANY_REQUESTS;
-    let failure = match refusal.wait {
-        Some(wait) if wait > most && class == FailureClass::Transient => {
-            let class = if limited { FailureClass::Quota } else { class };
-            let message = format!("{message} (it asks to wait {} s)", wait.as_secs());
-            Failure::new(class, message).with(until(wait))
-        }
-        Some(wait) if class == FailureClass::Quota => {
-            Failure::new(class, message).with(until(wait))
-        }
-        Some(_) | None => Failure::new(class, message),
+    let cause = match class {
+        FailureClass::Transient if limited => FailureCause::RateLimit,
+        _ => FailureCause::Other,
     };
-    let near = limited && failure.class == FailureClass::Transient;
-    let pace = if near { Pace::TooFast } else { Pace::Any };
-    Trouble { wait: refusal.wait, pace, ..Trouble::from(failure) }
+    AttemptFailure { failure, wait: refusal.wait, cause }
 }
 
 /// Judges an error that came in the middle of a stream.
-pub(crate) fn broken(
-    endpoint: &Endpoint,
-    error: &Value,
-    now: Timestamp,
-    most: Duration,
-) -> Trouble {
+pub(crate) fn broken(endpoint: &Endpoint, error: &Value, now: Timestamp) -> AttemptFailure {
     let body = error.to_string();
     let code = error.get("code").or_else(|| error.get("status"));
     let number = code.and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
@@ -76,11 +62,11 @@ pub(crate) fn broken(
     let status = status.filter(|it| it.is_client_error() || it.is_server_error());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let refusal = Refusal { status, wait: None, body: &body, asked: 0 };
-    refused(endpoint, &refusal, now, most)
+    refused(endpoint, &refusal, now)
 }
 
 /// Returns the failure of an answer that is neither a stream of events nor JSON.
-pub(crate) fn no_stream(endpoint: &Endpoint, kind: &str, beginning: &str) -> Trouble {
+pub(crate) fn no_stream(endpoint: &Endpoint, kind: &str, beginning: &str) -> AttemptFailure {
     let what = if kind.is_empty() { "no stream".to_owned() } else { endpoint.words(kind, 60) };
     let message = format!(
         "{} answers with {what} instead of a stream of events: `{}`; is the base URL {} right?",
@@ -88,7 +74,7 @@ pub(crate) fn no_stream(endpoint: &Endpoint, kind: &str, beginning: &str) -> Tro
         endpoint.words(beginning, 200),
         endpoint.shown(),
     );
-    Trouble::new(FailureClass::Invalid, message)
+    AttemptFailure::new(FailureClass::Invalid, message)
 }
 
 /// Returns the failure of a request that got no answer, or whose answer was lost.

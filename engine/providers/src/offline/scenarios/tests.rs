@@ -1,12 +1,12 @@
 use super::*;
-use crate::trial::{brisk, clock};
+use crate::test_support::clock;
 
-fn opened(theatre: &Theatre, path: &Path) -> Result<Arc<Script>, String> {
+fn opened(scenarios: &Scenarios, path: &Path) -> Result<Arc<Script>, String> {
     let path = path.to_str().unwrap();
     let route = ModelRoute { provider: "offline".into(), id: path.into(), base_url: None };
-    let opened = theatre.open(&route, brisk(), None, clock());
-    assert_eq!(opened.is_ok(), theatre.script(path).is_ok());
-    theatre.script(path).map_err(|failure| {
+    let opened = scenarios.open(&route, None, clock());
+    assert_eq!(opened.is_ok(), scenarios.script(path).is_ok());
+    scenarios.script(path).map_err(|failure| {
         assert_eq!(failure.class, FailureClass::Invalid);
         failure.message.replace(path, "FILE")
     })
@@ -16,22 +16,22 @@ fn opened(theatre: &Theatre, path: &Path) -> Result<Arc<Script>, String> {
 fn a_file_is_read_each_time_and_understood_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.toml");
-    let theatre = Theatre::default();
+    let scenarios = Scenarios::default();
     std::fs::write(&path, "version = 1\n[[turn]]\n").unwrap();
-    let first = opened(&theatre, &path).unwrap();
-    assert!(Arc::ptr_eq(&first, &opened(&theatre, &path).unwrap()));
+    let first = opened(&scenarios, &path).unwrap();
+    assert!(Arc::ptr_eq(&first, &opened(&scenarios, &path).unwrap()));
     std::fs::write(&path, "version = 1\n[[turn]]\n[[turn]]\n").unwrap();
-    assert_eq!(opened(&theatre, &path).unwrap().scenarios[0].turns.len(), 2);
+    assert_eq!(opened(&scenarios, &path).unwrap().scenarios[0].turns.len(), 2);
     std::fs::write(&path, "version = 1\n[[turn]]\nx = 1\n").unwrap();
-    let told = opened(&theatre, &path).unwrap_err();
+    let told = opened(&scenarios, &path).unwrap_err();
     assert!(told.starts_with("FILE:3:1: unknown field `x`"), "{told}");
 }
 
 #[test]
 fn what_is_no_text_file_is_refused_without_waiting() {
     let folder = tempfile::tempdir().unwrap();
-    let theatre = Theatre::default();
-    let told = |path: &Path| opened(&theatre, path).unwrap_err();
+    let scenarios = Scenarios::default();
+    let told = |path: &Path| opened(&scenarios, path).unwrap_err();
     assert_eq!(told(folder.path()), "the scenario file FILE cannot be read: it is no file");
     assert_eq!(
         told(Path::new("/dev/zero")),

@@ -1,8 +1,10 @@
-//! Hears an answer out: tells by its bytes how it comes, and whether all of it has come.
+//! Reads the answer of a server: recognises by its bytes how it comes, and whether all of it has
+//! come.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use engine::ports::{AttemptFailure, ModelEvent};
 use protocol::FailureClass;
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
@@ -10,9 +12,8 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::answer::{Answer, Room};
-use super::exchange::Question;
-use super::trouble;
-use crate::piece::{Piece, Trouble};
+use super::failure;
+use super::post::Post;
 use crate::sse::{Decoder, Event};
 
 /// The most bytes of an answer that comes whole.
@@ -25,8 +26,8 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// bytes have ended is used again.
 const HANGING_UP: Duration = Duration::from_millis(20);
 
-/// An answer that is being heard.
-pub(crate) struct Hearing {
+/// An answer that is being read.
+pub(crate) struct StreamParser {
     response: Response,
     kind: Kind,
     answer: Answer,
@@ -44,16 +45,16 @@ enum Kind {
     Whole(Vec<u8>),
 }
 
-/// Whether there is more to hear.
+/// Whether there is more to read.
 pub(crate) enum Step {
     /// There is.
     On,
-    /// There is not; this is the last piece.
-    End(Piece),
+    /// There is not; this is the last event.
+    End(ModelEvent),
 }
 
-impl Hearing {
-    /// Begins to hear.
+impl StreamParser {
+    /// Begins to read.
     pub(crate) fn new(response: Response) -> Self {
         let named = response.headers().get(CONTENT_TYPE);
         let named = named.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -62,7 +63,7 @@ impl Hearing {
     }
 
     /// Takes what comes next, and adds what there is to tell of it.
-    pub(crate) async fn hear(&mut self, question: &Question, ready: &mut VecDeque<Piece>) -> Step {
+    pub(crate) async fn read(&mut self, post: &Post, ready: &mut VecDeque<ModelEvent>) -> Step {
         let chunk = match self.end {
             // The model has ended; only its usage may still come.
             Some(end) => match timeout_at(end, self.response.chunk()).await {
@@ -71,27 +72,27 @@ impl Hearing {
             },
             None => match self.response.chunk().await {
                 Ok(chunk) => chunk,
-                Err(error) => return Step::End(Piece::Broken(question.lost(error))),
+                Err(error) => return Step::End(ModelEvent::Failed(post.lost(error))),
             },
         };
-        let heard = match chunk {
-            Some(chunk) => self.take(question, &chunk, ready),
-            None => Err(self.finish(question, ready)),
+        let read = match chunk {
+            Some(chunk) => self.take(post, &chunk, ready),
+            None => Err(self.finish(post, ready)),
         };
-        let Err(last) = heard else { return Step::On };
-        if matches!(last, Piece::Whole(_)) {
+        let Err(last) = read else { return Step::On };
+        if matches!(last, ModelEvent::Ended(_)) {
             let _rest = timeout(HANGING_UP, self.response.chunk()).await;
         }
         Step::End(last)
     }
 
-    /// Takes more bytes; fails with the last piece.
+    /// Takes more bytes; fails with the last event.
     fn take(
         &mut self,
-        question: &Question,
+        post: &Post,
         bytes: &[u8],
-        ready: &mut VecDeque<Piece>,
-    ) -> Result<(), Piece> {
+        ready: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), ModelEvent> {
         if let Kind::Open { named } = &self.kind {
             let Some(first) = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) else {
                 return Ok(());
@@ -103,7 +104,10 @@ impl Hearing {
             Kind::Whole(body) => {
                 if body.len() + bytes.len() > LONGEST_WHOLE {
                     let what = format!("an answer is longer than {LONGEST_WHOLE} bytes");
-                    return Err(Piece::Broken(Trouble::new(FailureClass::Invalid, what)));
+                    return Err(ModelEvent::Failed(AttemptFailure::new(
+                        FailureClass::Invalid,
+                        what,
+                    )));
                 }
                 body.extend_from_slice(bytes);
                 Ok(())
@@ -114,55 +118,57 @@ impl Hearing {
                 let mut events = Vec::new();
                 let fed = decoder.feed(bytes, &mut events);
                 for event in events {
-                    self.event(question, &event, ready)?;
+                    self.event(post, &event, ready)?;
                 }
                 fed.map_err(|error| {
-                    Piece::Broken(Trouble::new(FailureClass::Invalid, error.to_string()))
+                    ModelEvent::Failed(AttemptFailure::new(
+                        FailureClass::Invalid,
+                        error.to_string(),
+                    ))
                 })
             }
         }
     }
 
-    /// Takes one event; fails with the last piece.
+    /// Takes one event; fails with the last event.
     fn event(
         &mut self,
-        question: &Question,
+        post: &Post,
         event: &Event,
-        ready: &mut VecDeque<Piece>,
-    ) -> Result<(), Piece> {
+        ready: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), ModelEvent> {
         let data = event.data.trim();
         if data == "[DONE]" {
-            return Err(self.done(question));
+            return Err(self.done(post));
         }
         let Ok(chunk) = serde_json::from_str::<Value>(data) else {
             // A part of the answer that cannot be read is missing; other words are not for us.
             let missing = data.starts_with('{');
-            return if missing { Err(Piece::Broken(question.cut())) } else { Ok(()) };
+            return if missing { Err(ModelEvent::Failed(post.cut())) } else { Ok(()) };
         };
-        self.chunk(question, &event.name, &chunk, ready)
+        self.chunk(post, &event.name, &chunk, ready)
     }
 
     fn chunk(
         &mut self,
-        question: &Question,
+        post: &Post,
         name: &str,
         chunk: &Value,
-        ready: &mut VecDeque<Piece>,
-    ) -> Result<(), Piece> {
+        ready: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), ModelEvent> {
         let error = chunk.get("error").filter(|error| !error.is_null());
         let error = error.or_else(|| (name == "error").then_some(chunk));
         if let Some(error) = error {
-            let (now, most) = (question.voice.now(), question.most_wait);
-            return Err(Piece::Broken(trouble::broken(&question.endpoint, error, now, most)));
+            let now = post.clock.now();
+            return Err(ModelEvent::Failed(failure::broken(&post.endpoint, error, now)));
         }
-        let mut pieces = Vec::new();
-        let taken = self.answer.take(chunk, question.price.as_ref(), &mut pieces);
-        if pieces.is_empty() {
-            pieces.push(Piece::Alive);
+        let before = ready.len();
+        let taken = self.answer.take(chunk, post.price.as_ref(), ready);
+        if ready.len() == before {
+            ready.push_back(ModelEvent::Alive);
         }
-        ready.extend(pieces);
         match taken {
-            Err(trouble) => Err(Piece::Broken(trouble)),
+            Err(failed) => Err(ModelEvent::Failed(failed)),
             Ok(Room::Full) => Err(self.whole()),
             Ok(Room::Left) => {
                 if self.answer.is_ended() && self.end.is_none() {
@@ -173,15 +179,15 @@ impl Hearing {
         }
     }
 
-    /// Returns the last piece of an answer whose bytes have ended.
-    fn finish(&mut self, question: &Question, ready: &mut VecDeque<Piece>) -> Piece {
+    /// Returns the last event of an answer whose bytes have ended.
+    fn finish(&mut self, post: &Post, ready: &mut VecDeque<ModelEvent>) -> ModelEvent {
         match std::mem::replace(&mut self.kind, Kind::Open { named: String::new() }) {
             // Not one byte came.
-            Kind::Open { .. } => Piece::Broken(question.cut()),
-            Kind::Whole(body) => self.finish_whole(question, &body, ready),
+            Kind::Open { .. } => ModelEvent::Failed(post.cut()),
+            Kind::Whole(body) => self.finish_whole(post, &body, ready),
             Kind::Events { decoder, named, beginning } => {
                 if let Some(event) = decoder.finish()
-                    && let Err(last) = self.event(question, &event, ready)
+                    && let Err(last) = self.event(post, &event, ready)
                 {
                     return last;
                 }
@@ -192,13 +198,13 @@ impl Hearing {
                 let strange = page || named != "text/event-stream";
                 if strange && !self.answer.is_begun() {
                     let beginning = String::from_utf8_lossy(&beginning);
-                    return Piece::Broken(trouble::no_stream(
-                        &question.endpoint,
+                    return ModelEvent::Failed(failure::no_stream(
+                        &post.endpoint,
                         &named,
                         &beginning,
                     ));
                 }
-                Piece::Broken(question.cut())
+                ModelEvent::Failed(post.cut())
             }
         }
     }
@@ -206,38 +212,38 @@ impl Hearing {
     /// Reads a completion that came whole.
     fn finish_whole(
         &mut self,
-        question: &Question,
+        post: &Post,
         body: &[u8],
-        ready: &mut VecDeque<Piece>,
-    ) -> Piece {
+        ready: &mut VecDeque<ModelEvent>,
+    ) -> ModelEvent {
         let Ok(completion) = serde_json::from_slice::<Value>(body) else {
             // JSON that was cut begins like JSON.
-            let class = body.starts_with(b"{").then(|| question.cut());
+            let class = body.starts_with(b"{").then(|| post.cut());
             let beginning = String::from_utf8_lossy(&body[..body.len().min(1000)]);
-            let strange = || trouble::no_stream(&question.endpoint, "", &beginning);
-            return Piece::Broken(class.unwrap_or_else(strange));
+            let strange = || failure::no_stream(&post.endpoint, "", &beginning);
+            return ModelEvent::Failed(class.unwrap_or_else(strange));
         };
-        if let Err(last) = self.chunk(question, "", &completion, ready) {
+        if let Err(last) = self.chunk(post, "", &completion, ready) {
             return last;
         }
         if self.answer.is_begun() {
             return self.whole();
         }
         let beginning = completion.to_string();
-        Piece::Broken(trouble::no_stream(&question.endpoint, "json", &beginning))
+        ModelEvent::Failed(failure::no_stream(&post.endpoint, "json", &beginning))
     }
 
-    fn done(&mut self, question: &Question) -> Piece {
+    fn done(&mut self, post: &Post) -> ModelEvent {
         if self.answer.is_begun() {
             self.whole()
         } else {
-            let what = format!("{} answered with nothing", question.endpoint.provider);
-            Piece::Broken(Trouble::new(FailureClass::Transient, what))
+            let what = format!("{} answered with nothing", post.endpoint.provider);
+            ModelEvent::Failed(AttemptFailure::new(FailureClass::Transient, what))
         }
     }
 
-    fn whole(&mut self) -> Piece {
-        Piece::Whole(std::mem::take(&mut self.answer).into_whole())
+    fn whole(&mut self) -> ModelEvent {
+        ModelEvent::Ended(std::mem::take(&mut self.answer).into_answer())
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::completions::base;
 use crate::known::PLAIN;
 use crate::secret::Secret;
-use crate::trial::noon;
+use crate::test_support::noon;
 
 fn endpoint() -> Endpoint {
     Endpoint {
@@ -18,7 +18,7 @@ fn endpoint() -> Endpoint {
 fn judged(status: u16, body: &str) -> FailureClass {
     let status = StatusCode::from_u16(status).unwrap();
     let refusal = Refusal { status, wait: None, body, asked: 10 };
-    refused(&endpoint(), &refusal, noon(), Duration::from_secs(60)).failure.class
+    refused(&endpoint(), &refusal, noon()).failure.class
 }
 
 #[test]
@@ -75,28 +75,27 @@ fn the_status_decides_before_the_words() {
 }
 
 #[test]
-fn only_a_near_limit_of_how_much_at_a_time_is_one_that_will_soon_be_over() {
-    let pace = |status: u16, seconds: Option<u64>, body: &str| {
+fn only_a_limit_of_how_much_at_a_time_is_a_rate_limit() {
+    let judged = |status: u16, body: &str| {
         let status = StatusCode::from_u16(status).unwrap();
-        let wait = seconds.map(Duration::from_secs);
-        let refusal = Refusal { status, wait, body, asked: 10 };
-        refused(&endpoint(), &refusal, noon(), Duration::from_secs(60)).pace
+        let wait = Some(Duration::from_secs(7));
+        let failed = refused(&endpoint(), &Refusal { status, wait, body, asked: 10 }, noon());
+        assert_eq!(failed.wait, wait);
+        (failed.cause, failed.failure.detail.is_some())
     };
-    assert_eq!(pace(429, None, "slow down"), Pace::TooFast);
-    assert_eq!(pace(429, Some(60), ""), Pace::TooFast);
-    assert_eq!(pace(429, Some(61), ""), Pace::Any);
-    assert_eq!(pace(429, None, "insufficient_quota"), Pace::Any);
-    assert_eq!(pace(503, None, "overloaded"), Pace::Any);
+    assert_eq!(judged(429, "slow down"), (FailureCause::RateLimit, false));
+    assert_eq!(judged(429, "insufficient_quota"), (FailureCause::Other, true));
+    assert_eq!(judged(503, "overloaded"), (FailureCause::Other, false));
     let told = serde_json::json!({ "code": 429, "message": "x" });
-    assert_eq!(broken(&endpoint(), &told, noon(), Duration::from_secs(60)).pace, Pace::TooFast);
+    assert_eq!(broken(&endpoint(), &told, noon()).cause, FailureCause::RateLimit);
 }
 
 #[test]
 fn a_large_request_refused_without_a_word_was_too_large() {
     let status = StatusCode::BAD_REQUEST;
     let refusal = Refusal { status, wait: None, body: "", asked: 200 << 10 };
-    let trouble = refused(&endpoint(), &refusal, noon(), Duration::from_secs(60));
-    assert_eq!(trouble.failure.class, FailureClass::Overflow);
+    let failed = refused(&endpoint(), &refusal, noon());
+    assert_eq!(failed.failure.class, FailureClass::Overflow);
 }
 
 #[test]
@@ -117,16 +116,16 @@ fn errors_come_in_many_shapes_and_are_shown_on_one_line() {
     for (body, expected) in cases {
         let status = StatusCode::BAD_GATEWAY;
         let refusal = Refusal { status, wait: None, body, asked: 0 };
-        let trouble = refused(&endpoint(), &refusal, noon(), Duration::ZERO);
-        let message = trouble.failure.message;
+        let failed = refused(&endpoint(), &refusal, noon());
+        let message = failed.failure.message;
         let told = message.strip_prefix("acme answers 502 Bad Gateway").unwrap();
         assert_eq!(told.trim_start_matches(": "), expected, "{body}");
     }
     let long = "x".repeat(100_000);
     let status = StatusCode::BAD_GATEWAY;
     let refusal = Refusal { status, wait: None, body: &long, asked: 0 };
-    let trouble = refused(&endpoint(), &refusal, noon(), Duration::ZERO);
-    assert!(trouble.failure.message.len() < 500);
+    let failed = refused(&endpoint(), &refusal, noon());
+    assert!(failed.failure.message.len() < 500);
 }
 
 #[test]
@@ -139,7 +138,7 @@ fn a_model_without_tools_is_known_by_its_words() {
     ] {
         let status = StatusCode::from_u16(status).unwrap();
         let refusal = Refusal { status, wait: None, body: words, asked: 10 };
-        let failure = refused(&endpoint(), &refusal, noon(), Duration::ZERO).failure;
+        let failure = refused(&endpoint(), &refusal, noon()).failure;
         assert_eq!(failure.class, FailureClass::Invalid, "{words}");
         assert!(failure.message.contains("cannot call tools"), "{}", failure.message);
     }
@@ -147,8 +146,7 @@ fn a_model_without_tools_is_known_by_its_words() {
 
 #[test]
 fn an_error_in_the_stream_is_judged_by_its_code_else_it_may_pass() {
-    let judged =
-        |error: Value| broken(&endpoint(), &error, noon(), Duration::from_secs(60)).failure.class;
+    let judged = |error: Value| broken(&endpoint(), &error, noon()).failure.class;
     assert_eq!(judged(serde_json::json!({ "code": 429, "message": "x" })), FailureClass::Transient);
     assert_eq!(judged(serde_json::json!({ "code": "402", "message": "x" })), FailureClass::Quota);
     assert_eq!(judged(serde_json::json!({ "code": 401 })), FailureClass::Auth);

@@ -1,0 +1,101 @@
+//! Starts a gate for each provider account and answers for it.
+
+use std::collections::BTreeMap;
+
+use engine::fault::Faults;
+use engine::ports::{AccountId, Gate as GatePort, GateEvent};
+use engine::request::GatePolicy;
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use protocol::SessionId;
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+mod gate;
+
+use gate::{Gate, GateArguments, GateMessage};
+
+pub(crate) struct Gates;
+
+#[derive(Clone)]
+pub(crate) struct GatesArguments {
+    /// The limits of every account.
+    pub(crate) policy: GatePolicy,
+    pub(crate) faults: Faults,
+}
+
+pub(crate) enum GatesMessage {
+    /// Queues a request of a session at the gate of an account.
+    Acquire(AccountId, SessionId, UnboundedSender<GateEvent>),
+}
+
+pub(crate) struct GatesState {
+    arguments: GatesArguments,
+    gates: BTreeMap<AccountId, ActorRef<GateMessage>>,
+}
+
+impl Actor for Gates {
+    type Msg = GatesMessage;
+    type State = GatesState;
+    type Arguments = GatesArguments;
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        arguments: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok(GatesState { arguments, gates: BTreeMap::new() })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        let GatesMessage::Acquire(account, session, queue) = message;
+        let gate = if let Some(gate) = state.gates.get(&account) {
+            gate.clone()
+        } else {
+            let arguments = GateArguments {
+                account: account.clone(),
+                policy: state.arguments.policy,
+                faults: state.arguments.faults.clone(),
+            };
+            let (gate, _join) =
+                Actor::spawn_linked(None, Gate, arguments, myself.get_cell()).await?;
+            state.gates.insert(account, gate.clone());
+            gate
+        };
+        // If it has just crashed, the end of the queue says so.
+        let _crashed = gate.cast(GateMessage::Acquire(session, queue));
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        event: SupervisionEvent,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        // Whoever waited at a crashed gate learns it from the end of its queue and asks again,
+        // which starts a new gate. What was under way goes on, uncounted.
+        if let SupervisionEvent::ActorFailed(crashed, error) = event {
+            tracing::error!(%error, "the gate of an account crashed");
+            state.gates.retain(|_, gate| gate.get_id() != crashed.get_id());
+        }
+        Ok(())
+    }
+}
+
+/// The gates of all accounts, as sessions see them.
+pub(crate) struct GateHandle(pub(crate) ActorRef<GatesMessage>);
+
+impl GatePort for GateHandle {
+    fn acquire(&self, account: &AccountId, session: SessionId) -> BoxStream<'static, GateEvent> {
+        let (queue, mut events) = unbounded_channel();
+        // While the engine closes there is no gate, and the queue ends at once.
+        let _closing = self.0.cast(GatesMessage::Acquire(account.clone(), session, queue));
+        stream::poll_fn(move |context| events.poll_recv(context)).boxed()
+    }
+}

@@ -1,0 +1,132 @@
+//! Admits the requests of one provider account: as many at a time as may be, and none while the
+//! provider has asked not to be asked.
+
+use std::collections::BTreeMap;
+
+use engine::fault::Faults;
+use engine::ports::{AccountId, GateEvent, GateReport, Permit, RequestOutcome, Timer as _};
+use engine::request::{GateEffect, GateInput, GatePolicy, GateQueue, Ticket};
+use protocol::SessionId;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::jobs::Jobs;
+use crate::timer::RuntimeTimer;
+
+pub(super) struct Gate;
+
+pub(super) struct GateArguments {
+    pub(super) account: AccountId,
+    pub(super) policy: GatePolicy,
+    pub(super) faults: Faults,
+}
+
+pub(super) enum GateMessage {
+    /// Queues a request. The queue ends with its permit.
+    Acquire(SessionId, UnboundedSender<GateEvent>),
+    /// Sent by a permit, exactly once.
+    Report(GateReport),
+    /// Some requests may have waited long enough.
+    Woken,
+}
+
+pub(super) struct GateState {
+    account: AccountId,
+    faults: Faults,
+    queue: GateQueue,
+    timer: RuntimeTimer,
+    tickets: u64,
+    /// Where each request that waits is told. Whoever gave up has dropped its end; its permit comes
+    /// back by itself.
+    waiting: BTreeMap<Ticket, UnboundedSender<GateEvent>>,
+    jobs: Jobs,
+}
+
+impl Actor for Gate {
+    type Msg = GateMessage;
+    type State = GateState;
+    type Arguments = GateArguments;
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        arguments: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        let GateArguments { account, policy, faults } = arguments;
+        Ok(GateState {
+            account,
+            faults,
+            queue: GateQueue::new(policy),
+            timer: RuntimeTimer::start(),
+            tickets: 0,
+            waiting: BTreeMap::new(),
+            jobs: Jobs::default(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        let input = match message {
+            GateMessage::Acquire(session, queue) => {
+                state.faults.strike("gate")?;
+                state.tickets += 1;
+                let ticket = Ticket(state.tickets);
+                state.waiting.insert(ticket, queue);
+                GateInput::Arrived(ticket, session)
+            }
+            GateMessage::Report(report) => state.read(report),
+            GateMessage::Woken => GateInput::Woken,
+        };
+        for effect in state.queue.step(input, state.timer.now()) {
+            state.perform(&myself, effect);
+        }
+        Ok(())
+    }
+}
+
+impl GateState {
+    fn read(&self, report: GateReport) -> GateInput {
+        let account = &self.account;
+        let GateReport { outcome, wait } = report;
+        match (outcome, wait) {
+            (RequestOutcome::Failed(failure), Some(wait)) => {
+                let reason = failure.message;
+                tracing::info!(%account, ?wait, reason, "the account is left alone");
+                GateInput::Paused { wait, reason }
+            }
+            (RequestOutcome::Failed(failure), None) => {
+                let (class, reason) = (failure.class, failure.message);
+                tracing::info!(%account, %class, reason, "a request failed");
+                GateInput::Ended
+            }
+            (RequestOutcome::Answered | RequestOutcome::Abandoned, _) => GateInput::Ended,
+        }
+    }
+
+    fn perform(&mut self, myself: &ActorRef<GateMessage>, effect: GateEffect) {
+        match effect {
+            GateEffect::Admit(ticket) => {
+                let gate = myself.clone();
+                let permit = Permit::new(move |report| {
+                    let _crashed = gate.cast(GateMessage::Report(report)); // then nobody counts
+                });
+                if let Some(queue) = self.waiting.remove(&ticket) {
+                    let _given_up = queue.send(GateEvent::Admitted(permit));
+                }
+            }
+            GateEffect::Notify(ticket, wait) => {
+                if let Some(queue) = self.waiting.get(&ticket) {
+                    let _given_up = queue.send(GateEvent::Waiting(wait));
+                }
+            }
+            GateEffect::WakeAt(at) => {
+                let sleep = self.timer.sleep(at.saturating_sub(self.timer.now()));
+                self.jobs.run(myself, sleep, |_slept| GateMessage::Woken);
+            }
+        }
+    }
+}

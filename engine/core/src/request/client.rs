@@ -1,0 +1,173 @@
+//! Asks a model until it answers or there is nothing left to try. Everything happens while the
+//! future is polled: dropping it ends the request.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use protocol::{AssistantMessage, Failure, FailureClass, Part, SessionId, StopReason, Usage};
+
+use super::attempt::{AttemptEnd, listen};
+use super::policy::{RequestPolicy, Retries, RetryDecision, falls_back};
+use super::progress::{Progress, ProgressSink};
+use crate::ports::{
+    AccountId, AttemptFailure, Clock, Gate, GateEvent, GateReport, ModelAnswer, ModelRequest,
+    Permit, Provider, ProviderInfo, RequestOutcome, Timer,
+};
+
+/// A model, and what it is asked through.
+#[derive(Clone)]
+pub struct ModelClient {
+    /// Answers for the model.
+    pub provider: Arc<dyn Provider>,
+    /// Asked one after the other where those before have failed for good.
+    pub fallbacks: Vec<Arc<dyn Provider>>,
+    /// Admits requests within the limits of their accounts.
+    pub gate: Arc<dyn Gate>,
+    /// Measures waits and silences.
+    pub timer: Arc<dyn Timer>,
+    /// Tells the time of day.
+    pub clock: Arc<dyn Clock>,
+    /// How requests are made.
+    pub policy: RequestPolicy,
+}
+
+/// A request that failed for good.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailedRequest {
+    /// Why.
+    pub failure: Failure,
+    /// What came of the last attempt; its stop reason is an error.
+    pub partial: AssistantMessage,
+}
+
+impl ModelClient {
+    /// Asks the model and waits for its whole answer. The usage of the answer includes that of
+    /// attempts that failed.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn ask(
+        &self,
+        request: &ModelRequest,
+        progress: ProgressSink<'_>,
+    ) -> Result<AssistantMessage, FailedRequest> {
+        let mut spent = Usage::ZERO;
+        let (mut provider, mut fallbacks) = (&self.provider, self.fallbacks.as_slice());
+        loop {
+            let asked = self.ask_route(provider.as_ref(), request, &mut spent, progress).await;
+            match (asked, fallbacks.split_first()) {
+                (Err(failed), Some((next, rest))) if falls_back(failed.failure.class) => {
+                    let (to, failure) = (&next.info().route, &failed.failure);
+                    progress(Progress::FallingBack { to, failure });
+                    (provider, fallbacks) = (next, rest);
+                }
+                (end, _) => return end,
+            }
+        }
+    }
+
+    /// Asks one route, as often as the policy says.
+    async fn ask_route(
+        &self,
+        provider: &dyn Provider,
+        request: &ModelRequest,
+        spent: &mut Usage,
+        progress: ProgressSink<'_>,
+    ) -> Result<AssistantMessage, FailedRequest> {
+        let mut retries = Retries::default();
+        loop {
+            let end = self.attempt(provider, request, retries.count(), progress).await;
+            *spent = *spent + end.usage;
+            let failed = match end.answer {
+                Ok(answer) => return Ok(self.message(provider.info(), answer, *spent)),
+                Err(failed) => failed,
+            };
+            match retries.decide(&self.policy.retry, request.session, &failed) {
+                RetryDecision::Retry(delay) => {
+                    let failure = &failed.failure;
+                    progress(Progress::Retrying { retry: retries.count(), delay, failure });
+                    self.timer.sleep(delay).await;
+                }
+                RetryDecision::GiveUp(failure) => {
+                    let content = end.partial;
+                    let partial = self.partial(provider.info(), content, *spent, &failure);
+                    return Err(FailedRequest { failure, partial });
+                }
+            }
+        }
+    }
+
+    /// Makes one attempt, through the gate of its account.
+    async fn attempt(
+        &self,
+        provider: &dyn Provider,
+        request: &ModelRequest,
+        retries: u32,
+        progress: ProgressSink<'_>,
+    ) -> AttemptEnd {
+        let info = provider.info();
+        let permit = match self.admit(&info.account, request.session, retries, progress).await {
+            Ok(permit) => permit,
+            Err(failed) => return failed.into(),
+        };
+        let watchdog = self.policy.watchdog(info.location);
+        let stream = provider.stream(request);
+        let mut end = listen(stream, self.timer.as_ref(), watchdog, progress).await;
+        end.answer = end.answer.map_err(|it| self.policy.retry.settle(it, self.clock.now()));
+        permit.report(match &end.answer {
+            Ok(_answer) => GateReport { outcome: RequestOutcome::Answered, wait: None },
+            Err(failed) => GateReport {
+                outcome: RequestOutcome::Failed(failed.failure.clone()),
+                wait: self.policy.retry.pause(failed),
+            },
+        });
+        end
+    }
+
+    async fn admit(
+        &self,
+        account: &AccountId,
+        session: SessionId,
+        retries: u32,
+        progress: ProgressSink<'_>,
+    ) -> Result<Permit, AttemptFailure> {
+        let mut queue = self.gate.acquire(account, session);
+        while let Some(event) = queue.next().await {
+            match event {
+                GateEvent::Waiting(wait) => progress(Progress::Waiting { retries, wait: &wait }),
+                GateEvent::Admitted(permit) => return Ok(permit),
+            }
+        }
+        let what = format!("what admits requests to {account} crashed");
+        Err(AttemptFailure::new(FailureClass::Transient, what))
+    }
+
+    fn message(&self, info: &ProviderInfo, answer: ModelAnswer, usage: Usage) -> AssistantMessage {
+        AssistantMessage {
+            content: answer.content,
+            api: info.api.to_owned(),
+            provider: info.route.provider.clone(),
+            model: info.route.id.clone(),
+            usage,
+            stop_reason: answer.stop_reason,
+            error_message: None,
+            timestamp: self.clock.now(),
+        }
+    }
+
+    /// Returns the message of what came of an answer before it failed.
+    fn partial(
+        &self,
+        info: &ProviderInfo,
+        content: Vec<Part>,
+        usage: Usage,
+        failure: &Failure,
+    ) -> AssistantMessage {
+        let answer = ModelAnswer { content, stop_reason: StopReason::Error };
+        let error_message = Some(failure.message.clone());
+        AssistantMessage { error_message, ..self.message(info, answer, usage) }
+    }
+}
+
+#[cfg(test)]
+mod tests;
