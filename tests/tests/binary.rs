@@ -3,6 +3,7 @@
 
 mod binary {
     mod agents;
+    mod agents_accounts;
     mod agents_answers;
     mod agents_bad_input;
     mod agents_endings;

@@ -112,6 +112,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("engine/core/src/schedule", &["crate::agent"]),
     ("engine/core/src/supervise", &["crate::agent"]),
     ("engine/core/src/agent", &["crate::task"]),
+    ("engine/core/src/request", &["crate::agent", "crate::task"]),
     ("cli/src/render", &["isolation::", "store::", "exec::", "actors::"]),
     ("cli/src/args", &["isolation::", "store::", "exec::", "actors::"]),
 ];

@@ -59,6 +59,7 @@ fn without_a_file_everything_is_as_the_defaults_say() {
     assert_eq!(settings.limit_wall.origin, Origin::BuiltIn);
     assert_eq!(settings.model_default.value, None);
     assert!(settings.prices.value.is_empty());
+    assert_eq!(settings.provider_concurrency.value, None);
     assert_eq!((settings.retry_enabled.value, settings.retry_max_retries.value), (true, 3));
     assert_eq!(settings.retry_base_delay.value, Duration::from_secs(2));
     assert_eq!(settings.stream_first_event_timeout.value, Duration::from_secs(100));
@@ -135,6 +136,7 @@ limits:
   tokens: 2M
 modelRoles: { default: ollama/qwen3:8b, smol: a/b, slow: offline/some file.toml, plan: d/e/f }
 prices: { a/b: { input: 1, output: 2 } }
+provider: { maxConcurrency: 9 }
 retry: { enabled: false, maxRetries: 0, baseDelayMs: 10 }
 stream: { firstEventTimeout: 5s, idleTimeout: 0 }
 ";
@@ -158,6 +160,7 @@ stream: { firstEventTimeout: 5s, idleTimeout: 0 }
     let roles = roles.map(|role| role.value.map(|model| model.to_string()).unwrap_or_default());
     assert_eq!(roles, ["ollama/qwen3:8b", "a/b", "offline/some file.toml", "d/e/f"]);
     assert_eq!(settings.prices.value["a/b"].output, 2_000_000_000);
+    assert_eq!(settings.provider_concurrency.value, NonZeroUsize::new(9));
     assert_eq!((settings.retry_enabled.value, settings.retry_max_retries.value), (false, 0));
     assert_eq!(settings.retry_base_delay.value, Duration::from_millis(10));
     assert_eq!(settings.stream_first_event_timeout.value, Duration::from_secs(5));

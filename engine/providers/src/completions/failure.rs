@@ -46,10 +46,8 @@ pub(crate) fn refused(
         failure = failure.with(FailureDetail::Until { at });
     }
     let limited = refusal.status == StatusCode::TOO_MANY_REQUESTS;
-    let cause = match class {
-        FailureClass::Transient if limited => FailureCause::RateLimit,
-        _ => FailureCause::Other,
-    };
+    let limited = limited && class == FailureClass::Transient;
+    let cause = if limited { FailureCause::RateLimit } else { FailureCause::Other };
     AttemptFailure { failure, wait: refusal.wait, cause }
 }
 

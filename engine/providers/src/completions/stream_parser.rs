@@ -104,10 +104,8 @@ impl StreamParser {
             Kind::Whole(body) => {
                 if body.len() + bytes.len() > LONGEST_WHOLE {
                     let what = format!("an answer is longer than {LONGEST_WHOLE} bytes");
-                    return Err(ModelEvent::Failed(AttemptFailure::new(
-                        FailureClass::Invalid,
-                        what,
-                    )));
+                    let failed = AttemptFailure::new(FailureClass::Invalid, what);
+                    return Err(ModelEvent::Failed(failed));
                 }
                 body.extend_from_slice(bytes);
                 Ok(())

@@ -1,4 +1,4 @@
-//! What a scripted model remembers: what its regular expressions found in what was said to it.
+//! The variables of a scripted conversation: what its regular expressions found in what was said.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
