@@ -11,7 +11,7 @@ use engine::fault::Faults;
 use engine::ports::{Clock, Commands, Isolation, Schemas};
 use engine::request::{RequestPolicy, RetryPolicy, Watchdog};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
-use isolation::Worktrees;
+use isolation::Repositories;
 use protocol::{RunSpec, Timestamp};
 use providers::{Catalogue, CatalogueConfig, Price, Rate};
 use schema::JsonSchemas;
@@ -64,7 +64,7 @@ impl Equipment {
             tracing::warn!(%error, "the folders of data cannot be closed to others");
         }
         let ledger = Arc::new(Ledger::open(places.ledger(), faults.clone())?);
-        let isolation = Arc::new(Worktrees::new(isolation_places(&places), faults.clone()));
+        let isolation = Arc::new(Repositories::new(isolation_places(&places), faults.clone()));
         let clock = Arc::new(SystemClock);
         let models = Arc::new(catalogue(&settings, Arc::clone(&clock) as Arc<_>));
         Ok(Self { places, settings, faults, ledger, isolation, models, clock })

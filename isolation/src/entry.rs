@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// What kind of thing a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub enum Mode {
     /// A file.
     File,
     /// A file that may be run.

@@ -2,6 +2,7 @@
 //! freezing its working tree, workspaces by copy, captures in the task store, merging and landing.
 //! All git work goes through libgit2; no program is run, and no symlink of a repository followed.
 
+mod backends;
 mod baseline;
 mod branch;
 mod capture;
@@ -25,8 +26,13 @@ mod tracked;
 mod tree;
 mod workspace;
 
+pub use backends::{
+    Backend, Backends, CaptureWriter, FileVersion, FrozenTree, NewWorkspace, RecoveredWorkspace,
+    RunContext,
+};
 pub use captures::{Captures, FrozenFile, Scope};
+pub use entry::Mode as FileMode;
 pub use libgit::initialise;
 pub use places::Places;
-pub use port::Worktrees;
+pub use port::Repositories;
 pub use tracked::tracked_files;

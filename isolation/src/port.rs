@@ -11,35 +11,42 @@ use engine::ports::{
     Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, RunLock, Workspace,
     WorkspaceRequest,
 };
-use protocol::{Captured, IsolationMode, LandingReport, RunName};
+use protocol::{Capabilities, Captured, LandingReport, RunName, WorkspaceKind};
 
-use crate::baseline::{Frozen, Landings, NewClaim};
+use crate::backends::{Backends, FrozenRun, FrozenTree, Landings, RunContext};
+use crate::baseline::NewClaim;
 use crate::error::{Result, cannot};
+use crate::landing;
 use crate::places::{Places, RepoPlaces};
 use crate::recovery::{self, Cleanup, Found};
 use crate::repository::Repo;
-use crate::workspace::Manifest;
-use crate::{capture, landing, workspace};
 
 #[cfg(test)]
 mod tests;
 
-/// Isolation by workspaces that are copies of the working tree.
-pub struct Worktrees {
+/// Isolation of tasks in git repositories, by whichever backend a run asks for.
+pub struct Repositories {
     places: Places,
     faults: Faults,
+    backends: Backends,
 }
 
-impl Worktrees {
-    /// Keeps what it makes at `places`.
+impl Repositories {
+    /// Keeps what it makes at `places`, and has the backends of this crate.
     #[must_use]
     pub fn new(places: Places, faults: Faults) -> Self {
-        Self { places, faults }
+        Self::with_backends(places, faults, Backends::default())
+    }
+
+    /// Keeps what it makes at `places`, and has these backends.
+    #[must_use]
+    pub fn with_backends(places: Places, faults: Faults, backends: Backends) -> Self {
+        Self { places, faults, backends }
     }
 }
 
 #[async_trait]
-impl Isolation for Worktrees {
+impl Isolation for Repositories {
     async fn open(&self, at: &Path) -> Result<Arc<dyn Repository>> {
         let at: PathBuf = at.to_path_buf();
         let repo = blocking(move || Repo::open(&at)).await?;
@@ -49,7 +56,8 @@ impl Isolation for Worktrees {
             notices: repo.notices.clone(),
         };
         let places = self.places.of(&repo.root);
-        let opened = Opened { repo, places, faults: self.faults.clone() };
+        let (faults, backends) = (self.faults.clone(), self.backends.clone());
+        let opened = Opened { repo, places, faults, backends };
         Ok(Arc::new(OpenedRepository { facts, opened: Arc::new(opened) }))
     }
 
@@ -64,6 +72,7 @@ struct Opened {
     repo: Repo,
     places: RepoPlaces,
     faults: Faults,
+    backends: Backends,
 }
 
 struct OpenedRepository {
@@ -80,8 +89,8 @@ impl Repository for OpenedRepository {
     async fn recover(&self, open: Vec<OpenRun>) -> Result<Box<dyn Recovery>> {
         let opened = Arc::clone(&self.opened);
         let found = blocking(move || {
-            let Opened { repo, places, faults } = opened.as_ref();
-            recovery::find(repo, places, faults, &open)
+            let Opened { repo, places, faults, backends } = opened.as_ref();
+            recovery::find(repo, places, faults, backends, &open)
         })
         .await?;
         Ok(Box::new(match found {
@@ -105,16 +114,20 @@ impl Repository for OpenedRepository {
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>> {
         let opened = Arc::clone(&self.opened);
-        let frozen = blocking(move || {
-            let Opened { repo, places, faults } = opened.as_ref();
+        let capabilities = request.mode.capabilities();
+        let run = blocking(move || {
+            let Opened { repo, places, faults, backends } = opened.as_ref();
+            let backend = backends.of(request.mode)?;
             let claim = lock
                 .into_held::<NewClaim>()
                 .ok_or_else(|| cannot("begin the run", "its folder is not locked"))?;
             let landings = Landings { cancel: &cancel, news: news.as_ref() };
-            Frozen::freeze(repo, places, faults, &request, claim, landings)
+            let context = RunContext::of(repo, places, faults, &request.run);
+            let freeze = |context: &RunContext| backend.freeze(context, &request);
+            FrozenRun::freeze(context, &request, claim, landings, freeze)
         })
         .await?;
-        Ok(Arc::new(FrozenBaseline { frozen: Arc::new(frozen) }))
+        Ok(Arc::new(FrozenBaseline { run: Arc::new(run), capabilities }))
     }
 
     async fn land(
@@ -125,7 +138,7 @@ impl Repository for OpenedRepository {
     ) -> Result<LandingReport> {
         let opened = Arc::clone(&self.opened);
         blocking(move || {
-            let Opened { repo, places, faults } = opened.as_ref();
+            let Opened { repo, places, faults, .. } = opened.as_ref();
             landing::land(repo, places, faults, request, &cancel, news.as_ref())
         })
         .await
@@ -134,7 +147,7 @@ impl Repository for OpenedRepository {
     async fn rehearse(&self, request: LandingRequest) -> Result<LandingReport> {
         let opened = Arc::clone(&self.opened);
         blocking(move || {
-            let Opened { repo, places, faults } = opened.as_ref();
+            let Opened { repo, places, faults, .. } = opened.as_ref();
             landing::rehearse(repo, places, faults, &request)
         })
         .await
@@ -168,46 +181,50 @@ impl Recovery for FoundRecovery {
 }
 
 struct FrozenBaseline {
-    frozen: Arc<Frozen>,
+    run: Arc<FrozenRun<Arc<dyn FrozenTree>>>,
+    /// What its backend can do: what it cannot is not asked of it.
+    capabilities: Capabilities,
 }
 
 #[async_trait]
 impl Baseline for FrozenBaseline {
     fn notices(&self) -> &[Notice] {
-        &self.frozen.notices
+        self.run.tree.notices()
     }
 
     async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace> {
-        let frozen = Arc::clone(&self.frozen);
-        blocking(move || workspace::prepare(&frozen, &request)).await
+        let run = Arc::clone(&self.run);
+        blocking(move || run.tree.prepare(&request)).await
     }
 
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>> {
-        if self.frozen.mode == IsolationMode::None {
+        if !self.capabilities.can_capture {
             return Ok(None);
         }
-        let frozen = Arc::clone(&self.frozen);
-        let (folder, task) = (workspace.folder.clone(), workspace.task.clone());
-        blocking(move || {
-            workspace::must_be_there(&folder)?;
-            let manifest = Manifest::read(&frozen.folder, &task)?;
-            capture::capture(&frozen, &folder, &manifest).map(Some)
-        })
-        .await
+        let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
+        blocking(move || run.tree.capture(&workspace).map(Some)).await
+    }
+
+    async fn checkpoint(&self, workspace: &Workspace) -> Result<Option<Captured>> {
+        if !self.capabilities.can_checkpoint {
+            return Ok(None);
+        }
+        let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
+        blocking(move || run.tree.checkpoint(&workspace).map(Some)).await
     }
 
     async fn discard(&self, workspace: &Workspace) -> Result<()> {
-        if self.frozen.mode == IsolationMode::None {
-            return Ok(());
+        match self.capabilities.workspace {
+            WorkspaceKind::Shared => return Ok(()),
+            WorkspaceKind::Private => {}
         }
-        let frozen = Arc::clone(&self.frozen);
-        let folder = workspace.folder.clone();
-        blocking(move || workspace::discard(&folder, &frozen.faults)).await
+        let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
+        blocking(move || run.tree.discard(&workspace)).await
     }
 
     async fn close(&self) -> Result<()> {
-        let frozen = Arc::clone(&self.frozen);
-        blocking(move || frozen.close()).await
+        let run = Arc::clone(&self.run);
+        blocking(move || run.close()).await
     }
 }
 

@@ -14,6 +14,9 @@ use crate::workspace::{
     GIT_SEED, MANIFESTS, is_gone, is_unfinished, is_workspace, remove_tree, task_of,
 };
 
+/// The folder in which a backend keeps what it needs for a run. A task cannot have its name.
+pub(crate) const BACKEND: &str = ".backend";
+
 /// What the names of files begin with that are written whole or not at all, before they are.
 const TEMPORARY: [&str; 2] = [".tmp", ".restore-"];
 
@@ -40,7 +43,7 @@ impl RunFolder {
                 listed.workspaces.extend(task_of(&entry));
             } else if is_unfinished(&entry) || is_gone(&entry) {
                 listed.leftovers.push(entry.path());
-            } else if ![LOCK, TABLE, GIT_SEED, MANIFESTS].iter().any(|ours| name == **ours)
+            } else if ![LOCK, TABLE, GIT_SEED, MANIFESTS, BACKEND].iter().any(|ours| name == **ours)
                 && !TEMPORARY.iter().any(|begin| name.as_bytes().starts_with(begin.as_bytes()))
             {
                 listed.foreign.push(entry.path());
@@ -74,6 +77,7 @@ pub(crate) fn remove_if_unused(folder: &Path, places: &RepoPlaces, run: &RunName
             list::keep(folder, places, run)?;
         }
         store.release(&pins_reference(run))?;
+        store.remove_checkpoints(run)?;
     }
     remove_tree(folder)?;
     // Only if no other run is there.

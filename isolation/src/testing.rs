@@ -1,18 +1,23 @@
 //! Real repositories for the tests of this crate, made and judged by the git program.
 
 use std::ffi::OsStr;
+use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use engine::fault::{FaultMeans, Faults};
-use engine::ports::{CancelToken, FreezeRequest, LandingNews, Workspace, WorkspaceRequest};
+use engine::ports::{
+    CancelToken, FreezeRequest, LandingNews, OpenRun, Workspace, WorkspaceRequest,
+};
 use protocol::{CaptureRef, Captured, IsolationMode, RepoPath, RunName, TaskName};
 
 use crate::Places;
-use crate::baseline::{Frozen, Landings, NewClaim};
+use crate::backends::{Backends, FrozenRun, Landings, RunContext};
+use crate::baseline::{Frozen, NewClaim};
 use crate::error::Result;
 use crate::places::RepoPlaces;
+use crate::recovery::{self, Found};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 use crate::workspace::{self, Manifest};
@@ -91,12 +96,17 @@ impl Sample {
     }
 
     /// Freezes the tree for a run.
-    pub(crate) fn freeze(&self, run: &str) -> Frozen {
+    pub(crate) fn freeze(&self, run: &str) -> FrozenRun<Frozen> {
         self.try_freeze(run, 1 << 28, &Faults::default()).unwrap()
     }
 
     /// Freezes the tree with a limit of untracked bytes and faults.
-    pub(crate) fn try_freeze(&self, run: &str, limit: u64, faults: &Faults) -> Result<Frozen> {
+    pub(crate) fn try_freeze(
+        &self,
+        run: &str,
+        limit: u64,
+        faults: &Faults,
+    ) -> Result<FrozenRun<Frozen>> {
         self.freeze_unless(&CancelToken::default(), &|_| {}, run, limit, faults)
     }
 
@@ -108,17 +118,44 @@ impl Sample {
         run: &str,
         limit: u64,
         faults: &Faults,
-    ) -> Result<Frozen> {
+    ) -> Result<FrozenRun<Frozen>> {
         let request = FreezeRequest {
             run: run.parse().unwrap(),
             mode: IsolationMode::Worktree,
             untracked_limit: limit,
             branches: None,
         };
-        let claim = NewClaim::stake(&self.places().workspaces.join(run))?;
         let landings = Landings { cancel, news };
-        Frozen::freeze(&self.repo(), &self.places(), faults, &request, claim, landings)
+        freeze_at(&self.repo(), &self.places(), faults, &request, landings)
     }
+}
+
+/// Freezes a tree for a run, as the mode `worktree` does.
+pub(crate) fn freeze_at(
+    repo: &Repo,
+    places: &RepoPlaces,
+    faults: &Faults,
+    request: &FreezeRequest,
+    landings: Landings<'_>,
+) -> Result<FrozenRun<Frozen>> {
+    let context = RunContext::of(repo, places, faults, &request.run);
+    let claim = NewClaim::stake(&context.folder)?;
+    let freeze = |context: &RunContext| Frozen::freeze(context, request);
+    FrozenRun::freeze(context, request, claim, landings, freeze)
+}
+
+impl Deref for FrozenRun<Frozen> {
+    type Target = Frozen;
+
+    fn deref(&self) -> &Frozen {
+        &self.tree
+    }
+}
+
+/// Looks for what dead engines left.
+pub(crate) fn find(sample: &Sample, faults: &Faults, open: &[OpenRun]) -> Option<Found> {
+    let (repo, places) = (sample.repo(), sample.places());
+    recovery::find(&repo, &places, faults, &Backends::default(), open).unwrap()
 }
 
 /// Reads a plan of faults that waits and kills as nothing does.
@@ -155,7 +192,7 @@ pub(crate) fn captured(frozen: &Frozen, workspace: &Workspace) -> Captured {
 
 /// Captures a workspace.
 pub(crate) fn try_capture(frozen: &Frozen, workspace: &Workspace) -> Result<Captured> {
-    let manifest = Manifest::read(&frozen.folder, &workspace.task).unwrap();
+    let manifest = Manifest::read(&frozen.context.folder, &workspace.task).unwrap();
     capture::capture(frozen, &workspace.folder, &manifest)
 }
 

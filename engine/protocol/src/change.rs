@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LeftOut, RunName, TaskName};
 
-/// The name of a capture in the task store: `refs/tasks/RUN/TASK/ATTEMPT`.
+/// The name of a capture in the task store: `refs/tasks/RUN/TASK/ATTEMPT`, or with `checkpoints`
+/// for `tasks` that of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CaptureRef(String);
@@ -16,6 +17,12 @@ impl CaptureRef {
     #[must_use]
     pub fn of(run: &RunName, task: &TaskName, attempt: u32) -> Self {
         Self(format!("refs/tasks/{run}/{task}/{attempt}"))
+    }
+
+    /// Returns the name of the last checkpoint of this attempt of a task.
+    #[must_use]
+    pub fn checkpoint_of(run: &RunName, task: &TaskName, attempt: u32) -> Self {
+        Self(format!("refs/checkpoints/{run}/{task}/{attempt}"))
     }
 
     /// Returns the name as git writes it.

@@ -1,88 +1,42 @@
 //! A frozen tree, and its bytes for whoever needs them: from the user's file while that is
 //! unchanged, else from the blob or the pin.
 
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::io::ErrorKind;
 
-use engine::fault::Faults;
-use engine::ports::Notice;
+use engine::ports::{FreezeRequest, Notice};
 use git2::Repository;
-use protocol::{IsolationMode, RepoPath, RunName};
+use protocol::RepoPath;
 
-use crate::baseline::{Claim, Landings, NewClaim, Source, Start, Table, codec, conversion, freeze};
+use crate::backends::RunContext;
+use crate::baseline::{Source, Start, Table, codec, conversion, freeze};
 use crate::entry::Entry;
 use crate::error::{OrCannot, Result, cannot};
-use crate::landing;
-use crate::places::RepoPlaces;
-use crate::repository::Repo;
-use crate::run_folder::remove_if_unused;
 use crate::store::TaskStore;
 use crate::tree::{Found, Tree};
 
-/// The user's tree as it was when a run began, and the claim on the run's folder.
+/// The user's tree as it was when a run began.
 pub(crate) struct Frozen {
-    pub(crate) repo: Repo,
-    pub(crate) places: RepoPlaces,
-    pub(crate) faults: Faults,
-    pub(crate) run: RunName,
-    /// The run's folder of workspaces.
-    pub(crate) folder: PathBuf,
-    pub(crate) mode: IsolationMode,
+    pub(crate) context: RunContext,
     pub(crate) table: Table,
     pub(crate) notices: Vec<Notice>,
-    pub(crate) claim: Mutex<Option<Claim>>,
 }
 
 impl Frozen {
-    /// Freezes the working tree of `repo` as it is now.
-    pub(crate) fn freeze(
-        repo: &Repo,
-        places: &RepoPlaces,
-        faults: &Faults,
-        request: &engine::ports::FreezeRequest,
-        claim: NewClaim,
-        landings: Landings<'_>,
-    ) -> Result<Self> {
-        freeze::freeze(repo, places, faults, request, claim, landings)
+    /// Freezes the user's working tree as it is now.
+    pub(crate) fn freeze(context: &RunContext, request: &FreezeRequest) -> Result<Self> {
+        freeze::freeze(context, request)
     }
 
-    /// Reads what the dead engine of a run froze. The claim stays with the caller.
-    pub(crate) fn load(
-        repo: &Repo,
-        places: &RepoPlaces,
-        faults: &Faults,
-        run: &RunName,
-    ) -> Result<Self> {
-        let folder = places.workspaces.join(run.as_str());
-        let file = folder.join(freeze::TABLE);
+    /// Reads what the dead engine of a run froze. Nothing comes back if there is no table.
+    pub(crate) fn load(context: &RunContext) -> Result<Option<Self>> {
+        let file = context.folder.join(freeze::TABLE);
         let what = || format!("read {}", file.display());
-        let written = freeze::read_whole(&file).or_cannot(what)?;
+        let written = match freeze::read_whole(&file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            written => written.or_cannot(what)?,
+        };
         let table = codec::decode(&written).ok_or("it is damaged").or_cannot(what)?;
-        Ok(Self {
-            repo: repo.clone(),
-            places: places.clone(),
-            faults: faults.clone(),
-            run: run.clone(),
-            folder,
-            mode: IsolationMode::Worktree,
-            table,
-            notices: Vec::new(),
-            claim: Mutex::new(None),
-        })
-    }
-
-    /// Ends the run's use of its folder: removes it if no workspace is left, and gives up the
-    /// claim. By now the ledger knows of the run's landing.
-    pub(crate) fn close(&self) -> Result<()> {
-        let mut claim = self.claim.lock().unwrap_or_else(PoisonError::into_inner);
-        if claim.is_none() {
-            return Ok(());
-        }
-        let removed = landing::acknowledge(&self.places, &self.faults, &self.run)
-            .and_then(|()| remove_if_unused(&self.folder, &self.places, &self.run));
-        // Given up last: nobody else may look at a folder that is half removed.
-        *claim = None;
-        removed
+        Ok(Some(Self { context: context.clone(), table, notices: Vec::new() }))
     }
 }
 
@@ -98,9 +52,9 @@ pub(crate) struct Bytes<'a> {
 impl<'a> Bytes<'a> {
     /// Opens the three places they come from.
     pub(crate) fn open(frozen: &'a Frozen) -> Result<Self> {
-        let store = TaskStore::open(&frozen.places.store)?;
-        let tree = Tree::open_at(&frozen.repo.root)?;
-        Ok(Self { frozen, git: frozen.repo.git()?, tree, store })
+        let store = TaskStore::open(&frozen.context.places.store)?;
+        let tree = Tree::open_at(&frozen.context.repo.root)?;
+        Ok(Self { frozen, git: frozen.context.repo.git()?, tree, store })
     }
 
     /// Returns the bytes a file had, or a symlink's target.
@@ -116,7 +70,7 @@ impl<'a> Bytes<'a> {
             _ => {}
         }
         // libgit2 writes into a folder of its own; any of ours will do.
-        let scratch = &self.frozen.folder;
+        let scratch = &self.frozen.context.folder;
         let bytes = conversion::checked_out(&self.git, path, blob, start.mode, scratch)?;
         if bytes.len() as u64 != start.stat.size {
             let because = "its blob is checked out differently now; the attributes have changed";

@@ -17,7 +17,7 @@ mod tests;
 
 pub(crate) use claim::{Claim, LOCK, NewClaim};
 pub(crate) use conversion::{Conversion, conversion};
-pub(crate) use freeze::{Landings, TABLE, read_whole, write_whole};
+pub(crate) use freeze::{TABLE, read_whole, write_whole};
 pub(crate) use frozen::{Bytes, Frozen};
 pub(crate) use pins::reference as pins_reference;
 pub(crate) use table::{Folder, FolderKind, Source, Start, Table};

@@ -7,13 +7,14 @@ use std::time::Duration;
 use engine::fault::Faults;
 use engine::ports::{CancelLevel, CancelToken};
 
+use crate::backends::{FrozenRun, Landings};
 use crate::baseline::pins::pin;
 use crate::baseline::scan::{Doubtful, YOUNG_NS, now_ns, scan};
-use crate::baseline::{Bytes, Frozen, Landings, NewClaim, Source, Table};
+use crate::baseline::{Bytes, Frozen, Source, Table};
 use crate::entry::Mode;
 use crate::landing::Turn;
 use crate::places::RepoPlaces;
-use crate::testing::{Sample, faults, git, path, prepare, run};
+use crate::testing::{Sample, faults, freeze_at, git, path, prepare, run};
 use crate::tree::{Stat, Tree, join};
 
 /// Every path of a frozen table.
@@ -180,7 +181,7 @@ fn freeze_during_a_landing(
     sample: &Sample,
     faults: &Faults,
     meanwhile: impl FnOnce(&CancelToken, Turn),
-) -> crate::error::Result<Frozen> {
+) -> crate::error::Result<FrozenRun<Frozen>> {
     let landing = Turn::take(&sample.repo().common_dir).unwrap().unwrap();
     let cancel = CancelToken::default();
     let (waits, waiting) = std::sync::mpsc::channel();
@@ -233,7 +234,7 @@ fn a_freeze_that_cannot_have_the_lock_of_landings_fails_and_leaves_nothing_behin
 }
 
 /// Expects that a freeze failed because of the lock, and that nothing was made for it.
-fn expect_no_lock(sample: &Sample, frozen: crate::error::Result<Frozen>) {
+fn expect_no_lock(sample: &Sample, frozen: crate::error::Result<FrozenRun<Frozen>>) {
     let error = frozen.err().expect("without the lock nothing is frozen");
     let git = sample.root.join(".git");
     assert_eq!(error.to_string(), format!("cannot lock {} for landing", git.display()));
@@ -259,7 +260,7 @@ fn a_frozen_tree_reads_back_from_disk_as_it_was() {
     sample.write("untracked", "z\n");
     fs::create_dir(sample.root.join("empty")).unwrap();
     let frozen = sample.freeze("raaaa");
-    let table = fs::read(frozen.folder.join(".baseline")).unwrap();
+    let table = fs::read(frozen.context.folder.join(".baseline")).unwrap();
     assert_eq!(crate::baseline::codec::decode(&table).as_ref(), Some(&frozen.table));
     assert!(frozen.table.folders.contains_key(&b"empty"[..]));
 }
@@ -281,10 +282,8 @@ fn our_own_places_inside_a_repository_are_not_part_of_it() {
         branches: None,
     };
     let freeze = |run: &str| {
-        let claim = NewClaim::stake(&places.workspaces.join(run)).unwrap();
         let landings = Landings { cancel: &CancelToken::default(), news: &|_| {} };
-        let (repo, faults) = (sample.repo(), faults(""));
-        Frozen::freeze(&repo, &places, &faults, &request(run), claim, landings).unwrap()
+        freeze_at(&sample.repo(), &places, &faults(""), &request(run), landings).unwrap()
     };
     let first = freeze("raaaa");
     prepare(&first, "a");

@@ -10,7 +10,7 @@ const LOOKED_AT: usize = 8000;
 const HUGE: usize = 512 << 20;
 
 /// Adds the change from `before` to `after` to a summary.
-pub(super) fn count(
+pub(crate) fn count(
     summary: &mut ChangeSummary,
     before: &[u8],
     after: &[u8],

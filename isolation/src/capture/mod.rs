@@ -9,4 +9,5 @@ mod take;
 mod tests;
 mod walk;
 
-pub(crate) use take::{capture, recapture, summary};
+pub(crate) use lines::count as count_lines;
+pub(crate) use take::{capture, checkpoint, recapture, summary};

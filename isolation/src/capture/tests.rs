@@ -283,7 +283,7 @@ fn predecessors_that_conflict_are_named_and_nothing_is_made() {
     let failure = prepare_after(&frozen, "last", &both).unwrap_err().to_failure();
     assert_eq!(failure.class, FailureClass::Dependency);
     assert_eq!(failure.message, "the work of left and right conflicts on a");
-    assert!(!frozen.folder.join("last").exists());
+    assert!(!frozen.context.folder.join("last").exists());
 }
 
 #[test]

@@ -222,7 +222,7 @@ impl<'a> Walk<'a, '_> {
     /// Notes the frozen files of a folder that are not there any more.
     fn absent(&mut self, path: &[u8], folder: &'a Folder, present: &BTreeSet<&OsStr>) {
         for (name, start) in &folder.files {
-            if present.contains(name.as_os_str()) || self.frozen.faults.is_off("F156") {
+            if present.contains(name.as_os_str()) || self.frozen.context.faults.is_off("F156") {
                 continue;
             }
             if let Some(path) = RepoPath::new(join(path, name))

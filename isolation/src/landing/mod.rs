@@ -23,3 +23,4 @@ pub(crate) use land::{
     acknowledge, finish_cut_short, is_any_open, land, recover, rehearse, reports,
 };
 pub(crate) use queue::Turn;
+pub(crate) use source::WorkingTree;

@@ -13,9 +13,9 @@ use crate::store::TaskStore;
 use crate::tree::{Found, Parent, RepositoryRoot, Tree, join};
 
 /// The working tree as it is at the moment of each look. What was read is in the task store.
-pub(super) struct WorkingTree<'a> {
-    pub(super) tree: &'a Tree,
-    pub(super) store: &'a TaskStore,
+pub(crate) struct WorkingTree<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) store: &'a TaskStore,
 }
 
 impl Source for WorkingTree<'_> {

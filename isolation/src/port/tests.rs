@@ -11,11 +11,11 @@ use engine::ports::{
 };
 use protocol::{CaptureRef, IsolationMode, Landed, RunName, TaskName};
 
-use crate::Worktrees;
+use crate::Repositories;
 use crate::testing::{Sample, write};
 
-fn worktrees(sample: &Sample) -> Worktrees {
-    Worktrees::new(sample.all_places(), crate::testing::faults(""))
+fn repositories(sample: &Sample) -> Repositories {
+    Repositories::new(sample.all_places(), crate::testing::faults(""))
 }
 
 fn freeze(mode: IsolationMode) -> FreezeRequest {
@@ -50,8 +50,8 @@ async fn prepare(
 async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
     let sample = Sample::with(&[("sub/file", "one\n"), ("other", "one\n")]);
     sample.write("other", "users\n");
-    let worktrees = worktrees(&sample);
-    let repository = worktrees.open(&sample.root.join("sub")).await.unwrap();
+    let repositories = repositories(&sample);
+    let repository = repositories.open(&sample.root.join("sub")).await.unwrap();
     assert_eq!(repository.facts().root, sample.root);
     assert_eq!(repository.facts().subfolder.to_str(), Some("sub"));
     let baseline = frozen(repository.as_ref(), IsolationMode::Worktree).await;
@@ -81,8 +81,8 @@ async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
 #[tokio::test]
 async fn without_isolation_tasks_work_in_place_and_nothing_is_captured_or_discarded() {
     let sample = Sample::with(&[("file", "one\n")]);
-    let worktrees = worktrees(&sample);
-    let repository = worktrees.open(&sample.root).await.unwrap();
+    let repositories = repositories(&sample);
+    let repository = repositories.open(&sample.root).await.unwrap();
     let baseline = frozen(repository.as_ref(), IsolationMode::None).await;
     assert_eq!(baseline.notices().len(), 1);
     let workspace = prepare(&baseline, "a", vec![]).await.unwrap();
@@ -99,8 +99,8 @@ async fn without_isolation_tasks_work_in_place_and_nothing_is_captured_or_discar
 #[tokio::test]
 async fn recovering_captures_what_a_dropped_baseline_left_and_does_so_once() {
     let sample = Sample::with(&[("file", "one\n")]);
-    let worktrees = worktrees(&sample);
-    let repository = worktrees.open(&sample.root).await.unwrap();
+    let repositories = repositories(&sample);
+    let repository = repositories.open(&sample.root).await.unwrap();
     let nothing = recover(repository.as_ref()).await;
     assert_eq!(nothing, engine::ports::Recovered::default());
     let baseline = frozen(repository.as_ref(), IsolationMode::Worktree).await;
@@ -117,7 +117,7 @@ async fn recovering_captures_what_a_dropped_baseline_left_and_does_so_once() {
 #[tokio::test]
 async fn a_landing_whose_engine_died_before_it_could_tell_of_it_is_told_at_the_next_start() {
     let sample = Sample::with(&[("file", "one\n")]);
-    let repository = worktrees(&sample).open(&sample.root).await.unwrap();
+    let repository = repositories(&sample).open(&sample.root).await.unwrap();
     let baseline = frozen(repository.as_ref(), IsolationMode::Worktree).await;
     let workspace = prepare(&baseline, "a", vec![]).await.unwrap();
     write(&workspace.root, "file", "two\n");

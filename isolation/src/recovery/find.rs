@@ -11,11 +11,12 @@ use engine::fault::Faults;
 use engine::ports::{Completion, LandingNews, OpenRun, Recovered, RecoveredLanding, RecoveredTask};
 use protocol::{CaptureRef, RunName, TaskName};
 
+use crate::backends::{Backends, RunContext};
 use crate::capture::summary;
 use crate::error::{OrCannot, Result};
 use crate::landing;
 use crate::places::RepoPlaces;
-use crate::recovery::finish::Cleanup;
+use crate::recovery::finish::{ClaimedRun, Cleanup};
 use crate::recovery::runs::{DeadRun, Runs};
 use crate::repository::Repo;
 use crate::store::TaskStore;
@@ -39,6 +40,7 @@ pub(crate) fn find(
     repo: &Repo,
     places: &RepoPlaces,
     faults: &Faults,
+    backends: &Backends,
     open: &[OpenRun],
 ) -> Result<Option<Found>> {
     let names = run_names(places)?;
@@ -61,10 +63,11 @@ pub(crate) fn find(
     let mut names: BTreeSet<RunName> = dead.iter().map(|run| run.name.clone()).collect();
     for run in dead {
         let DeadRun { name, claim, folder } = run;
-        let captured = DeadRun::capture(repo, places, faults, &name, &folder);
+        let context = RunContext::of(repo, places, faults, &name);
+        let captured = DeadRun::capture(&context, backends);
         tasks.extend(captured.tasks);
         kept.extend(captured.kept);
-        cleanups.push((name, folder, claim, captured.discard));
+        cleanups.push(ClaimedRun { name, folder, claim, discard: captured.discard });
     }
     for run in open.iter().filter(|open| !alive.contains(&open.run)) {
         names.insert(run.run.clone());

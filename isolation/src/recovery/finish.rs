@@ -3,25 +3,32 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use engine::fault::Faults;
-use engine::ports::Recovered;
+use engine::ports::{Recovered, Workspace};
 use protocol::RunName;
 
+use crate::backends::FrozenTree;
 use crate::baseline::Claim;
 use crate::error::{OrCannot, Result};
 use crate::landing;
 use crate::places::RepoPlaces;
 use crate::run_folder::remove_if_unused;
 use crate::store::remove_leftovers;
-use crate::workspace::discard;
 
-/// A dead run's folder, its claim, and the workspaces in it that are captured.
-type Claimed = (RunName, PathBuf, Claim, Vec<PathBuf>);
+/// A dead run whose folder is claimed.
+pub(super) struct ClaimedRun {
+    pub(super) name: RunName,
+    pub(super) folder: PathBuf,
+    pub(super) claim: Claim,
+    /// The workspaces in it that are captured, each with what discards it.
+    pub(super) discard: Vec<(Arc<dyn FrozenTree>, Workspace)>,
+}
 
 /// What is to be done once the findings of a recovery are recorded.
 pub(crate) struct Cleanup {
-    runs: Vec<Claimed>,
+    runs: Vec<ClaimedRun>,
     /// The runs whose landings were reported.
     landed: Vec<RunName>,
     /// Whether an engine died here.
@@ -35,7 +42,7 @@ pub(crate) struct Cleanup {
 impl Cleanup {
     pub(super) fn of(
         recovered: &Recovered,
-        runs: Vec<Claimed>,
+        runs: Vec<ClaimedRun>,
         alone: File,
         places: &RepoPlaces,
         faults: &Faults,
@@ -59,10 +66,10 @@ impl Cleanup {
         for run in self.landed.iter().filter(|run| !unrecorded.contains(*run)) {
             end = end.and(landing::acknowledge(places, faults, run));
         }
-        for (run, folder, claim, workspaces) in self.runs {
+        for ClaimedRun { name: run, folder, claim, discard } in self.runs {
             let known = !unrecorded.contains(&run);
-            for workspace in workspaces.iter().filter(|_| known) {
-                end = end.and(discard(workspace, faults));
+            for (frozen, workspace) in discard.iter().filter(|_| known) {
+                end = end.and(frozen.discard(workspace));
             }
             let removed = faults.strike("recover.remove").or_cannot(|| "remove a run's folder");
             end = end.and(removed.and_then(|()| remove_if_unused(&folder, places, &run)));

@@ -1,19 +1,16 @@
 //! The runs that left a folder: which of them are dead, and what their workspaces hold.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use engine::fault::Faults;
-use engine::ports::{IsolationError, RecoveredTask, Uncaptured};
-use protocol::{Captured, RunName, TaskName};
+use engine::ports::{IsolationError, RecoveredTask, Uncaptured, Workspace};
+use protocol::RunName;
 
-use crate::baseline::{Claim, Frozen, NewClaim};
-use crate::capture::recapture;
-use crate::error::{Result, cannot};
+use crate::backends::{Backends, FrozenTree, RecoveredWorkspace, RunContext};
+use crate::baseline::{Claim, NewClaim};
 use crate::places::RepoPlaces;
-use crate::repository::Repo;
 use crate::run_folder::RunFolder;
-use crate::workspace::Manifest;
 
 /// The runs that left a folder.
 #[derive(Default)]
@@ -38,7 +35,7 @@ pub(super) struct DeadRun {
 pub(super) struct CapturedRun {
     pub(super) tasks: Vec<RecoveredTask>,
     /// The workspaces that may go once that is recorded.
-    pub(super) discard: Vec<PathBuf>,
+    pub(super) discard: Vec<(Arc<dyn FrozenTree>, Workspace)>,
     /// What stays, in lines for people.
     pub(super) kept: Vec<String>,
 }
@@ -73,13 +70,8 @@ impl Runs {
 impl DeadRun {
     /// Captures every workspace of a dead run. What cannot be captured is kept, and so is what is
     /// not ours.
-    pub(super) fn capture(
-        repo: &Repo,
-        places: &RepoPlaces,
-        faults: &Faults,
-        run: &RunName,
-        folder: &Path,
-    ) -> CapturedRun {
+    pub(super) fn capture(context: &RunContext, backends: &Backends) -> CapturedRun {
+        let RunContext { run, folder, .. } = context;
         let mut captured = CapturedRun::default();
         let listed = match RunFolder::list(folder) {
             Ok(listed) => listed,
@@ -95,53 +87,34 @@ impl DeadRun {
         if listed.workspaces.is_empty() {
             return captured;
         }
-        let frozen = Frozen::load(repo, places, faults, run);
+        let frozen = backends.reopen(context);
         for task in listed.workspaces {
-            let place = folder.join(task.as_str());
-            let manifest = Manifest::read(folder, &task);
-            let attempt = manifest.as_ref().map_or(1, |manifest| manifest.attempt);
-            let end = match (&frozen, &manifest) {
-                (Ok(frozen), Ok(manifest)) => rescue(frozen, &place, manifest, &task),
-                (Err(error), _) | (_, Err(error)) => Err(Uncaptured::Kept(words(error))),
+            let run = run.clone();
+            let frozen = match &frozen {
+                Ok(frozen) => frozen,
+                Err(error) => {
+                    let kept = Err(Uncaptured::Kept(words(error)));
+                    captured.tasks.push(RecoveredTask { run, task, attempt: 1, captured: kept });
+                    continue;
+                }
             };
+            let RecoveredWorkspace { workspace, captured: end } = frozen.recover(&task);
+            let attempt = workspace.attempt;
+            let end = end.map_err(|error| match error {
+                IsolationError::Vanished { .. } => Uncaptured::Gone(words(&error)),
+                error => Uncaptured::Kept(words(&error)),
+            });
             let may_go = match &end {
                 Ok(captured) => !captured.holds_uncaptured_files(),
                 Err(Uncaptured::Gone(_)) => true,
                 Err(Uncaptured::Kept(_)) => false,
             };
             if may_go {
-                captured.discard.push(place);
+                captured.discard.push((Arc::clone(frozen), workspace));
             }
-            captured.tasks.push(RecoveredTask { run: run.clone(), task, attempt, captured: end });
+            captured.tasks.push(RecoveredTask { run, task, attempt, captured: end });
         }
         captured
-    }
-}
-
-/// Captures one workspace.
-fn rescue(
-    frozen: &Frozen,
-    place: &Path,
-    manifest: &Manifest,
-    task: &TaskName,
-) -> std::result::Result<Captured, Uncaptured> {
-    match checked(frozen, place, manifest, task) {
-        Ok(captured) => Ok(captured),
-        Err(error @ IsolationError::Vanished { .. }) => Err(Uncaptured::Gone(words(&error))),
-        Err(error) => Err(Uncaptured::Kept(words(&error))),
-    }
-}
-
-fn checked(
-    frozen: &Frozen,
-    place: &Path,
-    manifest: &Manifest,
-    task: &TaskName,
-) -> Result<Captured> {
-    if (&manifest.run, &manifest.task) == (&frozen.run, task) {
-        recapture(frozen, place, manifest)
-    } else {
-        Err(cannot(format!("capture {}", place.display()), "its manifest is another task's"))
     }
 }
 

@@ -9,17 +9,16 @@ use engine::ports::{OpenRun, Recovered, Uncaptured};
 use protocol::ChangeSummary;
 
 use crate::baseline::Claim;
-use crate::recovery::find;
-use crate::testing::{Sample, captured, faults, fifo, in_time, prepare, run, write};
+use crate::testing::{Sample, captured, faults, fifo, find, in_time, prepare, run, write};
 
 /// Ends an engine as kill -9 does: its locks go, its files stay.
-fn kill(frozen: crate::baseline::Frozen) {
+fn kill(frozen: crate::backends::FrozenRun<crate::baseline::Frozen>) {
     drop(frozen);
 }
 
 /// Finds what was left. Nothing is removed.
 fn found(sample: &Sample) -> Recovered {
-    let found = find(&sample.repo(), &sample.places(), &faults(""), &[]).unwrap();
+    let found = find(&sample, &faults(""), &[]);
     found.map(|found| found.recovered).unwrap_or_default()
 }
 
@@ -29,7 +28,7 @@ fn recover(sample: &Sample) -> Recovered {
 }
 
 fn try_recover(sample: &Sample, faults: &Faults) -> Recovered {
-    let Some(found) = find(&sample.repo(), &sample.places(), faults, &[]).unwrap() else {
+    let Some(found) = find(&sample, faults, &[]) else {
         return Recovered::default();
     };
     found.cleanup.finish(&BTreeSet::new()).unwrap();
@@ -42,8 +41,8 @@ fn a_dead_engines_workspaces_are_captured_and_then_removed() {
     let frozen = sample.freeze("raaaa");
     write(&prepare(&frozen, "worked").root, "file", "two\n");
     prepare(&frozen, "idle");
-    write(&frozen.folder.join(".new-unfinished-x"), "tree/file", "half\n");
-    write(&frozen.folder.join(".gone-x"), "left", "over\n");
+    write(&frozen.context.folder.join(".new-unfinished-x"), "tree/file", "half\n");
+    write(&frozen.context.folder.join(".gone-x"), "left", "over\n");
     kill(frozen);
     let recovered = recover(&sample);
     assert_eq!(recovered.dead, [run("raaaa")]);
@@ -120,12 +119,10 @@ fn a_capture_that_no_ledger_knows_is_found_although_its_workspace_is_gone() {
     let workspace = prepare(&frozen, "a");
     write(&workspace.root, "file", "two\nthree\n");
     let done = captured(&frozen, &workspace);
-    fs::remove_dir_all(&frozen.folder).unwrap();
+    fs::remove_dir_all(&frozen.context.folder).unwrap();
     kill(frozen);
     let open = OpenRun { run: run("raaaa"), captures: BTreeSet::new() };
-    let look = |open: OpenRun| {
-        find(&sample.repo(), &sample.places(), &faults(""), &[open]).unwrap().unwrap().recovered
-    };
+    let look = |open: OpenRun| find(&sample, &faults(""), &[open]).unwrap().recovered;
     let recovered = look(open);
     assert_eq!(recovered.dead, [run("raaaa")]);
     assert_eq!(recovered.tasks[0].captured.as_ref(), Ok(&done));
@@ -141,7 +138,7 @@ fn a_living_engines_workspaces_are_left_alone() {
     assert_eq!(recover(&sample), Recovered::default());
     assert!(workspace.root.exists());
     let open = OpenRun { run: run("raaaa"), captures: BTreeSet::new() };
-    let found = find(&sample.repo(), &sample.places(), &faults(""), &[open]).unwrap().unwrap();
+    let found = find(&sample, &faults(""), &[open]).unwrap();
     assert_eq!(found.recovered, Recovered::default());
 }
 
@@ -149,7 +146,7 @@ fn a_living_engines_workspaces_are_left_alone() {
 fn a_run_of_the_ledger_without_a_folder_is_dead_whatever_the_clock_says() {
     let sample = Sample::with(&[("file", "one\n")]);
     let open = OpenRun { run: run("raaaa"), captures: BTreeSet::new() };
-    let found = find(&sample.repo(), &sample.places(), &faults(""), &[open]).unwrap().unwrap();
+    let found = find(&sample, &faults(""), &[open]).unwrap();
     assert_eq!(found.recovered.dead, [run("raaaa")]);
 }
 
@@ -188,9 +185,9 @@ fn what_cannot_be_looked_at_is_kept_and_told_and_the_rest_goes_on() {
     let kept = prepare(&broken, "a");
     write(&kept.root, "file", "precious\n");
     prepare(&whole, "b");
-    fs::write(broken.folder.join(".baseline"), "garbage").unwrap();
-    write(&broken.folder.join(".gone-x"), "left", "over\n");
-    let broken_folder = broken.folder.clone();
+    fs::write(broken.context.folder.join(".baseline"), "garbage").unwrap();
+    write(&broken.context.folder.join(".gone-x"), "left", "over\n");
+    let broken_folder = broken.context.folder.clone();
     kill(broken);
     kill(whole);
     let recovered = recover(&sample);
@@ -216,7 +213,7 @@ fn a_workspace_without_its_manifest_is_kept_and_told() {
                 fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path()));
         }
     }
-    let folder = frozen.folder.clone();
+    let folder = frozen.context.folder.clone();
     kill(frozen);
     let manifest = folder.join(".manifests/a.json");
     assert!(manifest.exists());
@@ -235,8 +232,8 @@ fn what_a_task_put_beside_its_workspace_is_kept_and_told() {
     let sample = Sample::with(&[("file", "one\n")]);
     let frozen = sample.freeze("raaaa");
     prepare(&frozen, "a");
-    write(&frozen.folder, "notes.txt", "precious\n");
-    let notes = frozen.folder.join("notes.txt");
+    write(&frozen.context.folder, "notes.txt", "precious\n");
+    let notes = frozen.context.folder.join("notes.txt");
     kill(frozen);
     for _ in 0..2 {
         let recovered = recover(&sample);
@@ -307,7 +304,7 @@ fn a_run_can_begin_in_an_empty_folder_while_a_recovery_is_not_over() {
     let dead = sample.freeze("rbbbb");
     prepare(&dead, "a");
     kill(dead);
-    let recovery = find(&sample.repo(), &sample.places(), &faults(""), &[]).unwrap().unwrap();
+    let recovery = find(&sample, &faults(""), &[]).unwrap();
     assert!(recovery.recovered.dead.contains(&run("rbbbb")));
     let claim = Claim::stake(&begins).unwrap();
     recovery.cleanup.finish(&BTreeSet::new()).unwrap();
@@ -323,7 +320,7 @@ fn a_fifo_in_place_of_a_manifest_or_a_table_holds_up_nobody() {
         let frozen = sample.freeze("raaaa");
         let workspace = prepare(&frozen, "a");
         write(&workspace.root, "file", "precious\n");
-        let file = frozen.folder.join(place);
+        let file = frozen.context.folder.join(place);
         fs::remove_file(&file).unwrap();
         fifo(&file);
         kill(frozen);

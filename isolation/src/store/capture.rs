@@ -122,6 +122,18 @@ impl TaskStore {
             .collect())
     }
 
+    /// Removes the checkpoints of a run.
+    pub(crate) fn remove_checkpoints(&self, run: &RunName) -> Result<()> {
+        let what = || format!("list the task store {}", self.path.display());
+        let found =
+            self.git.references_glob(&format!("refs/checkpoints/{run}/*")).or_cannot(what)?;
+        for reference in found {
+            let reference = reference.or_cannot(what)?;
+            self.release(&String::from_utf8_lossy(reference.name_bytes()))?;
+        }
+        Ok(())
+    }
+
     /// Removes a capture. Succeeds if it is already gone.
     pub(crate) fn remove(&self, capture: &CaptureRef) -> Result<()> {
         self.release(capture.as_str())

@@ -236,7 +236,7 @@ fn the_list_of_the_tree_a_run_began_with_is_kept_as_long_as_work_of_it_is() {
     let workspace = prepare(&frozen, "a");
     write(&workspace.root, "new", "new\n");
     let done = captured(&frozen, &workspace);
-    crate::workspace::discard(&workspace.folder, &frozen.faults).unwrap();
+    crate::workspace::discard(&workspace.folder, &frozen.context.faults).unwrap();
     frozen.close().unwrap();
     sample.write("b", "changed since\n");
     assert_eq!(captures.frozen(&run("raaaa")).unwrap(), Some(expected));

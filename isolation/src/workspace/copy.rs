@@ -91,7 +91,7 @@ struct Work<'a> {
 impl Work<'_> {
     /// Copies folder after folder until none is left or one failed anywhere.
     fn run(&self) -> Result<()> {
-        let tree = Tree::open_at(&self.frozen.repo.root)?;
+        let tree = Tree::open_at(&self.frozen.context.repo.root)?;
         let mut copier = Copier { work: self, bytes: None, buffer: Vec::new() };
         while !self.failed.load(Ordering::Relaxed) {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
@@ -116,7 +116,7 @@ struct Copier<'a> {
 impl Copier<'_> {
     fn folder(&mut self, tree: &Tree, path: &[u8], folder: &Folder) -> Result<()> {
         let shown = || format!("copy {}", Path::new(OsStr::from_bytes(path)).display());
-        self.work.frozen.faults.strike("prepare.copy").or_cannot(shown)?;
+        self.work.frozen.context.faults.strike("prepare.copy").or_cannot(shown)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let place = if path.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(path) };
         let to = openat(&self.work.root, place, flags, Permissions::empty()).or_cannot(shown)?;

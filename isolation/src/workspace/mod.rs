@@ -13,6 +13,8 @@ mod vanished;
 
 pub(crate) use git_dir::{GIT_SEED, GitSeed};
 pub(crate) use manifest::{MANIFESTS, Manifest, is_workspace, task_of, tree_of};
-pub(crate) use prepare::{is_unfinished, prepare};
-pub(crate) use remove::{discard, is_gone, remove_tree};
-pub(crate) use vanished::must_be_there;
+pub use prepare::NewWorkspace;
+pub(crate) use prepare::{is_unfinished, make, prepare};
+pub(crate) use remove::{discard, is_gone, remove, remove_tree};
+pub(crate) use seeds::apply_predecessors;
+pub(crate) use vanished::{must_be_there, must_be_there_beside};

@@ -5,12 +5,12 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use engine::ports::{Workspace, WorkspaceRequest};
-use protocol::IsolationMode;
 
+use crate::backends::RunContext;
 use crate::baseline::Frozen;
 use crate::error::{OrCannot, Result};
 use crate::workspace::manifest::{Manifest, tree_of};
@@ -29,20 +29,25 @@ pub(super) const MARKER: &str = "marker";
 /// How long a file system's clock may stand still: most go on every 1 to 10 ms.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Makes a workspace. One that is half made when this fails is removed again.
-pub(crate) fn prepare(frozen: &Frozen, request: &WorkspaceRequest) -> Result<Workspace> {
-    let workspace = |folder: &Path, root: &Path| Workspace {
-        task: request.task.clone(),
-        attempt: request.attempt,
-        folder: folder.to_path_buf(),
-        root: root.to_path_buf(),
-    };
-    let root = &frozen.repo.root;
-    match frozen.mode {
-        IsolationMode::None => return Ok(workspace(root, root)),
-        IsolationMode::Worktree => {}
-    }
-    let folder = frozen.folder.join(request.task.as_str());
+/// A workspace that is being made.
+#[derive(Debug)]
+pub struct NewWorkspace {
+    /// The folder that holds everything of it, under its temporary name.
+    pub folder: PathBuf,
+    /// The empty folder in it that becomes the copy of the working tree.
+    pub tree: PathBuf,
+    /// The path that `folder` is going to have.
+    pub destination: PathBuf,
+}
+
+/// Makes a workspace that `fill` fills. One that is half made when this fails is removed again.
+pub(crate) fn make(
+    context: &RunContext,
+    request: &WorkspaceRequest,
+    fill: impl FnOnce(&NewWorkspace) -> Result<()>,
+) -> Result<Workspace> {
+    let workspace = context.workspace(&request.task, request.attempt);
+    let folder = &workspace.folder;
     let what = || format!("make the workspace {}", folder.display());
     // What stands there already may hold work: then this fails, and it stays.
     if folder.symlink_metadata().is_ok() {
@@ -51,20 +56,29 @@ pub(crate) fn prepare(frozen: &Frozen, request: &WorkspaceRequest) -> Result<Wor
     let unfinished = tempfile::Builder::new()
         .prefix(&format!("{UNFINISHED}{}-", request.task))
         .permissions(fs::Permissions::from_mode(0o700))
-        .tempdir_in(&frozen.folder)
+        .tempdir_in(&context.folder)
         .or_cannot(what)?
         .keep();
-    let made = fill(frozen, &unfinished, &folder, request)
-        .and_then(|()| rename_new(&unfinished, &folder).or_cannot(what));
+    let tree = tree_of(&unfinished);
+    let new = NewWorkspace { folder: unfinished, tree, destination: folder.clone() };
+    let made = fs::create_dir(&new.tree)
+        .or_cannot(|| format!("make {}", new.tree.display()))
+        .and_then(|()| fill(&new))
+        .and_then(|()| rename_new(&new.folder, folder).or_cannot(what));
     match made {
-        Ok(()) => Ok(workspace(&folder, &tree_of(&folder))),
+        Ok(()) => Ok(workspace),
         Err(error) => {
-            if let Err(error) = remove_tree(&unfinished) {
+            if let Err(error) = remove_tree(&new.folder) {
                 tracing::warn!(%error, "an unfinished workspace stays until the next start");
             }
             Err(error)
         }
     }
+}
+
+/// Makes a workspace with a copy of the frozen tree and a git directory of its own.
+pub(crate) fn prepare(frozen: &Frozen, request: &WorkspaceRequest) -> Result<Workspace> {
+    make(&frozen.context, request, |new| fill(frozen, new, request))
 }
 
 /// Returns whether an entry of a run's folder is a workspace that was never ready: no task ever ran
@@ -73,28 +87,22 @@ pub(crate) fn is_unfinished(entry: &fs::DirEntry) -> bool {
     entry.file_name().as_bytes().starts_with(UNFINISHED.as_bytes())
 }
 
-/// Makes in `unfinished` what will be in `folder`.
-fn fill(
-    frozen: &Frozen,
-    unfinished: &Path,
-    folder: &Path,
-    request: &WorkspaceRequest,
-) -> Result<()> {
-    let tree = tree_of(unfinished);
-    fs::create_dir(&tree).or_cannot(|| format!("make {}", tree.display()))?;
-    copy::copy(frozen, &tree)?;
-    let seeds = seeds::sow(frozen, &tree, &request.predecessors)?;
-    GitSeed::of_run(&frozen.folder).plant(&unfinished.join(GIT), &folder.join(GIT), &tree)?;
+fn fill(frozen: &Frozen, new: &NewWorkspace, request: &WorkspaceRequest) -> Result<()> {
+    let NewWorkspace { folder, tree, destination } = new;
+    copy::copy(frozen, tree)?;
+    let seeds = seeds::sow(frozen, tree, &request.predecessors)?;
+    let git = GitSeed::of_run(&frozen.context.folder);
+    git.plant(&folder.join(GIT), &destination.join(GIT), tree)?;
     let manifest = Manifest {
-        run: frozen.run.clone(),
+        run: frozen.context.run.clone(),
         task: request.task.clone(),
         attempt: request.attempt,
-        marker_ns: marker(unfinished)?,
+        marker_ns: marker(folder)?,
         seeds,
     };
-    frozen.faults.strike("prepare.manifest").or_cannot(|| "write the manifest")?;
-    manifest.write(&frozen.folder)?;
-    frozen.faults.strike("prepare.rename").or_cannot(|| "name the workspace")
+    frozen.context.faults.strike("prepare.manifest").or_cannot(|| "write the manifest")?;
+    manifest.write(&frozen.context.folder)?;
+    frozen.context.faults.strike("prepare.rename").or_cannot(|| "name the workspace")
 }
 
 /// Returns what the clock of the workspace's file system says when it has gone on, or stood still

@@ -29,9 +29,21 @@ pub(crate) fn is_gone(entry: &fs::DirEntry) -> bool {
     entry.file_name().as_bytes().starts_with(GONE.as_bytes())
 }
 
-/// Removes a workspace and its manifest. Succeeds if it is already gone. It is renamed first, so
-/// that a half removed one is never taken for one with work in it.
+/// Removes a workspace and its manifest. Succeeds if it is already gone.
 pub(crate) fn discard(folder: &Path, faults: &Faults) -> Result<()> {
+    remove(folder, faults, || match (folder.parent(), folder.file_name()) {
+        (Some(run), Some(name)) => Manifest::remove(run, &name.to_string_lossy()),
+        _ => Ok(()),
+    })
+}
+
+/// Removes a workspace. It is renamed first, so that a half removed one is never taken for one with
+/// work in it; `forget` is called then.
+pub(crate) fn remove(
+    folder: &Path,
+    faults: &Faults,
+    forget: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let what = || format!("remove the workspace {}", folder.display());
     faults.strike("capture.discard").or_cannot(what)?;
     let (Some(run), Some(name)) = (folder.parent(), folder.file_name()) else {
@@ -39,7 +51,7 @@ pub(crate) fn discard(folder: &Path, faults: &Faults) -> Result<()> {
     };
     let aside = set_aside(folder, run, name).or_cannot(what)?;
     faults.strike("capture.discarded").or_cannot(what)?;
-    Manifest::remove(run, &name.to_string_lossy())?;
+    forget()?;
     match aside {
         Some(aside) => remove_tree(&aside),
         None => Ok(()),

@@ -58,12 +58,22 @@ pub(super) fn sow(
     tree: &Path,
     predecessors: &[(TaskName, CaptureRef)],
 ) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
-    if predecessors.is_empty() || frozen.faults.is_off("F270") {
+    if predecessors.is_empty() || frozen.context.faults.is_off("F270") {
         return Ok(BTreeMap::new());
     }
     let source = FrozenSource::open(frozen)?;
-    let store = &source.bytes.store;
-    let seeds = merge::seed(&source, store, predecessors)?;
+    apply_predecessors(tree, &source, &source.bytes.store, predecessors)
+}
+
+/// Merges the predecessors' captures over what `source` knows of the tree at `tree`, and writes the
+/// result into it. Returns what differs now.
+pub(crate) fn apply_predecessors(
+    tree: &Path,
+    source: &dyn Source,
+    store: &TaskStore,
+    predecessors: &[(TaskName, CaptureRef)],
+) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
+    let seeds = merge::seed(source, store, predecessors)?;
     // What goes makes room for what comes.
     for (path, seed) in seeds.iter().rev() {
         if seed.is_none() {

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use engine::ports::CancelToken;
 
-use crate::baseline::{Frozen, Landings, NewClaim};
-use crate::testing::{Sample, faults, git, prepare, raw, write};
+use crate::backends::Landings;
+use crate::testing::{Sample, faults, freeze_at, git, prepare, raw, write};
 use crate::workspace::{discard, tree_of};
 
 /// Everything below `root` that is not git's: mode, time and bytes.
@@ -197,7 +197,7 @@ fn a_changed_file_whose_bytes_only_a_filter_could_restore_ends_the_task_and_leav
     let failure = error.to_failure();
     assert_eq!(failure.class, protocol::FailureClass::Workspace);
     assert!(failure.message.contains("a.lfs"), "{}", failure.message);
-    assert!(!frozen.folder.join("a").exists());
+    assert!(!frozen.context.folder.join("a").exists());
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_full_disk_while_copying_is_told_as_such_and_leaves_nothing() {
     let frozen = sample.try_freeze("raaaa", 1 << 20, &faults("full@prepare.copy:2")).unwrap();
     let error = crate::testing::prepare_after(&frozen, "a", &[]).unwrap_err();
     assert_eq!(error.to_failure().class, protocol::FailureClass::Resources);
-    assert!(!frozen.folder.join("a").exists());
+    assert!(!frozen.context.folder.join("a").exists());
     prepare(&frozen, "a");
 }
 
@@ -231,7 +231,7 @@ fn closing_a_run_removes_its_folder_and_keeps_one_with_a_workspace_in_it() {
     let workspace = prepare(&kept, "a");
     done.close().unwrap();
     kept.close().unwrap();
-    assert!(!done.folder.exists());
+    assert!(!done.context.folder.exists());
     assert!(tree_of(&workspace.folder).exists());
     let pins = git(&sample.places().store, &["for-each-ref", "--format=%(refname)"]);
     assert_eq!(pins, "refs/pins/rbbbb\n");
@@ -329,9 +329,8 @@ fn a_linked_worktree_and_its_references_are_seen_as_they_are() {
         branches: None,
     };
     let frozen = {
-        let claim = NewClaim::stake(&places.workspaces.join("raaaa")).unwrap();
         let landings = Landings { cancel: &CancelToken::default(), news: &|_| {} };
-        Frozen::freeze(&repo, &places, &faults(""), &request, claim, landings).unwrap()
+        freeze_at(&repo, &places, &faults(""), &request, landings).unwrap()
     };
     let workspace = prepare(&frozen, "a");
     for question in [&["status", "--porcelain=v2", "--branch"][..], &["for-each-ref"]] {

@@ -231,6 +231,10 @@ impl Baseline for FakeBaseline {
         Ok(Some(Captured { left_out, ..Captured::whole(capture, changes) }))
     }
 
+    async fn checkpoint(&self, _workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {
+        unreachable!("nobody makes checkpoints")
+    }
+
     async fn discard(&self, _workspace: &Workspace) -> Result<(), IsolationError> {
         self.failpoints.reach("discard").await;
         self.counts.gone.fetch_add(1, Ordering::SeqCst);

@@ -99,6 +99,14 @@ pub trait Baseline: Send + Sync {
     /// whole is [`IsolationError::Vanished`]; after any other error the workspace is to be kept.
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
 
+    /// Records what changed in `workspace` so far, while its task goes on, in place of its last
+    /// checkpoint. Nobody may be writing meanwhile. It can be the start of another workspace, as a
+    /// capture can, and is removed with the run's folder.
+    ///
+    /// Nothing comes back where no checkpoints can be made. Errors are those of
+    /// [`Self::capture`].
+    async fn checkpoint(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
+
     /// Removes a workspace. Succeeds if it is already gone.
     async fn discard(&self, workspace: &Workspace) -> Result<(), IsolationError>;
 
@@ -134,7 +142,7 @@ pub struct Notice {
 pub struct FreezeRequest {
     /// The run.
     pub run: RunName,
-    /// How its tasks are kept apart.
+    /// How its tasks are kept apart: which backend freezes the tree.
     pub mode: IsolationMode,
     /// How many bytes of untracked files may be copied into each workspace.
     pub untracked_limit: u64,

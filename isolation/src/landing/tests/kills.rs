@@ -279,13 +279,10 @@ fn a_run_that_waits_for_a_landing_which_is_killed_does_not_begin_with_half_of_it
         untracked_limit: 1 << 20,
         branches: None,
     };
-    let folder = kit.places.workspaces.join("rbbbb");
-    let claim = crate::baseline::NewClaim::stake(&folder).unwrap();
     let cancel = engine::ports::CancelToken::default();
-    let landings = crate::baseline::Landings { cancel: &cancel, news: &|_| {} };
+    let landings = crate::backends::Landings { cancel: &cancel, news: &|_| {} };
     let (repo, places, faults) = (&kit.repo, &kit.places, super::kit::faults(""));
-    let frozen =
-        crate::baseline::Frozen::freeze(repo, places, &faults, &request, claim, landings).unwrap();
+    let frozen = crate::testing::freeze_at(repo, places, &faults, &request, landings).unwrap();
     assert_eq!(kit.snapshot(), after);
     let files = frozen.table.folders.values().map(|folder| folder.files.len()).sum::<usize>();
     assert_eq!(files, after.values().filter(|(mode, _)| mode & 0o170_000 != 0o040_000).count());

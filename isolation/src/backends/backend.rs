@@ -1,0 +1,85 @@
+//! What a way to isolate has to be able to do.
+
+use std::sync::Arc;
+
+use engine::ports::{FreezeRequest, IsolationError, Notice, Workspace, WorkspaceRequest};
+use protocol::{Captured, IsolationMode, TaskName};
+
+use crate::backends::RunContext;
+
+/// One way to isolate tasks from each other and from the user's tree.
+///
+/// What it can do is data: [`IsolationMode::capabilities`] of its mode. Locks, the task store, the
+/// landing queue and the run's folder are not its business; a [`RunContext`] offers what it needs
+/// of them. Everything here may block.
+pub trait Backend: Send + Sync {
+    /// Returns the mode that this implements.
+    fn mode(&self) -> IsolationMode;
+
+    /// Freezes the user's working tree as it is now, for the tasks of one run. Nothing lands in it
+    /// meanwhile. Whoever calls this removes the run's folder when it fails.
+    ///
+    /// # Errors
+    /// The tree cannot be frozen, or the user has to decide something first.
+    fn freeze(
+        &self,
+        context: &RunContext,
+        request: &FreezeRequest,
+    ) -> Result<Arc<dyn FrozenTree>, IsolationError>;
+
+    /// Reads back what [`Self::freeze`] of an engine that died has left in the run's folder.
+    /// Nothing comes back if the run was frozen by another backend.
+    ///
+    /// # Errors
+    /// It is there and cannot be read: then the workspaces of the run are kept as they are.
+    fn reopen(&self, context: &RunContext) -> Result<Option<Arc<dyn FrozenTree>>, IsolationError>;
+}
+
+/// A working tree that a backend has frozen for one run, and the workspaces that start from it.
+pub trait FrozenTree: Send + Sync {
+    /// Returns what a person should know about what the workspaces will and will not hold.
+    fn notices(&self) -> &[Notice];
+
+    /// Makes a workspace with the frozen tree and the work of the predecessors in it. One that is
+    /// half made when this fails is removed again.
+    ///
+    /// # Errors
+    /// It cannot be made; [`IsolationError::Predecessors`] if their work cannot be merged.
+    fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace, IsolationError>;
+
+    /// Puts what changed in `workspace` since it was made into the task store. Nobody may be
+    /// writing any more. Called only where the mode can capture.
+    ///
+    /// # Errors
+    /// [`IsolationError::Vanished`] if the task has removed the workspace or moved it away; after
+    /// any other error the workspace is kept.
+    fn capture(&self, workspace: &Workspace) -> Result<Captured, IsolationError>;
+
+    /// Records what changed in `workspace` so far beside its capture, in place of its last
+    /// checkpoint. Called only where the mode can make checkpoints.
+    ///
+    /// # Errors
+    /// As [`Self::capture`].
+    fn checkpoint(&self, workspace: &Workspace) -> Result<Captured, IsolationError>;
+
+    /// Removes a workspace. Succeeds if it is already gone. Called only where workspaces are
+    /// private.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    fn discard(&self, workspace: &Workspace) -> Result<(), IsolationError>;
+
+    /// Captures the workspace of `task` that an engine that died has left. If it was captured and
+    /// is still the same, that capture stands; if it differs, both are kept. Nothing is removed.
+    fn recover(&self, task: &TaskName) -> RecoveredWorkspace;
+}
+
+/// A workspace that an engine that died has left.
+#[derive(Debug)]
+pub struct RecoveredWorkspace {
+    /// The workspace.
+    pub workspace: Workspace,
+    /// What it held, or why that is not known; [`IsolationError::Vanished`] if nothing was left of
+    /// it.
+    pub captured: Result<Captured, IsolationError>,
+}

@@ -1,0 +1,186 @@
+//! Putting what a task changed into the task store, whatever backend found it.
+
+use protocol::{CaptureRef, Captured, ChangeSummary, LeftOut, RepoPath, TaskName};
+
+use crate::backends::RunContext;
+use crate::capture::count_lines;
+use crate::entry::{Change, Entry, Mode};
+use crate::error::{OrCannot, Result};
+use crate::store::{Contents, TaskStore};
+
+/// One version of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileVersion {
+    /// What kind of thing it is.
+    pub mode: Mode,
+    /// Its bytes as they are in the working tree; a symlink's are its target.
+    pub bytes: Vec<u8>,
+}
+
+/// Puts what a task changed into the task store, path by path.
+pub struct CaptureWriter<'a> {
+    context: &'a RunContext,
+    store: TaskStore,
+    list: ChangeList,
+}
+
+impl<'a> CaptureWriter<'a> {
+    pub(super) fn open(context: &'a RunContext) -> Result<Self> {
+        let store = TaskStore::open(&context.places.store)?;
+        Ok(Self { context, store, list: ChangeList::default() })
+    }
+
+    /// Adds a path with what it was when the task began and what it is now; nothing where it was
+    /// or is not there. A path that is as it was is not added.
+    ///
+    /// # Errors
+    /// The bytes cannot be written.
+    pub fn add(
+        &mut self,
+        path: RepoPath,
+        before: Option<&FileVersion>,
+        after: Option<&FileVersion>,
+    ) -> Result<()> {
+        if before == after {
+            return Ok(());
+        }
+        let base = before.map(|version| self.write(version)).transpose()?;
+        let task = after.map(|version| self.write(version)).transpose()?;
+        let bytes = |version: Option<&FileVersion>| version.map_or(vec![], |it| it.bytes.clone());
+        self.list.add(self.context, Change { path, base, task }, &bytes(before), &bytes(after))
+    }
+
+    /// Says what the task made and no capture can hold.
+    pub fn leave_out(&mut self, left_out: LeftOut) {
+        self.list.left_out = left_out;
+    }
+
+    /// Names what was added as the capture of an attempt at a task, durably.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn keep(self, task: &TaskName, attempt: u32) -> Result<Captured> {
+        self.list.keep(self.context, &self.store, task, attempt)
+    }
+
+    /// Does the same for a workspace that an engine that died has left. If there is a capture
+    /// already and it is the same, that stands; if it differs, both are kept, this one under the
+    /// next free attempt.
+    ///
+    /// # Errors
+    /// It cannot be written, or what is there cannot be read.
+    pub fn keep_recovered(self, task: &TaskName, attempt: u32) -> Result<Captured> {
+        self.list.keep_recovered(self.context, &self.store, task, attempt)
+    }
+
+    /// Names what was added as the last checkpoint of an attempt at a task, durably.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn keep_checkpoint(self, task: &TaskName, attempt: u32) -> Result<Captured> {
+        self.list.keep_checkpoint(self.context, &self.store, task, attempt)
+    }
+
+    fn write(&self, version: &FileVersion) -> Result<Entry> {
+        Ok(Entry { mode: version.mode, oid: self.store.write(&version.bytes)? })
+    }
+}
+
+/// What a task changed, with its bytes in the task store and no name yet.
+#[derive(Default)]
+pub(crate) struct ChangeList {
+    changes: Vec<Change>,
+    summary: ChangeSummary,
+    /// What the task made and no capture can hold.
+    pub(crate) left_out: LeftOut,
+}
+
+impl ChangeList {
+    /// Adds a change whose bytes are in the task store.
+    pub(crate) fn add(
+        &mut self,
+        context: &RunContext,
+        change: Change,
+        before: &[u8],
+        after: &[u8],
+    ) -> Result<()> {
+        let what = || format!("capture {}", change.path);
+        context.faults.strike("capture.blobs").or_cannot(what)?;
+        count_lines(&mut self.summary, before, after).or_cannot(what)?;
+        self.changes.push(change);
+        Ok(())
+    }
+
+    /// Names it as the capture of an attempt at a task, durably.
+    pub(crate) fn keep(
+        self,
+        context: &RunContext,
+        store: &TaskStore,
+        task: &TaskName,
+        attempt: u32,
+    ) -> Result<Captured> {
+        let capture = CaptureRef::of(&context.run, task, attempt);
+        self.put(context, store, capture, &format!("{}/{task} {attempt}", context.run))
+    }
+
+    /// Does the same beside a capture that is there already and differs.
+    pub(crate) fn keep_recovered(
+        mut self,
+        context: &RunContext,
+        store: &TaskStore,
+        task: &TaskName,
+        attempt: u32,
+    ) -> Result<Captured> {
+        self.sort();
+        let mut free = attempt;
+        loop {
+            let capture = CaptureRef::of(&context.run, task, free);
+            if !store.has_capture(&capture)? {
+                let title = format!("{}/{task} {attempt}", context.run);
+                return self.put(context, store, capture, &title);
+            }
+            if store.changes(&capture)? == self.changes {
+                return Ok(self.captured(capture));
+            }
+            free = free.saturating_add(1);
+        }
+    }
+
+    /// Names it as the last checkpoint of an attempt at a task, durably.
+    pub(crate) fn keep_checkpoint(
+        self,
+        context: &RunContext,
+        store: &TaskStore,
+        task: &TaskName,
+        attempt: u32,
+    ) -> Result<Captured> {
+        let checkpoint = CaptureRef::checkpoint_of(&context.run, task, attempt);
+        let title = format!("Checkpoint of {}/{task} {attempt}", context.run);
+        self.put(context, store, checkpoint, &title)
+    }
+
+    fn put(
+        mut self,
+        context: &RunContext,
+        store: &TaskStore,
+        capture: CaptureRef,
+        title: &str,
+    ) -> Result<Captured> {
+        self.sort();
+        context.faults.strike("capture.ref").or_cannot(|| format!("write {capture}"))?;
+        // Switched off by a test that must notice.
+        if !context.faults.is_off("F272") {
+            let changes = std::mem::take(&mut self.changes);
+            store.put_capture(&capture, &Contents { changes, renames: Vec::new() }, title)?;
+        }
+        Ok(self.captured(capture))
+    }
+
+    fn sort(&mut self) {
+        self.changes.sort_by(|left, right| left.path.cmp(&right.path));
+    }
+
+    fn captured(self, capture: CaptureRef) -> Captured {
+        Captured { capture, changes: self.summary, left_out: self.left_out }
+    }
+}

@@ -1,0 +1,79 @@
+//! The mode `none`: tasks work in the user's tree itself.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::ports::{FreezeRequest, Notice, Workspace, WorkspaceRequest};
+use protocol::{Captured, IsolationMode, TaskName};
+
+use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
+use crate::error::{Result, cannot};
+
+/// No isolation: every workspace is the user's tree. Nothing is captured, and nothing is removed.
+pub(super) struct InPlace;
+
+impl Backend for InPlace {
+    fn mode(&self) -> IsolationMode {
+        IsolationMode::None
+    }
+
+    fn freeze(&self, context: &RunContext, _: &FreezeRequest) -> Result<Arc<dyn FrozenTree>> {
+        let notice = Notice {
+            from: "a workspace per task".to_owned(),
+            to: "tasks work in the repository itself; nothing is captured and nothing lands"
+                .to_owned(),
+            why: format!("isolation is {}", self.mode().name()),
+        };
+        Ok(Arc::new(UsersTree { root: context.root().to_owned(), notices: [notice] }))
+    }
+
+    fn reopen(&self, _: &RunContext) -> Result<Option<Arc<dyn FrozenTree>>> {
+        // It leaves nothing.
+        Ok(None)
+    }
+}
+
+/// The user's tree, which is not frozen.
+struct UsersTree {
+    root: PathBuf,
+    notices: [Notice; 1],
+}
+
+impl UsersTree {
+    fn workspace(&self, task: &TaskName, attempt: u32) -> Workspace {
+        let (folder, root) = (self.root.clone(), self.root.clone());
+        Workspace { task: task.clone(), attempt, folder, root }
+    }
+
+    fn uncaptured(&self) -> Result<Captured> {
+        let what = format!("capture what a task changed in {}", self.root.display());
+        Err(cannot(what, "it works in the repository itself"))
+    }
+}
+
+impl FrozenTree for UsersTree {
+    fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace> {
+        Ok(self.workspace(&request.task, request.attempt))
+    }
+
+    fn capture(&self, _: &Workspace) -> Result<Captured> {
+        self.uncaptured()
+    }
+
+    fn checkpoint(&self, _: &Workspace) -> Result<Captured> {
+        self.uncaptured()
+    }
+
+    fn discard(&self, _: &Workspace) -> Result<()> {
+        // It is the user's.
+        Ok(())
+    }
+
+    fn recover(&self, task: &TaskName) -> RecoveredWorkspace {
+        RecoveredWorkspace { workspace: self.workspace(task, 1), captured: self.uncaptured() }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a backend is given for one run: where things are, and what isolation does for every
+//! backend in the same way.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use engine::fault::Faults;
+use engine::ports::{Workspace, WorkspaceRequest};
+use protocol::{CaptureRef, RepoPath, RunName, TaskName};
+
+use crate::backends::CaptureWriter;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::landing::WorkingTree;
+use crate::places::RepoPlaces;
+use crate::repository::Repo;
+use crate::run_folder::BACKEND;
+use crate::store::TaskStore;
+use crate::tree::Tree;
+use crate::workspace::{self, tree_of};
+
+pub use crate::workspace::NewWorkspace;
+
+/// One run in one repository, as a backend sees it.
+#[derive(Clone)]
+pub struct RunContext {
+    pub(crate) repo: Repo,
+    pub(crate) places: RepoPlaces,
+    pub(crate) faults: Faults,
+    pub(crate) run: RunName,
+    /// The run's folder of workspaces.
+    pub(crate) folder: PathBuf,
+}
+
+impl RunContext {
+    pub(crate) fn of(repo: &Repo, places: &RepoPlaces, faults: &Faults, run: &RunName) -> Self {
+        Self {
+            repo: repo.clone(),
+            places: places.clone(),
+            faults: faults.clone(),
+            run: run.clone(),
+            folder: places.workspaces.join(run.as_str()),
+        }
+    }
+
+    /// Returns the root of the user's working tree, canonical.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.repo.root
+    }
+
+    /// Returns the run.
+    #[must_use]
+    pub fn run(&self) -> &RunName {
+        &self.run
+    }
+
+    /// Returns the folder in which a backend may keep what it needs beside the workspaces. It goes
+    /// with the run's folder, when no workspace is left. A backend that uses it makes it.
+    #[must_use]
+    pub fn backend_folder(&self) -> PathBuf {
+        self.folder.join(BACKEND)
+    }
+
+    /// Returns our own folders, canonical: they may lie in the user's tree, and are no part of it.
+    #[must_use]
+    pub fn own_folders(&self) -> Vec<PathBuf> {
+        self.places.folders()
+    }
+
+    /// Returns the workspace of an attempt at a task, as [`Self::make_workspace`] makes it.
+    #[must_use]
+    pub fn workspace(&self, task: &TaskName, attempt: u32) -> Workspace {
+        let folder = self.folder.join(task.as_str());
+        let root = tree_of(&folder);
+        Workspace { task: task.clone(), attempt, folder, root }
+    }
+
+    /// Makes a workspace: `fill` fills one that has a temporary name and an empty folder for the
+    /// tree, and only when it is complete does it get the name of its task. One that is half made
+    /// when this fails is removed again.
+    ///
+    /// # Errors
+    /// There is one already, or the first error of `fill`.
+    pub fn make_workspace(
+        &self,
+        request: &WorkspaceRequest,
+        fill: impl FnOnce(&NewWorkspace) -> Result<()>,
+    ) -> Result<Workspace> {
+        workspace::make(self, request, fill)
+    }
+
+    /// Writes the work of predecessors over the frozen tree that has been copied to `tree`, which
+    /// nobody else uses yet.
+    ///
+    /// # Errors
+    /// [`engine::ports::IsolationError::Predecessors`] if it cannot be merged.
+    pub fn apply_predecessors(
+        &self,
+        tree: &Path,
+        predecessors: &[(TaskName, CaptureRef)],
+    ) -> Result<()> {
+        if predecessors.is_empty() {
+            return Ok(());
+        }
+        let store = TaskStore::open(&self.places.store)?;
+        let copy = Tree::open_at(tree)?;
+        let source = WorkingTree { tree: &copy, store: &store };
+        let _what_differs: BTreeMap<RepoPath, Option<Entry>> =
+            workspace::apply_predecessors(tree, &source, &store, predecessors)?;
+        Ok(())
+    }
+
+    /// Begins a capture.
+    ///
+    /// # Errors
+    /// The task store cannot be opened.
+    pub fn capture(&self) -> Result<CaptureWriter<'_>> {
+        CaptureWriter::open(self)
+    }
+
+    /// Fails with [`engine::ports::IsolationError::Vanished`] if the tree of a workspace is
+    /// certainly not there any more, and nothing has taken its place beside it but what is named
+    /// in `own`: what the backend itself keeps there.
+    ///
+    /// # Errors
+    /// It has vanished.
+    pub fn must_be_there(&self, workspace: &Workspace, own: &[&str]) -> Result<()> {
+        workspace::must_be_there_beside(&workspace.folder, own)
+    }
+
+    /// Removes a workspace, so that a half removed one is never taken for one with work in it.
+    /// `forget` is called when nobody finds it under its name any more. Succeeds if it is already
+    /// gone.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn remove_workspace(
+        &self,
+        workspace: &Workspace,
+        forget: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        workspace::remove(&workspace.folder, &self.faults, forget)
+    }
+}

@@ -1,0 +1,74 @@
+//! The mode `worktree`: each task works in a copy of the frozen tree.
+
+use std::sync::Arc;
+
+use engine::ports::{FreezeRequest, Notice, Workspace, WorkspaceRequest};
+use protocol::{Captured, IsolationMode, TaskName};
+
+use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
+use crate::baseline::Frozen;
+use crate::capture;
+use crate::error::{Result, cannot};
+use crate::workspace::{self, Manifest};
+
+/// Isolation by copies: one look at the whole tree per run, one copy of it per task.
+pub(super) struct Worktree;
+
+impl Backend for Worktree {
+    fn mode(&self) -> IsolationMode {
+        IsolationMode::Worktree
+    }
+
+    fn freeze(&self, context: &RunContext, request: &FreezeRequest) -> Result<Arc<dyn FrozenTree>> {
+        Ok(Arc::new(Frozen::freeze(context, request)?))
+    }
+
+    fn reopen(&self, context: &RunContext) -> Result<Option<Arc<dyn FrozenTree>>> {
+        let frozen = Frozen::load(context)?;
+        Ok(frozen.map(|frozen| Arc::new(frozen) as Arc<dyn FrozenTree>))
+    }
+}
+
+impl FrozenTree for Frozen {
+    fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace> {
+        workspace::prepare(self, request)
+    }
+
+    fn capture(&self, workspace: &Workspace) -> Result<Captured> {
+        capture::capture(self, &workspace.folder, &self.manifest(workspace)?)
+    }
+
+    fn checkpoint(&self, workspace: &Workspace) -> Result<Captured> {
+        capture::checkpoint(self, &workspace.folder, &self.manifest(workspace)?)
+    }
+
+    fn discard(&self, workspace: &Workspace) -> Result<()> {
+        workspace::discard(&workspace.folder, &self.context.faults)
+    }
+
+    fn recover(&self, task: &TaskName) -> RecoveredWorkspace {
+        let manifest = Manifest::read(&self.context.folder, task);
+        let attempt = manifest.as_ref().map_or(1, |manifest| manifest.attempt);
+        let workspace = self.context.workspace(task, attempt);
+        let captured = manifest.and_then(|manifest| {
+            if (&manifest.run, &manifest.task) != (&self.context.run, task) {
+                let what = format!("capture {}", workspace.folder.display());
+                return Err(cannot(what, "its manifest is another task's"));
+            }
+            capture::recapture(self, &workspace.folder, &manifest)
+        });
+        RecoveredWorkspace { workspace, captured }
+    }
+}
+
+impl Frozen {
+    /// Reads the manifest of a workspace that is there.
+    fn manifest(&self, workspace: &Workspace) -> Result<Manifest> {
+        workspace::must_be_there(&workspace.folder)?;
+        Manifest::read(&self.context.folder, &workspace.task)
+    }
+}
