@@ -1,5 +1,6 @@
 //! Private copies of a user's repository and the way back from them: opening and checking it,
 //! freezing its working tree, workspaces by copy, captures in the task store, merging and landing.
+//! How a workspace comes about and is captured is a backend's; the rest is common to all of them.
 //! All git work goes through libgit2; no program is run, and no symlink of a repository followed.
 
 mod backends;
@@ -27,12 +28,13 @@ mod tree;
 mod workspace;
 
 pub use backends::{
-    Backend, Backends, CaptureWriter, FileVersion, FrozenTree, NewWorkspace, RecoveredWorkspace,
-    RunContext,
+    Backend, Backends, CaptureWriter, FileVersion, FrozenTree, RecoveredWorkspace, RunContext,
 };
+pub use baseline::TreeListing;
 pub use captures::{Captures, FrozenFile, Scope};
 pub use entry::Mode as FileMode;
 pub use libgit::initialise;
 pub use places::Places;
 pub use port::Repositories;
 pub use tracked::tracked_files;
+pub use workspace::NewWorkspace;

@@ -4,6 +4,7 @@ mod actors;
 mod agents;
 mod deadlines;
 mod gates;
+mod isolation;
 mod opening;
 mod panics;
 mod tidy;

@@ -12,7 +12,7 @@ mod worktree;
 pub use backend::{Backend, FrozenTree, RecoveredWorkspace};
 pub use capture_writer::{CaptureWriter, FileVersion};
 pub use registry::Backends;
-pub use run_context::{NewWorkspace, RunContext};
+pub use run_context::RunContext;
 
 pub(crate) use capture_writer::ChangeList;
 pub(crate) use frozen_run::{FrozenRun, Landings};

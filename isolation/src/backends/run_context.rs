@@ -9,6 +9,7 @@ use engine::ports::{Workspace, WorkspaceRequest};
 use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 
 use crate::backends::CaptureWriter;
+use crate::baseline::{TreeListing, list_tree};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::landing::WorkingTree;
@@ -17,9 +18,7 @@ use crate::repository::Repo;
 use crate::run_folder::BACKEND;
 use crate::store::TaskStore;
 use crate::tree::Tree;
-use crate::workspace::{self, tree_of};
-
-pub use crate::workspace::NewWorkspace;
+use crate::workspace::{self, NewWorkspace, tree_of};
 
 /// One run in one repository, as a backend sees it.
 #[derive(Clone)]
@@ -62,10 +61,13 @@ impl RunContext {
         self.folder.join(BACKEND)
     }
 
-    /// Returns our own folders, canonical: they may lie in the user's tree, and are no part of it.
-    #[must_use]
-    pub fn own_folders(&self) -> Vec<PathBuf> {
-        self.places.folders()
+    /// Lists the files and folders of the user's tree at [`Self::root`], or of a copy of it, that
+    /// are tracked or not ignored. What is ours in it is left out.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn list(&self, tree: &Path) -> Result<TreeListing> {
+        list_tree(self, &Tree::open_at(tree)?)
     }
 
     /// Returns the workspace of an attempt at a task, as [`Self::make_workspace`] makes it.

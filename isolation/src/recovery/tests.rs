@@ -18,7 +18,7 @@ fn kill(frozen: crate::backends::FrozenRun<crate::baseline::Frozen>) {
 
 /// Finds what was left. Nothing is removed.
 fn found(sample: &Sample) -> Recovered {
-    let found = find(&sample, &faults(""), &[]);
+    let found = find(sample, &faults(""), &[]);
     found.map(|found| found.recovered).unwrap_or_default()
 }
 
@@ -28,7 +28,7 @@ fn recover(sample: &Sample) -> Recovered {
 }
 
 fn try_recover(sample: &Sample, faults: &Faults) -> Recovered {
-    let Some(found) = find(&sample, faults, &[]) else {
+    let Some(found) = find(sample, faults, &[]) else {
         return Recovered::default();
     };
     found.cleanup.finish(&BTreeSet::new()).unwrap();

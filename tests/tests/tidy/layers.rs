@@ -33,7 +33,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "regatta-tests",
         ],
     ),
-    ("regatta-tests", &["regatta-actors", "regatta-engine", "regatta-protocol"]),
+    (
+        "regatta-tests",
+        &["regatta-actors", "regatta-engine", "regatta-isolation", "regatta-protocol"],
+    ),
     ("regatta-benches", &["regatta-actors", "regatta-engine", "regatta-protocol", "regatta-tests"]),
 ];
 

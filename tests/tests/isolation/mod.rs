@@ -1,0 +1,8 @@
+//! What every way to isolate has to do, over each of them, and over one that does it in the
+//! plainest way.
+
+mod captures;
+mod ends;
+mod kit;
+mod plain_copy;
+mod workspaces;
