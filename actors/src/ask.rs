@@ -83,3 +83,56 @@ impl<T: 'static> Teller<T> {
         (self.0)(news);
     }
 }
+
+/// Tells whoever asked for something to be written whether it was, exactly once: where the answerer
+/// dies with it, it says that. Answers arrive in the order in which they are given.
+pub(crate) struct Receipt(Option<Box<dyn FnOnce(Durability) + Send>>);
+
+/// What became of something that was to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// It is there whatever happens.
+    Durable,
+    /// Whoever would have written it is gone.
+    Lost,
+}
+
+impl Receipt {
+    /// Returns a receipt that arrives at `whom` as `as_message` says.
+    pub(crate) fn to<M: Message>(
+        whom: &ActorRef<M>,
+        as_message: impl FnOnce(Durability) -> M + Send + 'static,
+    ) -> Self {
+        let whom = whom.clone();
+        Self(Some(Box::new(move |durability| {
+            let _gone = whom.cast(as_message(durability)); // whoever asked may be gone
+        })))
+    }
+
+    /// Says that it is written.
+    pub(crate) fn give(mut self) {
+        self.say(Durability::Durable);
+    }
+
+    fn say(&mut self, durability: Durability) {
+        if let Some(tell) = self.0.take() {
+            tell(durability);
+        }
+    }
+}
+
+impl From<RpcReplyPort<()>> for Receipt {
+    fn from(reply: RpcReplyPort<()>) -> Self {
+        Self(Some(Box::new(move |durability| {
+            if durability == Durability::Durable {
+                let _gone = reply.send(());
+            }
+        })))
+    }
+}
+
+impl Drop for Receipt {
+    fn drop(&mut self) {
+        self.say(Durability::Lost);
+    }
+}

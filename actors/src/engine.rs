@@ -1,61 +1,19 @@
 //! The handle by which the outside world holds the engine.
 
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
-
-use engine::fault::Faults;
-use engine::ports::{
-    CancelLevel, Clock, Commands, LedgerStore, Models, Schemas, SessionLogs, Toolbox,
-};
-use engine::request::RequestPolicy;
+use engine::ports::CancelLevel;
+use engine::run::{AddTasksError, WaitError, WaitedFor};
 use engine::verdict::Interruption;
-use protocol::RunId;
+use protocol::{RunId, TaskId, TaskSpec};
 use ractor::concurrency::oneshot;
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::deps::Deps;
 use crate::events::Events;
 use crate::root::{Root, RootArguments, RootMessage};
+use crate::run::RunRequest;
 use crate::runs::{Submission, SubmitError, Submitted};
-
-/// What the engine is built with.
-#[derive(Clone)]
-pub struct Deps {
-    /// Keeps the record.
-    pub ledger: Arc<dyn LedgerStore>,
-    /// Runs commands.
-    pub commands: Arc<dyn Commands>,
-    /// Knows where models are had.
-    pub models: Arc<dyn Models>,
-    /// Makes the tools of sessions.
-    pub toolbox: Arc<dyn Toolbox>,
-    /// Keeps what is said in sessions.
-    pub session_logs: Arc<dyn SessionLogs>,
-    /// Compiles schemas.
-    pub schemas: Arc<dyn Schemas>,
-    /// Tells the time of day.
-    pub clock: Arc<dyn Clock>,
-    /// Faults on purpose.
-    pub faults: Faults,
-    /// How much is allowed.
-    pub policy: Policy,
-}
-
-/// How much is allowed, and where things go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
-    /// Tasks running at the same time in the whole engine.
-    pub capacity: NonZeroUsize,
-    /// How long a stopped command may take to end before it is killed.
-    pub grace: Duration,
-    /// Where the output of tasks goes: `RUN/TASK/` below it.
-    pub artifacts: PathBuf,
-    /// How requests to models are made.
-    pub requests: RequestPolicy,
-}
 
 /// A running engine. Close it: what is dropped without is closed by the next start.
 pub struct Engine {
@@ -109,6 +67,34 @@ impl Engine {
     /// Cancels a run: what waits is not started, what runs is stopped and captured, nothing lands.
     pub fn cancel(&self, run: RunId, how: CancelLevel, why: Interruption) {
         let _closed = self.root.cast(RootMessage::Cancel(run, how, why));
+    }
+
+    /// Adds tasks to a run that goes on, on behalf of `parent` if one of its running tasks asks for
+    /// them. Answers when they are in the ledger.
+    pub fn add_tasks(
+        &self,
+        run: RunId,
+        parent: Option<TaskId>,
+        tasks: Vec<TaskSpec>,
+    ) -> impl Future<Output = Result<Vec<TaskId>, AddTasksError>> + use<> {
+        let (reply, waiting) = oneshot();
+        let request = RunRequest::AddTasks { parent, tasks, reply: reply.into() };
+        let _closed = self.root.cast(RootMessage::Request(run, Box::new(request)));
+        // Whoever would answer is gone, and the run with it.
+        async move { waiting.await.unwrap_or(Err(AddTasksError::Ending)) }
+    }
+
+    /// Waits until the tasks have ended that were added on behalf of `parent`, and returns how. Until
+    /// then its permit is lent to others; it has it back when this answers.
+    pub fn await_children(
+        &self,
+        run: RunId,
+        parent: TaskId,
+    ) -> impl Future<Output = Result<Vec<WaitedFor>, WaitError>> + use<> {
+        let (reply, waiting) = oneshot();
+        let request = RunRequest::AwaitChildren { parent, reply: reply.into() };
+        let _closed = self.root.cast(RootMessage::Request(run, Box::new(request)));
+        async move { waiting.await.unwrap_or(Err(WaitError::NotRunning)) }
     }
 
     /// Returns what can cancel runs from elsewhere, for instance while this one waits.

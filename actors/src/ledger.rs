@@ -8,6 +8,7 @@ use engine::ports::{Clock, LedgerError, LedgerStore, LockRun, RunLock};
 use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
+use crate::ask::Receipt;
 use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct Ledger;
@@ -20,17 +21,17 @@ pub(crate) struct LedgerArguments {
 pub(crate) enum LedgerMessage {
     /// Records a run, gives it its name and locks it.
     OpenRun(RunSpec, LockRun, RpcReplyPort<Result<(RunName, RunLock), LedgerError>>),
-    /// Answers when the entry is durable.
-    Record(LedgerEntry, RpcReplyPort<()>),
+    /// Answers when the entry is durable. Entries are written, and answered, in their order.
+    Record(LedgerEntry, Receipt),
     /// Sent by the opening itself; nobody else sends it.
     Opened(Ended<(RunName, RunLock)>, RpcReplyPort<Result<(RunName, RunLock), LedgerError>>),
     /// Sent by the write itself; nobody else sends it.
-    Written(Ended<()>, Vec<RpcReplyPort<()>>),
+    Written(Ended<()>, Vec<Receipt>),
 }
 
 pub(crate) struct LedgerState {
     arguments: LedgerArguments,
-    waiting: Vec<(Timestamp, LedgerEntry, RpcReplyPort<()>)>,
+    waiting: Vec<(Timestamp, LedgerEntry, Receipt)>,
     jobs: Jobs,
     writing: bool,
 }
@@ -72,16 +73,14 @@ impl Actor for Ledger {
             LedgerMessage::Opened(opened, reply) => {
                 let _gone = reply.send(opened?); // a panic is our death
             }
-            LedgerMessage::Record(entry, reply) => {
-                state.waiting.push((state.arguments.clock.now(), entry, reply));
+            LedgerMessage::Record(entry, receipt) => {
+                state.waiting.push((state.arguments.clock.now(), entry, receipt));
             }
-            LedgerMessage::Written(written, replies) => {
+            LedgerMessage::Written(written, receipts) => {
                 state.writing = false;
                 // An engine whose ledger cannot be written must not go on: this is our death.
                 written??;
-                for reply in replies {
-                    let _gone = reply.send(());
-                }
+                receipts.into_iter().for_each(Receipt::give);
             }
         }
         state.write_what_waits(&myself);
@@ -95,7 +94,7 @@ impl Actor for Ledger {
     ) -> Result<(), ActorProcessingErr> {
         state.jobs.finish().await;
         let rest = std::mem::take(&mut state.waiting);
-        let entries = rest.into_iter().map(|(at, entry, _reply)| (at, entry)).collect::<Vec<_>>();
+        let entries = rest.into_iter().map(|(at, entry, _receipt)| (at, entry)).collect::<Vec<_>>();
         if !entries.is_empty() {
             let written = in_time(state.arguments.store.append(entries)).await;
             // Nobody asks any more: this is the last word about it.
@@ -120,13 +119,13 @@ impl LedgerState {
         }
         self.writing = true;
         let mut entries = Vec::with_capacity(self.waiting.len());
-        let mut replies = Vec::with_capacity(self.waiting.len());
-        for (at, entry, reply) in self.waiting.drain(..) {
+        let mut receipts = Vec::with_capacity(self.waiting.len());
+        for (at, entry, receipt) in self.waiting.drain(..) {
             entries.push((at, entry));
-            replies.push(reply);
+            receipts.push(receipt);
         }
         let store = Arc::clone(&self.arguments.store);
         let job = async move { in_time(store.append(entries)).await };
-        self.jobs.run(myself, job, |written| LedgerMessage::Written(written, replies));
+        self.jobs.run(myself, job, |written| LedgerMessage::Written(written, receipts));
     }
 }

@@ -3,6 +3,8 @@
 
 mod ask;
 mod closing;
+mod contracts;
+mod deps;
 mod engine;
 mod events;
 mod executors;
@@ -17,7 +19,8 @@ mod session;
 mod task;
 mod timer;
 
-pub use crate::engine::{Canceller, Deps, Engine, Policy};
+pub use crate::engine::{Canceller, Engine};
+pub use deps::{Deps, Policy};
 pub use events::Events;
 pub use jobs::Panicked;
 pub use runs::{Submission, SubmitError, Submitted};

@@ -14,13 +14,14 @@ use tokio::sync::watch;
 
 use crate::ask::ask;
 use crate::closing::{self, Activity};
-use crate::engine::Deps;
+use crate::deps::Deps;
 use crate::events::{EventBus, Events};
 use crate::executors::{Executors, ExecutorsMessage};
 use crate::gates::{GateHandle, Gates, GatesArguments, GatesMessage};
 use crate::isolation::{Isolator, IsolatorMessage};
 use crate::jobs::Jobs;
 use crate::ledger::{Ledger, LedgerArguments, LedgerMessage};
+use crate::run::RunRequest;
 use crate::runs::{Runs, RunsArguments, RunsMessage, Submission, SubmitError, Submitted};
 
 pub(crate) struct Root;
@@ -34,6 +35,8 @@ pub(crate) struct RootArguments {
 pub(crate) enum RootMessage {
     Submit(Box<Submission>, RpcReplyPort<Result<Submitted, SubmitError>>),
     Cancel(RunId, CancelLevel, Interruption),
+    /// Something is asked of one run.
+    Request(RunId, Box<RunRequest>),
     /// Hands out everything that happens from now on.
     Listen(RpcReplyPort<Events>),
     /// Cancels everything, gives every workspace back, then stops.
@@ -121,6 +124,9 @@ impl Actor for Root {
             }
             RootMessage::Cancel(run, how, why) => {
                 let _gone = state.runs.cast(RunsMessage::Cancel(run, how, why));
+            }
+            RootMessage::Request(run, request) => {
+                let _gone = state.runs.cast(RunsMessage::Request(run, request));
             }
             RootMessage::Listen(reply) => {
                 let _gone = reply.send(state.events.subscribe());

@@ -6,8 +6,8 @@ use engine::agent::Limits;
 use engine::ports::{Workbench, Workspace as Place};
 use protocol::Agent;
 
-use super::TaskArguments;
 use super::command::{artifacts, environment, folder};
+use super::message::TaskArguments;
 use crate::session::AgentSession;
 
 /// Returns the session of `task` as it is to be run in `place`.

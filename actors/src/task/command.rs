@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use engine::ports::{CommandRequest, Workspace as Place};
 use protocol::Command;
 
-use super::TaskArguments;
+use super::message::TaskArguments;
 
 /// Returns the command of `task` as it is to be run in `place`.
 pub(super) fn request(

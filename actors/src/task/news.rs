@@ -2,68 +2,17 @@
 
 use std::time::Duration;
 
-use protocol::{EventKind, Phase, SessionEvent, Usage, Work};
+use protocol::{EventKind, Phase, Usage};
 use ractor::ActorRef;
-use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::{TaskMessage, TaskState};
+use super::activity::Due;
+use super::message::TaskMessage;
+use super::state::TaskState;
 use crate::session::SessionNews;
 
 /// What a task's progress is told at most once in: seven times a second.
 const PACE: Duration = Duration::from_millis(143);
-
-/// What people read of a call, longest.
-const PREVIEW: usize = 120;
-
-/// The arguments that say best what a call is about.
-const TELLING: [&str; 8] =
-    ["command", "file_path", "path", "pattern", "query", "url", "task", "prompt"];
-
-/// What a model has used so far, and what it is doing.
-pub(super) struct Activity {
-    usage: Usage,
-    tool: Option<String>,
-    line: Option<String>,
-    told: Option<Instant>,
-    due: Due,
-}
-
-/// Whether progress will be told in a moment.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Due {
-    No,
-    Soon,
-}
-
-impl Activity {
-    pub(super) fn of(work: &Work) -> Option<Box<Self>> {
-        match work {
-            Work::Command(_) => None,
-            Work::Agent(_) => Some(Box::new(Self {
-                usage: Usage::ZERO,
-                tool: None,
-                line: None,
-                told: None,
-                due: Due::No,
-            })),
-        }
-    }
-
-    fn note(&mut self, event: &SessionEvent) {
-        match event {
-            SessionEvent::MessageEnd { message } => self.usage = self.usage + message.usage,
-            SessionEvent::ToolExecutionStart { tool_name, args, .. } => {
-                (self.tool, self.line) = (Some(tool_name.clone()), preview(args));
-            }
-            // What it did last is what there is to see until it says something.
-            SessionEvent::TurnStart { .. }
-            | SessionEvent::AutoRetryStart { .. }
-            | SessionEvent::ToolExecutionEnd { .. }
-            | SessionEvent::TurnEnd { .. } => {}
-        }
-    }
-}
 
 impl TaskState {
     pub(super) fn usage(&self) -> Option<Usage> {
@@ -102,7 +51,7 @@ impl TaskState {
     }
 
     pub(super) fn say_progress(&mut self) {
-        if self.stopping.is_some() || self.session.is_none() {
+        if !self.lifecycle.is_working() {
             return; // what follows has its own words
         }
         let Some(activity) = &mut self.activity else { return };
@@ -121,11 +70,4 @@ impl TaskState {
         let tokens = self.usage().map(|usage| usage.tokens());
         self.tell(EventKind::TaskProgress { task: self.name(), phase, line, tool: None, tokens });
     }
-}
-
-/// Returns what a call is about, in one line.
-fn preview(arguments: &Map<String, Value>) -> Option<String> {
-    let telling = TELLING.iter().find_map(|key| arguments.get(*key)?.as_str());
-    let line = telling?.lines().find(|line| !line.trim().is_empty())?;
-    Some(line.trim().chars().take(PREVIEW).collect())
 }

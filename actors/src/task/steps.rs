@@ -1,51 +1,79 @@
 //! The steps of a task: each asks someone, and the answer comes back as a message.
 
+use std::time::Duration;
+
 use engine::ports::{IsolationError, Workspace as Place, WorkspaceRequest};
 use engine::task::{Effect, Input, Reminder};
-use protocol::{Captured, EventKind, Failure, LedgerEntry, Phase, Work};
+use protocol::{
+    Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport, Work,
+};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::{ATTEMPT, SEALING, TaskMessage, TaskState, agent, command};
-use crate::ask::{Teller, ask, ask_within};
+use super::message::TaskMessage;
+use super::state::TaskState;
+use super::{agent, command};
+use crate::ask::{Receipt, Teller, ask, ask_within};
 use crate::executors::{ExecutorLease, ExecutorsMessage, ToolExecutorMessage};
-use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage};
-use crate::ledger::LedgerMessage;
+use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage, Writers};
 use crate::session::{Session, SessionArguments, SessionMessage, SessionWork};
 
 impl TaskState {
-    /// Does what the ledger now knows of.
-    pub(super) fn perform_recorded(
+    pub(super) async fn perform(
         &mut self,
         myself: &ActorRef<TaskMessage>,
-        effect: Effect,
+        effects: Vec<Effect>,
     ) -> Result<(), ActorProcessingErr> {
-        match effect {
-            Effect::RunSession(place, _complaint) => {
-                let executors = self.arguments.executors.clone();
-                ask(&mut self.jobs, myself, &executors, ExecutorsMessage::Lease, |lease| {
-                    TaskMessage::Leased(place, lease)
-                });
+        for effect in effects {
+            match effect {
+                Effect::Prepare => self.prepare(myself),
+                Effect::Record(entry) => self.record(myself, entry),
+                Effect::Equip => self.lease_executor(myself),
+                Effect::StartWorker { workspace, attempt, reminder } => {
+                    self.start_session(myself, &workspace, attempt, reminder).await?;
+                }
+                Effect::Remind(reminder) => self.go_on(myself, reminder),
+                Effect::StopWorker(level) => {
+                    if let Some(session) = &self.session {
+                        let _over = session.cast(SessionMessage::Stop(level)); // it may have ended by itself
+                    }
+                }
+                Effect::KillWorker => {
+                    if let Some(session) = &self.session {
+                        session.kill();
+                    }
+                }
+                Effect::ClearWorker { error, deadline } => self.clear(myself, &error, deadline),
+                Effect::StartTimer(timer, after) => {
+                    self.remind(myself, after, TaskMessage::TimerFired(timer));
+                }
+                Effect::AnnounceStopping => self.progress(Phase::Stopping, None),
+                Effect::AnnounceYield => self.tell(EventKind::TaskYielded { task: self.name() }),
+                Effect::AnnounceReminder(Reminder { complaint, .. }) => {
+                    self.tell(EventKind::ContractReminded { task: self.name(), complaint });
+                }
+                Effect::AnnounceCapture(captured) => {
+                    self.tell(EventKind::TaskCaptured { task: self.name(), captured });
+                }
+                Effect::Seal { deadline } => self.seal(myself, deadline),
+                Effect::Capture => self.capture(myself),
+                Effect::Discard(_) => self.discard(myself),
+                Effect::Finish(outcome, captured) => self.finish(myself, outcome, captured),
             }
-            Effect::Discard(_) => self.discard(myself),
-            Effect::Keep(_) => {
-                let _dying = myself.cast(TaskMessage::Kept);
-            }
-            Effect::Prepare
-            | Effect::AbandonPreparing
-            | Effect::StopSession
-            | Effect::AnnounceYield
-            | Effect::AnnounceReminder(_)
-            | Effect::Seal(_)
-            | Effect::Capture(_)
-            | Effect::Finish(..) => {} // never recorded here
         }
         Ok(())
     }
 
-    pub(super) fn prepare(&mut self, myself: &ActorRef<TaskMessage>) {
+    /// Writes an entry to the ledger, by way of the run.
+    fn record(&self, myself: &ActorRef<TaskMessage>, entry: LedgerEntry) {
+        let written = Box::new(entry.clone());
+        let receipt = Receipt::to(myself, |durability| TaskMessage::Recorded(written, durability));
+        self.arguments.ledger.tell((entry, receipt));
+    }
+
+    fn prepare(&mut self, myself: &ActorRef<TaskMessage>) {
         let request = WorkspaceRequest {
             task: self.name(),
-            attempt: ATTEMPT,
+            attempt: self.lifecycle.attempt(),
             predecessors: self.arguments.predecessors.clone(),
         };
         let (repository, run) =
@@ -72,18 +100,31 @@ impl TaskState {
         Ok(place)
     }
 
-    pub(super) async fn start_session(
+    fn lease_executor(&mut self, myself: &ActorRef<TaskMessage>) {
+        let executors = self.arguments.executors.clone();
+        let question = ExecutorsMessage::Lease;
+        ask(&mut self.jobs, myself, &executors, question, TaskMessage::Leased);
+    }
+
+    pub(super) fn leased(&mut self, executor: Option<ExecutorLease>) -> Input {
+        self.executor = executor;
+        if self.executor.is_some() { Input::Equipped } else { Input::NotEquipped }
+    }
+
+    async fn start_session(
         &mut self,
         myself: &ActorRef<TaskMessage>,
         place: &Place,
-        executor: ExecutorLease,
+        attempt: u32,
+        reminder: Option<Reminder>,
     ) -> Result<(), ActorProcessingErr> {
+        let Some(executor) = &self.executor else { return Ok(()) }; // it was equipped before
         let work = match &self.arguments.spec.work {
             Work::Command(command) => {
-                SessionWork::Command(command::request(command, &self.arguments, place, ATTEMPT))
+                SessionWork::Command(command::request(command, &self.arguments, place, attempt))
             }
             Work::Agent(agent) => {
-                SessionWork::Agent(Box::new(agent::session(agent, &self.arguments, place, ATTEMPT)))
+                SessionWork::Agent(Box::new(agent::session(agent, &self.arguments, place, attempt)))
             }
         };
         let arguments = SessionArguments {
@@ -93,39 +134,39 @@ impl TaskState {
             faults: self.arguments.deps.faults.clone(),
             span: self.span.clone(),
         };
-        self.executor = Some(executor);
         let (session, _join) =
             Actor::spawn_linked(None, Session, arguments, myself.get_cell()).await?;
         self.session = Some(session.clone());
-        self.remind(myself, self.arguments.spec.limits.wall, TaskMessage::WallReached);
-        let reminder = self.reminder.clone();
         let question = |reply| SessionMessage::Run(reminder, reply);
         ask(&mut self.jobs, myself, &session, question, TaskMessage::SessionEnded);
         Ok(())
     }
 
     /// Ends what a crashed session started, so that it can be started again.
-    pub(super) fn clear(&mut self, myself: &ActorRef<TaskMessage>, place: Place) {
+    fn clear(&mut self, myself: &ActorRef<TaskMessage>, error: &str, deadline: Duration) {
+        tracing::warn!(%error, "the session crashed and is started again");
         self.session = None;
         let Some(executor) = &self.executor else {
-            let _dying = myself.cast(TaskMessage::Cleared(place, Ok(())));
+            let _dying = myself.cast(TaskMessage::Cleared(Ok(())));
             return;
         };
         let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
-        ask_within(&mut self.jobs, myself, &executor, SEALING, seal, |cleared| {
-            TaskMessage::Cleared(place, cleared)
-        });
+        ask_within(&mut self.jobs, myself, &executor, deadline, seal, TaskMessage::Cleared);
+    }
+
+    pub(super) fn cleared(&mut self) -> Input {
+        self.executor = None;
+        Input::Cleared
     }
 
     /// Has the session go on, because its end was not accepted.
-    pub(super) fn go_on(&mut self, myself: &ActorRef<TaskMessage>, reminder: Reminder) {
+    fn go_on(&mut self, myself: &ActorRef<TaskMessage>, reminder: Reminder) {
         let Some(session) = self.session.clone() else { return }; // it has ended once, so it is there
-        self.reminder = Some(reminder.clone());
         let question = |reply| SessionMessage::GoOn(reminder, reply);
         ask(&mut self.jobs, myself, &session, question, TaskMessage::SessionEnded);
     }
 
-    pub(super) fn seal(&mut self, myself: &ActorRef<TaskMessage>) {
+    fn seal(&mut self, myself: &ActorRef<TaskMessage>, deadline: Duration) {
         if let Some(session) = self.session.take() {
             session.stop(None); // it has said its last word
         }
@@ -134,10 +175,16 @@ impl TaskState {
             return;
         };
         let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
-        ask_within(&mut self.jobs, myself, &executor, SEALING, seal, TaskMessage::Sealed);
+        ask_within(&mut self.jobs, myself, &executor, deadline, seal, TaskMessage::Sealed);
     }
 
-    pub(super) fn capture(&mut self, myself: &ActorRef<TaskMessage>) {
+    pub(super) fn not_sealed(&mut self) -> Input {
+        self.writers = Writers::MayRemain;
+        self.span.in_scope(|| tracing::error!("gave up stopping what still runs"));
+        Input::NotSealed
+    }
+
+    fn capture(&mut self, myself: &ActorRef<TaskMessage>) {
         self.progress(Phase::Capturing, None);
         self.executor = None;
         let Some(lease) = &self.lease else { return };
@@ -145,50 +192,62 @@ impl TaskState {
         ask(&mut self.jobs, myself, &owner, WorkspaceMessage::Capture, TaskMessage::Captured);
     }
 
-    pub(super) fn note(
-        &mut self,
-        captured: Option<Result<Option<Captured>, IsolationError>>,
-    ) -> Input {
+    pub(super) fn captured(captured: Option<Result<Option<Captured>, IsolationError>>) -> Input {
         match captured.unwrap_or_else(|| Err(gone("capture its workspace"))) {
-            Ok(captured) => {
-                self.captured.clone_from(&captured);
-                Input::Captured(Ok(captured))
-            }
+            Ok(captured) => Input::Captured(Ok(captured)),
             Err(error @ IsolationError::Vanished { .. }) => Input::Vanished(error.to_failure()),
             Err(error) => Input::Captured(Err(error.to_failure())),
         }
     }
 
-    /// Has the capture written to the ledger, and only then the workspace removed or kept.
-    pub(super) fn record_capture(&mut self, myself: &ActorRef<TaskMessage>, then: Effect) {
-        let Some(captured) = self.captured.take() else {
-            self.discard(myself);
-            return;
-        };
-        let task = self.name();
-        self.tell(EventKind::TaskCaptured { task, captured: captured.clone() });
-        let id = self.arguments.spec.id;
-        let entry = LedgerEntry::TaskCaptured { task: id, attempt: ATTEMPT, captured };
-        self.record(myself, entry, then);
-    }
-
-    pub(super) fn discard(&mut self, myself: &ActorRef<TaskMessage>) {
+    fn discard(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return };
         let owner = lease.owner().clone();
         ask(&mut self.jobs, myself, &owner, WorkspaceMessage::Discard, |_| TaskMessage::Discarded);
     }
 
-    /// Writes an entry to the ledger; what it announces is done when it is durable.
-    pub(super) fn record(
+    fn finish(
         &mut self,
         myself: &ActorRef<TaskMessage>,
-        entry: LedgerEntry,
-        then: Effect,
+        outcome: Outcome,
+        captured: Option<Captured>,
     ) {
-        let ledger = self.arguments.ledger.clone();
-        let question = |reply| LedgerMessage::Record(entry, reply);
-        let then = Box::new(then);
-        ask(&mut self.jobs, myself, &ledger, question, |done| TaskMessage::Recorded(then, done));
+        if let Some(lease) = self.lease.take() {
+            // Discarded, or kept because not all of it was captured.
+            lease.settle(self.writers);
+        }
+        let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let report = TaskReport { outcome, captured, ms, usage: self.usage() };
+        self.span.in_scope(|| tracing::info!(outcome = word(&report.outcome), ms, "finished"));
+        self.report = Some(report);
+        myself.stop(None);
+    }
+
+    /// Sends a message to ourselves later, unless we are gone by then.
+    pub(super) fn remind(
+        &mut self,
+        myself: &ActorRef<TaskMessage>,
+        after: Duration,
+        message: TaskMessage,
+    ) {
+        self.jobs.run(myself, tokio::time::sleep(after), |_slept| message);
+    }
+
+    pub(super) fn tell(&self, news: EventKind) {
+        self.arguments.news.tell(news);
+    }
+
+    pub(super) fn name(&self) -> TaskName {
+        self.arguments.spec.name.clone()
+    }
+}
+
+/// How a task ended, in a word for the log. What it yielded is the ledger's.
+fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done { .. } => "done",
+        Outcome::Failed { .. } => "failed",
+        Outcome::Cancelled => "cancelled",
     }
 }
 

@@ -7,6 +7,7 @@ pub mod fault;
 pub mod order;
 pub mod ports;
 pub mod request;
+pub mod run;
 pub mod schedule;
 pub mod supervise;
 pub mod task;

@@ -1,16 +1,18 @@
-//! Who may run now: one capacity for the whole engine, a limit per run, priorities and
-//! dependencies.
+//! Who may run now: one capacity for the whole engine, a limit per run, fairness between runs,
+//! priorities and dependencies inside a run.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroUsize;
 
 use protocol::{RunId, TaskId};
 
 /// Admits tasks when there is room and what they depend on is done.
 ///
-/// Ready tasks are admitted by priority, then in the order they came. A task whose predecessor did
-/// not succeed is never admitted: [`Schedule::finish`] names it once.
+/// The run with the fewest running tasks is next; of several, the one whose last admission is
+/// longest ago. Inside a run, ready tasks are admitted by priority, then in the order they came. A
+/// task that lent its permit gets it back before any other is admitted. A task whose predecessor
+/// did not succeed is never admitted: [`Schedule::finish`] names it once.
 #[derive(Debug)]
 pub struct Schedule {
     capacity: NonZeroUsize,
@@ -18,6 +20,8 @@ pub struct Schedule {
     runs: BTreeMap<RunId, RunQueue>,
     /// Every task in the schedule: its run and its rank there.
     entries: BTreeMap<TaskId, (RunId, Rank)>,
+    /// Tasks that want the permit back that they had lent, first come first served.
+    returning: VecDeque<(RunId, TaskId)>,
     next: u64,
 }
 
@@ -25,7 +29,7 @@ pub struct Schedule {
 type Rank = (Reverse<i32>, u64, TaskId);
 
 /// One task that wants to run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The task.
     pub task: TaskId,
@@ -41,18 +45,31 @@ pub struct Entry {
 struct RunQueue {
     limit: NonZeroUsize,
     running: BTreeSet<TaskId>,
+    /// Tasks whose permit is lent.
+    lent: BTreeSet<TaskId>,
     ready: BTreeSet<Rank>,
     blocked: BTreeMap<TaskId, Blocked>,
     /// Who waits for a task.
     dependants: BTreeMap<TaskId, Vec<TaskId>>,
     succeeded: BTreeSet<TaskId>,
     failed: BTreeSet<TaskId>,
+    /// Rises from admission to admission; tells whose last one is longest ago.
+    last_turn: u64,
 }
 
 #[derive(Debug)]
 struct Blocked {
     rank: Rank,
     on: BTreeSet<TaskId>,
+}
+
+/// A permit that is given out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// To a task that begins.
+    Begin(RunId, TaskId),
+    /// To a task that goes on, having lent its permit.
+    Resume(RunId, TaskId),
 }
 
 /// How a task left the schedule.
@@ -77,19 +94,29 @@ impl Schedule {
     /// Returns an empty schedule that admits at most `capacity` tasks at a time.
     #[must_use]
     pub fn new(capacity: NonZeroUsize) -> Self {
-        Self { capacity, running: 0, runs: BTreeMap::new(), entries: BTreeMap::new(), next: 0 }
+        Self {
+            capacity,
+            running: 0,
+            runs: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            returning: VecDeque::new(),
+            next: 0,
+        }
     }
 
     /// Makes room for a run that admits at most `limit` of its own tasks at a time.
     pub fn open(&mut self, run: RunId, limit: NonZeroUsize) {
+        let last_turn = self.turn();
         self.runs.entry(run).or_insert_with(|| RunQueue {
             limit,
             running: BTreeSet::new(),
+            lent: BTreeSet::new(),
             ready: BTreeSet::new(),
             blocked: BTreeMap::new(),
             dependants: BTreeMap::new(),
             succeeded: BTreeSet::new(),
             failed: BTreeSet::new(),
+            last_turn,
         });
     }
 
@@ -98,13 +125,13 @@ impl Schedule {
         if let Some(queue) = self.runs.remove(&run) {
             self.running -= queue.running.len();
             self.entries.retain(|_, (owner, _)| *owner != run);
+            self.returning.retain(|(owner, _)| *owner != run);
         }
     }
 
     /// Puts a task of an open run in the queue. Returns it if a predecessor has failed already.
     pub fn enqueue(&mut self, entry: Entry) -> Option<Refused> {
-        let rank = (Reverse(entry.priority), self.next, entry.task);
-        self.next += 1;
+        let rank = (Reverse(entry.priority), self.turn(), entry.task);
         let queue = self.runs.get_mut(&entry.run)?;
         if let Some(failed) = entry.depends_on.iter().find(|on| queue.failed.contains(on)) {
             return Some(Refused { task: entry.task, because_of: *failed });
@@ -123,21 +150,56 @@ impl Schedule {
         None
     }
 
-    /// Admits the next task if there is room for one.
-    pub fn admit(&mut self) -> Option<(RunId, TaskId)> {
+    /// Gives out the next permit if there is room for one.
+    pub fn admit(&mut self) -> Option<Admission> {
         if self.running == self.capacity.get() {
             return None;
         }
-        let with_room =
-            self.runs.iter().filter(|(_, queue)| queue.running.len() < queue.limit.get());
-        let best =
-            with_room.filter_map(|(run, queue)| queue.ready.first().map(|rank| (*rank, *run)));
-        let (rank, run) = best.min()?;
-        let queue = self.runs.get_mut(&run)?;
-        queue.ready.remove(&rank);
-        queue.running.insert(rank.2);
+        self.resume().or_else(|| self.begin())
+    }
+
+    fn resume(&mut self) -> Option<Admission> {
+        let has_room =
+            |(run, _): &(RunId, TaskId)| self.runs.get(run).is_some_and(RunQueue::has_room);
+        let at = self.returning.iter().position(has_room)?;
+        let (run, task) = self.returning.remove(at)?;
+        self.runs.get_mut(&run)?.running.insert(task);
         self.running += 1;
-        Some((run, rank.2))
+        Some(Admission::Resume(run, task))
+    }
+
+    fn begin(&mut self) -> Option<Admission> {
+        let ready =
+            self.runs.iter().filter(|(_, queue)| queue.has_room() && !queue.ready.is_empty());
+        let next = ready.min_by_key(|(_, queue)| (queue.running.len(), queue.last_turn));
+        let run = *next?.0;
+        let last_turn = self.turn();
+        let queue = self.runs.get_mut(&run)?;
+        let (.., task) = queue.ready.pop_first()?;
+        queue.running.insert(task);
+        queue.last_turn = last_turn;
+        self.running += 1;
+        Some(Admission::Begin(run, task))
+    }
+
+    /// Takes the permit of a running task for as long as it waits for others.
+    pub fn lend(&mut self, task: TaskId) {
+        if let Some(queue) = self.queue(task)
+            && queue.running.remove(&task)
+        {
+            queue.lent.insert(task);
+            self.running -= 1;
+        }
+    }
+
+    /// Has a task that lent its permit wait for one; it comes as [`Admission::Resume`].
+    pub fn take_back(&mut self, task: TaskId) {
+        let Some((run, _)) = self.entries.get(&task).copied() else { return };
+        if let Some(queue) = self.runs.get_mut(&run)
+            && queue.lent.remove(&task)
+        {
+            self.returning.push_back((run, task));
+        }
     }
 
     /// Takes a task out, whether it was running or still waiting, and returns the tasks that will
@@ -150,6 +212,9 @@ impl Schedule {
             let Some(queue) = self.runs.get_mut(&run) else { continue };
             if queue.running.remove(&task) {
                 self.running -= 1;
+            }
+            if !queue.lent.remove(&task) {
+                self.returning.retain(|(_, returning)| *returning != task);
             }
             queue.ready.remove(&rank);
             queue.blocked.remove(&task);
@@ -172,9 +237,23 @@ impl Schedule {
         }
         refused
     }
+
+    fn queue(&mut self, task: TaskId) -> Option<&mut RunQueue> {
+        let (run, _) = self.entries.get(&task)?;
+        self.runs.get_mut(run)
+    }
+
+    fn turn(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
 }
 
 impl RunQueue {
+    fn has_room(&self) -> bool {
+        self.running.len() < self.limit.get()
+    }
+
     fn unblock(&mut self, done: TaskId, dependants: &[TaskId]) {
         for dependant in dependants {
             let Some(blocked) = self.blocked.get_mut(dependant) else { continue };
@@ -189,96 +268,4 @@ impl RunQueue {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Bench {
-        schedule: Schedule,
-        run: RunId,
-    }
-
-    impl Bench {
-        fn new(capacity: usize, limit: usize) -> Self {
-            let mut schedule = Schedule::new(NonZeroUsize::new(capacity).unwrap());
-            let run = RunId::generate();
-            schedule.open(run, NonZeroUsize::new(limit).unwrap());
-            Self { schedule, run }
-        }
-
-        fn add(&mut self, priority: i32, depends_on: &[TaskId]) -> TaskId {
-            let task = TaskId::generate();
-            let entry = Entry { task, run: self.run, priority, depends_on: depends_on.to_vec() };
-            assert_eq!(self.schedule.enqueue(entry), None);
-            task
-        }
-
-        fn admit(&mut self) -> Option<TaskId> {
-            self.schedule.admit().map(|(_, task)| task)
-        }
-    }
-
-    #[test]
-    fn never_more_than_the_capacity_or_the_runs_own_limit() {
-        for (capacity, limit) in [(1, 5), (5, 1)] {
-            let mut bench = Bench::new(capacity, limit);
-            let (first, second) = (bench.add(0, &[]), bench.add(0, &[]));
-            assert_eq!(bench.admit(), Some(first));
-            assert_eq!(bench.admit(), None);
-            bench.schedule.finish(first, Left::NotSucceeded);
-            assert_eq!(bench.admit(), Some(second));
-        }
-    }
-
-    #[test]
-    fn the_higher_priority_goes_first_and_equals_in_their_order() {
-        let mut bench = Bench::new(9, 9);
-        let (low, high, also_low) = (bench.add(-1, &[]), bench.add(7, &[]), bench.add(-1, &[]));
-        let admitted: Vec<_> = std::iter::from_fn(|| bench.admit()).collect();
-        assert_eq!(admitted, [high, low, also_low]);
-    }
-
-    #[test]
-    fn a_dependant_waits_for_all_its_predecessors() {
-        let mut bench = Bench::new(9, 9);
-        let (left, right) = (bench.add(0, &[]), bench.add(0, &[]));
-        let last = bench.add(0, &[left, right]);
-        assert_eq!((bench.admit(), bench.admit(), bench.admit()), (Some(left), Some(right), None));
-        bench.schedule.finish(left, Left::Succeeded);
-        assert_eq!(bench.admit(), None);
-        bench.schedule.finish(right, Left::Succeeded);
-        assert_eq!(bench.admit(), Some(last));
-    }
-
-    #[test]
-    fn what_depends_on_a_failure_is_named_once_and_never_runs() {
-        let mut bench = Bench::new(9, 9);
-        let top = bench.add(0, &[]);
-        let (left, right) = (bench.add(0, &[top]), bench.add(0, &[top]));
-        let last = bench.add(0, &[left, right]);
-        bench.admit();
-        let refused = bench.schedule.finish(top, Left::NotSucceeded);
-        let mut tasks: Vec<_> = refused.iter().map(|refused| refused.task).collect();
-        tasks.sort_unstable();
-        assert_eq!(tasks, [left, right, last]);
-        assert_eq!(bench.admit(), None);
-        let late =
-            Entry { task: TaskId::generate(), run: bench.run, priority: 0, depends_on: vec![top] };
-        assert_eq!(
-            bench.schedule.enqueue(late.clone()),
-            Some(Refused { task: late.task, because_of: top })
-        );
-    }
-
-    #[test]
-    fn a_closed_run_gives_its_room_back() {
-        let mut bench = Bench::new(1, 1);
-        bench.add(0, &[]);
-        bench.admit();
-        bench.schedule.close(bench.run);
-        let other = RunId::generate();
-        bench.schedule.open(other, NonZeroUsize::MIN);
-        bench.run = other;
-        let task = bench.add(0, &[]);
-        assert_eq!(bench.admit(), Some(task));
-    }
-}
+mod tests;

@@ -2,12 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Captured, ExitCode, LandingReport, RunId, TaskId, TaskReport, Totals, Usage};
+use crate::{
+    Captured, ExitCode, LandingReport, RunId, TaskId, TaskReport, TaskSpec, Totals, Usage,
+};
 
 /// One transition of a run or a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LedgerEntry {
+    /// Tasks were added to a run that goes on; they are queued after those it had.
+    TasksAdded {
+        /// To which.
+        run: RunId,
+        /// The task that added them, if one did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<TaskId>,
+        /// What is asked of them.
+        tasks: Vec<TaskSpec>,
+    },
     /// A task got its permit.
     TaskStarted {
         /// Whose.

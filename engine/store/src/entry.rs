@@ -32,6 +32,9 @@ struct Task {
 pub(crate) fn record(ledger: &Connection, at: Timestamp, entry: &LedgerEntry) -> Result<(), Cause> {
     let recording = Recording { ledger, at: word(&at)?, entry: json(entry)? };
     match entry {
+        LedgerEntry::TasksAdded { run, parent, tasks } => {
+            recording.tasks_added(*run, *parent, tasks)
+        }
         LedgerEntry::TaskStarted { run, task, attempt } => {
             recording.task_started(*run, *task, *attempt)
         }

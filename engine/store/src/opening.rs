@@ -1,6 +1,6 @@
 //! Records a new run with its tasks, and gives it its name.
 
-use protocol::{RunName, RunSpec, RunState, TaskState, Timestamp};
+use protocol::{RunName, RunSpec, RunState, TaskSpec, TaskState, Timestamp};
 use rusqlite::{Connection, params};
 use serde_json::json;
 
@@ -36,22 +36,7 @@ pub(crate) fn open_run(
         json(&RunTerms::from(run))?,
     ])?;
     let number = ledger.last_insert_rowid();
-    let mut insert = ledger.prepare_cached(
-        "INSERT INTO task (id, run, position, name, title, state, spec)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?;
-    let queued = word(&TaskState::Queued)?;
-    for (position, task) in run.tasks.iter().enumerate() {
-        insert.execute(params![
-            task.id.to_string(),
-            number,
-            i64::try_from(position).unwrap_or(i64::MAX),
-            task.name.as_str(),
-            task.title,
-            queued,
-            json(task)?,
-        ])?;
-    }
+    insert_tasks(ledger, number, 0, &run.tasks)?;
     let opened =
         json!({ "type": "run_opened", "run": run.id, "name": name, "tasks": run.tasks.len() });
     let mut insert = ledger.prepare_cached(
@@ -59,6 +44,32 @@ pub(crate) fn open_run(
     )?;
     insert.execute(params![at, number, opened.to_string()])?;
     Ok(name)
+}
+
+/// Inserts the rows of tasks that are queued, at the positions from `first` on.
+pub(crate) fn insert_tasks(
+    ledger: &Connection,
+    run: i64,
+    first: i64,
+    tasks: &[TaskSpec],
+) -> Result<(), Cause> {
+    let mut insert = ledger.prepare_cached(
+        "INSERT INTO task (id, run, position, name, title, state, spec)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    let queued = word(&TaskState::Queued)?;
+    for (position, task) in (first..).zip(tasks) {
+        insert.execute(params![
+            task.id.to_string(),
+            run,
+            position,
+            task.name.as_str(),
+            task.title,
+            queued,
+            json(task)?,
+        ])?;
+    }
+    Ok(())
 }
 
 /// The shortest name of the run that is free.

@@ -1,20 +1,56 @@
 //! One task on its way from admission to report.
 //!
-//! Whatever the end, the order is the same: the session is stopped, the workspace is sealed (no
+//! Whatever the end, the order is the same: the worker is stopped, the workspace is sealed (no
 //! writer is left), captured, discarded, and then the report is told.
+//!
+//! What survives the engine is the [`TaskRecord`], which entries change and nothing else does. An
+//! entry is asked for with [`Effect::Record`]; what it announces is done at [`Input::Recorded`].
 
-use protocol::{Captured, ChangeDemand, Failure, FailureClass, Outcome};
+use std::time::Duration;
 
-use super::{Reminder, SessionEnd, Verdict, YieldContract};
-use crate::ports::Workspace;
+use protocol::{Captured, ChangeDemand, Failure, FailureClass, LedgerEntry, Outcome};
+
+use super::{Reminder, SessionEnd, TaskRecord, Verdict, YieldContract};
+use crate::ports::{CancelLevel, Workspace};
+use crate::supervise::{CrashLog, Decision, RestartBudget};
+
+mod effect;
+
+pub use effect::{Effect, Input, Timer};
+
+/// What was killed has this long to be gone. Processes need milliseconds; what takes longer waits in
+/// the kernel for a disk, and nothing but the disk can end it.
+const SEALING: Duration = Duration::from_secs(30);
 
 /// Feed it [`Input`]s, perform the [`Effect`]s it asks for. [`Effect::Finish`] comes exactly once;
 /// a workspace that cannot be captured, or not whole, is kept, unless there is nothing left of it.
 #[derive(Debug)]
 pub struct Lifecycle {
+    record: TaskRecord,
     contract: YieldContract,
-    change: ChangeDemand,
+    policy: WorkerPolicy,
+    crashes: CrashLog,
+    wall: WallClock,
     phase: Phase,
+}
+
+/// How much a worker is allowed that does not do as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerPolicy {
+    /// How often it is started again when it crashes.
+    pub restarts: RestartBudget,
+    /// How long what it started may take to end when it is told to stop.
+    pub grace: Duration,
+}
+
+/// A worker that was told to stop has the grace period for what it started, and this for itself.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Whether the wall clock of a task runs. It does from the start of its first worker on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WallClock {
+    NotStarted,
+    Running,
 }
 
 #[derive(Debug)]
@@ -22,143 +58,221 @@ enum Phase {
     Preparing,
     /// Told to stop before there was a workspace.
     Leaving(Outcome),
-    Working(Workspace),
-    /// The session was told to stop and may still be writing.
-    StoppingSession(Workspace, Outcome),
-    /// The session is over; what it started may still be writing.
+    /// The ledger is told that a worker is about to start.
+    Announcing(Workspace, Option<Reminder>),
+    /// What a worker needs beside the workspace is being got.
+    Equipping(Workspace, Option<Reminder>),
+    /// The reminder is what the worker was told last, until it ends again.
+    Working(Workspace, Option<Reminder>),
+    /// The worker crashed; what it had started is being ended before it is started again.
+    Clearing(Workspace, Option<Reminder>),
+    /// The worker was told to stop and may still be writing, or was not to start after all.
+    Stopping(Workspace, Outcome, CancelLevel),
+    /// The worker is over; what it started may still be writing.
     Sealing(Workspace, Outcome),
     Capturing(Workspace, Outcome),
-    /// The workspace is being removed, or kept.
+    /// The ledger is told of the capture.
+    RecordingCapture(Workspace, Outcome, Captured),
+    /// The workspace is being removed.
     Discarding(Outcome, Option<Captured>),
     Finished,
 }
 
-/// Something the outside world tells a task.
-#[derive(Debug)]
-pub enum Input {
-    /// Answers [`Effect::Prepare`].
-    Prepared(Result<Workspace, Failure>),
-    /// The session ended by itself.
-    SessionEnded(SessionEnd),
-    /// The session crashed and will not be restarted.
-    SessionCrashed(String),
-    /// The session is gone, for whatever reason.
-    SessionStopped,
-    /// Answers [`Effect::Seal`].
-    Sealed,
-    /// Answers [`Effect::Seal`]: what writes could not be stopped.
-    NotSealed(Failure),
-    /// Answers [`Effect::Capture`]. Nothing where there is nothing to capture into.
-    Captured(Result<Option<Captured>, Failure>),
-    /// Answers [`Effect::Capture`] where the workspace is not there any more.
-    Vanished(Failure),
-    /// Answers [`Effect::Discard`].
-    Discarded,
-    /// Answers [`Effect::Keep`].
-    Kept,
-    /// Someone wants the task to stop.
-    Cancel,
-    /// Its wall clock ran out.
-    WallReached(Failure),
-}
-
-/// Something a task asks of the outside world.
-#[derive(Debug, PartialEq)]
-pub enum Effect {
-    /// Prepare a workspace.
-    Prepare,
-    /// Give up preparing if it can be given up; the answer still comes.
-    AbandonPreparing,
-    /// Run the session in the workspace. A reminder says what was wrong with its last end.
-    RunSession(Workspace, Option<Reminder>),
-    /// Stop the session, gently at first.
-    StopSession,
-    /// Tell whoever listens that the contract accepted a yield.
-    AnnounceYield,
-    /// Tell whoever listens that the contract asked again.
-    AnnounceReminder(Reminder),
-    /// See to it that nothing writes into the workspace any more.
-    Seal(Workspace),
-    /// Capture the changes in the workspace.
-    Capture(Workspace),
-    /// Remove the workspace.
-    Discard(Workspace),
-    /// Leave the workspace where it is: it has files that are not captured.
-    Keep(Workspace),
-    /// Report the end; nothing follows.
-    Finish(Outcome, Option<Captured>),
-}
+/// What follows an input.
+type Next = (Phase, Vec<Effect>);
 
 impl Lifecycle {
-    /// Begins the life of an admitted task.
+    /// Begins the attempt that the ledger says was started last.
     #[must_use]
-    pub fn begin(contract: YieldContract, change: ChangeDemand) -> (Self, Vec<Effect>) {
-        (Self { contract, change, phase: Phase::Preparing }, vec![Effect::Prepare])
+    pub fn begin(
+        record: TaskRecord,
+        contract: YieldContract,
+        policy: WorkerPolicy,
+    ) -> (Self, Vec<Effect>) {
+        let (crashes, wall, phase) = (CrashLog::default(), WallClock::NotStarted, Phase::Preparing);
+        (Self { record, contract, policy, crashes, wall, phase }, vec![Effect::Prepare])
+    }
+
+    /// Returns what the ledger has of the task.
+    #[must_use]
+    pub fn record(&self) -> &TaskRecord {
+        &self.record
+    }
+
+    /// Returns the number of this attempt. They count from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.record.attempt
+    }
+
+    /// Returns whether a worker is at work, and nobody has told it to stop.
+    #[must_use]
+    pub fn is_working(&self) -> bool {
+        matches!(self.phase, Phase::Working(..))
     }
 
     /// Advances by one input. Inputs that no longer matter yield no effects.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
-        let (phase, effects) = match (std::mem::replace(&mut self.phase, Phase::Finished), input) {
-            (Phase::Preparing, Input::Prepared(Ok(workspace))) => {
-                (Phase::Working(workspace.clone()), vec![Effect::RunSession(workspace, None)])
+        if let Input::Recorded(entry) = &input {
+            self.record.apply(entry);
+        }
+        let phase = std::mem::replace(&mut self.phase, Phase::Finished);
+        let (phase, effects) = match input {
+            Input::Cancel(level) => self.stop(phase, Outcome::Cancelled, level),
+            Input::TimerFired(Timer::Wall) => {
+                let failure = self.wall_reached();
+                self.stop(phase, Outcome::Failed { failure }, CancelLevel::Gently)
             }
-            (Phase::Preparing, Input::Prepared(Err(failure))) => {
-                finish(Outcome::Failed { failure }, None)
-            }
-            (Phase::Preparing, Input::Cancel) => leave(Outcome::Cancelled),
-            (Phase::Preparing, Input::WallReached(failure)) => leave(Outcome::Failed { failure }),
-            (Phase::Leaving(end), Input::Prepared(Ok(workspace))) => {
-                (Phase::Discarding(end, None), vec![Effect::Discard(workspace)])
-            }
-            (Phase::Leaving(end), Input::Prepared(Err(_abandoned))) => finish(end, None),
-
-            (Phase::Working(workspace), Input::SessionEnded(end)) => self.settle(workspace, end),
-            (Phase::Working(workspace), Input::SessionCrashed(message)) => {
-                let failure = Failure::new(FailureClass::Crashed, message);
-                seal(workspace, Outcome::Failed { failure })
-            }
-            (Phase::Working(workspace), Input::SessionStopped) => {
-                let failure = Failure::new(FailureClass::Crashed, "its session was stopped");
-                seal(workspace, Outcome::Failed { failure })
-            }
-            (Phase::Working(workspace), Input::Cancel) => stop(workspace, Outcome::Cancelled),
-            (Phase::Working(workspace), Input::WallReached(failure)) => {
-                stop(workspace, Outcome::Failed { failure })
-            }
-
-            (
-                Phase::StoppingSession(workspace, end),
-                Input::SessionEnded(_) | Input::SessionCrashed(_) | Input::SessionStopped,
-            ) => seal(workspace, end),
-
-            (Phase::Sealing(workspace, end), Input::Sealed) => {
-                (Phase::Capturing(workspace.clone(), end), vec![Effect::Capture(workspace)])
-            }
-            // Who still writes would be captured half-way, and what it writes later removed.
-            (Phase::Sealing(kept, end), Input::NotSealed(failure)) => keep(&kept, end, failure),
-            (Phase::Capturing(workspace, end), Input::Captured(Ok(captured))) => {
-                let end = self.demand_change(end, captured.as_ref());
-                let holds = captured.as_ref().is_some_and(Captured::holds_uncaptured_files);
-                let leave = if holds { Effect::Keep } else { Effect::Discard };
-                (Phase::Discarding(end, captured), vec![leave(workspace)])
-            }
-            (Phase::Capturing(kept, end), Input::Captured(Err(failure))) => {
-                keep(&kept, end, failure)
-            }
-            (Phase::Capturing(gone, end), Input::Vanished(failure)) => {
-                (Phase::Discarding(uncaptured(end, failure), None), vec![Effect::Discard(gone)])
-            }
-            (Phase::Discarding(end, captured), Input::Discarded | Input::Kept) => {
-                finish(end, captured)
-            }
-
-            (phase, _stale) => (phase, Vec::new()),
+            Input::TimerFired(Timer::Farewell) => match phase {
+                Phase::Stopping(..) => (phase, vec![Effect::KillWorker]),
+                phase => (phase, Vec::new()),
+            },
+            Input::Prepared(prepared) => self.prepared(phase, prepared),
+            Input::Recorded(entry) => self.recorded(phase, &entry, Durability::Durable),
+            Input::NotRecorded(entry) => self.recorded(phase, &entry, Durability::LedgerGone),
+            Input::Sealed | Input::NotSealed => sealed(phase, &input),
+            Input::Captured(captured) => self.captured(phase, captured),
+            Input::Vanished(failure) => match phase {
+                Phase::Capturing(gone, end) => {
+                    (Phase::Discarding(uncaptured(end, failure), None), vec![Effect::Discard(gone)])
+                }
+                phase => (phase, Vec::new()),
+            },
+            Input::Discarded => match phase {
+                Phase::Discarding(end, captured) => finish(end, captured),
+                phase => (phase, Vec::new()),
+            },
+            worker @ (Input::Equipped
+            | Input::NotEquipped
+            | Input::WorkerEnded(_)
+            | Input::WorkerCrashed { .. }
+            | Input::WorkerStopped
+            | Input::Cleared
+            | Input::NotCleared) => self.worker(phase, worker),
         };
         self.phase = phase;
         effects
     }
 
-    fn settle(&mut self, workspace: Workspace, end: SessionEnd) -> (Phase, Vec<Effect>) {
+    /// Someone or something ends the task early.
+    fn stop(&self, phase: Phase, end: Outcome, level: CancelLevel) -> Next {
+        let announce = Effect::AnnounceStopping;
+        match phase {
+            Phase::Preparing => (Phase::Leaving(end), vec![announce]),
+            // There is no worker yet, or none any more: what is under way comes to its end, and no
+            // worker follows.
+            Phase::Announcing(workspace, _)
+            | Phase::Equipping(workspace, _)
+            | Phase::Clearing(workspace, _) => {
+                (Phase::Stopping(workspace, end, level), vec![announce])
+            }
+            Phase::Working(workspace, _) => {
+                let farewell = Effect::StartTimer(Timer::Farewell, self.policy.grace + FAREWELL);
+                let effects = vec![announce, Effect::StopWorker(level), farewell];
+                (Phase::Stopping(workspace, end, level), effects)
+            }
+            Phase::Stopping(workspace, first, before) if before < level => {
+                (Phase::Stopping(workspace, first, level), vec![Effect::StopWorker(level)])
+            }
+            phase => (phase, Vec::new()),
+        }
+    }
+
+    fn prepared(&self, phase: Phase, prepared: Result<Workspace, Failure>) -> Next {
+        match (phase, prepared) {
+            (Phase::Preparing, Ok(workspace)) => self.announce(workspace, None),
+            (Phase::Preparing, Err(failure)) => finish(Outcome::Failed { failure }, None),
+            (Phase::Leaving(end), Ok(workspace)) => {
+                (Phase::Discarding(end, None), vec![Effect::Discard(workspace)])
+            }
+            (Phase::Leaving(end), Err(_abandoned)) => finish(end, None),
+            (phase, _stale) => (phase, Vec::new()),
+        }
+    }
+
+    /// Has it recorded that a worker is about to start.
+    fn announce(&self, workspace: Workspace, reminder: Option<Reminder>) -> Next {
+        let entry = LedgerEntry::SessionStarted {
+            task: self.record.spec.id,
+            attempt: self.attempt(),
+            workspace: workspace.root.display().to_string(),
+        };
+        (Phase::Announcing(workspace, reminder), vec![Effect::Record(entry)])
+    }
+
+    fn recorded(&self, phase: Phase, entry: &LedgerEntry, durability: Durability) -> Next {
+        let session = matches!(entry, LedgerEntry::SessionStarted { .. });
+        let capture = matches!(entry, LedgerEntry::TaskCaptured { .. });
+        match (phase, durability) {
+            (Phase::Announcing(workspace, reminder), Durability::Durable) if session => {
+                (Phase::Equipping(workspace, reminder), vec![Effect::Equip])
+            }
+            // The engine is closing: what is not recorded is not done.
+            (Phase::Announcing(workspace, _), Durability::LedgerGone) if session => {
+                seal(workspace, crashed("the ledger is gone"))
+            }
+            (Phase::Stopping(workspace, end, _), _) if session => seal(workspace, end),
+            // The work is in the task store already, whatever the ledger has.
+            (Phase::RecordingCapture(workspace, end, captured), _) if capture => {
+                let announced = Effect::AnnounceCapture(captured.clone());
+                let (phase, mut effects) = match captured.holds_uncaptured_files() {
+                    // The workspace stays: it has files that are not captured.
+                    true => finish(end, Some(captured)),
+                    false => {
+                        (Phase::Discarding(end, Some(captured)), vec![Effect::Discard(workspace)])
+                    }
+                };
+                effects.insert(0, announced);
+                (phase, effects)
+            }
+            (phase, _) => (phase, Vec::new()),
+        }
+    }
+
+    /// Something happened to the worker, or to what it needs.
+    fn worker(&mut self, phase: Phase, input: Input) -> Next {
+        match (phase, input) {
+            (Phase::Equipping(workspace, reminder), Input::Equipped) => {
+                let mut effects = vec![Effect::StartWorker {
+                    workspace: workspace.clone(),
+                    attempt: self.attempt(),
+                    reminder: reminder.clone(),
+                }];
+                if self.wall == WallClock::NotStarted {
+                    self.wall = WallClock::Running;
+                    let wall = self.record.spec.limits.wall;
+                    effects.push(Effect::StartTimer(Timer::Wall, wall));
+                }
+                (Phase::Working(workspace, reminder), effects)
+            }
+            (Phase::Equipping(workspace, _), Input::NotEquipped) => {
+                seal(workspace, crashed("no executor answered"))
+            }
+            (Phase::Working(workspace, _), Input::WorkerEnded(end)) => self.settle(workspace, end),
+            (Phase::Working(workspace, reminder), Input::WorkerCrashed { message, at }) => {
+                match self.crashes.record(self.policy.restarts, at) {
+                    Decision::Restart => {
+                        let clear = Effect::ClearWorker { error: message, deadline: SEALING };
+                        (Phase::Clearing(workspace, reminder), vec![clear])
+                    }
+                    Decision::GiveUp => seal(workspace, crashed(message)),
+                }
+            }
+            (Phase::Working(workspace, _), Input::WorkerStopped) => {
+                seal(workspace, crashed("its session was stopped"))
+            }
+            (Phase::Clearing(workspace, reminder), Input::Cleared) => {
+                self.announce(workspace, reminder)
+            }
+            (Phase::Clearing(workspace, _), Input::NotCleared) => {
+                seal(workspace, crashed("it crashed, and what it had started did not stop"))
+            }
+            (Phase::Stopping(workspace, end, _), _worker_is_gone) => seal(workspace, end),
+            (phase, _stale) => (phase, Vec::new()),
+        }
+    }
+
+    fn settle(&mut self, workspace: Workspace, end: SessionEnd) -> Next {
         match self.contract.settle(end) {
             Verdict::Accept(value) => {
                 let (phase, mut effects) = seal(workspace, Outcome::Done { value });
@@ -166,44 +280,85 @@ impl Lifecycle {
                 (phase, effects)
             }
             Verdict::Remind(reminder) => {
-                let again = Effect::RunSession(workspace.clone(), Some(reminder.clone()));
-                (Phase::Working(workspace), vec![Effect::AnnounceReminder(reminder), again])
+                let announced = Effect::AnnounceReminder(reminder.clone());
+                let effects = vec![announced, Effect::Remind(reminder.clone())];
+                (Phase::Working(workspace, Some(reminder)), effects)
             }
             Verdict::Break(failure) => seal(workspace, Outcome::Failed { failure }),
         }
     }
 
+    fn captured(&self, phase: Phase, captured: Result<Option<Captured>, Failure>) -> Next {
+        let Phase::Capturing(workspace, end) = phase else { return (phase, Vec::new()) };
+        match captured {
+            Ok(Some(captured)) => {
+                let end = self.demand_change(end, &captured);
+                let (task, attempt) = (self.record.spec.id, self.attempt());
+                let entry = LedgerEntry::TaskCaptured { task, attempt, captured: captured.clone() };
+                let phase = Phase::RecordingCapture(workspace, end, captured);
+                (phase, vec![Effect::Record(entry)])
+            }
+            Ok(None) => (Phase::Discarding(end, None), vec![Effect::Discard(workspace)]),
+            Err(failure) => keep(&workspace, end, failure),
+        }
+    }
+
     /// A success that changed nothing is none where a change was asked for.
-    fn demand_change(&self, end: Outcome, captured: Option<&Captured>) -> Outcome {
-        let empty = captured.is_some_and(|captured| captured.changes.files == 0);
+    fn demand_change(&self, end: Outcome, captured: &Captured) -> Outcome {
+        let demanded = self.record.spec.change == ChangeDemand::Required;
         match end {
-            Outcome::Done { .. } if self.change == ChangeDemand::Required && empty => {
+            Outcome::Done { .. } if demanded && captured.changes.files == 0 => {
                 let message = "it changed nothing, and a change was asked for";
                 Outcome::Failed { failure: Failure::new(FailureClass::Contract, message) }
             }
             end => end,
         }
     }
+
+    fn wall_reached(&self) -> Failure {
+        let seconds = self.record.spec.limits.wall.as_secs_f64();
+        let message = format!("it was stopped after {seconds} s, as long as it may run");
+        Failure::new(FailureClass::Timeout, message)
+    }
 }
 
-fn leave(end: Outcome) -> (Phase, Vec<Effect>) {
-    (Phase::Leaving(end), vec![Effect::AbandonPreparing])
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Durability {
+    Durable,
+    LedgerGone,
 }
 
-fn stop(workspace: Workspace, end: Outcome) -> (Phase, Vec<Effect>) {
-    (Phase::StoppingSession(workspace, end), vec![Effect::StopSession])
+fn crashed(message: impl Into<String>) -> Outcome {
+    Outcome::Failed { failure: Failure::new(FailureClass::Crashed, message) }
 }
 
-fn seal(workspace: Workspace, end: Outcome) -> (Phase, Vec<Effect>) {
-    (Phase::Sealing(workspace.clone(), end), vec![Effect::Seal(workspace)])
+fn seal(workspace: Workspace, end: Outcome) -> Next {
+    (Phase::Sealing(workspace, end), vec![Effect::Seal { deadline: SEALING }])
 }
 
-fn finish(end: Outcome, captured: Option<Captured>) -> (Phase, Vec<Effect>) {
+fn sealed(phase: Phase, input: &Input) -> Next {
+    match (phase, input) {
+        (Phase::Sealing(workspace, end), Input::Sealed) => {
+            (Phase::Capturing(workspace, end), vec![Effect::Capture])
+        }
+        // Who still writes would be captured half-way, and what it writes later removed.
+        (Phase::Sealing(kept, end), Input::NotSealed) => {
+            let message = format!(
+                "what it started was killed and did not stop within {} s, so nothing was captured",
+                SEALING.as_secs()
+            );
+            keep(&kept, end, Failure::new(FailureClass::Workspace, message))
+        }
+        (phase, _stale) => (phase, Vec::new()),
+    }
+}
+
+fn finish(end: Outcome, captured: Option<Captured>) -> Next {
     (Phase::Finished, vec![Effect::Finish(end, captured)])
 }
 
 /// Ends a task whose workspace stays as it is, for the next start.
-fn keep(workspace: &Workspace, end: Outcome, failure: Failure) -> (Phase, Vec<Effect>) {
+fn keep(workspace: &Workspace, end: Outcome, failure: Failure) -> Next {
     let place = format!("its workspace is kept at {}", workspace.root.display());
     let message = format!("{}; {place}", failure.message);
     finish(uncaptured(end, Failure { message, ..failure }), None)

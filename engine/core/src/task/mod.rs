@@ -2,6 +2,9 @@
 
 mod contract;
 mod lifecycle;
+mod record;
 
 pub use contract::{NullYield, Patience, Reminder, SessionEnd, Verdict, YieldContract};
-pub use lifecycle::{Effect, Input, Lifecycle};
+pub use lifecycle::{Effect, Input, Lifecycle, Timer, WorkerPolicy};
+pub(crate) use record::task_of;
+pub use record::{TaskRecord, TaskStatus};

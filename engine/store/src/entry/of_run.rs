@@ -1,15 +1,38 @@
 //! What a transition of a run changes in its row and in those of its tasks, and what its landings
 //! add.
 
-use protocol::{ExitCode, Landed, LandingReport, RunId, RunState, TaskState, Totals};
+use protocol::{
+    ExitCode, Landed, LandingReport, RunId, RunState, TaskId, TaskSpec, TaskState, Totals,
+};
 use rusqlite::{OptionalExtension, params};
 
 use super::Recording;
 use super::used::User;
 use crate::cause::Cause;
+use crate::opening::insert_tasks;
 use crate::words::{json, word};
 
 impl Recording<'_> {
+    /// Added tasks come after those that the run has. Whose they are is in the transition.
+    pub(super) fn tasks_added(
+        &self,
+        id: RunId,
+        parent: Option<TaskId>,
+        tasks: &[TaskSpec],
+    ) -> Result<(), Cause> {
+        let run = self.run(id)?;
+        let parent = parent.map(|parent| self.task(parent)).transpose()?;
+        if parent.is_some_and(|parent| parent.run != run) {
+            return Err(Cause::UnknownRun(id));
+        }
+        let mut last = self
+            .ledger
+            .prepare_cached("SELECT coalesce(max(position) + 1, 0) FROM task WHERE run = ?1")?;
+        let first: i64 = last.query_row([run], |row| row.get(0))?;
+        insert_tasks(self.ledger, run, first, tasks)?;
+        self.transition(run, None, "tasks_added").map(drop)
+    }
+
     /// A run that is over stays so when its kept work lands later.
     pub(super) fn landing_started(&self, id: RunId) -> Result<(), Cause> {
         let run = self.run(id)?;

@@ -1,0 +1,138 @@
+//! Carries one run through its machine: performs what it asks for, tells it what happened.
+//!
+//! Every task that starts dies exactly once, and its death is told to the machine here and nowhere
+//! else. That is why `task_finished` needs no deduplication anywhere.
+
+use engine::ports::{IsolationError, LandingNews};
+use engine::run::{Input, LandingEnd};
+use protocol::{EventKind, LandingReport};
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+
+use super::message::{CheckedTasks, RunArguments, RunMessage, RunRequest};
+use super::state::{RunState, crashed};
+use crate::ask::Durability;
+use crate::isolation::SettledRun;
+use crate::task::TaskState;
+
+pub(crate) struct Run;
+
+impl Actor for Run {
+    type Msg = RunMessage;
+    type State = RunState;
+    type Arguments = RunArguments;
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        arguments: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok(RunState::new(arguments))
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        let input = match message {
+            RunMessage::Begin => Input::Begin(state.take_notices()),
+            RunMessage::Admitted(task) => Input::Admitted(task),
+            RunMessage::Resumed(task) => Input::Resumed(task),
+            RunMessage::Refused(refused) => Input::Refused(refused),
+            RunMessage::Cancel(level, why) => Input::Cancel(level, why),
+            RunMessage::Request(request) => match *request {
+                RunRequest::AddTasks { parent, tasks, reply } => {
+                    state.check(&myself, parent, tasks, reply);
+                    return Ok(());
+                }
+                RunRequest::AwaitChildren { parent, reply } => {
+                    Input::AwaitChildren { request: state.await_children(reply), parent }
+                }
+            },
+            RunMessage::Checked(checked) => {
+                let CheckedTasks { parent, tasks, contracts, reply } = *checked;
+                let Some(request) = state.add_tasks(contracts, reply) else { return Ok(()) };
+                Input::AddTasks { request, parent, tasks }
+            }
+            RunMessage::News(news) => {
+                state.publish(news);
+                return Ok(());
+            }
+            RunMessage::LandingNews(news) => {
+                state.publish(announcement(news));
+                return Ok(());
+            }
+            RunMessage::Record(entry, receipt) => {
+                state.record(&myself, entry, Some(receipt));
+                return Ok(());
+            }
+            RunMessage::Recorded(entry, durability, receipt) => {
+                let effects = state.recorded(*entry, durability);
+                if let (Some(receipt), Durability::Durable) = (receipt, durability) {
+                    receipt.give(); // dropped, it says that nothing was written
+                }
+                return Ok(state.perform(&myself, effects).await);
+            }
+            RunMessage::Landed(landed) => Input::Landed(landing_end(landed)),
+            RunMessage::Settled(settled) => {
+                let SettledRun { late } = settled.unwrap_or_default();
+                Input::Settled { late, ms: state.ms() }
+            }
+            RunMessage::Closed => Input::Closed,
+        };
+        state.step(&myself, input).await;
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        event: SupervisionEvent,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        let (child, report) = match event {
+            SupervisionEvent::ActorTerminated(child, last_state, reason) => {
+                let last = last_state.and_then(|mut boxed| boxed.take::<TaskState>().ok());
+                let report = last.and_then(TaskState::into_report);
+                (child, report.unwrap_or_else(|| crashed(reason.unwrap_or_default())))
+            }
+            SupervisionEvent::ActorFailed(child, error) => (child, crashed(error.to_string())),
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {
+                return Ok(());
+            }
+        };
+        if let Some(task) = state.died(child.get_id()) {
+            state.step(&myself, Input::TaskEnded(task, report)).await;
+        }
+        Ok(())
+    }
+}
+
+/// Reads how a landing ended.
+fn landing_end(landed: Option<Result<LandingReport, IsolationError>>) -> LandingEnd {
+    match landed {
+        Some(Ok(report)) => LandingEnd::Reported(report),
+        Some(Err(IsolationError::Withdrawn)) => LandingEnd::Cancelled,
+        Some(Err(error)) => LandingEnd::Failed(error.to_failure().message),
+        None => LandingEnd::Failed("whoever was landing it crashed".to_owned()),
+    }
+}
+
+/// Returns what is announced of a landing's news.
+fn announcement(news: LandingNews) -> EventKind {
+    match news {
+        LandingNews::Waiting => EventKind::LandingWaited,
+        LandingNews::HeadMoved => EventKind::Degraded {
+            from: "HEAD where it was when the run began".to_owned(),
+            to: "the work lands all the same".to_owned(),
+            why: "HEAD has moved meanwhile".to_owned(),
+        },
+        LandingNews::Rescued(rescue) => EventKind::FileRescued { rescue },
+        LandingNews::Unwatched { path, why } => EventKind::Degraded {
+            from: "a program that writes to a file while it is replaced is noticed".to_owned(),
+            to: "replaced files are compared twice".to_owned(),
+            why: format!("no lease can be had on {path}: {why}"),
+        },
+    }
+}

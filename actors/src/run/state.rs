@@ -1,0 +1,310 @@
+//! The state of a run's actor, and how each effect of its machine is performed.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use engine::fault::Faults;
+use engine::ports::{CancelLevel, CancelToken, LandingRequest, Notice};
+use engine::run::{
+    AddTasksError, CancelsTheRest, Effect, FoldCheck, Input, Machine, RequestId, RunRecord,
+};
+use protocol::{
+    CaptureRef, Event, EventKind, Failure, FailureClass, LedgerEntry, OnFailure, Outcome, RunId,
+    TaskId, TaskName, TaskReport, TaskSpec,
+};
+use ractor::{Actor, ActorId, ActorRef};
+use tokio::time::Instant;
+
+use super::message::{
+    AddTasksReply, AwaitChildrenReply, CheckedTasks, RunArguments, RunMessage, ScheduleRequest,
+};
+use crate::ask::{Durability, Receipt, Teller, ask};
+use crate::contracts::{self, Contracts, SchemaFault};
+use crate::isolation::{Landing, RepositoryMessage};
+use crate::jobs::Jobs;
+use crate::ledger::LedgerMessage;
+use crate::task::{RunFacts, Task, TaskArguments, TaskMessage};
+
+pub(crate) struct RunState {
+    machine: Machine,
+    /// Follows the entries with debug assertions, as long as the ledger is there.
+    check: Option<FoldCheck>,
+    /// Those of tasks that have not started.
+    contracts: Contracts,
+    actors: BTreeMap<TaskId, ActorRef<TaskMessage>>,
+    tasks: BTreeMap<u64, TaskId>,
+    adding: BTreeMap<RequestId, AddTasksReply>,
+    awaiting: BTreeMap<RequestId, AwaitChildrenReply>,
+    requests: u64,
+    landing: CancelToken,
+    seq: u64,
+    began: Instant,
+    jobs: Jobs,
+    arguments: RunArguments,
+}
+
+impl RunState {
+    pub(super) fn new(mut arguments: RunArguments) -> Self {
+        let record = RunRecord::opened(arguments.name.clone(), arguments.spec);
+        arguments.spec = record.spec.clone();
+        let cancels = cancels_the_rest(arguments.spec.on_failure, &arguments.deps.faults);
+        Self {
+            check: cfg!(debug_assertions).then(|| FoldCheck::new(record.clone())),
+            machine: Machine::new(record, cancels),
+            contracts: std::mem::take(&mut arguments.contracts),
+            actors: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            adding: BTreeMap::new(),
+            awaiting: BTreeMap::new(),
+            requests: 0,
+            landing: CancelToken::default(),
+            seq: 0,
+            began: Instant::now(),
+            jobs: Jobs::default(),
+            arguments,
+        }
+    }
+
+    pub(super) fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.arguments.notices)
+    }
+
+    pub(super) fn ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    pub(super) async fn step(&mut self, myself: &ActorRef<RunMessage>, input: Input) {
+        let effects = self.machine.step(input);
+        self.perform(myself, effects).await;
+    }
+
+    /// Has the machine know that an entry is durable, or never will be.
+    pub(super) fn recorded(&mut self, entry: LedgerEntry, durability: Durability) -> Vec<Effect> {
+        match durability {
+            Durability::Durable => {
+                let checked = self.check.is_some().then(|| entry.clone());
+                let effects = self.machine.step(Input::Recorded(entry));
+                if let (Some(check), Some(entry)) = (&mut self.check, checked) {
+                    debug_assert_eq!(check.recorded(&entry, self.machine.record()), Ok(()));
+                }
+                effects
+            }
+            Durability::Lost => {
+                self.check = None; // the engine is closing, and the run gets ahead of its ledger
+                self.machine.step(Input::NotRecorded(entry))
+            }
+        }
+    }
+
+    pub(super) async fn perform(&mut self, myself: &ActorRef<RunMessage>, effects: Vec<Effect>) {
+        let mut effects = VecDeque::from(effects);
+        while let Some(effect) = effects.pop_front() {
+            let run = self.run();
+            match effect {
+                Effect::Record(entry) => self.record(myself, entry, None),
+                Effect::Announce(event) => self.publish(event),
+                Effect::Enqueue(entries) => self.schedule(ScheduleRequest::Enqueue(entries)),
+                Effect::Leave(task, left) => {
+                    self.schedule(ScheduleRequest::Leave(run, task, left));
+                }
+                Effect::Lend(task) => self.schedule(ScheduleRequest::Lend(task)),
+                Effect::TakeBack(task) => self.schedule(ScheduleRequest::TakeBack(task)),
+                Effect::StartTask { task, predecessors, .. } => {
+                    // A task that cannot start is that task's failure, never ours.
+                    if let Err(report) = self.start(myself, task, predecessors).await {
+                        effects.extend(self.machine.step(Input::TaskEnded(task, report)));
+                    }
+                }
+                Effect::CancelTask(task, level) => self.cancel(task, level),
+                Effect::AnswerAddTasks(request, answer) => {
+                    if let Some(reply) = self.adding.remove(&request) {
+                        let _gone = reply.send(answer);
+                    }
+                }
+                Effect::AnswerAwaitChildren(request, answer) => {
+                    if let Some(reply) = self.awaiting.remove(&request) {
+                        let _gone = reply.send(answer);
+                    }
+                }
+                Effect::Land(request) => self.land(myself, request),
+                Effect::CancelLanding => self.landing.cancel(CancelLevel::Gently),
+                Effect::Settle => {
+                    let name = self.arguments.name.clone();
+                    let question = |reply| RepositoryMessage::SettleRun(name, reply);
+                    let repository = &self.arguments.repository;
+                    ask(&mut self.jobs, myself, repository, question, RunMessage::Settled);
+                }
+                Effect::Close => {
+                    let name = self.arguments.name.clone();
+                    let question = |reply| RepositoryMessage::CloseRun(name, reply);
+                    let repository = &self.arguments.repository;
+                    ask(&mut self.jobs, myself, repository, question, |_| RunMessage::Closed);
+                }
+                Effect::End => {
+                    self.schedule(ScheduleRequest::Over(run));
+                    myself.stop(None);
+                }
+            }
+        }
+    }
+
+    async fn start(
+        &mut self,
+        myself: &ActorRef<RunMessage>,
+        task: TaskId,
+        predecessors: Vec<(TaskName, CaptureRef)>,
+    ) -> Result<(), TaskReport> {
+        let Some(record) = self.machine.record().task(task).cloned() else { return Ok(()) };
+        let arguments = TaskArguments {
+            spec: record.spec.clone(),
+            record,
+            contract: self.contracts.remove(&task).unwrap_or_else(contracts::any),
+            predecessors,
+            run: RunFacts {
+                name: self.arguments.name.clone(),
+                repo: self.arguments.spec.repo.clone(),
+                subfolder: self.arguments.spec.subfolder.clone(),
+            },
+            repository: self.arguments.repository.clone(),
+            executors: self.arguments.executors.clone(),
+            gate: Arc::clone(&self.arguments.gate),
+            ledger: Teller::to(myself, |(entry, receipt)| RunMessage::Record(entry, receipt)),
+            deps: self.arguments.deps.clone(),
+            news: Teller::to(myself, RunMessage::News),
+        };
+        let started = Actor::spawn_linked(None, Task, arguments, myself.get_cell()).await;
+        let (actor, _join) = started.map_err(|error| crashed(error.to_string()))?;
+        self.tasks.insert(actor.get_id().pid(), task);
+        self.actors.insert(task, actor);
+        Ok(())
+    }
+
+    /// Notes that a task's actor is gone and returns whose it was.
+    pub(super) fn died(&mut self, actor: ActorId) -> Option<TaskId> {
+        let task = self.tasks.remove(&actor.pid())?;
+        self.actors.remove(&task);
+        Some(task)
+    }
+
+    fn cancel(&self, task: TaskId, level: CancelLevel) {
+        if let Some(actor) = self.actors.get(&task) {
+            // It may have died a moment ago; then its supervision event is already on the way.
+            let _dead = actor.cast(TaskMessage::Cancel(level));
+        }
+    }
+
+    /// Compiles the schemas of tasks that are to be added.
+    pub(super) fn check(
+        &mut self,
+        myself: &ActorRef<RunMessage>,
+        parent: Option<TaskId>,
+        tasks: Vec<TaskSpec>,
+        reply: AddTasksReply,
+    ) {
+        let deps = self.arguments.deps.clone();
+        let job = async move {
+            let contracts = contracts::contracts(&tasks, &deps);
+            let refused = |SchemaFault { task, fault }| AddTasksError::Schema { task, fault };
+            (tasks, contracts.map_err(refused))
+        };
+        self.jobs.run(myself, job, move |checked| {
+            let (tasks, contracts) = checked.unwrap_or_else(|panicked| {
+                (Vec::new(), Err(AddTasksError::Crashed(panicked.to_string())))
+            });
+            RunMessage::Checked(Box::new(CheckedTasks { parent, tasks, contracts, reply }))
+        });
+    }
+
+    /// Keeps the contracts of tasks that are to be added, and the request. Nothing comes back if it
+    /// is answered already.
+    pub(super) fn add_tasks(
+        &mut self,
+        contracts: Result<Contracts, AddTasksError>,
+        reply: AddTasksReply,
+    ) -> Option<RequestId> {
+        match contracts {
+            Ok(contracts) => {
+                for (task, contract) in contracts {
+                    // One that is known already keeps its own: the request is about to be refused.
+                    self.contracts.entry(task).or_insert(contract);
+                }
+                let request = self.request();
+                self.adding.insert(request, reply);
+                Some(request)
+            }
+            Err(error) => {
+                let _gone = reply.send(Err(error));
+                None
+            }
+        }
+    }
+
+    pub(super) fn await_children(&mut self, reply: AwaitChildrenReply) -> RequestId {
+        let request = self.request();
+        self.awaiting.insert(request, reply);
+        request
+    }
+
+    fn request(&mut self) -> RequestId {
+        self.requests += 1;
+        RequestId(self.requests)
+    }
+
+    fn land(&mut self, myself: &ActorRef<RunMessage>, request: LandingRequest) {
+        let news = Teller::to(myself, RunMessage::LandingNews);
+        let (cancel, news) = (self.landing.clone(), Arc::new(move |landing| news.tell(landing)));
+        let question = |reply| RepositoryMessage::Land(Landing { request, cancel, news, reply });
+        let repository = &self.arguments.repository;
+        ask(&mut self.jobs, myself, repository, question, RunMessage::Landed);
+    }
+
+    /// Writes an entry to the ledger. What it announces is done when it is durable.
+    pub(super) fn record(
+        &self,
+        myself: &ActorRef<RunMessage>,
+        entry: LedgerEntry,
+        receipt: Option<Receipt>,
+    ) {
+        let written = Box::new(entry.clone());
+        let recorded = Receipt::to(myself, move |durability| {
+            RunMessage::Recorded(written, durability, receipt)
+        });
+        // Should the ledger be gone, the dropped receipt says so.
+        let _gone = self.arguments.ledger.cast(LedgerMessage::Record(entry, recorded));
+    }
+
+    fn schedule(&self, request: ScheduleRequest) {
+        self.arguments.schedule.tell(request);
+    }
+
+    fn run(&self) -> RunId {
+        self.arguments.spec.id
+    }
+
+    pub(super) fn publish(&mut self, kind: EventKind) {
+        self.seq += 1;
+        let event = Event {
+            seq: self.seq,
+            at: self.arguments.deps.clock.now(),
+            run: self.arguments.name.clone(),
+            kind,
+        };
+        self.arguments.events.publish(event);
+    }
+}
+
+/// Which end of a task cancels all that have not ended.
+fn cancels_the_rest(on_failure: OnFailure, faults: &Faults) -> CancelsTheRest {
+    match on_failure {
+        OnFailure::CancelTheRest if faults.is_off("F120") => CancelsTheRest::Nothing,
+        OnFailure::CancelTheRest => CancelsTheRest::Failure,
+        OnFailure::Continue if faults.is_off("F132") => CancelsTheRest::Crash,
+        OnFailure::Continue => CancelsTheRest::Nothing,
+    }
+}
+
+pub(super) fn crashed(message: String) -> TaskReport {
+    let message = if message.is_empty() { "its actor was stopped".to_owned() } else { message };
+    let failure = Failure::new(FailureClass::Crashed, message);
+    TaskReport { outcome: Outcome::Failed { failure }, captured: None, ms: 0, usage: None }
+}

@@ -1,0 +1,71 @@
+//! Opens runs and holds the one schedule of the engine: its capacity, the limits of the runs, their
+//! priorities and dependencies.
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+
+use super::message::{RunsArguments, RunsMessage};
+use super::state::RunsState;
+use super::submission::SubmitError;
+use crate::run::RunMessage;
+
+pub(crate) struct Runs;
+
+impl Actor for Runs {
+    type Msg = RunsMessage;
+    type State = RunsState;
+    type Arguments = RunsArguments;
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        arguments: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok(RunsState::new(arguments))
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            RunsMessage::Submit(_, reply) if state.is_closing() => {
+                let _gone = reply.send(Err(SubmitError::Closing));
+            }
+            RunsMessage::Submit(submission, reply) => {
+                state.open(&myself, *submission, reply);
+                return Ok(());
+            }
+            RunsMessage::Opened(run, opened, reply) => {
+                state.opened(&myself, run, *opened, reply).await?;
+            }
+            RunsMessage::Withdrawn(why, reply) => state.answer(reply, Err(why.into())),
+            RunsMessage::Schedule(request) => state.take(request),
+            // A run that is not there drops the reply port with the request.
+            RunsMessage::Request(run, request) => state.tell(run, RunMessage::Request(request)),
+            RunsMessage::Cancel(run, how, why) => state.cancel(run, how, why),
+            RunsMessage::Close(reply) => state.close(reply),
+        }
+        state.settle(&myself);
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        event: SupervisionEvent,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorTerminated(child, ..) => {
+                state.ended(child.get_id());
+                state.settle(&myself);
+                Ok(())
+            }
+            // A run that crashes cannot report its tasks any more: the engine must not go on as if.
+            SupervisionEvent::ActorFailed(_run, error) => Err(error),
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The state of the runs of an engine: what is being opened, what goes on, who has a permit.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use engine::ports::CancelLevel;
+use engine::schedule::{Admission, Schedule};
+use engine::verdict::Interruption;
+use protocol::RunId;
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
+
+use super::message::{RunsArguments, RunsMessage};
+use super::opening::{GivenUp, OpenedRun, Opening, Services, open, withdraw};
+use super::submission::{Answer, Submission, SubmitError, Submitted};
+use crate::ask::Teller;
+use crate::deps::Deps;
+use crate::jobs::Jobs;
+use crate::run::{Run, RunArguments, RunMessage, ScheduleRequest};
+
+pub(crate) struct RunsState {
+    schedule: Schedule,
+    runs: BTreeMap<RunId, ActorRef<RunMessage>>,
+    jobs: Jobs,
+    /// The runs that are being opened, and why one is not wanted any more.
+    opening: BTreeMap<RunId, Opening>,
+    /// How many submissions have no answer yet.
+    unanswered: usize,
+    closing: Option<RpcReplyPort<()>>,
+    arguments: RunsArguments,
+}
+
+impl RunsState {
+    pub(super) fn new(arguments: RunsArguments) -> Self {
+        Self {
+            schedule: Schedule::new(bound(&arguments.deps, arguments.deps.policy.capacity)),
+            runs: BTreeMap::new(),
+            jobs: Jobs::default(),
+            opening: BTreeMap::new(),
+            unanswered: 0,
+            closing: None,
+            arguments,
+        }
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.is_some()
+    }
+
+    /// Cancels everything, and answers when nothing is left.
+    pub(super) fn close(&mut self, reply: RpcReplyPort<()>) {
+        self.closing = Some(reply);
+        for opening in self.opening.values_mut() {
+            opening.give_up(GivenUp::Closing);
+        }
+        let runs: Vec<_> = self.runs.keys().copied().collect();
+        for run in runs {
+            self.cancel(run, CancelLevel::Gently, Interruption::Terminate);
+        }
+    }
+
+    /// Forgets a run whose actor is gone.
+    pub(super) fn ended(&mut self, actor: ActorId) {
+        self.runs.retain(|_, run| run.get_id() != actor);
+    }
+
+    pub(super) fn open(
+        &mut self,
+        myself: &ActorRef<RunsMessage>,
+        submission: Submission,
+        reply: Answer,
+    ) {
+        let run = submission.spec.id;
+        let services = Services {
+            isolator: self.arguments.isolator.clone(),
+            ledger: self.arguments.ledger.clone(),
+            deps: self.arguments.deps.clone(),
+        };
+        self.unanswered += 1;
+        let opening = Opening::default();
+        let cancel = opening.cancel.clone();
+        self.opening.insert(run, opening);
+        let job = async move { open(submission, cancel, &services).await };
+        // Only what is asked before the ledger knows of the run (its schemas) is no code of ours.
+        self.jobs.run(myself, job, move |opened| {
+            let opened = opened.map_err(SubmitError::Crashed).flatten();
+            RunsMessage::Opened(run, Box::new(opened), reply)
+        });
+    }
+
+    /// Starts a run that was opened, or withdraws it if it is not wanted any more.
+    pub(super) async fn opened(
+        &mut self,
+        myself: &ActorRef<RunsMessage>,
+        run: RunId,
+        opened: Result<OpenedRun, SubmitError>,
+        reply: Answer,
+    ) -> Result<(), ActorProcessingErr> {
+        let given_up = self.opening.remove(&run).and_then(|opening| opening.given_up);
+        match (opened, given_up) {
+            (Ok(run), None) => {
+                let submitted = self.start(myself, run).await?;
+                self.answer(reply, Ok(submitted));
+            }
+            (Ok(run), Some(why)) => {
+                let ledger = self.arguments.ledger.clone();
+                let job = async move { withdraw(run, &ledger).await };
+                // Should the ledger be gone, the next start finds the run and closes it.
+                self.jobs.run(myself, job, move |_| RunsMessage::Withdrawn(why, reply));
+            }
+            (Err(_not_opened), Some(why)) => self.answer(reply, Err(why.into())),
+            (Err(error), None) => self.answer(reply, Err(error)),
+        }
+        Ok(())
+    }
+
+    pub(super) fn answer(&mut self, reply: Answer, submitted: Result<Submitted, SubmitError>) {
+        self.unanswered -= 1;
+        let _gone = reply.send(submitted);
+    }
+
+    async fn start(
+        &mut self,
+        myself: &ActorRef<RunsMessage>,
+        run: OpenedRun,
+    ) -> Result<Submitted, ActorProcessingErr> {
+        let submitted = Submitted { id: run.spec.id, name: run.name.clone() };
+        self.schedule.open(run.spec.id, bound(&self.arguments.deps, run.spec.jobs));
+        let arguments = RunArguments {
+            name: run.name,
+            spec: run.spec,
+            contracts: run.contracts,
+            notices: run.notices,
+            repository: run.repository,
+            executors: self.arguments.executors.clone(),
+            gate: Arc::clone(&self.arguments.gate),
+            ledger: self.arguments.ledger.clone(),
+            deps: self.arguments.deps.clone(),
+            events: self.arguments.events.clone(),
+            schedule: Teller::to(myself, RunsMessage::Schedule),
+        };
+        let (actor, _join) = Actor::spawn_linked(None, Run, arguments, myself.get_cell()).await?;
+        actor.cast(RunMessage::Begin)?;
+        self.runs.insert(submitted.id, actor);
+        Ok(submitted)
+    }
+
+    pub(super) fn take(&mut self, request: ScheduleRequest) {
+        match request {
+            ScheduleRequest::Enqueue(entries) => {
+                for entry in entries {
+                    let run = entry.run;
+                    if let Some(refused) = self.schedule.enqueue(entry) {
+                        self.tell(run, RunMessage::Refused(refused));
+                    }
+                }
+            }
+            ScheduleRequest::Leave(run, task, left) => {
+                for refused in self.schedule.finish(task, left) {
+                    self.tell(run, RunMessage::Refused(refused));
+                }
+            }
+            ScheduleRequest::Lend(task) => self.schedule.lend(task),
+            ScheduleRequest::TakeBack(task) => self.schedule.take_back(task),
+            ScheduleRequest::Over(run) => self.schedule.close(run),
+        }
+    }
+
+    /// Cancels a run. One that is being opened is withdrawn as soon as that can be done: neither
+    /// a look at the tree nor an entry of the ledger can be stopped half-way.
+    pub(super) fn cancel(&mut self, run: RunId, how: CancelLevel, why: Interruption) {
+        if let Some(opening) = self.opening.get_mut(&run) {
+            opening.give_up(GivenUp::Cancelled(why));
+        }
+        self.tell(run, RunMessage::Cancel(how, why));
+    }
+
+    pub(super) fn tell(&self, run: RunId, message: RunMessage) {
+        if let Some(run) = self.runs.get(&run) {
+            let _over = run.cast(message); // a run that is over needs to be told nothing
+        }
+    }
+
+    /// Admits what may run; ends what may end.
+    pub(super) fn settle(&mut self, myself: &ActorRef<RunsMessage>) {
+        while let Some(admission) = self.schedule.admit() {
+            match admission {
+                Admission::Begin(run, task) => self.tell(run, RunMessage::Admitted(task)),
+                Admission::Resume(run, task) => self.tell(run, RunMessage::Resumed(task)),
+            }
+        }
+        if self.runs.is_empty()
+            && self.unanswered == 0
+            && let Some(reply) = self.closing.take()
+        {
+            let _gone = reply.send(());
+            myself.stop(None);
+        }
+    }
+}
+
+/// Returns the limit that holds: `asked`, unless bounded concurrency is switched off.
+fn bound(deps: &Deps, asked: NonZeroUsize) -> NonZeroUsize {
+    if deps.faults.is_off("F118") { NonZeroUsize::MAX } else { asked }
+}

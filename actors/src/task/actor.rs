@@ -1,0 +1,90 @@
+//! Carries one task through its lifecycle: performs what it asks for, tells it what happened.
+
+use engine::task::Input;
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use tokio::time::Instant; // the runtime's clock: a test can pause it
+
+use super::message::{TaskArguments, TaskMessage};
+use super::state::TaskState;
+use crate::ask::{Durability, NoAnswer};
+use crate::session::SessionState;
+
+pub(crate) struct Task;
+
+impl Actor for Task {
+    type Msg = TaskMessage;
+    type State = TaskState;
+    type Arguments = TaskArguments;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        arguments: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        let (mut state, effects) = TaskState::begin(arguments);
+        state.perform(&myself, effects).await?;
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        let input = match message {
+            TaskMessage::Cancel(level) => Input::Cancel(level),
+            TaskMessage::Prepared(prepared) => Input::Prepared(state.keep(prepared)),
+            TaskMessage::Recorded(entry, Durability::Durable) => Input::Recorded(*entry),
+            TaskMessage::Recorded(entry, Durability::Lost) => Input::NotRecorded(*entry),
+            TaskMessage::Leased(executor) => state.leased(executor),
+            // A crashed executor took its processes with it.
+            TaskMessage::Cleared(Ok(()) | Err(NoAnswer::Died)) => state.cleared(),
+            TaskMessage::Cleared(Err(NoAnswer::Late)) => Input::NotCleared,
+            TaskMessage::SessionEnded(Some(end)) => Input::WorkerEnded(end),
+            TaskMessage::SessionEnded(None) => return Ok(()), // its death is told by supervision
+            TaskMessage::TimerFired(timer) => Input::TimerFired(timer),
+            TaskMessage::Sealed(Ok(()) | Err(NoAnswer::Died)) => Input::Sealed,
+            TaskMessage::Sealed(Err(NoAnswer::Late)) => state.not_sealed(),
+            TaskMessage::Captured(captured) => TaskState::captured(captured),
+            TaskMessage::Discarded => Input::Discarded,
+            TaskMessage::News(news) => {
+                state.hear(&myself, news);
+                return Ok(());
+            }
+            TaskMessage::ProgressDue => {
+                state.say_progress();
+                return Ok(());
+            }
+        };
+        state.step(&myself, input).await
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        event: SupervisionEvent,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        let input = match event {
+            SupervisionEvent::ActorFailed(_session, error) => {
+                let at = Instant::now().into_std();
+                Input::WorkerCrashed { message: error.to_string(), at }
+            }
+            // One that ended by itself has replied; only one that was killed is news.
+            SupervisionEvent::ActorTerminated(_session, Some(mut last_state), _) => {
+                let killed =
+                    last_state.take::<SessionState>().is_ok_and(|last| last.is_unanswered());
+                if !killed {
+                    return Ok(());
+                }
+                Input::WorkerStopped
+            }
+            SupervisionEvent::ActorTerminated(_session, None, _) => Input::WorkerStopped,
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {
+                return Ok(());
+            }
+        };
+        state.step(&myself, input).await
+    }
+}

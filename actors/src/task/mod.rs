@@ -1,0 +1,14 @@
+//! One task: carries out what its lifecycle asks for.
+
+mod activity;
+mod actor;
+mod agent;
+mod command;
+mod message;
+mod news;
+mod state;
+mod steps;
+
+pub(crate) use actor::Task;
+pub(crate) use message::{RunFacts, TaskArguments, TaskMessage};
+pub(crate) use state::TaskState;

@@ -1,0 +1,90 @@
+//! The state of a task's actor, and how each effect of its lifecycle is performed.
+
+use std::time::Duration;
+
+use engine::supervise::RestartBudget;
+use engine::task::{Effect, Input, Lifecycle, WorkerPolicy};
+use protocol::{TaskReport, Work};
+use ractor::{ActorProcessingErr, ActorRef};
+use tokio::time::Instant; // the runtime's clock: a test can pause it
+
+use super::activity::Activity;
+use super::message::{TaskArguments, TaskMessage};
+use crate::contracts;
+use crate::executors::ExecutorLease;
+use crate::isolation::{Lease, Writers};
+use crate::jobs::Jobs;
+use crate::session::SessionMessage;
+
+pub(crate) struct TaskState {
+    pub(super) lifecycle: Lifecycle,
+    /// Set once, just before the actor stops; the run reads it from our last state.
+    pub(super) report: Option<TaskReport>,
+    pub(super) began: Instant,
+    pub(super) lease: Option<Lease>,
+    pub(super) writers: Writers,
+    pub(super) executor: Option<ExecutorLease>,
+    pub(super) session: Option<ActorRef<SessionMessage>>,
+    /// What a model has used and is doing; nothing where a command does the work.
+    pub(super) activity: Option<Box<Activity>>,
+    pub(super) jobs: Jobs,
+    /// Everything that is traced about the task is in it.
+    pub(super) span: tracing::Span,
+    pub(super) arguments: TaskArguments,
+}
+
+impl TaskState {
+    pub(super) fn begin(mut arguments: TaskArguments) -> (Self, Vec<Effect>) {
+        let contract = std::mem::replace(&mut arguments.contract, contracts::any());
+        let policy = WorkerPolicy {
+            restarts: restarts(&arguments.spec.work),
+            grace: arguments.deps.policy.grace,
+        };
+        let (lifecycle, effects) = Lifecycle::begin(arguments.record.clone(), contract, policy);
+        let state = Self {
+            lifecycle,
+            report: None,
+            began: Instant::now(),
+            lease: None,
+            writers: Writers::Stopped,
+            executor: None,
+            session: None,
+            activity: Activity::of(&arguments.spec.work),
+            jobs: Jobs::default(),
+            span: tracing::info_span!(
+                parent: None,
+                "task",
+                run = %arguments.run.name,
+                task = %arguments.spec.name,
+                id = %arguments.spec.id,
+            ),
+            arguments,
+        };
+        (state, effects)
+    }
+
+    pub(crate) fn into_report(self) -> Option<TaskReport> {
+        self.report
+    }
+
+    pub(super) async fn step(
+        &mut self,
+        myself: &ActorRef<TaskMessage>,
+        input: Input,
+    ) -> Result<(), ActorProcessingErr> {
+        let effects = self.lifecycle.step(input);
+        self.perform(myself, effects).await
+    }
+}
+
+/// A session of a model is started again from its log, as long as it does not crash all the time.
+const CRASHES: RestartBudget = RestartBudget { restarts: 3, window: Duration::from_secs(600) };
+
+/// How often a crashed session is started again. A command may have effects outside its
+/// workspace, so it is never run twice.
+fn restarts(work: &Work) -> RestartBudget {
+    match work {
+        Work::Command(_) => RestartBudget::NONE,
+        Work::Agent(_) => CRASHES,
+    }
+}

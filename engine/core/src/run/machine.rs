@@ -1,0 +1,396 @@
+//! Carries one run from its first event to its last: starts tasks as they are admitted, records how
+//! each ended, and has their work landed once at the end.
+//!
+//! What survives the engine is the [`RunRecord`], which entries change and nothing else does. An
+//! entry is asked for with [`Effect::Record`]; what it announces is done when it is durable, at
+//! [`Input::Recorded`]. Everything beside the record is what a restart begins anew.
+
+use std::collections::VecDeque;
+
+use protocol::{
+    EventKind, Failure, FailureClass, FailureDetail, LandingReport, LedgerEntry, Outcome, TaskId,
+    TaskName, TaskReport, TaskSpec, Work,
+};
+
+use super::{AddTasksError, RunRecord, adding};
+use crate::ports::{CancelLevel, Notice};
+use crate::schedule::{Entry, Left, Refused};
+use crate::verdict::Interruption;
+
+mod children;
+mod effect;
+mod ending;
+mod input;
+
+pub use children::{RequestId, WaitError, WaitedFor};
+pub use effect::Effect;
+pub use input::{Input, LandingEnd};
+
+use children::Children;
+use ending::Ending;
+
+/// Feed it [`Input`]s, perform the [`Effect`]s it asks for, in their order. [`Effect::End`] comes
+/// exactly once and last.
+#[derive(Debug)]
+pub struct Machine {
+    record: RunRecord,
+    /// Where each task is in the hands of this engine, by its position.
+    live: Vec<Live>,
+    /// How many of them are not [`Live::Over`].
+    unfinished: usize,
+    cancels: CancelsTheRest,
+    interruption: Option<Interruption>,
+    /// How urgently all tasks were asked to stop.
+    cancelled: Option<CancelLevel>,
+    /// Tasks whose entry is being written, in the order in which they were added.
+    adding: VecDeque<Adding>,
+    children: Children,
+    ending: Ending,
+}
+
+/// Where a task is that has not necessarily been recorded there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Live {
+    Waiting,
+    /// Has a permit; its start is being recorded.
+    Admitted,
+    Running,
+    /// Its end is being recorded.
+    Finishing,
+    Over,
+}
+
+#[derive(Debug)]
+struct Adding {
+    request: RequestId,
+    tasks: Vec<TaskSpec>,
+}
+
+/// Which end of a task cancels all that have not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelsTheRest {
+    /// None does.
+    Nothing,
+    /// A crash does.
+    Crash,
+    /// A failure of any class does.
+    Failure,
+}
+
+impl Machine {
+    /// Returns the machine of a run that is as the ledger has it: just opened, or taken up again.
+    #[must_use]
+    pub fn new(record: RunRecord, cancels: CancelsTheRest) -> Self {
+        let live = |over| if over { Live::Over } else { Live::Waiting };
+        let live: Vec<_> =
+            record.tasks().iter().map(|task| live(task.report().is_some())).collect();
+        let unfinished = live.iter().filter(|live| **live != Live::Over).count();
+        let children = Children::of(&record);
+        let (adding, ending) = (VecDeque::new(), Ending::default());
+        Self {
+            record,
+            live,
+            unfinished,
+            cancels,
+            interruption: None,
+            cancelled: None,
+            adding,
+            children,
+            ending,
+        }
+    }
+
+    /// Returns what the ledger has of the run.
+    #[must_use]
+    pub fn record(&self) -> &RunRecord {
+        &self.record
+    }
+
+    /// Advances by one input. Inputs that no longer matter yield no effects.
+    pub fn step(&mut self, input: Input) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        match input {
+            Input::Begin(notices) => self.begin(notices, &mut effects),
+            Input::Admitted(task) => self.admitted(task, &mut effects),
+            Input::Refused(refused) => self.refused(refused, &mut effects),
+            Input::Resumed(parent) => self.children.resumed(&self.record, parent, &mut effects),
+            Input::Cancel(level, why) => {
+                self.interruption.get_or_insert(why);
+                effects.push(Effect::CancelLanding);
+                self.cancel_the_rest(level, &mut effects);
+            }
+            Input::AddTasks { request, parent, tasks } => match self.check(parent, &tasks) {
+                Ok(()) => {
+                    let run = self.record.spec.id;
+                    self.adding.push_back(Adding { request, tasks: tasks.clone() });
+                    effects.push(Effect::Record(LedgerEntry::TasksAdded { run, parent, tasks }));
+                }
+                Err(error) => effects.push(Effect::AnswerAddTasks(request, Err(error))),
+            },
+            Input::AwaitChildren { request, parent } => {
+                let running = self.live(parent) == Some(Live::Running);
+                let running = if running { Ok(()) } else { Err(WaitError::NotRunning) };
+                self.children.wait(&self.record, request, parent, running, &mut effects);
+            }
+            Input::TaskEnded(task, report) => {
+                if self.live(task) == Some(Live::Running) {
+                    self.finish(task, report, &mut effects);
+                }
+            }
+            Input::Recorded(entry) => {
+                self.record.apply(&entry);
+                self.recorded(entry, &mut effects);
+            }
+            Input::NotRecorded(entry) => self.not_recorded(entry, &mut effects),
+            Input::Landed(end) => self.landed(end, &mut effects),
+            Input::Settled { late, ms } => self.settled(late, ms, &mut effects),
+            Input::Closed => self.closed(&mut effects),
+        }
+        effects
+    }
+
+    fn begin(&mut self, notices: Vec<Notice>, effects: &mut Vec<Effect>) {
+        let spec = &self.record.spec;
+        effects.push(Effect::Announce(EventKind::RunStarted {
+            tasks: self.record.tasks().len(),
+            jobs: spec.jobs.get(),
+            isolation: spec.isolation,
+            merge: spec.merge,
+            pass_env: spec.pass_env.clone(),
+        }));
+        let degraded = |Notice { from, to, why }| EventKind::Degraded { from, to, why };
+        effects.extend(notices.into_iter().map(degraded).map(Effect::Announce));
+        self.enqueue(0, effects);
+        self.go_on(effects);
+    }
+
+    /// Announces the tasks from a position on and puts those into the schedule that can still run.
+    fn enqueue(&mut self, from: usize, effects: &mut Vec<Effect>) {
+        let (mut entries, mut refused) = (Vec::new(), Vec::new());
+        for (at, task) in self.record.tasks().iter().enumerate().skip(from) {
+            if self.live[at] != Live::Waiting {
+                continue;
+            }
+            effects.push(Effect::Announce(queued(&task.spec)));
+            let on = task.spec.depends_on.iter().filter_map(|on| self.record.task_named(on));
+            let open: Vec<_> = on.filter(|on| !on.is_done()).collect();
+            let over = open.iter().find(|on| on.report().is_some());
+            if let Some(failed) = over {
+                refused.push(Refused { task: task.spec.id, because_of: failed.spec.id });
+                continue;
+            }
+            entries.push(Entry {
+                task: task.spec.id,
+                run: self.record.spec.id,
+                priority: task.spec.priority,
+                depends_on: open.into_iter().map(|on| on.spec.id).collect(),
+            });
+        }
+        effects.push(Effect::Enqueue(entries));
+        for refused in refused {
+            self.refused(refused, effects);
+        }
+    }
+
+    fn admitted(&mut self, task: TaskId, effects: &mut Vec<Effect>) {
+        // It may have been cancelled while the permit was on its way.
+        if self.live(task) == Some(Live::Waiting) {
+            self.set(task, Live::Admitted);
+            let attempt = self.record.task(task).map_or(0, |task| task.attempt) + 1;
+            let run = self.record.spec.id;
+            effects.push(Effect::Record(LedgerEntry::TaskStarted { run, task, attempt }));
+        }
+    }
+
+    fn refused(&mut self, refused: Refused, effects: &mut Vec<Effect>) {
+        if self.has_not_started(refused.task) {
+            let on = self.name(refused.because_of);
+            let message = format!("it was not started, because `{on}` did not succeed");
+            let failure = Failure::new(FailureClass::Dependency, message)
+                .with(FailureDetail::Tasks { tasks: vec![on] });
+            self.finish(refused.task, unstarted(Outcome::Failed { failure }), effects);
+        }
+    }
+
+    /// Cancels every task that has not ended, unless that was done as urgently before.
+    fn cancel_the_rest(&mut self, level: CancelLevel, effects: &mut Vec<Effect>) {
+        if self.cancelled >= Some(level) {
+            return;
+        }
+        self.cancelled = Some(level);
+        for (task, live) in self.record.tasks().iter().zip(&self.live) {
+            if *live == Live::Running {
+                effects.push(Effect::CancelTask(task.spec.id, level));
+            }
+        }
+        self.withdraw(0, effects);
+    }
+
+    /// Ends the tasks from a position on that have not started.
+    fn withdraw(&mut self, from: usize, effects: &mut Vec<Effect>) {
+        let tasks: Vec<_> = self.record.tasks()[from..].iter().map(|task| task.spec.id).collect();
+        for task in tasks {
+            if self.has_not_started(task) {
+                self.finish(task, unstarted(Outcome::Cancelled), effects);
+            }
+        }
+    }
+
+    /// Has the end of a task recorded; its report follows.
+    fn finish(&mut self, task: TaskId, report: TaskReport, effects: &mut Vec<Effect>) {
+        self.set(task, Live::Finishing);
+        let cancels = self.cancels_the_rest(&report.outcome);
+        effects.push(Effect::Record(LedgerEntry::TaskFinished { task, report }));
+        if cancels {
+            self.cancel_the_rest(CancelLevel::Gently, effects);
+        }
+    }
+
+    fn cancels_the_rest(&self, outcome: &Outcome) -> bool {
+        let Outcome::Failed { failure } = outcome else { return false };
+        match self.cancels {
+            CancelsTheRest::Nothing => false,
+            CancelsTheRest::Crash => failure.class == FailureClass::Crashed,
+            CancelsTheRest::Failure => true,
+        }
+    }
+
+    fn recorded(&mut self, entry: LedgerEntry, effects: &mut Vec<Effect>) {
+        match entry {
+            LedgerEntry::TaskStarted { task, attempt, .. } => {
+                if self.live(task) == Some(Live::Admitted) {
+                    self.set(task, Live::Running);
+                    let name = self.name(task);
+                    effects.push(Effect::Announce(EventKind::TaskStarted { task: name, attempt }));
+                    let predecessors = self.record.predecessor_captures(task);
+                    effects.push(Effect::StartTask { task, attempt, predecessors });
+                }
+            }
+            LedgerEntry::TaskFinished { task, report } => self.finished(task, report, effects),
+            LedgerEntry::TasksAdded { .. } => self.added(effects),
+            LedgerEntry::TaskCaptured { task, captured, .. } => {
+                self.captured(task, captured, effects);
+            }
+            LedgerEntry::LandingStarted { .. } => self.land(effects),
+            LedgerEntry::LandingFinished { report, .. } => self.settle(report, effects),
+            LedgerEntry::RunFinished { .. } => effects.push(Effect::Close),
+            LedgerEntry::SessionStarted { .. }
+            | LedgerEntry::TaskUsed { .. }
+            | LedgerEntry::TaskDiscarded { .. }
+            | LedgerEntry::RunWithdrawn { .. }
+            | LedgerEntry::RunInterrupted { .. } => {}
+        }
+    }
+
+    fn not_recorded(&mut self, entry: LedgerEntry, effects: &mut Vec<Effect>) {
+        match entry {
+            // What has not begun is about to be cancelled.
+            LedgerEntry::TaskStarted { .. } => {}
+            LedgerEntry::TasksAdded { .. } => {
+                if let Some(Adding { request, .. }) = self.adding.pop_front() {
+                    effects.push(Effect::AnswerAddTasks(request, Err(AddTasksError::Ending)));
+                }
+                self.go_on(effects);
+            }
+            LedgerEntry::LandingStarted { .. } => self.settle(LandingReport::default(), effects),
+            // From here on the record is ahead of the ledger, for as long as the engine closes.
+            begun => {
+                self.record.apply(&begun);
+                self.recorded(begun, effects);
+            }
+        }
+    }
+
+    fn finished(&mut self, task: TaskId, report: TaskReport, effects: &mut Vec<Effect>) {
+        let left = match report.outcome {
+            Outcome::Done { .. } => Left::Succeeded,
+            Outcome::Failed { .. } | Outcome::Cancelled => Left::NotSucceeded,
+        };
+        if self.live(task).is_some_and(|live| live != Live::Over) {
+            self.set(task, Live::Over);
+            self.unfinished -= 1;
+        }
+        let name = self.name(task);
+        effects.push(Effect::Announce(EventKind::TaskFinished { task: name, report }));
+        effects.push(Effect::Leave(task, left));
+        self.children.ended(&self.record, task, effects);
+        self.go_on(effects);
+    }
+
+    fn check(&self, parent: Option<TaskId>, tasks: &[TaskSpec]) -> Result<(), AddTasksError> {
+        if self.cancelled.is_some() || self.ending != Ending::NotYet {
+            return Err(AddTasksError::Ending);
+        }
+        if parent.is_some_and(|parent| self.live(parent) != Some(Live::Running)) {
+            return Err(AddTasksError::ParentNotRunning);
+        }
+        let before = self.adding.iter().flat_map(|adding| &adding.tasks);
+        adding::check(&self.record, before, tasks)
+    }
+
+    /// The record has tasks that are new.
+    fn added(&mut self, effects: &mut Vec<Effect>) {
+        let from = self.live.len();
+        self.live.resize(self.record.tasks().len(), Live::Waiting);
+        self.unfinished += self.live.len() - from;
+        let new = &self.record.tasks()[from..];
+        let ids: Vec<_> = new.iter().map(|task| task.spec.id).collect();
+        for task in new {
+            self.children.born(task);
+        }
+        if let Some(Adding { request, .. }) = self.adding.pop_front() {
+            effects.push(Effect::AnswerAddTasks(request, Ok(ids)));
+        }
+        self.enqueue(from, effects);
+        if self.cancelled.is_some() {
+            self.withdraw(from, effects);
+        }
+        self.go_on(effects);
+    }
+
+    /// Lands when the last task has ended.
+    fn go_on(&mut self, effects: &mut Vec<Effect>) {
+        if self.unfinished == 0 && self.adding.is_empty() && self.ending == Ending::NotYet {
+            self.begin_to_end(effects);
+        }
+    }
+
+    fn has_not_started(&self, task: TaskId) -> bool {
+        matches!(self.live(task), Some(Live::Waiting | Live::Admitted))
+    }
+
+    fn live(&self, task: TaskId) -> Option<Live> {
+        self.record.position(task).map(|at| self.live[at])
+    }
+
+    fn set(&mut self, task: TaskId, live: Live) {
+        if let Some(at) = self.record.position(task) {
+            self.live[at] = live;
+        }
+    }
+
+    fn name(&self, task: TaskId) -> TaskName {
+        let task = self.record.task(task);
+        task.map_or_else(|| TaskName::nearest("unknown"), |task| task.spec.name.clone())
+    }
+}
+
+/// Returns what is announced of a task that waits.
+fn queued(spec: &TaskSpec) -> EventKind {
+    EventKind::TaskQueued {
+        task: spec.name.clone(),
+        title: spec.title.clone(),
+        model: match &spec.work {
+            Work::Agent(agent) => Some(agent.model.to_string()),
+            Work::Command(_) => None,
+        },
+    }
+}
+
+/// Returns the report of a task that ended before it started.
+fn unstarted(outcome: Outcome) -> TaskReport {
+    TaskReport { outcome, captured: None, ms: 0, usage: None }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! The end of a run: its work lands once, then it is recorded and reported what became of it.
+
+use protocol::{Captured, EventKind, LandingReport, LedgerEntry, TaskId, TaskName, Totals};
+
+use super::{Effect, LandingEnd, Live, Machine};
+use crate::run::landing::{announcement, landing_request, unwritten};
+use crate::run::{LandingRecord, RunRecord, RunStatus, totals};
+use crate::verdict::exit_code;
+
+/// How far the end of a run is, beside what the ledger has of it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Not all tasks have ended.
+    #[default]
+    NotYet,
+    /// The ledger is told that work is about to land.
+    Announcing,
+    /// The work of these tasks is landing.
+    Landing(Vec<TaskName>),
+    /// The last workspaces are being given back.
+    Settling,
+    /// Captures that came to light late are being recorded, so many of them.
+    RecordingLate { left: usize, ms: u64 },
+    /// The end of the run is being recorded, or is.
+    Closing,
+}
+
+impl Machine {
+    pub(super) fn begin_to_end(&mut self, effects: &mut Vec<Effect>) {
+        let landed = matches!(self.record.landing, LandingRecord::Finished(_));
+        if !landed && self.interruption.is_none() && landing_request(&self.record).is_some() {
+            self.ending = Ending::Announcing;
+            let run = self.record.spec.id;
+            effects.push(Effect::Record(LedgerEntry::LandingStarted { run }));
+        } else {
+            self.settle(LandingReport::default(), effects);
+        }
+    }
+
+    /// The ledger has that work is about to land.
+    pub(super) fn land(&mut self, effects: &mut Vec<Effect>) {
+        let wanted = self.interruption.is_none();
+        let Some(request) = landing_request(&self.record).filter(|_| wanted) else {
+            // It was cancelled while the ledger wrote that it would land.
+            return self.settle(LandingReport::default(), effects);
+        };
+        let tasks = request.tasks.len();
+        effects.push(Effect::Announce(EventKind::LandingStarted { tasks }));
+        self.ending = Ending::Landing(request.tasks.iter().map(|task| task.task.clone()).collect());
+        effects.push(Effect::Land(request));
+    }
+
+    pub(super) fn landed(&mut self, end: LandingEnd, effects: &mut Vec<Effect>) {
+        let Ending::Landing(asked) = &self.ending else { return };
+        let report = match end {
+            LandingEnd::Reported(report) => report,
+            // Nothing was tried: everything is kept as the tasks left it.
+            LandingEnd::Cancelled => LandingReport::default(),
+            LandingEnd::Failed(message) => unwritten(asked, &message),
+        };
+        let run = self.record.spec.id;
+        effects.push(Effect::Record(LedgerEntry::LandingFinished { run, report }));
+    }
+
+    /// Says what became of the work, and waits for the last workspaces.
+    pub(super) fn settle(&mut self, report: LandingReport, effects: &mut Vec<Effect>) {
+        self.ending = Ending::Settling;
+        effects.extend(report.tasks.into_iter().map(announcement).map(Effect::Announce));
+        effects.push(Effect::Settle);
+    }
+
+    pub(super) fn settled(
+        &mut self,
+        late: Vec<(TaskName, Captured)>,
+        ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.ending != Ending::Settling {
+            return;
+        }
+        let entries: Vec<_> = late
+            .into_iter()
+            .filter_map(|(task, captured)| {
+                let task = self.record.task_named(&task)?;
+                let (task, attempt) = (task.spec.id, task.attempt);
+                Some(LedgerEntry::TaskCaptured { task, attempt, captured })
+            })
+            .collect();
+        self.ending = Ending::RecordingLate { left: entries.len(), ms };
+        effects.extend(entries.into_iter().map(Effect::Record));
+        self.record_the_end(effects);
+    }
+
+    /// A capture is in the ledger. That of a task that lives is announced by the task.
+    pub(super) fn captured(&mut self, id: TaskId, captured: Captured, effects: &mut Vec<Effect>) {
+        if self.live(id) != Some(Live::Over) {
+            return;
+        }
+        if let Ending::RecordingLate { left, .. } = &mut self.ending {
+            *left = left.saturating_sub(1);
+            let task = self.name(id);
+            effects.push(Effect::Announce(EventKind::TaskCaptured { task, captured }));
+            self.record_the_end(effects);
+        }
+    }
+
+    fn record_the_end(&mut self, effects: &mut Vec<Effect>) {
+        if let Ending::RecordingLate { left: 0, ms } = self.ending {
+            self.ending = Ending::Closing;
+            let totals = totals(&self.record, ms);
+            let exit_code = exit_code(&totals, self.interruption);
+            let run = self.record.spec.id;
+            effects.push(Effect::Record(LedgerEntry::RunFinished { run, totals, exit_code }));
+        }
+    }
+
+    pub(super) fn closed(&mut self, effects: &mut Vec<Effect>) {
+        if let RunRecord { status: RunStatus::Finished { totals, exit_code }, .. } = &self.record {
+            let (totals, exit_code): (Totals, _) = (totals.clone(), *exit_code);
+            effects.push(Effect::Announce(EventKind::RunFinished { totals, exit_code }));
+            effects.push(Effect::End);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! One run: what the ledger has of it, and the machine that carries it from its first event to its
+//! last.
+
+mod adding;
+mod fold_check;
+mod landing;
+mod machine;
+mod record;
+mod totals;
+
+#[cfg(test)]
+mod sample;
+
+pub use adding::AddTasksError;
+pub use fold_check::{Divergence, FoldCheck};
+pub use landing::landing_request;
+pub use machine::{
+    CancelsTheRest, Effect, Input, LandingEnd, Machine, RequestId, WaitError, WaitedFor,
+};
+pub use record::{LandingRecord, RunRecord, RunStatus};
+pub use totals::totals;

@@ -1,0 +1,183 @@
+//! Who gets a permit, and when.
+
+use super::*;
+
+struct Bench {
+    schedule: Schedule,
+    run: RunId,
+}
+
+impl Bench {
+    fn new(capacity: usize, limit: usize) -> Self {
+        let mut schedule = Schedule::new(NonZeroUsize::new(capacity).unwrap());
+        let run = RunId::generate();
+        schedule.open(run, NonZeroUsize::new(limit).unwrap());
+        Self { schedule, run }
+    }
+
+    fn add(&mut self, priority: i32, depends_on: &[TaskId]) -> TaskId {
+        let task = TaskId::generate();
+        let entry = Entry { task, run: self.run, priority, depends_on: depends_on.to_vec() };
+        assert_eq!(self.schedule.enqueue(entry), None);
+        task
+    }
+
+    fn admit(&mut self) -> Option<TaskId> {
+        match self.schedule.admit()? {
+            Admission::Begin(_, task) => Some(task),
+            Admission::Resume(_, task) => panic!("{task} had not begun"),
+        }
+    }
+}
+
+#[test]
+fn never_more_than_the_capacity_or_the_runs_own_limit() {
+    for (capacity, limit) in [(1, 5), (5, 1)] {
+        let mut bench = Bench::new(capacity, limit);
+        let (first, second) = (bench.add(0, &[]), bench.add(0, &[]));
+        assert_eq!(bench.admit(), Some(first));
+        assert_eq!(bench.admit(), None);
+        bench.schedule.finish(first, Left::NotSucceeded);
+        assert_eq!(bench.admit(), Some(second));
+    }
+}
+
+#[test]
+fn the_higher_priority_goes_first_and_equals_in_their_order() {
+    let mut bench = Bench::new(9, 9);
+    let (low, high, also_low) = (bench.add(-1, &[]), bench.add(7, &[]), bench.add(-1, &[]));
+    let admitted: Vec<_> = std::iter::from_fn(|| bench.admit()).collect();
+    assert_eq!(admitted, [high, low, also_low]);
+}
+
+#[test]
+fn a_dependant_waits_for_all_its_predecessors() {
+    let mut bench = Bench::new(9, 9);
+    let (left, right) = (bench.add(0, &[]), bench.add(0, &[]));
+    let last = bench.add(0, &[left, right]);
+    assert_eq!((bench.admit(), bench.admit(), bench.admit()), (Some(left), Some(right), None));
+    bench.schedule.finish(left, Left::Succeeded);
+    assert_eq!(bench.admit(), None);
+    bench.schedule.finish(right, Left::Succeeded);
+    assert_eq!(bench.admit(), Some(last));
+}
+
+#[test]
+fn what_depends_on_a_failure_is_named_once_and_never_runs() {
+    let mut bench = Bench::new(9, 9);
+    let top = bench.add(0, &[]);
+    let (left, right) = (bench.add(0, &[top]), bench.add(0, &[top]));
+    let last = bench.add(0, &[left, right]);
+    bench.admit();
+    let refused = bench.schedule.finish(top, Left::NotSucceeded);
+    let mut tasks: Vec<_> = refused.iter().map(|refused| refused.task).collect();
+    tasks.sort_unstable();
+    assert_eq!(tasks, [left, right, last]);
+    assert_eq!(bench.admit(), None);
+    let late =
+        Entry { task: TaskId::generate(), run: bench.run, priority: 0, depends_on: vec![top] };
+    assert_eq!(
+        bench.schedule.enqueue(late.clone()),
+        Some(Refused { task: late.task, because_of: top })
+    );
+}
+
+#[test]
+fn a_closed_run_gives_its_room_back() {
+    let mut bench = Bench::new(1, 1);
+    bench.add(0, &[]);
+    bench.admit();
+    bench.schedule.close(bench.run);
+    let other = RunId::generate();
+    bench.schedule.open(other, NonZeroUsize::MIN);
+    bench.run = other;
+    let task = bench.add(0, &[]);
+    assert_eq!(bench.admit(), Some(task));
+}
+
+/// Fills a run of `count` equal tasks.
+fn fill(schedule: &mut Schedule, run: RunId, count: usize) -> Vec<TaskId> {
+    let tasks: Vec<_> = (0..count).map(|_| TaskId::generate()).collect();
+    for task in &tasks {
+        let entry = Entry { task: *task, run, priority: 0, depends_on: Vec::new() };
+        assert_eq!(schedule.enqueue(entry), None);
+    }
+    tasks
+}
+
+#[test]
+fn a_small_run_behind_a_large_one_is_not_starved() {
+    let limit = NonZeroUsize::new(8).unwrap();
+    let mut schedule = Schedule::new(limit);
+    let (large, small) = (RunId::generate(), RunId::generate());
+    schedule.open(large, limit);
+    let mut running: VecDeque<_> = fill(&mut schedule, large, 1000).into_iter().take(8).collect();
+    while schedule.admit().is_some() {}
+    schedule.open(small, limit);
+    let waiting = fill(&mut schedule, small, 3);
+    // Each task of the large run that ends gives its permit to the small run, until it has as many.
+    for expected in waiting {
+        let ended = running.pop_front().unwrap();
+        schedule.finish(ended, Left::Succeeded);
+        assert_eq!(schedule.admit(), Some(Admission::Begin(small, expected)));
+        assert_eq!(schedule.admit(), None);
+    }
+    let ended = running.pop_front().unwrap();
+    schedule.finish(ended, Left::Succeeded);
+    assert!(matches!(schedule.admit(), Some(Admission::Begin(run, _)) if run == large));
+}
+
+#[test]
+fn of_runs_with_as_many_running_tasks_the_one_that_waited_longest_is_next() {
+    let mut schedule = Schedule::new(NonZeroUsize::MIN);
+    let runs = [RunId::generate(), RunId::generate(), RunId::generate()];
+    for run in runs {
+        schedule.open(run, NonZeroUsize::MIN);
+        fill(&mut schedule, run, 2);
+    }
+    let mut order = Vec::new();
+    while let Some(Admission::Begin(run, task)) = schedule.admit() {
+        order.push(run);
+        schedule.finish(task, Left::Succeeded);
+    }
+    assert_eq!(order, [runs, runs].concat());
+}
+
+#[test]
+fn a_permit_that_is_lent_is_given_to_others_and_comes_back_before_new_tasks() {
+    let mut bench = Bench::new(1, 1);
+    let (parent, child, other) = (bench.add(0, &[]), bench.add(5, &[]), bench.add(9, &[]));
+    bench.schedule.finish(other, Left::Succeeded);
+    assert_eq!(bench.admit(), Some(child), "its priority is higher");
+    bench.schedule.finish(child, Left::Succeeded);
+    assert_eq!(bench.admit(), Some(parent));
+    let child = bench.add(0, &[]);
+    assert_eq!(bench.admit(), None);
+    bench.schedule.lend(parent);
+    assert_eq!((bench.admit(), bench.admit()), (Some(child), None));
+    let late = bench.add(100, &[]);
+    bench.schedule.take_back(parent);
+    assert_eq!(bench.admit(), None, "the child runs");
+    bench.schedule.finish(child, Left::NotSucceeded);
+    assert_eq!(bench.schedule.admit(), Some(Admission::Resume(bench.run, parent)));
+    assert_eq!(bench.admit(), None);
+    bench.schedule.finish(parent, Left::Succeeded);
+    assert_eq!(bench.admit(), Some(late));
+}
+
+#[test]
+fn who_ends_while_its_permit_is_lent_or_asked_for_gets_none_back() {
+    for asked_for in [0, 1] {
+        let mut bench = Bench::new(1, 1);
+        let (parent, child) = (bench.add(1, &[]), bench.add(0, &[]));
+        assert_eq!(bench.admit(), Some(parent));
+        bench.schedule.lend(parent);
+        assert_eq!(bench.admit(), Some(child));
+        (0..asked_for).for_each(|_| bench.schedule.take_back(parent));
+        bench.schedule.finish(parent, Left::NotSucceeded);
+        bench.schedule.finish(child, Left::Succeeded);
+        assert_eq!(bench.schedule.admit(), None);
+        let next = bench.add(0, &[]);
+        assert_eq!(bench.admit(), Some(next), "no permit is lost");
+    }
+}
