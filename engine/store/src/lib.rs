@@ -10,6 +10,7 @@ mod find;
 mod ledger;
 mod opening;
 mod reader;
+mod record;
 mod rows;
 #[cfg(test)]
 mod sample;

@@ -162,7 +162,7 @@ impl Reader {
     }
 
     /// Reads at one moment of the ledger. What a missing ledger holds is nothing.
-    fn read<T: Default>(
+    pub(crate) fn read<T: Default>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, Cause>,
     ) -> Result<T, LedgerError> {

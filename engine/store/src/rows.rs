@@ -58,6 +58,10 @@ pub struct RunTerms {
     pub branch_prefix: String,
     /// How many bytes of untracked files may be copied into each workspace.
     pub untracked_limit: u64,
+    /// The names of the environment's variables that are passed on to what tasks run although they
+    /// would be removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<String>,
 }
 
 impl From<&RunSpec> for RunTerms {
@@ -70,6 +74,7 @@ impl From<&RunSpec> for RunTerms {
             on_failure: run.on_failure,
             branch_prefix: run.branch_prefix.clone(),
             untracked_limit: run.untracked_limit,
+            pass_env: run.pass_env.clone(),
         }
     }
 }
