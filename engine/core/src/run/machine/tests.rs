@@ -1,1 +1,411 @@
+//! The course of a run, without a runtime: a test answers each effect as the engine would.
 
+use protocol::{ExitCode, Landed, TaskLanding};
+
+use super::*;
+use crate::run::FoldCheck;
+use crate::run::sample::{captured, done, id, run, run_of, spec, started};
+
+/// A run and what it asked for that is not answered.
+struct Play {
+    machine: Machine,
+    check: FoldCheck,
+    open: VecDeque<Effect>,
+    announced: Vec<EventKind>,
+}
+
+impl Play {
+    fn new(record: RunRecord, cancels: CancelsTheRest) -> Self {
+        let check = FoldCheck::new(record.clone());
+        let machine = Machine::new(record, cancels);
+        Self { machine, check, open: VecDeque::new(), announced: Vec::new() }
+    }
+
+    fn begin(record: RunRecord) -> Self {
+        let mut play = Self::new(record, CancelsTheRest::Nothing);
+        play.tell(Input::Begin(Vec::new()));
+        play
+    }
+
+    /// Tells the run something; what it announces is noted, and the rest stays open.
+    fn tell(&mut self, input: Input) {
+        let entry = match &input {
+            Input::Recorded(entry) => Some(entry.clone()),
+            _ => None,
+        };
+        for effect in self.machine.step(input) {
+            match effect {
+                Effect::Announce(event) => self.announced.push(event),
+                effect => self.open.push_back(effect),
+            }
+        }
+        if let Some(entry) = entry {
+            assert_eq!(self.check.recorded(&entry, self.machine.record()), Ok(()));
+        }
+    }
+
+    /// Makes every entry durable that waits for it; other effects are returned.
+    fn write(&mut self) -> Vec<Effect> {
+        let mut others = Vec::new();
+        while let Some(effect) = self.open.pop_front() {
+            match effect {
+                Effect::Record(entry) => self.tell(Input::Recorded(entry)),
+                other => others.push(other),
+            }
+        }
+        others
+    }
+
+    /// The entries that wait to be durable.
+    fn entries(&self) -> Vec<LedgerEntry> {
+        let entry = |effect: &Effect| match effect {
+            Effect::Record(entry) => Some(entry.clone()),
+            _ => None,
+        };
+        self.open.iter().filter_map(entry).collect()
+    }
+
+    fn id(&self, at: usize) -> TaskId {
+        id(self.machine.record(), at)
+    }
+
+    /// Starts a task and writes that down.
+    fn start(&mut self, at: usize) -> Vec<Effect> {
+        self.tell(Input::Admitted(self.id(at)));
+        self.write()
+    }
+
+    fn end(&mut self, at: usize, report: TaskReport) -> Vec<Effect> {
+        self.tell(Input::TaskEnded(self.id(at), report));
+        self.write()
+    }
+
+    fn settle(&mut self) -> Vec<Effect> {
+        self.tell(Input::Settled { late: Vec::new(), ms: 7 });
+        self.write()
+    }
+}
+
+fn changed(task: &str) -> TaskReport {
+    done(Some(captured(task, 1)))
+}
+
+fn failed(class: FailureClass) -> TaskReport {
+    unstarted(Outcome::Failed { failure: Failure::new(class, "no") })
+}
+
+fn add(request: u64, parent: Option<TaskId>, tasks: Vec<TaskSpec>) -> Input {
+    Input::AddTasks { request: RequestId(request), parent, tasks }
+}
+
+#[test]
+fn a_task_starts_and_its_end_is_announced_when_the_ledger_has_it() {
+    let mut play = Play::begin(run(&["one"]));
+    let one = play.id(0);
+    let enqueued = play.write();
+    assert!(matches!(&enqueued[..], [Effect::Enqueue(entries)] if entries.len() == 1));
+    assert_eq!(play.announced.len(), 2, "the run, and its task");
+    play.tell(Input::Admitted(one));
+    assert_eq!(play.entries(), [started(play.machine.record(), 0)]);
+    assert_eq!(play.announced.len(), 2);
+    let starts = play.write();
+    assert_eq!(starts, [Effect::StartTask { task: one, attempt: 1, predecessors: Vec::new() }]);
+    play.tell(Input::Admitted(one));
+    assert_eq!(play.write(), [], "it runs");
+
+    let report = changed("one");
+    play.tell(Input::TaskEnded(one, report.clone()));
+    assert!(!play.announced.iter().any(|event| matches!(event, EventKind::TaskFinished { .. })));
+    play.tell(Input::TaskEnded(one, report));
+    assert_eq!(play.entries().len(), 1, "it ends once");
+    let effects = play.write();
+    let [Effect::Leave(_, Left::Succeeded), Effect::Land(request)] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(request.tasks.len(), 1);
+}
+
+#[test]
+fn a_run_lands_once_and_ends_with_what_it_came_to() {
+    let mut play = Play::begin(run(&["one"]));
+    play.write();
+    play.start(0);
+    play.end(0, changed("one"));
+    let task = play.machine.record().tasks()[0].spec.name.clone();
+    let landed = Landed::Landed { branch: None };
+    let report = LandingReport { tasks: vec![TaskLanding { task, landed }] };
+    play.tell(Input::Landed(LandingEnd::Reported(report.clone())));
+    assert_eq!(play.write(), [Effect::Settle]);
+    play.tell(Input::Landed(LandingEnd::Reported(report)));
+    assert_eq!(play.write(), [], "it landed");
+    assert_eq!(play.settle(), [Effect::Close]);
+    play.tell(Input::Closed);
+    assert_eq!(play.write(), [Effect::End]);
+    let Some(EventKind::RunFinished { totals, exit_code }) = play.announced.last() else {
+        panic!("{:?}", play.announced);
+    };
+    assert_eq!((totals.done, totals.landed, totals.ms), (1, 1, 7));
+    assert_eq!(*exit_code, ExitCode::Success);
+}
+
+#[test]
+fn a_cancel_before_the_landing_is_recorded_lands_nothing_and_one_after_it_is_passed_on() {
+    let cancel = || Input::Cancel(CancelLevel::Gently, Interruption::Interrupt);
+    let mut before = Play::begin(run(&["one"]));
+    before.write();
+    before.start(0);
+    before.tell(Input::TaskEnded(before.id(0), changed("one")));
+    let Some(Effect::Record(finished)) = before.open.pop_front() else { panic!("its end") };
+    before.tell(Input::Recorded(finished));
+    assert!(matches!(before.entries()[..], [LedgerEntry::LandingStarted { .. }]));
+    before.tell(cancel());
+    let effects = before.write();
+    assert!(effects.contains(&Effect::CancelLanding) && effects.contains(&Effect::Settle));
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Land(_))), "{effects:?}");
+
+    let mut after = Play::begin(run(&["one"]));
+    after.write();
+    after.start(0);
+    assert!(matches!(after.end(0, changed("one"))[..], [_, Effect::Land(_)]));
+    after.tell(cancel());
+    assert_eq!(after.write(), [Effect::CancelLanding]);
+    after.tell(Input::Landed(LandingEnd::Failed("no".to_owned())));
+    assert_eq!(after.write(), [Effect::Settle]);
+    assert!(matches!(after.announced.last(), Some(EventKind::TaskKept { .. })));
+}
+
+#[test]
+fn work_that_comes_to_light_late_is_recorded_before_the_end() {
+    let mut play = Play::begin(run(&["one"]));
+    play.write();
+    play.start(0);
+    assert_eq!(play.end(0, failed(FailureClass::Crashed)).pop(), Some(Effect::Settle));
+    let name = play.machine.record().tasks()[0].spec.name.clone();
+    play.tell(Input::Settled { late: vec![(name, captured("one", 3))], ms: 1 });
+    let entries = play.entries();
+    assert!(matches!(entries[..], [LedgerEntry::TaskCaptured { attempt: 1, .. }]), "{entries:?}");
+    assert_eq!(play.write(), [Effect::Close]);
+    let RunRecord { status: crate::run::RunStatus::Finished { totals, .. }, .. } =
+        play.machine.record()
+    else {
+        panic!("it is over");
+    };
+    assert_eq!((totals.failed, totals.kept), (1, 1));
+}
+
+#[test]
+fn a_cancel_ends_what_waits_stops_what_runs_and_is_passed_on_again_if_it_is_more_urgent() {
+    let mut play = Play::begin(run(&["running", "admitted", "waiting"]));
+    play.write();
+    play.start(0);
+    play.tell(Input::Admitted(play.id(1)));
+    let (running, gently) = (play.id(0), CancelLevel::Gently);
+    play.tell(Input::Cancel(gently, Interruption::Interrupt));
+    let ended = |entry: &LedgerEntry| matches!(entry, LedgerEntry::TaskFinished { .. });
+    assert_eq!(play.entries().iter().filter(|entry| ended(entry)).count(), 2);
+    let effects = play.write();
+    assert!(effects.contains(&Effect::CancelTask(running, gently)));
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::StartTask { .. })));
+    play.tell(Input::Cancel(gently, Interruption::Terminate));
+    assert_eq!(play.write(), [Effect::CancelLanding]);
+    play.tell(Input::Cancel(CancelLevel::AtOnce, Interruption::Terminate));
+    let again = Effect::CancelTask(running, CancelLevel::AtOnce);
+    assert_eq!(play.write(), [Effect::CancelLanding, again]);
+    play.end(0, unstarted(Outcome::Cancelled));
+    play.settle();
+    play.tell(Input::Closed);
+    let Some(EventKind::RunFinished { exit_code, .. }) = play.announced.last() else {
+        panic!("{:?}", play.announced);
+    };
+    assert_eq!(*exit_code, ExitCode::Interrupted, "the first reason counts");
+}
+
+#[test]
+fn the_end_of_one_task_cancels_the_rest_where_that_was_asked_for() {
+    let cases = [
+        (CancelsTheRest::Nothing, FailureClass::Crashed, 0),
+        (CancelsTheRest::Crash, FailureClass::Command, 0),
+        (CancelsTheRest::Crash, FailureClass::Crashed, 1),
+        (CancelsTheRest::Failure, FailureClass::Command, 1),
+    ];
+    for (cancels, class, expected) in cases {
+        let mut play = Play::new(run(&["one", "two"]), cancels);
+        play.tell(Input::Begin(Vec::new()));
+        play.write();
+        play.start(0);
+        let effects = play.end(0, failed(class));
+        let left = effects.iter().filter(|effect| matches!(effect, Effect::Leave(..))).count();
+        assert_eq!(left, 1 + expected, "{cancels:?} {class}");
+    }
+}
+
+#[test]
+fn added_tasks_are_queued_when_the_ledger_has_them_and_the_run_lands_after_them() {
+    let mut play = Play::begin(run(&["one"]));
+    play.write();
+    play.start(0);
+    let added = spec("two", &["one"]);
+    let (one, two) = (play.id(0), added.id);
+    play.tell(add(1, Some(one), vec![added]));
+    play.tell(Input::TaskEnded(one, changed("one")));
+    assert_eq!(play.announced.len(), 3, "run, task and its start");
+    let effects = play.write();
+    let answer = Effect::AnswerAddTasks(RequestId(1), Ok(vec![two]));
+    assert_eq!(effects[0], answer);
+    let [_, Effect::Enqueue(entries), Effect::Leave(..)] = &effects[..] else {
+        panic!("nothing lands: {effects:?}");
+    };
+    assert_eq!((entries[0].task, entries[0].depends_on.as_slice()), (two, &[one][..]));
+    assert_eq!(play.machine.record().tasks()[1].parent, Some(one));
+    play.start(1);
+    let effects = play.end(1, changed("two"));
+    let Some(Effect::Land(request)) = effects.last() else { panic!("{effects:?}") };
+    assert_eq!(request.tasks.len(), 2);
+}
+
+#[test]
+fn tasks_that_do_not_fit_are_not_added() {
+    let mut play = Play::begin(run(&["one"]));
+    play.write();
+    let one = play.id(0);
+    let mut refuse = |input| -> AddTasksError {
+        play.tell(input);
+        match play.write().pop() {
+            Some(Effect::AnswerAddTasks(_, Err(error))) => error,
+            other => panic!("{other:?}"),
+        }
+    };
+    let child = || vec![spec("child", &[])];
+    assert_eq!(refuse(add(1, Some(one), child())), AddTasksError::ParentNotRunning);
+    let taken = refuse(add(2, None, vec![spec("ONE", &[])]));
+    assert!(matches!(taken, AddTasksError::NameTaken(_)), "{taken}");
+    let twice = refuse(add(3, None, vec![spec("x", &[]), spec("X", &[])]));
+    assert!(matches!(twice, AddTasksError::NameTaken(_)), "{twice}");
+    let again = TaskSpec { id: one, ..spec("again", &[]) };
+    assert!(matches!(refuse(add(4, None, vec![again])), AddTasksError::Known(_)));
+    let unknown = refuse(add(5, None, vec![spec("x", &["nobody"])]));
+    assert!(unknown.to_string().contains("`nobody`, which is not a task"), "{unknown}");
+    let circle = refuse(add(6, None, vec![spec("x", &["y"]), spec("y", &["x"])]));
+    assert!(circle.to_string().contains("circle"), "{circle}");
+    refuse_when_ending(play);
+}
+
+fn refuse_when_ending(mut play: Play) {
+    play.tell(Input::Cancel(CancelLevel::Gently, Interruption::Interrupt));
+    play.write();
+    play.tell(add(7, None, vec![spec("late", &[])]));
+    let answer = Effect::AnswerAddTasks(RequestId(7), Err(AddTasksError::Ending));
+    assert_eq!(play.write(), [answer]);
+    assert_eq!(play.machine.record().tasks().len(), 1);
+}
+
+#[test]
+fn tasks_whose_entry_is_under_way_when_the_run_is_cancelled_are_cancelled_too() {
+    let mut play = Play::begin(run(&["one"]));
+    play.write();
+    play.start(0);
+    play.tell(add(1, None, vec![spec("two", &[])]));
+    play.tell(Input::Cancel(CancelLevel::Gently, Interruption::Interrupt));
+    play.write();
+    let two = &play.machine.record().tasks()[1];
+    assert_eq!(two.report().map(|report| &report.outcome), Some(&Outcome::Cancelled));
+}
+
+#[test]
+fn a_parent_that_waits_lends_its_permit_until_its_children_have_ended() {
+    let mut play = Play::begin(run(&["parent"]));
+    play.write();
+    play.start(0);
+    let parent = play.id(0);
+    let wait = |request| Input::AwaitChildren { request: RequestId(request), parent };
+    play.tell(wait(1));
+    let nobody = Effect::AnswerAwaitChildren(RequestId(1), Ok(Vec::new()));
+    assert_eq!(play.write(), [nobody], "it has no children");
+    play.tell(add(2, Some(parent), vec![spec("child", &[])]));
+    play.write();
+    play.tell(wait(3));
+    assert_eq!(play.write(), [Effect::Lend(parent)]);
+    play.start(1);
+    let effects = play.end(1, changed("child"));
+    assert_eq!(effects, [Effect::Leave(play.id(1), Left::Succeeded), Effect::TakeBack(parent)]);
+    play.tell(Input::Resumed(parent));
+    let effects = play.write();
+    let [Effect::AnswerAwaitChildren(RequestId(3), Ok(ended))] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!((ended[0].task.as_str(), &ended[0].report), ("child", &changed("child")));
+
+    play.end(0, changed("parent"));
+    play.tell(wait(4));
+    let over = Effect::AnswerAwaitChildren(RequestId(4), Err(WaitError::NotRunning));
+    assert_eq!(play.write(), [over]);
+}
+
+#[test]
+fn a_parent_that_ends_while_it_waits_takes_nothing_back() {
+    let mut play = Play::begin(run(&["parent"]));
+    play.write();
+    play.start(0);
+    let parent = play.id(0);
+    play.tell(add(1, Some(parent), vec![spec("child", &[])]));
+    play.tell(Input::AwaitChildren { request: RequestId(2), parent });
+    play.write();
+    play.tell(Input::AwaitChildren { request: RequestId(3), parent });
+    assert_eq!(play.write(), [Effect::Lend(parent)]);
+    let effects = play.end(0, failed(FailureClass::Timeout));
+    let refused = Effect::AnswerAwaitChildren(RequestId(3), Err(WaitError::NotRunning));
+    assert!(effects.contains(&refused), "{effects:?}");
+    play.start(1);
+    let effects = play.end(1, changed("child"));
+    assert!(!effects.contains(&Effect::TakeBack(parent)), "{effects:?}");
+}
+
+#[test]
+fn what_the_ledger_does_not_have_is_not_started_and_what_was_begun_is_seen_through() {
+    let mut play = Play::begin(run(&["one", "two"]));
+    play.write();
+    play.start(0);
+    play.tell(Input::Admitted(play.id(1)));
+    play.tell(add(1, None, vec![spec("three", &[])]));
+    play.tell(Input::Cancel(CancelLevel::Gently, Interruption::Terminate));
+    play.tell(Input::TaskEnded(play.id(0), changed("one")));
+    let mut others = Vec::new();
+    while let Some(effect) = play.open.pop_front() {
+        match effect {
+            Effect::Record(entry) => play.tell(Input::NotRecorded(entry)),
+            other => others.push(other),
+        }
+    }
+    let refused = Effect::AnswerAddTasks(RequestId(1), Err(AddTasksError::Ending));
+    assert!(others.contains(&refused) && others.contains(&Effect::Settle), "{others:?}");
+    assert!(!others.iter().any(|effect| matches!(effect, Effect::StartTask { .. })));
+    let ends = |event: &&EventKind| matches!(event, EventKind::TaskFinished { .. });
+    assert_eq!(play.announced.iter().filter(ends).count(), 2);
+}
+
+#[test]
+fn a_run_that_is_taken_up_again_goes_on_with_what_had_not_ended() {
+    let tasks = vec![spec("done", &[]), spec("bad", &[]), spec("cut", &["done"])];
+    let mut record = run_of([tasks, vec![spec("never", &["bad"])]].concat());
+    let finished = |at, report| LedgerEntry::TaskFinished { task: id(&record, at), report };
+    let entries = [
+        started(&record, 0),
+        finished(0, changed("done")),
+        finished(1, failed(FailureClass::Command)),
+        started(&record, 2),
+    ];
+    entries.iter().for_each(|entry| record.apply(entry));
+    let mut play = Play::begin(record);
+    let effects = play.write();
+    let Effect::Enqueue(entries) = &effects[0] else { panic!("{effects:?}") };
+    let queued: Vec<_> = entries.iter().map(|entry| (entry.task, entry.depends_on.len())).collect();
+    assert_eq!(queued, [(play.id(2), 0)], "what it builds on is done");
+    assert_eq!(effects[1], Effect::Leave(play.id(3), Left::NotSucceeded));
+    let again = play.start(2);
+    let Some(Effect::StartTask { attempt: 2, predecessors, .. }) = again.last() else {
+        panic!("{again:?}");
+    };
+    assert_eq!(predecessors.len(), 1);
+    let effects = play.end(2, changed("cut"));
+    assert!(matches!(effects.last(), Some(Effect::Land(request)) if request.tasks.len() == 2));
+}
