@@ -1,16 +1,18 @@
 //! The engine on fakes: who owns what, and who answers for whom.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{CancelLevel, IsolationError};
+use engine::run::AddTasksError;
 use engine::verdict::Interruption;
 use protocol::{
-    EventKind, FailureClass, Landed, LandingReport, LedgerEntry, OnFailure, Outcome, Phase,
-    TaskLanding, TaskReport, TaskSpec, Totals,
+    EventKind, FailureClass, Landed, LandingReport, LedgerEntry, OnFailure, Outcome, Phase, RunId,
+    TaskId, TaskLanding, TaskName, TaskReport, TaskSpec, Totals,
 };
 use serde_json::json;
-use tests::fakes::{TestEngine, task};
+use tests::fakes::{Step, TestEngine, task};
 use tests::sandbox::eventually;
 
 fn class(report: &TaskReport) -> Option<FailureClass> {
@@ -173,18 +175,37 @@ async fn a_predecessor_that_changed_nothing_stands_for_those_it_builds_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_cancelled_just_before_its_landing_ends() {
-    // Whether the word comes before or after the entry is chance: it has to end either way.
-    for _ in 0..20 {
-        let mut engine = TestEngine::with_concurrency(1).await;
-        engine.ledger.hold_landings();
-        let run = engine.submit(engine.spec(vec![task("one", "yield")])).await;
-        engine.find(|event| matches!(event, EventKind::TaskFinished { .. }).then_some(())).await;
-        engine.engine.cancel(run.id, CancelLevel::Gently, Interruption::Interrupt);
-        engine.ledger.let_go();
-        let (_, totals) = engine.until_the_end().await;
-        assert_eq!((totals.done, totals.landed + totals.kept), (1, 1));
-        assert_eq!(engine.repository.landings().len(), totals.landed);
-    }
+    let mut engine = TestEngine::with_concurrency(1).await;
+    engine.ledger.hold_landings();
+    let run = engine.submit(engine.spec(vec![task("one", "yield")])).await;
+    engine.find(|event| matches!(event, EventKind::TaskFinished { .. }).then_some(())).await;
+    engine.engine.cancel(run.id, CancelLevel::Gently, Interruption::Interrupt);
+    until_told(&engine, run.id).await;
+    engine.ledger.let_go();
+    let (_, totals) = engine.until_the_end().await;
+    assert_eq!((totals.done, totals.landed, totals.kept), (1, 0, 1));
+    assert!(engine.repository.landings().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_cancelled_just_after_its_landing_began_is_seen_through() {
+    let mut engine = TestEngine::with_concurrency(1).await;
+    engine.repository.failpoints.block_at("land");
+    let run = engine.submit(engine.spec(vec![task("one", "yield")])).await;
+    engine.repository.failpoints.until_blocked().await;
+    engine.engine.cancel(run.id, CancelLevel::Gently, Interruption::Interrupt);
+    until_told(&engine, run.id).await;
+    engine.repository.failpoints.release();
+    let (_, totals) = engine.until_the_end().await;
+    assert_eq!((totals.done, totals.landed, totals.kept), (1, 1, 0));
+    assert_eq!(engine.repository.landings().len(), 1);
+}
+
+/// Waits until a run that lands or is cancelled has got what it was told before: it answers a
+/// request that comes after.
+async fn until_told(engine: &TestEngine, run: RunId) {
+    let refused = engine.engine.add_tasks(run, None, vec![task("late", "yield")]).await;
+    assert_eq!(refused, Err(AddTasksError::Ending));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -315,31 +336,97 @@ async fn a_workspace_that_cannot_be_captured_is_kept() {
     assert_eq!((totals.failed, engine.repository.leaked()), (1, 1));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn every_transition_is_in_the_ledger_before_it_is_done() {
     let mut engine = TestEngine::with_concurrency(2).await;
-    engine.run(vec![task("one", "yield"), task("two", "exit 1")]).await;
-    let kinds: Vec<_> = engine
-        .ledger
-        .entries()
-        .iter()
-        .map(|entry| match entry {
-            LedgerEntry::TaskStarted { .. } => "started",
-            LedgerEntry::SessionStarted { .. } => "session",
-            LedgerEntry::TaskCaptured { .. } => "captured",
-            LedgerEntry::TaskFinished { .. } => "finished",
-            LedgerEntry::LandingStarted { .. } => "landing",
-            LedgerEntry::LandingFinished { .. } => "landed",
-            LedgerEntry::RunFinished { .. } => "over",
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    let count = |wanted| kinds.iter().filter(|kind| **kind == wanted).count();
-    for kind in ["started", "session", "captured", "finished"] {
-        assert_eq!(count(kind), 2, "{kind}: {kinds:?}");
+    engine.ledger.slow_down();
+    let tasks = vec![task("one", "yield"), task("two", "exit 1")];
+    let ids: BTreeMap<_, _> = tasks.iter().map(|task| (task.name.clone(), task.id)).collect();
+    engine.submit(engine.spec(tasks)).await;
+    let mut announced = 0;
+    loop {
+        let event = engine.next().await;
+        let Some(needed) = announces(&event.kind, &ids) else { continue };
+        announced += 1;
+        assert!(engine.ledger.entries().iter().any(needed), "too early: {event:?}");
+        if let EventKind::RunFinished { .. } = event.kind {
+            break;
+        }
     }
-    assert_eq!(kinds[kinds.len() - 3..], ["landing", "landed", "over"]);
-    assert_eq!(kinds[0], "started");
+    assert_eq!(announced, 3 * 2 + 3);
+    let steps = engine.trace.steps();
+    let mut effects = 0;
+    for (at, step) in steps.iter().enumerate() {
+        let Some(needed) = needs(step, &ids) else { continue };
+        effects += 1;
+        let wrote = |before: &Step| matches!(before, Step::Wrote(entry) if needed(entry));
+        assert!(steps[..at].iter().any(wrote), "too early: {step:?} in {steps:?}");
+    }
+    assert_eq!(effects, 3 * 2 + 2, "{steps:?}");
+}
+
+type Needed = Box<dyn Fn(&LedgerEntry) -> bool>;
+
+/// Returns the entry that has to be there before an event is announced.
+fn announces(event: &EventKind, ids: &BTreeMap<TaskName, TaskId>) -> Option<Needed> {
+    let id = |task: &TaskName| ids[task];
+    Some(match event {
+        EventKind::TaskStarted { task, .. } => {
+            let id = id(task);
+            Box::new(
+                move |entry| matches!(entry, LedgerEntry::TaskStarted { task, .. } if *task == id),
+            )
+        }
+        EventKind::TaskCaptured { task, .. } => {
+            let id = id(task);
+            Box::new(
+                move |entry| matches!(entry, LedgerEntry::TaskCaptured { task, .. } if *task == id),
+            )
+        }
+        EventKind::TaskFinished { task, .. } => {
+            let id = id(task);
+            Box::new(
+                move |entry| matches!(entry, LedgerEntry::TaskFinished { task, .. } if *task == id),
+            )
+        }
+        EventKind::LandingStarted { .. } => {
+            Box::new(|entry| matches!(entry, LedgerEntry::LandingStarted { .. }))
+        }
+        EventKind::TaskLanded { .. } => {
+            Box::new(|entry| matches!(entry, LedgerEntry::LandingFinished { .. }))
+        }
+        EventKind::RunFinished { .. } => {
+            Box::new(|entry| matches!(entry, LedgerEntry::RunFinished { .. }))
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the entry that has to be there before a step is done.
+fn needs(step: &Step, ids: &BTreeMap<TaskName, TaskId>) -> Option<Needed> {
+    Some(match step {
+        Step::Wrote(_) => return None,
+        Step::Prepared(task) => {
+            let id = ids[task];
+            Box::new(
+                move |entry| matches!(entry, LedgerEntry::TaskStarted { task, .. } if *task == id),
+            )
+        }
+        Step::Ran(task) => {
+            let id = ids[task];
+            Box::new(
+                move |entry| matches!(entry, LedgerEntry::SessionStarted { task, .. } if *task == id),
+            )
+        }
+        Step::Discarded(task) => {
+            let id = ids[task];
+            Box::new(
+                move |entry| matches!(entry, LedgerEntry::TaskCaptured { task, .. } if *task == id),
+            )
+        }
+        Step::Landed => Box::new(|entry| matches!(entry, LedgerEntry::LandingStarted { .. })),
+        Step::Closed => Box::new(|entry| matches!(entry, LedgerEntry::RunFinished { .. })),
+    })
 }
 
 #[tokio::test(flavor = "multi_thread")]

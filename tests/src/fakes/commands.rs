@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use engine::ports::{CancelToken, CommandEnd, CommandError, CommandRequest, Commands, EndCause};
+use protocol::TaskName;
 use tokio::sync::Notify;
+
+use super::{Step, Trace};
 
 /// Obeys the script: `yield`, `exit N`, `sleep`, `deaf` (ends only when it is killed), `stuck` (ends
 /// only when its future is dropped, as what waits for a dead disk), `panic`,
@@ -18,6 +21,7 @@ pub struct FakeCommands {
     released: Notify,
     /// With `gather N`, the first N commands wait for each other before they end.
     gathered: AtomicUsize,
+    pub(super) trace: Trace,
 }
 
 impl FakeCommands {
@@ -68,6 +72,9 @@ impl Commands for FakeCommands {
         stop: CancelToken,
     ) -> Result<CommandEnd, CommandError> {
         self.ran.fetch_add(1, Ordering::SeqCst);
+        if let Some(task) = request.environment.get("REGATTA_TASK").and_then(|task| task.to_str()) {
+            self.trace.note(Step::Ran(TaskName::nearest(task)));
+        }
         // Who is seen to run is reached by a release.
         let released = self.released.notified();
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;

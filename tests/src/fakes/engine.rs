@@ -15,7 +15,7 @@ use protocol::{
 };
 use serde_json::Value;
 
-use super::{FakeCommands, FakeLedger, FakeLogs, FakeModels, FakeRepository, FakeToolbox};
+use super::{FakeCommands, FakeLedger, FakeLogs, FakeModels, FakeRepository, FakeToolbox, Trace};
 
 /// Always the same time.
 pub struct FakeClock;
@@ -86,6 +86,8 @@ pub struct TestEngine {
     pub tools: FakeToolbox,
     /// What is said in its sessions.
     pub logs: FakeLogs,
+    /// What its fakes did.
+    pub trace: Trace,
     jobs: NonZeroUsize,
 }
 
@@ -130,11 +132,15 @@ impl TestEngine {
         asked: Option<(Arc<dyn Models>, RequestPolicy)>,
     ) -> Self {
         let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
-        let (commands, repository, ledger) = (
-            Arc::<FakeCommands>::default(),
-            Arc::<FakeRepository>::default(),
-            Arc::<FakeLedger>::default(),
-        );
+        let trace = Trace::default();
+        let mut commands = FakeCommands::default();
+        let mut repository = FakeRepository::default();
+        let mut ledger = FakeLedger::default();
+        commands.trace = trace.clone();
+        repository.trace = trace.clone();
+        ledger.trace = trace.clone();
+        let (commands, repository, ledger) =
+            (Arc::new(commands), Arc::new(repository), Arc::new(ledger));
         let (tools, logs) = (FakeToolbox::default(), FakeLogs::default());
         let models = FakeModels::beside(&tools);
         let (asked, requests) =
@@ -159,7 +165,7 @@ impl TestEngine {
         };
         let engine = Engine::open(deps).await.expect("an engine of fakes opens");
         let events = engine.listen().await;
-        Self { engine, events, commands, repository, ledger, models, tools, logs, jobs }
+        Self { engine, events, commands, repository, ledger, models, tools, logs, trace, jobs }
     }
 
     /// Returns what a run of `tasks` asks for.

@@ -15,7 +15,7 @@ use protocol::{
     TaskName,
 };
 
-use super::{Failpoints, FakeToolbox};
+use super::{Failpoints, FakeToolbox, Step, Trace};
 
 /// Counts workspaces, remembers captures, lands everything.
 pub struct FakeRepository {
@@ -23,6 +23,7 @@ pub struct FakeRepository {
     counts: Arc<Counts>,
     /// The steps `freeze`, `land`, `prepare`, `capture`, `discard` and `close`.
     pub failpoints: Failpoints,
+    pub(super) trace: Trace,
 }
 
 #[derive(Default)]
@@ -53,7 +54,8 @@ impl Default for FakeRepository {
             subfolder: PathBuf::new(),
             notices: Vec::new(),
         };
-        Self { facts, counts: Arc::default(), failpoints: Failpoints::default() }
+        let (counts, failpoints, trace) = (Arc::default(), Failpoints::default(), Trace::default());
+        Self { facts, counts, failpoints, trace }
     }
 }
 
@@ -150,7 +152,8 @@ impl Repository for FakeRepository {
     ) -> Result<Arc<dyn Baseline>, IsolationError> {
         self.failpoints.reach("freeze").await;
         let (counts, failpoints) = (Arc::clone(&self.counts), self.failpoints.clone());
-        Ok(Arc::new(FakeBaseline { run: request.run, counts, failpoints }))
+        let (run, trace) = (request.run, self.trace.clone());
+        Ok(Arc::new(FakeBaseline { run, counts, failpoints, trace }))
     }
 
     async fn land(
@@ -160,6 +163,7 @@ impl Repository for FakeRepository {
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
         self.failpoints.reach("land").await;
+        self.trace.note(Step::Landed);
         let held = *self.counts.held.lock().expect("no test panics with it");
         if let Some(error) = held {
             news(LandingNews::Waiting);
@@ -190,6 +194,7 @@ struct FakeBaseline {
     run: RunName,
     counts: Arc<Counts>,
     failpoints: Failpoints,
+    trace: Trace,
 }
 
 #[async_trait]
@@ -200,6 +205,7 @@ impl Baseline for FakeBaseline {
 
     async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace, IsolationError> {
         self.failpoints.reach("prepare").await;
+        self.trace.note(Step::Prepared(request.task.clone()));
         self.counts.made.fetch_add(1, Ordering::SeqCst);
         let on = request.predecessors.into_iter().map(|(name, _)| name).collect();
         let mut asked = self.counts.predecessors.lock().expect("no test panics with it");
@@ -235,14 +241,16 @@ impl Baseline for FakeBaseline {
         unreachable!("nobody makes checkpoints")
     }
 
-    async fn discard(&self, _workspace: &Workspace) -> Result<(), IsolationError> {
+    async fn discard(&self, workspace: &Workspace) -> Result<(), IsolationError> {
         self.failpoints.reach("discard").await;
+        self.trace.note(Step::Discarded(workspace.task.clone()));
         self.counts.gone.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
 
     async fn close(&self) -> Result<(), IsolationError> {
         self.failpoints.reach("close").await;
+        self.trace.note(Step::Closed);
         self.counts.closed.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }

@@ -1,13 +1,15 @@
-//! A ledger in memory.
+//! A ledger in memory, which folds what it is told.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
 use engine::ports::{LedgerError, LedgerStore, LockRun, RunLock};
-use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
+use engine::run::{RunRecord, totals};
+use protocol::{LedgerEntry, RunId, RunName, RunSpec, TaskId, Timestamp};
 use tokio::sync::Notify;
 
-use super::Failpoints;
+use super::{Failpoints, Step, Trace};
 
 /// Remembers every entry; fails on demand.
 #[derive(Default)]
@@ -16,11 +18,17 @@ pub struct FakeLedger {
     released: Notify,
     /// The steps `open_run` and `append`.
     pub failpoints: Failpoints,
+    pub(super) trace: Trace,
 }
 
 #[derive(Default)]
 struct Record {
     entries: Vec<LedgerEntry>,
+    /// Each run as the fold of its entries.
+    runs: BTreeMap<RunId, RunRecord>,
+    /// The run of each task.
+    tasks: BTreeMap<TaskId, RunId>,
+    slow: Option<()>,
     batches: usize,
     broken: Option<()>,
     /// The entries that have to wait.
@@ -31,6 +39,16 @@ impl FakeLedger {
     /// Returns every entry, in the order in which it was written.
     pub fn entries(&self) -> Vec<LedgerEntry> {
         self.record.lock().expect("no test panics with it").entries.clone()
+    }
+
+    /// Returns a run as the fold of its entries.
+    pub fn run(&self, id: RunId) -> Option<RunRecord> {
+        self.record.lock().expect("no test panics with it").runs.get(&id).cloned()
+    }
+
+    /// Lets every write take so long from now on that whoever does not wait for it is ahead of it.
+    pub fn slow_down(&self) {
+        self.record.lock().expect("no test panics with it").slow = Some(());
     }
 
     /// Returns how many syncs the entries took.
@@ -66,6 +84,35 @@ impl FakeLedger {
     }
 }
 
+impl Record {
+    /// Folds an entry. What a run says of itself at its end has to be what its entries come to.
+    fn fold(&mut self, entry: &LedgerEntry) {
+        let run = match entry {
+            LedgerEntry::SessionStarted { task, .. }
+            | LedgerEntry::TaskCaptured { task, .. }
+            | LedgerEntry::TaskUsed { task, .. }
+            | LedgerEntry::TaskFinished { task, .. }
+            | LedgerEntry::TaskDiscarded { task } => self.tasks.get(task).copied(),
+            LedgerEntry::TasksAdded { run, tasks, .. } => {
+                self.tasks.extend(tasks.iter().map(|task| (task.id, *run)));
+                Some(*run)
+            }
+            LedgerEntry::TaskStarted { run, .. }
+            | LedgerEntry::LandingStarted { run }
+            | LedgerEntry::LandingFinished { run, .. }
+            | LedgerEntry::RunFinished { run, .. }
+            | LedgerEntry::RunWithdrawn { run }
+            | LedgerEntry::RunInterrupted { run } => Some(*run),
+        };
+        let run = run.and_then(|run| self.runs.get_mut(&run));
+        let run = run.expect("an entry concerns a run that was opened");
+        if let LedgerEntry::RunFinished { totals: said, .. } = entry {
+            assert_eq!(*said, totals(run, said.ms), "what a run comes to is in its entries");
+        }
+        run.apply(entry);
+    }
+}
+
 #[async_trait]
 impl LedgerStore for FakeLedger {
     async fn open_run(
@@ -80,6 +127,9 @@ impl LedgerStore for FakeLedger {
             what: "lock the run".to_owned(),
             source: Box::new(error),
         })?;
+        let mut record = self.record.lock().expect("no test panics with it");
+        record.tasks.extend(run.tasks.iter().map(|task| (task.id, run.id)));
+        record.runs.insert(run.id, RunRecord::opened(name.clone(), run.clone()));
         Ok((name, held))
     }
 
@@ -88,13 +138,21 @@ impl LedgerStore for FakeLedger {
         if self.holds(&entries) {
             self.released.notified().await;
         }
+        let slow = self.record.lock().expect("no test panics with it").slow;
+        for _ in slow.iter().cycle().take(100) {
+            tokio::task::yield_now().await;
+        }
         let mut record = self.record.lock().expect("no test panics with it");
         if record.broken.is_some() {
             let source = "it was torn".into();
             return Err(LedgerError { what: "write the ledger".to_owned(), source });
         }
         record.batches += 1;
-        record.entries.extend(entries.into_iter().map(|(_, entry)| entry));
+        for (_, entry) in entries {
+            record.fold(&entry);
+            self.trace.note(Step::Wrote(entry.clone()));
+            record.entries.push(entry);
+        }
         Ok(())
     }
 }

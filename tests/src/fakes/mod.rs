@@ -7,6 +7,7 @@ mod engine;
 mod failpoints;
 mod isolation;
 mod ledger;
+mod trace;
 
 pub use self::engine::{FakeClock, TestEngine, task};
 pub use accounts::{AskedAccount, FakeAccounts, yields};
@@ -15,3 +16,4 @@ pub use commands::FakeCommands;
 pub use failpoints::Failpoints;
 pub use isolation::FakeRepository;
 pub use ledger::FakeLedger;
+pub use trace::{Step, Trace};

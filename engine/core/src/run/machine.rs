@@ -312,8 +312,9 @@ impl Machine {
         }
         let name = self.name(task);
         effects.push(Effect::Announce(EventKind::TaskFinished { task: name, report }));
-        effects.push(Effect::Leave(task, left));
+        // A parent that waited asks for its permit before the room is given to others.
         self.children.ended(&self.record, task, effects);
+        effects.push(Effect::Leave(task, left));
         self.go_on(effects);
     }
 

@@ -327,7 +327,7 @@ fn a_parent_that_waits_lends_its_permit_until_its_children_have_ended() {
     assert_eq!(play.write(), [Effect::Lend(parent)]);
     play.start(1);
     let effects = play.end(1, changed("child"));
-    assert_eq!(effects, [Effect::Leave(play.id(1), Left::Succeeded), Effect::TakeBack(parent)]);
+    assert_eq!(effects, [Effect::TakeBack(parent), Effect::Leave(play.id(1), Left::Succeeded)]);
     play.tell(Input::Resumed(parent));
     let effects = play.write();
     let [Effect::AnswerAwaitChildren(RequestId(3), Ok(ended))] = &effects[..] else {
