@@ -72,7 +72,8 @@ impl Actor for Run {
                 if let (Some(receipt), Durability::Durable) = (receipt, durability) {
                     receipt.give(); // dropped, it says that nothing was written
                 }
-                return Ok(state.perform(&myself, effects).await);
+                state.perform(&myself, effects).await;
+                return Ok(());
             }
             RunMessage::Landed(landed) => Input::Landed(landing_end(landed)),
             RunMessage::Settled(settled) => {

@@ -150,7 +150,7 @@ impl LedgerStore for FakeLedger {
         record.batches += 1;
         for (_, entry) in entries {
             record.fold(&entry);
-            self.trace.note(Step::Wrote(entry.clone()));
+            self.trace.note(Step::Wrote(Box::new(entry.clone())));
             record.entries.push(entry);
         }
         Ok(())

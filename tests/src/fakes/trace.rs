@@ -8,7 +8,7 @@ use protocol::{LedgerEntry, TaskName};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// An entry was written.
-    Wrote(LedgerEntry),
+    Wrote(Box<LedgerEntry>),
     /// A workspace was made for this task.
     Prepared(TaskName),
     /// The command of this task began.
