@@ -106,7 +106,8 @@ impl News {
             });
             if !known {
                 let report = landing.report.clone();
-                let entry = LedgerEntry::LandingFinished { run: row.id, report };
+                let entry =
+                    LedgerEntry::LandingFinished { run: row.id, landing: landing.landing, report };
                 news.landed.push((landing.run.clone(), landing.completion, entry));
             }
         }

@@ -11,7 +11,7 @@ use engine::ports::{
     Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, RunLock, Workspace,
     WorkspaceRequest,
 };
-use protocol::{Capabilities, Captured, LandingReport, RunName, WorkspaceKind};
+use protocol::{Capabilities, Captured, LandingId, LandingReport, RunName, WorkspaceKind};
 
 use crate::backends::{Backends, FrozenRun, FrozenTree, Landings, RunContext};
 use crate::baseline::NewClaim;
@@ -132,6 +132,7 @@ impl Repository for OpenedRepository {
 
     async fn land(
         &self,
+        landing: LandingId,
         request: LandingRequest,
         cancel: CancelToken,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
@@ -139,7 +140,7 @@ impl Repository for OpenedRepository {
         let opened = Arc::clone(&self.opened);
         blocking(move || {
             let Opened { repo, places, faults, .. } = opened.as_ref();
-            landing::land(repo, places, faults, request, &cancel, news.as_ref())
+            landing::land(repo, places, faults, landing, request, &cancel, news.as_ref())
         })
         .await
     }

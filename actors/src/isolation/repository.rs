@@ -8,7 +8,7 @@ use engine::ports::{
     Baseline, CancelToken, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice,
     Repository as Port, RunLock, Workspace as Place, WorkspaceRequest,
 };
-use protocol::{Captured, LandingReport, RunName, TaskName};
+use protocol::{Captured, LandingId, LandingReport, RunName, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use crate::ask::Teller;
@@ -41,6 +41,7 @@ pub(crate) struct Freezing {
 
 /// A landing that someone asks for.
 pub(crate) struct Landing {
+    pub(crate) landing: LandingId,
     pub(crate) request: LandingRequest,
     pub(crate) cancel: CancelToken,
     pub(crate) news: Arc<dyn Fn(LandingNews) + Send + Sync>,
@@ -315,9 +316,9 @@ impl RepositoryState {
             && let Some(landing) = self.next_landing()
         {
             self.landing = true;
-            let Landing { request, cancel, news, reply } = landing;
+            let Landing { landing, request, cancel, news, reply } = landing;
             let port = Arc::clone(&self.port);
-            let job = async move { port.land(request, cancel, news).await };
+            let job = async move { port.land(landing, request, cancel, news).await };
             self.jobs.run(myself, job, |landed| {
                 RepositoryMessage::Landed(ended("finish the landing", landed), reply)
             });

@@ -3,9 +3,9 @@
 //! Every task that starts dies exactly once, and its death is told to the machine here and nowhere
 //! else. That is why `task_finished` needs no deduplication anywhere.
 
-use engine::ports::{IsolationError, LandingNews};
-use engine::run::{Input, LandingEnd};
-use protocol::{EventKind, LandingReport};
+use engine::ports::LandingNews;
+use engine::run::Input;
+use protocol::EventKind;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use super::message::{CheckedTasks, RunArguments, RunMessage, RunRequest};
@@ -75,7 +75,8 @@ impl Actor for Run {
                 state.perform(&myself, effects).await;
                 return Ok(());
             }
-            RunMessage::Landed(landed) => Input::Landed(landing_end(landed)),
+            RunMessage::Landed(Ok(())) => return Ok(()), // its entries have said so
+            RunMessage::Landed(Err(panicked)) => Input::LandingCrashed(panicked.to_string()),
             RunMessage::Settled(settled) => {
                 let SettledRun { late } = settled.unwrap_or_default();
                 Input::Settled { late, ms: state.ms() }
@@ -107,16 +108,6 @@ impl Actor for Run {
             state.step(&myself, Input::TaskEnded(task, report)).await;
         }
         Ok(())
-    }
-}
-
-/// Reads how a landing ended.
-fn landing_end(landed: Option<Result<LandingReport, IsolationError>>) -> LandingEnd {
-    match landed {
-        Some(Ok(report)) => LandingEnd::Reported(report),
-        Some(Err(IsolationError::Withdrawn)) => LandingEnd::Cancelled,
-        Some(Err(error)) => LandingEnd::Failed(error.to_failure().message),
-        None => LandingEnd::Failed("whoever was landing it crashed".to_owned()),
     }
 }
 

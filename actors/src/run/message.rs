@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use engine::ports::{CancelLevel, Gate, IsolationError, LandingNews, Notice};
+use engine::ports::{CancelLevel, Gate, LandingNews, Notice};
 use engine::run::{AddTasksError, WaitError, WaitedFor};
 use engine::schedule::{Entry, Left, Refused};
 use engine::verdict::Interruption;
-use protocol::{EventKind, LandingReport, LedgerEntry, RunId, RunName, RunSpec, TaskId, TaskSpec};
+use protocol::{EventKind, LedgerEntry, RunId, RunName, RunSpec, TaskId, TaskSpec};
 use ractor::{ActorRef, RpcReplyPort};
 
 use crate::ask::{Durability, Receipt, Teller};
@@ -15,6 +15,7 @@ use crate::deps::Deps;
 use crate::events::EventBus;
 use crate::executors::ExecutorsMessage;
 use crate::isolation::{RepositoryMessage, SettledRun};
+use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
 
 pub(crate) struct RunArguments {
@@ -80,7 +81,8 @@ pub(crate) enum RunMessage {
     Recorded(Box<LedgerEntry>, Durability, Option<Receipt>),
     /// Something happened to the landing.
     LandingNews(LandingNews),
-    Landed(Option<Result<LandingReport, IsolationError>>),
+    /// Whoever was landing is done, or has panicked. The entries say how it ended.
+    Landed(Result<(), Panicked>),
     Settled(Option<SettledRun>),
     /// The claim on the run's workspaces is given up.
     Closed,

@@ -1,6 +1,7 @@
 //! One run: carries out what its machine asks for.
 
 mod actor;
+mod landing;
 mod message;
 mod state;
 

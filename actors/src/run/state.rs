@@ -4,23 +4,25 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use engine::fault::Faults;
+use engine::landing::land;
 use engine::ports::{CancelLevel, CancelToken, LandingRequest, Notice};
 use engine::run::{
     AddTasksError, CancelsTheRest, Effect, FoldCheck, Input, Machine, RequestId, RunRecord,
 };
 use protocol::{
-    CaptureRef, Event, EventKind, Failure, FailureClass, LedgerEntry, OnFailure, Outcome, RunId,
-    TaskId, TaskName, TaskReport, TaskSpec,
+    CaptureRef, Event, EventKind, Failure, FailureClass, LandingId, LedgerEntry, OnFailure,
+    Outcome, RunId, TaskId, TaskName, TaskReport, TaskSpec,
 };
 use ractor::{Actor, ActorId, ActorRef};
 use tokio::time::Instant;
 
+use super::landing::{RepositoryLands, RunRecords};
 use super::message::{
     AddTasksReply, AwaitChildrenReply, CheckedTasks, RunArguments, RunMessage, ScheduleRequest,
 };
 use crate::ask::{Durability, Receipt, Teller, ask};
 use crate::contracts::{self, Contracts, SchemaFault};
-use crate::isolation::{Landing, RepositoryMessage};
+use crate::isolation::RepositoryMessage;
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
 use crate::task::{RunFacts, Task, TaskArguments, TaskMessage};
@@ -253,9 +255,14 @@ impl RunState {
     fn land(&mut self, myself: &ActorRef<RunMessage>, request: LandingRequest) {
         let news = Teller::to(myself, RunMessage::LandingNews);
         let (cancel, news) = (self.landing.clone(), Arc::new(move |landing| news.tell(landing)));
-        let question = |reply| RepositoryMessage::Land(Landing { request, cancel, news, reply });
-        let repository = &self.arguments.repository;
-        ask(&mut self.jobs, myself, repository, question, RunMessage::Landed);
+        let lands = RepositoryLands(self.arguments.repository.clone());
+        let (records, work) = (RunRecords(myself.clone()), (self.run(), request));
+        let job = async move {
+            let landing = LandingId::generate();
+            // Its end is an entry; one that could not be written is told to the run as well.
+            let _recorded = land(landing, work, &lands, &records, cancel, news).await;
+        };
+        self.jobs.run(myself, job, RunMessage::Landed);
     }
 
     /// Writes an entry to the ledger. What it announces is done when it is durable.

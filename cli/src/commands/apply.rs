@@ -7,8 +7,15 @@ mod told;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use engine::ports::{IsolationError, LandingNews, LandingRequest, LandingTarget, Repository};
-use protocol::{ExitCode, Landed, LandingReport, LedgerEntry, MergeMode, TaskLanding};
+use async_trait::async_trait;
+use engine::landing::{self, LandingEnd, Lands, Records};
+use engine::ports::{
+    CancelToken, IsolationError, LandingNews, LandingRequest, LandingTarget, LedgerError,
+    Repository,
+};
+use protocol::{
+    ExitCode, Landed, LandingId, LandingReport, LedgerEntry, MergeMode, RunName, TaskLanding,
+};
 use store::TaskRow;
 
 use self::choose::{landing_tasks, wanted};
@@ -64,9 +71,7 @@ async fn land(
         return nothing(context, target, out);
     }
     let request = request(context, target, &chosen)?;
-    let run = target.run.id;
     let patience = Patience::begin()?;
-    context.record(vec![LedgerEntry::LandingStarted { run }]).await?;
     let news = Arc::new(|news| {
         let line = match news {
             LandingNews::Waiting => {
@@ -84,24 +89,14 @@ async fn land(
         // Where nobody reads it, the landing goes on all the same.
         let _unread = writeln!(std::io::stderr(), "{line}");
     });
-    let report = match repository.land(request, patience.cancel(), news).await {
-        Ok(report) => report,
-        Err(IsolationError::Withdrawn) => {
-            let report = LandingReport::default();
-            context.record(vec![LedgerEntry::LandingFinished { run, report }]).await?;
-            return Err(stopped(context, target, patience.code()));
-        }
-        Err(error) => {
-            let report = unwritten(&chosen, &error.to_failure().message);
-            context.record(vec![LedgerEntry::LandingFinished { run, report }]).await?;
-            return Err(Error::from(error).exit(ExitCode::Kept));
-        }
-    };
-    let entry = LedgerEntry::LandingFinished { run, report: report.clone() };
-    context.record(vec![entry]).await?;
-    if let Err(error) = repository.acknowledge(&target.run.name).await {
-        tracing::warn!(%error, "the next start finds this landing again, and that it is recorded");
-    }
+    let (landing, work) = (LandingId::generate(), (target.run.id, request));
+    let cancel = patience.cancel();
+    let report =
+        match landing::land(landing, work, &Here(repository), context, cancel, news).await? {
+            LandingEnd::Reported(report) => report,
+            LandingEnd::Cancelled => return Err(stopped(context, target, patience.code())),
+            LandingEnd::Failed(error) => return Err(Error::from(error).exit(ExitCode::Kept)),
+        };
     told::result(context, &target.run.name, &report, out)?;
     Ok(patience.code().unwrap_or_else(|| exit_code(&report)))
 }
@@ -117,7 +112,6 @@ fn request(
     target: &Target,
     chosen: &[&TaskRow],
 ) -> Result<LandingRequest, Error> {
-    let all = context.reader.tasks(target.run.id)?;
     Ok(LandingRequest {
         run: target.run.name.clone(),
         target: match target.run.spec.merge {
@@ -126,7 +120,7 @@ fn request(
                 LandingTarget::Branches { prefix: target.run.spec.branch_prefix.clone() }
             }
         },
-        tasks: landing_tasks(context, &target.run.name, chosen, &all)?,
+        tasks: landing_tasks(context, &target.run.name, chosen)?,
     })
 }
 
@@ -196,12 +190,33 @@ fn exit_code(report: &LandingReport) -> ExitCode {
     if report.tasks.iter().all(there) { ExitCode::Success } else { ExitCode::Kept }
 }
 
-fn unwritten(chosen: &[&TaskRow], message: &str) -> LandingReport {
-    let kept = |row: &&TaskRow| TaskLanding {
-        task: row.name.clone(),
-        landed: Landed::Unwritten { message: message.to_owned() },
-    };
-    LandingReport { tasks: chosen.iter().map(kept).collect() }
+/// Lands in the repository at hand.
+struct Here<'a>(&'a dyn Repository);
+
+#[async_trait]
+impl Lands for Here<'_> {
+    async fn land(
+        &self,
+        landing: LandingId,
+        request: LandingRequest,
+        cancel: CancelToken,
+        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    ) -> Result<LandingReport, IsolationError> {
+        self.0.land(landing, request, cancel, news).await
+    }
+
+    async fn acknowledge(&self, run: &RunName) {
+        if let Err(error) = self.0.acknowledge(run).await {
+            tracing::warn!(%error, "the next start finds this landing again, and that it is recorded");
+        }
+    }
+}
+
+#[async_trait]
+impl Records for Context {
+    async fn record(&self, entry: LedgerEntry) -> Result<(), LedgerError> {
+        self.ledger.append(vec![(self.clock.now(), entry)]).await
+    }
 }
 
 #[cfg(test)]

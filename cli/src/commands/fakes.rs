@@ -58,6 +58,7 @@ impl Repository for FakeRepository {
 
     async fn land(
         &self,
+        _landing: LandingId,
         request: LandingRequest,
         _cancel: CancelToken,
         _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
@@ -232,9 +233,9 @@ impl Bench {
         }
         let run = spec.id;
         if !open {
-            entries.push(LedgerEntry::LandingStarted { run });
+            entries.push(LedgerEntry::LandingStarted { run, landing: None });
             let report = LandingReport { tasks: landings };
-            entries.push(LedgerEntry::LandingFinished { run, report });
+            entries.push(LedgerEntry::LandingFinished { run, landing: None, report });
             let usage = usages.into_iter().reduce(|one, other| one + other);
             let totals = Totals { ms: 2400, usage, ..Totals::default() };
             entries.push(LedgerEntry::RunFinished { run, totals, exit_code: ExitCode::Kept });

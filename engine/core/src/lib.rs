@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod fault;
+pub mod landing;
 pub mod order;
 pub mod ports;
 pub mod request;

@@ -54,6 +54,10 @@ id_type!(
     TaskId = "task"
 );
 id_type!(
+    /// Identifies one landing: in the ledger, and in the journal that the repository's own side keeps.
+    LandingId = "landing"
+);
+id_type!(
     /// Identifies one session.
     SessionId = "session"
 );

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Captured, ExitCode, LandingReport, RunId, TaskId, TaskReport, TaskSpec, Totals, Usage,
+    Captured, ExitCode, LandingId, LandingReport, RunId, TaskId, TaskReport, TaskSpec, Totals,
+    Usage,
 };
 
 /// One transition of a run or a task.
@@ -65,11 +66,17 @@ pub enum LedgerEntry {
     LandingStarted {
         /// Whose.
         run: RunId,
+        /// Which landing; nothing in ledgers that were written before landings had ids.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        landing: Option<LandingId>,
     },
     /// The run's landing is over.
     LandingFinished {
         /// Whose.
         run: RunId,
+        /// Which landing; nothing where that is not known any more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        landing: Option<LandingId>,
         /// What became of each task's work.
         report: LandingReport,
     },

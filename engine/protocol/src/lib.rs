@@ -25,7 +25,7 @@ mod usage;
 pub use change::{CaptureRef, Captured, ChangeSummary};
 pub use event::{Event, EventKind, Phase, Totals};
 pub use exit::ExitCode;
-pub use id::{RunId, SessionId, TaskId};
+pub use id::{LandingId, RunId, SessionId, TaskId};
 pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};
 pub use landing::{
     Conflict, ConflictReason, Landed, LandingReport, Rescue, RescueLocation, Side, TaskLanding,

@@ -47,8 +47,10 @@ pub(crate) fn record(ledger: &Connection, at: Timestamp, entry: &LedgerEntry) ->
         LedgerEntry::TaskUsed { task, usage } => recording.task_used(*task, *usage),
         LedgerEntry::TaskFinished { task, report } => recording.task_finished(*task, report),
         LedgerEntry::TaskDiscarded { task } => recording.task_discarded(*task),
-        LedgerEntry::LandingStarted { run } => recording.landing_started(*run),
-        LedgerEntry::LandingFinished { run, report } => recording.landing_finished(*run, report),
+        LedgerEntry::LandingStarted { run, .. } => recording.landing_started(*run),
+        LedgerEntry::LandingFinished { run, report, .. } => {
+            recording.landing_finished(*run, report)
+        }
         LedgerEntry::RunFinished { run, totals, exit_code } => {
             recording.run_finished(*run, totals, *exit_code)
         }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ports::{IsolationError, LandingTask};
-use protocol::{CaptureRef, Landed, LandingReport, RepoPath, RunName, TaskName};
+use protocol::{CaptureRef, Landed, LandingId, LandingReport, RepoPath, RunName, TaskName};
 
 use crate::error::{OrCannot, Result, cannot};
 use crate::landing::close::Close;
@@ -62,7 +62,7 @@ impl Trouble {
 /// Tries to land the tasks but for what is spared.
 pub(super) fn attempt(
     close: &Close<'_>,
-    run: &RunName,
+    (run, landing): (&RunName, LandingId),
     tasks: &[LandingTask],
     spared: &Spared,
 ) -> Result<Attempt> {
@@ -79,7 +79,7 @@ pub(super) fn attempt(
     if !written.is_empty() {
         return Ok(Attempt::Disturbed(written));
     }
-    let journal = Journal::new(id, run.clone(), plan.folders, plan.steps, report);
+    let journal = Journal::new(id, (run.clone(), landing), plan.folders, plan.steps, report);
     let ended = match prepare(close, &journal) {
         Ok(()) => exchange(close, &journal),
         Err(trouble) => {

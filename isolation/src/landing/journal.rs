@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use engine::fault::Faults;
 use engine::ports::IsolationError;
-use protocol::{LandingReport, RepoPath, RunName};
+use protocol::{LandingId, LandingReport, RepoPath, RunName};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{OrCannot, Result, cannot};
@@ -61,6 +61,10 @@ pub(super) struct Journal {
     /// Names the landing: the run and a number.
     pub(super) id: String,
     pub(super) run: RunName,
+    /// What the ledger calls the landing. Several journals may be of one: it is tried again where
+    /// somebody comes between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) landing: Option<LandingId>,
     /// Folders that the landing makes.
     pub(super) folders: Vec<RepoPath>,
     /// In the order in which they are taken.
@@ -74,12 +78,13 @@ impl Journal {
     /// Returns the journal of a landing that is about to begin.
     pub(super) fn new(
         id: String,
-        run: RunName,
+        (run, landing): (RunName, LandingId),
         folders: Vec<RepoPath>,
         steps: Vec<Step>,
         report: LandingReport,
     ) -> Self {
-        Self { version: Self::VERSION, id, run, folders, steps, report }
+        let landing = Some(landing);
+        Self { version: Self::VERSION, id, run, landing, folders, steps, report }
     }
 
     /// Returns the reference of the task store that keeps the landing's bytes.

@@ -7,7 +7,7 @@ use engine::ports::{
     CancelToken, Completion, IsolationError, LandingNews, LandingRequest, LandingTarget,
     RecoveredLanding,
 };
-use protocol::{LandingReport, RunName};
+use protocol::{LandingId, LandingReport, RunName};
 
 use crate::branch::{self, Publish};
 use crate::error::{OrCannot, Result};
@@ -30,6 +30,7 @@ pub(crate) fn land(
     repo: &Repo,
     places: &RepoPlaces,
     faults: &Faults,
+    landing: LandingId,
     request: LandingRequest,
     cancel: &CancelToken,
     news: &dyn Fn(LandingNews),
@@ -56,7 +57,7 @@ pub(crate) fn land(
     if reported_later.iter().any(|landing| landing.run == request.run) {
         return Err(landed_before(&request.run));
     }
-    in_tree(&close, &request)
+    in_tree(&close, landing, &request)
 }
 
 /// Says of each task of `request` what [`land`] would make of it as things are now.
@@ -134,14 +135,20 @@ pub(crate) fn acknowledge(places: &RepoPlaces, faults: &Faults, run: &RunName) -
 }
 
 /// Returns what became of the landings of `run` that are done, in their order.
-pub(crate) fn reports(places: &RepoPlaces, run: &RunName) -> Result<Vec<LandingReport>> {
+pub(crate) fn done(places: &RepoPlaces, run: &RunName) -> Result<Vec<RecoveredLanding>> {
     let faults = Faults::default();
     let journals = Journals::in_folder(&places.landings, &faults);
-    let mut reports = Vec::new();
+    let mut done = Vec::new();
     for id in journals.done(run)? {
-        reports.extend(journals.read(&id, State::Done)?.map(|journal| journal.report));
+        let journal = journals.read(&id, State::Done)?;
+        done.extend(journal.map(|journal| RecoveredLanding {
+            run: journal.run,
+            landing: journal.landing,
+            report: journal.report,
+            completion: Completion::Earlier,
+        }));
     }
-    Ok(reports)
+    Ok(done)
 }
 
 /// The refusal to land work that may be in the tree: what asked for it does not know that yet.
@@ -154,12 +161,16 @@ fn landed_before(run: &RunName) -> IsolationError {
     }
 }
 
-fn in_tree(close: &Close<'_>, request: &LandingRequest) -> Result<LandingReport> {
+fn in_tree(
+    close: &Close<'_>,
+    landing: LandingId,
+    request: &LandingRequest,
+) -> Result<LandingReport> {
     let mut spared = Spared::default();
     let mut disturbed = BTreeSet::new();
     let mut tried = 0;
     loop {
-        match attempt(close, &request.run, &request.tasks, &spared)? {
+        match attempt(close, (&request.run, landing), &request.tasks, &spared)? {
             Attempt::Over(report) => return Ok(report),
             Attempt::Disturbed(paths) => {
                 disturbed.extend(paths);
@@ -191,7 +202,7 @@ fn finish_open(close: &Close<'_>, alive: &BTreeSet<RunName>) -> Result<Vec<Recov
     }
     let mut finished = Vec::new();
     for (journal, state) in open {
-        let run = journal.run.clone();
+        let (run, landing) = (journal.run.clone(), journal.landing);
         let (report, completion) = match state {
             State::Intent => {
                 close.drop_intent(&journal)?;
@@ -206,7 +217,7 @@ fn finish_open(close: &Close<'_>, alive: &BTreeSet<RunName>) -> Result<Vec<Recov
             State::Unreported => (journal.report, Completion::Earlier),
             State::Done => continue,
         };
-        finished.push(RecoveredLanding { run, report, completion });
+        finished.push(RecoveredLanding { run, landing, report, completion });
     }
     Ok(finished)
 }

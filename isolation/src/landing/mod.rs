@@ -19,8 +19,6 @@ mod step;
 pub(crate) mod tests;
 mod writers;
 
-pub(crate) use land::{
-    acknowledge, finish_cut_short, is_any_open, land, recover, rehearse, reports,
-};
+pub(crate) use land::{acknowledge, done, finish_cut_short, is_any_open, land, recover, rehearse};
 pub(crate) use queue::Turn;
 pub(crate) use source::WorkingTree;

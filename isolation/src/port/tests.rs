@@ -9,7 +9,7 @@ use engine::ports::{
     LandingRequest, LandingTarget, LandingTask, Recovered, RecoveredLanding, Repository, Workspace,
     WorkspaceRequest,
 };
-use protocol::{CaptureRef, IsolationMode, Landed, RunName, TaskName};
+use protocol::{CaptureRef, IsolationMode, Landed, LandingId, RunName, TaskName};
 
 use crate::Repositories;
 use crate::testing::{Sample, write};
@@ -71,7 +71,10 @@ async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
             message: String::new(),
         }],
     };
-    let report = repository.land(request, CancelToken::default(), Arc::new(|_| {})).await.unwrap();
+    let report = repository
+        .land(LandingId::generate(), request, CancelToken::default(), Arc::new(|_| {}))
+        .await
+        .unwrap();
     assert_eq!(report.tasks[0].landed, Landed::Landed { branch: None });
     assert_eq!(sample.git(&["status", "--porcelain"]), " M other\n M sub/file\n");
     assert_eq!(fs::read(sample.root.join("sub/file")).unwrap(), b"two\n");
@@ -127,12 +130,14 @@ async fn a_landing_whose_engine_died_before_it_could_tell_of_it_is_told_at_the_n
     let work = LandingTask { task, capture, depends_on: vec![], message: String::new() };
     let request =
         LandingRequest { run: run.clone(), target: LandingTarget::Tree, tasks: vec![work] };
-    let report = repository.land(request, CancelToken::default(), Arc::new(|_| {})).await.unwrap();
+    let id = LandingId::generate();
+    let report =
+        repository.land(id, request, CancelToken::default(), Arc::new(|_| {})).await.unwrap();
     // The run is never closed.
     drop(baseline);
     let recovered = recover(repository.as_ref()).await;
     let completion = Completion::Earlier;
-    let landing = RecoveredLanding { run: run.clone(), report, completion };
+    let landing = RecoveredLanding { run: run.clone(), landing: Some(id), report, completion };
     assert_eq!((recovered.landings, recovered.dead), (vec![landing], vec![run]));
     assert_eq!(recover(repository.as_ref()).await, engine::ports::Recovered::default());
 }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::fault::Faults;
-use engine::ports::{Completion, LandingNews, OpenRun, Recovered, RecoveredLanding, RecoveredTask};
+use engine::ports::{LandingNews, OpenRun, Recovered, RecoveredTask};
 use protocol::{CaptureRef, RunName, TaskName};
 
 use crate::backends::{Backends, RunContext};
@@ -74,13 +74,7 @@ pub(crate) fn find(
         tasks.extend(unrecorded(places, run, &tasks)?);
         // A landing that was done before its engine died is known by its journal alone.
         if !landings.iter().any(|landing| landing.run == run.run) {
-            let done = landing::reports(places, &run.run)?.into_iter();
-            let completion = Completion::Earlier;
-            landings.extend(done.map(|report| RecoveredLanding {
-                run: run.run.clone(),
-                report,
-                completion,
-            }));
+            landings.extend(landing::done(places, &run.run)?);
         }
     }
     let (dead, rescued) = (names.into_iter().collect(), rescued.into_inner());

@@ -11,8 +11,8 @@ use engine::ports::{
     OpenRun, Recovery, Repository, RepositoryFacts, RunLock, Workspace, WorkspaceRequest,
 };
 use protocol::{
-    CaptureRef, Captured, ChangeSummary, Landed, LandingReport, LeftOut, RunName, TaskLanding,
-    TaskName,
+    CaptureRef, Captured, ChangeSummary, Landed, LandingId, LandingReport, LeftOut, RunName,
+    TaskLanding, TaskName,
 };
 
 use super::{Failpoints, FakeToolbox, Step, Trace};
@@ -158,6 +158,7 @@ impl Repository for FakeRepository {
 
     async fn land(
         &self,
+        _landing: LandingId,
         request: LandingRequest,
         cancel: CancelToken,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,

@@ -98,7 +98,7 @@ impl Record {
                 Some(*run)
             }
             LedgerEntry::TaskStarted { run, .. }
-            | LedgerEntry::LandingStarted { run }
+            | LedgerEntry::LandingStarted { run, .. }
             | LedgerEntry::LandingFinished { run, .. }
             | LedgerEntry::RunFinished { run, .. }
             | LedgerEntry::RunWithdrawn { run }

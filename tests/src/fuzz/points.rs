@@ -24,6 +24,8 @@ pub(super) const POINTS: &[Point] = &[
     point("capture.discarded", 8, 4),
     point("capture.ref", 8, 4),
     point("freeze.scan", 1, 0),
+    // Only sessions of models make requests.
+    point("gate", 0, 0),
     point("landing.begin", 1, 0),
     point("landing.branch", 12, 0),
     // Only where programs that write cannot be seen.

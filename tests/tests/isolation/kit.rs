@@ -12,7 +12,9 @@ use engine::ports::{
     LandingTarget, LandingTask, Recovered, Repository, Workspace, WorkspaceRequest,
 };
 use isolation::{Backends, Captures, Places, Repositories};
-use protocol::{Capabilities, CaptureRef, Captured, IsolationMode, LandingReport, RunName};
+use protocol::{
+    Capabilities, CaptureRef, Captured, IsolationMode, LandingId, LandingReport, RunName,
+};
 use tests::sandbox::{Fingerprint, Repository as UserRepository};
 
 use super::plain_copy::PlainCopy;
@@ -125,7 +127,8 @@ impl Fixture {
         let tasks = captures.iter().map(task).collect();
         let request = LandingRequest { run: run(), target: LandingTarget::Tree, tasks };
         let repository = self.repository().await;
-        let landed = repository.land(request, CancelToken::default(), Arc::new(|_| {}));
+        let landing = LandingId::generate();
+        let landed = repository.land(landing, request, CancelToken::default(), Arc::new(|_| {}));
         landed.await.expect("it can land")
     }
 

@@ -1,10 +1,10 @@
-//! Which work lands when a run or a task is named, and in which order.
+//! Which work lands when a run or a task is named.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use engine::order::in_order;
+use engine::landing;
 use engine::ports::LandingTask;
-use protocol::{RunName, TaskName};
+use protocol::RunName;
 use store::TaskRow;
 
 use super::super::context::Context;
@@ -27,52 +27,24 @@ pub(super) fn landing_tasks(
     context: &Context,
     run: &RunName,
     chosen: &[&TaskRow],
-    all: &[TaskRow],
 ) -> Result<Vec<LandingTask>, Error> {
-    let rows: BTreeMap<String, &TaskRow> = all.iter().map(|row| (row.name.folded(), row)).collect();
-    let is_chosen = |name: &TaskName| chosen.iter().any(|row| row.name == *name);
-    let mut depends_on = Vec::new();
+    let record = context.reader.record(run)?;
+    let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
+    let record = record.ok_or_else(gone)?;
+    let ids: BTreeSet<_> = chosen.iter().map(|row| row.id).collect();
+    let rows = context.reader.tasks(record.spec.id)?;
+    let kept: BTreeSet<_> =
+        rows.iter().filter(|row| loose(row).is_some()).map(|row| row.id).collect();
     for row in chosen {
-        let on = changed_predecessors(row, &rows);
-        if let Some(missing) = on.iter().find(|row| !is_chosen(&row.name) && loose(row).is_some()) {
+        let on = record.task(row.id).map(|task| landing::changed_predecessors(&record, task));
+        let mut missing = on.into_iter().flatten().map(|task| &task.spec);
+        let missing = missing.find(|on| !ids.contains(&on.id) && kept.contains(&on.id));
+        if let Some(missing) = missing.map(|on| &on.name) {
             let what = format!("cannot land the work of task {run}/{}", row.name);
-            let why = format!("it builds on {}, which has not landed", missing.name);
-            let first = context.typing.command(&format!("apply {run}/{}", missing.name));
+            let why = format!("it builds on {missing}, which has not landed");
+            let first = context.typing.command(&format!("apply {run}/{missing}"));
             return Err(Error::new(ErrorKind::Usage, what).because(why).hint(first));
         }
-        let names = on.into_iter().map(|row| row.name.clone()).filter(|name| is_chosen(name));
-        depends_on.push(names.collect::<Vec<_>>());
     }
-    let view: Vec<_> =
-        chosen.iter().zip(&depends_on).map(|(row, on)| (&row.name, on.as_slice())).collect();
-    let order = in_order(&view).map_err(|error| Error::new(ErrorKind::Bug, error.to_string()))?;
-    let task = |at: usize| {
-        let captured = chosen[at].captured.as_ref()?;
-        Some(LandingTask {
-            task: chosen[at].name.clone(),
-            capture: captured.capture.clone(),
-            depends_on: depends_on[at].clone(),
-            message: chosen[at].title.clone(),
-        })
-    };
-    Ok(order.into_iter().filter_map(task).collect())
-}
-
-/// The nearest predecessors that changed something: one that did not stands for its own.
-fn changed_predecessors<'a>(
-    row: &TaskRow,
-    rows: &BTreeMap<String, &'a TaskRow>,
-) -> Vec<&'a TaskRow> {
-    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-    let mut open: Vec<TaskName> = row.spec.depends_on.clone();
-    while let Some(name) = open.pop() {
-        let Some(row) = rows.get(&name.folded()).filter(|_| seen.insert(name.folded())) else {
-            continue;
-        };
-        match &row.captured {
-            Some(captured) if captured.changes.files > 0 => found.push(*row),
-            _ => open.extend(row.spec.depends_on.iter().cloned()),
-        }
-    }
-    found
+    Ok(landing::landing_tasks(&record, &ids))
 }

@@ -170,7 +170,7 @@ async fn what_somebody_else_landed_while_the_run_was_locked_is_not_landed_again(
         let landed =
             |task: &str| TaskLanding { task: task.parse().unwrap(), landed: in_tree().unwrap() };
         let report = LandingReport { tasks: vec![landed("base"), landed("top")] };
-        let entry = LedgerEntry::LandingFinished { run: id, report };
+        let entry = LedgerEntry::LandingFinished { run: id, landing: None, report };
         let at = protocol::Timestamp::from_millisecond(1_767_268_900_000);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let recorded = move || runtime.block_on(ledger.append(vec![(at, entry)])).unwrap();

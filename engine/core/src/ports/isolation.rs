@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use protocol::{
-    CaptureRef, Captured, Failure, FailureClass, FailureDetail, IsolationMode, LandingReport,
-    RepoPath, Rescue, RunName, TaskName,
+    CaptureRef, Captured, Failure, FailureClass, FailureDetail, IsolationMode, LandingId,
+    LandingReport, RepoPath, Rescue, RunName, TaskName,
 };
 
 use super::{CancelToken, RunLock};
@@ -55,6 +55,7 @@ pub trait Repository: Send + Sync {
     /// the repository changes, nothing of it does: [`IsolationError::Withdrawn`].
     async fn land(
         &self,
+        landing: LandingId,
         request: LandingRequest,
         cancel: CancelToken,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
@@ -242,6 +243,8 @@ pub struct Recovered {
 pub struct RecoveredLanding {
     /// The run whose work it landed.
     pub run: RunName,
+    /// Which landing it is; nothing in journals that were written before landings had ids.
+    pub landing: Option<LandingId>,
     /// What became of each task's work.
     pub report: LandingReport,
     /// Whether there was still something to do.

@@ -24,7 +24,7 @@ mod input;
 
 pub use children::{RequestId, WaitError, WaitedFor};
 pub use effect::Effect;
-pub use input::{Input, LandingEnd};
+pub use input::Input;
 
 use children::Children;
 use ending::Ending;
@@ -142,7 +142,7 @@ impl Machine {
                 self.recorded(entry, &mut effects);
             }
             Input::NotRecorded(entry) => self.not_recorded(entry, &mut effects),
-            Input::Landed(end) => self.landed(end, &mut effects),
+            Input::LandingCrashed(message) => self.landing_crashed(&message, &mut effects),
             Input::Settled { late, ms } => self.settled(late, ms, &mut effects),
             Input::Closed => self.closed(&mut effects),
         }
@@ -271,7 +271,7 @@ impl Machine {
             LedgerEntry::TaskCaptured { task, captured, .. } => {
                 self.captured(task, captured, effects);
             }
-            LedgerEntry::LandingStarted { .. } => self.land(effects),
+            LedgerEntry::LandingStarted { .. } => self.landing_started(effects),
             LedgerEntry::LandingFinished { report, .. } => self.settle(report, effects),
             LedgerEntry::RunFinished { .. } => effects.push(Effect::Close),
             LedgerEntry::SessionStarted { .. }

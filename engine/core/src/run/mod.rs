@@ -3,7 +3,6 @@
 
 mod adding;
 mod fold_check;
-mod landing;
 mod machine;
 mod record;
 mod totals;
@@ -13,9 +12,6 @@ mod sample;
 
 pub use adding::AddTasksError;
 pub use fold_check::{Divergence, FoldCheck};
-pub use landing::landing_request;
-pub use machine::{
-    CancelsTheRest, Effect, Input, LandingEnd, Machine, RequestId, WaitError, WaitedFor,
-};
+pub use machine::{CancelsTheRest, Effect, Input, Machine, RequestId, WaitError, WaitedFor};
 pub use record::{LandingRecord, RunRecord, RunStatus};
 pub use totals::totals;

@@ -92,7 +92,7 @@ impl RunRecord {
                 }
             }
             LedgerEntry::TasksAdded { run, .. }
-            | LedgerEntry::LandingStarted { run }
+            | LedgerEntry::LandingStarted { run, .. }
             | LedgerEntry::LandingFinished { run, .. }
             | LedgerEntry::RunFinished { run, .. }
             | LedgerEntry::RunWithdrawn { run }
@@ -123,7 +123,7 @@ impl RunRecord {
         match entry {
             LedgerEntry::TasksAdded { run, .. }
             | LedgerEntry::TaskStarted { run, .. }
-            | LedgerEntry::LandingStarted { run }
+            | LedgerEntry::LandingStarted { run, .. }
             | LedgerEntry::LandingFinished { run, .. }
             | LedgerEntry::RunFinished { run, .. }
             | LedgerEntry::RunWithdrawn { run }

@@ -100,7 +100,7 @@ async fn a_run_that_is_over_says_what_it_came_to_and_stays_over() {
 
     let late = vec![
         LedgerEntry::RunInterrupted { run: asked.id },
-        LedgerEntry::LandingStarted { run: asked.id },
+        LedgerEntry::LandingStarted { run: asked.id, landing: None },
     ];
     house.append(late).await.unwrap();
     assert_eq!(row().state, RunState::Finished);
@@ -117,7 +117,7 @@ async fn a_run_whose_engine_died_is_interrupted_and_so_is_what_had_not_ended() {
         started(&asked, 0),
         LedgerEntry::TaskFinished { task: first.id, report: done(None) },
         started(&asked, 1),
-        LedgerEntry::LandingStarted { run: asked.id },
+        LedgerEntry::LandingStarted { run: asked.id, landing: None },
         LedgerEntry::RunInterrupted { run: asked.id },
         LedgerEntry::TaskCaptured {
             task: asked.tasks[1].id,
@@ -163,9 +163,10 @@ async fn every_transition_reads_back_from_a_row_of_its_own_in_order() {
         LedgerEntry::SessionStarted { task: task.id, attempt: 1, workspace },
         LedgerEntry::TaskCaptured { task: task.id, attempt: 1, captured: work.clone() },
         LedgerEntry::TaskFinished { task: task.id, report: done(Some(work)) },
-        LedgerEntry::LandingStarted { run: id },
+        LedgerEntry::LandingStarted { run: id, landing: None },
         LedgerEntry::LandingFinished {
             run: id,
+            landing: None,
             report: protocol::LandingReport { tasks: vec![landing] },
         },
         LedgerEntry::RunFinished {
@@ -211,7 +212,7 @@ async fn an_id_that_the_ledger_does_not_know_fails_its_whole_batch() {
     let stranger = TaskId::generate();
     let unknown = [
         LedgerEntry::TaskDiscarded { task: stranger },
-        LedgerEntry::LandingStarted { run: RunId::generate() },
+        LedgerEntry::LandingStarted { run: RunId::generate(), landing: None },
         LedgerEntry::TaskStarted { run: RunId::generate(), task: asked.tasks[0].id, attempt: 1 },
     ];
     for entry in unknown {

@@ -128,7 +128,7 @@ async fn of_several_landings_of_a_task_the_last_stands() {
             .map(|(task, landed)| TaskLanding { task: task.name.clone(), landed: landed.clone() })
             .collect(),
     };
-    let finish = |report| LedgerEntry::LandingFinished { run: asked.id, report };
+    let finish = |report| LedgerEntry::LandingFinished { run: asked.id, landing: None, report };
     house.append(vec![finish(report(&first, 0))]).await.unwrap();
     let landings = || -> Vec<_> {
         let tasks = house.reader().tasks(asked.id).unwrap();

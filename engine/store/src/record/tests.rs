@@ -53,8 +53,8 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
             task: added.tasks[0].id,
             report: TaskReport { outcome: Outcome::Cancelled, captured: None, ms: 0, usage: None },
         },
-        LedgerEntry::LandingStarted { run: asked.id },
-        LedgerEntry::LandingFinished { run: asked.id, report },
+        LedgerEntry::LandingStarted { run: asked.id, landing: None },
+        LedgerEntry::LandingFinished { run: asked.id, landing: None, report },
     ]
 }
 

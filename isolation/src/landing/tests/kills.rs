@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use engine::ports::LandingTask;
-use protocol::Landed;
+use protocol::{Landed, LandingId};
 
 use super::kit::{Kit, LANDED, Snapshot, landed, read, write};
 
@@ -254,7 +254,16 @@ fn work_that_landed_when_its_engine_died_is_not_landed_again_before_that_is_reco
             let cancel = engine::ports::CancelToken::default();
             let (request, faults) = (kit.request(&tasks), super::kit::faults(""));
             let (repo, places) = (&kit.repo, &kit.places);
-            crate::landing::land(repo, places, &faults, request, &cancel, &|_| {}).unwrap();
+            crate::landing::land(
+                repo,
+                places,
+                &faults,
+                LandingId::generate(),
+                request,
+                &cancel,
+                &|_| {},
+            )
+            .unwrap();
         } else {
             assert!(kit.land_or_die(plan, &tasks).is_none(), "{plan}");
         }

@@ -15,7 +15,7 @@ use engine::fault::{FaultMeans, Faults};
 use engine::ports::{
     CancelToken, IsolationError, LandingNews, LandingRequest, LandingTarget, LandingTask,
 };
-use protocol::{CaptureRef, Landed, LandingReport, RepoPath, Rescue, RunName, TaskName};
+use protocol::{CaptureRef, Landed, LandingId, LandingReport, RepoPath, Rescue, RunName, TaskName};
 use tempfile::TempDir;
 
 use crate::entry::{Change, Entry, Mode};
@@ -174,7 +174,15 @@ impl Kit {
     ) -> Result<LandingReport, IsolationError> {
         let target = LandingTarget::Branches { prefix: prefix.to_owned() };
         let request = LandingRequest { target, ..self.request(tasks) };
-        landing::land(&self.repo, &self.places, faults, request, &CancelToken::default(), &|_| {})
+        landing::land(
+            &self.repo,
+            &self.places,
+            faults,
+            LandingId::generate(),
+            request,
+            &CancelToken::default(),
+            &|_| {},
+        )
     }
 
     /// Makes branches until a planned kill strikes. Nothing comes back if one did.
@@ -200,7 +208,15 @@ impl Kit {
     ) -> Result<LandingReport, IsolationError> {
         let request = self.request(tasks);
         let hear = |news| self.hear(news);
-        let report = landing::land(&self.repo, &self.places, faults, request, cancel, &hear)?;
+        let report = landing::land(
+            &self.repo,
+            &self.places,
+            faults,
+            LandingId::generate(),
+            request,
+            cancel,
+            &hear,
+        )?;
         landing::acknowledge(&self.places, faults, &self.run)?;
         Ok(report)
     }

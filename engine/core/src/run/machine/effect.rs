@@ -37,7 +37,8 @@ pub enum Effect {
     AnswerAddTasks(RequestId, Result<Vec<TaskId>, AddTasksError>),
     /// Answers [`Input::AwaitChildren`].
     AnswerAwaitChildren(RequestId, Result<Vec<WaitedFor>, WaitError>),
-    /// Land work.
+    /// Land work. Its begin and its end are recorded by who does it, and arrive as
+    /// [`Input::Recorded`](super::Input::Recorded).
     Land(LandingRequest),
     /// Nothing is to land any more; what is in the middle of it is seen through.
     CancelLanding,

@@ -1,9 +1,11 @@
 //! The end of a run: its work lands once, then it is recorded and reported what became of it.
 
-use protocol::{Captured, EventKind, LandingReport, LedgerEntry, TaskId, TaskName, Totals};
+use protocol::{
+    Captured, EventKind, Landed, LandingReport, LedgerEntry, TaskId, TaskLanding, TaskName, Totals,
+};
 
-use super::{Effect, LandingEnd, Live, Machine};
-use crate::run::landing::{announcement, landing_request, unwritten};
+use super::{Effect, Live, Machine};
+use crate::landing::{landing_request, unwritten};
 use crate::run::{LandingRecord, RunRecord, RunStatus, totals};
 use crate::verdict::exit_code;
 
@@ -13,8 +15,6 @@ pub(super) enum Ending {
     /// Not all tasks have ended.
     #[default]
     NotYet,
-    /// The ledger is told that work is about to land.
-    Announcing,
     /// The work of these tasks is landing.
     Landing(Vec<TaskName>),
     /// The last workspaces are being given back.
@@ -28,38 +28,31 @@ pub(super) enum Ending {
 impl Machine {
     pub(super) fn begin_to_end(&mut self, effects: &mut Vec<Effect>) {
         let landed = matches!(self.record.landing, LandingRecord::Finished(_));
-        if !landed && self.interruption.is_none() && landing_request(&self.record).is_some() {
-            self.ending = Ending::Announcing;
-            let run = self.record.spec.id;
-            effects.push(Effect::Record(LedgerEntry::LandingStarted { run }));
-        } else {
-            self.settle(LandingReport::default(), effects);
+        let wanted = !landed && self.interruption.is_none();
+        match landing_request(&self.record).filter(|_| wanted) {
+            Some(request) => {
+                let asked = request.tasks.iter().map(|task| task.task.clone()).collect();
+                self.ending = Ending::Landing(asked);
+                effects.push(Effect::Land(request));
+            }
+            None => self.settle(LandingReport::default(), effects),
         }
     }
 
     /// The ledger has that work is about to land.
-    pub(super) fn land(&mut self, effects: &mut Vec<Effect>) {
-        let wanted = self.interruption.is_none();
-        let Some(request) = landing_request(&self.record).filter(|_| wanted) else {
-            // It was cancelled while the ledger wrote that it would land.
-            return self.settle(LandingReport::default(), effects);
-        };
-        let tasks = request.tasks.len();
-        effects.push(Effect::Announce(EventKind::LandingStarted { tasks }));
-        self.ending = Ending::Landing(request.tasks.iter().map(|task| task.task.clone()).collect());
-        effects.push(Effect::Land(request));
+    pub(super) fn landing_started(&self, effects: &mut Vec<Effect>) {
+        let Ending::Landing(asked) = &self.ending else { return };
+        // One that was cancelled meanwhile ends before it begins.
+        if self.interruption.is_none() {
+            let tasks = asked.len();
+            effects.push(Effect::Announce(EventKind::LandingStarted { tasks }));
+        }
     }
 
-    pub(super) fn landed(&mut self, end: LandingEnd, effects: &mut Vec<Effect>) {
+    pub(super) fn landing_crashed(&self, message: &str, effects: &mut Vec<Effect>) {
         let Ending::Landing(asked) = &self.ending else { return };
-        let report = match end {
-            LandingEnd::Reported(report) => report,
-            // Nothing was tried: everything is kept as the tasks left it.
-            LandingEnd::Cancelled => LandingReport::default(),
-            LandingEnd::Failed(message) => unwritten(asked, &message),
-        };
-        let run = self.record.spec.id;
-        effects.push(Effect::Record(LedgerEntry::LandingFinished { run, report }));
+        let (run, report) = (self.record.spec.id, unwritten(asked, message));
+        effects.push(Effect::Record(LedgerEntry::LandingFinished { run, landing: None, report }));
     }
 
     /// Says what became of the work, and waits for the last workspaces.
@@ -119,6 +112,22 @@ impl Machine {
             let (totals, exit_code): (Totals, _) = (totals.clone(), *exit_code);
             effects.push(Effect::Announce(EventKind::RunFinished { totals, exit_code }));
             effects.push(Effect::End);
+        }
+    }
+}
+
+/// Returns what is announced of one task's work.
+fn announcement(landing: TaskLanding) -> EventKind {
+    let TaskLanding { task, landed } = landing;
+    match landed {
+        Landed::Landed { branch } => EventKind::TaskLanded { task, branch },
+        Landed::Unchanged => EventKind::TaskLanded { task, branch: None },
+        Landed::Conflicted { conflicts } => EventKind::TaskConflicted { task, conflicts },
+        Landed::Unwritten { message } => EventKind::TaskKept { task, why: message },
+        Landed::Waiting { on } => {
+            let names: Vec<_> = on.iter().map(TaskName::as_str).collect();
+            let why = format!("it builds on {}, which did not land", names.join(", "));
+            EventKind::TaskKept { task, why }
         }
     }
 }

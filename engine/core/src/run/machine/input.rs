@@ -1,6 +1,6 @@
 //! What the outside world tells a run.
 
-use protocol::{Captured, LandingReport, LedgerEntry, TaskId, TaskName, TaskReport, TaskSpec};
+use protocol::{Captured, LedgerEntry, TaskId, TaskName, TaskReport, TaskSpec};
 
 use super::RequestId;
 use crate::ports::{CancelLevel, Notice};
@@ -44,8 +44,8 @@ pub enum Input {
     /// An entry was not written, because the ledger is gone and the engine is closing. What was
     /// begun is seen through all the same, and nothing new begins.
     NotRecorded(LedgerEntry),
-    /// Answers [`Effect::Land`].
-    Landed(LandingEnd),
+    /// What [`Effect::Land`] asked for crashed. Otherwise its end is an entry.
+    LandingCrashed(String),
     /// Answers [`Effect::Settle`].
     Settled {
         /// Work that came to light after its task had ended.
@@ -55,15 +55,4 @@ pub enum Input {
     },
     /// Answers [`Effect::Close`].
     Closed,
-}
-
-/// How a landing ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LandingEnd {
-    /// With this report.
-    Reported(LandingReport),
-    /// It was cancelled before anything had changed.
-    Cancelled,
-    /// It could not be done.
-    Failed(String),
 }

@@ -80,6 +80,20 @@ impl Play {
         self.write()
     }
 
+    /// Tells the run what who lands records at the beginning of its work.
+    fn landing_starts(&mut self) -> Vec<Effect> {
+        let run = self.machine.record().spec.id;
+        self.tell(Input::Recorded(LedgerEntry::LandingStarted { run, landing: None }));
+        self.write()
+    }
+
+    /// The same at its end.
+    fn landing_ends(&mut self, report: LandingReport) -> Vec<Effect> {
+        let run = self.machine.record().spec.id;
+        self.tell(Input::Recorded(LedgerEntry::LandingFinished { run, landing: None, report }));
+        self.write()
+    }
+
     fn settle(&mut self) -> Vec<Effect> {
         self.tell(Input::Settled { late: Vec::new(), ms: 7 });
         self.write()
@@ -134,9 +148,10 @@ fn a_run_lands_once_and_ends_with_what_it_came_to() {
     let task = play.machine.record().tasks()[0].spec.name.clone();
     let landed = Landed::Landed { branch: None };
     let report = LandingReport { tasks: vec![TaskLanding { task, landed }] };
-    play.tell(Input::Landed(LandingEnd::Reported(report.clone())));
-    assert_eq!(play.write(), [Effect::Settle]);
-    play.tell(Input::Landed(LandingEnd::Reported(report)));
+    assert_eq!(play.landing_starts(), []);
+    assert_eq!(play.announced.last(), Some(&EventKind::LandingStarted { tasks: 1 }));
+    assert_eq!(play.landing_ends(report), [Effect::Settle]);
+    play.tell(Input::LandingCrashed("late".to_owned()));
     assert_eq!(play.write(), [], "it landed");
     assert_eq!(play.settle(), [Effect::Close]);
     play.tell(Input::Closed);
@@ -149,29 +164,48 @@ fn a_run_lands_once_and_ends_with_what_it_came_to() {
 }
 
 #[test]
-fn a_cancel_before_the_landing_is_recorded_lands_nothing_and_one_after_it_is_passed_on() {
+fn a_cancel_reaches_who_lands_and_a_landing_that_had_not_begun_is_not_announced() {
     let cancel = || Input::Cancel(CancelLevel::Gently, Interruption::Interrupt);
-    let mut before = Play::begin(run(&["one"]));
-    before.write();
-    before.start(0);
-    before.tell(Input::TaskEnded(before.id(0), changed("one")));
-    let Some(Effect::Record(finished)) = before.open.pop_front() else { panic!("its end") };
-    before.tell(Input::Recorded(finished));
-    assert!(matches!(before.entries()[..], [LedgerEntry::LandingStarted { .. }]));
+    let begun = |mut play: Play| {
+        play.write();
+        play.start(0);
+        assert!(matches!(play.end(0, changed("one"))[..], [_, Effect::Land(_)]));
+        play
+    };
+    let mut before = begun(Play::begin(run(&["one"])));
     before.tell(cancel());
-    let effects = before.write();
-    assert!(effects.contains(&Effect::CancelLanding) && effects.contains(&Effect::Settle));
-    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Land(_))), "{effects:?}");
+    assert_eq!(before.write(), [Effect::CancelLanding]);
+    assert_eq!(before.landing_starts(), []);
+    let is_landing = |event: &EventKind| matches!(event, EventKind::LandingStarted { .. });
+    assert!(!before.announced.iter().any(is_landing), "{:?}", before.announced);
+    assert_eq!(before.landing_ends(LandingReport::default()), [Effect::Settle]);
 
-    let mut after = Play::begin(run(&["one"]));
-    after.write();
-    after.start(0);
-    assert!(matches!(after.end(0, changed("one"))[..], [_, Effect::Land(_)]));
+    let mut after = begun(Play::begin(run(&["one"])));
+    after.landing_starts();
     after.tell(cancel());
     assert_eq!(after.write(), [Effect::CancelLanding]);
-    after.tell(Input::Landed(LandingEnd::Failed("no".to_owned())));
+    after.tell(Input::LandingCrashed("no".to_owned()));
     assert_eq!(after.write(), [Effect::Settle]);
     assert!(matches!(after.announced.last(), Some(EventKind::TaskKept { .. })));
+
+    let mut cancelled = Play::begin(run(&["one"]));
+    cancelled.write();
+    cancelled.start(0);
+    cancelled.tell(cancel());
+    cancelled.write();
+    let effects = cancelled.end(0, changed("one"));
+    assert!(matches!(effects[..], [_, Effect::Settle]), "{effects:?}");
+}
+
+#[test]
+fn a_landing_whose_begin_is_not_recorded_is_none() {
+    let mut play = Play::begin(run(&["one"]));
+    play.write();
+    play.start(0);
+    play.end(0, changed("one"));
+    let run = play.machine.record().spec.id;
+    play.tell(Input::NotRecorded(LedgerEntry::LandingStarted { run, landing: None }));
+    assert_eq!(play.write(), [Effect::Settle]);
 }
 
 #[test]

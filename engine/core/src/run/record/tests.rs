@@ -44,7 +44,7 @@ fn entries_of_other_runs_and_tasks_change_nothing() {
         started(&other, 0),
         finished(&other, 0, done(None)),
         LedgerEntry::TasksAdded { run: id, parent: None, tasks: vec![spec("two", &[])] },
-        LedgerEntry::LandingStarted { run: id },
+        LedgerEntry::LandingStarted { run: id, landing: None },
         LedgerEntry::RunInterrupted { run: id },
     ];
     for entry in entries {
@@ -78,12 +78,12 @@ fn added_tasks_come_after_those_there_were_and_may_build_on_them() {
 #[test]
 fn the_report_of_a_landing_stands_beside_each_task() {
     let mut run = run(&["one", "two"]);
-    run.apply(&LedgerEntry::LandingStarted { run: run.spec.id });
+    run.apply(&LedgerEntry::LandingStarted { run: run.spec.id, landing: None });
     assert_eq!(run.landing, LandingRecord::Begun);
     let task = run.tasks()[1].spec.name.clone();
     let report = LandingReport { tasks: vec![TaskLanding { task, landed: Landed::Unchanged }] };
     let id = run.spec.id;
-    run.apply(&LedgerEntry::LandingFinished { run: id, report: report.clone() });
+    run.apply(&LedgerEntry::LandingFinished { run: id, landing: None, report: report.clone() });
     assert_eq!(run.landing, LandingRecord::Finished(report));
     assert_eq!((&run.tasks()[0].landed, &run.tasks()[1].landed), (&None, &Some(Landed::Unchanged)));
 }

@@ -1,0 +1,56 @@
+//! What a run lands with: the actor of its repository, and its own record.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use engine::landing::{Lands, Records};
+use engine::ports::{CancelToken, IsolationError, LandingNews, LandingRequest, LedgerError};
+use protocol::{LandingId, LandingReport, LedgerEntry, RunName};
+use ractor::concurrency::oneshot;
+use ractor::{ActorRef, RpcReplyPort};
+
+use super::message::RunMessage;
+use crate::ask::Receipt;
+use crate::isolation::{Landing, RepositoryMessage};
+
+/// Lands in turn with the other landings of a repository.
+pub(super) struct RepositoryLands(pub(super) ActorRef<RepositoryMessage>);
+
+#[async_trait]
+impl Lands for RepositoryLands {
+    async fn land(
+        &self,
+        landing: LandingId,
+        request: LandingRequest,
+        cancel: CancelToken,
+        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    ) -> Result<LandingReport, IsolationError> {
+        let (reply, landed) = oneshot();
+        let asked = Landing { landing, request, cancel, news, reply: reply.into() };
+        let _dead = self.0.cast(RepositoryMessage::Land(asked));
+        landed.await.unwrap_or_else(|_dropped| {
+            let source = "whoever was landing it crashed".into();
+            Err(IsolationError::Failed { what: "land the work".to_owned(), source })
+        })
+    }
+
+    async fn acknowledge(&self, _run: &RunName) {
+        // The end of the run's use of its repository says it.
+    }
+}
+
+/// Records through the run, whose record follows.
+pub(super) struct RunRecords(pub(super) ActorRef<RunMessage>);
+
+#[async_trait]
+impl Records for RunRecords {
+    async fn record(&self, entry: LedgerEntry) -> Result<(), LedgerError> {
+        let (reply, written) = oneshot::<()>();
+        let _dead =
+            self.0.cast(RunMessage::Record(entry, Receipt::from(RpcReplyPort::from(reply))));
+        written.await.map_err(|_lost| LedgerError {
+            what: "write to the ledger".to_owned(),
+            source: "whoever writes it is gone".into(),
+        })
+    }
+}

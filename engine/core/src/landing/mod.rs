@@ -1,0 +1,8 @@
+//! Landing captured work: what lands, and how a landing goes from its request to its report. A run
+//! that ends and a person who asks for kept work use the same.
+
+mod land;
+mod request;
+
+pub use land::{LandingEnd, Lands, Records, land, unwritten};
+pub use request::{changed_predecessors, landing_request, landing_tasks};
