@@ -96,7 +96,10 @@ impl Actor for Run {
         let (child, report) = match event {
             SupervisionEvent::ActorTerminated(child, last_state, reason) => {
                 let last = last_state.and_then(|mut boxed| boxed.take::<TaskState>().ok());
-                let report = last.and_then(TaskState::into_report);
+                let report = last.and_then(TaskState::into_end).map(|(report, record)| {
+                    state.compare(&record);
+                    report
+                });
                 (child, report.unwrap_or_else(|| crashed(reason.unwrap_or_default())))
             }
             SupervisionEvent::ActorFailed(child, error) => (child, crashed(error.to_string())),

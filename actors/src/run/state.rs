@@ -9,6 +9,7 @@ use engine::ports::{CancelLevel, CancelToken, LandingRequest, Notice};
 use engine::run::{
     AddTasksError, CancelsTheRest, Effect, FoldCheck, Input, Machine, RequestId, RunRecord,
 };
+use engine::task::TaskRecord;
 use protocol::{
     CaptureRef, Event, EventKind, Failure, FailureClass, LandingId, LedgerEntry, OnFailure,
     Outcome, RunId, TaskId, TaskName, TaskReport, TaskSpec,
@@ -95,6 +96,13 @@ impl RunState {
                 self.check = None; // the engine is closing, and the run gets ahead of its ledger
                 self.machine.step(Input::NotRecorded(entry))
             }
+        }
+    }
+
+    /// Checks, with debug assertions, that a task that is over knew what its run knows of it.
+    pub(super) fn compare(&self, record: &TaskRecord) {
+        if self.check.is_some() {
+            debug_assert_eq!(self.machine.record().task(record.spec.id), Some(record));
         }
     }
 

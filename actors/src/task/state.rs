@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::supervise::RestartBudget;
-use engine::task::{Effect, Input, Lifecycle, WorkerPolicy};
+use engine::task::{Effect, Input, Lifecycle, TaskRecord, WorkerPolicy};
 use protocol::{TaskReport, Work};
 use ractor::{ActorProcessingErr, ActorRef};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
@@ -63,8 +63,9 @@ impl TaskState {
         (state, effects)
     }
 
-    pub(crate) fn into_report(self) -> Option<TaskReport> {
-        self.report
+    /// Returns how the task ended, if it has, and what it knew of its record by then.
+    pub(crate) fn into_end(self) -> Option<(TaskReport, TaskRecord)> {
+        Some((self.report?, self.lifecycle.into_record()))
     }
 
     pub(super) async fn step(

@@ -99,6 +99,12 @@ impl Lifecycle {
         &self.record
     }
 
+    /// Returns what the ledger has of the task, which is over.
+    #[must_use]
+    pub fn into_record(self) -> TaskRecord {
+        self.record
+    }
+
     /// Returns the number of this attempt. They count from 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
