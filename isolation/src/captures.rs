@@ -94,7 +94,7 @@ impl Captures {
         for (folder, found) in &table.folders {
             for (name, start) in &found.files {
                 let path = RepoPath::new(join(folder, name)).ok_or("a path in it is none");
-                let (Source::Blob(oid) | Source::Pin(oid)) = start.source;
+                let (Source::Blob(oid) | Source::Crlf(oid) | Source::Pin(oid)) = start.source;
                 let (mode, oid) = (start.mode.to_git(), oid.to_string());
                 files.push(FrozenFile { path: path.or_cannot(what)?, mode, oid });
             }

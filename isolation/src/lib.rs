@@ -10,6 +10,7 @@ mod capture;
 mod captures;
 mod entry;
 mod error;
+mod git_files;
 mod ignore;
 mod landing;
 mod libgit;

@@ -18,7 +18,7 @@ use crate::workspace::{
 pub(crate) const BACKEND: &str = ".backend";
 
 /// What the names of files begin with that are written whole or not at all, before they are.
-const TEMPORARY: [&str; 2] = [".tmp", ".restore-"];
+const TEMPORARY: &str = ".tmp";
 
 /// What is in a run's folder.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl RunFolder {
             } else if is_unfinished(&entry) || is_gone(&entry) {
                 listed.leftovers.push(entry.path());
             } else if ![LOCK, TABLE, GIT_SEED, MANIFESTS, BACKEND].iter().any(|ours| name == **ours)
-                && !TEMPORARY.iter().any(|begin| name.as_bytes().starts_with(begin.as_bytes()))
+                && !name.as_bytes().starts_with(TEMPORARY.as_bytes())
             {
                 listed.foreign.push(entry.path());
             }

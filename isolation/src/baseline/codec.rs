@@ -19,6 +19,7 @@ const CHECK: usize = 32;
 const PLAIN: u8 = b'f';
 const SUBMODULE: u8 = b's';
 const BLOB: u8 = b'b';
+const CRLF: u8 = b'c';
 const PIN: u8 = b'p';
 
 /// Writes a table.
@@ -51,6 +52,7 @@ fn encode_start(out: &mut Vec<u8>, start: &Start) {
     number(out, start.mode.to_git().into());
     let (kind, oid) = match start.source {
         Source::Blob(oid) => (BLOB, oid),
+        Source::Crlf(oid) => (CRLF, oid),
         Source::Pin(oid) => (PIN, oid),
     };
     out.push(kind);
@@ -125,6 +127,7 @@ impl<'a> Reader<'a> {
         let oid = Oid::from_bytes(self.take(20)?).ok()?;
         let source = match kind {
             BLOB => Source::Blob(oid),
+            CRLF => Source::Crlf(oid),
             PIN => Source::Pin(oid),
             _ => return None,
         };
@@ -138,11 +141,14 @@ mod tests {
 
     fn table() -> Table {
         let stat = Stat { size: 3, mtime_ns: -1, ctime_ns: 7, ino: 9, mode: 0o100_644 };
-        let source = Source::Pin(Oid::from_str(&"a1".repeat(20)).unwrap());
-        let start = Start { stat, mode: Mode::File, source };
+        let oid = Oid::from_str(&"a1".repeat(20)).unwrap();
+        let start = |source| Start { stat, mode: Mode::File, source };
         let kind = FolderKind::Submodule;
         let mut folder = Folder { kind, permissions: 0o755, ..Folder::default() };
-        folder.files.insert(OsString::from_vec(b"new\nline\xff".to_vec()), start);
+        let name = OsString::from_vec(b"new\nline\xff".to_vec());
+        folder.files.insert(name, start(Source::Pin(oid)));
+        folder.files.insert("blob".into(), start(Source::Blob(oid)));
+        folder.files.insert("crlf".into(), start(Source::Crlf(oid)));
         let mut table = Table::default();
         table.folders.insert(b"".to_vec(), Folder::default());
         table.folders.insert(b"a/b".to_vec(), folder);

@@ -1,12 +1,10 @@
-//! What git does to a blob when it checks it out, and doing so again for one that the user's tree
-//! no longer has: line ends and `$Id$` through libgit2, programs never.
+//! What git does to a blob when it checks it out, and the bytes of files that the user's tree no
+//! longer has: of their blobs, with other line ends where the file had them.
 
-use std::path::Path;
-
-use git2::build::CheckoutBuilder;
-use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository};
+use git2::{AttrCheckFlags, AttrValue, Config, Oid, Repository};
 use protocol::RepoPath;
 
+use crate::baseline::{Source, Start};
 use crate::entry::Mode;
 use crate::error::{OrCannot, Result, cannot};
 
@@ -21,25 +19,25 @@ pub(crate) enum Conversion {
     Program(String),
 }
 
-/// Returns the bytes of a blob as git would check it out at `path`.
-pub(super) fn checked_out(
+/// Returns the bytes of a clean file that the working tree no longer has: those of its blob.
+pub(super) fn restored(
     git: &Repository,
     path: &RepoPath,
     blob: Oid,
-    mode: Mode,
-    scratch: &Path,
+    start: &Start,
 ) -> Result<Vec<u8>> {
     let what = || format!("restore {path} as it was");
-    let conversion = match mode {
+    let found = git.find_blob(blob).or_cannot(what)?;
+    if let Source::Crlf(_) = start.source {
+        return Ok(with_crlf(found.content()));
+    }
+    let conversion = match start.mode {
         Mode::Link => Conversion::None,
         Mode::File | Mode::Executable => conversion(git, path).or_cannot(what)?,
     };
     match conversion {
-        Conversion::None => {
-            let found = git.find_blob(blob).map(|blob| blob.content().to_vec());
-            found.or_cannot(what)
-        }
-        Conversion::BuiltIn => through_libgit2(git, path, blob, scratch),
+        // A file that had other bytes than its blob is pinned.
+        Conversion::None | Conversion::BuiltIn => Ok(found.content().to_vec()),
         Conversion::Program(attribute) => Err(cannot(
             what(),
             format!("it has changed since the run began, and {attribute} names a program"),
@@ -71,59 +69,66 @@ pub(crate) fn conversion(
             return Ok(Conversion::BuiltIn);
         }
     }
-    // `true`, and `input`, which converts on the way in only; libgit2 knows the difference.
-    let config = git.config()?.snapshot()?;
-    let automatic = config.get_str("core.autocrlf").is_ok_and(|value| value != "false");
+    let automatic = is_automatic(&git.config()?.snapshot()?);
     Ok(if automatic { Conversion::BuiltIn } else { Conversion::None })
 }
 
-/// Has libgit2 check out one file into a folder of its own.
-fn through_libgit2(git: &Repository, path: &RepoPath, id: Oid, scratch: &Path) -> Result<Vec<u8>> {
-    let what = || format!("restore {path} as it was");
-    let folder = tempfile::Builder::new().prefix(".restore-").tempdir_in(scratch);
-    let folder = folder.or_cannot(what)?;
-    let nothing = IndexTime::new(0, 0);
-    let entry = IndexEntry {
-        ctime: nothing,
-        mtime: nothing,
-        dev: 0,
-        ino: 0,
-        mode: Mode::File.to_git(),
-        uid: 0,
-        gid: 0,
-        file_size: 0,
-        id,
-        flags: 0,
-        flags_extended: 0,
-        path: path.as_bytes().to_vec(),
-    };
-    let mut index = Index::new().or_cannot(what)?;
-    index.add(&entry).or_cannot(what)?;
-    let mut checkout = CheckoutBuilder::new();
-    checkout.target_dir(folder.path()).force().update_index(false).refresh(false);
-    let done = git.checkout_index(Some(&mut index), Some(&mut checkout));
-    let file = folder.path().join(path.as_path());
-    if done.is_err() || !file.is_file() {
-        // Where HEAD has something else than a file, libgit2 replaces only what is there.
-        put_what_head_has(git, path, folder.path()).or_cannot(what)?;
-        git.checkout_index(Some(&mut index), Some(&mut checkout)).or_cannot(what)?;
-    }
-    std::fs::read(file).or_cannot(what)
+/// Returns whether line ends are converted without attributes: `true`, and `input`, which converts
+/// on the way in only.
+pub(super) fn is_automatic(config: &Config) -> bool {
+    config.get_str("core.autocrlf").is_ok_and(|value| value != "false")
 }
 
-/// Checks out what HEAD has at `path`, or the file it has in the place of one of its folders.
-fn put_what_head_has(
-    git: &Repository,
-    path: &RepoPath,
-    place: &Path,
-) -> std::result::Result<(), git2::Error> {
-    let tree = git.head()?.peel_to_tree()?;
-    let is_in_the_way = |path: &RepoPath| {
-        tree.get_path(path.as_path()).is_ok_and(|entry| entry.kind() != Some(ObjectType::Tree))
-    };
-    let above = path.folders().find(is_in_the_way);
-    let mut checkout = CheckoutBuilder::new();
-    checkout.target_dir(place).force().update_index(false).refresh(false);
-    checkout.path(above.as_ref().unwrap_or(path).as_bytes()).disable_pathspec_match(true);
-    git.checkout_head(Some(&mut checkout))
+/// Returns a text whose lines all end with CRLF with LF instead; nothing for any other.
+pub(super) fn without_crlf(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut unix = Vec::with_capacity(bytes.len());
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        match line.strip_suffix(b"\n") {
+            Some(line) => {
+                unix.extend_from_slice(line.strip_suffix(b"\r")?);
+                unix.push(b'\n');
+            }
+            None => unix.extend_from_slice(line),
+        }
+    }
+    Some(unix)
+}
+
+/// The reverse of [`without_crlf`].
+fn with_crlf(unix: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(unix.len() + unix.len() / 16);
+    for byte in unix.iter().copied() {
+        if byte == b'\n' {
+            bytes.push(b'\r');
+        }
+        bytes.push(byte);
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_whose_lines_all_end_with_crlf_can_do_without_it() {
+        for (text, unix) in [
+            ("a\r\nb\r\n", Some("a\nb\n")),
+            ("a\r\n\r\nb", Some("a\n\nb")),
+            ("a\rb\r\r\n\0\r", Some("a\rb\r\n\0\r")),
+            ("a", Some("a")),
+            ("", Some("")),
+            ("a\n", None),
+            ("a\r\nb\n", None),
+        ] {
+            assert_eq!(
+                without_crlf(text.as_bytes()).as_deref(),
+                unix.map(str::as_bytes),
+                "{text:?}"
+            );
+            if let Some(unix) = unix {
+                assert_eq!(with_crlf(unix.as_bytes()), text.as_bytes());
+            }
+        }
+    }
 }

@@ -41,27 +41,26 @@ impl Frozen {
 }
 
 /// What is opened once per thread to get at frozen bytes.
-pub(crate) struct Bytes<'a> {
-    frozen: &'a Frozen,
+pub(crate) struct Bytes {
     git: Repository,
     tree: Tree,
     /// The task store.
     pub(crate) store: TaskStore,
 }
 
-impl<'a> Bytes<'a> {
+impl Bytes {
     /// Opens the three places they come from.
-    pub(crate) fn open(frozen: &'a Frozen) -> Result<Self> {
+    pub(crate) fn open(frozen: &Frozen) -> Result<Self> {
         let store = TaskStore::open(&frozen.context.places.store)?;
         let tree = Tree::open_at(&frozen.context.repo.root)?;
-        Ok(Self { frozen, git: frozen.context.repo.git()?, tree, store })
+        Ok(Self { git: frozen.context.repo.git()?, tree, store })
     }
 
     /// Returns the bytes a file had, or a symlink's target.
     pub(crate) fn of(&self, path: &RepoPath, start: &Start) -> Result<Vec<u8>> {
         let blob = match start.source {
             Source::Pin(oid) => return self.store.read(oid),
-            Source::Blob(oid) => oid,
+            Source::Blob(oid) | Source::Crlf(oid) => oid,
         };
         // An unreadable file of the user's is no reason to stop: the blob is there.
         match self.tree.look(path) {
@@ -69,11 +68,9 @@ impl<'a> Bytes<'a> {
             Ok(Found::Link { target, stat }) if stat == start.stat => return Ok(target),
             _ => {}
         }
-        // libgit2 writes into a folder of its own; any of ours will do.
-        let scratch = &self.frozen.context.folder;
-        let bytes = conversion::checked_out(&self.git, path, blob, start.mode, scratch)?;
+        let bytes = conversion::restored(&self.git, path, blob, start)?;
         if bytes.len() as u64 != start.stat.size {
-            let because = "its blob is checked out differently now; the attributes have changed";
+            let because = "it has changed since the run began, and was not what git has of it";
             return Err(cannot(format!("restore {path} as it was"), because));
         }
         Ok(bytes)
@@ -83,7 +80,7 @@ impl<'a> Bytes<'a> {
     pub(crate) fn entry(&self, path: &RepoPath, start: &Start) -> Result<Entry> {
         let oid = match start.source {
             Source::Pin(oid) => oid,
-            Source::Blob(_) => self.store.write(&self.of(path, start)?)?,
+            Source::Blob(_) | Source::Crlf(_) => self.store.write(&self.of(path, start)?)?,
         };
         Ok(Entry { mode: start.mode, oid })
     }

@@ -4,6 +4,7 @@
 mod claim;
 mod codec;
 mod conversion;
+mod converted;
 mod freeze;
 mod frozen;
 mod index;

@@ -1,5 +1,5 @@
-//! The second step of freezing: every doubtful file is read once; what is not exactly its blob is
-//! pinned into the task store.
+//! The second step of freezing: every doubtful file is read once; what is neither its blob nor
+//! that with other line ends is pinned into the task store.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,6 +8,7 @@ use engine::ports::IsolationError;
 use git2::{ObjectType, Oid};
 use protocol::{RepoPath, RunName};
 
+use crate::baseline::conversion::without_crlf;
 use crate::baseline::scan::{Doubtful, Scan, YOUNG_NS, now_ns};
 use crate::baseline::table::split;
 use crate::baseline::{Source, Start, Table};
@@ -46,7 +47,7 @@ pub(super) fn check_untracked(tree: &Tree, scan: &Scan, limit: u64) -> Result<()
     })
 }
 
-/// Reads what is doubtful, pins what differs from its blob, and completes the table. Returns what
+/// Reads what is doubtful, pins what git does not have, and completes the table. Returns what
 /// is left out because nobody tracks it and we may not read it.
 pub(super) fn pin(
     tree: &Tree,
@@ -72,8 +73,8 @@ pub(super) fn pin(
             Found::Missing | Found::Blocked(_) | Found::Folder | Found::Special => continue,
         };
         let young = stat.ctime_ns >= now_ns() - YOUNG_NS;
-        let source = match blob_of(&bytes, &file) {
-            Some(blob) if !young => Source::Blob(blob),
+        let source = match source_of(&bytes, mode, &file) {
+            Some(source) if !young => source,
             _ => {
                 let oid = store.write(&bytes)?;
                 pinned.push((file.path.as_bytes().to_vec(), Entry { mode, oid }));
@@ -93,11 +94,20 @@ pub(crate) fn reference(run: &RunName) -> String {
     format!("refs/pins/{run}")
 }
 
-/// The blob of a tracked file, if these are its very bytes.
-fn blob_of(bytes: &[u8], file: &Doubtful) -> Option<Oid> {
+/// Where git has the bytes of a tracked file, if it does.
+fn source_of(bytes: &[u8], mode: Mode, file: &Doubtful) -> Option<Source> {
     let tracked = file.tracked?;
-    let oid = Oid::hash_object(ObjectType::Blob, bytes).ok()?;
-    (oid == tracked).then_some(oid)
+    let is_blob = |bytes: &[u8]| Oid::hash_object(ObjectType::Blob, bytes) == Ok(tracked);
+    if is_blob(bytes) {
+        return Some(Source::Blob(tracked));
+    }
+    match mode {
+        Mode::Link => None,
+        Mode::File | Mode::Executable => {
+            let unix = without_crlf(bytes)?;
+            is_blob(&unix).then_some(Source::Crlf(tracked))
+        }
+    }
 }
 
 fn insert(table: &mut Table, path: &RepoPath, start: Start) {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use git2::{Oid, Repository};
 use protocol::{RepoPath, is_temporary_name};
 
+use crate::baseline::converted::Converted;
 use crate::baseline::index::Index;
 use crate::baseline::{Folder, FolderKind, Source, Start, Table};
 use crate::entry::Mode;
@@ -52,7 +53,9 @@ pub(super) struct Doubtful {
 pub(super) fn scan(git: &Repository, tree: &Tree, ours: &[PathBuf]) -> Result<Scan> {
     let index = Index::read(git)?;
     let rules = Rules::of(git, tree);
-    let mut walk = Walk { rules, tree, ours, index, scan: Scan::default(), started_ns: now_ns() };
+    let converted = Converted::of(git)?;
+    let (scan, started_ns) = (Scan::default(), now_ns());
+    let mut walk = Walk { rules, converted, tree, ours, index, scan, started_ns };
     let mut waiting = vec![(Vec::new(), 0)];
     while let Some((folder, permissions)) = waiting.pop() {
         walk.folder(folder, permissions, &mut waiting)?;
@@ -69,6 +72,7 @@ pub(super) fn now_ns() -> i64 {
 
 struct Walk<'a> {
     rules: Rules<'a>,
+    converted: Converted<'a>,
     tree: &'a Tree,
     ours: &'a [PathBuf],
     index: Index,
@@ -90,6 +94,7 @@ impl Walk<'_> {
             self.scan.nested.push(shown(&path));
             return Ok(());
         }
+        self.converted.enter(&path, &entries, self.tree, &self.index);
         self.scan.odd.extend(odd.iter().map(|name| shown(&join(&path, name))));
         let mut found = Folder { permissions, ..Folder::default() };
         for entry in entries {
@@ -162,6 +167,7 @@ impl Walk<'_> {
         if let (Some(tracked), Some(mode @ (Mode::File | Mode::Executable)), false) =
             (tracked, entry.stat.kind(), young)
             && self.index.is_clean(tracked, &entry.stat)
+            && !self.converted.is_in_doubt(&path, tracked.id, entry.stat.size)
         {
             let source = Source::Blob(tracked.id);
             return Ok(Some((entry.name, Start { stat: entry.stat, mode, source })));

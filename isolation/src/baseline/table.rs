@@ -52,8 +52,10 @@ pub(crate) struct Start {
 /// Where the bytes of a frozen file are besides in the user's tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// In this blob of the user's repository, as git checks it out.
+    /// In this blob of the user's repository, as it stands.
     Blob(Oid),
+    /// In this blob of the user's repository, with CRLF instead of each LF.
+    Crlf(Oid),
     /// In the task store, as they are.
     Pin(Oid),
 }

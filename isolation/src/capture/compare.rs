@@ -21,7 +21,7 @@ pub(super) struct Compared {
 
 /// Compares one candidate. Nothing comes back if it is what it began as.
 pub(super) fn compare(
-    bytes: &Bytes<'_>,
+    bytes: &Bytes,
     tree: &Tree,
     candidate: &Candidate<'_>,
 ) -> Result<Option<Compared>> {
@@ -51,11 +51,7 @@ pub(super) fn compare(
     Ok(Some(Compared { change, before, after }))
 }
 
-fn removed(
-    bytes: &Bytes<'_>,
-    path: &RepoPath,
-    began: Option<Began<'_>>,
-) -> Result<Option<Compared>> {
+fn removed(bytes: &Bytes, path: &RepoPath, began: Option<Began<'_>>) -> Result<Option<Compared>> {
     let Some(began) = began else { return Ok(None) };
     let base = begin(bytes, path, began)?;
     let before = bytes.store.read(base.oid)?;
@@ -91,7 +87,7 @@ fn is_certainly(began: Began<'_>, entry: Entry) -> bool {
 }
 
 /// Returns what it began as, with its bytes in the task store.
-fn begin(bytes: &Bytes<'_>, path: &RepoPath, began: Began<'_>) -> Result<Entry> {
+fn begin(bytes: &Bytes, path: &RepoPath, began: Began<'_>) -> Result<Entry> {
     match began {
         Began::Seed(entry) => Ok(entry),
         Began::Frozen(start) => bytes.entry(path, start),

@@ -48,11 +48,7 @@ pub(crate) fn summary(store: &TaskStore, capture: CaptureRef) -> Result<Captured
 }
 
 /// Finds what changed, and puts its bytes into the task store.
-fn take<'a>(
-    frozen: &'a Frozen,
-    folder: &Path,
-    manifest: &Manifest,
-) -> Result<(Bytes<'a>, ChangeList)> {
+fn take(frozen: &Frozen, folder: &Path, manifest: &Manifest) -> Result<(Bytes, ChangeList)> {
     let what = || format!("capture {}", folder.display());
     frozen.context.faults.strike("capture.begin").or_cannot(what)?;
     must_be_there(folder)?;

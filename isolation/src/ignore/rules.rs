@@ -3,20 +3,16 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use git2::{Config, Repository};
+use git2::Repository;
 use protocol::RepoPath;
 
 use crate::error::{Result, is_denied};
+use crate::git_files;
 use crate::ignore::glob::Case;
 use crate::ignore::pattern::{self, Pattern, Verdict};
 use crate::tree::{Found, Tree, join};
-
-/// How many bytes of a file of rules count.
-const LARGEST: u64 = 16 << 20;
 
 /// The rules of a working tree.
 pub(crate) struct Rules<'a> {
@@ -51,9 +47,11 @@ impl<'a> Rules<'a> {
         let folded = config.as_ref().and_then(|config| config.get_bool("core.ignorecase").ok());
         let case = if folded == Some(true) { Case::Folded } else { Case::Exact };
         let own = git.commondir().join("info/exclude");
+        let users = |config| git_files::of_the_user(config, "core.excludesfile", "ignore");
         let files = [Some(own), config.as_ref().and_then(users)];
+        let everywhere = files.into_iter().flatten();
         let everywhere =
-            files.into_iter().flatten().map(|file| pattern::read(&small(&file), case)).collect();
+            everywhere.map(|file| pattern::read(&git_files::content(&file), case)).collect();
         Self { tree, case, everywhere, folders: RefCell::default() }
     }
 
@@ -129,18 +127,4 @@ impl<'a> Rules<'a> {
             | Found::Special => Vec::new(),
         })
     }
-}
-
-/// The user's own file of rules.
-fn users(config: &Config) -> Option<PathBuf> {
-    if let Ok(file) = config.get_path("core.excludesfile") {
-        return Some(file);
-    }
-    let beside = Config::find_xdg().ok().and_then(|file| Some(file.parent()?.join("ignore")));
-    beside.or_else(|| Some(std::env::home_dir()?.join(".config/git/ignore")))
-}
-
-fn small(file: &Path) -> Vec<u8> {
-    let plain = fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
-    if plain { fs::read(file).unwrap_or_default() } else { Vec::new() }
 }

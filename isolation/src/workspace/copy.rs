@@ -11,7 +11,7 @@ use protocol::RepoPath;
 use rustix::fs::{AtFlags, CWD, Mode as Permissions, OFlags, chmodat, mkdirat, openat};
 use rustix::io::Errno;
 
-use crate::baseline::{Bytes, Folder, Frozen, Start};
+use crate::baseline::{Bytes, Folder, Frozen, Source, Start};
 use crate::entry::Mode;
 use crate::error::{OrCannot, Result, cannot};
 use crate::tree::{Tree, join};
@@ -109,7 +109,7 @@ impl Work<'_> {
 struct Copier<'a> {
     work: &'a Work<'a>,
     /// Opened when the first file needs it.
-    bytes: Option<Bytes<'a>>,
+    bytes: Option<Bytes>,
     buffer: Vec<u8>,
 }
 
@@ -134,7 +134,7 @@ impl Copier<'_> {
                 format!("copy {}", Path::new(OsStr::from_bytes(&path)).display())
             };
             if let Some(from) = &from
-                && matches!(start.source, crate::baseline::Source::Blob(_))
+                && matches!(start.source, Source::Blob(_) | Source::Crlf(_))
                 && start.mode != Mode::Link
             {
                 let copied = self.work.means.copy(from, &to, name, start, &mut self.buffer);

@@ -19,7 +19,7 @@ use crate::workspace::remove_tree;
 /// A frozen tree, as merging asks it.
 pub(crate) struct FrozenSource<'a> {
     frozen: &'a Frozen,
-    bytes: Bytes<'a>,
+    bytes: Bytes,
 }
 
 impl<'a> FrozenSource<'a> {

@@ -83,30 +83,6 @@ impl Conversion {
             Self::Off => Some("* -text\n"),
         }
     }
-
-    /// Returns a file of a clean tree: bytes that git would check out just so.
-    fn clean(self, path: &[u8], node: Node) -> Node {
-        let Node::File { executable, bytes } = node else { return node };
-        let without = |bytes: &[u8]| {
-            let mut kept = bytes.to_vec();
-            kept.retain(|byte| !matches!(byte, b'\r' | 0));
-            kept
-        };
-        let bytes = match self {
-            Self::Windows if path.ends_with(b".txt") => {
-                let lines = without(&bytes);
-                let lines = lines.split_inclusive(|byte| *byte == b'\n');
-                let windows = |line: &[u8]| match line.strip_suffix(b"\n") {
-                    Some(line) => [line, b"\r\n"].concat(),
-                    None => line.to_vec(),
-                };
-                lines.flat_map(windows).collect()
-            }
-            Self::Automatic if !path.ends_with(b".bin") => without(&bytes),
-            Self::None | Self::Off | Self::Windows | Self::Automatic => bytes,
-        };
-        Node::File { executable, bytes }
-    }
 }
 
 impl Scenario {
@@ -119,19 +95,11 @@ impl Scenario {
             Conversion::Automatic,
             Conversion::Off,
         ]);
-        let clean = |files: Files| -> Files {
-            let clean = |(path, node): (Name, Node)| {
-                let node = conversion.clean(&path, node);
-                (path, node)
-            };
-            files.into_iter().map(clean).collect()
-        };
         let mut common = Common::default();
-        let committed = clean(committed(random, conversion));
+        let committed = committed(random, conversion);
         let mut staged = committed.clone();
         let count = random.between(0, 3);
         edits::edit(random, &mut staged, &Common::default(), count);
-        let staged = clean(staged);
         let mut tree = staged.clone();
         let count = random.between(0, 5);
         edits::edit(random, &mut tree, &Common::default(), count);

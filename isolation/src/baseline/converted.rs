@@ -1,0 +1,290 @@
+//! Which clean files are not, byte for byte, what git has of them, because it converts line ends or
+//! `$Id$`. In most repositories nothing says so, and then no blob is asked for.
+
+use std::path::PathBuf;
+
+use git2::{Odb, Oid, Repository};
+use protocol::RepoPath;
+
+use crate::baseline::conversion::{Conversion, conversion, is_automatic};
+use crate::baseline::index::Index;
+use crate::error::{OrCannot, Result};
+use crate::git_files;
+use crate::tree::{Found, Listed, Tree, join};
+
+/// The name of a folder's file of attributes.
+const NAME: &str = ".gitattributes";
+
+/// The system's file of attributes.
+const SYSTEM: &str = "/etc/gitattributes";
+
+/// The attributes by which libgit2 itself converts.
+const BUILT_IN: [&[u8]; 4] = [b"text", b"crlf", b"eol", b"ident"];
+
+/// The attributes by which programs convert.
+const PROGRAMS: [&[u8]; 2] = [b"filter", b"working-tree-encoding"];
+
+/// What may have been converted in a working tree that is walked over, a folder before what is in
+/// it.
+pub(super) struct Converted<'a> {
+    git: &'a Repository,
+    objects: Odb<'a>,
+    /// Which conversions anything that was read asks for.
+    possible: Possible,
+}
+
+/// The conversions that attributes and settings ask for somewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Possible {
+    /// Line ends or `$Id$`, by libgit2 itself.
+    built_in: bool,
+    /// Anything, by programs.
+    programs: bool,
+}
+
+impl<'a> Converted<'a> {
+    /// Reads what holds everywhere in `git`.
+    pub(super) fn of(git: &'a Repository) -> Result<Self> {
+        let what = || format!("read the settings of {}", git.path().display());
+        let objects = git.odb().or_cannot(what)?;
+        let config = git.config().and_then(|mut config| config.snapshot()).or_cannot(what)?;
+        let files = [
+            Some(git.commondir().join("info/attributes")),
+            git_files::of_the_user(&config, "core.attributesfile", "attributes"),
+            Some(PathBuf::from(SYSTEM)),
+        ];
+        let mut possible = Possible { built_in: is_automatic(&config), ..Possible::default() };
+        for file in files.into_iter().flatten() {
+            possible.read(&git_files::content(&file));
+        }
+        Ok(Self { git, objects, possible })
+    }
+
+    /// Reads the attributes of a folder: those of the index where the file is gone, as git does.
+    pub(super) fn enter(&mut self, folder: &[u8], entries: &[Listed], tree: &Tree, index: &Index) {
+        let path = join(folder, NAME.as_ref());
+        if entries.iter().any(|entry| entry.name == NAME) {
+            match RepoPath::new(path).map(|path| tree.look(&path)) {
+                Some(Ok(Found::File { bytes, .. })) => self.possible.read(&bytes),
+                // Whatever git makes of it.
+                Some(_) | None => self.possible = Possible::ANYTHING,
+            }
+        } else if let Some(entry) = index.get(&path) {
+            match self.git.find_blob(entry.id) {
+                Ok(blob) => self.possible.read(blob.content()),
+                Err(_) => self.possible = Possible::ANYTHING,
+            }
+        }
+    }
+
+    /// Returns whether a clean file of `size` bytes has to be looked at. Whatever git converts when
+    /// it adds a file becomes shorter: one that is as long as its blob is its blob. What a program
+    /// has converted only that program could convert back.
+    pub(super) fn is_in_doubt(&self, path: &[u8], blob: Oid, size: u64) -> bool {
+        let is_longer = || {
+            let stored = self.objects.read_header(blob);
+            stored.is_ok_and(|(stored, _)| u64::try_from(stored) != Ok(size))
+        };
+        let by_program = || {
+            let path = RepoPath::new(path)?;
+            let conversion = conversion(self.git, &path).ok()?;
+            Some(matches!(conversion, Conversion::Program(_)))
+        };
+        let Possible { built_in, programs } = self.possible;
+        built_in && is_longer() && !(programs && by_program() == Some(true))
+    }
+}
+
+impl Possible {
+    const ANYTHING: Self = Self { built_in: true, programs: true };
+
+    /// Adds what a file of attributes says.
+    fn read(&mut self, attributes: &[u8]) {
+        let lines = attributes.split(|byte| *byte == b'\n');
+        for line in lines.filter(|line| !line.starts_with(b"#")) {
+            let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+            for word in words.skip(1) {
+                let name = word.split(|byte| *byte == b'=').next().unwrap_or_default();
+                self.built_in |= BUILT_IN.contains(&name);
+                self.programs |= PROGRAMS.contains(&name);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::baseline::scan::scan;
+    use crate::baseline::{Frozen, Source};
+    use crate::testing::{Sample, path, prepare};
+
+    const WINDOWS: &str = "*.txt text eol=crlf\n";
+    const UNIX: &str = "*.txt text eol=lf\n";
+
+    /// How old a file has to be for its stat to tell everything.
+    const AGE: Duration = Duration::from_millis(60);
+
+    /// A repository with these settings and these files committed, all of age.
+    fn of_age(settings: &[&str], files: &[(&str, &str)]) -> Sample {
+        let sample = Sample::empty();
+        for setting in settings {
+            let (name, value) = setting.split_once('=').unwrap();
+            sample.git(&["config", name, value]);
+        }
+        for (path, text) in files {
+            sample.write(path, text);
+        }
+        std::thread::sleep(AGE);
+        sample.commit();
+        std::thread::sleep(AGE);
+        sample
+    }
+
+    /// Where the bytes of a file are besides in the tree.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Kept {
+        Blob,
+        Crlf,
+        Pin,
+    }
+
+    fn kept(frozen: &Frozen, file: &str) -> Kept {
+        match frozen.table.get(&path(file)).unwrap().source {
+            Source::Blob(_) => Kept::Blob,
+            Source::Crlf(_) => Kept::Crlf,
+            Source::Pin(_) => Kept::Pin,
+        }
+    }
+
+    /// Expects that a task begins with the file as it was although the user has edited it since.
+    fn expect_restored(sample: &Sample, frozen: &Frozen, file: &str, text: &str) {
+        sample.write(file, "edited\n");
+        let workspace = prepare(frozen, "a");
+        assert_eq!(fs::read_to_string(workspace.root.join(file)).unwrap(), text);
+    }
+
+    #[test]
+    fn a_clean_file_comes_back_whatever_git_would_check_out_and_is_pinned_only_if_it_must_be() {
+        for (attributes, text, expected) in [
+            (WINDOWS, "one\ntwo\n", Kept::Blob),
+            (WINDOWS, "one\r\ntwo\r\n", Kept::Crlf),
+            (WINDOWS, "one\r\ntwo\n", Kept::Pin),
+            (UNIX, "one\ntwo\n", Kept::Blob),
+            (UNIX, "one\r\ntwo\r\n", Kept::Crlf),
+            (UNIX, "one\r\ntwo\n", Kept::Pin),
+            ("* text=auto\n", "one\ntwo\n", Kept::Blob),
+            ("* text=auto\n", "one\r\ntwo\r\n", Kept::Crlf),
+            ("* text=auto eol=crlf\n", "one\ntwo\r\n", Kept::Pin),
+            ("* -text\n", "one\r\ntwo\n", Kept::Blob),
+            ("*.txt ident\n", "$Id$\n", Kept::Blob),
+            ("*.txt ident\n", "$Id: of another$\n", Kept::Pin),
+            ("*.txt ident text eol=crlf\n", "$Id$\r\n", Kept::Crlf),
+        ] {
+            let sample = of_age(&[], &[(".gitattributes", attributes), ("a.txt", text)]);
+            let frozen = sample.freeze("raaaa");
+            assert_eq!(kept(&frozen, "a.txt"), expected, "{attributes:?} {text:?}");
+            expect_restored(&sample, &frozen, "a.txt", text);
+        }
+    }
+
+    #[test]
+    fn settings_convert_as_attributes_do() {
+        for (setting, text, expected) in [
+            ("core.autocrlf=true", "one\r\ntwo\r\n", Kept::Crlf),
+            ("core.autocrlf=true", "one\ntwo\n", Kept::Blob),
+            ("core.autocrlf=true", "one\r\ntwo\n", Kept::Pin),
+            ("core.autocrlf=input", "one\r\ntwo\r\n", Kept::Crlf),
+            ("core.autocrlf=false", "one\r\ntwo\n", Kept::Blob),
+        ] {
+            let sample = of_age(&[setting], &[("a.txt", text)]);
+            let frozen = sample.freeze("raaaa");
+            assert_eq!(kept(&frozen, "a.txt"), expected, "{setting} {text:?}");
+            expect_restored(&sample, &frozen, "a.txt", text);
+        }
+    }
+
+    #[test]
+    fn attributes_are_read_wherever_git_reads_them() {
+        let mixed = ("below/a.txt", "one\r\ntwo\n");
+        let restored = |sample: &Sample| {
+            let frozen = sample.freeze("raaaa");
+            expect_restored(sample, &frozen, mixed.0, mixed.1);
+        };
+        restored(&of_age(&[], &[("below/.gitattributes", WINDOWS), mixed]));
+        // Gone from the tree, they hold all the same.
+        let sample = of_age(&[], &[(".gitattributes", WINDOWS), mixed]);
+        fs::remove_file(sample.root.join(".gitattributes")).unwrap();
+        restored(&sample);
+        let sample = of_age(&[], &[mixed]);
+        sample.write(".git/info/attributes", WINDOWS);
+        sample.write(mixed.0, "one\n");
+        sample.write(mixed.0, mixed.1);
+        std::thread::sleep(AGE);
+        sample.git(&["add", "--renormalize", "."]);
+        std::thread::sleep(AGE);
+        restored(&sample);
+    }
+
+    #[test]
+    fn files_that_git_checks_out_as_they_are_stored_are_not_looked_at() {
+        let files: Vec<_> = (0..20).map(|at| format!("{at}.txt")).collect();
+        for attributes in ["* text=auto\n*.bat text eol=crlf\n", "*.png binary\n", WINDOWS] {
+            let files = files.iter().map(|file| (file.as_str(), "one\ntwo\n"));
+            let sample =
+                of_age(&[], &files.chain([(".gitattributes", attributes)]).collect::<Vec<_>>());
+            let tree = Tree::open_at(&sample.root).unwrap();
+            let scan = scan(&sample.repo().git().unwrap(), &tree, &[]).unwrap();
+            assert_eq!(scan.doubtful.len(), 0, "{attributes:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_program_has_converted_is_not_looked_at() {
+        let program = ["filter.big.clean=echo pointer"];
+        let attributes = "* text=auto\n*.txt filter=big\n";
+        let files = [(".gitattributes", attributes), ("a.txt", "of many megabytes\n")];
+        let sample = of_age(&program, &files);
+        assert_eq!(sample.git(&["cat-file", "blob", "HEAD:a.txt"]), "pointer\n");
+        assert_eq!(kept(&sample.freeze("raaaa"), "a.txt"), Kept::Blob);
+    }
+
+    #[test]
+    fn a_file_that_was_touched_comes_back_where_a_program_converts_it_too() {
+        let files = [(".gitattributes", "*.txt text eol=crlf filter=big\n"), ("a.txt", "one\r\n")];
+        let sample = of_age(&[], &files);
+        sample.write("a.txt", "one\r\n");
+        std::thread::sleep(AGE);
+        let frozen = sample.freeze("raaaa");
+        assert_eq!(kept(&frozen, "a.txt"), Kept::Crlf);
+        expect_restored(&sample, &frozen, "a.txt", "one\r\n");
+    }
+
+    #[test]
+    fn attributes_that_convert_nothing_have_no_blob_asked_for() {
+        let possible = |attributes: &str| {
+            let mut possible = Possible::default();
+            possible.read(attributes.as_bytes());
+            (possible.built_in, possible.programs)
+        };
+        for (attributes, expected) in [
+            ("", (false, false)),
+            ("# * text\n", (false, false)),
+            ("*.png binary\n*.jpg -text\n", (false, false)),
+            ("text diff=rust merge=union\n", (false, false)),
+            ("*.psd filter=lfs diff=lfs merge=lfs -text\n*.md !eol\n", (false, true)),
+            ("*.txt working-tree-encoding=UTF-16\n", (false, true)),
+            ("* text\n", (true, false)),
+            ("* text=auto", (true, false)),
+            ("*.png binary\n\t*.bat  eol=crlf -diff\r\n", (true, false)),
+            ("*.c crlf=input\n", (true, false)),
+            ("[attr]windows text eol=crlf\n", (true, false)),
+            ("\"a b\" ident\n*.psd filter=lfs\n", (true, true)),
+        ] {
+            assert_eq!(possible(attributes), expected, "{attributes:?}");
+        }
+    }
+}
