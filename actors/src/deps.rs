@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::fault::Faults;
-use engine::ports::{Clock, Commands, LedgerStore, Models, Schemas, SessionLogs, Toolbox};
+use engine::ports::{
+    ArtifactStore, Clock, Commands, LedgerStore, Models, Schemas, SessionLogs, ToolFactory,
+};
 use engine::request::RequestPolicy;
 
 /// What the engine is built with.
@@ -18,8 +20,10 @@ pub struct Deps {
     pub commands: Arc<dyn Commands>,
     /// Knows where models are had.
     pub models: Arc<dyn Models>,
-    /// Makes the tools of sessions.
-    pub toolbox: Arc<dyn Toolbox>,
+    /// Build the tools of sessions, in the order in which models are told of them.
+    pub tools: Vec<Arc<dyn ToolFactory>>,
+    /// Keeps the output of tools.
+    pub artifacts: Arc<dyn ArtifactStore>,
     /// Keeps what is said in sessions.
     pub session_logs: Arc<dyn SessionLogs>,
     /// Compiles schemas.

@@ -80,8 +80,7 @@ impl Actor for Root {
         let activity = Activity::default();
         let (isolator, _join) =
             Actor::spawn_linked(None, Isolator, activity.clone(), cell()).await?;
-        let commands = Arc::clone(&deps.commands);
-        let (executors, _join) = Actor::spawn_linked(None, Executors, commands, cell()).await?;
+        let (executors, _join) = Actor::spawn_linked(None, Executors, deps.clone(), cell()).await?;
         let arguments = GatesArguments {
             policy: GatePolicy::from(&deps.policy.requests),
             faults: deps.faults.clone(),

@@ -22,7 +22,6 @@ use crate::jobs::{Jobs, Panicked};
 mod agent;
 mod command;
 mod feed;
-mod hands;
 mod reminder;
 
 pub(crate) use agent::AgentSession;

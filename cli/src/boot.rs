@@ -15,7 +15,7 @@ use isolation::Repositories;
 use protocol::{RunSpec, Timestamp};
 use providers::{Catalogue, CatalogueConfig, Price, Rate};
 use schema::JsonSchemas;
-use store::{Ledger, SessionLogFiles};
+use store::{ArtifactFolders, Ledger, SessionLogFiles};
 use tools::Builtins;
 
 use crate::error::{Error, ErrorKind};
@@ -85,14 +85,15 @@ impl Equipment {
             .map_err(|error| machine("cannot start the shell").caused_by(&error))?;
         let commands: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
         let schemas: Arc<dyn Schemas> = Arc::new(JsonSchemas);
-        let tools = Builtins::new(Arc::clone(&commands), Arc::clone(&schemas), self.faults.clone());
+        let tools = Builtins::new(self.faults.clone());
         let tools = if is_rehearsed(spec) { tools.with_rehearsal() } else { tools };
         let artifacts = self.places.all_artifacts();
         let deps = Deps {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
             commands,
             models: Arc::clone(&self.models) as Arc<_>,
-            toolbox: Arc::new(tools),
+            tools: vec![Arc::new(tools)],
+            artifacts: Arc::new(ArtifactFolders),
             session_logs: Arc::new(SessionLogFiles::new(self.faults.clone())),
             schemas,
             clock: Arc::clone(&self.clock),

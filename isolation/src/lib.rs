@@ -26,6 +26,7 @@ mod store;
 mod testing;
 mod tracked;
 mod tree;
+mod view;
 mod workspace;
 
 pub use backends::{
@@ -38,4 +39,5 @@ pub use libgit::initialise;
 pub use places::Places;
 pub use port::Repositories;
 pub use tracked::tracked_files;
+pub use view::{DirectoryView, DiskThreads};
 pub use workspace::NewWorkspace;

@@ -9,7 +9,7 @@ use engine::fault::Faults;
 use engine::ports::{
     Baseline, CancelToken, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest,
     Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, RunLock, Workspace,
-    WorkspaceRequest,
+    WorkspaceRequest, WorkspaceView,
 };
 use protocol::{Capabilities, Captured, LandingId, LandingReport, RunName, WorkspaceKind};
 
@@ -20,6 +20,7 @@ use crate::landing;
 use crate::places::{Places, RepoPlaces};
 use crate::recovery::{self, Cleanup, Found};
 use crate::repository::Repo;
+use crate::view::DiskThreads;
 
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ pub struct Repositories {
     places: Places,
     faults: Faults,
     backends: Backends,
+    disk: DiskThreads,
 }
 
 impl Repositories {
@@ -41,7 +43,7 @@ impl Repositories {
     /// Keeps what it makes at `places`, and has these backends.
     #[must_use]
     pub fn with_backends(places: Places, faults: Faults, backends: Backends) -> Self {
-        Self { places, faults, backends }
+        Self { places, faults, backends, disk: DiskThreads::default() }
     }
 }
 
@@ -57,7 +59,7 @@ impl Isolation for Repositories {
         };
         let places = self.places.of(&repo.root);
         let (faults, backends) = (self.faults.clone(), self.backends.clone());
-        let opened = Opened { repo, places, faults, backends };
+        let opened = Opened { repo, places, faults, backends, disk: self.disk.clone() };
         Ok(Arc::new(OpenedRepository { facts, opened: Arc::new(opened) }))
     }
 
@@ -73,6 +75,7 @@ struct Opened {
     places: RepoPlaces,
     faults: Faults,
     backends: Backends,
+    disk: DiskThreads,
 }
 
 struct OpenedRepository {
@@ -89,7 +92,7 @@ impl Repository for OpenedRepository {
     async fn recover(&self, open: Vec<OpenRun>) -> Result<Box<dyn Recovery>> {
         let opened = Arc::clone(&self.opened);
         let found = blocking(move || {
-            let Opened { repo, places, faults, backends } = opened.as_ref();
+            let Opened { repo, places, faults, backends, .. } = opened.as_ref();
             recovery::find(repo, places, faults, backends, &open)
         })
         .await?;
@@ -113,10 +116,10 @@ impl Repository for OpenedRepository {
         cancel: CancelToken,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>> {
-        let opened = Arc::clone(&self.opened);
+        let (opened, disk) = (Arc::clone(&self.opened), self.opened.disk.clone());
         let capabilities = request.mode.capabilities();
         let run = blocking(move || {
-            let Opened { repo, places, faults, backends } = opened.as_ref();
+            let Opened { repo, places, faults, backends, .. } = opened.as_ref();
             let backend = backends.of(request.mode)?;
             let claim = lock
                 .into_held::<NewClaim>()
@@ -127,7 +130,7 @@ impl Repository for OpenedRepository {
             FrozenRun::freeze(context, &request, claim, landings, freeze)
         })
         .await?;
-        Ok(Arc::new(FrozenBaseline { run: Arc::new(run), capabilities }))
+        Ok(Arc::new(FrozenBaseline { run: Arc::new(run), capabilities, disk }))
     }
 
     async fn land(
@@ -185,6 +188,7 @@ struct FrozenBaseline {
     run: Arc<FrozenRun<Arc<dyn FrozenTree>>>,
     /// What its backend can do: what it cannot is not asked of it.
     capabilities: Capabilities,
+    disk: DiskThreads,
 }
 
 #[async_trait]
@@ -196,6 +200,10 @@ impl Baseline for FrozenBaseline {
     async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace> {
         let run = Arc::clone(&self.run);
         blocking(move || run.tree.prepare(&request)).await
+    }
+
+    fn view(&self, workspace: &Workspace) -> Arc<dyn WorkspaceView> {
+        self.run.tree.view(workspace, &self.disk)
     }
 
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>> {

@@ -1,7 +1,8 @@
-//! Stand-ins for the outside world, a model among them, a place to drive the built binary in, and
-//! fuzzers that drive it there.
+//! Stand-ins for the outside world, a model among them, a place to drive the built binary in,
+//! fuzzers that drive it there, and a workspace in memory.
 
 pub mod fakes;
 pub mod fuzz;
 pub mod model;
 pub mod sandbox;
+pub mod view_memory;

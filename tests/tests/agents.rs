@@ -276,10 +276,11 @@ async fn a_session_is_given_what_its_task_says() {
     task.schema = Some(json!({ "required": "a" }));
     task.limits.output = 4321;
     engine.run(vec![task.clone()]).await;
-    let bench = engine.tools.benches().remove(0);
-    assert_eq!((&bench.schema, bench.keep), (&task.schema, 4321));
-    assert!(bench.root.ends_with("informed/tree"), "{:?}", bench.root);
-    assert_eq!(bench.environment["REGATTA_TASK"], "informed");
+    let env = engine.tools.envs().remove(0);
+    assert_eq!((&env.schema, env.keep), (&task.schema, 4321));
+    let root = std::path::Path::new(&env.environment["REGATTA_WORKSPACE"]);
+    assert!(root.ends_with("informed/tree"), "{root:?}");
+    assert_eq!(env.environment["REGATTA_TASK"], "informed");
     let request = engine.models.requests().remove(0);
     let Message::User(said) = &*request.messages[0] else { panic!("{:?}", request.messages) };
     let expected = "give-up because\n\n<context>\nAll of it is Rust.\n</context>";

@@ -1,4 +1,4 @@
-//! Rules of the engine, and actors on fakes.
+//! Rules of the engine, actors on fakes, and tools over each view of a workspace.
 
 mod actors;
 mod adding;
@@ -7,6 +7,10 @@ mod deadlines;
 mod gates;
 mod isolation;
 mod opening;
+mod own_tool;
 mod panics;
 mod side_by_side;
 mod tidy;
+// Its tests are functions that a macro calls: by this clippy knows that they are tests.
+#[cfg(test)]
+mod tools;

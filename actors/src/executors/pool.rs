@@ -1,41 +1,39 @@
 //! Starts executors and answers for them.
 
-use std::sync::Arc;
-
-use engine::ports::Commands;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
-use super::tool_executor::{ExecutorLease, ToolExecutor};
+use super::tool_executor::{ExecutorLease, ExecutorSetup, ToolExecutor, ToolExecutorArguments};
+use crate::deps::Deps;
 
 pub(crate) struct Executors;
 
 pub(crate) enum ExecutorsMessage {
     /// Starts an executor for one task.
-    Lease(RpcReplyPort<ExecutorLease>),
+    Lease(ExecutorSetup, RpcReplyPort<ExecutorLease>),
 }
 
 impl Actor for Executors {
     type Msg = ExecutorsMessage;
-    type State = Arc<dyn Commands>;
-    type Arguments = Arc<dyn Commands>;
+    type State = Deps;
+    type Arguments = Deps;
 
     async fn pre_start(
         &self,
         _myself: ActorRef<Self::Msg>,
-        commands: Self::Arguments,
+        deps: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        Ok(commands)
+        Ok(deps)
     }
 
     async fn handle(
         &self,
         myself: ActorRef<Self::Msg>,
         message: Self::Msg,
-        commands: &mut Self::State,
+        deps: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        let ExecutorsMessage::Lease(reply) = message;
-        let started =
-            Actor::spawn_linked(None, ToolExecutor, Arc::clone(commands), myself.get_cell()).await;
+        let ExecutorsMessage::Lease(setup, reply) = message;
+        let arguments = ToolExecutorArguments { deps: deps.clone(), setup };
+        let started = Actor::spawn_linked(None, ToolExecutor, arguments, myself.get_cell()).await;
         if let Ok((executor, _join)) = started {
             // If the task is gone, the lease comes back in the error and is dropped here.
             let _gone = reply.send(ExecutorLease::new(executor));
@@ -47,7 +45,7 @@ impl Actor for Executors {
         &self,
         _myself: ActorRef<Self::Msg>,
         event: SupervisionEvent,
-        _commands: &mut Self::State,
+        _deps: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         // Whoever waits for a crashed executor is told by its dropped reply port; its processes
         // died with its jobs. There is nothing to restart: the next lease starts a new one.

@@ -1,33 +1,61 @@
-//! Owns the processes of one task.
+//! Owns the tools and the processes of one task.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use engine::ports::{
-    CancelLevel, CancelToken, CommandEnd, CommandError, CommandRequest, Commands, LineSink,
-    ToolAnswer, ToolText, Tools,
+    Access, CancelLevel, CancelToken, CommandEnd, CommandError, CommandRequest, Commands, LineSink,
+    ToolBuildError, ToolDeclaration, ToolOutcome,
 };
-use futures_util::FutureExt;
 use protocol::ToolCall;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
+use super::session_tools::{SessionTools, ToolSetup};
+use crate::deps::Deps;
 use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct ToolExecutor;
 
+pub(crate) struct ToolExecutorArguments {
+    pub(crate) deps: Deps,
+    pub(crate) setup: ExecutorSetup,
+}
+
+/// What an executor is for.
+pub(crate) enum ExecutorSetup {
+    /// Running commands.
+    Commands,
+    /// Carrying out the calls of a model.
+    Tools(Box<ToolSetup>),
+}
+
 pub(crate) enum ToolExecutorMessage {
     /// Runs one command to its end.
     Run(CommandRequest, LineSink, RpcReplyPort<Result<CommandEnd, CommandError>>),
-    /// Carries out one call of a model. A tool that panics has failed, and the model reads that.
-    Call(Arc<dyn Tools>, ToolCall, LineSink, RpcReplyPort<ToolAnswer>),
+    /// Answers with the tools there are, once they are built.
+    Tools(RpcReplyPort<OpenedTools>),
+    /// Answers with what each of the calls does to its surroundings.
+    Classify(Vec<ToolCall>, RpcReplyPort<Vec<Access>>),
+    /// Carries out one call of a model.
+    Call(ToolCall, LineSink, RpcReplyPort<ToolOutcome>),
     /// Stops whatever runs; what is asked to run later is stopped as well.
     Stop(CancelLevel),
     /// Answers when nothing runs any more.
     Settle(RpcReplyPort<()>),
     /// Answers when nothing runs any more; what still runs is killed.
     Seal(RpcReplyPort<()>),
+    /// Sent by the building of the tools, which is nothing if it was stopped; nobody else sends it.
+    Built(Result<Option<SessionTools>, Panicked>),
     /// Sent by what ended, also by panicking; nobody else sends it.
     Ended,
+}
+
+/// The tools of a session that are built.
+#[derive(Clone)]
+pub(crate) struct OpenedTools {
+    /// What the model is told of.
+    pub(crate) declarations: Arc<[ToolDeclaration]>,
+    /// What could not be built.
+    pub(crate) left_out: Vec<ToolBuildError>,
 }
 
 /// The right to run commands. Dropping it, as a dying task does, kills what runs.
@@ -52,11 +80,22 @@ impl Drop for ExecutorLease {
 
 pub(crate) struct ToolExecutorState {
     commands: Arc<dyn Commands>,
+    tools: Tools,
     running: Jobs,
     /// How many of `running` have not said that they ended.
     unfinished: usize,
     stop: CancelToken,
     settling: Vec<RpcReplyPort<()>>,
+}
+
+/// The tools of the session.
+enum Tools {
+    /// There are none.
+    None,
+    /// They are being built for those who wait.
+    Building(Vec<RpcReplyPort<OpenedTools>>),
+    /// They are here.
+    Built(Arc<SessionTools>),
 }
 
 impl ToolExecutorState {
@@ -70,20 +109,74 @@ impl ToolExecutorState {
         // Where it panicked, whoever waits for it is told by its dropped reply port.
         self.running.run(myself, work, |_ended| ToolExecutorMessage::Ended);
     }
+
+    fn build(&mut self, myself: &ActorRef<ToolExecutorMessage>, deps: Deps, setup: ToolSetup) {
+        self.unfinished += 1;
+        self.tools = Tools::Building(Vec::new());
+        let stop = self.stop.clone();
+        let build = async move {
+            tokio::select! {
+                built = SessionTools::build(deps, setup) => Some(built),
+                () = stop.cancelled_at_once() => None,
+            }
+        };
+        self.running.run(myself, build, ToolExecutorMessage::Built);
+    }
+
+    fn built(&mut self, built: Option<SessionTools>) {
+        self.unfinished -= 1;
+        let tools = built.map_or(Tools::None, |built| Tools::Built(Arc::new(built)));
+        if let Tools::Building(waiting) = std::mem::replace(&mut self.tools, tools) {
+            waiting.into_iter().for_each(|reply| self.open(reply));
+        }
+    }
+
+    /// Answers with the tools there are. Where there are none, the dropped reply port says so.
+    fn open(&mut self, reply: RpcReplyPort<OpenedTools>) {
+        match &mut self.tools {
+            Tools::None => {}
+            Tools::Building(waiting) => waiting.push(reply),
+            Tools::Built(tools) => {
+                let left_out = tools.left_out.clone();
+                let opened = OpenedTools { declarations: tools.set.declarations(), left_out };
+                let _gone = reply.send(opened);
+            }
+        }
+    }
+
+    /// The tools, for who has been told that they are built.
+    fn tools(&self) -> Option<Arc<SessionTools>> {
+        match &self.tools {
+            Tools::Built(tools) => Some(Arc::clone(tools)),
+            Tools::None | Tools::Building(_) => None,
+        }
+    }
 }
 
 impl Actor for ToolExecutor {
     type Msg = ToolExecutorMessage;
     type State = ToolExecutorState;
-    type Arguments = Arc<dyn Commands>;
+    type Arguments = ToolExecutorArguments;
 
     async fn pre_start(
         &self,
-        _myself: ActorRef<Self::Msg>,
-        commands: Self::Arguments,
+        myself: ActorRef<Self::Msg>,
+        arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let (running, stop, settling) = (Jobs::default(), CancelToken::default(), Vec::new());
-        Ok(ToolExecutorState { commands, running, unfinished: 0, stop, settling })
+        let ToolExecutorArguments { deps, setup } = arguments;
+        let mut state = ToolExecutorState {
+            commands: Arc::clone(&deps.commands),
+            tools: Tools::None,
+            running: Jobs::default(),
+            unfinished: 0,
+            stop: CancelToken::default(),
+            settling: Vec::new(),
+        };
+        match setup {
+            ExecutorSetup::Commands => {}
+            ExecutorSetup::Tools(setup) => state.build(&myself, deps, *setup),
+        }
+        Ok(state)
     }
 
     async fn handle(
@@ -99,11 +192,22 @@ impl Actor for ToolExecutor {
                     let _gone = reply.send(commands.run(request, line, stop).await);
                 });
             }
-            ToolExecutorMessage::Call(tools, call, line, reply) => {
-                let stop = state.stop.clone();
-                state.start(&myself, async move {
-                    let _gone = reply.send(carry_out(tools.as_ref(), call, line, stop).await);
-                });
+            ToolExecutorMessage::Tools(reply) => state.open(reply),
+            ToolExecutorMessage::Classify(calls, reply) => {
+                if let Some(tools) = state.tools() {
+                    let classify = async move {
+                        let _gone = reply.send(tools.classify(&calls));
+                    };
+                    state.start(&myself, classify);
+                }
+            }
+            ToolExecutorMessage::Call(call, progress, reply) => {
+                if let Some(tools) = state.tools() {
+                    let stop = state.stop.clone();
+                    state.start(&myself, async move {
+                        let _gone = reply.send(tools.call(call, progress, stop).await);
+                    });
+                }
             }
             ToolExecutorMessage::Settle(reply) => state.settling.push(reply),
             ToolExecutorMessage::Stop(level) => state.stop.cancel(level),
@@ -111,6 +215,7 @@ impl Actor for ToolExecutor {
                 state.stop.cancel(CancelLevel::AtOnce);
                 state.settling.push(reply);
             }
+            ToolExecutorMessage::Built(built) => state.built(built?),
             ToolExecutorMessage::Ended => state.unfinished -= 1,
         }
         if state.unfinished == 0 {
@@ -120,23 +225,4 @@ impl Actor for ToolExecutor {
         }
         Ok(())
     }
-}
-
-async fn carry_out(
-    tools: &dyn Tools,
-    call: ToolCall,
-    line: LineSink,
-    stop: CancelToken,
-) -> ToolAnswer {
-    let name = call.name.clone();
-    let answer = AssertUnwindSafe(tools.call(call, line, stop)).catch_unwind().await;
-    answer.unwrap_or_else(|payload| {
-        let words = Panicked::from_payload(&*payload);
-        tracing::error!(tool = name, %words, "a tool crashed");
-        let text = format!(
-            "the tool `{name}` crashed: {words}. Its effects may be there: look before you go on, \
-             and try another way"
-        );
-        ToolAnswer::Failed(ToolText::plain(text))
-    })
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::ports::{Baseline, IsolationError, Workspace as Place, WorkspaceRequest};
+use engine::ports::{
+    Baseline, IsolationError, Workspace as Place, WorkspaceRequest, WorkspaceView,
+};
 use protocol::{Captured, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
@@ -53,9 +55,9 @@ pub(crate) enum Writers {
 
 /// The right to use a workspace. Dropping it, as a dying task does, gives the workspace back with
 /// all that is in it: it is captured before it goes.
-#[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) place: Place,
+    view: Arc<dyn WorkspaceView>,
     owner: ActorRef<WorkspaceMessage>,
     settled: bool,
 }
@@ -63,6 +65,11 @@ pub(crate) struct Lease {
 impl Lease {
     pub(crate) fn owner(&self) -> &ActorRef<WorkspaceMessage> {
         &self.owner
+    }
+
+    /// Returns how tools see the workspace.
+    pub(crate) fn view(&self) -> Arc<dyn WorkspaceView> {
+        Arc::clone(&self.view)
     }
 
     /// Ends the lease of a workspace that was discarded, or that is kept as it is.
@@ -139,7 +146,8 @@ impl Actor for Workspace {
             (WorkspaceMessage::Prepared(Ok(place), reply), _) => {
                 state.place = Some(place.clone());
                 state.arguments.made.tell((myself.get_id(), place.clone()));
-                let lease = Lease { place, owner: myself, settled: false };
+                let view = baseline.view(&place);
+                let lease = Lease { place, view, owner: myself, settled: false };
                 // If the task is gone, the lease comes back in the error and is dropped here.
                 let _gone = reply.send(Ok(lease));
             }

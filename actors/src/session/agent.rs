@@ -3,29 +3,33 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::agent::{Conversation, End, Limits, Means, Nudge, Opening, system_prompt};
+use engine::agent::{
+    Conversation, End, Limits, Listener as _, Means, Nudge, Opening, system_prompt,
+};
 use engine::fault::Faults;
-use engine::ports::{Clock, Gate, Models, SessionHeader, SessionLogs, Toolbox, Tools, Workbench};
+use engine::ports::{Clock, Gate, Models, SessionHeader, SessionLogs, ToolRunner};
 use engine::request::{ModelClient, RequestPolicy};
 use engine::task::SessionEnd;
-use protocol::{Agent, Failure, FailureClass, SessionId};
+use protocol::{Agent, Failure, FailureClass, SessionEvent, SessionId};
 use ractor::ActorRef;
 use ractor::concurrency::oneshot;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::feed::Feed;
-use super::hands::ExecutorHands;
 use super::{Ended, SessionNews};
 use crate::ask::Teller;
-use crate::executors::ToolExecutorMessage;
+use crate::executors::{ExecutorTools, ToolExecutorMessage};
 use crate::timer::RuntimeTimer;
 
 /// What a session with a model works with.
 #[derive(Clone)]
 pub(crate) struct AgentSession {
     pub(crate) agent: Agent,
-    pub(crate) bench: Workbench,
+    /// The folder it works in, as its model is told.
+    pub(crate) folder: PathBuf,
+    /// The JSON Schema of what it has to yield.
+    pub(crate) schema: Option<Value>,
     /// Where what is said is kept.
     pub(crate) log: PathBuf,
     pub(crate) limits: Limits,
@@ -33,7 +37,6 @@ pub(crate) struct AgentSession {
     pub(crate) gate: Arc<dyn Gate>,
     /// How requests to the model are made.
     pub(crate) requests: RequestPolicy,
-    pub(crate) toolbox: Arc<dyn Toolbox>,
     pub(crate) logs: Arc<dyn SessionLogs>,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -86,10 +89,21 @@ impl Drive {
         nudge: Option<Nudge>,
     ) -> Result<(End, Box<Conversation>), Failure> {
         let agent = &self.agent;
-        let tools = agent.toolbox.open(agent.bench.clone());
+        let news = self.news.clone();
+        let lines = Arc::new(move |line| news.tell(SessionNews::Line(line)));
+        let tools = ExecutorTools::open(self.executor.clone(), lines).await?;
+        let feed = Feed::new(self.news.clone());
         let mut conversation = match conversation {
             Some(conversation) => conversation,
-            None => Box::new(self.open(tools.as_ref()).await?),
+            None => {
+                for error in tools.left_out() {
+                    feed.event(SessionEvent::ToolUnavailable {
+                        tool_name: error.tool.clone(),
+                        error_message: error.reason.clone(),
+                    });
+                }
+                Box::new(self.open(&tools).await?)
+            }
         };
         let model = ModelClient {
             provider: agent.models.open(&agent.agent.model)?,
@@ -102,29 +116,25 @@ impl Drive {
         let crashed =
             |error: std::io::Error| Failure::new(FailureClass::Crashed, error.to_string());
         self.faults.strike("session").map_err(crashed)?;
-        let news = self.news.clone();
-        let lines = Arc::new(move |line| news.tell(SessionNews::Line(line)));
-        let hands = ExecutorHands { tools, executor: self.executor.clone(), lines };
-        let feed = Feed::new(self.news.clone());
-        let means = Means { model: &model, hands: &hands, listener: &feed, limits: agent.limits };
+        let means = Means { model: &model, tools: &tools, listener: &feed, limits: agent.limits };
         let end = engine::agent::run(&mut conversation, &means, nudge).await;
         Ok((end, conversation))
     }
 
-    async fn open(&self, tools: &dyn Tools) -> Result<Conversation, Failure> {
+    async fn open(&self, tools: &dyn ToolRunner) -> Result<Conversation, Failure> {
         let agent = &self.agent;
         let header = SessionHeader {
             id: SessionId::generate(),
-            cwd: agent.bench.folder.clone(),
+            cwd: agent.folder.clone(),
             at: agent.clock.now(),
         };
         let opening = Opening {
-            system: system_prompt(&agent.bench.folder).into(),
+            system: system_prompt(&agent.folder).into(),
             prompt: agent.agent.prompt.clone(),
             context: agent.agent.context.clone(),
             model: agent.agent.model.clone(),
             tools: tools.declarations().iter().map(|tool| tool.name.clone()).collect(),
-            schema: agent.bench.schema.clone(),
+            schema: agent.schema.clone(),
         };
         let clock = Arc::clone(&agent.clock);
         let opened = Conversation::open(agent.logs.as_ref(), &agent.log, header, opening, clock);

@@ -48,7 +48,8 @@ impl Activity {
                 (self.tool, self.line) = (Some(tool_name.clone()), preview(args));
             }
             // What it did last is what there is to see until it says something.
-            SessionEvent::TurnStart { .. }
+            SessionEvent::ToolUnavailable { .. }
+            | SessionEvent::TurnStart { .. }
             | SessionEvent::AutoRetryStart { .. }
             | SessionEvent::ToolExecutionEnd { .. }
             | SessionEvent::TurnEnd { .. } => {}

@@ -101,8 +101,10 @@ impl TaskState {
     }
 
     fn lease_executor(&mut self, myself: &ActorRef<TaskMessage>) {
+        let Some(lease) = &self.lease else { return }; // it was prepared before
+        let setup = agent::executor(&self.arguments, lease, self.lifecycle.attempt());
         let executors = self.arguments.executors.clone();
-        let question = ExecutorsMessage::Lease;
+        let question = |reply| ExecutorsMessage::Lease(setup, reply);
         ask(&mut self.jobs, myself, &executors, question, TaskMessage::Leased);
     }
 
@@ -124,7 +126,7 @@ impl TaskState {
                 SessionWork::Command(command::request(command, &self.arguments, place, attempt))
             }
             Work::Agent(agent) => {
-                SessionWork::Agent(Box::new(agent::session(agent, &self.arguments, place, attempt)))
+                SessionWork::Agent(Box::new(agent::session(agent, &self.arguments, place)))
             }
         };
         let arguments = SessionArguments {

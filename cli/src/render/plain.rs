@@ -82,6 +82,13 @@ impl Plain {
                 let why = one_line(error_message);
                 self.chatter(format!("{task} waits {wait} for its provider: {why}"))?
             }
+            EventKind::SessionEvent {
+                task,
+                event: SessionEvent::ToolUnavailable { tool_name, error_message },
+            } => {
+                let (tool, why) = (one_line(tool_name), one_line(error_message));
+                format!("note: {task} works without the tool `{tool}`: {why}")
+            }
             EventKind::TaskQueued { .. }
             | EventKind::TaskProgress { .. }
             | EventKind::SessionEvent { .. }

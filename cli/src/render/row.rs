@@ -93,7 +93,8 @@ impl Doing {
                 let until = Timestamp::from_millisecond(until);
                 Some(Wait { until, why: error_message.clone() })
             }
-            SessionEvent::TurnStart { .. }
+            SessionEvent::ToolUnavailable { .. }
+            | SessionEvent::TurnStart { .. }
             | SessionEvent::MessageEnd { .. }
             | SessionEvent::ToolExecutionStart { .. }
             | SessionEvent::ToolExecutionEnd { .. }

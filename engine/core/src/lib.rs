@@ -12,4 +12,5 @@ pub mod run;
 pub mod schedule;
 pub mod supervise;
 pub mod task;
+pub mod tools;
 pub mod verdict;

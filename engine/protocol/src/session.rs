@@ -49,6 +49,13 @@ impl SessionEntry {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum SessionEvent {
+    /// A tool could not be built. The session goes on without it.
+    ToolUnavailable {
+        /// The tool, or what would have supplied it.
+        tool_name: String,
+        /// Why.
+        error_message: String,
+    },
     /// The model is asked.
     TurnStart {
         /// Counts the turns of the session from 1.

@@ -11,7 +11,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::ports::{
     AccountId, Clock, Gate, GateEvent, ModelRequest, Permit, Provider, Timer, ToolChoice,
-    ToolConcurrency, ToolDeclaration,
+    ToolDeclaration,
 };
 use engine::request::{ModelClient, Progress, RequestPolicy, RetryPolicy, Watchdog};
 use futures_util::future::BoxFuture;
@@ -142,7 +142,6 @@ pub(crate) fn tool(name: &str) -> ToolDeclaration {
         name: name.to_owned(),
         description: format!("Does {name}."),
         parameters: json!({ "type": "object" }),
-        concurrency: ToolConcurrency::Shared,
     }
 }
 

@@ -2,6 +2,7 @@
 //! that several engines share; and session logs, which say what was said in each session.
 //! `docs/ledger.md` describes the ledger for people who read it with other programs.
 
+mod artifacts;
 mod cause;
 mod connection;
 mod entry;
@@ -19,6 +20,7 @@ mod version;
 mod words;
 mod writer;
 
+pub use artifacts::ArtifactFolders;
 pub use find::FindError;
 pub use ledger::Ledger;
 pub use reader::Reader;

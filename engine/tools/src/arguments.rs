@@ -1,7 +1,7 @@
-//! Brings what a model sends as arguments nearer to what it was asked for: other names, numbers in
-//! quotes, nulls for what is left out. What is still wrong then is told.
+//! Arguments as models spell them.
 
-use serde_json::{Map, Number, Value};
+use engine::ports::{Access, AccessClass, Concurrency};
+use serde_json::{Map, Value};
 
 /// Gives `arguments` the name `right` where one of the names `other` stands alone.
 pub(crate) fn rename(arguments: &mut Map<String, Value>, right: &str, other: &[&str]) {
@@ -15,79 +15,16 @@ pub(crate) fn rename(arguments: &mut Map<String, Value>, right: &str, other: &[&
     }
 }
 
-/// Changes `value` so that it fits `schema` where it is clear what was meant.
-pub(crate) fn coerce(value: &mut Value, schema: &Value) {
-    match schema.get("type").and_then(Value::as_str) {
-        Some("object") => {
-            reparse(value, Value::is_object);
-            if let Value::Object(members) = value {
-                coerce_members(members, schema);
-            }
-        }
-        Some("array") => {
-            reparse(value, Value::is_array);
-            if value.is_object() {
-                *value = Value::Array(vec![value.take()]);
-            }
-            if let (Value::Array(items), Some(schema)) = (value, schema.get("items")) {
-                items.iter_mut().for_each(|item| coerce(item, schema));
-            }
-        }
-        Some("integer") => coerce_integer(value, schema),
-        Some("number") => reparse(value, Value::is_number),
-        Some("boolean") => reparse(value, Value::is_boolean),
-        Some("string") => {
-            if matches!(value, Value::Number(_) | Value::Bool(_)) {
-                *value = Value::String(value.to_string());
-            }
-        }
-        _ => {}
-    }
+/// Returns the text of the argument `name`; nothing where it is wrong or left out.
+pub(crate) fn text(arguments: &Map<String, Value>, name: &str) -> String {
+    arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn coerce_members(members: &mut Map<String, Value>, schema: &Value) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-    let required = schema.get("required").and_then(Value::as_array);
-    for (name, schema) in properties {
-        let is_required = required.is_some_and(|names| names.iter().any(|other| other == name));
-        // Where every value is right, null is one.
-        let is_typed = schema.get("type").is_some();
-        if !is_required && is_typed && members.get(name).is_some_and(Value::is_null) {
-            members.remove(name);
-        }
-        if let Some(value) = members.get_mut(name) {
-            coerce(value, schema);
-        }
-    }
-}
-
-/// Replaces a string by the JSON in it, if that is what is wanted.
-fn reparse(value: &mut Value, is_wanted: fn(&Value) -> bool) {
-    let Value::String(text) = &*value else { return };
-    if let Ok(inner) = serde_json::from_str::<Value>(text.trim())
-        && is_wanted(&inner)
-    {
-        *value = inner;
-    }
-}
-
-/// Brings a number within the limits of `schema`: who asks for too much gets the most.
-fn coerce_integer(value: &mut Value, schema: &Value) {
-    reparse(value, Value::is_number);
-    let Some(mut number) = integer(value) else { return };
-    if let Some(most) = schema.get("maximum").and_then(Value::as_i64) {
-        number = number.min(most);
-    }
-    if let Some(least) = schema.get("minimum").and_then(Value::as_i64) {
-        number = number.max(least);
-    }
-    *value = Value::Number(Number::from(number));
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "whole and far below 2^63 by the check")]
-fn integer(value: &Value) -> Option<i64> {
-    let whole = |float: &f64| float.fract() == 0.0 && float.abs() < 9e15;
-    value.as_i64().or_else(|| value.as_f64().filter(whole).map(|float| float as i64))
+/// Returns the access of a call that changes its `path`. A later call of the same answer counts on
+/// what this one has written.
+pub(crate) fn write_access(arguments: &Map<String, Value>) -> Access {
+    let class = AccessClass::Write(vec![text(arguments, "path")]);
+    Access { class, concurrency: Concurrency::Exclusive }
 }
 
 #[cfg(test)]
@@ -96,11 +33,6 @@ mod tests {
 
     use super::*;
 
-    fn coerced(mut value: Value, schema: &Value) -> Value {
-        coerce(&mut value, schema);
-        value
-    }
-
     #[test]
     fn other_names_are_taken_for_the_right_one_and_never_over_it() {
         let mut arguments = json!({ "file": "a", "filename": "b" }).as_object().unwrap().clone();
@@ -108,33 +40,5 @@ mod tests {
         assert_eq!(Value::from(arguments.clone()), json!({ "filename": "b", "path": "a" }));
         rename(&mut arguments, "path", &["filename"]);
         assert_eq!(arguments["path"], "a");
-    }
-
-    #[test]
-    fn what_was_clearly_meant_is_taken() {
-        let integer = json!({ "type": "integer", "minimum": 1, "maximum": 9 });
-        let array = json!({ "type": "array", "items": { "type": "string" } });
-        let object = json!({
-            "type": "object",
-            "properties": { "a": { "type": "boolean" }, "b": { "type": "string" }, "c": {} },
-            "required": ["b"],
-        });
-        let cases = [
-            (json!("5"), &integer, json!(5)),
-            (json!(5.0), &integer, json!(5)),
-            (json!(" 50 "), &integer, json!(9)),
-            (json!(-3), &integer, json!(1)),
-            (json!("five"), &integer, json!("five")),
-            (json!(1.5), &integer, json!(1.5)),
-            (json!("[\"a\",1]"), &array, json!(["a", "1"])),
-            (json!({ "x": 1 }), &array, json!([{ "x": 1 }])),
-            (json!("{\"a\":\"true\"}"), &object, json!({ "a": true })),
-            (json!({ "a": null, "b": null, "c": null }), &object, json!({ "b": null, "c": null })),
-            (json!({ "b": { "deep": 1 } }), &object, json!({ "b": { "deep": 1 } })),
-            (json!(null), &object, json!(null)),
-        ];
-        for (value, schema, expected) in cases {
-            assert_eq!(coerced(value.clone(), schema), expected, "{value}");
-        }
     }
 }

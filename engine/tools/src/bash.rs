@@ -5,30 +5,32 @@ mod output;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    CancelLevel, CommandEnd, CommandError, CommandRequest, EndCause, ToolAnswer, ToolConcurrency,
-    ToolText,
+    Access, AccessClass, Artifact, CancelLevel, CommandEnd, CommandError, CommandRequest,
+    Concurrency, EndCause, Found, ToolContext, ToolOutcome, ToolOutput, WorkspaceView,
 };
+use engine::tools::quote;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use self::output::{Output, output};
-use crate::arguments::rename;
-use crate::builtin::{Builtin, Errand};
-use crate::desk::Desk;
+use crate::arguments::{rename, text};
+use crate::builtin::Builtin;
+use crate::error::ToolError;
+use crate::path_error::PathError;
+use crate::paths::Paths;
+use crate::session::Session;
 use crate::shown;
-use crate::tree::{Found, PathError};
-use crate::trouble::Trouble;
 
 /// Runs commands.
-pub(crate) struct Bash;
+pub(crate) struct Bash(Arc<Session>);
 
 /// How many seconds a command has if nothing else is said.
 const TIMEOUT: u64 = 300;
@@ -58,9 +60,6 @@ impl Builtin for Bash {
         what it leaves in the background is ended with it. Of long output the beginning and the \
         end are returned; the rest is in a file that is named. Commands of one answer run side by \
         side: put what depends on each other into one command.";
-    // What a command sees and changes is not known, but models are told that calls of one answer
-    // run side by side. Those that are known to change something still wait, and are waited for.
-    const CONCURRENCY: ToolConcurrency = ToolConcurrency::Shared;
     const EXAMPLE: &'static str = r#"{"command":"cargo test --quiet","timeout":600}"#;
 
     type Arguments = BashArguments;
@@ -70,54 +69,62 @@ impl Builtin for Bash {
         rename(arguments, "cwd", &["workdir", "dir", "directory"]);
     }
 
-    async fn call(
+    fn new(session: &Arc<Session>) -> Self {
+        Self(Arc::clone(session))
+    }
+
+    // What a command sees and changes is not known, but models are told that calls of one answer
+    // run side by side. Those that are known to change something still wait, and are waited for.
+    fn classify(arguments: &Map<String, Value>) -> Access {
+        let class = AccessClass::Exec(text(arguments, "command"));
+        Access { class, concurrency: Concurrency::Shared }
+    }
+
+    async fn run(
+        &self,
         arguments: BashArguments,
-        desk: Arc<Desk>,
-        errand: Errand,
-    ) -> Result<ToolAnswer, Trouble> {
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
         if arguments.command.contains('\0') {
-            return Err(Trouble::Arguments("the command has a NUL in it".to_owned()));
+            return Err(ToolError::Arguments("the command has a NUL in it".to_owned()));
         }
-        let (folder, file) = place(&desk, arguments.cwd.clone()).await?;
+        let env = &self.0.env;
+        let cwd = arguments.cwd.as_deref().unwrap_or(".");
+        let folder = folder(context.view.as_ref(), &self.0.paths, cwd).await?;
+        let artifact = context.artifacts.reserve(Self::NAME).await;
         let request = CommandRequest {
             // Through one pipe, or what went wrong may come before what came before it.
             script: format!("exec 2>&1; {}", arguments.command),
             arguments: Vec::new(),
             folder,
-            environment: environment(&desk),
-            output: file.clone(),
-            keep: desk.keep,
+            environment: environment(&env.environment),
+            output: artifact.path.clone(),
+            keep: env.keep,
         };
         let seconds = arguments.timeout.unwrap_or(TIMEOUT).clamp(1, 3600);
-        let ran = run(&desk, request, errand, Duration::from_secs(seconds)).await?;
-        let (kept, end) = (file.clone(), ran.end.clone());
-        let said = desk.aside(move || Ok(output(&kept, &end))).await?;
-        Ok(answer(&ran, seconds, said, &file))
+        let ran = run(context, request, Duration::from_secs(seconds)).await?;
+        let said = output(context.artifacts.as_ref(), &artifact, &ran.end).await;
+        Ok(outcome(&ran, seconds, said, artifact))
     }
 }
 
-/// Finds the folder to run in, and a file for the output.
-async fn place(desk: &Desk, cwd: Option<String>) -> Result<(PathBuf, PathBuf), Trouble> {
-    let (tree, artifacts) = (Arc::clone(&desk.tree), Arc::clone(&desk.artifacts));
-    desk.aside(move || {
-        let path = cwd.as_deref().unwrap_or(".");
-        let folder = match tree.find(path)? {
-            Found::Folder { path, .. } => tree.absolute(&path),
-            found @ Found::Missing { .. } => return Err(tree.missing(path, &found).into()),
-            Found::File { path: blocked, .. } => {
-                let (path, blocked) = (shown::quote(path), shown::path(&blocked));
-                return Err(PathError::NotFolder { path, blocked }.into());
-            }
-        };
-        Ok((folder, artifacts.take(Bash::NAME)))
-    })
-    .await
+/// Finds the folder to run in, as processes see it.
+async fn folder(view: &dyn WorkspaceView, paths: &Paths, cwd: &str) -> Result<PathBuf, PathError> {
+    match paths.find(view, cwd).await? {
+        // Joining nothing would leave a slash at its end.
+        Found::Folder(path) if path.split().is_none() => Ok(view.process_root().to_owned()),
+        Found::Folder(path) => Ok(view.process_root().join(path.as_path())),
+        found @ Found::Missing { .. } => Err(paths.missing(view, cwd, &found).await),
+        Found::File { path: blocked, .. } => {
+            Err(PathError::NotFolder { path: quote(cwd), blocked: shown::path(blocked.as_path()) })
+        }
+    }
 }
 
-fn environment(desk: &Desk) -> BTreeMap<String, OsString> {
+fn environment(added: &BTreeMap<String, OsString>) -> BTreeMap<String, OsString> {
     let nobody = NOBODY.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
     let mut environment: BTreeMap<_, _> = nobody.collect();
-    environment.extend(desk.environment.clone());
+    environment.extend(added.clone());
     environment
 }
 
@@ -136,22 +143,22 @@ enum StoppedBy {
 }
 
 async fn run(
-    desk: &Desk,
+    context: &ToolContext,
     request: CommandRequest,
-    errand: Errand,
     time: Duration,
 ) -> Result<Ran, CommandError> {
-    let stop = errand.stop.child();
-    let mut running = pin!(desk.commands.run(request, errand.line, stop.clone()));
+    let cancel = context.cancel.child();
+    let mut running =
+        pin!(context.commands.run(request, Arc::clone(&context.progress), cancel.clone()));
     let (end, is_late) = tokio::select! {
         biased;
         end = &mut running => (end?, false),
         () = sleep(time) => {
-            stop.cancel(CancelLevel::Gently);
+            cancel.cancel(CancelLevel::Gently);
             (running.await?, true)
         }
     };
-    let asked = errand.stop.is_cancelled();
+    let asked = context.cancel.is_cancelled();
     let stopped_by = match end.cause {
         EndCause::Stopped if asked => StoppedBy::Session,
         EndCause::Stopped if is_late => StoppedBy::Time,
@@ -160,7 +167,7 @@ async fn run(
     Ok(Ran { end, stopped_by })
 }
 
-fn answer(ran: &Ran, seconds: u64, output: Output, file: &Path) -> ToolAnswer {
+fn outcome(ran: &Ran, seconds: u64, output: Output, artifact: Artifact) -> ToolOutcome {
     let mut text = output.text;
     if let Some(notice) = output.notice {
         let _infallible = write!(text, "\n\n[{notice}]");
@@ -168,7 +175,7 @@ fn answer(ran: &Ran, seconds: u64, output: Output, file: &Path) -> ToolAnswer {
     let trouble = match (ran.stopped_by, ran.end.cause) {
         (StoppedBy::Time, _) => Some(format!("Command timed out after {seconds} seconds")),
         (StoppedBy::Session, _) | (StoppedBy::Nobody, EndCause::Stopped) => {
-            Some(Trouble::Aborted.told())
+            Some(ToolError::Aborted.message())
         }
         (StoppedBy::Nobody, EndCause::Exited(0)) => None,
         (StoppedBy::Nobody, EndCause::Exited(code)) => {
@@ -182,18 +189,15 @@ fn answer(ran: &Ran, seconds: u64, output: Output, file: &Path) -> ToolAnswer {
         EndCause::Exited(code) => Some(code),
         EndCause::Signalled(_) | EndCause::Stopped => None,
     };
-    let details = Some(json!({
+    let details = json!({
         "exitCode": code, "bytes": ran.end.written, "truncated": output.is_cut,
-        "artifact": file.file_name().map(|name| name.to_string_lossy()),
-    }));
+        "artifact": artifact.name,
+    });
     match trouble {
-        None => ToolAnswer::Said(ToolText { text, details }),
+        None => ToolOutcome::Output(ToolOutput::text(text).with_details(details)),
         Some(trouble) => {
-            let _infallible = write!(text, "\n\n{trouble}");
-            ToolAnswer::Failed(ToolText { text, details })
+            let text = format!("{text}\n\n{trouble}");
+            ToolOutcome::Failed(ToolOutput::text(text).with_details(details))
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

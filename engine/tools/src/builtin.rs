@@ -1,102 +1,109 @@
-//! What a tool of ours is, and how tools with different arguments stand in one table.
+//! A built-in tool with typed arguments, and how it becomes a tool like any other.
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use engine::ports::{CancelToken, LineSink, ToolAnswer, ToolConcurrency};
+use async_trait::async_trait;
+use engine::ports::{Access, Tool, ToolContext, ToolOutcome, ToolSpec, Visibility};
+use protocol::ToolCall;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::declared;
-use crate::desk::Desk;
-use crate::trouble::Trouble;
+use crate::error::ToolError;
+use crate::session::Session;
 
-/// A tool of ours.
-pub(crate) trait Builtin: 'static {
+/// A built-in tool.
+pub(crate) trait Builtin: Send + Sync + Sized + 'static {
     /// Its name.
     const NAME: &'static str;
     /// The capability that it is, so that it can be switched off.
     const CAPABILITY: &'static str;
     /// What it does, in words for the model.
     const DESCRIPTION: &'static str;
-    /// Whether it may run beside others.
-    const CONCURRENCY: ToolConcurrency;
     /// Arguments that are right, as JSON. A model that got them wrong is shown them.
     const EXAMPLE: &'static str;
+    /// Whether the model is told of it.
+    const VISIBILITY: Visibility = Visibility::Declared;
 
     /// What it is called with. Their doc comments are for the model.
     type Arguments: DeserializeOwned + JsonSchema + Send;
+
+    /// Returns the tool of a session.
+    fn new(session: &Arc<Session>) -> Self;
 
     /// Brings other spellings of the arguments to the declared one.
     fn reshape(_arguments: &mut Map<String, Value>) {}
 
     /// Puts the schema of the task's result into the schema of the arguments that the model is
-    /// told. What is called is held against the schema without it.
+    /// told. What is called is checked against the schema without it.
     fn declare(_schema: &mut Value, _result: &Value) {}
 
+    /// Says what a call does to its surroundings.
+    fn classify(arguments: &Map<String, Value>) -> Access;
+
     /// Carries out one call.
-    fn call(
+    fn run(
+        &self,
         arguments: Self::Arguments,
-        desk: Arc<Desk>,
-        errand: Errand,
-    ) -> impl Future<Output = Result<ToolAnswer, Trouble>> + Send;
+        context: &ToolContext,
+    ) -> impl Future<Output = Result<ToolOutcome, ToolError>> + Send;
 }
 
-/// Who wants to hear of a call, and how it is stopped.
-#[derive(Clone)]
-pub(crate) struct Errand {
-    /// Told a line now and then.
-    pub(crate) line: LineSink,
-    /// How to stop.
-    pub(crate) stop: CancelToken,
+/// Returns what is known about a built-in tool before it is called.
+pub(crate) fn spec<T: Builtin>() -> ToolSpec {
+    ToolSpec {
+        name: T::NAME.to_owned(),
+        description: T::DESCRIPTION.to_owned(),
+        parameters: declared::schema::<T::Arguments>(),
+        checked: None,
+        example: T::EXAMPLE.to_owned(),
+        visibility: T::VISIBILITY,
+    }
 }
 
-/// A call on its way.
-pub(crate) type Calling = Pin<Box<dyn Future<Output = Result<ToolAnswer, Trouble>> + Send>>;
-
-/// A tool in the table.
-pub(crate) struct Entry {
-    /// Its name.
-    pub(crate) name: &'static str,
-    /// The capability that it is.
-    pub(crate) capability: &'static str,
-    /// What it does.
-    pub(crate) description: &'static str,
-    /// Whether it may run beside others.
-    pub(crate) concurrency: ToolConcurrency,
-    /// Right arguments.
-    pub(crate) example: &'static str,
-    /// Brings other spellings of the arguments to the declared one.
-    pub(crate) reshape: fn(&mut Map<String, Value>),
-    /// What arguments are held against.
-    pub(crate) schema: fn() -> Value,
-    /// Puts the schema of the task's result into the schema that the model is told.
-    pub(crate) declare: fn(&mut Value, &Value),
-    /// Carries out one call.
-    pub(crate) call: fn(Map<String, Value>, Arc<Desk>, Errand) -> Calling,
-}
-
-impl Entry {
-    /// Returns the entry of a tool.
-    pub(crate) const fn of<T: Builtin>() -> Self {
-        Self {
-            name: T::NAME,
-            capability: T::CAPABILITY,
-            description: T::DESCRIPTION,
-            concurrency: T::CONCURRENCY,
-            example: T::EXAMPLE,
-            reshape: T::reshape,
-            schema: declared::schema::<T::Arguments>,
-            declare: T::declare,
-            call: |arguments, desk, errand| {
-                Box::pin(async move {
-                    let arguments = serde_json::from_value(Value::Object(arguments))
-                        .map_err(|error| Trouble::Arguments(error.to_string()))?;
-                    T::call(arguments, desk, errand).await
-                })
-            },
+/// Builds a built-in tool for a session.
+pub(crate) fn build<T: Builtin>(spec: &Arc<ToolSpec>, session: &Arc<Session>) -> Arc<dyn Tool> {
+    let spec = match &session.env.schema {
+        None => Arc::clone(spec),
+        Some(result) => {
+            let mut declared = ToolSpec::clone(spec);
+            T::declare(&mut declared.parameters, result);
+            declared.checked = Some(spec.parameters.clone());
+            Arc::new(declared)
         }
+    };
+    Arc::new(Typed { tool: T::new(session), spec })
+}
+
+/// A built-in tool as a tool like any other.
+struct Typed<T> {
+    tool: T,
+    spec: Arc<ToolSpec>,
+}
+
+#[async_trait]
+impl<T: Builtin> Tool for Typed<T> {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn reshape(&self, arguments: &mut Map<String, Value>) {
+        T::reshape(arguments);
+    }
+
+    fn classify(&self, arguments: &Map<String, Value>) -> Access {
+        T::classify(arguments)
+    }
+
+    async fn execute(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
+        let arguments = serde_json::from_value(Value::Object(call.arguments))
+            .map_err(|error| ToolError::Arguments(error.to_string()));
+        let ran = match arguments {
+            Ok(arguments) => self.tool.run(arguments, context).await,
+            Err(error) => Err(error),
+        };
+        ran.unwrap_or_else(ToolError::into_outcome)
     }
 }

@@ -1,109 +1,49 @@
-//! The tools of the engine: what all sessions have of them in common.
+//! Builds the built-in tools for each session.
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use engine::fault::Faults;
-use engine::ports::{Commands, Schema, Schemas, ToolDeclaration, Toolbox, Tools, Workbench};
-use serde_json::Value;
-use tokio::sync::Semaphore;
+use engine::ports::{Tool, ToolBuildError, ToolEnv, ToolFactory, ToolSpec};
 
-use crate::builtin::Entry;
-use crate::desk::Desk;
-use crate::set::ToolSet;
-use crate::table::{REHEARSAL, TABLE};
+use crate::session::Session;
+use crate::table::{Entry, REHEARSAL, TABLE};
 
-/// How many threads of all sessions wait for the disk at the same time.
-const AT_THE_DISK: usize = 32;
-
-/// The tools of the engine: `read`, `write`, `edit`, `bash` and `yield`.
+/// The built-in tools: `read`, `write`, `edit`, `bash` and `yield`.
 pub struct Builtins {
-    commands: Arc<dyn Commands>,
-    schemas: Arc<dyn Schemas>,
-    shared: Arc<Shared>,
-    disk: Arc<Semaphore>,
-}
-
-/// What all sessions have in common.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    /// The faults of this process.
-    pub(crate) faults: Faults,
-    /// The tools that a model is told of.
-    pub(crate) tools: Arc<[Tool]>,
-    /// The tools that no model is told of.
-    pub(crate) hidden: Arc<[Tool]>,
-    /// What a model is told whose task has no schema.
-    declarations: Arc<[ToolDeclaration]>,
-}
-
-/// A tool, and what its arguments are held against.
-pub(crate) struct Tool {
-    /// The tool.
-    pub(crate) entry: &'static Entry,
-    /// The JSON Schema of its arguments.
-    pub(crate) schema: Value,
-    /// Judges its arguments.
-    pub(crate) judge: Box<dyn Schema>,
+    faults: Faults,
+    tools: Vec<(&'static Entry, Arc<ToolSpec>)>,
 }
 
 impl Builtins {
-    /// Returns the tools.
-    ///
-    /// # Panics
-    /// `schemas` does not understand the schemas of our own arguments.
+    /// Returns the tools whose capability is not switched off.
     #[must_use]
-    pub fn new(commands: Arc<dyn Commands>, schemas: Arc<dyn Schemas>, faults: Faults) -> Self {
-        let tools = compiled(TABLE, &*schemas, &faults);
-        let declarations = declarations(&tools, None);
-        let shared = Shared { faults, tools, hidden: Arc::from([]), declarations };
-        let disk = Arc::new(Semaphore::new(AT_THE_DISK));
-        Self { commands, schemas, shared: Arc::new(shared), disk }
+    pub fn new(faults: Faults) -> Self {
+        Self { faults, tools: Vec::new() }.with(TABLE)
     }
 
     /// Returns the tools with those that only a scripted model knows: `panic`, which panics.
-    ///
-    /// # Panics
-    /// As [`Self::new`].
     #[must_use]
     pub fn with_rehearsal(self) -> Self {
-        let hidden = compiled(REHEARSAL, &*self.schemas, &self.shared.faults);
-        let shared = Shared { hidden, ..Shared::clone(&self.shared) };
-        Self { shared: Arc::new(shared), ..self }
+        self.with(REHEARSAL)
+    }
+
+    fn with(mut self, entries: &'static [Entry]) -> Self {
+        let faults = &self.faults;
+        let entries = entries.iter().filter(|entry| !faults.is_off(entry.capability));
+        self.tools.extend(entries.map(|entry| (entry, Arc::new((entry.spec)()))));
+        self
     }
 }
 
-impl Toolbox for Builtins {
-    fn open(&self, bench: Workbench) -> Arc<dyn Tools> {
-        let declarations = match &bench.schema {
-            None => Arc::clone(&self.shared.declarations),
-            schema => declarations(&self.shared.tools, schema.as_ref()),
-        };
-        let desk = Arc::new(Desk::new(bench, Arc::clone(&self.commands), Arc::clone(&self.disk)));
-        Arc::new(ToolSet::new(Arc::clone(&self.shared), desk, declarations))
+#[async_trait]
+impl ToolFactory for Builtins {
+    fn name(&self) -> &str {
+        "built-in tools"
     }
-}
 
-fn compiled(entries: &'static [Entry], schemas: &dyn Schemas, faults: &Faults) -> Arc<[Tool]> {
-    let tool = |entry: &'static Entry| {
-        let schema = (entry.schema)();
-        let judge = schemas.compile(&schema).expect("the schemas of our arguments are schemas");
-        Tool { entry, schema, judge }
-    };
-    entries.iter().filter(|entry| !faults.is_off(entry.capability)).map(tool).collect()
-}
-
-fn declarations(tools: &[Tool], result: Option<&Value>) -> Arc<[ToolDeclaration]> {
-    let declaration = |Tool { entry, schema, .. }: &Tool| {
-        let mut parameters = schema.clone();
-        if let Some(result) = result {
-            (entry.declare)(&mut parameters, result);
-        }
-        ToolDeclaration {
-            name: entry.name.to_owned(),
-            description: entry.description.to_owned(),
-            parameters,
-            concurrency: entry.concurrency,
-        }
-    };
-    tools.iter().map(declaration).collect()
+    async fn build(&self, env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
+        let session = Arc::new(Session::new(env.clone()));
+        self.tools.iter().map(|(entry, spec)| Ok((entry.build)(spec, &session))).collect()
+    }
 }

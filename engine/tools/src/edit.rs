@@ -6,25 +6,27 @@ mod pieces;
 
 use std::sync::Arc;
 
-use engine::ports::{ToolAnswer, ToolConcurrency, ToolText};
+use engine::ports::{
+    Access, FileStat, Found, Replace, ToolContext, ToolOutcome, ToolOutput, ViewPath, WorkspaceView,
+};
+use engine::tools::quote;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::error::EditError;
-
-use self::diff::diff;
+use self::diff::{Change, diff};
+use self::error::{EditError, Mismatch};
 use self::pieces::{Piece, replaced};
-use crate::arguments::rename;
-use crate::builtin::{Builtin, Errand};
-use crate::desk::Desk;
+use crate::arguments::{rename, write_access};
+use crate::builtin::Builtin;
+use crate::error::ToolError;
+use crate::file_error::FileError;
 use crate::limits::{DIFF_KEPT, DIFF_SAID, WHOLE_FILE};
+use crate::session::{Session, compute};
 use crate::shown;
-use crate::tree::{FileError, Found, Tree, open_file, read_whole, replace, seen};
-use crate::trouble::Trouble;
 
 /// Edits.
-pub(crate) struct Edit;
+pub(crate) struct Edit(Arc<Session>);
 
 /// What to edit.
 #[derive(Deserialize, JsonSchema)]
@@ -56,8 +58,6 @@ impl Builtin for Edit {
     const CAPABILITY: &'static str = "F103";
     const DESCRIPTION: &'static str = "Replaces exact pieces of a text file, each of which must \
         be in it exactly once. All edits are made, or none. Read the file before.";
-    // A later call of the same answer counts on what this one has written.
-    const CONCURRENCY: ToolConcurrency = ToolConcurrency::Exclusive;
     const EXAMPLE: &'static str =
         r#"{"path":"src/main.rs","edits":[{"oldText":"let a = 1;","newText":"let a = 2;"}]}"#;
 
@@ -90,14 +90,96 @@ impl Builtin for Edit {
         }
     }
 
-    async fn call(
-        arguments: EditArguments,
-        desk: Arc<Desk>,
-        errand: Errand,
-    ) -> Result<ToolAnswer, Trouble> {
-        let tree = Arc::clone(&desk.tree);
-        desk.change(&errand.stop, move || edit(&tree, &arguments)).await
+    fn new(session: &Arc<Session>) -> Self {
+        Self(Arc::clone(session))
     }
+
+    fn classify(arguments: &Map<String, Value>) -> Access {
+        write_access(arguments)
+    }
+
+    async fn run(
+        &self,
+        arguments: EditArguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let _turn = self.0.change(&context.cancel).await?;
+        let view = context.view.as_ref();
+        let EditArguments { path: text, edits } = arguments;
+        let shown = quote(&text);
+        let path = self.find(view, &text, &shown).await?;
+        let (before, stat) = read(view, &path, &shown).await?;
+        let (after, change) = compute(move || edited(&before, &edits))
+            .await?
+            .map_err(|(count, mismatch)| EditError::new(&shown, count, mismatch))
+            .map_err(ToolError::own)?;
+        let written = view.write(&path, after.into_bytes(), Replace::Exactly(stat.version)).await;
+        written.map_err(|error| FileError::of("write", &shown, error))?;
+        let (added, removed) = (change.added, change.removed);
+        let text =
+            format!("Edited {shown}: +{added} −{removed} lines\n\n{}", change.shortened(DIFF_SAID));
+        let details = json!({
+            "path": shown::path(path.as_path()), "diff": change.shortened(DIFF_KEPT),
+            "firstChangedLine": change.first,
+        });
+        Ok(ToolOutcome::Output(ToolOutput::text(text.trim_end()).with_details(details)))
+    }
+}
+
+impl Edit {
+    async fn find(
+        &self,
+        view: &dyn WorkspaceView,
+        text: &str,
+        shown: &str,
+    ) -> Result<ViewPath, ToolError> {
+        match self.0.paths.find_to_change(view, text).await? {
+            Found::Folder(_) => Err(FileError::Folder(shown.to_owned()).into()),
+            found @ Found::Missing { .. } => {
+                Err(self.0.paths.missing(view, text, &found).await.into())
+            }
+            Found::File { path, .. } => Ok(path),
+        }
+    }
+}
+
+/// Reads the text of a file, and the state in which that was.
+async fn read(
+    view: &dyn WorkspaceView,
+    path: &ViewPath,
+    shown: &str,
+) -> Result<(String, FileStat), FileError> {
+    let file = view.open(path).await;
+    let mut file = file.map_err(|error| FileError::of("open", shown, error))?;
+    let stat = file.stat();
+    let too_large = |bytes| FileError::TooLarge { path: shown.to_owned(), bytes, most: WHOLE_FILE };
+    if stat.size > WHOLE_FILE {
+        return Err(too_large(stat.size));
+    }
+    let most = usize::try_from(WHOLE_FILE).unwrap_or(usize::MAX);
+    let bytes = file.read(most.saturating_add(1)).await;
+    let bytes = bytes.map_err(|error| FileError::of("read", shown, error))?;
+    // It has grown meanwhile.
+    if bytes.len() > most {
+        return Err(too_large(bytes.len() as u64));
+    }
+    if bytes.contains(&0) {
+        return Err(FileError::Binary { path: shown.to_owned(), bytes: bytes.len() as u64 });
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok((text, stat)),
+        Err(_) => Err(FileError::Encoding(shown.to_owned())),
+    }
+}
+
+/// Returns the text with all edits made, and what that changed; or how many edits there were, and
+/// why they do not fit.
+fn edited(before: &str, edits: &[OneEdit]) -> Result<(String, Change), (usize, Mismatch)> {
+    let pieces: Vec<_> =
+        edits.iter().map(|edit| Piece::new(&edit.old_text, &edit.new_text)).collect();
+    let after = replaced(before, &pieces).map_err(|mismatch| (edits.len(), mismatch))?;
+    let change = diff(before, &after);
+    Ok((after, change))
 }
 
 fn name_texts(arguments: &mut Map<String, Value>) {
@@ -119,38 +201,3 @@ fn add_flat(arguments: &mut Map<String, Value>, edits: &mut Value) {
         none => *none = Value::Array(vec![Value::Object(one)]),
     }
 }
-
-fn edit(tree: &Tree, arguments: &EditArguments) -> Result<ToolText, Trouble> {
-    let shown = shown::quote(&arguments.path);
-    let (folder, name, stat, path) = match tree.find_to_change(&arguments.path)? {
-        Found::Folder { .. } => return Err(FileError::Folder(shown).into()),
-        found @ Found::Missing { .. } => {
-            return Err(tree.missing(&arguments.path, &found).into());
-        }
-        Found::File { folder, name, stat, path } => (folder, name, stat, path),
-    };
-    let (mut file, stat) = open_file(&folder, &name, &stat, &shown)?;
-    let bytes = read_whole(&mut file, &stat, WHOLE_FILE, &shown)?;
-    if bytes.contains(&0) {
-        return Err(FileError::Binary { path: shown, bytes: bytes.len() as u64 }.into());
-    }
-    let Ok(before) = String::from_utf8(bytes) else {
-        return Err(FileError::Encoding(shown).into());
-    };
-    let pieces = arguments.edits.iter().map(|edit| Piece::new(&edit.old_text, &edit.new_text));
-    let after = replaced(&before, &pieces.collect::<Vec<_>>())
-        .map_err(|mismatch| EditError::new(&shown, arguments.edits.len(), mismatch))?;
-    replace(&folder, &name, after.as_bytes(), Some(seen(&stat)), &shown)?;
-    let change = diff(&before, &after);
-    let (added, removed) = (change.added, change.removed);
-    let text =
-        format!("Edited {shown}: +{added} −{removed} lines\n\n{}", change.shortened(DIFF_SAID));
-    let details = json!({
-        "path": shown::path(&path), "diff": change.shortened(DIFF_KEPT),
-        "firstChangedLine": change.first,
-    });
-    Ok(ToolText { text: text.trim_end().to_owned(), details: Some(details) })
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,26 +1,24 @@
-//! What a model may call: one file per tool, and the table of them.
+//! The built-in tools: one file per tool, and the table of them.
 
 mod arguments;
-mod artifacts;
 mod bash;
 mod builtin;
 mod builtins;
 mod declared;
-mod desk;
 mod edit;
+mod error;
+mod file_error;
 mod limits;
+mod path_error;
+mod path_hint;
+mod paths;
 mod plain;
 mod read;
 mod rehearsal;
-mod set;
+mod session;
 mod shown;
 mod table;
-mod tree;
-mod trouble;
 mod write;
 mod yielding;
 
 pub use builtins::Builtins;
-
-#[cfg(test)]
-mod stage;

@@ -29,12 +29,6 @@ pub(crate) const DIFF_KEPT: usize = 32 << 10;
 /// How much of the reason is passed on why a task cannot be done.
 pub(crate) const REASON: usize = 8 << 10;
 
-/// How much is said of what is wrong.
-pub(crate) const COMPLAINT: usize = 2 << 10;
-
-/// How many characters of a name, a path or a line are quoted.
-pub(crate) const QUOTED: usize = 200;
-
 /// Returns as much of the beginning of `text` as fits into `bytes`, cut between characters.
 pub(crate) fn head(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]

@@ -2,26 +2,28 @@
 
 mod page;
 
-use std::io::{Seek as _, SeekFrom};
 use std::sync::Arc;
 
-use engine::ports::{ToolAnswer, ToolConcurrency, ToolText};
-use rustix::fs::FileType;
+use engine::ports::{
+    Access, AccessClass, Concurrency, FileKind, Found, Listing, ToolContext, ToolOutcome,
+    ToolOutput, ViewFile,
+};
+use engine::tools::quote;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use self::page::{Ending, Page, Total, Wanted, page};
-use crate::arguments::rename;
-use crate::builtin::{Builtin, Errand};
-use crate::desk::Desk;
+use self::page::{CHUNK, Ending, Page, Pager, Total, Wanted, is_binary};
+use crate::arguments::{rename, text};
+use crate::builtin::Builtin;
+use crate::error::ToolError;
+use crate::file_error::FileError;
 use crate::limits::{LISTED, LOOKED_AT, READ_BYTES, READ_COLUMNS, READ_LINES, SCAN_BYTES};
+use crate::session::Session;
 use crate::shown;
-use crate::tree::{FileError, Found, Listing, Tree, list, open_file};
-use crate::trouble::Trouble;
 
 /// Reads.
-pub(crate) struct Read;
+pub(crate) struct Read(Arc<Session>);
 
 /// What to read.
 #[derive(Deserialize, JsonSchema)]
@@ -44,7 +46,6 @@ impl Builtin for Read {
         two spaces, which are not part of the file. Long files are read in parts with offset and \
         limit. For a folder, lists the names in it: folders end with /, symlinks \
         with @.";
-    const CONCURRENCY: ToolConcurrency = ToolConcurrency::Shared;
     const EXAMPLE: &'static str = r#"{"path":"src/main.rs","offset":1,"limit":200}"#;
 
     type Arguments = ReadArguments;
@@ -53,52 +54,105 @@ impl Builtin for Read {
         rename(arguments, "path", &["file_path", "filePath", "file", "filename"]);
     }
 
-    async fn call(
+    fn new(session: &Arc<Session>) -> Self {
+        Self(Arc::clone(session))
+    }
+
+    fn classify(arguments: &Map<String, Value>) -> Access {
+        let class = AccessClass::Read(vec![text(arguments, "path")]);
+        Access { class, concurrency: Concurrency::Shared }
+    }
+
+    async fn run(
+        &self,
         arguments: ReadArguments,
-        desk: Arc<Desk>,
-        _errand: Errand,
-    ) -> Result<ToolAnswer, Trouble> {
-        let tree = Arc::clone(&desk.tree);
-        desk.aside(move || read(&tree, &arguments).map(ToolAnswer::Said)).await
-    }
-}
-
-fn read(tree: &Tree, arguments: &ReadArguments) -> Result<ToolText, Trouble> {
-    let shown = shown::quote(&arguments.path);
-    match tree.find(&arguments.path)? {
-        found @ Found::Missing { .. } => Err(tree.missing(&arguments.path, &found).into()),
-        Found::Folder { fd, path } => {
-            let listing = list(&fd, LOOKED_AT);
-            let listing = listing.map_err(|error| FileError::cannot("list", &shown, error))?;
-            Ok(listed(&listing, &shown::path(&path)))
-        }
-        Found::File { folder, name, stat, path } => {
-            let (mut file, stat) = open_file(&folder, &name, &stat, &shown)?;
-            let cannot = |error| FileError::cannot("read", &shown, error);
-            let is_binary = page::is_binary(&mut file).map_err(cannot)?;
-            if is_binary {
-                let bytes = u64::try_from(stat.st_size).unwrap_or_default();
-                return Err(FileError::Binary { path: shown, bytes }.into());
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let (view, paths, text) = (context.view.as_ref(), &self.0.paths, &arguments.path);
+        let shown = quote(text);
+        let output = match paths.find(view, text).await? {
+            found @ Found::Missing { .. } => {
+                return Err(paths.missing(view, text, &found).await.into());
             }
-            file.seek(SeekFrom::Start(0)).map_err(cannot)?;
-            let wanted = Wanted {
-                offset: arguments.offset.unwrap_or(1).max(1),
-                limit: arguments.limit.unwrap_or(READ_LINES).clamp(1, READ_LINES),
-            };
-            let page = page(file, wanted, SCAN_BYTES).map_err(cannot)?;
-            told(&page, wanted, arguments, &shown, &shown::path(&path))
+            Found::Folder(path) => {
+                let listing = view.read_dir(&path, LOOKED_AT).await;
+                let listing = listing.map_err(|error| FileError::of("list", &shown, error))?;
+                listed(&listing, &shown::path(path.as_path()))
+            }
+            Found::File { path, .. } => {
+                let file = view.open(&path).await;
+                let file = file.map_err(|error| FileError::of("open", &shown, error))?;
+                let wanted = Wanted {
+                    offset: arguments.offset.unwrap_or(1).max(1),
+                    limit: arguments.limit.unwrap_or(READ_LINES).clamp(1, READ_LINES),
+                };
+                let page = page(file, wanted, &shown).await?;
+                told(&page, wanted, &arguments, &shown, &shown::path(path.as_path()))?
+            }
+        };
+        Ok(ToolOutcome::Output(output))
+    }
+}
+
+/// Why there is nothing to show.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    /// What was asked for lies beyond the end.
+    #[error("offset {offset} is beyond the end of {path}, which has {total} lines")]
+    BeyondEnd {
+        /// The file.
+        path: String,
+        /// The line that was asked for.
+        offset: u64,
+        /// How many there are.
+        total: u64,
+    },
+    /// What was asked for lies deeper in a file than is looked.
+    #[error(
+        "line {offset} of {path} is deeper in it than read looks ({megabytes} MB); use bash, for \
+         instance: sed -n '{offset},+200p' FILE"
+    )]
+    TooDeep {
+        /// The file.
+        path: String,
+        /// The line that was asked for.
+        offset: u64,
+        /// How far read looks.
+        megabytes: u64,
+    },
+}
+
+impl From<ReadError> for ToolError {
+    fn from(error: ReadError) -> Self {
+        Self::own(error)
+    }
+}
+
+/// Takes lines out of a file.
+async fn page(mut file: Box<dyn ViewFile>, wanted: Wanted, shown: &str) -> Result<Page, ToolError> {
+    let mut pager = Pager::new(wanted, SCAN_BYTES);
+    let mut is_first = true;
+    loop {
+        let chunk = file.read(CHUNK).await.map_err(|error| FileError::of("read", shown, error))?;
+        if is_first && is_binary(&chunk) {
+            let (path, bytes) = (shown.to_owned(), file.stat().size);
+            return Err(FileError::Binary { path, bytes }.into());
+        }
+        is_first = false;
+        if let Some(page) = pager.take(&chunk) {
+            return Ok(page);
         }
     }
 }
 
-fn listed(listing: &Listing, path: &str) -> ToolText {
+fn listed(listing: &Listing, path: &str) -> ToolOutput {
     let mut text = String::new();
     for (name, kind) in listing.names.iter().take(LISTED) {
         text.push_str(&shown::name(name));
         text.push_str(match kind {
-            FileType::Directory => "/\n",
-            FileType::Symlink => "@\n",
-            _ => "\n",
+            FileKind::Folder => "/\n",
+            FileKind::Symlink => "@\n",
+            FileKind::Regular | FileKind::Special => "\n",
         });
     }
     let (count, more) = (listing.names.len(), if listing.is_cut { "more than " } else { "" });
@@ -109,7 +163,7 @@ fn listed(listing: &Listing, path: &str) -> ToolText {
         text.push_str(&format!("\n[Showing {LISTED} of {more}{count} names. Use bash for more]\n"));
     }
     let details = json!({ "path": path, "entries": count, "truncated": count > LISTED });
-    ToolText { text: text.trim_end().to_owned(), details: Some(details) }
+    ToolOutput::text(text.trim_end()).with_details(details)
 }
 
 /// Says what was read, with what is to be known about it before and after the lines.
@@ -119,17 +173,17 @@ fn told(
     arguments: &ReadArguments,
     shown: &str,
     path: &str,
-) -> Result<ToolText, Trouble> {
+) -> Result<ToolOutput, ReadError> {
     let Wanted { offset, .. } = wanted;
     if page.lines == 0 {
         match page.total {
             Total::Exactly(0) if offset == 1 => {}
             Total::Exactly(total) => {
-                return Err(Trouble::BeyondEnd { path: shown.to_owned(), offset, total });
+                return Err(ReadError::BeyondEnd { path: shown.to_owned(), offset, total });
             }
             Total::MoreThan(_) => {
                 let megabytes = SCAN_BYTES >> 20;
-                return Err(Trouble::TooDeep { path: shown.to_owned(), offset, megabytes });
+                return Err(ReadError::TooDeep { path: shown.to_owned(), offset, megabytes });
             }
         }
     }
@@ -174,8 +228,40 @@ fn told(
         "path": path, "totalLines": counted, "linesRead": page.lines, "offset": offset,
         "truncated": !is_whole,
     });
-    Ok(ToolText { text, details: Some(details) })
+    Ok(ToolOutput::text(text).with_details(details))
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    /// What is read of ten thousand lines if only some bytes of them are looked at.
+    fn deep(offset: u64, limit: u64) -> Result<String, String> {
+        let file = "0123456789abcde\n".repeat(10_000);
+        let wanted = Wanted { offset, limit };
+        let mut pager = Pager::new(wanted, 65_536);
+        let page = file.as_bytes().chunks(CHUNK).find_map(|chunk| pager.take(chunk)).unwrap();
+        let path = "huge".to_owned();
+        let arguments = ReadArguments { path, offset: Some(offset), limit: Some(limit) };
+        let told = told(&page, wanted, &arguments, "huge", "huge");
+        let text = |output: ToolOutput| match output.content.as_slice() {
+            [protocol::Content::Text { text }] => text.clone(),
+            other => panic!("{other:?}"),
+        };
+        told.map(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_larger_than_is_looked_at_is_read_where_it_can_be() {
+        let end = "[Showing lines 1-1 of more than 4096. Use offset=2 to continue]";
+        assert!(deep(1, 1).unwrap().ends_with(end), "{}", deep(1, 1).unwrap());
+        let begun = "[Showing lines 4096-4096 of more than 4096 (128KB limit). Use offset=4097 to \
+                     continue]";
+        assert!(deep(4096, 9).unwrap().ends_with(begun), "{}", deep(4096, 9).unwrap());
+        assert_eq!(
+            deep(4097, 9).unwrap_err(),
+            "line 4097 of huge is deeper in it than read looks (256 MB); use bash, for instance: \
+             sed -n '4097,+200p' FILE"
+        );
+    }
+}

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use engine::ports::{ToolAnswer, ToolConcurrency};
+use engine::ports::{Access, ToolContext, ToolOutcome, Visibility};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use crate::builtin::{Builtin, Errand};
-use crate::desk::Desk;
-use crate::trouble::Trouble;
+use crate::builtin::Builtin;
+use crate::error::ToolError;
+use crate::session::Session;
 
 /// Panics.
 pub(crate) struct Panic;
@@ -22,12 +23,20 @@ impl Builtin for Panic {
     const NAME: &'static str = "panic";
     const CAPABILITY: &'static str = "F271";
     const DESCRIPTION: &'static str = "Panics.";
-    const CONCURRENCY: ToolConcurrency = ToolConcurrency::Shared;
     const EXAMPLE: &'static str = "{}";
+    const VISIBILITY: Visibility = Visibility::Hidden;
 
     type Arguments = PanicArguments;
 
-    async fn call(_: PanicArguments, _: Arc<Desk>, _: Errand) -> Result<ToolAnswer, Trouble> {
+    fn new(_session: &Arc<Session>) -> Self {
+        Self
+    }
+
+    fn classify(_arguments: &Map<String, Value>) -> Access {
+        Access::none()
+    }
+
+    async fn run(&self, _: PanicArguments, _: &ToolContext) -> Result<ToolOutcome, ToolError> {
         panic!("the tool panic was called")
     }
 }

@@ -1,12 +1,10 @@
-//! Names and lines as a model is shown them: printable, on one line, bounded.
+//! Paths and names of files as a model is shown them: printable, on one line.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use protocol::RepoPath;
-
-use crate::limits::QUOTED;
 
 /// Returns a path inside the tree as git writes it: plain, or quoted where it cannot be printed.
 pub(crate) fn path(path: &Path) -> String {
@@ -24,23 +22,6 @@ pub(crate) fn name(name: &OsStr) -> String {
     RepoPath::new(name.as_bytes()).map_or_else(escaped, |name| name.to_string())
 }
 
-/// Returns text of the model, or of a file, as something to quote in a sentence.
-pub(crate) fn quote(text: &str) -> String {
-    let mut out = String::new();
-    for (count, letter) in text.chars().enumerate() {
-        if count == QUOTED {
-            out.push('…');
-            break;
-        }
-        match letter {
-            '\t' => out.push(' '),
-            control if control.is_control() => out.extend(control.escape_default()),
-            other => out.push(other),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,11 +33,5 @@ mod tests {
         assert_eq!(name(OsStr::new(".git")), ".git");
         assert_eq!(path(Path::new("")), ".");
         assert_eq!(path(Path::new("a/.git/b")), "a/.git/b");
-    }
-
-    #[test]
-    fn what_is_quoted_stays_on_its_line_and_has_an_end() {
-        assert_eq!(quote("a\tb\nc\u{1b}[m"), "a b\\nc\\u{1b}[m");
-        assert_eq!(quote(&"x".repeat(500)).chars().count(), QUOTED + 1);
     }
 }

@@ -1,26 +1,28 @@
 //! The tool `write`: makes a file, or puts new content in the place of the old.
 
-use std::ffi::OsString;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{ToolAnswer, ToolConcurrency, ToolText};
-use rustix::fs::FileType;
+use engine::ports::{
+    Access, FileKind, FileStat, Found, Replace, ToolContext, ToolOutcome, ToolOutput, ViewPath,
+    WorkspaceView,
+};
+use engine::tools::quote;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::arguments::rename;
-use crate::builtin::{Builtin, Errand};
-use crate::desk::Desk;
+use crate::arguments::{rename, write_access};
+use crate::builtin::Builtin;
+use crate::error::ToolError;
+use crate::file_error::FileError;
 use crate::limits::WHOLE_FILE;
+use crate::paths::Paths;
+use crate::session::Session;
 use crate::shown;
-use crate::tree::{FileError, Found, Seen, Tree, make_folders, replace, seen};
-use crate::trouble::Trouble;
 
 /// Writes.
-pub(crate) struct Write;
+pub(crate) struct Write(Arc<Session>);
 
 /// What to write.
 #[derive(Deserialize, JsonSchema)]
@@ -37,8 +39,6 @@ impl Builtin for Write {
     const CAPABILITY: &'static str = "F104";
     const DESCRIPTION: &'static str = "Writes a whole file: makes it, with the folders it needs, \
         or replaces all that is in it. To change a part of a file, use edit.";
-    // A later call of the same answer counts on what this one has written.
-    const CONCURRENCY: ToolConcurrency = ToolConcurrency::Exclusive;
     const EXAMPLE: &'static str = r#"{"path":"src/lib.rs","content":"pub mod parser;\n"}"#;
 
     type Arguments = WriteArguments;
@@ -48,65 +48,72 @@ impl Builtin for Write {
         rename(arguments, "content", &["contents", "text", "file_text"]);
     }
 
-    async fn call(
-        arguments: WriteArguments,
-        desk: Arc<Desk>,
-        errand: Errand,
-    ) -> Result<ToolAnswer, Trouble> {
-        let tree = Arc::clone(&desk.tree);
-        desk.change(&errand.stop, move || write(&tree, &arguments)).await
+    fn new(session: &Arc<Session>) -> Self {
+        Self(Arc::clone(session))
     }
-}
 
-fn write(tree: &Tree, arguments: &WriteArguments) -> Result<ToolText, Trouble> {
-    let (shown, bytes) = (shown::quote(&arguments.path), arguments.content.as_bytes());
-    let size = bytes.len() as u64;
-    if size > WHOLE_FILE {
-        return Err(FileError::TooLarge { path: shown, bytes: size, most: WHOLE_FILE }.into());
+    fn classify(arguments: &Map<String, Value>) -> Access {
+        write_access(arguments)
     }
-    let spot = spot(tree, &arguments.path, &shown)?;
-    replace(&spot.folder, &spot.name, bytes, spot.before, &shown)?;
-    let text = match spot.size {
-        None => format!("Created new file {shown} ({size} bytes)"),
-        Some(before) => format!("Overwrote {shown} ({size} bytes, before: {before})"),
-    };
-    let details = json!({
-        "path": shown::path(&spot.path), "size": size, "isNew": spot.before.is_none(),
-    });
-    Ok(ToolText { text, details: Some(details) })
+
+    async fn run(
+        &self,
+        arguments: WriteArguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let _turn = self.0.change(&context.cancel).await?;
+        let view = context.view.as_ref();
+        let shown = quote(&arguments.path);
+        let size = arguments.content.len() as u64;
+        if size > WHOLE_FILE {
+            return Err(FileError::TooLarge { path: shown, bytes: size, most: WHOLE_FILE }.into());
+        }
+        let Target { path, before } = target(view, &self.0.paths, &arguments.path, &shown).await?;
+        let replace = before.map_or(Replace::Any, |before| Replace::Exactly(before.version));
+        let written = view.write(&path, arguments.content.into_bytes(), replace).await;
+        written.map_err(|error| FileError::of("write", &shown, error))?;
+        let text = match before {
+            None => format!("Created new file {shown} ({size} bytes)"),
+            Some(before) => format!("Overwrote {shown} ({size} bytes, before: {})", before.size),
+        };
+        let path = shown::path(path.as_path());
+        let details = json!({ "path": path, "size": size, "isNew": before.is_none() });
+        Ok(ToolOutcome::Output(ToolOutput::text(text).with_details(details)))
+    }
 }
 
 /// Where to write.
-struct Spot {
-    folder: OwnedFd,
-    name: OsString,
-    path: PathBuf,
+struct Target {
+    path: ViewPath,
     /// What is there now.
-    before: Option<Seen>,
-    size: Option<i64>,
+    before: Option<FileStat>,
 }
 
-fn spot(tree: &Tree, path: &str, shown: &str) -> Result<Spot, Trouble> {
-    match tree.find_to_change(path)? {
-        Found::Folder { .. } => Err(FileError::Folder(shown.to_owned()).into()),
-        Found::File { folder, name, stat, path } => {
-            if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-                return Err(FileError::Special(shown.to_owned()).into());
+/// Finds where to write, and makes the folders above it.
+async fn target(
+    view: &dyn WorkspaceView,
+    paths: &Paths,
+    text: &str,
+    shown: &str,
+) -> Result<Target, ToolError> {
+    let folder = || FileError::Folder(shown.to_owned()).into();
+    match paths.find_to_change(view, text).await? {
+        Found::Folder(_) => Err(folder()),
+        Found::File { path, stat } => match stat.kind {
+            FileKind::Regular => Ok(Target { path, before: Some(stat) }),
+            FileKind::Folder | FileKind::Symlink | FileKind::Special => {
+                Err(FileError::Special(shown.to_owned()).into())
             }
-            Ok(Spot { folder, name, path, before: Some(seen(&stat)), size: Some(stat.st_size) })
-        }
-        Found::Missing { .. } if path.ends_with('/') => {
-            Err(FileError::Folder(shown.to_owned()).into())
-        }
-        Found::Missing { folder, above, mut rest } => {
-            let name = rest.pop().unwrap_or_default();
-            let path = above.join(rest.iter().collect::<PathBuf>()).join(&name);
-            let folder = make_folders(folder, &rest)
-                .map_err(|error| FileError::cannot("make the folders of", shown, error))?;
-            Ok(Spot { folder, name, path, before: None, size: None })
+        },
+        Found::Missing { .. } if text.ends_with('/') => Err(folder()),
+        Found::Missing { above, rest } => {
+            let path = above.as_path().join(rest.iter().collect::<PathBuf>());
+            let path = ViewPath::new(&path).ok_or_else(folder)?;
+            if let Some((folders, _)) = path.split().filter(|_| rest.len() > 1) {
+                let made = view.make_folders(&folders).await;
+                made.map_err(|error| FileError::of("make the folders of", shown, error))?;
+            }
+            Ok(Target { path, before: None })
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,19 +5,19 @@ mod embedded;
 
 use std::sync::Arc;
 
-use engine::ports::{ToolAnswer, ToolConcurrency};
+use engine::ports::{Access, Concurrency, ToolContext, ToolOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use self::embedded::{PLACE, embedded, wants};
-use crate::builtin::{Builtin, Errand};
-use crate::desk::Desk;
+use crate::builtin::Builtin;
+use crate::error::ToolError;
 use crate::limits::{REASON, head};
-use crate::trouble::Trouble;
+use crate::session::Session;
 
 /// Yields.
-pub(crate) struct Yield;
+pub(crate) struct Yield(Arc<Session>);
 
 /// How the task ends.
 #[derive(Deserialize, JsonSchema)]
@@ -54,7 +54,6 @@ impl Builtin for Yield {
     const CAPABILITY: &'static str = "F111";
     const DESCRIPTION: &'static str = "Ends the task. Call it once, alone, when everything is \
         done, with the result as data; or, when the task cannot be done, with the reason as error.";
-    const CONCURRENCY: ToolConcurrency = ToolConcurrency::Exclusive;
     const EXAMPLE: &'static str = r#"{"result":{"data":{"summary":"what was done"}}}"#;
 
     type Arguments = YieldArguments;
@@ -83,24 +82,40 @@ impl Builtin for Yield {
         }
     }
 
-    async fn call(
+    fn new(session: &Arc<Session>) -> Self {
+        Self(Arc::clone(session))
+    }
+
+    // It touches nothing, but it ends the session: what was called before it is done then.
+    fn classify(_arguments: &Map<String, Value>) -> Access {
+        Access { concurrency: Concurrency::Exclusive, ..Access::none() }
+    }
+
+    async fn run(
+        &self,
         arguments: YieldArguments,
-        desk: Arc<Desk>,
-        _errand: Errand,
-    ) -> Result<ToolAnswer, Trouble> {
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
         let Outcome { data, error } = arguments.result;
         // Models that fill in everything fill in nothing where they mean nothing.
         let error = error.filter(|error| !error.trim().is_empty());
         match (data, error) {
             (Some(Value::Null) | None, Some(error)) => {
-                Ok(ToolAnswer::GaveUp(head(error.trim(), REASON).to_owned()))
+                Ok(ToolOutcome::GaveUp(head(error.trim(), REASON).to_owned()))
             }
-            (Some(data), None) => Ok(ToolAnswer::Yielded(wanted(data, desk.result.as_ref()))),
-            (None, None) => Err(Trouble::Yield(NEITHER)),
-            (Some(_), Some(_)) => Err(Trouble::Yield(BOTH)),
+            (Some(data), None) => {
+                Ok(ToolOutcome::Yielded(wanted(data, self.0.env.schema.as_ref())))
+            }
+            (None, None) => Err(ToolError::own(YieldError(NEITHER))),
+            (Some(_), Some(_)) => Err(ToolError::own(YieldError(BOTH))),
         }
     }
 }
+
+/// What is yielded is not one thing.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct YieldError(&'static str);
 
 /// Takes JSON out of a string where the schema has no place for a string.
 fn wanted(data: Value, schema: Option<&Value>) -> Value {
@@ -110,6 +125,3 @@ fn wanted(data: Value, schema: Option<&Value>) -> Value {
         Ok(_) | Err(_) => data,
     }
 }
-
-#[cfg(test)]
-mod tests;

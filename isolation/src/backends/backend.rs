@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use engine::ports::{FreezeRequest, IsolationError, Notice, Workspace, WorkspaceRequest};
+use engine::ports::{
+    FreezeRequest, IsolationError, Notice, Workspace, WorkspaceRequest, WorkspaceView,
+};
 use protocol::{Captured, IsolationMode, TaskName};
 
 use crate::backends::RunContext;
+use crate::view::{DirectoryView, DiskThreads};
 
 /// One way to isolate tasks from each other and from the user's tree.
 ///
@@ -46,6 +49,12 @@ pub trait FrozenTree: Send + Sync {
     /// # Errors
     /// It cannot be made; [`IsolationError::Predecessors`] if their work cannot be merged.
     fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace, IsolationError>;
+
+    /// Returns how tools see the files of `workspace`: unless a backend says otherwise, as what its
+    /// folder holds. `disk` bounds how many threads may wait for that.
+    fn view(&self, workspace: &Workspace, disk: &DiskThreads) -> Arc<dyn WorkspaceView> {
+        Arc::new(DirectoryView::sharing(workspace.root.clone(), disk.clone()))
+    }
 
     /// Puts what changed in `workspace` since it was made into the task store. Nobody may be
     /// writing any more. Called only where the mode can capture.

@@ -1,17 +1,14 @@
-//! Models that obey their prompt, tools that do as they are called, and session logs in memory.
+//! Models that obey their prompt, and session logs in memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::ports::{
-    AccountId, AttemptFailure, CancelToken, LineSink, ModelAnswer, ModelEvent, ModelLocation,
-    ModelRequest, ModelStream, Models, OpenedLog, Provider, ProviderInfo, SessionHeader,
-    SessionLog, SessionLogError, SessionLogs, ToolAnswer, ToolChoice, ToolConcurrency,
-    ToolDeclaration, ToolText, Toolbox, Tools, Workbench,
+    AccountId, AttemptFailure, ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream,
+    Models, OpenedLog, Provider, ProviderInfo, SessionHeader, SessionLog, SessionLogError,
+    SessionLogs, ToolChoice,
 };
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
@@ -21,10 +18,11 @@ use protocol::{
 };
 use serde_json::{Value, json};
 
-use super::task;
+use super::{FakeTools, task};
 
 /// Returns a task whose model obeys `words`, one turn after another, separated by `;`:
-/// `yield JSON`, `give-up WHY`, `say WORDS`, `call TOOL [TOOL…]`, `crash` (each time),
+/// `yield JSON`, `give-up WHY`, `say WORDS`, `call TOOL [TOOL…]`, `use TOOL JSON [& TOOL JSON…]`, `crash`
+/// (each time),
 /// `crash-once`, `hang`, `fail` (as the provider does). After the last word it says nothing.
 #[must_use]
 pub fn agent(name: &str, words: &str) -> TaskSpec {
@@ -37,7 +35,7 @@ pub fn agent(name: &str, words: &str) -> TaskSpec {
 #[derive(Clone, Default)]
 pub struct FakeModels {
     asked: Arc<Mutex<Asked>>,
-    tools: FakeToolbox,
+    tools: FakeTools,
 }
 
 #[derive(Default)]
@@ -51,7 +49,7 @@ struct Asked {
 impl FakeModels {
     /// Returns models that see what runs of `tools`.
     #[must_use]
-    pub fn beside(tools: &FakeToolbox) -> Self {
+    pub fn beside(tools: &FakeTools) -> Self {
         Self { asked: Arc::default(), tools: tools.clone() }
     }
 
@@ -125,6 +123,14 @@ impl FakeModels {
                 let names = rest.split(' ').enumerate();
                 names.map(|(number, name)| call(number, name, json!({}))).collect()
             }
+            "use" => {
+                let calls =
+                    rest.split(" & ").map(|call| call.split_once(' ').unwrap_or((call, "")));
+                let calls = calls.enumerate().map(|(number, (name, json))| {
+                    call(number, name, serde_json::from_str(json).unwrap_or(Value::Null))
+                });
+                calls.collect()
+            }
             "crash" => panic!("the fake provider crashed"),
             "crash-once" if *crashes == 0 => {
                 *crashes += 1;
@@ -145,132 +151,6 @@ impl FakeModels {
             ModelEvent::Ended(ModelAnswer { content, stop_reason: StopReason::Stop }),
         ];
         stream::iter(events).boxed()
-    }
-}
-
-/// The tools `yield`, `read` (says `text`), `bad` (fails), `boom` (panics), `cling` (ends a moment
-/// after it is killed, as what waits for a disk does, and not when its call is dropped) `stuck` (nothing but dropping its call ends it) and `tidy` (needs a moment of the grace); and, once another tool runs, `lost`
-/// (what it says cannot be logged) and `fatal` (what it says is the end of who logs it).
-#[derive(Clone, Default)]
-pub struct FakeToolbox(Arc<Running>);
-
-/// What runs of the tools that take their time.
-#[derive(Default)]
-struct Running {
-    now: AtomicUsize,
-    tidied: AtomicUsize,
-    /// What each session was given to work with.
-    benches: Mutex<Vec<Workbench>>,
-}
-
-impl FakeToolbox {
-    /// Returns how many tools run now.
-    #[must_use]
-    pub fn running(&self) -> usize {
-        self.0.now.load(Ordering::SeqCst)
-    }
-
-    /// Returns how many tools had the time to tidy up.
-    #[must_use]
-    pub fn tidied(&self) -> usize {
-        self.0.tidied.load(Ordering::SeqCst)
-    }
-
-    /// Returns what each session was given to work with, in the order in which they began.
-    ///
-    /// # Panics
-    /// When a test has panicked with it.
-    #[must_use]
-    pub fn benches(&self) -> Vec<Workbench> {
-        self.0.benches.lock().expect("no test panics with it").clone()
-    }
-
-    /// Lets others see that one is running.
-    fn begin(&self) -> Begun {
-        self.0.now.fetch_add(1, Ordering::SeqCst);
-        Begun(self.clone())
-    }
-}
-
-struct Begun(FakeToolbox);
-
-impl Drop for Begun {
-    fn drop(&mut self) {
-        self.0.0.now.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// How long a tool needs to end.
-const MOMENT: Duration = Duration::from_millis(50);
-
-struct FakeTools(FakeToolbox);
-
-impl Toolbox for FakeToolbox {
-    fn open(&self, bench: Workbench) -> Arc<dyn Tools> {
-        self.0.benches.lock().expect("no test panics with it").push(bench);
-        Arc::new(FakeTools(self.clone()))
-    }
-}
-
-#[async_trait]
-impl Tools for FakeTools {
-    fn declarations(&self) -> Arc<[ToolDeclaration]> {
-        let tool = |name: &str, concurrency| ToolDeclaration {
-            name: name.to_owned(),
-            description: name.to_owned(),
-            parameters: json!({ "type": "object" }),
-            concurrency,
-        };
-        let names = ["read", "bad", "boom", "cling", "stuck", "tidy", "lost", "fatal"];
-        let shared = names.map(|name| tool(name, ToolConcurrency::Shared));
-        shared.into_iter().chain([tool("yield", ToolConcurrency::Exclusive)]).collect()
-    }
-
-    async fn call(&self, call: ToolCall, line: LineSink, stop: CancelToken) -> ToolAnswer {
-        line(format!("{} runs", call.name));
-        match call.name.as_str() {
-            "yield" => match (call.arguments.get("data"), call.arguments.get("error")) {
-                (Some(value), _) => ToolAnswer::Yielded(value.clone()),
-                (None, why) => {
-                    let why = why.and_then(Value::as_str).unwrap_or_default();
-                    ToolAnswer::GaveUp(why.to_owned())
-                }
-            },
-            "boom" => panic!("boom"),
-            "cling" => {
-                let begun = self.0.begin();
-                let clinging = tokio::spawn(async move {
-                    let _until_the_end = begun;
-                    stop.cancelled_at_once().await;
-                    tokio::time::sleep(MOMENT).await;
-                });
-                let _ended = clinging.await;
-                ToolAnswer::Failed(ToolText::plain("killed"))
-            }
-            "stuck" => {
-                let _begun = self.0.begin();
-                std::future::pending().await
-            }
-            "tidy" => {
-                let _begun = self.0.begin();
-                stop.cancelled().await;
-                tokio::select! {
-                    () = stop.cancelled_at_once() => {}
-                    () = tokio::time::sleep(MOMENT) => {
-                        self.0.0.tidied.fetch_add(1, Ordering::SeqCst);
-                    }
-                }
-                ToolAnswer::Failed(ToolText::plain("stopped"))
-            }
-            said @ ("lost" | "fatal") => {
-                while self.0.running() == 0 {
-                    tokio::task::yield_now().await;
-                }
-                ToolAnswer::Said(ToolText::plain(said))
-            }
-            "read" => ToolAnswer::Said(ToolText::plain("text")),
-            name => ToolAnswer::Failed(ToolText::plain(format!("{name} failed"))),
-        }
     }
 }
 

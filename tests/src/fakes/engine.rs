@@ -7,15 +7,17 @@ use std::time::Duration;
 
 use actors::{Deps, Engine, Events, Policy, Submission, SubmitError, Submitted};
 use engine::fault::{FaultMeans, Faults};
-use engine::ports::{Clock, Models, Schema, Schemas};
+use engine::ports::{AnyValue, Clock, Models, Schema, Schemas, ToolFactory};
 use engine::request::RequestPolicy;
 use protocol::{
     ChangeDemand, Command, Event, EventKind, IsolationMode, MergeMode, OnFailure, RunId, RunSpec,
     TaskId, TaskLimits, TaskName, TaskReport, TaskSpec, Timestamp, Totals, Work,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{FakeCommands, FakeLedger, FakeLogs, FakeModels, FakeRepository, FakeToolbox, Trace};
+use super::{
+    FakeArtifacts, FakeCommands, FakeLedger, FakeLogs, FakeModels, FakeRepository, FakeTools, Trace,
+};
 
 /// Always the same time.
 pub struct FakeClock;
@@ -42,6 +44,9 @@ struct FakeSchemas;
 impl Schemas for FakeSchemas {
     fn compile(&self, schema: &Value) -> Result<Box<dyn Schema>, String> {
         assert!(schema.get("panic").is_none(), "a test asked for it");
+        if *schema == json!({ "type": "object" }) {
+            return Ok(Box::new(AnyValue));
+        }
         let key = schema.get("required").and_then(Value::as_str);
         let key = key.ok_or("it has no `required`")?;
         Ok(Box::new(RequiredKey(key.to_owned())))
@@ -83,7 +88,7 @@ pub struct TestEngine {
     /// What answers for its models.
     pub models: FakeModels,
     /// What its models call.
-    pub tools: FakeToolbox,
+    pub tools: FakeTools,
     /// What is said in its sessions.
     pub logs: FakeLogs,
     /// What its fakes did.
@@ -107,6 +112,11 @@ impl TestEngine {
         Self::open(jobs, plan, Duration::from_millis(100)).await
     }
 
+    /// Opens an engine whose models have the tools of `more` beside the fake ones.
+    pub async fn with_tools(jobs: usize, more: Vec<Arc<dyn ToolFactory>>) -> Self {
+        Self::open_asking(jobs, "", Duration::from_millis(100), None, more).await
+    }
+
     /// Opens an engine whose models are `models`, asked as `requests` says, and in which the
     /// faults of `plan` strike.
     pub async fn with_models(
@@ -116,11 +126,11 @@ impl TestEngine {
         plan: &str,
     ) -> Self {
         let asked = Some((models, requests));
-        Self::open_asking(jobs, plan, Duration::from_millis(100), asked).await
+        Self::open_asking(jobs, plan, Duration::from_millis(100), asked, Vec::new()).await
     }
 
     async fn open(jobs: usize, plan: &str, grace: Duration) -> Self {
-        Self::open_asking(jobs, plan, grace, None).await
+        Self::open_asking(jobs, plan, grace, None, Vec::new()).await
     }
 
     /// # Panics
@@ -130,6 +140,7 @@ impl TestEngine {
         plan: &str,
         grace: Duration,
         asked: Option<(Arc<dyn Models>, RequestPolicy)>,
+        more: Vec<Arc<dyn ToolFactory>>,
     ) -> Self {
         let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
         let trace = Trace::default();
@@ -141,17 +152,20 @@ impl TestEngine {
         ledger.trace = trace.clone();
         let (commands, repository, ledger) =
             (Arc::new(commands), Arc::new(repository), Arc::new(ledger));
-        let (tools, logs) = (FakeToolbox::default(), FakeLogs::default());
+        let (tools, logs) = (FakeTools::default(), FakeLogs::default());
         let models = FakeModels::beside(&tools);
         let (asked, requests) =
             asked.unwrap_or_else(|| (Arc::new(models.clone()) as Arc<_>, RequestPolicy::default()));
         repository.watch(&tools);
         let means = FaultMeans { kill: || {}, wait: || {} };
+        let fakes: Arc<dyn ToolFactory> = Arc::new(tools.clone());
+        let factories = std::iter::once(fakes).chain(more).collect();
         let deps = Deps {
             ledger: ledger.clone(),
             commands: commands.clone(),
             models: asked,
-            toolbox: Arc::new(tools.clone()),
+            tools: factories,
+            artifacts: Arc::new(FakeArtifacts::default()),
             session_logs: Arc::new(logs.clone()),
             schemas: Arc::new(FakeSchemas),
             clock: Arc::new(FakeClock),

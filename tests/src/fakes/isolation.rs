@@ -9,13 +9,15 @@ use async_trait::async_trait;
 use engine::ports::{
     Baseline, CancelToken, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice,
     OpenRun, Recovery, Repository, RepositoryFacts, RunLock, Workspace, WorkspaceRequest,
+    WorkspaceView,
 };
 use protocol::{
     CaptureRef, Captured, ChangeSummary, Landed, LandingId, LandingReport, LeftOut, RunName,
     TaskLanding, TaskName,
 };
 
-use super::{Failpoints, FakeToolbox, Step, Trace};
+use super::{Failpoints, FakeTools, Step, Trace};
+use crate::view_memory::MemoryView;
 
 /// Counts workspaces, remembers captures, lands everything.
 pub struct FakeRepository {
@@ -41,7 +43,7 @@ struct Counts {
     /// Tasks with files that no capture can hold.
     partial: Mutex<BTreeSet<TaskName>>,
     /// What may be writing into a workspace, and how much of it ran at most during a capture.
-    tools: OnceLock<FakeToolbox>,
+    tools: OnceLock<FakeTools>,
     busiest: AtomicUsize,
     /// How landings end that wait until they are not wanted any more.
     held: Mutex<Option<fn() -> IsolationError>>,
@@ -114,8 +116,8 @@ impl FakeRepository {
     ///
     /// # Panics
     /// When others are watched already.
-    pub fn watch(&self, tools: &FakeToolbox) {
-        assert!(self.counts.tools.set(tools.clone()).is_ok(), "one toolbox is watched");
+    pub fn watch(&self, tools: &FakeTools) {
+        assert!(self.counts.tools.set(tools.clone()).is_ok(), "others are watched already");
     }
 
     /// Returns how many tools ran during a capture, at most.
@@ -216,9 +218,13 @@ impl Baseline for FakeBaseline {
         Ok(Workspace { task: request.task, attempt: request.attempt, folder, root })
     }
 
+    fn view(&self, workspace: &Workspace) -> Arc<dyn WorkspaceView> {
+        Arc::new(MemoryView::new(workspace.root.clone()))
+    }
+
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {
         self.failpoints.reach("capture").await;
-        let running = self.counts.tools.get().map_or(0, FakeToolbox::running);
+        let running = self.counts.tools.get().map_or(0, FakeTools::running);
         self.counts.busiest.fetch_max(running, Ordering::SeqCst);
         let refused = self.counts.uncapturable.lock().expect("no test panics with it");
         if refused.contains(&workspace.task) {

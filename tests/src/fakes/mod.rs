@@ -7,13 +7,15 @@ mod engine;
 mod failpoints;
 mod isolation;
 mod ledger;
+mod tools;
 mod trace;
 
 pub use self::engine::{FakeClock, TestEngine, task};
 pub use accounts::{AskedAccount, FakeAccounts, yields};
-pub use agents::{FakeLogs, FakeModels, FakeToolbox, agent, is_forced};
+pub use agents::{FakeLogs, FakeModels, agent, is_forced};
 pub use commands::FakeCommands;
 pub use failpoints::Failpoints;
 pub use isolation::FakeRepository;
 pub use ledger::FakeLedger;
+pub use tools::{FakeArtifacts, FakeTools, spec};
 pub use trace::{Step, Trace};

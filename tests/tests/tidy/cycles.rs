@@ -13,8 +13,11 @@ const ORDERED: &[&str] = &[
     "actors/src",
     "cli/src/plan",
     "engine/core/src/request",
+    "engine/core/src/tools",
     "engine/exec/src",
     "engine/providers/src",
+    "engine/tools/src",
+    "isolation/src/view",
 ];
 
 /// What inside of them is not ordered yet.

@@ -35,7 +35,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "regatta-tests",
-        &["regatta-actors", "regatta-engine", "regatta-isolation", "regatta-protocol"],
+        &[
+            "regatta-actors",
+            "regatta-engine",
+            "regatta-protocol",
+            // For the tests of the built-in tools, which use the real ones.
+            "regatta-isolation",
+            "regatta-schema",
+            "regatta-store",
+            "regatta-tools",
+        ],
     ),
     ("regatta-benches", &["regatta-actors", "regatta-engine", "regatta-protocol", "regatta-tests"]),
 ];
@@ -70,7 +79,6 @@ const GUESTS: &[(&str, &[&str])] = &[
             "regatta-isolation",
             "regatta-store",
             "regatta-tests",
-            "regatta-tools",
             "regatta-benches",
             "regatta",
         ],

@@ -20,7 +20,7 @@ pub(super) async fn ask(
         session: conversation.session,
         system: conversation.system.clone(),
         messages: conversation.messages.clone(),
-        tools: means.hands.declarations(),
+        tools: means.tools.declarations(),
         choice,
     };
     let listener = means.listener;

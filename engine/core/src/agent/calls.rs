@@ -1,7 +1,5 @@
 //! The calls of one answer: carried out side by side, answered in their own order.
 
-use std::sync::Arc;
-
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
@@ -10,7 +8,7 @@ use super::conversation::Conversation;
 use super::repeats::Came;
 use super::run::{End, Means};
 use super::words;
-use crate::ports::{ToolAnswer, ToolConcurrency, ToolDeclaration, ToolText};
+use crate::ports::{Access, Concurrency, ToolOutcome, ToolOutput};
 
 /// Which calls are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +27,13 @@ pub(super) async fn carry_out(
     calls: &[ToolCall],
     scope: Scope,
 ) -> Result<Option<End>, End> {
-    let declared = means.hands.declarations();
+    let accesses = means.tools.classify(calls).await;
     let mut end = None;
-    for group in groups(calls, &declared) {
+    for group in groups(calls, &accesses) {
         if end.is_some() {
             for call in group {
-                conversation.answer(call, words::AFTER_YIELD, None, Came::Badly).await?;
+                let output = ToolOutput::text(words::AFTER_YIELD);
+                conversation.answer(call, output, Came::Badly).await?;
             }
             continue;
         }
@@ -42,25 +41,25 @@ pub(super) async fn carry_out(
         // All of them run from here on; each is told as soon as all before it are.
         let mut running: FuturesOrdered<_> = running.collect();
         let mut poison = None;
-        while let Some((call, answer)) = running.next().await {
-            let (text, came_of_it) = match answer {
-                ToolAnswer::Said(text) => (text, Came::Well),
-                ToolAnswer::Failed(text) => (text, Came::Badly),
-                ToolAnswer::Exhausted(what) => {
+        while let Some((call, outcome)) = running.next().await {
+            let (output, came_of_it) = match outcome {
+                ToolOutcome::Output(output) => (output, Came::Well),
+                ToolOutcome::Failed(output) => (output, Came::Badly),
+                ToolOutcome::ResourceExhausted(what) => {
                     let failure = Failure::new(FailureClass::Resources, what.clone());
                     end = end.or(Some(End::Failed(failure)));
-                    (ToolText::plain(what), Came::Badly)
+                    (ToolOutput::text(what), Came::Badly)
                 }
-                ToolAnswer::Yielded(value) => {
+                ToolOutcome::Yielded(value) => {
                     end = Some(End::Yielded(value));
-                    (ToolText::plain(words::YIELDED), Came::Well)
+                    (ToolOutput::text(words::YIELDED), Came::Well)
                 }
-                ToolAnswer::GaveUp(why) => {
+                ToolOutcome::GaveUp(why) => {
                     end = Some(End::GaveUp(why));
-                    (ToolText::plain(words::YIELDED), Came::Well)
+                    (ToolOutput::text(words::YIELDED), Came::Well)
                 }
             };
-            conversation.answer(call, &text.text, text.details, came_of_it).await?;
+            conversation.answer(call, output, came_of_it).await?;
             poison = poison.or(conversation.repeats.note(call, came_of_it));
         }
         if let Some(failure) = poison {
@@ -74,29 +73,37 @@ async fn one<'a>(
     means: &Means<'_>,
     call: &'a ToolCall,
     scope: Scope,
-) -> (&'a ToolCall, ToolAnswer) {
+) -> (&'a ToolCall, ToolOutcome) {
     if scope == Scope::YieldOnly && call.name != words::YIELD {
-        return (call, ToolAnswer::Failed(ToolText::plain(words::ONLY_YIELD)));
+        return (call, ToolOutcome::Failed(ToolOutput::text(words::ONLY_YIELD)));
     }
     means.listener.event(SessionEvent::ToolExecutionStart {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
         args: call.arguments.clone(),
     });
-    let answer = means.hands.call(call.clone()).await;
+    let outcome = means.tools.call(call.clone()).await;
     means.listener.event(SessionEvent::ToolExecutionEnd {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
-        is_error: matches!(answer, ToolAnswer::Failed(_) | ToolAnswer::Exhausted(_)),
+        is_error: matches!(outcome, ToolOutcome::Failed(_) | ToolOutcome::ResourceExhausted(_)),
     });
-    (call, answer)
+    (call, outcome)
 }
 
 /// Cuts the calls into groups that run one after another; those of one group run side by side.
-fn groups<'a>(calls: &'a [ToolCall], declared: &Arc<[ToolDeclaration]>) -> Vec<&'a [ToolCall]> {
-    let alone = |call: &ToolCall| {
-        let tool = declared.iter().find(|tool| tool.name == call.name);
-        tool.is_some_and(|tool| tool.concurrency == ToolConcurrency::Exclusive)
+fn groups<'a>(calls: &'a [ToolCall], accesses: &[Access]) -> Vec<&'a [ToolCall]> {
+    let mut groups = Vec::new();
+    let mut begin = 0;
+    let is_alone = |at: usize| {
+        accesses.get(at).is_some_and(|access| access.concurrency == Concurrency::Exclusive)
     };
-    calls.chunk_by(|one, next| !alone(one) && !alone(next)).collect()
+    for at in 1..calls.len() {
+        if is_alone(at - 1) || is_alone(at) {
+            groups.push(&calls[begin..at]);
+            begin = at;
+        }
+    }
+    groups.push(&calls[begin..]);
+    groups
 }

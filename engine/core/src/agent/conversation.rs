@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use protocol::{
-    AssistantMessage, Content, Message, ModelRoute, SessionEntry, SessionId, ToolCall, ToolResult,
+    AssistantMessage, Message, ModelRoute, SessionEntry, SessionId, ToolCall, ToolResult,
 };
 use serde_json::Value;
 
 use super::limits::Spent;
 use super::repeats::{Came, Repeats};
 use super::words;
-use crate::ports::{Clock, SessionHeader, SessionLog, SessionLogError, SessionLogs};
+use crate::ports::{Clock, SessionHeader, SessionLog, SessionLogError, SessionLogs, ToolOutput};
 
 /// What a session begins with.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,7 +123,7 @@ impl Conversation {
     /// Answers the calls that a crash left without a result.
     async fn repair(&mut self) -> Result<(), SessionLogError> {
         for call in self.unanswered() {
-            self.answer(&call, words::INTERRUPTED, None, Came::Badly).await?;
+            self.answer(&call, ToolOutput::text(words::INTERRUPTED), Came::Badly).await?;
         }
         Ok(())
     }
@@ -188,15 +188,14 @@ impl Conversation {
     pub(super) async fn answer(
         &mut self,
         call: &ToolCall,
-        text: &str,
-        details: Option<Value>,
+        output: ToolOutput,
         came_of_it: Came,
     ) -> Result<(), SessionLogError> {
         let message = Message::ToolResult(ToolResult {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
-            content: vec![Content::text(text)],
-            details,
+            content: output.content,
+            details: output.details,
             is_error: came_of_it == Came::Badly,
             timestamp: self.clock.now(),
         });

@@ -13,5 +13,5 @@ mod words;
 pub use conversation::{Conversation, Opening};
 pub use limits::Limits;
 pub use listener::Listener;
-pub use run::{End, Hands, Means, Nudge, run};
+pub use run::{End, Means, Nudge, run};
 pub use words::{YIELD, system_prompt};

@@ -1,16 +1,13 @@
 //! The agent loop.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
-use protocol::{Failure, SessionEvent, StopReason, ToolCall};
+use protocol::{Failure, SessionEvent, StopReason};
 use serde_json::Value;
 
 use super::calls::{Scope, carry_out};
 use super::conversation::Conversation;
 use super::limits::{Limits, Permit, Warned};
 use super::{Listener, answer, words};
-use crate::ports::{SessionLogError, ToolAnswer, ToolChoice, ToolDeclaration};
+use crate::ports::{SessionLogError, ToolChoice, ToolRunner};
 use crate::request::ModelClient;
 
 /// What the loop works with.
@@ -18,21 +15,11 @@ pub struct Means<'a> {
     /// Asks the model.
     pub model: &'a ModelClient,
     /// Carries out calls.
-    pub hands: &'a dyn Hands,
+    pub tools: &'a dyn ToolRunner,
     /// Told what happens.
     pub listener: &'a dyn Listener,
     /// How much may be used.
     pub limits: Limits,
-}
-
-/// Carries out the calls of one session.
-#[async_trait]
-pub trait Hands: Send + Sync {
-    /// Returns what can be called.
-    fn declarations(&self) -> Arc<[ToolDeclaration]>;
-
-    /// Carries out one call. Whatever goes wrong is an answer that the model reads.
-    async fn call(&self, call: ToolCall) -> ToolAnswer;
 }
 
 /// Something to be said to a model whose session ended in a way that was not accepted.

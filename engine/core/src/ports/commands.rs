@@ -24,6 +24,9 @@ pub trait Commands: Send + Sync {
     ) -> Result<CommandEnd, CommandError>;
 }
 
+/// Is given a line of output.
+pub type LineSink = Arc<dyn Fn(String) + Send + Sync>;
+
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandRequest {

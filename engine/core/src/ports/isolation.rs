@@ -10,7 +10,7 @@ use protocol::{
     LandingReport, RepoPath, Rescue, RunName, TaskName,
 };
 
-use super::{CancelToken, RunLock};
+use super::{CancelToken, RunLock, WorkspaceView};
 
 /// Opens repositories.
 #[async_trait]
@@ -93,6 +93,9 @@ pub trait Baseline: Send + Sync {
 
     /// Makes a workspace. One that is half made when this fails is removed again.
     async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace, IsolationError>;
+
+    /// Returns how tools see the files of `workspace`.
+    fn view(&self, workspace: &Workspace) -> Arc<dyn WorkspaceView>;
 
     /// Puts what changed in `workspace` into the task store. Nobody may be writing any more.
     ///

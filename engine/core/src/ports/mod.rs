@@ -1,5 +1,6 @@
 //! What the engine needs from the outside world.
 
+mod artifacts;
 mod cancel;
 mod clock;
 mod commands;
@@ -12,10 +13,12 @@ mod run_lock;
 mod schema;
 mod session_log;
 mod tools;
+mod view;
 
+pub use artifacts::{Artifact, ArtifactStore, Artifacts};
 pub use cancel::{CancelLevel, CancelToken};
 pub use clock::{Clock, Timer};
-pub use commands::{CommandEnd, CommandError, CommandRequest, Commands, EndCause};
+pub use commands::{CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink};
 pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
 pub use isolation::{
     Baseline, Completion, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest,
@@ -35,5 +38,10 @@ pub use run_lock::{LockRun, RunLock};
 pub use schema::{AnyValue, Schema, Schemas};
 pub use session_log::{OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs};
 pub use tools::{
-    LineSink, ToolAnswer, ToolConcurrency, ToolDeclaration, ToolText, Toolbox, Tools, Workbench,
+    Access, AccessClass, Concurrency, Tool, ToolBuildError, ToolContext, ToolDeclaration, ToolEnv,
+    ToolFactory, ToolOutcome, ToolOutput, ToolRunner, ToolSpec, Visibility,
+};
+pub use view::{
+    FileKind, FileStat, FileVersion, Found, Listing, MAX_PATH_DEPTH, MAX_SYMLINKS, Replace,
+    ViewError, ViewFile, ViewPath, WorkspaceView,
 };

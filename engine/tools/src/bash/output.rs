@@ -1,10 +1,9 @@
 //! A command's output as a model reads it: all of it, or its beginning and its end.
 
-use std::fs::File;
-use std::io::{self, Read, Seek as _, SeekFrom};
+use std::io;
 use std::path::Path;
 
-use engine::ports::CommandEnd;
+use engine::ports::{Artifact, Artifacts, CommandEnd};
 
 use crate::limits::{HEAD_BYTES, HEAD_LINES, TAIL_BYTES, TAIL_LINES, head, tail};
 use crate::plain::plain;
@@ -18,6 +17,7 @@ const TAIL_LOOKED_AT: u64 = COLOURS * TAIL_BYTES as u64;
 
 /// Up to which size the lines of a file are counted.
 const COUNTED: u64 = 64 << 20;
+const COUNTED_AT_ONCE: u64 = 1 << 20;
 
 /// What a command printed.
 pub(super) struct Output {
@@ -29,9 +29,13 @@ pub(super) struct Output {
     pub(super) is_cut: bool,
 }
 
-/// Returns what a command printed that ended so and whose output is in `file`.
-pub(super) fn output(file: &Path, end: &CommandEnd) -> Output {
-    match read(file, end) {
+/// Returns what a command printed that ended so and whose output is in `artifact`.
+pub(super) async fn output(
+    artifacts: &dyn Artifacts,
+    artifact: &Artifact,
+    end: &CommandEnd,
+) -> Output {
+    match read(artifacts, artifact, end).await {
         Ok(output) if output.text.is_empty() => Output { text: "(no output)".into(), ..output },
         Ok(output) => output,
         Err(error) => {
@@ -41,27 +45,30 @@ pub(super) fn output(file: &Path, end: &CommandEnd) -> Output {
     }
 }
 
-fn read(path: &Path, end: &CommandEnd) -> io::Result<Output> {
-    let mut file = File::open(path)?;
-    let size = file.metadata()?.len();
+async fn read(
+    artifacts: &dyn Artifacts,
+    artifact: &Artifact,
+    end: &CommandEnd,
+) -> io::Result<Output> {
+    let size = artifacts.size(artifact).await?;
     if size > HEAD_LOOKED_AT + TAIL_LOOKED_AT {
-        let ends = both_ends(&mut file, size)?;
+        let ends = both_ends(artifacts, artifact, size).await?;
         let total = match (end.dropped, size) {
-            (0, ..=COUNTED) => format!("of {} lines", count_lines(&mut file)?),
+            (0, ..=COUNTED) => format!("of {} lines", count_lines(artifacts, artifact).await?),
             _ => format!("lines of {} KB", end.written >> 10),
         };
-        return Ok(ends.output(path, end, &total));
+        return Ok(ends.output(&artifact.path, end, &total));
     }
-    let all = plain(&String::from_utf8_lossy(&read_at(&mut file, 0, size)?));
+    let all = plain(&String::from_utf8_lossy(&artifacts.read(artifact, 0, size).await?));
     let all = all.trim_end();
     let lines = all.lines().count();
     if all.len() <= HEAD_BYTES + TAIL_BYTES && lines <= HEAD_LINES + TAIL_LINES {
-        let notice = (end.dropped > 0).then(|| rest(path, end));
+        let notice = (end.dropped > 0).then(|| rest(&artifact.path, end));
         let is_cut = notice.is_some();
         return Ok(Output { text: all.to_owned(), notice, is_cut });
     }
     let ends = Ends { first: first_lines(all).to_owned(), last: last_lines(all).to_owned() };
-    Ok(ends.output(path, end, &format!("of {lines} lines")))
+    Ok(ends.output(&artifact.path, end, &format!("of {lines} lines")))
 }
 
 /// What is shown of output that is too long.
@@ -90,9 +97,9 @@ fn rest(path: &Path, end: &CommandEnd) -> String {
 }
 
 /// Reads the beginning and the end of a file that is too long to be looked at whole.
-fn both_ends(file: &mut File, size: u64) -> io::Result<Ends> {
-    let above = read_at(file, 0, HEAD_LOOKED_AT)?;
-    let below = read_at(file, size - TAIL_LOOKED_AT, TAIL_LOOKED_AT)?;
+async fn both_ends(artifacts: &dyn Artifacts, artifact: &Artifact, size: u64) -> io::Result<Ends> {
+    let above = artifacts.read(artifact, 0, HEAD_LOOKED_AT).await?;
+    let below = artifacts.read(artifact, size - TAIL_LOOKED_AT, TAIL_LOOKED_AT).await?;
     // What is no whole line where it was cut may be a part of a character or of a sequence.
     let is_break = |byte: &u8| *byte == b'\n';
     let until = above.iter().rposition(is_break).unwrap_or(above.len());
@@ -101,13 +108,6 @@ fn both_ends(file: &mut File, size: u64) -> io::Result<Ends> {
     let below = plain(&String::from_utf8_lossy(&below[from..]));
     let (first, last) = (first_lines(&above), last_lines(below.trim_end()));
     Ok(Ends { first: first.to_owned(), last: last.to_owned() })
-}
-
-fn read_at(file: &mut File, offset: u64, count: u64) -> io::Result<Vec<u8>> {
-    file.seek(SeekFrom::Start(offset))?;
-    let mut bytes = Vec::new();
-    file.take(count).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// As many of the first lines as are shown, without the last line break. Of a line that is too
@@ -140,19 +140,14 @@ fn last_lines(text: &str) -> &str {
     }
 }
 
-fn count_lines(file: &mut File) -> io::Result<u64> {
-    file.seek(SeekFrom::Start(0))?;
-    let (mut lines, mut last) = (0, b'\n');
-    let mut buffer = vec![0; 64 << 10];
+async fn count_lines(artifacts: &dyn Artifacts, artifact: &Artifact) -> io::Result<u64> {
+    let (mut lines, mut last, mut offset) = (0, b'\n', 0);
     loop {
-        let count = match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        lines += buffer[..count].iter().filter(|byte| **byte == b'\n').count() as u64;
-        last = buffer[count - 1];
+        let bytes = artifacts.read(artifact, offset, COUNTED_AT_ONCE).await?;
+        let Some(end) = bytes.last() else { break };
+        last = *end;
+        offset += bytes.len() as u64;
+        lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
     }
     Ok(lines + u64::from(last != b'\n'))
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use crate::shown::quote;
+use engine::tools::quote;
 
 /// How many lines are compared with a line that is not there, and how much of each.
 const COMPARED: usize = 20_000;

@@ -1,13 +1,14 @@
 //! Takes some lines out of a file of any size, in bounded memory.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read};
 
 use crate::limits::{READ_BYTES, READ_COLUMNS};
 
 /// How much of the beginning of a file tells whether it is text.
-const PROBE: u64 = 8 << 10;
+const PROBE: usize = 8 << 10;
+
+/// How much of a file is read at once.
+pub(super) const CHUNK: usize = 64 << 10;
 
 /// Which lines.
 #[derive(Clone, Copy)]
@@ -63,30 +64,32 @@ impl fmt::Display for Total {
     }
 }
 
-/// Returns whether a file is no text.
-pub(super) fn is_binary(file: &mut File) -> std::io::Result<bool> {
-    let mut probe = Vec::new();
-    file.take(PROBE).read_to_end(&mut probe)?;
-    Ok(probe.contains(&0))
+/// Returns whether a file that begins so is no text.
+pub(super) fn is_binary(beginning: &[u8]) -> bool {
+    beginning[..beginning.len().min(PROBE)].contains(&0)
 }
 
-/// Takes lines out of a file, of which no more than the first `deep` bytes are looked at.
-pub(super) fn page(file: impl Read, wanted: Wanted, deep: u64) -> std::io::Result<Page> {
-    let mut reader = BufReader::with_capacity(64 << 10, file);
-    let mut taker = Taker::new(wanted);
-    let mut scanned = 0;
-    loop {
-        let buffer = reader.fill_buf()?;
-        if buffer.is_empty() {
-            return Ok(taker.end_of_file());
+/// Takes lines out of a file, of which no more than about the first `deep` bytes are looked at.
+pub(super) struct Pager {
+    taker: Taker,
+    scanned: u64,
+    deep: u64,
+}
+
+impl Pager {
+    /// Returns what takes the `wanted` lines.
+    pub(super) fn new(wanted: Wanted, deep: u64) -> Self {
+        Self { taker: Taker::new(wanted), scanned: 0, deep }
+    }
+
+    /// Takes the next bytes of the file; none where it ends. Returns the page when it is complete.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Option<Page> {
+        if bytes.is_empty() {
+            return Some(self.taker.end_of_file());
         }
-        let length = buffer.len();
-        taker.take(buffer);
-        reader.consume(length);
-        scanned += length as u64;
-        if scanned >= deep {
-            return Ok(taker.too_deep());
-        }
+        self.taker.take(bytes);
+        self.scanned += bytes.len() as u64;
+        (self.scanned >= self.deep).then(|| self.taker.too_deep())
     }
 }
 
@@ -171,20 +174,22 @@ impl Taker {
         self.page.lines += 1;
     }
 
-    fn end_of_file(mut self) -> Page {
+    fn end_of_file(&mut self) -> Page {
         if self.is_begun {
             self.end_line();
         }
-        self.page.total = Total::Exactly(self.number - 1);
-        self.page
+        self.page(Total::Exactly(self.number - 1))
     }
 
-    fn too_deep(mut self) -> Page {
-        self.page.total = Total::MoreThan(self.number - 1);
+    fn too_deep(&mut self) -> Page {
         if self.page.ending == Ending::File {
             self.page.ending = Ending::Bytes;
         }
-        self.page
+        self.page(Total::MoreThan(self.number - 1))
+    }
+
+    fn page(&mut self, total: Total) -> Page {
+        Page { total, text: std::mem::take(&mut self.page.text), ..self.page }
     }
 }
 

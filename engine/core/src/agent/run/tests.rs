@@ -7,21 +7,23 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
 use protocol::{
     AssistantMessage, FailureClass, Message, ModelRoute, Part, SessionEntry, SessionId, StopReason,
-    Timestamp, ToolResult, Usage,
+    Timestamp, ToolCall, ToolResult, Usage,
 };
 use serde_json::json;
 
 use super::*;
 use crate::agent::Opening;
 use crate::ports::{
-    AccountId, AttemptFailure, Clock, Gate, GateEvent, ModelAnswer, ModelEvent, ModelLocation,
-    ModelRequest, ModelStream, OpenedLog, Permit, Provider, ProviderInfo, SessionHeader,
-    SessionLog, SessionLogs, Timer, ToolConcurrency, ToolText,
+    Access, AccountId, AttemptFailure, Clock, Concurrency, Gate, GateEvent, ModelAnswer,
+    ModelEvent, ModelLocation, ModelRequest, ModelStream, OpenedLog, Permit, Provider,
+    ProviderInfo, SessionHeader, SessionLog, SessionLogs, Timer, ToolDeclaration, ToolOutcome,
+    ToolOutput,
 };
 use crate::request::{RequestPolicy, RetryPolicy};
 
@@ -125,20 +127,20 @@ struct Clockwork {
 }
 
 #[async_trait]
-impl Hands for Clockwork {
+impl ToolRunner for Clockwork {
     fn declarations(&self) -> Arc<[ToolDeclaration]> {
-        let tool = |name: &str, concurrency| ToolDeclaration {
-            name: name.to_owned(),
-            description: String::new(),
-            parameters: json!({}),
-            concurrency,
-        };
-        let shared = ["take-1", "take-5", "take-9"].map(|name| tool(name, ToolConcurrency::Shared));
-        let alone = ["alone-4", "yield"].map(|name| tool(name, ToolConcurrency::Exclusive));
-        shared.into_iter().chain(alone).collect()
+        Arc::from([])
     }
 
-    async fn call(&self, call: ToolCall) -> ToolAnswer {
+    async fn classify(&self, calls: &[ToolCall]) -> Vec<Access> {
+        let access = |call: &ToolCall| match call.name.as_str() {
+            "alone-4" | "yield" => Access { concurrency: Concurrency::Exclusive, ..Access::none() },
+            _ => Access::none(),
+        };
+        calls.iter().map(access).collect()
+    }
+
+    async fn call(&self, call: ToolCall) -> ToolOutcome {
         self.running.lock().unwrap().push(call.name.clone());
         let mut polls: u32 = call.name.rsplit('-').next().unwrap().parse().unwrap_or(1);
         std::future::poll_fn(|context| {
@@ -154,8 +156,8 @@ impl Hands for Clockwork {
         .await;
         self.running.lock().unwrap().retain(|name| *name != call.name);
         match call.name.as_str() {
-            "yield" => ToolAnswer::Yielded(json!(1)),
-            name => ToolAnswer::Said(ToolText::plain(format!("{name} is done"))),
+            "yield" => ToolOutcome::Yielded(json!(1)),
+            name => ToolOutcome::Output(ToolOutput::text(format!("{name} is done"))),
         }
     }
 }
@@ -255,7 +257,7 @@ fn limits() -> Limits {
 
 fn play(shelf: &Shelf, script: &Script, hands: &Clockwork, heard: &Heard) -> End {
     let mut conversation = conversation(shelf);
-    let means = Means { model: &script.model(), hands, listener: heard, limits: limits() };
+    let means = Means { model: &script.model(), tools: hands, listener: heard, limits: limits() };
     finish(run(&mut conversation, &means, None))
 }
 
@@ -363,7 +365,7 @@ fn what_was_said_before_a_crash_is_not_said_twice_and_what_was_not_is() {
         let mut conversation = conversation(&Shelf { old, ..Shelf::default() });
         let script = Script::of([answer(&[("y", "yield")])]);
         let (hands, listener) = (&Clockwork::default(), &Heard::default());
-        let means = Means { model: &script.model(), hands, listener, limits: limits() };
+        let means = Means { model: &script.model(), tools: hands, listener, limits: limits() };
         finish(run(&mut conversation, &means, Some(nudge.clone())));
         let asked = script.asked.lock().unwrap();
         assert_eq!((asked[0].messages.len(), &asked[0].choice), (2, &nudge.choice));
@@ -415,7 +417,7 @@ fn what_failed_is_in_the_log_and_not_in_the_conversation() {
     script.answers.lock().unwrap().push_back(vec![failed]);
     let mut conversation = conversation(&shelf);
     let (hands, heard) = (Clockwork::default(), Heard::default());
-    let means = Means { model: &script.model(), hands: &hands, listener: &heard, limits: limits() };
+    let means = Means { model: &script.model(), tools: &hands, listener: &heard, limits: limits() };
     assert_eq!(finish(run(&mut conversation, &means, None)), End::Failed(failure));
     assert_eq!(conversation.messages.len(), 1);
     let logged = shelf.added.lock().unwrap().last().cloned();
@@ -432,7 +434,7 @@ fn at_its_limit_a_model_is_told_so_once_and_nothing_but_a_yield_is_carried_out()
     ]);
     let limits = Limits { turns: 1.try_into().unwrap(), tokens: None };
     let mut conversation = conversation(&shelf);
-    let means = Means { model: &script.model(), hands: &hands, listener: &heard, limits };
+    let means = Means { model: &script.model(), tools: &hands, listener: &heard, limits };
     assert_eq!(finish(run(&mut conversation, &means, None)), End::Yielded(json!(1)));
     assert_eq!(shelf.texts(), ["take-1 is done", words::ONLY_YIELD, "received"]);
     assert!(!hands.seen.lock().unwrap().iter().any(|running| running.contains("take-5")));
@@ -472,7 +474,7 @@ fn what_a_session_used_before_a_crash_counts_and_it_is_told_of_its_limit_once() 
         let mut conversation = conversation(&Shelf { old, ..Shelf::default() });
         let script = Script::of([answer(&[("y", "yield")])]);
         let (hands, listener) = (&Clockwork::default(), &Heard::default());
-        let means = Means { model: &script.model(), hands, listener, limits };
+        let means = Means { model: &script.model(), tools: hands, listener, limits };
         assert_eq!(finish(run(&mut conversation, &means, None)), End::Yielded(json!(1)));
         let asked = script.asked.lock().unwrap();
         assert_eq!(asked[0].choice, ToolChoice::Force("yield".to_owned()), "{limit}");
@@ -505,13 +507,17 @@ fn every_request_has_the_system_prompt_and_the_whole_conversation() {
 struct Exhausted;
 
 #[async_trait]
-impl Hands for Exhausted {
+impl ToolRunner for Exhausted {
     fn declarations(&self) -> Arc<[ToolDeclaration]> {
         Arc::from([])
     }
 
-    async fn call(&self, _call: ToolCall) -> ToolAnswer {
-        ToolAnswer::Exhausted("no space left on device".to_owned())
+    async fn classify(&self, calls: &[ToolCall]) -> Vec<Access> {
+        calls.iter().map(|_| Access::none()).collect()
+    }
+
+    async fn call(&self, _call: ToolCall) -> ToolOutcome {
+        ToolOutcome::ResourceExhausted("no space left on device".to_owned())
     }
 }
 
@@ -522,7 +528,7 @@ fn a_tool_for_which_the_machine_has_no_more_ends_the_session() {
     let script = Script::of([answer(&[("a", "write"), ("b", "write")])]);
     let heard = Heard::default();
     let means =
-        Means { model: &script.model(), hands: &Exhausted, listener: &heard, limits: limits() };
+        Means { model: &script.model(), tools: &Exhausted, listener: &heard, limits: limits() };
     let End::Failed(failure) = finish(run(&mut conversation, &means, None)) else {
         panic!("it went on")
     };

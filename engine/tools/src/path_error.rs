@@ -1,6 +1,9 @@
-//! Why a path or a file cannot be had, in words for the model.
+//! Why a path leads nowhere, in words for the model.
 
-use rustix::io::Errno;
+use engine::ports::{MAX_PATH_DEPTH, ViewError};
+use engine::tools::quote;
+
+use crate::shown;
 
 /// Why a path leads nowhere, or where it must not.
 #[derive(Debug, thiserror::Error)]
@@ -68,65 +71,30 @@ pub(crate) enum PathError {
         path: String,
         /// What the system said.
         #[source]
-        source: Errno,
+        source: ViewError,
     },
 }
 
-/// Why a file cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FileError {
-    /// It is a folder.
-    #[error("`{0}` is a folder; name a file in it")]
-    Folder(String),
-    /// It is a device, a pipe or a socket.
-    #[error("`{0}` is no regular file and is not opened")]
-    Special(String),
-    /// It is too large.
-    #[error("`{path}` is too large for this: {bytes} bytes, at most {most}; use bash")]
-    TooLarge {
-        /// The file.
-        path: String,
-        /// How large it is.
-        bytes: u64,
-        /// How large it may be.
-        most: u64,
-    },
-    /// It is no text.
-    #[error(
-        "`{path}` is a binary file ({bytes} bytes) and is not shown; use bash to look at it, for \
-         instance with file, xxd or strings"
-    )]
-    Binary {
-        /// The file.
-        path: String,
-        /// How large it is.
-        bytes: u64,
-    },
-    /// It is text of another encoding.
-    #[error(
-        "`{0}` is not UTF-8, so that an edit would change other parts of it; use bash, for \
-         instance sed or iconv"
-    )]
-    Encoding(String),
-    /// Somebody else has changed it.
-    #[error("`{0}` was changed by something else at the same time; read it again, then try again")]
-    Changed(String),
-    /// The system says no.
-    #[error("cannot {what} `{path}`")]
-    Cannot {
-        /// What was attempted.
-        what: &'static str,
-        /// The file.
-        path: String,
-        /// What the system said.
-        #[source]
-        source: std::io::Error,
-    },
-}
-
-impl FileError {
-    /// Returns the error of an attempt that the system refused.
-    pub(crate) fn cannot(what: &'static str, path: &str, error: impl Into<std::io::Error>) -> Self {
-        Self::Cannot { what, path: path.to_owned(), source: error.into() }
+impl PathError {
+    /// Returns why the path that the model wrote as `text` cannot be followed.
+    pub(crate) fn of(text: &str, error: ViewError) -> Self {
+        let path = quote(text);
+        match error {
+            ViewError::Outside { link: None } => Self::Outside(path),
+            ViewError::Outside { link: Some(link) } => {
+                Self::LinkOutside { path, link: shown::path(link.as_path()) }
+            }
+            ViewError::Circle => Self::Circle(path),
+            ViewError::TooDeep => Self::TooDeep(MAX_PATH_DEPTH),
+            ViewError::NotFolder { blocked } => {
+                Self::NotFolder { path, blocked: shown::path(blocked.as_path()) }
+            }
+            ViewError::Missing => Self::Missing { path, hint: String::new() },
+            source @ (ViewError::Folder
+            | ViewError::Special
+            | ViewError::Changed
+            | ViewError::Resources(_)
+            | ViewError::Failed(_)) => Self::Cannot { path, source },
+        }
     }
 }

@@ -1,38 +1,44 @@
-use engine::ports::{ToolAnswer, ToolConcurrency};
+//! The tool `yield`.
+
+use engine::ports::{Concurrency, ToolOutcome};
 use serde_json::{Value, json};
 
-use crate::stage::{Setting, Stage};
+use super::session::{Session, Setting, ViewKind, read};
 
-async fn yielded(schema: Option<Value>, arguments: Value) -> ToolAnswer {
-    Stage::with(Setting { schema, ..Setting::default() }).call("yield", arguments).await
+async fn yielded(schema: Option<Value>, arguments: Value) -> ToolOutcome {
+    Session::with(ViewKind::Memory, Setting { schema, ..Setting::default() })
+        .await
+        .call("yield", arguments)
+        .await
 }
 
-fn declared(schema: Option<Value>) -> Value {
-    let stage = Stage::with(Setting { schema, ..Setting::default() });
-    let all = stage.tools.declarations();
+async fn declared(schema: Option<Value>) -> Value {
+    let session = Session::with(ViewKind::Memory, Setting { schema, ..Setting::default() }).await;
+    let all = session.declarations();
     let declaration = all.iter().find(|tool| tool.name == "yield").unwrap();
-    assert_eq!(declaration.concurrency, ToolConcurrency::Exclusive);
+    let access = session.access("yield", json!({ "data": 1 }));
+    assert_eq!(access.concurrency, Concurrency::Exclusive);
     declaration.parameters.clone()
 }
 
-fn declared_data(schema: Value) -> Value {
-    declared(Some(schema))["properties"]["result"]["properties"]["data"].clone()
+async fn declared_data(schema: Value) -> Value {
+    declared(Some(schema)).await["properties"]["result"]["properties"]["data"].clone()
 }
 
 #[tokio::test]
 async fn data_and_errors_end_the_session() {
     let data = json!({ "count": 3 });
     let cases = [
-        (json!({ "result": { "data": data } }), ToolAnswer::Yielded(data.clone())),
-        (json!({ "data": data }), ToolAnswer::Yielded(data.clone())),
-        (json!({ "result": "{\"data\": {\"count\": 3}}" }), ToolAnswer::Yielded(data.clone())),
-        (json!({ "result": { "data": data, "error": null } }), ToolAnswer::Yielded(data.clone())),
-        (json!({ "result": { "data": data, "error": "" } }), ToolAnswer::Yielded(data)),
-        (json!({ "data": "text" }), ToolAnswer::Yielded(json!("text"))),
-        (json!({ "data": null }), ToolAnswer::Yielded(Value::Null)),
-        (json!({ "result": { "error": "no way" } }), ToolAnswer::GaveUp("no way".to_owned())),
-        (json!({ "error": "no way" }), ToolAnswer::GaveUp("no way".to_owned())),
-        (json!({ "data": null, "error": "no" }), ToolAnswer::GaveUp("no".to_owned())),
+        (json!({ "result": { "data": data } }), ToolOutcome::Yielded(data.clone())),
+        (json!({ "data": data }), ToolOutcome::Yielded(data.clone())),
+        (json!({ "result": "{\"data\": {\"count\": 3}}" }), ToolOutcome::Yielded(data.clone())),
+        (json!({ "result": { "data": data, "error": null } }), ToolOutcome::Yielded(data.clone())),
+        (json!({ "result": { "data": data, "error": "" } }), ToolOutcome::Yielded(data)),
+        (json!({ "data": "text" }), ToolOutcome::Yielded(json!("text"))),
+        (json!({ "data": null }), ToolOutcome::Yielded(Value::Null)),
+        (json!({ "result": { "error": "no way" } }), ToolOutcome::GaveUp("no way".to_owned())),
+        (json!({ "error": "no way" }), ToolOutcome::GaveUp("no way".to_owned())),
+        (json!({ "data": null, "error": "no" }), ToolOutcome::GaveUp("no".to_owned())),
     ];
     for (arguments, expected) in cases {
         assert_eq!(yielded(None, arguments.clone()).await, expected, "{arguments}");
@@ -42,7 +48,7 @@ async fn data_and_errors_end_the_session() {
 #[tokio::test]
 async fn a_reason_without_an_end_is_cut() {
     let answer = yielded(None, json!({ "error": "é".repeat(1 << 20) })).await;
-    assert_eq!(answer, ToolAnswer::GaveUp("é".repeat(4 << 10)));
+    assert_eq!(answer, ToolOutcome::GaveUp("é".repeat(4 << 10)));
 }
 
 #[tokio::test]
@@ -53,13 +59,14 @@ async fn neither_both_and_anything_else_are_told() {
         (json!({ "data": 1, "error": "x" }), "both data and error"),
         (json!({}), "/result: is missing"),
         (json!({ "result": { "summary": "x" } }), "/result/summary: is not one of the properties"),
-        (json!({ "result": { "error": { "why": "x" } } }), "/result/error: must be string"),
+        (json!({ "result": { "error": { "why": "x" } } }), "/result/error: must be a string"),
     ] {
-        let ToolAnswer::Failed(text) = yielded(None, arguments.clone()).await else {
+        let ToolOutcome::Failed(text) = yielded(None, arguments.clone()).await else {
             panic!("{arguments}");
         };
-        assert!(text.text.contains(why), "{}", text.text);
-        assert!(text.text.contains("{\"result\":{\"data\":"), "{}", text.text);
+        let text = read(text).text;
+        assert!(text.contains(why), "{text}");
+        assert!(text.contains("{\"result\":{\"data\":"), "{text}");
     }
 }
 
@@ -67,7 +74,7 @@ async fn neither_both_and_anything_else_are_told() {
 async fn what_does_not_match_the_tasks_schema_is_the_contracts_to_judge() {
     let schema = json!({ "type": "object", "required": ["n"] });
     let wrong = json!({ "m": true });
-    assert_eq!(yielded(Some(schema), json!({ "data": wrong })).await, ToolAnswer::Yielded(wrong));
+    assert_eq!(yielded(Some(schema), json!({ "data": wrong })).await, ToolOutcome::Yielded(wrong));
 }
 
 #[tokio::test]
@@ -77,7 +84,7 @@ async fn json_in_a_string_is_taken_out_where_no_string_is_wanted() {
     let referred = json!({ "$ref": "#/$defs/x", "$defs": { "x": { "type": ["object", "null"] } } });
     for schema in [object.clone(), named, referred] {
         let answer = yielded(Some(schema), json!({ "data": " {\"a\": 1}" })).await;
-        assert_eq!(answer, ToolAnswer::Yielded(json!({ "a": 1 })));
+        assert_eq!(answer, ToolOutcome::Yielded(json!({ "a": 1 })));
     }
     let cases = [
         (json!({ "type": "string" }), "{}", json!("{}")),
@@ -91,14 +98,14 @@ async fn json_in_a_string_is_taken_out_where_no_string_is_wanted() {
     ];
     for (schema, text, expected) in cases {
         let answer = yielded(Some(schema.clone()), json!({ "data": text })).await;
-        assert_eq!(answer, ToolAnswer::Yielded(expected), "{schema}");
+        assert_eq!(answer, ToolOutcome::Yielded(expected), "{schema}");
     }
 }
 
-#[test]
-fn without_a_schema_any_data_will_do() {
+#[tokio::test]
+async fn without_a_schema_any_data_will_do() {
     assert_eq!(
-        declared(None),
+        declared(None).await,
         json!({
             "type": "object",
             "properties": { "result": {
@@ -119,8 +126,8 @@ fn without_a_schema_any_data_will_do() {
     );
 }
 
-#[test]
-fn the_tasks_schema_stands_for_data_and_its_references_go_on_working() {
+#[tokio::test]
+async fn the_tasks_schema_stands_for_data_and_its_references_go_on_working() {
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "description": "A tree.",
@@ -133,7 +140,7 @@ fn the_tasks_schema_stands_for_data_and_its_references_go_on_working() {
     });
     let place = "#/properties/result/properties/data";
     assert_eq!(
-        declared_data(schema),
+        declared_data(schema).await,
         json!({
             "description": "A tree.",
             "properties": {
@@ -146,16 +153,19 @@ fn the_tasks_schema_stands_for_data_and_its_references_go_on_working() {
     );
 }
 
-#[test]
-fn a_schema_that_cannot_be_moved_is_told_in_words() {
+#[tokio::test]
+async fn a_schema_that_cannot_be_moved_is_told_in_words() {
     for schema in [
         json!({ "$id": "https://x/y", "$ref": "#/$defs/a", "$defs": { "a": {} } }),
         json!({ "$ref": "#name", "$defs": { "a": { "$anchor": "name" } } }),
         json!({ "$dynamicRef": "#node" }),
     ] {
-        let data = declared_data(schema.clone());
+        let data = declared_data(schema.clone()).await;
         let words = format!("The result of the task. It must match this JSON Schema: {schema}");
         assert_eq!(data, json!({ "description": words }));
     }
-    assert_eq!(declared_data(json!(true)), json!({ "description": "The result of the task." }));
+    assert_eq!(
+        declared_data(json!(true)).await,
+        json!({ "description": "The result of the task." })
+    );
 }

@@ -3,14 +3,11 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, openat};
+use engine::ports::{FileKind, Listing, ViewPath, WorkspaceView};
 use similar::get_close_matches;
 
-use super::folder::{Listing, list};
-use super::walk::HELD;
 use crate::shown;
 
 /// How many names are suggested, and how much they have to be alike.
@@ -27,25 +24,28 @@ const DEEP: usize = 8;
 /// Folders in which nobody means anything.
 const SKIPPED: &[&str] = &[".git", "target", "node_modules"];
 
-/// Returns the rest of a sentence about what is not there: `rest` below the folder at `above`, in
-/// the tree at `root`. The paths in it are as seen from `seen_from`.
-pub(super) fn hint(
-    root: &OwnedFd,
-    (folder, above, rest): (&OwnedFd, &Path, &[OsString]),
-    seen_from: impl Fn(&Path) -> PathBuf,
+/// Returns the rest of a sentence about what is not there: `rest` below the folder `above`. The
+/// paths in it are as seen from `seen_from`.
+pub(crate) async fn hint(
+    view: &dyn WorkspaceView,
+    above: &ViewPath,
+    rest: &[OsString],
+    seen_from: &(dyn Fn(&Path) -> PathBuf + Sync),
 ) -> String {
     let (Some(wanted), Some(last)) = (rest.first(), rest.last()) else { return String::new() };
-    let Ok(listing) = list(folder, COMPARED) else { return String::new() };
-    let mut found: Vec<_> =
-        alike(&listing, wanted).into_iter().map(|name| above.join(name)).collect();
+    let Ok(listing) = view.read_dir(above, COMPARED).await else { return String::new() };
+    let names = alike(&listing, wanted);
+    let mut found: Vec<_> = names.into_iter().filter_map(|name| above.join(&name)).collect();
     if found.is_empty() || rest.len() > 1 {
-        found.extend(elsewhere(root, last));
+        found.extend(elsewhere(view, last).await);
     }
-    let told: Vec<_> = found.iter().map(|path| shown::path(&seen_from(path))).collect();
-    match told.as_slice() {
+    let meant = found.iter().map(|path| shown::path(&seen_from(path.as_path())));
+    match meant.collect::<Vec<_>>().as_slice() {
         [] if listing.names.is_empty() => "; the folder it would be in is empty".to_owned(),
-        [] => format!("; read `{}` to see what is there", shown::path(&seen_from(above))),
-        told => format!("; did you mean {}?", told.join(" or ")),
+        [] => {
+            format!("; read `{}` to see what is there", shown::path(&seen_from(above.as_path())))
+        }
+        meant => format!("; did you mean {}?", meant.join(" or ")),
     }
 }
 
@@ -67,21 +67,20 @@ fn alike(listing: &Listing, wanted: &OsStr) -> Vec<OsString> {
 }
 
 /// Where in the tree files of this name are, the nearest to the root first.
-fn elsewhere(root: &OwnedFd, wanted: &OsStr) -> Vec<PathBuf> {
+async fn elsewhere(view: &dyn WorkspaceView, wanted: &OsStr) -> Vec<ViewPath> {
     let mut found = Vec::new();
     let mut left = SEARCHED;
-    let mut folders = VecDeque::from([PathBuf::new()]);
-    while let Some(path) = folders.pop_front() {
-        let Some(listing) = folder(root, &path).and_then(|folder| list(&folder, left).ok()) else {
-            continue;
-        };
+    let mut folders = VecDeque::from([ViewPath::default()]);
+    while let Some(folder) = folders.pop_front() {
+        let Ok(listing) = view.read_dir(&folder, left).await else { continue };
         left -= listing.names.len();
         for (name, kind) in listing.names {
+            let Some(path) = folder.join(&name) else { continue };
             let skipped = SKIPPED.iter().any(|skipped| name == *skipped);
-            if kind == FileType::Directory && !skipped && path.components().count() < DEEP {
-                folders.push_back(path.join(name));
-            } else if kind == FileType::RegularFile && name == wanted {
-                found.push(path.join(name));
+            if kind == FileKind::Folder && !skipped && folder.names().count() < DEEP {
+                folders.push_back(path);
+            } else if kind == FileKind::Regular && name == wanted {
+                found.push(path);
             }
         }
         if found.len() >= SUGGESTED || left == 0 {
@@ -90,13 +89,4 @@ fn elsewhere(root: &OwnedFd, wanted: &OsStr) -> Vec<PathBuf> {
     }
     found.truncate(SUGGESTED);
     found
-}
-
-/// Opens a folder without following a symlink.
-fn folder(root: &OwnedFd, path: &Path) -> Option<OwnedFd> {
-    let mut here = openat(root, c".", HELD, Mode::empty()).ok()?;
-    for part in path.components() {
-        here = openat(&here, part.as_os_str(), HELD, Mode::empty()).ok()?;
-    }
-    Some(here)
 }

@@ -7,43 +7,49 @@ use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use engine::ports::{Replace, ViewError};
 use protocol::temporary_name;
-use rustix::fs::{AtFlags, Mode, OFlags, fchmod, openat, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::error::FileError;
-use super::file::{Seen, seen};
+use super::error::refused;
+use super::file::stat;
 
 /// Distinguishes the files that are being made by this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Makes `bytes` the content of the file `name` of `folder`. If it was `before`, it must still be
-/// that, and its permissions are kept. Errors call it `path`.
-pub(crate) fn replace(
+/// Makes `bytes` the content of the file `name` of `folder`. The mode of a file that must be the
+/// one replaced is kept.
+pub(super) fn replace(
     folder: &OwnedFd,
     name: &OsStr,
     bytes: &[u8],
-    before: Option<Seen>,
-    path: &str,
-) -> Result<(), FileError> {
-    let cannot = |error: std::io::Error| FileError::cannot("write", path, error);
-    let (temporary, file) = create(folder).map_err(|error| cannot(error.into()))?;
-    let exchanged = fill(file, bytes, before).map_err(cannot).and_then(|()| {
-        if before.is_some_and(|before| !still(folder, name, before)) {
-            return Err(FileError::Changed(path.to_owned()));
-        }
-        renameat(folder, &temporary, folder, name).map_err(|error| cannot(error.into()))
+    replace: Replace,
+) -> Result<(), ViewError> {
+    let mode = mode_to_keep(folder, name, replace)?;
+    let (temporary, file) = create(folder).map_err(refused)?;
+    let exchanged = fill(file, bytes, mode).and_then(|()| {
+        mode_to_keep(folder, name, replace)?;
+        renameat(folder, &temporary, folder, name).map_err(refused)
     });
     if exchanged.is_err() {
-        // What is left of it then is a stray file; the error that is told is the first.
+        // What is left of it then is a stray file; the error that counts is the first.
         let _stray = unlinkat(folder, &temporary, AtFlags::empty());
     }
     exchanged
 }
 
-/// Whether the file is as it was seen.
-fn still(folder: &OwnedFd, name: &OsStr, before: Seen) -> bool {
-    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| seen(&stat) == before)
+/// Returns the mode of the file that is to be replaced, if it is the right one.
+fn mode_to_keep(
+    folder: &OwnedFd,
+    name: &OsStr,
+    replace: Replace,
+) -> Result<Option<Mode>, ViewError> {
+    let Replace::Exactly(version) = replace else { return Ok(None) };
+    match stat(folder, name) {
+        Ok(stat) if stat.version == version => Ok(Some(Mode::from_raw_mode(stat.mode))),
+        Ok(_) | Err(_) => Err(ViewError::Changed),
+    }
 }
 
 fn create(folder: &OwnedFd) -> Result<(String, File), Errno> {
@@ -60,10 +66,10 @@ fn create(folder: &OwnedFd) -> Result<(String, File), Errno> {
     }
 }
 
-fn fill(mut file: File, bytes: &[u8], before: Option<Seen>) -> std::io::Result<()> {
-    file.write_all(bytes)?;
-    if let Some(before) = before {
-        fchmod(&file, Mode::from_raw_mode(before.mode))?;
+fn fill(mut file: File, bytes: &[u8], mode: Option<Mode>) -> Result<(), ViewError> {
+    file.write_all(bytes).map_err(refused)?;
+    if let Some(mode) = mode {
+        fchmod(&file, mode).map_err(refused)?;
     }
     Ok(())
 }
@@ -72,25 +78,29 @@ fn fill(mut file: File, bytes: &[u8], before: Option<Seen>) -> std::io::Result<(
 mod tests {
     use std::fs;
 
-    use rustix::fs::{CWD, stat};
+    use rustix::fs::CWD;
 
     use super::*;
+
+    fn held(path: &std::path::Path) -> OwnedFd {
+        openat(CWD, path, OFlags::PATH, Mode::empty()).unwrap()
+    }
 
     #[test]
     fn a_file_that_was_changed_meanwhile_is_left_alone() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("a");
         fs::write(&path, "old").unwrap();
-        let before = seen(&stat(&path).unwrap());
-        let folder = openat(CWD, place.path(), OFlags::PATH, Mode::empty()).unwrap();
+        let (folder, name) = (held(place.path()), OsStr::new("a"));
+        let before = Replace::Exactly(stat(&folder, name).unwrap().version);
         fs::remove_file(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
-        let refused = replace(&folder, OsStr::new("a"), b"ours", Some(before), "a").unwrap_err();
-        assert!(matches!(refused, FileError::Changed(_)), "{refused}");
+        let refused = replace(&folder, name, b"ours", before).unwrap_err();
+        assert!(matches!(refused, ViewError::Changed), "{refused}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
         fs::remove_file(&path).unwrap();
-        let refused = replace(&folder, OsStr::new("a"), b"ours", Some(before), "a").unwrap_err();
-        assert!(matches!(refused, FileError::Changed(_)), "{refused}");
+        let refused = replace(&folder, name, b"ours", before).unwrap_err();
+        assert!(matches!(refused, ViewError::Changed), "{refused}");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
 
@@ -100,11 +110,11 @@ mod tests {
         let path = place.path().join("a");
         let contents = ["a".repeat(1 << 20), "b".repeat(1 << 20)];
         fs::write(&path, &contents[0]).unwrap();
-        let folder = openat(CWD, place.path(), OFlags::PATH, Mode::empty()).unwrap();
+        let folder = held(place.path());
         std::thread::scope(|scope| {
             let writing = scope.spawn(|| {
                 for content in contents.iter().cycle().take(40) {
-                    replace(&folder, OsStr::new("a"), content.as_bytes(), None, "a").unwrap();
+                    replace(&folder, OsStr::new("a"), content.as_bytes(), Replace::Any).unwrap();
                 }
             });
             while !writing.is_finished() {

@@ -1,0 +1,108 @@
+//! The tools of one session: building them, and carrying out their calls.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::ports::{
+    Access, Artifacts, CancelToken, Commands, Concurrency, LineSink, Tool, ToolBuildError,
+    ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, WorkspaceView,
+};
+use engine::tools::ToolSet;
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+use protocol::ToolCall;
+use tokio::time::timeout;
+
+use crate::deps::Deps;
+use crate::jobs::Panicked;
+
+/// How long a factory may take to build its tools.
+const BUILDING: Duration = Duration::from_secs(30);
+
+/// What the tools of a session are built for.
+pub(crate) struct ToolSetup {
+    /// The workspace.
+    pub(crate) view: Arc<dyn WorkspaceView>,
+    /// What the tools are told about the session.
+    pub(crate) env: ToolEnv,
+    /// The folder of what they print.
+    pub(crate) artifacts: PathBuf,
+}
+
+/// The tools of one session.
+pub(crate) struct SessionTools {
+    pub(super) set: ToolSet,
+    /// What could not be built.
+    pub(super) left_out: Vec<ToolBuildError>,
+    commands: Arc<dyn Commands>,
+    view: Arc<dyn WorkspaceView>,
+    artifacts: Arc<dyn Artifacts>,
+}
+
+impl SessionTools {
+    /// Builds the tools of a session. What cannot be built is left out.
+    pub(super) async fn build(deps: Deps, setup: ToolSetup) -> Self {
+        let ToolSetup { view, env, artifacts } = setup;
+        let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));
+        let built = join_all(built).await.into_iter().flatten().collect();
+        let (set, left_out) = ToolSet::new(built, deps.schemas.as_ref(), deps.faults.clone());
+        for error in &left_out {
+            tracing::warn!(%error, "a tool is left out");
+        }
+        let artifacts = deps.artifacts.open(&artifacts);
+        Self { set, left_out, commands: deps.commands, view, artifacts }
+    }
+
+    /// Returns what each call does to its surroundings. One whose tool cannot say runs alone.
+    pub(super) fn classify(&self, calls: &[ToolCall]) -> Vec<Access> {
+        let classify = |call| {
+            catch_unwind(AssertUnwindSafe(|| self.set.classify(call))).unwrap_or_else(|_panic| {
+                Access { concurrency: Concurrency::Exclusive, ..Access::none() }
+            })
+        };
+        calls.iter().map(classify).collect()
+    }
+
+    /// Carries out one call. A tool that panics has failed, and the model reads that.
+    pub(super) async fn call(
+        &self,
+        call: ToolCall,
+        progress: LineSink,
+        cancel: CancelToken,
+    ) -> ToolOutcome {
+        let name = call.name.clone();
+        let context = ToolContext {
+            view: Arc::clone(&self.view),
+            commands: Arc::clone(&self.commands),
+            artifacts: Arc::clone(&self.artifacts),
+            progress,
+            cancel,
+        };
+        let outcome = AssertUnwindSafe(self.set.call(call, &context)).catch_unwind().await;
+        outcome.unwrap_or_else(|payload| {
+            let words = Panicked::from_payload(&*payload);
+            tracing::error!(tool = name, %words, "a tool crashed");
+            ToolOutcome::Failed(ToolOutput::text(format!(
+                "the tool `{name}` crashed: {words}. Its effects may be there: look before you go \
+                 on, and try another way"
+            )))
+        })
+    }
+}
+
+/// Has one factory build its tools, for a while at most. One that panics has built nothing.
+async fn built(
+    factory: &dyn ToolFactory,
+    env: &ToolEnv,
+) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
+    let failed = |reason| vec![Err(ToolBuildError { tool: factory.name().to_owned(), reason })];
+    match timeout(BUILDING, AssertUnwindSafe(factory.build(env)).catch_unwind()).await {
+        Ok(Ok(tools)) => tools,
+        Ok(Err(payload)) => {
+            failed(format!("building crashed: {}", Panicked::from_payload(&*payload)))
+        }
+        Err(_elapsed) => failed(format!("building took longer than {} s", BUILDING.as_secs())),
+    }
+}

@@ -1,0 +1,9 @@
+//! The tools of a session: finding the tool of a call, checking its arguments, and an outcome
+//! whatever goes wrong.
+
+mod arguments;
+mod quote;
+mod set;
+
+pub use quote::quote;
+pub use set::ToolSet;

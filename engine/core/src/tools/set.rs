@@ -1,0 +1,191 @@
+//! The tools of one session: finds the tool of a call, checks the arguments against its schema,
+//! and makes an outcome of whatever goes wrong before the tool is reached.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use protocol::ToolCall;
+use serde_json::{Map, Value};
+
+use super::arguments::coerce;
+use super::quote::quote;
+use crate::fault::Faults;
+use crate::ports::{
+    Access, Schema, Schemas, Tool, ToolBuildError, ToolContext, ToolDeclaration, ToolOutcome,
+    ToolOutput, ToolSpec, Visibility,
+};
+
+/// How many bytes are said of what is wrong with arguments.
+const COMPLAINT: usize = 2 << 10;
+
+/// The tools of one session.
+pub struct ToolSet {
+    entries: Vec<Entry>,
+    declarations: Arc<[ToolDeclaration]>,
+    faults: Faults,
+}
+
+/// A tool, and what its arguments are checked against.
+struct Entry {
+    tool: Arc<dyn Tool>,
+    schema: Box<dyn Schema>,
+}
+
+impl ToolSet {
+    /// Returns the set of the tools that were built, and what was left out of it: what could not
+    /// be built, a schema that is none, the second tool of a name.
+    #[must_use]
+    pub fn new(
+        built: Vec<Result<Arc<dyn Tool>, ToolBuildError>>,
+        schemas: &dyn Schemas,
+        faults: Faults,
+    ) -> (Self, Vec<ToolBuildError>) {
+        let (mut entries, mut left_out) = (Vec::new(), Vec::new());
+        let mut names = BTreeSet::new();
+        for built in built {
+            let entry = built.and_then(|tool| Entry::new(tool, schemas));
+            match entry {
+                Ok(entry) if names.insert(entry.spec().name.clone()) => entries.push(entry),
+                Ok(entry) => left_out.push(ToolBuildError {
+                    tool: entry.spec().name.clone(),
+                    reason: "another tool has its name".to_owned(),
+                }),
+                Err(error) => left_out.push(error),
+            }
+        }
+        let declared = entries.iter().map(Entry::spec);
+        let declared = declared.filter(|spec| spec.visibility == Visibility::Declared);
+        let declarations = declared.map(declaration).collect();
+        (Self { entries, declarations, faults }, left_out)
+    }
+
+    /// Returns the tools that the model is told of.
+    #[must_use]
+    pub fn declarations(&self) -> Arc<[ToolDeclaration]> {
+        Arc::clone(&self.declarations)
+    }
+
+    /// Returns what a call does to its surroundings. One that cannot be carried out does nothing.
+    #[must_use]
+    pub fn classify(&self, call: &ToolCall) -> Access {
+        match self.find(&call.name) {
+            Some(entry) if call.malformed.is_none() => {
+                entry.tool.classify(&entry.fitted(call.arguments.clone()))
+            }
+            Some(_) | None => Access::none(),
+        }
+    }
+
+    /// Carries out one call. Whatever goes wrong is an outcome.
+    ///
+    /// # Panics
+    /// The tool does.
+    pub async fn call(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
+        let failed = |complaint| ToolOutcome::Failed(ToolOutput::text(complaint));
+        let Some(entry) = self.find(&call.name) else { return failed(self.unknown(&call.name)) };
+        let spec = entry.spec();
+        if let Err(error) = self.faults.strike(&format!("tool.{}", spec.name)) {
+            let what = format!("{} failed: {error}", spec.name);
+            return match error.kind() {
+                std::io::ErrorKind::StorageFull => ToolOutcome::ResourceExhausted(what),
+                _ => failed(what),
+            };
+        }
+        if context.cancel.is_cancelled() {
+            return failed("Operation aborted".to_owned());
+        }
+        if let Some(text) = call.malformed {
+            return failed(malformed(spec, &text));
+        }
+        match entry.checked(call.arguments) {
+            Ok(arguments) => entry.tool.execute(ToolCall { arguments, ..call }, context).await,
+            Err(complaint) => failed(complaint),
+        }
+    }
+
+    /// Finds a tool by its very name: by that name others know whether it may run beside others.
+    fn find(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.spec().name == name)
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names: Vec<_> = self.declarations.iter().map(|tool| tool.name.as_str()).collect();
+        // Models write `Read` and `functions.read`.
+        let last = name.trim().rsplit(['.', ':']).next().unwrap_or_default();
+        let meant = names.iter().find(|name| name.eq_ignore_ascii_case(last));
+        let meant = meant.map_or_else(String::new, |name| format!(" Did you mean {name}?"));
+        let (name, names) = (quote(name), names.join(", "));
+        format!("Tool {name} not found.{meant} The tools there are: {names}")
+    }
+}
+
+impl Entry {
+    fn new(tool: Arc<dyn Tool>, schemas: &dyn Schemas) -> Result<Self, ToolBuildError> {
+        let spec = tool.spec();
+        let schema = schemas.compile(checked_against(spec)).map_err(|error| ToolBuildError {
+            tool: spec.name.clone(),
+            reason: format!("its schema is not a JSON Schema: {error}"),
+        })?;
+        Ok(Self { tool, schema })
+    }
+
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    /// Returns the arguments as the tool spells them.
+    fn fitted(&self, mut arguments: Map<String, Value>) -> Map<String, Value> {
+        self.tool.reshape(&mut arguments);
+        let mut value = Value::Object(arguments);
+        coerce(&mut value, checked_against(self.spec()));
+        match value {
+            Value::Object(arguments) => arguments,
+            // Only a schema that wants no object makes something else of them.
+            _ => Map::new(),
+        }
+    }
+
+    /// Returns the arguments as the tool wants them, or what is wrong with them.
+    fn checked(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, String> {
+        let value = Value::Object(self.fitted(arguments));
+        let faults = self.schema.faults(&value);
+        match value {
+            Value::Object(arguments) if faults.is_empty() => Ok(arguments),
+            _ => Err(misfit(self.spec(), &faults)),
+        }
+    }
+}
+
+fn checked_against(spec: &ToolSpec) -> &Value {
+    spec.checked.as_ref().unwrap_or(&spec.parameters)
+}
+
+fn declaration(spec: &ToolSpec) -> ToolDeclaration {
+    ToolDeclaration {
+        name: spec.name.clone(),
+        description: spec.description.clone(),
+        parameters: spec.parameters.clone(),
+    }
+}
+
+fn misfit(ToolSpec { name, example, .. }: &ToolSpec, faults: &[String]) -> String {
+    let faults = faults.join("\n- ");
+    let faults = &faults[..faults.floor_char_boundary(COMPLAINT)];
+    format!(
+        "The arguments of {name} are not right:\n- {faults}\nRight arguments are, for instance: \
+         {example}"
+    )
+}
+
+fn malformed(ToolSpec { name, example, .. }: &ToolSpec, text: &str) -> String {
+    let why = match serde_json::from_str::<Value>(text) {
+        Err(error) => format!("no JSON ({error})"),
+        Ok(Value::Object(_)) => "nested too deeply".to_owned(),
+        Ok(_) => "no JSON object".to_owned(),
+    };
+    format!(
+        "The arguments of {name} are {why}. They begin with: {}\nRight arguments are, for \
+         instance: {example}",
+        quote(text)
+    )
+}

@@ -1,0 +1,232 @@
+//! A folder of the file system as a view of a workspace.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use engine::ports::{
+    FileStat, Found, Listing, Replace, ViewError, ViewFile, ViewPath, WorkspaceView,
+};
+use rustix::fs::{AtFlags, CWD, Mode, openat, renameat, unlinkat};
+use rustix::io::Errno;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use super::error::{changed, refused};
+use super::file;
+use super::folder::{HELD, list, make_folders, open_folder};
+use super::replace::replace;
+use super::walk::walk;
+
+/// How many threads wait for the disk at the same time, for all views that share the bound.
+const AT_THE_DISK: usize = 32;
+
+/// A folder as a view of a workspace.
+pub struct DirectoryView {
+    root: Arc<Root>,
+    disk: DiskThreads,
+}
+
+/// Where the tree is. A command sees a path as the system resolves it, so the root has two names.
+struct Root {
+    path: PathBuf,
+    canonical: OnceLock<Option<PathBuf>>,
+}
+
+/// Bounds how many threads wait for the disk. Its clones share the bound.
+#[derive(Clone)]
+pub struct DiskThreads(Arc<Semaphore>);
+
+impl Default for DiskThreads {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(AT_THE_DISK)))
+    }
+}
+
+impl DirectoryView {
+    /// Returns the view of the folder `root`.
+    #[must_use]
+    pub fn new(root: PathBuf) -> Self {
+        Self::sharing(root, DiskThreads::default())
+    }
+
+    /// Returns the view of the folder `root`, which waits for the disk as `disk` allows.
+    #[must_use]
+    pub fn sharing(root: PathBuf, disk: DiskThreads) -> Self {
+        Self { root: Arc::new(Root { path: root, canonical: OnceLock::new() }), disk }
+    }
+
+    /// Does something with the root on a thread that may block.
+    async fn at_root<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(OwnedFd) -> Result<T, ViewError> + Send + 'static,
+    ) -> Result<T, ViewError> {
+        let root = Arc::clone(&self.root);
+        self.disk.wait(move || work(root.open()?)).await
+    }
+
+    /// Does something with the folder of `path` and its name in it. The root has neither.
+    async fn at_entry<T: Send + 'static>(
+        &self,
+        path: &ViewPath,
+        work: impl FnOnce(&OwnedFd, &std::ffi::OsStr) -> Result<T, ViewError> + Send + 'static,
+    ) -> Result<T, ViewError> {
+        let path = path.clone();
+        self.at_root(move |root| {
+            let (folder, name) = path.split().ok_or(ViewError::Folder)?;
+            work(&open_folder(root, &folder)?, name)
+        })
+        .await
+    }
+}
+
+impl Root {
+    fn open(&self) -> Result<OwnedFd, ViewError> {
+        // A command of the task may have put a symlink in the root's place.
+        openat(CWD, &self.path, HELD, Mode::empty()).map_err(refused)
+    }
+
+    fn inside(&self, absolute: &Path) -> Option<PathBuf> {
+        if !absolute.is_absolute() {
+            return None;
+        }
+        let below = |root: &Path| absolute.strip_prefix(root).ok().map(Path::to_owned);
+        let canonical = || self.canonical.get_or_init(|| self.path.canonicalize().ok()).as_deref();
+        below(&self.path).or_else(|| below(canonical()?))
+    }
+}
+
+impl DiskThreads {
+    /// Does something that waits for the disk where waiting holds nobody up.
+    async fn wait<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ViewError> + Send + 'static,
+    ) -> Result<T, ViewError> {
+        let interrupted = || refused(Errno::INTR);
+        let Ok(place) = Arc::clone(&self.0).acquire_owned().await else {
+            return Err(interrupted());
+        };
+        // What has begun goes on when the call is dropped, and so does its claim.
+        let worked = spawn_blocking(move || {
+            let _place = place;
+            work()
+        });
+        match worked.await {
+            Ok(done) => done,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // The runtime is going down.
+                Err(_) => Err(interrupted()),
+            },
+        }
+    }
+}
+
+#[async_trait]
+impl WorkspaceView for DirectoryView {
+    fn process_root(&self) -> &Path {
+        &self.root.path
+    }
+
+    async fn inside(&self, absolute: &Path) -> Option<PathBuf> {
+        let (absolute, root) = (absolute.to_owned(), Arc::clone(&self.root));
+        self.disk.wait(move || Ok(root.inside(&absolute))).await.unwrap_or_default()
+    }
+
+    async fn find(&self, path: &Path) -> Result<Found, ViewError> {
+        let (path, places) = (path.to_owned(), Arc::clone(&self.root));
+        self.at_root(move |root| walk(root, &path, &|target| places.inside(target))).await
+    }
+
+    async fn stat(&self, path: &ViewPath) -> Result<FileStat, ViewError> {
+        if path.split().is_none() {
+            let stat = |root: OwnedFd| rustix::fs::fstat(root).map_err(refused);
+            return self.at_root(move |root| Ok(file::file_stat(&stat(root)?))).await;
+        }
+        self.at_entry(path, file::stat).await
+    }
+
+    async fn open(&self, path: &ViewPath) -> Result<Box<dyn ViewFile>, ViewError> {
+        let (file, stat) = self.at_entry(path, file::open).await?;
+        Ok(Box::new(OpenFile { file: Arc::new(file), stat, disk: self.disk.clone() }))
+    }
+
+    async fn read_dir(&self, path: &ViewPath, most: usize) -> Result<Listing, ViewError> {
+        let path = path.clone();
+        self.at_root(move |root| list(&open_folder(root, &path)?, most)).await
+    }
+
+    async fn make_folders(&self, path: &ViewPath) -> Result<(), ViewError> {
+        let path = path.clone();
+        self.at_root(move |root| make_folders(root, &path)).await
+    }
+
+    async fn write(
+        &self,
+        path: &ViewPath,
+        bytes: Vec<u8>,
+        which: Replace,
+    ) -> Result<(), ViewError> {
+        self.at_entry(path, move |folder, name| replace(folder, name, &bytes, which)).await
+    }
+
+    async fn rename(&self, from: &ViewPath, to: &ViewPath) -> Result<(), ViewError> {
+        let (from, to) = (from.clone(), to.clone());
+        let places = Arc::clone(&self.root);
+        self.disk
+            .wait(move || {
+                let (folder, name) = from.split().ok_or(ViewError::Folder)?;
+                let (new_folder, new_name) = to.split().ok_or(ViewError::Folder)?;
+                let folder = open_folder(places.open()?, &folder)?;
+                let new_folder = open_folder(places.open()?, &new_folder)?;
+                renameat(&folder, name, &new_folder, new_name).map_err(changed_entry)
+            })
+            .await
+    }
+
+    async fn remove(&self, path: &ViewPath) -> Result<(), ViewError> {
+        self.at_entry(path, |folder, name| match unlinkat(folder, name, AtFlags::empty()) {
+            Err(Errno::ISDIR | Errno::PERM) => {
+                unlinkat(folder, name, AtFlags::REMOVEDIR).map_err(changed)
+            }
+            removed => removed.map_err(changed_entry),
+        })
+        .await
+    }
+}
+
+/// Returns the error about an entry itself, not about a folder on the way to it.
+fn changed_entry(error: Errno) -> ViewError {
+    match error {
+        Errno::NOENT => ViewError::Missing,
+        other => refused(other),
+    }
+}
+
+/// A regular file that is read.
+struct OpenFile {
+    file: Arc<File>,
+    stat: FileStat,
+    disk: DiskThreads,
+}
+
+#[async_trait]
+impl ViewFile for OpenFile {
+    fn stat(&self) -> FileStat {
+        self.stat
+    }
+
+    async fn read(&mut self, most: usize) -> Result<Vec<u8>, ViewError> {
+        let file = Arc::clone(&self.file);
+        let read = move || {
+            let mut bytes = Vec::new();
+            file.as_ref().take(most as u64).read_to_end(&mut bytes).map_err(refused)?;
+            Ok(bytes)
+        };
+        self.disk.wait(read).await
+    }
+}

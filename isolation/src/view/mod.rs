@@ -1,0 +1,11 @@
+//! How tools see a workspace that is a folder. Each step of a path is opened in the folder before
+//! it and never through a symlink, so that a link put there at any moment leads nowhere.
+
+mod directory;
+mod error;
+mod file;
+mod folder;
+mod replace;
+mod walk;
+
+pub use directory::{DirectoryView, DiskThreads};

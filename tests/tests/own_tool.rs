@@ -1,0 +1,227 @@
+//! Tools of somebody else, defined here and registered with one line: they see the workspace, say
+//! which of their calls run alone, and those that cannot be built are reported.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use engine::ports::{
+    Access, AccessClass, Concurrency, Replace, Tool, ToolBuildError, ToolContext, ToolEnv,
+    ToolFactory, ToolOutcome, ToolOutput, ToolSpec, ViewPath,
+};
+use protocol::{
+    Content, EventKind, Message, Outcome, SessionEntry, SessionEvent, TaskName, ToolCall,
+    ToolResult,
+};
+use serde_json::{Map, Value, json};
+use tests::fakes::{TestEngine, agent, spec};
+
+/// Keeps a note in the workspace: writes its `text`, or says what it is.
+struct Note(ToolSpec);
+
+#[async_trait]
+impl Tool for Note {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn reshape(&self, arguments: &mut Map<String, Value>) {
+        if let Some(text) = arguments.remove("words") {
+            arguments.insert("text".to_owned(), text);
+        }
+    }
+
+    fn classify(&self, arguments: &Map<String, Value>) -> Access {
+        let path = vec!["note.txt".to_owned()];
+        match arguments.contains_key("text") {
+            true => Access { class: AccessClass::Write(path), concurrency: Concurrency::Exclusive },
+            false => Access { class: AccessClass::Read(path), concurrency: Concurrency::Shared },
+        }
+    }
+
+    async fn execute(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
+        let path = ViewPath::new(Path::new("note.txt")).expect("it is a name");
+        if let Some(text) = call.arguments.get("text").and_then(Value::as_str) {
+            let written = context.view.write(&path, text.into(), Replace::Any).await;
+            written.expect("a view in memory can be written");
+            return ToolOutcome::Output(ToolOutput::text("noted"));
+        }
+        let read = match context.view.open(&path).await {
+            Ok(mut file) => file.read(100).await,
+            Err(error) => Err(error),
+        };
+        match read {
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                let content = vec![Content::text("The note:"), Content::text(text)];
+                let details = Some(json!({ "bytes": bytes.len() }));
+                ToolOutcome::Output(ToolOutput { content, details })
+            }
+            Err(error) => ToolOutcome::Failed(ToolOutput::text(format!("no note: {error}"))),
+        }
+    }
+}
+
+/// Waits until as many calls of it run as `with` says; with `alone` it says whether it is.
+struct Meet {
+    spec: ToolSpec,
+    running: AtomicUsize,
+}
+
+#[async_trait]
+impl Tool for Meet {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn classify(&self, arguments: &Map<String, Value>) -> Access {
+        let concurrency = match arguments.contains_key("alone") {
+            true => Concurrency::Exclusive,
+            false => Concurrency::Shared,
+        };
+        Access { concurrency, ..Access::none() }
+    }
+
+    async fn execute(&self, call: ToolCall, _context: &ToolContext) -> ToolOutcome {
+        let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        let with = call.arguments.get("with").and_then(Value::as_u64).unwrap_or_default();
+        while (self.running.load(Ordering::SeqCst) as u64) < with {
+            tokio::task::yield_now().await;
+        }
+        if call.arguments.contains_key("alone") {
+            self.running.fetch_sub(1, Ordering::SeqCst);
+        }
+        ToolOutcome::Output(ToolOutput::text(format!("{running} ran")))
+    }
+}
+
+/// Builds both, and one that cannot be built.
+struct Mine;
+
+#[async_trait]
+impl ToolFactory for Mine {
+    fn name(&self) -> &str {
+        "mine"
+    }
+
+    async fn build(&self, _env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
+        let broken = || ToolBuildError {
+            tool: "broken".to_owned(),
+            reason: "its server does not answer".to_owned(),
+        };
+        vec![
+            Ok(Arc::new(Note(spec("note")))),
+            Err(broken()),
+            Ok(Arc::new(Meet { spec: spec("meet"), running: AtomicUsize::new(0) })),
+        ]
+    }
+}
+
+/// Builds a tool whose name is taken, and one whose schema is none.
+struct Unfit;
+
+#[async_trait]
+impl ToolFactory for Unfit {
+    fn name(&self) -> &str {
+        "unfit"
+    }
+
+    async fn build(&self, _env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
+        let odd = ToolSpec { parameters: json!({ "type": "odd" }), ..spec("odd") };
+        vec![Ok(Arc::new(Note(spec("read")))), Ok(Arc::new(Note(odd)))]
+    }
+}
+
+/// Panics when it builds.
+struct Fatal;
+
+#[async_trait]
+impl ToolFactory for Fatal {
+    fn name(&self) -> &str {
+        "fatal factory"
+    }
+
+    async fn build(&self, _env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
+        panic!("a test asked for it")
+    }
+}
+
+fn results(entries: Vec<SessionEntry>) -> Vec<ToolResult> {
+    let result = |entry| match entry {
+        SessionEntry::Message { message: Message::ToolResult(result) } => Some(result),
+        _ => None,
+    };
+    entries.into_iter().filter_map(result).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_of_somebody_else_is_called_by_a_model() {
+    let mut engine = TestEngine::with_tools(1, vec![Arc::new(Mine)]).await;
+    let script = r#"use note {}; use note {"words":"two words"} & note {}; yield 1"#;
+    let (reports, _) = engine.run(vec![agent("noting", script)]).await;
+    assert_eq!(reports[0].1.outcome, Outcome::Done { value: json!(1) });
+    let results = results(engine.logs.of("noting"));
+    let texts: Vec<_> = results.iter().map(ToolResult::text).collect();
+    let note = "The note:\ntwo words";
+    assert_eq!(texts, ["no note: it does not exist", "noted", note, "received"]);
+    assert_eq!(
+        results.iter().map(|result| result.is_error).collect::<Vec<_>>(),
+        [true, false, false, false]
+    );
+    let blocks = vec![Content::text("The note:"), Content::text("two words")];
+    assert_eq!((&results[2].content, &results[2].details), (&blocks, &Some(json!({ "bytes": 9 }))));
+    let declared = engine.models.requests()[0].tools.clone();
+    assert!(declared.iter().any(|tool| tool.name == "note"), "{declared:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_says_which_of_its_calls_run_alone() {
+    let mut engine = TestEngine::with_tools(1, vec![Arc::new(Mine)]).await;
+    let both = r#"meet {"with":2} & meet {"with":2}"#;
+    let script = format!(r#"use {both} & meet {{"alone":1}} & meet {{"with":3}}; yield 1"#);
+    let (reports, _) = engine.run(vec![agent("meeting", &script)]).await;
+    assert_eq!(reports[0].1.outcome, Outcome::Done { value: json!(1) });
+    let texts = results(engine.logs.of("meeting")).iter().map(ToolResult::text).collect::<Vec<_>>();
+    // The two count themselves in any order; the third waits for both, the last for the third.
+    assert_eq!(texts[..2].iter().max().unwrap(), "2 ran");
+    assert_eq!(texts[2..], ["3 ran", "3 ran", "received"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_cannot_be_built_is_reported_and_the_session_goes_on() {
+    let more: Vec<Arc<dyn ToolFactory>> = vec![Arc::new(Mine), Arc::new(Unfit), Arc::new(Fatal)];
+    let mut engine = TestEngine::with_tools(1, more).await;
+    let spec = engine.spec(vec![agent("frugal", "call read note; yield 1")]);
+    engine.submit(spec).await;
+    let mut left_out = Vec::new();
+    let report = engine
+        .find(|event| match event {
+            EventKind::SessionEvent {
+                task,
+                event: SessionEvent::ToolUnavailable { tool_name, error_message },
+            } => {
+                assert_eq!(*task, TaskName::nearest("frugal"));
+                left_out.push(format!("{tool_name}: {error_message}"));
+                None
+            }
+            EventKind::TaskFinished { report, .. } => Some(report.clone()),
+            _ => None,
+        })
+        .await;
+    assert_eq!(report.outcome, Outcome::Done { value: json!(1) });
+    assert_eq!(
+        left_out,
+        [
+            "broken: its server does not answer",
+            "read: another tool has its name",
+            "odd: its schema is not a JSON Schema: it has no `required`",
+            "fatal factory: building crashed: a test asked for it",
+        ]
+    );
+    let declared = engine.models.requests()[0].tools.clone();
+    let names: Vec<_> = declared.iter().map(|tool| tool.name.as_str()).collect();
+    let fakes = ["read", "bad", "boom", "cling", "stuck", "tidy", "lost", "fatal", "yield"];
+    assert_eq!(names, [&fakes[..], &["note", "meet"]].concat());
+    assert_eq!(results(engine.logs.of("frugal"))[0].text(), "text", "the first of a name stays");
+}

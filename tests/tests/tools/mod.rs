@@ -1,0 +1,13 @@
+//! The built-in tools: the same tests over a workspace that is a folder, and over one in memory.
+
+#[macro_use]
+mod views;
+
+mod bash;
+mod edit;
+mod read;
+mod session;
+mod set;
+mod view;
+mod write;
+mod yielding;

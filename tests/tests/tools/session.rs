@@ -1,0 +1,343 @@
+//! A session's built-in tools in a workspace of either kind, and commands that do as they are told.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use engine::fault::{FaultMeans, Faults};
+use engine::ports::{
+    ArtifactStore as _, CancelToken, CommandEnd, CommandError, CommandRequest, Commands, EndCause,
+    ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome, ToolOutput, ViewPath,
+    Visibility, WorkspaceView,
+};
+use engine::tools::ToolSet;
+use isolation::DirectoryView;
+use protocol::{Content, ToolCall};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use schema::JsonSchemas;
+use serde_json::Value;
+use store::ArtifactFolders;
+use tempfile::TempDir;
+use tests::view_memory::MemoryView;
+use tools::Builtins;
+
+/// What a workspace is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ViewKind {
+    Directory,
+    Memory,
+}
+
+/// A session's tools, and the workspace they work in.
+#[derive(Clone)]
+pub(crate) struct Session {
+    folder: Arc<TempDir>,
+    workspace: Workspace,
+    tools: Arc<ToolSet>,
+    context: ToolContext,
+    /// The tools that a model is told of, each with right arguments.
+    pub(crate) examples: Vec<(String, String)>,
+    pub(crate) commands: Arc<ScriptedCommands>,
+    pub(crate) cancel: CancelToken,
+}
+
+#[derive(Clone)]
+enum Workspace {
+    Directory,
+    Memory(MemoryView),
+}
+
+/// How a session differs from the usual one.
+#[derive(Default)]
+pub(crate) struct Setting {
+    pub(crate) below: &'static str,
+    pub(crate) schema: Option<Value>,
+    pub(crate) faults: &'static str,
+}
+
+/// What a tool answered.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    pub(crate) details: Option<Value>,
+}
+
+impl Session {
+    pub(crate) async fn new(kind: ViewKind) -> Self {
+        Self::with(kind, Setting::default()).await
+    }
+
+    pub(crate) async fn with(kind: ViewKind, setting: Setting) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("tree");
+        let (workspace, view): (_, Arc<dyn WorkspaceView>) = match kind {
+            ViewKind::Directory => {
+                fs::create_dir_all(root.join(setting.below)).unwrap();
+                (Workspace::Directory, Arc::new(DirectoryView::new(root)))
+            }
+            ViewKind::Memory => {
+                let view = MemoryView::new(root);
+                if !setting.below.is_empty() {
+                    view.put_folder(&path(setting.below));
+                }
+                (Workspace::Memory(view.clone()), Arc::new(view))
+            }
+        };
+        Self::over(Arc::new(folder), workspace, view, setting).await
+    }
+
+    /// Returns a session in the same folder, whose root processes see at `root`.
+    pub(crate) async fn seen_at(&self, root: PathBuf, below: &'static str) -> Self {
+        let setting = Setting { below, ..Setting::default() };
+        let view = Arc::new(DirectoryView::new(root));
+        Self::over(Arc::clone(&self.folder), Workspace::Directory, view, setting).await
+    }
+
+    async fn over(
+        folder: Arc<TempDir>,
+        workspace: Workspace,
+        view: Arc<dyn WorkspaceView>,
+        setting: Setting,
+    ) -> Self {
+        let means = FaultMeans { kill: || {}, wait: || {} };
+        let faults = Faults::read(setting.faults, means).unwrap();
+        let env = ToolEnv {
+            subfolder: setting.below.into(),
+            repo: folder.path().join("repo"),
+            environment: BTreeMap::from([("TASK".to_owned(), "t1".into())]),
+            keep: 64 << 20,
+            schema: setting.schema,
+        };
+        let built = Builtins::new(faults.clone()).with_rehearsal().build(&env).await;
+        let declared = built.iter().flatten().map(|tool| tool.spec());
+        let declared = declared.filter(|spec| spec.visibility == Visibility::Declared);
+        let examples = declared.map(|spec| (spec.name.clone(), spec.example.clone())).collect();
+        let (tools, left_out) = ToolSet::new(built, &JsonSchemas, faults);
+        assert_eq!(left_out, []);
+        let (commands, cancel) = (Arc::<ScriptedCommands>::default(), CancelToken::default());
+        let context = ToolContext {
+            view,
+            commands: commands.clone(),
+            artifacts: ArtifactFolders.open(&folder.path().join("artifacts")),
+            progress: Arc::new(|_line| {}),
+            cancel: cancel.clone(),
+        };
+        Self { folder, workspace, tools: Arc::new(tools), context, examples, commands, cancel }
+    }
+
+    /// Where processes see a path of the tree.
+    pub(crate) fn at(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.folder.path().join("tree").join(path)
+    }
+
+    /// Where a path beside the tree is.
+    pub(crate) fn beside(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    pub(crate) fn put(&self, at: impl AsRef<Path>, content: impl AsRef<[u8]>) {
+        match &self.workspace {
+            Workspace::Directory => {
+                fs::create_dir_all(self.at(&at).parent().unwrap()).unwrap();
+                fs::write(self.at(at), content).unwrap();
+            }
+            Workspace::Memory(view) => view.put(&path(at), content.as_ref(), 0o644),
+        }
+    }
+
+    pub(crate) fn put_folder(&self, at: &str) {
+        match &self.workspace {
+            Workspace::Directory => fs::create_dir_all(self.at(at)).unwrap(),
+            Workspace::Memory(view) => view.put_folder(&path(at)),
+        }
+    }
+
+    pub(crate) fn put_symlink(&self, target: impl AsRef<Path>, at: &str) {
+        match &self.workspace {
+            Workspace::Directory => symlink(target, self.at(at)).unwrap(),
+            Workspace::Memory(view) => view.put_symlink(&path(at), target.as_ref()),
+        }
+    }
+
+    pub(crate) fn put_pipe(&self, at: &str) {
+        let mode = Mode::from_raw_mode(0o600);
+        match &self.workspace {
+            Workspace::Directory => mknodat(CWD, self.at(at), FileType::Fifo, mode, 0).unwrap(),
+            Workspace::Memory(view) => view.put_pipe(&path(at)),
+        }
+    }
+
+    pub(crate) async fn set_mode(&self, at: &str, mode: u32) {
+        match &self.workspace {
+            Workspace::Directory => {
+                fs::set_permissions(self.at(at), fs::Permissions::from_mode(mode)).unwrap();
+            }
+            Workspace::Memory(view) => {
+                let bytes = self.bytes(at).await;
+                view.put(&path(at), &bytes, mode);
+            }
+        }
+    }
+
+    pub(crate) async fn mode(&self, at: &str) -> u32 {
+        match &self.workspace {
+            Workspace::Directory => fs::symlink_metadata(self.at(at)).unwrap().mode() & 0o777,
+            Workspace::Memory(view) => view.stat(&path(at)).await.unwrap().mode,
+        }
+    }
+
+    /// What distinguishes one state of a file from another.
+    pub(crate) async fn version(&self, at: &str) -> engine::ports::FileVersion {
+        self.context.view.stat(&path(at)).await.unwrap().version
+    }
+
+    pub(crate) async fn is_symlink(&self, at: &str) -> bool {
+        let stat = self.context.view.stat(&path(at)).await.unwrap();
+        stat.kind == engine::ports::FileKind::Symlink
+    }
+
+    pub(crate) async fn bytes(&self, at: &str) -> Vec<u8> {
+        match &self.workspace {
+            Workspace::Directory => fs::read(self.at(at)).unwrap(),
+            Workspace::Memory(view) => {
+                view.open(&path(at)).await.unwrap().read(usize::MAX).await.unwrap()
+            }
+        }
+    }
+
+    pub(crate) async fn text(&self, at: &str) -> String {
+        String::from_utf8(self.bytes(at).await).unwrap()
+    }
+
+    /// The names in a folder, so that nothing is left that was not meant.
+    pub(crate) async fn names(&self, at: &str) -> Vec<String> {
+        let listing = self.context.view.read_dir(&path(at), usize::MAX).await.unwrap();
+        listing.names.into_iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect()
+    }
+
+    pub(crate) fn view(&self) -> Arc<dyn WorkspaceView> {
+        Arc::clone(&self.context.view)
+    }
+
+    pub(crate) fn declarations(&self) -> Arc<[ToolDeclaration]> {
+        self.tools.declarations()
+    }
+
+    pub(crate) fn access(&self, name: &str, arguments: Value) -> engine::ports::Access {
+        self.tools.classify(&call(name, arguments))
+    }
+
+    pub(crate) async fn send(&self, call: ToolCall) -> ToolOutcome {
+        self.tools.call(call, &self.context).await
+    }
+
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> ToolOutcome {
+        self.send(call(name, arguments)).await
+    }
+
+    pub(crate) async fn answer(&self, name: &str, arguments: Value) -> Answer {
+        match self.call(name, arguments).await {
+            ToolOutcome::Output(output) => read(output),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
+    pub(crate) async fn said(&self, name: &str, arguments: Value) -> String {
+        self.answer(name, arguments).await.text
+    }
+
+    pub(crate) async fn failed(&self, name: &str, arguments: Value) -> String {
+        match self.call(name, arguments).await {
+            ToolOutcome::Failed(output) => read(output).text,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+/// Returns the one text that a tool answered.
+pub(crate) fn read(output: ToolOutput) -> Answer {
+    match output.content.as_slice() {
+        [Content::Text { text }] => Answer { text: text.clone(), details: output.details },
+        other => panic!("{other:?}"),
+    }
+}
+
+fn path(at: impl AsRef<Path>) -> ViewPath {
+    ViewPath::new(at.as_ref()).unwrap()
+}
+
+pub(crate) fn call(name: &str, arguments: Value) -> ToolCall {
+    let arguments = match arguments {
+        Value::Object(arguments) => arguments,
+        other => panic!("{other}"),
+    };
+    ToolCall { id: "call_1".to_owned(), name: name.to_owned(), arguments, malformed: None }
+}
+
+/// Commands that do what the test says.
+#[derive(Default)]
+pub(crate) struct ScriptedCommands {
+    pub(crate) requests: Mutex<Vec<CommandRequest>>,
+    pub(crate) script: Mutex<Script>,
+}
+
+/// What a command does.
+#[derive(Clone, Default)]
+pub(crate) enum Script {
+    /// Ends at once, silent.
+    #[default]
+    Nothing,
+    /// Prints this and ends so.
+    Print(Vec<u8>, EndCause),
+    /// Prints this, of which so many bytes are left out.
+    Overflow(Vec<u8>, u64),
+    /// Ends when it is stopped.
+    Wait,
+    /// Cannot be run.
+    Refuse,
+}
+
+#[async_trait]
+impl Commands for ScriptedCommands {
+    async fn run(
+        &self,
+        request: CommandRequest,
+        line: Arc<dyn Fn(String) + Send + Sync>,
+        cancel: CancelToken,
+    ) -> Result<CommandEnd, CommandError> {
+        let script = self.script.lock().unwrap().clone();
+        self.requests.lock().unwrap().push(request.clone());
+        let mut end =
+            CommandEnd { cause: EndCause::Exited(0), last_line: None, written: 0, dropped: 0 };
+        let mut print = |bytes: &[u8]| {
+            fs::create_dir_all(request.output.parent().unwrap()).unwrap();
+            fs::write(&request.output, bytes).unwrap();
+            end.written = bytes.len() as u64;
+        };
+        line("begun".to_owned());
+        match script {
+            Script::Nothing => print(b""),
+            Script::Print(bytes, cause) => {
+                print(&bytes);
+                end.cause = cause;
+            }
+            Script::Overflow(bytes, dropped) => {
+                print(&bytes);
+                (end.written, end.dropped) = (end.written + dropped, dropped);
+            }
+            Script::Wait => {
+                print(b"half\n");
+                cancel.cancelled().await;
+                end.cause = EndCause::Stopped;
+            }
+            Script::Refuse => {
+                let source = std::io::Error::from_raw_os_error(11);
+                return Err(CommandError::Resources { what: "start /bin/sh".to_owned(), source });
+            }
+        }
+        Ok(end)
+    }
+}

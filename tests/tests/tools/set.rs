@@ -1,0 +1,170 @@
+//! What all built-in tools have in common.
+
+use engine::ports::{Access, AccessClass, Concurrency, ToolOutcome};
+use protocol::ToolCall;
+use serde_json::{Value, json};
+
+use super::session::{Session, Setting, ViewKind, call, read};
+
+over_both_views! {
+    the_examples_are_right_arguments,
+    no_arguments_whatever_make_a_tool_panic,
+}
+
+#[tokio::test]
+async fn there_are_five_tools_and_each_has_a_schema_that_servers_take() {
+    let kind = ViewKind::Memory;
+    let session = Session::new(kind).await;
+    let all = session.declarations();
+    let names: Vec<_> = all.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["read", "write", "edit", "bash", "yield"]);
+    for tool in all.iter() {
+        let schema = &tool.parameters;
+        assert_eq!(schema["type"], "object", "{}", tool.name);
+        assert_eq!(schema["additionalProperties"], false, "{}", tool.name);
+        assert!(schema["properties"].is_object(), "{}", tool.name);
+        for noise in ["$schema", "\"title\"", "$defs", "$ref", "\"format\"", "null"] {
+            assert!(!schema.to_string().contains(noise), "{}: {schema}", tool.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_known_to_change_something_runs_alone() {
+    let session = Session::new(ViewKind::Memory).await;
+    let path = || vec!["src/a".to_owned()];
+    let file = json!({ "file_path": "src/a", "content": "x", "command": "make" });
+    let expected = [
+        ("read", AccessClass::Read(path()), Concurrency::Shared),
+        ("write", AccessClass::Write(path()), Concurrency::Exclusive),
+        ("edit", AccessClass::Write(path()), Concurrency::Exclusive),
+        ("bash", AccessClass::Exec("make".to_owned()), Concurrency::Shared),
+        ("yield", AccessClass::Read(Vec::new()), Concurrency::Exclusive),
+        ("panic", AccessClass::Read(Vec::new()), Concurrency::Shared),
+        ("none", AccessClass::Read(Vec::new()), Concurrency::Shared),
+    ];
+    for (name, class, concurrency) in expected {
+        assert_eq!(session.access(name, file.clone()), Access { class, concurrency }, "{name}");
+    }
+}
+
+async fn the_examples_are_right_arguments(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    session.put("src/main.rs", "let a = 1;\n");
+    for (name, example) in &session.examples {
+        let example: Value = serde_json::from_str(example).unwrap();
+        let answer = session.call(name, example).await;
+        assert!(!matches!(answer, ToolOutcome::Failed(_)), "{name}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_is_not_there_is_told_with_those_that_are() {
+    let kind = ViewKind::Memory;
+    let session = Session::new(kind).await;
+    let list = "The tools there are: read, write, edit, bash, yield";
+    for (name, shown) in
+        [("grep", "grep"), ("web search", "web search"), ("a\nb\u{1b}", "a\\nb\\u{1b}"), ("", "")]
+    {
+        let failed = session.failed(name, json!({})).await;
+        assert_eq!(failed, format!("Tool {shown} not found. {list}"));
+    }
+    assert!(session.failed(&"x".repeat(9999), json!({})).await.len() < 400);
+    for name in ["Read", " read", "functions.read"] {
+        let failed = session.failed(name, json!({ "path": "a" })).await;
+        assert_eq!(failed, format!("Tool {name} not found. Did you mean read? {list}"));
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_object_are_quoted() {
+    let kind = ViewKind::Memory;
+    let session = Session::new(kind).await;
+    let malformed = async |text: &str| {
+        let call = ToolCall { malformed: Some(text.to_owned()), ..call("read", json!({})) };
+        let outcome = session.send(call).await;
+        let ToolOutcome::Failed(failed) = outcome else { panic!("{outcome:?}") };
+        read(failed).text
+    };
+    let failed = malformed("{\"path\": \"a\nb").await;
+    assert!(failed.starts_with("The arguments of read are no JSON ("), "{failed}");
+    assert!(failed.contains("They begin with: {\"path\": \"a\\nb"), "{failed}");
+    assert!(failed.contains("Right arguments are, for instance: {\"path\":"), "{failed}");
+    let failed = malformed("[1]").await;
+    assert!(failed.starts_with("The arguments of read are no JSON object."), "{failed}");
+    assert!(malformed(&"x".repeat(1 << 20)).await.len() < 1000);
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_told_with_their_place() {
+    let kind = ViewKind::Memory;
+    let session = Session::new(kind).await;
+    let failed = session.failed("read", json!({ "limit": "many", "colour": 1 })).await;
+    let expected = "The arguments of read are not right:\n- /limit: must be an integer, not the \
+                    string \"many\"\n- /colour: is not one of the properties there are\n- /path: \
+                    is missing\nRight arguments are, for instance: \
+                    {\"path\":\"src/main.rs\",\"offset\":1,\"limit\":200}";
+    assert_eq!(failed, expected);
+}
+
+#[tokio::test]
+async fn a_planned_fault_strikes_at_the_tool_it_names() {
+    let kind = ViewKind::Memory;
+    let session =
+        Session::with(kind, Setting { faults: "fail@tool.read:2", ..Setting::default() }).await;
+    session.put("a", "x");
+    let call = async || session.call("read", json!({ "path": "a" })).await;
+    assert!(matches!(call().await, ToolOutcome::Output(_)));
+    let ToolOutcome::Failed(failed) = call().await else { panic!() };
+    assert_eq!(read(failed).text, "read failed: a fault was planned here");
+}
+
+#[tokio::test]
+async fn a_capability_that_is_switched_off_is_not_there() {
+    let kind = ViewKind::Memory;
+    let session =
+        Session::with(kind, Setting { faults: "off@F103,off@F111", ..Setting::default() }).await;
+    let names: Vec<_> = session.declarations().iter().map(|tool| tool.name.clone()).collect();
+    assert_eq!(names, ["read", "write", "bash"]);
+    assert!(session.failed("edit", json!({})).await.starts_with("Tool edit not found."));
+}
+
+#[tokio::test]
+async fn the_tool_panic_panics_and_no_model_is_told_of_it() {
+    let kind = ViewKind::Memory;
+    let session = Session::new(kind).await;
+    let (mine, panics) = (session.clone(), json!({}));
+    let calling = tokio::spawn(async move { mine.call("panic", panics).await });
+    assert!(calling.await.unwrap_err().is_panic());
+    assert!(!session.failed("none", json!({})).await.contains("panic"));
+    // What was shared goes on working.
+    session.said("write", json!({ "path": "a", "content": "" })).await;
+}
+
+async fn no_arguments_whatever_make_a_tool_panic(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    let odd = [json!(null), json!(1), json!("\0"), json!([]), json!({ "a": [null] }), json!("é")];
+    let names = ["path", "edits", "content", "command", "result", "data", "old", "new", "timeout"];
+    for tool in ["read", "write", "edit", "bash", "yield"] {
+        for name in names {
+            for value in &odd {
+                for other in &odd {
+                    let arguments = json!({ name: value, "path": other, "content": other });
+                    session.call(tool, arguments).await;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_page_for_people_names_each_tool_and_argument() {
+    let kind = ViewKind::Memory;
+    let page = include_str!("../../../docs/tools.md");
+    for tool in Session::new(kind).await.declarations().iter() {
+        assert!(page.contains(&format!("\n| `{}` |", tool.name)), "{}", tool.name);
+        for name in tool.parameters["properties"].as_object().unwrap().keys() {
+            assert!(page.contains(&format!("`{name}`")), "{name} of {}", tool.name);
+        }
+    }
+}

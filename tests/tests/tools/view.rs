@@ -1,0 +1,146 @@
+//! What every view of a workspace keeps to, whatever it is made of.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use engine::ports::{FileKind, Found, Listing, Replace, ViewError, ViewPath};
+
+use super::session::{Session, ViewKind};
+
+over_both_views! {
+    a_file_is_read_in_parts_and_as_it_was_when_it_was_opened,
+    a_file_is_replaced_only_in_the_state_that_was_named,
+    only_find_follows_symlinks,
+    entries_are_renamed_and_removed,
+    folders_are_made_once,
+    a_folder_is_listed_up_to_a_bound,
+}
+
+fn path(text: &str) -> ViewPath {
+    ViewPath::new(Path::new(text)).unwrap()
+}
+
+async fn a_file_is_read_in_parts_and_as_it_was_when_it_was_opened(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    session.put("a/b", "0123456789");
+    let view = session.view();
+    let mut file = view.open(&path("a/b")).await.unwrap();
+    assert_eq!((file.stat().kind, file.stat().size), (FileKind::Regular, 10));
+    assert_eq!(file.read(4).await.unwrap(), b"0123");
+    view.write(&path("a/b"), b"new".to_vec(), Replace::Any).await.unwrap();
+    assert_eq!(file.read(4).await.unwrap(), b"4567");
+    assert_eq!(file.read(4).await.unwrap(), b"89");
+    assert_eq!(file.read(4).await.unwrap(), b"");
+    assert_eq!(session.text("a/b").await, "new");
+}
+
+async fn a_file_is_replaced_only_in_the_state_that_was_named(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    session.put("a", "old");
+    session.set_mode("a", 0o755).await;
+    let view = session.view();
+    let before = view.stat(&path("a")).await.unwrap();
+    let old = Replace::Exactly(before.version);
+    view.write(&path("a"), b"new!".to_vec(), old).await.unwrap();
+    assert_eq!((session.mode("a").await, session.text("a").await.as_str()), (0o755, "new!"));
+    let refused = view.write(&path("a"), b"lost".to_vec(), old).await;
+    assert!(matches!(refused, Err(ViewError::Changed)), "{refused:?}");
+    view.remove(&path("a")).await.unwrap();
+    let refused = view.write(&path("a"), b"lost".to_vec(), old).await;
+    assert!(matches!(refused, Err(ViewError::Changed)), "{refused:?}");
+    assert_eq!(session.names("").await, [""; 0]);
+}
+
+async fn only_find_follows_symlinks(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    session.put("folder/a", "x");
+    session.put_symlink("folder", "link");
+    session.put_symlink("a", "folder/b");
+    let view = session.view();
+    for text in ["link/a", "link/b", "link/../folder/b"] {
+        let found = view.find(Path::new(text)).await.unwrap();
+        let Found::File { path: real, stat } = found else { panic!("{text}: {found:?}") };
+        assert_eq!((real, stat.size), (path("folder/a"), 1), "{text}");
+    }
+    assert_eq!(view.stat(&path("link")).await.unwrap().kind, FileKind::Symlink);
+    let refused = |error| matches!(error, ViewError::Changed);
+    assert!(refused(view.stat(&path("link/a")).await.unwrap_err()));
+    assert!(refused(view.open(&path("link/a")).await.map(drop).unwrap_err()));
+    assert!(refused(view.open(&path("folder/b")).await.map(drop).unwrap_err()));
+    assert!(refused(view.read_dir(&path("link"), 9).await.unwrap_err()));
+    assert!(refused(view.make_folders(&path("link/new")).await.unwrap_err()));
+    let written = view.write(&path("link/a"), b"y".to_vec(), Replace::Any).await;
+    assert!(refused(written.unwrap_err()));
+    assert!(refused(view.rename(&path("link/a"), &path("c")).await.unwrap_err()));
+    assert!(refused(view.rename(&path("folder/a"), &path("link/c")).await.unwrap_err()));
+    assert!(refused(view.remove(&path("link/a")).await.unwrap_err()));
+    assert_eq!(session.names("folder").await, ["a", "b"]);
+    assert_eq!(session.text("folder/a").await, "x");
+    for outside in ["..", "folder/../..", "/etc"] {
+        let found = view.find(Path::new(outside)).await;
+        assert!(matches!(found, Err(ViewError::Outside { link: None })), "{found:?}");
+    }
+}
+
+async fn entries_are_renamed_and_removed(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    session.put("a/b", "x");
+    session.put("c", "y");
+    session.put_symlink("nowhere", "link");
+    let view = session.view();
+    view.rename(&path("a"), &path("d")).await.unwrap();
+    view.rename(&path("d/b"), &path("c")).await.unwrap();
+    assert_eq!(
+        (session.names("").await, session.text("c").await.as_str()),
+        (["c", "d", "link"].map(String::from).to_vec(), "x",)
+    );
+    session.put("d/e", "z");
+    assert!(view.remove(&path("d")).await.is_err(), "it is not empty");
+    for removed in ["d/e", "d", "link"] {
+        view.remove(&path(removed)).await.unwrap();
+    }
+    assert_eq!(session.names("").await, ["c"]);
+    for missing in [
+        view.remove(&path("d")).await,
+        view.rename(&path("d"), &path("e")).await,
+        view.stat(&path("d/e")).await.map(drop),
+    ] {
+        assert!(matches!(missing, Err(ViewError::Missing)), "{missing:?}");
+    }
+}
+
+async fn folders_are_made_once(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    session.put("a/file", "x");
+    let view = session.view();
+    for _ in 0..2 {
+        view.make_folders(&path("a/b/c")).await.unwrap();
+    }
+    assert_eq!(session.names("a").await, ["b", "file"]);
+    let refused = view.make_folders(&path("a/file/b")).await;
+    assert!(matches!(refused, Err(ViewError::Changed)), "{refused:?}");
+    let missing = view.write(&path("none/a"), Vec::new(), Replace::Any).await;
+    assert!(matches!(missing, Err(ViewError::Missing)), "{missing:?}");
+}
+
+async fn a_folder_is_listed_up_to_a_bound(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    for name in ["b", "A", "c"] {
+        session.put(name, "");
+    }
+    session.put_folder("a");
+    let view = session.view();
+    let names = |listing: Listing| listing.names;
+    let all = view.read_dir(&ViewPath::default(), 4).await.unwrap();
+    assert!(!all.is_cut);
+    let expected = [
+        ("A", FileKind::Regular),
+        ("a", FileKind::Folder),
+        ("b", FileKind::Regular),
+        ("c", FileKind::Regular),
+    ];
+    assert_eq!(names(all), expected.map(|(name, kind)| (OsString::from(name), kind)));
+    let some = view.read_dir(&ViewPath::default(), 3).await.unwrap();
+    assert!(some.is_cut);
+    assert_eq!(names(some).len(), 3);
+}
