@@ -287,6 +287,19 @@ fn of_an_agent_its_end_is_a_plain_line_and_what_it_does_on_the_way_is_not() {
 }
 
 #[test]
+fn a_tool_that_is_left_out_is_said_with_the_reason_on_one_line() {
+    let event = SessionEvent::ToolUnavailable {
+        tool_name: "search\n".to_owned(),
+        error_message: "no \u{1b}[2Janswer".to_owned(),
+    };
+    let events = numbered(vec![EventKind::SessionEvent { task: "auth".parse().unwrap(), event }]);
+    let err = shown_of(events, Wishes::from(&Globals::default())).1;
+    let line = err.lines().next().unwrap();
+    assert!(line.contains("note: auth works without the tool `search"), "{err}");
+    assert!(line.contains("answer") && !err.contains('\u{1b}'), "{err}");
+}
+
+#[test]
 fn with_json_standard_output_is_events_and_nothing_else() {
     let (out, err) = shown(Wishes { form: Form::Json, ..Wishes::from(&Globals::default()) });
     let read: Vec<Event> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
