@@ -24,3 +24,7 @@ pub use deps::{Deps, Policy};
 pub use events::Events;
 pub use jobs::Panicked;
 pub use runs::{Submission, SubmitError, Submitted};
+
+#[cfg(test)]
+#[macro_use]
+extern crate test_limit;

@@ -15,3 +15,7 @@ pub use report::{Bound, Report};
 pub use sample::{SampleTree, scratch};
 pub use timing::{Rounds, median, timed};
 pub use used::{Used, used_by};
+
+#[cfg(test)]
+#[macro_use]
+extern crate test_limit;

@@ -19,3 +19,7 @@ pub mod render;
 pub mod resolve;
 mod runtime;
 mod signals;
+
+#[cfg(test)]
+#[macro_use]
+extern crate test_limit;

@@ -41,3 +41,7 @@ pub use port::Repositories;
 pub use tracked::tracked_files;
 pub use view::{DirectoryView, DiskThreads};
 pub use workspace::NewWorkspace;
+
+#[cfg(test)]
+#[macro_use]
+extern crate test_limit;

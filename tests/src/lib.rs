@@ -6,3 +6,7 @@ pub mod fuzz;
 pub mod model;
 pub mod sandbox;
 pub mod view_memory;
+
+#[cfg(test)]
+#[macro_use]
+extern crate test_limit;

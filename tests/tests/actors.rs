@@ -27,7 +27,7 @@ fn after(mut task: TaskSpec, on: &[&str]) -> TaskSpec {
     task
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn two_hundred_tasks_finish_within_the_limit_and_leave_nothing_behind() {
     let mut engine = TestEngine::with_concurrency(8).await;
     let tasks = (0..200).map(|n| task(&format!("t{n}"), "gather 8")).collect();
@@ -39,7 +39,7 @@ async fn two_hundred_tasks_finish_within_the_limit_and_leave_nothing_behind() {
     assert_eq!(engine.engine.close().await, None);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn the_last_line_of_a_command_is_its_yield() {
     let mut engine = TestEngine::with_concurrency(3).await;
     let tasks =
@@ -56,7 +56,7 @@ async fn the_last_line_of_a_command_is_its_yield() {
     assert_eq!(values, [json!({ "a": 1 }), json!(null), json!("a word")]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_yield_against_the_schema_breaks_the_contract_at_once() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let mut wrong = task("wrong", r#"yield {"b":1}"#);
@@ -67,7 +67,7 @@ async fn a_yield_against_the_schema_breaks_the_contract_at_once() {
     assert_eq!(engine.repository.captured().len(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_command_that_fails_fails_only_its_own_task() {
     let mut engine = TestEngine::with_concurrency(2).await;
     let (reports, totals) = engine.run(vec![task("bad", "exit 3"), task("good", "yield 1")]).await;
@@ -76,7 +76,7 @@ async fn a_command_that_fails_fails_only_its_own_task() {
     assert_eq!(class(&bad.1), Some(FailureClass::Command));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_crashing_session_fails_only_its_own_task_and_is_never_run_twice() {
     let mut engine = TestEngine::with_faults(1, "crash@session:1").await;
     let (reports, totals) = engine.run(vec![task("bad", "sleep"), task("good", "yield 1")]).await;
@@ -86,7 +86,7 @@ async fn a_crashing_session_fails_only_its_own_task_and_is_never_run_twice() {
     assert_eq!((engine.commands.ran(), engine.repository.leaked()), (2, 0));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_panic_of_what_runs_commands_is_that_tasks_failure() {
     let mut engine = TestEngine::with_concurrency(2).await;
     let (reports, totals) = engine.run(vec![task("bad", "panic oh"), task("good", "yield")]).await;
@@ -96,7 +96,7 @@ async fn a_panic_of_what_runs_commands_is_that_tasks_failure() {
     assert_eq!(engine.repository.leaked(), 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn cancelling_reaches_waiting_running_and_deaf_tasks_and_lands_nothing() {
     for how in [CancelLevel::Gently, CancelLevel::AtOnce] {
         let mut engine = TestEngine::with_concurrency(2).await;
@@ -120,7 +120,7 @@ async fn cancelling_reaches_waiting_running_and_deaf_tasks_and_lands_nothing() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_second_cancel_ends_the_grace_of_the_first() {
     let mut engine = TestEngine::with_patience(1).await;
     let run = engine.submit(engine.spec(vec![task("deaf", "deaf")])).await;
@@ -134,7 +134,7 @@ async fn a_second_cancel_ends_the_grace_of_the_first() {
     assert_eq!(reports[0].1.outcome, Outcome::Cancelled);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_task_that_is_cancelled_just_before_its_session_begins_runs_nothing() {
     let mut engine = TestEngine::with_patience(1).await;
     engine.ledger.hold_sessions();
@@ -150,7 +150,7 @@ async fn a_task_that_is_cancelled_just_before_its_session_begins_runs_nothing() 
     assert_eq!((engine.commands.ran(), engine.repository.leaked()), (0, 0));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_task_that_is_over_keeps_nobody_who_could_run_commands() {
     let mut engine = TestEngine::with_concurrency(8).await;
     let idle = Arc::strong_count(&engine.commands);
@@ -160,7 +160,7 @@ async fn a_task_that_is_over_keeps_nobody_who_could_run_commands() {
     eventually(Duration::from_secs(30), "each executor ends with its task", gone);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_predecessor_that_changed_nothing_stands_for_those_it_builds_on() {
     let mut engine = TestEngine::with_concurrency(1).await;
     engine.repository.find_nothing_of("second");
@@ -173,7 +173,7 @@ async fn a_predecessor_that_changed_nothing_stands_for_those_it_builds_on() {
     assert_eq!((on(0).count(), on(1).collect::<Vec<_>>()), (0, vec!["first".to_owned()]));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_run_cancelled_just_before_its_landing_ends() {
     let mut engine = TestEngine::with_concurrency(1).await;
     engine.ledger.hold_landings();
@@ -187,7 +187,7 @@ async fn a_run_cancelled_just_before_its_landing_ends() {
     assert!(engine.repository.landings().is_empty());
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_run_cancelled_just_after_its_landing_began_is_seen_through() {
     let mut engine = TestEngine::with_concurrency(1).await;
     engine.repository.failpoints.block_at("land");
@@ -208,14 +208,14 @@ async fn until_told(engine: &TestEngine, run: RunId) {
     assert_eq!(refused, Err(AddTasksError::Ending));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_landing_that_waits_is_withdrawn_by_a_cancel_and_nothing_is_said_to_have_failed() {
     let (said, totals, report) = cancelled_while_landing(|| IsolationError::Withdrawn).await;
     assert_eq!((totals.done, totals.landed, totals.kept), (1, 0, 1));
     assert_eq!((said, report), (Vec::new(), LandingReport::default()));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_landing_that_fails_after_a_cancel_is_told_of_every_task() {
     let failed = || IsolationError::Failed { what: "land".to_owned(), source: "no".into() };
     let (said, totals, report) = cancelled_while_landing(failed).await;
@@ -254,7 +254,7 @@ async fn cancelled_while_landing(
     (said, totals, report.expect("the ledger knows how the landing ended"))
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_task_that_runs_too_long_is_stopped_and_its_work_kept() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let mut slow = task("slow", "sleep");
@@ -264,7 +264,7 @@ async fn a_task_that_runs_too_long_is_stopped_and_its_work_kept() {
     assert_eq!(engine.repository.captured().len(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_dependant_builds_on_all_its_predecessors_in_their_order() {
     let mut engine = TestEngine::with_concurrency(4).await;
     let tasks = vec![
@@ -284,7 +284,7 @@ async fn a_dependant_builds_on_all_its_predecessors_in_their_order() {
     assert_eq!(landed, ["top", "right", "left", "last"]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn what_depends_on_a_failure_is_not_started_and_says_why() {
     let mut engine = TestEngine::with_concurrency(4).await;
     let tasks = vec![
@@ -300,7 +300,7 @@ async fn what_depends_on_a_failure_is_not_started_and_says_why() {
     assert!(failure.message.contains("`next` did not succeed"), "{}", failure.message);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn the_first_failure_cancels_the_rest_when_that_was_asked_for() {
     let mut engine = TestEngine::with_concurrency(2).await;
     let tasks = vec![task("bad", "exit 1"), task("running", "sleep"), task("waiting", "sleep")];
@@ -311,7 +311,7 @@ async fn the_first_failure_cancels_the_rest_when_that_was_asked_for() {
     assert_eq!((totals.failed, totals.cancelled), (1, 2));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_workspace_with_files_that_are_not_captured_is_kept_and_so_is_its_task() {
     let mut engine = TestEngine::with_concurrency(1).await;
     for task in ["partial", "idle"] {
@@ -327,7 +327,7 @@ async fn a_workspace_with_files_that_are_not_captured_is_kept_and_so_is_its_task
     assert_eq!(landed.len(), 2, "what was captured of it lands: {landed:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_workspace_that_cannot_be_captured_is_kept() {
     let mut engine = TestEngine::with_concurrency(1).await;
     engine.repository.refuse_to_capture("bad");
@@ -336,7 +336,7 @@ async fn a_workspace_that_cannot_be_captured_is_kept() {
     assert_eq!((totals.failed, engine.repository.leaked()), (1, 1));
 }
 
-#[tokio::test]
+#[test]
 async fn every_transition_is_in_the_ledger_before_it_is_done() {
     let mut engine = TestEngine::with_concurrency(2).await;
     engine.ledger.slow_down();
@@ -429,7 +429,7 @@ fn needs(step: &Step, ids: &BTreeMap<TaskName, TaskId>) -> Option<Needed> {
     })
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_house_whose_ledger_fails_captures_what_runs_and_says_so() {
     let mut engine = TestEngine::with_concurrency(4).await;
     let tasks = (0..6).map(|n| task(&format!("t{n}"), "wait")).collect();
@@ -447,7 +447,7 @@ async fn a_house_whose_ledger_fails_captures_what_runs_and_says_so() {
     assert_eq!(repository.captured().len(), 4);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn closing_the_house_gives_every_workspace_back() {
     let mut engine = TestEngine::with_concurrency(4).await;
     let tasks = (0..8).map(|n| task(&format!("t{n}"), "sleep")).collect();
@@ -460,7 +460,7 @@ async fn closing_the_house_gives_every_workspace_back() {
     assert_eq!((repository.made(), repository.leaked(), repository.closed()), (4, 0, 1));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn the_events_of_a_run_are_numbered_without_gaps_and_end_with_its_end() {
     let mut engine = TestEngine::with_concurrency(4).await;
     let tasks = (0..20).map(|n| task(&format!("t{n}"), "yield")).collect();

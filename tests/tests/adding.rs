@@ -38,7 +38,7 @@ async fn ends_and_starts(engine: &mut TestEngine) -> (Vec<String>, Vec<String>) 
     (ends, starts)
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_parent_that_waits_lends_its_permit_to_its_children_and_goes_on_before_others() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let (run, parent) = begin(&mut engine, task("parent", "wait")).await;
@@ -70,7 +70,7 @@ async fn a_parent_that_waits_lends_its_permit_to_its_children_and_goes_on_before
     assert_eq!(engine.repository.leaked(), 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn tasks_that_are_added_are_queued_admitted_and_landed_like_others() {
     let mut engine = TestEngine::with_concurrency(2).await;
     let (run, _) = begin(&mut engine, task("first", "wait")).await;
@@ -98,7 +98,7 @@ async fn tasks_that_are_added_are_queued_admitted_and_landed_like_others() {
     assert!(added < entries.iter().position(landing), "{entries:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn cancelling_a_run_reaches_added_tasks_and_parents_that_wait() {
     for level in [CancelLevel::Gently, CancelLevel::AtOnce] {
         let mut engine = TestEngine::with_concurrency(1).await;
@@ -127,7 +127,7 @@ async fn cancelling_a_run_reaches_added_tasks_and_parents_that_wait() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_task_that_does_not_fit_is_refused_and_costs_the_run_nothing() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let (run, parent) = begin(&mut engine, task("parent", "wait")).await;
@@ -152,7 +152,7 @@ async fn a_task_that_does_not_fit_is_refused_and_costs_the_run_nothing() {
     assert_eq!(engine.ledger.run(run).expect("it is in the ledger").tasks().len(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn an_added_task_whose_predecessor_failed_is_not_started() {
     let mut engine = TestEngine::with_concurrency(2).await;
     let mut spec = engine.spec(vec![task("bad", "exit 1"), task("open", "wait")]);

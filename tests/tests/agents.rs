@@ -45,7 +45,7 @@ fn words(entries: &[SessionEntry]) -> Vec<String> {
     words.collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_model_that_calls_and_yields_is_done_and_its_log_tells_all_of_it() {
     let mut engine = TestEngine::with_concurrency(2).await;
     let script = r#"call read read; yield {"a":1}"#;
@@ -70,7 +70,7 @@ async fn a_model_that_calls_and_yields_is_done_and_its_log_tells_all_of_it() {
     assert_eq!(engine.repository.leaked(), 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_model_that_does_not_yield_is_reminded_three_times_and_the_last_leaves_no_choice() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let spec = engine.spec(vec![agent("silent", "say a; say b; say c; say d; yield 1")]);
@@ -95,7 +95,7 @@ async fn a_model_that_does_not_yield_is_reminded_three_times_and_the_last_leaves
     assert_eq!(forced, [false, false, false, true]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_yield_against_the_schema_can_be_repaired() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let mut task = agent("late", r#"yield {"b":1}; yield null; yield {"a":1}"#);
@@ -110,7 +110,7 @@ async fn a_yield_against_the_schema_can_be_repaired() {
     assert!(said.contains("Reminder 2 of 3: it yielded null"), "{said}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_result_that_nobody_could_read_is_asked_for_again() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let script = format!("yield \"{}\"; yield \"short\"", "x".repeat(500_000));
@@ -120,7 +120,7 @@ async fn a_result_that_nobody_could_read_is_asked_for_again() {
     assert!(said.contains("what it yielded is longer than 500000 bytes as JSON"));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn one_that_says_it_cannot_has_given_up_and_is_not_reminded() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let (reports, _) = engine.run(vec![agent("honest", "give-up no network")]).await;
@@ -128,7 +128,7 @@ async fn one_that_says_it_cannot_has_given_up_and_is_not_reminded() {
     assert_eq!(engine.models.requests().len(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_tool_that_panics_has_failed_and_its_task_goes_on() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let (reports, totals) = engine.run(vec![agent("brave", "call boom read; yield 1")]).await;
@@ -138,7 +138,7 @@ async fn a_tool_that_panics_has_failed_and_its_task_goes_on() {
     assert_eq!(said[5], "read: text");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_crashed_session_goes_on_from_its_log() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let (reports, _) = engine.run(vec![agent("phoenix", "call read; crash-once")]).await;
@@ -153,7 +153,7 @@ async fn a_crashed_session_goes_on_from_its_log() {
     assert_eq!(words(&engine.logs.of("phoenix")).iter().filter(|said| *said == "init").count(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_session_that_keeps_crashing_fails_only_its_own_task() {
     let mut engine = TestEngine::with_concurrency(2).await;
     let tasks = vec![agent("doomed", "crash"), agent("fine", "yield 1")];
@@ -167,7 +167,7 @@ async fn a_session_that_keeps_crashing_fails_only_its_own_task() {
     assert_eq!(engine.models.requests().len(), 1 + 1 + 3, "three restarts and no more");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn what_the_provider_cannot_answer_fails_its_task_with_its_class() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let (reports, _) = engine.run(vec![agent("unknown", "call read; fail")]).await;
@@ -176,7 +176,7 @@ async fn what_the_provider_cannot_answer_fails_its_task_with_its_class() {
     assert_eq!(words(&engine.logs.of("unknown")).last().unwrap(), "model: ");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_circle_of_the_same_failing_call_is_poison() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let script = ["call bad"; 9].join(";");
@@ -185,7 +185,7 @@ async fn a_circle_of_the_same_failing_call_is_poison() {
     assert_eq!(engine.models.requests().len(), 5);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn at_the_turn_limit_a_model_is_asked_to_yield_once() {
     let mut engine = TestEngine::with_concurrency(2).await;
     let limited = |name: &str, words: &str| {
@@ -208,7 +208,7 @@ async fn at_the_turn_limit_a_model_is_asked_to_yield_once() {
     assert_eq!(said.iter().filter(|said| said.contains("You have reached")).count(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_model_that_never_answers_can_be_cancelled_and_runs_into_its_wall_clock() {
     let mut engine = TestEngine::with_concurrency(2).await;
     let mut late = agent("late", "call read; hang");
@@ -232,7 +232,7 @@ async fn a_model_that_never_answers_can_be_cancelled_and_runs_into_its_wall_cloc
     assert_eq!(engine.repository.leaked(), 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn nothing_writes_into_a_workspace_while_it_is_captured() {
     let mut engine = TestEngine::with_concurrency(1).await;
     // What one tool says cannot be logged, while the other still runs.
@@ -242,7 +242,7 @@ async fn nothing_writes_into_a_workspace_while_it_is_captured() {
     assert_eq!((engine.repository.busiest(), engine.tools.running()), (0, 0));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_crashed_session_is_started_again_when_nothing_of_it_runs_any_more() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let (reports, _) = engine.run(vec![agent("phoenix", "call fatal cling; yield 1")]).await;
@@ -254,7 +254,7 @@ async fn a_crashed_session_is_started_again_when_nothing_of_it_runs_any_more() {
     assert!(said[5].starts_with(&interrupted("cling")), "{said:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn what_a_model_has_called_gets_its_grace_when_it_is_cancelled() {
     let mut engine = TestEngine::with_patience(1).await;
     let run = engine.submit(engine.spec(vec![agent("orderly", "call tidy")])).await;
@@ -267,7 +267,7 @@ async fn what_a_model_has_called_gets_its_grace_when_it_is_cancelled() {
     assert_eq!((engine.tools.tidied(), engine.repository.busiest()), (1, 0));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_session_is_given_what_its_task_says() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let mut task = agent("informed", "give-up because");

@@ -1,6 +1,9 @@
 //! What drives the built binary: cli/Cargo.toml registers this file, so that cargo builds the
 //! binary first and says where it is.
 
+#[macro_use]
+extern crate test_limit;
+
 mod binary {
     mod agents;
     mod agents_accounts;

@@ -42,7 +42,7 @@ async fn close(engine: Engine) -> Option<String> {
     within(engine.close()).await
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_tool_or_a_command_that_nothing_ends_holds_its_task_no_longer_and_its_workspace_is_kept()
 {
     for mut stuck in [agent("stuck", "call stuck; yield 1"), task("stuck", "stuck")] {
@@ -56,7 +56,7 @@ async fn a_tool_or_a_command_that_nothing_ends_holds_its_task_no_longer_and_its_
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_cancelled_task_whose_tool_nothing_ends_says_that_its_workspace_is_kept() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let run = engine.submit(engine.spec(vec![agent("stuck", "call stuck; yield 1")])).await;
@@ -72,7 +72,7 @@ async fn a_cancelled_task_whose_tool_nothing_ends_says_that_its_workspace_is_kep
     assert_eq!(close(engine.engine).await, None);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_crashed_session_whose_tool_nothing_ends_is_not_started_again() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let report = kept(&mut engine, agent("stuck", "call fatal stuck; yield 1")).await;
@@ -81,7 +81,7 @@ async fn a_crashed_session_whose_tool_nothing_ends_is_not_started_again() {
     assert_eq!(close(engine.engine).await, None);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn closing_gives_up_what_does_not_end_and_says_what() {
     for step in ["prepare", "capture", "discard", "land", "close"] {
         let mut engine = TestEngine::with_concurrency(1).await;
@@ -96,7 +96,7 @@ async fn closing_gives_up_what_does_not_end_and_says_what() {
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_ledger_that_does_not_answer_falls_and_the_engine_with_it() {
     let mut engine = TestEngine::with_concurrency(2).await;
     engine.submit(engine.spec(vec![task("one", "sleep")])).await;

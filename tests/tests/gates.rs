@@ -54,7 +54,7 @@ async fn end(engine: &mut TestEngine) -> (usize, Waits) {
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_wait_that_one_session_is_told_holds_for_its_account_and_for_no_other() {
     let began = Instant::now();
     let models = FakeAccounts::new(SECOND, |account, before| match (account, before) {
@@ -84,7 +84,7 @@ async fn a_wait_that_one_session_is_told_holds_for_its_account_and_for_no_other(
     assert!(free.at.iter().map(after).all(|at| at < SECOND * 3), "{free:?}");
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn no_more_requests_of_an_account_are_under_way_than_may_be() {
     let models = FakeAccounts::new(SECOND, |_, _| yields());
     let mut engine = TestEngine::with_models(64, Arc::new(models.clone()), at_a_time(3), "").await;
@@ -104,7 +104,7 @@ async fn no_more_requests_of_an_account_are_under_way_than_may_be() {
     assert_eq!((asked.at.len(), asked.peak, asked.under_way), (40, 3, 0));
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn without_a_limit_all_ask_at_once() {
     let models = FakeAccounts::new(SECOND, |_, _| yields());
     let requests = RequestPolicy::default();
@@ -114,7 +114,7 @@ async fn without_a_limit_all_ask_at_once() {
     assert_eq!(models.asked("acme").peak, 40);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn who_gives_up_leaves_the_queue_and_gives_its_permit_back() {
     let models = FakeAccounts::new(SECOND * 50, |_, _| yields());
     let mut engine = TestEngine::with_models(8, Arc::new(models.clone()), at_a_time(1), "").await;
@@ -140,7 +140,7 @@ async fn who_gives_up_leaves_the_queue_and_gives_its_permit_back() {
     assert_eq!((asked.at.len(), asked.peak, asked.under_way), (2, 1, 0));
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_gate_that_crashes_holds_nobody_up() {
     let models = FakeAccounts::new(SECOND, |_, _| yields());
     let models = || Arc::new(models.clone());

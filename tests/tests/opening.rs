@@ -21,7 +21,7 @@ fn expect_nothing_of_it(engine: &TestEngine) {
     assert_eq!((engine.repository.made(), engine.commands.ran()), (0, 0));
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_run_that_is_cancelled_while_it_is_opened_is_not_started_and_nothing_of_it_stays() {
     for why in [Interruption::Interrupt, Interruption::Terminate] {
         let mut engine = TestEngine::with_concurrency(1).await;
@@ -44,7 +44,7 @@ async fn a_run_that_is_cancelled_while_it_is_opened_is_not_started_and_nothing_o
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_run_that_is_cancelled_as_soon_as_it_is_submitted_is_not_started() {
     let engine = TestEngine::with_concurrency(1).await;
     let spec = engine.spec(vec![task("one", "yield")]);
@@ -59,7 +59,7 @@ async fn a_run_that_is_cancelled_as_soon_as_it_is_submitted_is_not_started() {
     assert_eq!(within(engine.engine.close()).await, None);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_run_that_is_being_opened_when_the_house_closes_leaves_nothing() {
     let engine = TestEngine::with_concurrency(1).await;
     engine.repository.failpoints.block_at("freeze");

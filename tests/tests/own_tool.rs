@@ -155,7 +155,7 @@ fn results(entries: Vec<SessionEntry>) -> Vec<ToolResult> {
     entries.into_iter().filter_map(result).collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_tool_of_somebody_else_is_called_by_a_model() {
     let mut engine = TestEngine::with_tools(1, vec![Arc::new(Mine)]).await;
     let script = r#"use note {}; use note {"words":"two words"} & note {}; yield 1"#;
@@ -175,7 +175,7 @@ async fn a_tool_of_somebody_else_is_called_by_a_model() {
     assert!(declared.iter().any(|tool| tool.name == "note"), "{declared:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_tool_says_which_of_its_calls_run_alone() {
     let mut engine = TestEngine::with_tools(1, vec![Arc::new(Mine)]).await;
     let both = r#"meet {"with":2} & meet {"with":2}"#;
@@ -188,7 +188,7 @@ async fn a_tool_says_which_of_its_calls_run_alone() {
     assert_eq!(texts[2..], ["3 ran", "3 ran", "received"]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_tool_that_cannot_be_built_is_reported_and_the_session_goes_on() {
     let more: Vec<Arc<dyn ToolFactory>> = vec![Arc::new(Mine), Arc::new(Unfit), Arc::new(Fatal)];
     let mut engine = TestEngine::with_tools(1, more).await;

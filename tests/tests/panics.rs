@@ -31,7 +31,7 @@ fn failure(report: &TaskReport) -> (FailureClass, String) {
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_panic_while_a_workspace_is_prepared_fails_its_task_and_no_other() {
     let mut engine = TestEngine::with_concurrency(1).await;
     engine.repository.failpoints.panic_once_at("prepare");
@@ -44,7 +44,7 @@ async fn a_panic_while_a_workspace_is_prepared_fails_its_task_and_no_other() {
     assert_eq!(within(engine.engine.close()).await, None);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_panic_while_a_workspace_is_captured_keeps_it() {
     let mut engine = TestEngine::with_concurrency(1).await;
     engine.repository.failpoints.panic_once_at("capture");
@@ -58,7 +58,7 @@ async fn a_panic_while_a_workspace_is_captured_keeps_it() {
     assert_eq!(within(engine.engine.close()).await, None);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_panic_while_a_workspace_is_removed_costs_its_task_nothing() {
     let mut engine = TestEngine::with_concurrency(1).await;
     engine.repository.failpoints.panic_at("discard");
@@ -68,7 +68,7 @@ async fn a_panic_while_a_workspace_is_removed_costs_its_task_nothing() {
     assert_eq!(within(engine.engine.close()).await, None);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_panic_while_the_tree_is_frozen_refuses_the_run_and_leaves_nothing_of_it() {
     let engine = TestEngine::with_concurrency(1).await;
     engine.repository.failpoints.panic_at("freeze");
@@ -79,7 +79,7 @@ async fn a_panic_while_the_tree_is_frozen_refuses_the_run_and_leaves_nothing_of_
     assert_eq!(within(engine.engine.close()).await, None);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_panic_while_work_lands_is_told_of_every_task_and_the_next_landing_begins() {
     let mut engine = TestEngine::with_concurrency(1).await;
     engine.repository.failpoints.panic_once_at("land");
@@ -95,7 +95,7 @@ async fn a_panic_while_work_lands_is_told_of_every_task_and_the_next_landing_beg
     assert_eq!(within(engine.engine.close()).await, None);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_panic_while_a_run_ends_its_use_of_the_repository_does_not_keep_it_from_ending() {
     let mut engine = TestEngine::with_concurrency(1).await;
     engine.repository.failpoints.panic_at("close");
@@ -104,7 +104,7 @@ async fn a_panic_while_a_run_ends_its_use_of_the_repository_does_not_keep_it_fro
     assert_eq!(within(engine.engine.close()).await, None);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_panic_while_the_work_of_a_task_that_crashed_is_taken_back_keeps_its_workspace() {
     let mut engine = TestEngine::with_concurrency(1).await;
     engine.repository.failpoints.panic_at("capture");
@@ -116,7 +116,7 @@ async fn a_panic_while_the_work_of_a_task_that_crashed_is_taken_back_keeps_its_w
     assert_eq!(within(engine.engine.close()).await, None);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_panic_while_a_run_is_opened_refuses_it_and_the_next_run_is_accepted() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let mut one = task("one", "yield");
@@ -129,7 +129,7 @@ async fn a_panic_while_a_run_is_opened_refuses_it_and_the_next_run_is_accepted()
     assert_eq!(within(engine.engine.close()).await, None);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_panic_while_the_ledger_writes_ends_the_engine_and_what_ran_is_captured() {
     let mut engine = TestEngine::with_concurrency(3).await;
     let tasks = vec![task("one", "sleep"), task("two", "sleep")];
@@ -146,7 +146,7 @@ async fn a_panic_while_the_ledger_writes_ends_the_engine_and_what_ran_is_capture
     assert_eq!((repository.captured().len(), repository.leaked()), (2, 0));
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_panic_while_the_ledger_names_a_run_refuses_it_and_ends_the_engine() {
     let engine = TestEngine::with_concurrency(1).await;
     engine.ledger.failpoints.panic_at("open_run");
@@ -156,7 +156,7 @@ async fn a_panic_while_the_ledger_names_a_run_refuses_it_and_ends_the_engine() {
     assert!(fell.contains("ledger") && fell.contains("a test asked for it"), "{fell}");
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_panic_of_what_runs_a_command_or_a_tool_ends_no_other_task() {
     let mut engine = TestEngine::with_concurrency(2).await;
     let tool = tests::fakes::agent("tool", "call boom; yield 1");
@@ -169,7 +169,7 @@ async fn a_panic_of_what_runs_a_command_or_a_tool_ends_no_other_task() {
     assert_eq!(within(engine.engine.close()).await, None);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_task_that_crashed_is_reported_and_its_work_captured() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let mut crashing = task("crashing", "yield 1");

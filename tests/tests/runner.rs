@@ -1,5 +1,8 @@
 //! Rules of the engine, actors on fakes, and tools over each view of a workspace.
 
+#[macro_use]
+extern crate test_limit;
+
 mod actors;
 mod adding;
 mod agents;
@@ -12,5 +15,6 @@ mod panics;
 mod side_by_side;
 mod tidy;
 // Its tests are functions that a macro calls: by this clippy knows that they are tests.
+mod time_limit;
 #[cfg(test)]
 mod tools;

@@ -19,7 +19,7 @@ async fn ends(engine: &mut TestEngine, runs: usize) -> BTreeMap<RunName, (Totals
     ends
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_run_of_three_tasks_behind_one_of_a_thousand_is_not_starved() {
     let mut engine = TestEngine::with_concurrency(4).await;
     let tasks = (0..1000).map(|n| task(&format!("t{n}"), "wait")).collect();
@@ -42,7 +42,7 @@ async fn a_run_of_three_tasks_behind_one_of_a_thousand_is_not_starved() {
     assert!(engine.commands.peak() <= 4);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_run_that_is_cancelled_does_not_concern_the_one_beside_it() {
     let mut engine = TestEngine::with_concurrency(4).await;
     let tasks = |prefix: &str| (0..3).map(|n| task(&format!("{prefix}{n}"), "wait")).collect();

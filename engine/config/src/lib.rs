@@ -21,3 +21,7 @@ pub use places::{Places, PlacesError, make_private};
 pub use prices::ModelPrice;
 pub use quantity::{QuantityError, parse_count, parse_duration, parse_size};
 pub use settings::{Flag, Settings, Sources};
+
+#[cfg(test)]
+#[macro_use]
+extern crate test_limit;

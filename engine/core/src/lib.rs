@@ -14,3 +14,7 @@ pub mod supervise;
 pub mod task;
 pub mod tools;
 pub mod verdict;
+
+#[cfg(test)]
+#[macro_use]
+extern crate test_limit;

@@ -78,14 +78,14 @@ mod tests {
         (child, process)
     }
 
-    #[tokio::test]
+    #[test]
     async fn the_end_of_a_child_is_learned_and_the_child_left_to_be_collected() {
         let (mut child, process) = child("exit 3");
         Exit::of(process).unwrap().wait().await;
         assert_eq!(child.wait().unwrap().code(), Some(3));
     }
 
-    #[tokio::test]
+    #[test]
     async fn a_kernel_that_cannot_tell_is_asked() {
         let (mut child, process) = child("read word; sleep 0.05; exit 4");
         let exit = Exit::Asked(process);

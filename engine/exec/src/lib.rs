@@ -24,3 +24,7 @@ pub use environment::{BaseEnvironment, EnvironmentRules};
 pub use processes::Processes;
 pub use shell::{GRACE, Shell};
 pub use watch::watch;
+
+#[cfg(test)]
+#[macro_use]
+extern crate test_limit;

@@ -46,3 +46,7 @@ pub use temporary::{is_temporary_name, temporary_name};
 pub use terminal::{Escapes, is_unseen};
 pub use time::Timestamp;
 pub use usage::{Cost, Usage};
+
+#[cfg(test)]
+#[macro_use]
+extern crate test_limit;

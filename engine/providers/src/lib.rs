@@ -20,3 +20,7 @@ pub use catalogue::{Catalogue, CatalogueConfig, KeyLookup};
 pub use known::{Known, Site, key_variables, known};
 pub use price::{Price, Rate};
 pub use ways::{Way, easiest_ways};
+
+#[cfg(test)]
+#[macro_use]
+extern crate test_limit;

@@ -5,3 +5,7 @@ mod compile;
 mod complaint;
 
 pub use compile::JsonSchemas;
+
+#[cfg(test)]
+#[macro_use]
+extern crate test_limit;

@@ -94,7 +94,7 @@ mod tests {
         vec![artifacts.reserve("bash").await.name, artifacts.reserve("read").await.name]
     }
 
-    #[tokio::test]
+    #[test]
     async fn numbers_go_on_after_what_is_there() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(names(folder.path()).await, ["0.bash.log", "1.read.log"]);
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(names(folder.path()).await, ["8.bash.log", "9.read.log"]);
     }
 
-    #[tokio::test]
+    #[test]
     async fn a_folder_that_is_not_there_begins_at_0() {
         let artifacts = ArtifactFolders.open(Path::new("/nowhere/at/all"));
         let first = artifacts.reserve("bash").await;
@@ -112,7 +112,7 @@ mod tests {
         assert!(artifacts.size(&first).await.is_err());
     }
 
-    #[tokio::test]
+    #[test]
     async fn a_part_of_an_artifact_can_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let artifacts = ArtifactFolders.open(folder.path());

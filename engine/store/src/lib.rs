@@ -27,3 +27,7 @@ pub use reader::Reader;
 pub use rows::{RunRow, RunTerms, TaskCounts, TaskRow};
 pub use session::{SessionLine, SessionLogFiles, read_session, used_in};
 pub use version::VERSION;
+
+#[cfg(test)]
+#[macro_use]
+extern crate test_limit;

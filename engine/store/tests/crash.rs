@@ -1,5 +1,8 @@
 //! Engines that are killed while they write: what they were told is durable is in the ledger.
 
+#[macro_use]
+extern crate test_limit;
+
 use std::io::{BufRead, BufReader, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -71,7 +74,7 @@ fn engine(path: &Path) -> Child {
 }
 
 /// The child of the test above. Without a ledger to write there is nothing to do.
-#[tokio::test]
+#[test]
 async fn an_engine_that_writes_until_it_is_killed() {
     let Some(path) = std::env::var_os(LEDGER).map(PathBuf::from) else { return };
     let ledger = Ledger::open(path, Faults::default()).unwrap();

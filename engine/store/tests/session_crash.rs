@@ -1,6 +1,9 @@
 //! Engines that are killed while their sessions go on: every message that was acknowledged is in
 //! its log, and the log can be gone on with.
 
+#[macro_use]
+extern crate test_limit;
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,7 +19,7 @@ const FOLDER: &str = "REGATTA_TEST_SESSIONS";
 const SESSIONS: usize = 4;
 const ROUNDS: usize = 6;
 
-#[tokio::test]
+#[test]
 async fn every_message_that_a_killed_engine_was_told_is_durable_is_in_its_log() {
     let folder = tempfile::tempdir().unwrap();
     let mut before = [0; SESSIONS];
@@ -67,7 +70,7 @@ fn engine(folder: &Path) -> Child {
 }
 
 /// The child of the test above. Without a folder there is nothing to do.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_engine_whose_sessions_go_on_until_it_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let mut sessions = tokio::task::JoinSet::new();

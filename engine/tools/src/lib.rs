@@ -22,3 +22,7 @@ mod write;
 mod yielding;
 
 pub use builtins::Builtins;
+
+#[cfg(test)]
+#[macro_use]
+extern crate test_limit;

@@ -46,7 +46,7 @@ async fn prepare(
     baseline.prepare(WorkspaceRequest { task, attempt: 1, predecessors }).await
 }
 
-#[tokio::test]
+#[test]
 async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
     let sample = Sample::with(&[("sub/file", "one\n"), ("other", "one\n")]);
     sample.write("other", "users\n");
@@ -81,7 +81,7 @@ async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
     assert!(!sample.places().workspaces.exists());
 }
 
-#[tokio::test]
+#[test]
 async fn without_isolation_tasks_work_in_place_and_nothing_is_captured_or_discarded() {
     let sample = Sample::with(&[("file", "one\n")]);
     let repositories = repositories(&sample);
@@ -99,7 +99,7 @@ async fn without_isolation_tasks_work_in_place_and_nothing_is_captured_or_discar
     assert!(!sample.places().store.exists());
 }
 
-#[tokio::test]
+#[test]
 async fn recovering_captures_what_a_dropped_baseline_left_and_does_so_once() {
     let sample = Sample::with(&[("file", "one\n")]);
     let repositories = repositories(&sample);
@@ -117,7 +117,7 @@ async fn recovering_captures_what_a_dropped_baseline_left_and_does_so_once() {
     assert_eq!(recover(repository.as_ref()).await, nothing);
 }
 
-#[tokio::test]
+#[test]
 async fn a_landing_whose_engine_died_before_it_could_tell_of_it_is_told_at_the_next_start() {
     let sample = Sample::with(&[("file", "one\n")]);
     let repository = repositories(&sample).open(&sample.root).await.unwrap();

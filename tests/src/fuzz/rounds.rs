@@ -5,8 +5,12 @@ use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::Random;
+
+/// What a round may take on a slow machine. The limit of the test is that of all its rounds.
+const ROUND: Duration = Duration::from_secs(3);
 
 /// The rounds of one fuzzer.
 #[derive(Clone, Copy, Debug)]
@@ -38,12 +42,15 @@ impl Rounds {
         }
     }
 
-    /// Runs every round with the random numbers of its own seed.
+    /// Runs every round with the random numbers of its own seed, on behalf of the test that runs on
+    /// this thread.
     ///
     /// # Panics
     /// When a round does, after the others that had begun; the message says how to repeat it.
     pub fn run(self, test: &str, round: impl Fn(&mut Random) + Sync) {
         let Self { seed, count, threads } = self;
+        let rounds = u32::try_from(count).unwrap_or(u32::MAX);
+        test_limit::raise(ROUND.saturating_mul(rounds), "it is many rounds");
         report(&format!("{test}: {count} rounds from seed {seed}"));
         let next = AtomicU64::new(0);
         let failed: Mutex<Vec<u64>> = Mutex::default();

@@ -11,8 +11,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// How long anything may take before a test gives up. Far beyond what is expected, so that a slow
-/// machine fails no test.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// machine fails no test, and below the limit of a test, so that what was printed is shown.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A call of the binary that has not ended. Dropping it kills it.
 #[derive(Debug)]

@@ -54,7 +54,7 @@ fn sorted(mut paths: Vec<String>) -> Vec<String> {
     paths
 }
 
-#[tokio::test]
+#[test]
 async fn a_capture_has_what_the_task_changed_and_nothing_else() {
     over_all(
         |can| can.can_capture,
@@ -74,7 +74,7 @@ async fn a_capture_has_what_the_task_changed_and_nothing_else() {
     .await;
 }
 
-#[tokio::test]
+#[test]
 async fn a_landed_capture_makes_the_users_tree_what_the_task_made_of_its_own() {
     over_all(
         |can| can.can_capture,
@@ -101,7 +101,7 @@ async fn a_landed_capture_makes_the_users_tree_what_the_task_made_of_its_own() {
     .await;
 }
 
-#[tokio::test]
+#[test]
 async fn a_task_begins_with_its_predecessors_work_and_its_capture_has_only_its_own() {
     over_all(
         |can| can.can_capture,
@@ -127,7 +127,7 @@ async fn a_task_begins_with_its_predecessors_work_and_its_capture_has_only_its_o
     .await;
 }
 
-#[tokio::test]
+#[test]
 async fn predecessors_that_conflict_are_named_and_no_workspace_is_made() {
     over_all(
         |can| can.can_capture,
@@ -149,7 +149,7 @@ async fn predecessors_that_conflict_are_named_and_no_workspace_is_made() {
     .await;
 }
 
-#[tokio::test]
+#[test]
 async fn a_checkpoint_is_the_start_of_another_workspace_and_goes_with_the_run() {
     over_all(
         |can| can.can_checkpoint,
@@ -187,7 +187,7 @@ fn checkpoints(fixture: &Fixture, expected: usize) {
     assert_eq!(begin("refs/tasks/"), 1, "{references:?}");
 }
 
-#[tokio::test]
+#[test]
 async fn where_nothing_can_be_captured_nothing_is_and_the_work_stays_where_it_was_done() {
     over_all(
         |can| !can.can_capture,

@@ -12,7 +12,7 @@ fn spoil(workspace: &Workspace) {
     fs::write(&workspace.root, "what becomes of this?\n").expect("it can be written");
 }
 
-#[tokio::test]
+#[test]
 async fn discarding_a_workspace_leaves_its_capture_and_every_other_workspace() {
     over_all(
         |can| can.can_capture,
@@ -34,7 +34,7 @@ async fn discarding_a_workspace_leaves_its_capture_and_every_other_workspace() {
     .await;
 }
 
-#[tokio::test]
+#[test]
 async fn closing_a_run_removes_its_folder_unless_a_workspace_is_in_it() {
     over_all(
         |can| can.can_capture,
@@ -65,7 +65,7 @@ fn captured_files(recovered: &Recovered) -> Vec<(String, u64)> {
     recovered.tasks.iter().map(files).collect()
 }
 
-#[tokio::test]
+#[test]
 async fn a_workspace_that_cannot_be_read_is_kept_also_by_the_next_start() {
     over_all(
         |can| can.can_capture,
@@ -89,7 +89,7 @@ async fn a_workspace_that_cannot_be_read_is_kept_also_by_the_next_start() {
     .await;
 }
 
-#[tokio::test]
+#[test]
 async fn a_workspace_that_its_task_removed_is_told_from_one_that_cannot_be_read() {
     over_all(
         |can| can.can_capture,
@@ -109,7 +109,7 @@ async fn a_workspace_that_its_task_removed_is_told_from_one_that_cannot_be_read(
     .await;
 }
 
-#[tokio::test]
+#[test]
 async fn what_an_engine_that_died_left_is_captured_once_and_then_removed() {
     over_all(
         |can| can.can_capture,
@@ -133,7 +133,7 @@ async fn what_an_engine_that_died_left_is_captured_once_and_then_removed() {
     .await;
 }
 
-#[tokio::test]
+#[test]
 async fn a_workspace_that_was_captured_and_is_the_same_is_not_captured_again() {
     over_all(
         |can| can.can_capture,
@@ -157,7 +157,7 @@ async fn a_workspace_that_was_captured_and_is_the_same_is_not_captured_again() {
     .await;
 }
 
-#[tokio::test]
+#[test]
 async fn a_run_in_place_leaves_nothing_to_recover() {
     over_all(
         |can| !can.can_capture,

@@ -7,7 +7,7 @@ use tests::sandbox::Fingerprint;
 
 use super::kit::{capture, over_all, prepare, prepare_after, raw, tree_of, write};
 
-#[tokio::test]
+#[test]
 async fn a_workspace_is_the_users_tree_without_what_git_ignores() {
     over_all(
         |can| can.workspace == WorkspaceKind::Private,
@@ -25,7 +25,7 @@ async fn a_workspace_is_the_users_tree_without_what_git_ignores() {
     .await;
 }
 
-#[tokio::test]
+#[test]
 async fn a_shared_workspace_is_the_users_tree_itself() {
     over_all(
         |can| can.workspace == WorkspaceKind::Shared,
@@ -40,7 +40,7 @@ async fn a_shared_workspace_is_the_users_tree_itself() {
     .await;
 }
 
-#[tokio::test]
+#[test]
 async fn what_the_user_does_after_the_run_began_is_seen_by_no_task_of_a_frozen_tree() {
     over_all(
         |_| true,
@@ -66,7 +66,7 @@ fn without_ignored(root: &std::path::Path) -> Fingerprint {
     Fingerprint::without(root, &[".git", "debug.log", "build"])
 }
 
-#[tokio::test]
+#[test]
 async fn tasks_with_workspaces_of_their_own_see_nothing_of_each_other_nor_the_user_of_them() {
     over_all(
         |_| true,
@@ -93,7 +93,7 @@ async fn tasks_with_workspaces_of_their_own_see_nothing_of_each_other_nor_the_us
     .await;
 }
 
-#[tokio::test]
+#[test]
 async fn a_workspace_that_stands_is_never_made_over() {
     over_all(
         |can| can.workspace == WorkspaceKind::Private,

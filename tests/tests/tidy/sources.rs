@@ -18,6 +18,7 @@ const UNSAID: &[(&str, &str)] = &[
     (concat!("#[", "should_panic"), "a test says what it expects"),
     (concat!("#[", "allow("), "use expect with a reason"),
     (concat!("#![", "allow("), "use expect with a reason"),
+    (concat!("#[", "tokio::test"), "#[test] is for async functions too, and has a time limit"),
     (concat!("todo", "!("), "what is not built is refused"),
     (concat!("unimplemented", "!("), "what is not built is refused"),
 ];
@@ -87,6 +88,32 @@ fn what_is_not_written_is_not_there() {
         }
     }
     assert_eq!(broken, Vec::<String>::new());
+}
+
+#[test]
+fn each_crate_with_tests_limits_their_time() {
+    let all = sources();
+    let has_tests = |place: &Path| {
+        let mut inside = all.iter().filter(|source| source.path.starts_with(place));
+        inside.any(|source| source.text.lines().any(|line| line.trim().starts_with("#[test")))
+    };
+    let mut broken = Vec::new();
+    for package in packages() {
+        for target in package["targets"].as_array().unwrap() {
+            let file = Path::new(target["src_path"].as_str().unwrap()).canonicalize().unwrap();
+            let file = file.strip_prefix(root().canonicalize().unwrap()).unwrap().to_owned();
+            let root = all.iter().find(|source| source.path == file).expect("it is a source");
+            let tests = match target["kind"][0].as_str() {
+                Some("test") => true,
+                Some("lib") => has_tests(file.parent().unwrap_or(Path::new(""))),
+                _ => has_tests(&file),
+            };
+            if tests && !root.text.contains("#[macro_use]\nextern crate test_limit;") {
+                broken.push(file);
+            }
+        }
+    }
+    assert_eq!(broken, Vec::<PathBuf>::new(), "`#[macro_use] extern crate test_limit;` is missing");
 }
 
 #[test]

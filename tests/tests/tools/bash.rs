@@ -24,7 +24,7 @@ over_both_views! {
 }
 
 over_both_views! {
-    #[tokio::test(start_paused = true)]
+    #[test(start_paused = true)]
     a_command_that_takes_too_long_is_stopped,
     a_session_that_is_stopped_stops_its_command,
 }

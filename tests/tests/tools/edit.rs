@@ -21,7 +21,7 @@ over_both_views! {
 }
 
 over_both_views! {
-    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    #[test(flavor = "multi_thread", worker_threads = 4)]
     edits_of_one_file_at_the_same_time_are_all_made,
 }
 

@@ -11,7 +11,7 @@ over_both_views! {
     no_arguments_whatever_make_a_tool_panic,
 }
 
-#[tokio::test]
+#[test]
 async fn there_are_five_tools_and_each_has_a_schema_that_servers_take() {
     let kind = ViewKind::Memory;
     let session = Session::new(kind).await;
@@ -29,7 +29,7 @@ async fn there_are_five_tools_and_each_has_a_schema_that_servers_take() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn what_is_known_to_change_something_runs_alone() {
     let session = Session::new(ViewKind::Memory).await;
     let path = || vec!["src/a".to_owned()];
@@ -58,7 +58,7 @@ async fn the_examples_are_right_arguments(kind: ViewKind) {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn a_tool_that_is_not_there_is_told_with_those_that_are() {
     let kind = ViewKind::Memory;
     let session = Session::new(kind).await;
@@ -76,7 +76,7 @@ async fn a_tool_that_is_not_there_is_told_with_those_that_are() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn arguments_that_are_no_object_are_quoted() {
     let kind = ViewKind::Memory;
     let session = Session::new(kind).await;
@@ -95,7 +95,7 @@ async fn arguments_that_are_no_object_are_quoted() {
     assert!(malformed(&"x".repeat(1 << 20)).await.len() < 1000);
 }
 
-#[tokio::test]
+#[test]
 async fn wrong_arguments_are_told_with_their_place() {
     let kind = ViewKind::Memory;
     let session = Session::new(kind).await;
@@ -107,7 +107,7 @@ async fn wrong_arguments_are_told_with_their_place() {
     assert_eq!(failed, expected);
 }
 
-#[tokio::test]
+#[test]
 async fn a_planned_fault_strikes_at_the_tool_it_names() {
     let kind = ViewKind::Memory;
     let session =
@@ -119,7 +119,7 @@ async fn a_planned_fault_strikes_at_the_tool_it_names() {
     assert_eq!(read(failed).text, "read failed: a fault was planned here");
 }
 
-#[tokio::test]
+#[test]
 async fn a_capability_that_is_switched_off_is_not_there() {
     let kind = ViewKind::Memory;
     let session =
@@ -129,7 +129,7 @@ async fn a_capability_that_is_switched_off_is_not_there() {
     assert!(session.failed("edit", json!({})).await.starts_with("Tool edit not found."));
 }
 
-#[tokio::test]
+#[test]
 async fn the_tool_panic_panics_and_no_model_is_told_of_it() {
     let kind = ViewKind::Memory;
     let session = Session::new(kind).await;
@@ -157,7 +157,7 @@ async fn no_arguments_whatever_make_a_tool_panic(kind: ViewKind) {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn the_page_for_people_names_each_tool_and_argument() {
     let kind = ViewKind::Memory;
     let page = include_str!("../../../docs/tools.md");

@@ -3,7 +3,7 @@
 /// Declares, for each test function that takes a `ViewKind`, a test over each kind of view.
 macro_rules! over_both_views {
     ($($test:ident),* $(,)?) => {
-        over_both_views! { #[tokio::test] $($test),* }
+        over_both_views! { #[test] $($test),* }
     };
     (#[$attribute:meta] $($test:ident),* $(,)?) => {
         $(

@@ -44,7 +44,7 @@ async fn an_old_file_is_overwritten_and_keeps_its_permissions(kind: ViewKind) {
     assert_eq!(session.names("").await, ["run.sh"]);
 }
 
-#[tokio::test]
+#[test]
 async fn another_name_of_the_file_keeps_the_old_content() {
     let kind = ViewKind::Directory;
     let session = Session::new(kind).await;
@@ -170,7 +170,7 @@ async fn too_much_is_refused_before_anything_is_made(kind: ViewKind) {
     assert_eq!(session.names("").await, [""; 0]);
 }
 
-#[tokio::test]
+#[test]
 async fn a_folder_that_may_not_be_written_is_told_and_nothing_is_left() {
     let kind = ViewKind::Directory;
     let session = Session::new(kind).await;
@@ -196,7 +196,7 @@ async fn a_mark_before_a_path_is_tolerated_where_no_such_folder_is(kind: ViewKin
     assert_eq!(session.names("").await, ["@types", "src"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_folder_that_becomes_a_link_at_any_moment_never_leads_outside() {
     let kind = ViewKind::Directory;
     let session = Session::new(kind).await;
@@ -232,7 +232,7 @@ async fn a_folder_that_becomes_a_link_at_any_moment_never_leads_outside() {
     assert_eq!(fs::read_dir(session.beside("outside")).unwrap().count(), 1);
 }
 
-#[tokio::test]
+#[test]
 async fn a_path_is_known_by_the_name_that_commands_see() {
     let kind = ViewKind::Directory;
     let session = Session::new(kind).await;

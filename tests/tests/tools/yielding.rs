@@ -25,7 +25,7 @@ async fn declared_data(schema: Value) -> Value {
     declared(Some(schema)).await["properties"]["result"]["properties"]["data"].clone()
 }
 
-#[tokio::test]
+#[test]
 async fn data_and_errors_end_the_session() {
     let data = json!({ "count": 3 });
     let cases = [
@@ -45,13 +45,13 @@ async fn data_and_errors_end_the_session() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn a_reason_without_an_end_is_cut() {
     let answer = yielded(None, json!({ "error": "é".repeat(1 << 20) })).await;
     assert_eq!(answer, ToolOutcome::GaveUp("é".repeat(4 << 10)));
 }
 
-#[tokio::test]
+#[test]
 async fn neither_both_and_anything_else_are_told() {
     for (arguments, why) in [
         (json!({ "result": {} }), "neither data nor error"),
@@ -70,14 +70,14 @@ async fn neither_both_and_anything_else_are_told() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn what_does_not_match_the_tasks_schema_is_the_contracts_to_judge() {
     let schema = json!({ "type": "object", "required": ["n"] });
     let wrong = json!({ "m": true });
     assert_eq!(yielded(Some(schema), json!({ "data": wrong })).await, ToolOutcome::Yielded(wrong));
 }
 
-#[tokio::test]
+#[test]
 async fn json_in_a_string_is_taken_out_where_no_string_is_wanted() {
     let object = json!({ "type": "object" });
     let named = json!({ "properties": { "a": {} } });
@@ -102,7 +102,7 @@ async fn json_in_a_string_is_taken_out_where_no_string_is_wanted() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn without_a_schema_any_data_will_do() {
     assert_eq!(
         declared(None).await,
@@ -126,7 +126,7 @@ async fn without_a_schema_any_data_will_do() {
     );
 }
 
-#[tokio::test]
+#[test]
 async fn the_tasks_schema_stands_for_data_and_its_references_go_on_working() {
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -153,7 +153,7 @@ async fn the_tasks_schema_stands_for_data_and_its_references_go_on_working() {
     );
 }
 
-#[tokio::test]
+#[test]
 async fn a_schema_that_cannot_be_moved_is_told_in_words() {
     for schema in [
         json!({ "$id": "https://x/y", "$ref": "#/$defs/a", "$defs": { "a": {} } }),

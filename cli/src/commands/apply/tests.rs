@@ -36,7 +36,7 @@ async fn bench() -> (Bench, RunName) {
     (bench, run)
 }
 
-#[tokio::test]
+#[test]
 async fn a_run_lands_what_is_whole_and_kept_predecessors_first() {
     let (bench, run) = bench().await;
     let (code, text) = apply(&bench, &[]).await;
@@ -49,7 +49,7 @@ async fn a_run_lands_what_is_whole_and_kept_predecessors_first() {
     assert_eq!(landings[0].tasks[1].depends_on, ["base".parse().unwrap()]);
 }
 
-#[tokio::test]
+#[test]
 async fn what_landed_is_written_down_and_not_landed_again() {
     let (bench, _) = bench().await;
     apply(&bench, &[]).await.0.unwrap();
@@ -59,7 +59,7 @@ async fn what_landed_is_written_down_and_not_landed_again() {
     assert_eq!(bench.repository.landings.lock().unwrap().len(), 1);
 }
 
-#[tokio::test]
+#[test]
 async fn what_a_failed_task_had_done_lands_only_when_it_is_named() {
     let (bench, run) = bench().await;
     let (code, text) = apply(&bench, &["broken"]).await;
@@ -69,7 +69,7 @@ async fn what_a_failed_task_had_done_lands_only_when_it_is_named() {
     assert!(text.contains("has landed already"), "{text}");
 }
 
-#[tokio::test]
+#[test]
 async fn a_conflict_is_exit_code_4_and_says_where() {
     let (bench, run) = bench().await;
     let conflict = conflicting("auth").unwrap();
@@ -81,7 +81,7 @@ async fn a_conflict_is_exit_code_4_and_says_where() {
     assert_eq!(text, expected);
 }
 
-#[tokio::test]
+#[test]
 async fn what_builds_on_work_that_is_kept_is_refused_by_itself() {
     let (bench, run) = bench().await;
     let error = apply(&bench, &["top"]).await.0.unwrap_err();
@@ -95,7 +95,7 @@ async fn what_builds_on_work_that_is_kept_is_refused_by_itself() {
     assert!(bench.repository.landings.lock().unwrap().is_empty());
 }
 
-#[tokio::test]
+#[test]
 async fn a_rehearsal_lands_nothing() {
     let (bench, _) = bench().await;
     let (code, text) = apply(&bench, &["--dry-run"]).await;
@@ -108,7 +108,7 @@ async fn a_rehearsal_lands_nothing() {
     assert!(bench.repository.landings.lock().unwrap().is_empty());
 }
 
-#[tokio::test]
+#[test]
 async fn a_rehearsal_foretells_what_would_stay() {
     let (mut bench, _) = bench().await;
     let conflict = conflicting("auth").unwrap();
@@ -130,7 +130,7 @@ async fn a_rehearsal_foretells_what_would_stay() {
     assert!(bench.repository.landings.lock().unwrap().is_empty());
 }
 
-#[tokio::test]
+#[test]
 async fn a_task_without_work_says_why() {
     let (bench, run) = bench().await;
     let error = apply(&bench, &["empty"]).await.0.unwrap_err();
@@ -140,7 +140,7 @@ async fn a_task_without_work_says_why() {
     assert_eq!(error.to_string(), expected);
 }
 
-#[tokio::test]
+#[test]
 async fn a_run_that_is_going_on_is_left_alone() {
     let bench = Bench::new();
     bench.record(vec![("auth", &[][..], End::Done(1, None)), ("slow", &[], End::Open)]).await;
@@ -149,7 +149,7 @@ async fn a_run_that_is_going_on_is_left_alone() {
     assert_eq!(error.because, ["it is still going on"]);
 }
 
-#[tokio::test]
+#[test]
 async fn programs_get_one_document() {
     let (mut bench, run) = bench().await;
     bench.context.view.form = Form::Json;
@@ -161,7 +161,7 @@ async fn programs_get_one_document() {
     assert_eq!(told["tasks"][0]["landing"], "landed");
 }
 
-#[tokio::test]
+#[test]
 async fn what_somebody_else_landed_while_the_run_was_locked_is_not_landed_again() {
     let (bench, run) = bench().await;
     let (ledger, row) = (bench.context.ledger.clone(), bench.context.reader.run_by_name(&run));

@@ -25,7 +25,7 @@ async fn bench() -> Bench {
     bench
 }
 
-#[tokio::test]
+#[test]
 async fn a_run_named_is_a_run_forgotten() {
     let bench = bench().await;
     let text = discard(&bench, &["@"]).await;
@@ -38,7 +38,7 @@ async fn a_run_named_is_a_run_forgotten() {
     assert!(discard(&bench, &["@"]).await.starts_with("there is no captured work"));
 }
 
-#[tokio::test]
+#[test]
 async fn one_task_named_leaves_the_others_alone() {
     let bench = bench().await;
     discard(&bench, &["broken"]).await;
@@ -47,7 +47,7 @@ async fn one_task_named_leaves_the_others_alone() {
     assert!(removed[0].as_str().ends_with("/broken/1"));
 }
 
-#[tokio::test]
+#[test]
 async fn a_rehearsal_forgets_nothing() {
     let bench = bench().await;
     assert!(discard(&bench, &["--dry-run", "@"]).await.starts_with("would discard  auth"));

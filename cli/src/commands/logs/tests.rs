@@ -62,14 +62,14 @@ failed: contract · 1.2s · 24.1k tokens (20.0k read, 4.1k written) · $0.05
   and was reminded
 ";
 
-#[tokio::test]
+#[test]
 async fn of_an_agent_there_is_what_was_said_how_it_ended_and_what_it_used() {
     let (bench, _) = bench().await;
     assert_eq!(shown(&bench, Some("auth"), Form::Text), Ok(AUTH.to_owned()));
     assert_eq!(shown(&bench, Some("@/au"), Form::Text), Ok(AUTH.to_owned()));
 }
 
-#[tokio::test]
+#[test]
 async fn of_a_command_there_is_what_it_wrote_and_a_terminal_obeys_none_of_it() {
     let (bench, run) = bench().await;
     let target = format!("{run}/make");
@@ -79,7 +79,7 @@ async fn of_a_command_there_is_what_it_wrote_and_a_terminal_obeys_none_of_it() {
     );
 }
 
-#[tokio::test]
+#[test]
 async fn of_a_run_there_is_each_task_under_a_heading() {
     let (bench, run) = bench().await;
     let whole = format!(
@@ -97,7 +97,7 @@ async fn of_a_run_there_is_each_task_under_a_heading() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn what_a_task_used_that_has_no_report_is_in_its_log() {
     let (bench, run) = bench().await;
     let header = SessionHeader { id: SessionId::generate(), cwd: "/app".into(), at: at(0) };
@@ -121,7 +121,7 @@ fn usage_of(input: u64) -> Value {
     json!({ "input": input, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": input })
 }
 
-#[tokio::test]
+#[test]
 async fn programs_get_one_document_of_everything() {
     let (bench, _) = bench().await;
     let document: Value = serde_json::from_str(&shown(&bench, None, Form::Json).unwrap()).unwrap();
@@ -148,7 +148,7 @@ async fn programs_get_one_document_of_everything() {
     assert_eq!(id.as_str().map(str::len), Some(8));
 }
 
-#[tokio::test]
+#[test]
 async fn what_is_not_there_is_said_as_elsewhere() {
     let (bench, run) = bench().await;
     let error = shown(&bench, Some("nope"), Form::Text).unwrap_err();
@@ -162,7 +162,7 @@ async fn what_is_not_there_is_said_as_elsewhere() {
     assert!(shown(&empty, None, Form::Text).unwrap_err().what.starts_with("there is no run yet"));
 }
 
-#[tokio::test]
+#[test]
 async fn a_log_that_cannot_be_read_is_an_error_with_its_place() {
     let (bench, run) = bench().await;
     let log = bench.context.artifacts.join(run.as_str()).join("auth/session.jsonl");
@@ -172,7 +172,7 @@ async fn a_log_that_cannot_be_read_is_an_error_with_its_place() {
     assert_eq!(error.what, format!("cannot read the log at {}", log.display()));
 }
 
-#[tokio::test]
+#[test]
 async fn a_reader_who_has_read_enough_ends_it_quietly() {
     struct Closed;
     impl std::io::Write for Closed {

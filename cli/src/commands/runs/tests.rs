@@ -22,7 +22,7 @@ fn text(write: impl FnOnce(&mut Vec<u8>) -> Result<ExitCode, Error>) -> String {
     String::from_utf8(out).unwrap()
 }
 
-#[tokio::test]
+#[test]
 async fn a_list_has_a_line_per_run() {
     let (bench, run_name) = bench().await;
     let listed = text(|out| run(&bench.context, &RunsArgs { command: None }, out));
@@ -35,7 +35,7 @@ async fn a_list_has_a_line_per_run() {
     );
 }
 
-#[tokio::test]
+#[test]
 async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
     let (bench, name) = bench().await;
     let args = RunsArgs { command: Some(RunsCommand::Show { run: None }) };
@@ -62,7 +62,7 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
     );
 }
 
-#[tokio::test]
+#[test]
 async fn programs_get_one_document_with_the_run_and_its_tasks() {
     let (mut bench, name) = bench().await;
     bench.context.view.form = Form::Json;
@@ -76,7 +76,7 @@ async fn programs_get_one_document_with_the_run_and_its_tasks() {
     assert_eq!(listed[0]["name"], name);
 }
 
-#[tokio::test]
+#[test]
 async fn a_patch_comes_out_of_a_pipe_byte_for_byte() {
     let (bench, name) = bench().await;
     let one = DiffArgs { target: Some("search".to_owned()) };
@@ -86,7 +86,7 @@ async fn a_patch_comes_out_of_a_pipe_byte_for_byte() {
     assert_eq!(all.matches("patch of").count(), 3);
 }
 
-#[tokio::test]
+#[test]
 async fn conflicts_are_listed_with_their_sides() {
     let (mut bench, name) = bench().await;
     let args = ConflictsArgs { target: None };
@@ -109,7 +109,7 @@ async fn conflicts_are_listed_with_their_sides() {
     assert_eq!(document["kept"], serde_json::json!([]));
 }
 
-#[tokio::test]
+#[test]
 async fn what_models_used_is_told_of_runs_and_of_tasks() {
     let bench = Bench::new();
     let priced = Usage {

@@ -15,7 +15,7 @@ fn found(bench: &Bench, given: &str) -> Result<(String, Scope, usize), Error> {
     Ok((first.unwrap_or_default(), target.scope, target.tasks.len()))
 }
 
-#[tokio::test]
+#[test]
 async fn nothing_and_at_mean_the_latest_run() {
     let bench = bench().await;
     for given in [None, Some("@")] {
@@ -24,7 +24,7 @@ async fn nothing_and_at_mean_the_latest_run() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn a_task_is_found_in_the_latest_run_or_in_the_one_before_the_slash() {
     let bench = bench().await;
     let task = |name: &str| Ok((name.to_owned(), Scope::Task, 1));
@@ -36,7 +36,7 @@ async fn a_task_is_found_in_the_latest_run_or_in_the_one_before_the_slash() {
     assert_eq!(found(&bench, old.name.as_str()), Ok(("old".to_owned(), Scope::Run, 1)));
 }
 
-#[tokio::test]
+#[test]
 async fn what_is_not_there_or_not_clear_is_exit_1_with_what_there_is() {
     let bench = bench().await;
     let unknown = found(&bench, "nothing").unwrap_err();
@@ -49,13 +49,13 @@ async fn what_is_not_there_or_not_clear_is_exit_1_with_what_there_is() {
     assert!(task.what.contains("its tasks are auth, auth.tests or billing"), "{task}");
 }
 
-#[tokio::test]
+#[test]
 async fn a_repository_without_runs_says_so() {
     let error = found(&Bench::new(), "@").unwrap_err();
     assert!(error.what.starts_with("there is no run yet in "), "{error}");
 }
 
-#[tokio::test]
+#[test]
 async fn a_run_of_another_repository_is_pointed_to() {
     let bench = bench().await;
     let other = bench.root().join("other place");

@@ -17,7 +17,7 @@ fn none_runs(stage: &Stage, file: &str) {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn a_command_ends_with_its_code_or_its_signal() {
     let stage = Stage::new();
     let expected = |cause| CommandEnd { cause, last_line: None, written: 0, dropped: 0 };
@@ -27,7 +27,7 @@ async fn a_command_ends_with_its_code_or_its_signal() {
     assert_eq!(stage.run("no-such-command 2>/dev/null").await, expected(EndCause::Exited(127)));
 }
 
-#[tokio::test]
+#[test]
 async fn what_a_command_leaves_in_its_group_ends_with_it() {
     let stage = Stage::new();
     let end = stage
@@ -40,7 +40,7 @@ async fn what_a_command_leaves_in_its_group_ends_with_it() {
     none_runs(&stage, "deaf");
 }
 
-#[tokio::test]
+#[test]
 async fn a_command_that_is_asked_to_stop_may_tidy_up() {
     let stage = Stage::with_grace(Duration::from_secs(15));
     let stop = CancelToken::default();
@@ -50,7 +50,7 @@ async fn a_command_that_is_asked_to_stop_may_tidy_up() {
     assert_eq!(stage.read("tidied"), "tidied\n");
 }
 
-#[tokio::test]
+#[test]
 async fn the_grace_is_for_the_whole_group() {
     let stage = Stage::with_grace(Duration::from_secs(15));
     let stop = CancelToken::default();
@@ -63,7 +63,7 @@ async fn the_grace_is_for_the_whole_group() {
     assert!(began.elapsed() < Duration::from_secs(10), "nobody waits for a grace that none needs");
 }
 
-#[tokio::test]
+#[test]
 async fn a_command_deaf_to_term_is_killed_after_the_grace() {
     let stage = Stage::with_grace(Duration::from_millis(200));
     let stop = CancelToken::default();
@@ -83,7 +83,7 @@ async fn a_command_deaf_to_term_is_killed_after_the_grace() {
     none_runs(&stage, "deaf");
 }
 
-#[tokio::test]
+#[test]
 async fn a_second_word_ends_the_grace() {
     let stage = Stage::with_grace(Duration::from_secs(60));
     let stop = CancelToken::default();
@@ -103,7 +103,7 @@ async fn a_second_word_ends_the_grace() {
     none_runs(&stage, "deaf");
 }
 
-#[tokio::test]
+#[test]
 async fn at_once_leaves_no_time_to_tidy_up() {
     let stage = Stage::with_grace(Duration::from_secs(60));
     let stop = CancelToken::default();
@@ -113,7 +113,7 @@ async fn at_once_leaves_no_time_to_tidy_up() {
     assert!(!stage.path("tidied").exists());
 }
 
-#[tokio::test]
+#[test]
 async fn a_command_that_is_suspended_hears_that_it_should_stop() {
     let stage = Stage::with_grace(Duration::from_secs(15));
     let stop = CancelToken::default();
@@ -123,7 +123,7 @@ async fn a_command_that_is_suspended_hears_that_it_should_stop() {
     assert_eq!(stage.read("tidied"), "tidied\n");
 }
 
-#[tokio::test]
+#[test]
 async fn a_command_that_should_stop_before_it_starts_never_starts() {
     let stage = Stage::new();
     for stop in [CancelToken::default(), CancelToken::default()].into_iter().enumerate() {
@@ -140,7 +140,7 @@ async fn a_command_that_should_stop_before_it_starts_never_starts() {
     assert!(!stage.path("started").exists());
 }
 
-#[tokio::test]
+#[test]
 async fn when_the_future_has_been_dropped_nothing_of_the_group_is_left() {
     let stage = Stage::new();
     let script = format!(
@@ -156,7 +156,7 @@ async fn when_the_future_has_been_dropped_nothing_of_the_group_is_left() {
     none_runs(&stage, "deaf");
 }
 
-#[tokio::test]
+#[test]
 async fn a_future_dropped_at_any_moment_leaves_nothing() {
     let stage = Stage::new();
     for tenths in 0..60_u64 {

@@ -115,12 +115,12 @@ fn children(parent: u32) -> Vec<Pid> {
     children
 }
 
-#[tokio::test]
+#[test]
 async fn within_a_second_of_a_killed_engine_nothing_of_any_group_lives() {
     Engine::start().await.kill().await;
 }
 
-#[tokio::test]
+#[test]
 async fn the_watcher_is_deaf_to_what_is_meant_for_the_engine() {
     let engine = Engine::start().await;
     let watcher = engine.watcher().unwrap();
@@ -136,7 +136,7 @@ async fn the_watcher_is_deaf_to_what_is_meant_for_the_engine() {
     engine.kill().await;
 }
 
-#[tokio::test]
+#[test]
 async fn a_watcher_that_was_killed_is_started_again_and_told_everything() {
     let engine = Engine::start().await;
     let first = engine.watcher().unwrap();
@@ -145,7 +145,7 @@ async fn a_watcher_that_was_killed_is_started_again_and_told_everything() {
     engine.kill().await;
 }
 
-#[tokio::test]
+#[test]
 async fn a_command_that_nobody_watches_still_dies_with_the_engine() {
     let folder = tempfile::tempdir().unwrap();
     let unwatched = part("unwatched engine", folder.path()).stdout(Stdio::null()).spawn();
@@ -160,7 +160,7 @@ async fn a_command_that_nobody_watches_still_dies_with_the_engine() {
     engine.wait().unwrap();
 }
 
-#[tokio::test]
+#[test]
 async fn commands_run_where_no_watcher_can_be_had() {
     let folder = tempfile::tempdir().unwrap();
     for watcher in [Command::new("/no/such/program"), Command::new("false")] {
@@ -174,7 +174,7 @@ async fn commands_run_where_no_watcher_can_be_had() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn a_shell_that_is_dropped_takes_its_watcher_along() {
     let stage = Stage::new();
     stage.run("true").await;

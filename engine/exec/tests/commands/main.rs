@@ -1,6 +1,10 @@
 //! Commands as they really run: with processes, pipes, signals and a watcher.
 
 #[cfg(test)]
+#[macro_use]
+extern crate test_limit;
+
+#[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod engine_killed;

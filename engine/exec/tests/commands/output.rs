@@ -8,7 +8,7 @@ use engine::ports::{CancelToken, CommandError, EndCause};
 
 use crate::stage::Stage;
 
-#[tokio::test]
+#[test]
 async fn both_streams_are_kept_in_one_file_as_they_come() {
     let stage = Stage::new();
     // What has come is in the file before the next is written.
@@ -25,7 +25,7 @@ async fn both_streams_are_kept_in_one_file_as_they_come() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-#[tokio::test]
+#[test]
 async fn the_last_line_needs_no_line_break_and_is_not_blank() {
     let stage = Stage::new();
     let end = stage.run(r#"echo first; printf '{"files": 3}\n\n   \n'"#).await;
@@ -34,7 +34,7 @@ async fn the_last_line_needs_no_line_break_and_is_not_blank() {
     assert_eq!(stage.run("echo a >&2").await.last_line, None);
 }
 
-#[tokio::test]
+#[test]
 async fn of_a_flood_the_beginning_and_the_end_are_in_the_file() {
     let stage = Stage::new();
     let flood: u64 = 16 << 20;
@@ -54,7 +54,7 @@ async fn of_a_flood_the_beginning_and_the_end_are_in_the_file() {
     assert!(tail.starts_with('\0') && tail.ends_with("\0done\nerr\n"));
 }
 
-#[tokio::test]
+#[test]
 async fn the_last_line_is_the_true_one_of_output_longer_than_what_is_kept() {
     let stage = Stage::new();
     let mut request = stage.request("seq 1 300000; printf '{\"files\": 3}\\n\\n'");
@@ -67,7 +67,7 @@ async fn the_last_line_is_the_true_one_of_output_longer_than_what_is_kept() {
     assert!(kept.len() < 1050, "{}", kept.len());
 }
 
-#[tokio::test]
+#[test]
 async fn everything_a_quick_command_writes_is_kept() {
     let stage = Stage::new();
     for _ in 0..50 {
@@ -77,7 +77,7 @@ async fn everything_a_quick_command_writes_is_kept() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn who_leaves_the_group_with_the_pipe_holds_nobody_up() {
     let stage = Stage::new();
     let began = Instant::now();
@@ -98,7 +98,7 @@ async fn who_leaves_the_group_with_the_pipe_holds_nobody_up() {
     rustix::process::kill_process(left, rustix::process::Signal::KILL).unwrap();
 }
 
-#[tokio::test]
+#[test]
 async fn lines_are_told_at_a_pace_and_safe_to_show() {
     let stage = Stage::new();
     // It goes on when what it said has been told: until then anything newer would take its place.
@@ -123,7 +123,7 @@ async fn lines_are_told_at_a_pace_and_safe_to_show() {
     assert!(lines.iter().all(|line| !line.contains(char::is_control)));
 }
 
-#[tokio::test]
+#[test]
 async fn a_full_disk_is_told_after_the_command_has_ended_by_itself() {
     let stage = Stage::new();
     let mut request = stage.request("seq 1 100000; echo ok >ended");
@@ -134,7 +134,7 @@ async fn a_full_disk_is_told_after_the_command_has_ended_by_itself() {
     assert_eq!(stage.read("ended"), "ok\n");
 }
 
-#[tokio::test]
+#[test]
 async fn an_output_that_cannot_be_made_is_an_error_before_the_start() {
     let stage = Stage::new();
     fs::write(stage.path("file"), "").unwrap();
@@ -145,7 +145,7 @@ async fn an_output_that_cannot_be_made_is_an_error_before_the_start() {
     assert!(!stage.path("started").exists());
 }
 
-#[tokio::test]
+#[test]
 async fn a_second_command_begins_its_file_anew() {
     let stage = Stage::new();
     stage.run("seq 1 1000").await;

@@ -87,7 +87,7 @@ fn text(mut output: PipeReader) -> String {
     text
 }
 
-#[tokio::test]
+#[test]
 async fn a_process_talks_over_the_streams_it_was_given_for_as_long_as_it_lives() {
     let bench = Bench::new();
     let (request, mut ends) = bench.request(&["cat"]);
@@ -103,7 +103,7 @@ async fn a_process_talks_over_the_streams_it_was_given_for_as_long_as_it_lives()
     assert_eq!(process.wait().await.unwrap(), ProcessEnd::Exited(0), "it has ended once");
 }
 
-#[tokio::test]
+#[test]
 async fn a_process_has_the_environment_it_was_given_and_nothing_else() {
     let (end, text) = Bench::new()
         .script("env", |request| {
@@ -116,7 +116,7 @@ async fn a_process_has_the_environment_it_was_given_and_nothing_else() {
     assert_eq!(text.lines().filter(own).collect::<Vec<_>>(), ["ONLY=this"]);
 }
 
-#[tokio::test]
+#[test]
 async fn a_process_starts_in_its_folder_also_where_that_is_called_something_else_now() {
     let bench = Bench::new();
     let (old, new) = (bench.folder.path().join("old"), bench.folder.path().join("new"));
@@ -127,7 +127,7 @@ async fn a_process_starts_in_its_folder_also_where_that_is_called_something_else
     assert_eq!(Path::new(text.trim_end()), new.canonicalize().unwrap());
 }
 
-#[tokio::test]
+#[test]
 async fn a_signal_ends_a_process_and_dropping_one_kills_its_group() {
     let bench = Bench::new();
     for (signal, number) in
@@ -147,7 +147,7 @@ async fn a_signal_ends_a_process_and_dropping_one_kills_its_group() {
     assert_eq!(text(output), "", "the stream ends when the last who has it is gone");
 }
 
-#[tokio::test]
+#[test]
 async fn a_process_has_no_terminal_or_the_one_that_is_its_input() {
     let bench = Bench::new();
     let (end, _) = bench.script("exec < /dev/tty", |_| {}).await;
@@ -171,7 +171,7 @@ async fn a_process_has_no_terminal_or_the_one_that_is_its_input() {
     assert_eq!(process.wait().await.unwrap(), ProcessEnd::Signalled(2));
 }
 
-#[tokio::test]
+#[test]
 async fn a_process_may_use_as_much_as_it_was_given() {
     let limits = |limits: &[(ResourceLimit, u64)]| limits.iter().copied().collect();
     let bench = Bench::new();
@@ -185,7 +185,7 @@ async fn a_process_may_use_as_much_as_it_was_given() {
     assert_ne!(text, "32\n", "who is given no limit has the engine's");
 }
 
-#[tokio::test]
+#[test]
 async fn a_process_in_namespaces_of_its_own_reaches_no_network_and_mounts_for_itself() {
     let bench = Bench::new();
     let script = "tail -n +3 /proc/net/dev | cut -d: -f1; id -u; readlink /proc/self/ns/mnt";
@@ -208,7 +208,7 @@ async fn a_process_in_namespaces_of_its_own_reaches_no_network_and_mounts_for_it
     assert_ne!(Path::new(lines[2]), own);
 }
 
-#[tokio::test]
+#[test]
 async fn a_program_that_is_not_there_is_named() {
     let bench = Bench::new();
     for argv in [&["no-such-program"][..], &[]] {

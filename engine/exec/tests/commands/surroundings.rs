@@ -8,7 +8,7 @@ use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 
 use crate::stage::Stage;
 
-#[tokio::test]
+#[test]
 async fn a_command_gets_its_folder_its_arguments_and_its_environment() {
     let stage = Stage::new();
     let mut request = stage.request(r#"echo "$PWD|$0|$#|$1|$2|$ITEM|$GIT_DIR|""#);
@@ -21,7 +21,7 @@ async fn a_command_gets_its_folder_its_arguments_and_its_environment() {
     assert!(!stage.path("no").exists());
 }
 
-#[tokio::test]
+#[test]
 async fn nothing_comes_from_standard_input() {
     let stage = Stage::new();
     let end = stage.run("wc -c; readlink /proc/self/fd/0").await;
@@ -29,7 +29,7 @@ async fn nothing_comes_from_standard_input() {
     assert_eq!(stage.read("output.log").trim_start(), "0\n/dev/null\n");
 }
 
-#[tokio::test]
+#[test]
 async fn a_command_leads_a_group_and_a_session_of_its_own() {
     let stage = Stage::new();
     stage
@@ -41,7 +41,7 @@ async fn a_command_leads_a_group_and_a_session_of_its_own() {
     assert_eq!(lines, [own, &format!("{own} {own}"), "none"]);
 }
 
-#[tokio::test]
+#[test]
 async fn every_signal_has_its_default_effect_and_none_is_blocked() {
     let stage = Stage::new();
     stage.run("exec cat /proc/self/status").await;
@@ -57,7 +57,7 @@ async fn every_signal_has_its_default_effect_and_none_is_blocked() {
     assert_eq!(set("SigCgt:"), 0);
 }
 
-#[tokio::test]
+#[test]
 async fn a_command_inherits_nothing_that_was_left_open() {
     let stage = Stage::new();
     // Without the mark that exec closes by: so careless parents leave them to us.
@@ -68,7 +68,7 @@ async fn a_command_inherits_nothing_that_was_left_open() {
     assert_eq!(end.cause, EndCause::Exited(1));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_command_outlives_the_thread_that_asked_for_it() {
     let stage = Arc::new(Stage::new());
     let (asked, runtime) = (Arc::clone(&stage), tokio::runtime::Handle::current());
@@ -90,7 +90,7 @@ async fn a_command_outlives_the_thread_that_asked_for_it() {
     assert_eq!(run.await.last_line.as_deref(), Some("lived"));
 }
 
-#[tokio::test]
+#[test]
 async fn a_folder_that_is_not_there_is_named() {
     let stage = Stage::new();
     let mut request = stage.request("true");
@@ -100,7 +100,7 @@ async fn a_folder_that_is_not_there_is_named() {
     assert!(error.to_string().contains(r"not\nthere"), "{error}");
 }
 
-#[tokio::test]
+#[test]
 async fn a_script_that_no_process_can_be_given_is_an_error() {
     let stage = Stage::new();
     let error = stage.ask(stage.request("a\0b"), CancelToken::default()).await.unwrap_err();

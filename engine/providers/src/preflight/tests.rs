@@ -34,7 +34,7 @@ async fn at(reply: Reply, model: &str) -> Result<(), String> {
     })
 }
 
-#[tokio::test]
+#[test]
 async fn a_model_that_is_not_there_is_named_with_those_that_are() {
     let names = ["qwen3:8b", "b", "c", "d", "e", "f\u{1b}"];
     assert_eq!(at(models(&names), "ollama/qwen3:8b").await, Ok(()));
@@ -49,7 +49,7 @@ async fn a_model_that_is_not_there_is_named_with_those_that_are() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn who_may_have_more_than_is_listed_is_not_refused() {
     // Gateways have aliases, and llama.cpp answers for whatever it has loaded.
     for model in ["acme/alias", "openai/alias", "openrouter/alias", "llama.cpp/alias"] {
@@ -57,7 +57,7 @@ async fn who_may_have_more_than_is_listed_is_not_refused() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn what_is_not_certain_is_no_failure() {
     let large = format!("{{\"data\":[{}", " ".repeat(LONGEST));
     for reply in [
@@ -77,7 +77,7 @@ async fn what_is_not_certain_is_no_failure() {
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 
-#[tokio::test]
+#[test]
 async fn when_nobody_listens_it_is_said_at_once_and_what_to_do() {
     let (_closed, url) = closed();
     let began = Instant::now();
@@ -91,7 +91,7 @@ async fn when_nobody_listens_it_is_said_at_once_and_what_to_do() {
     assert_eq!(failure.message, format!("acme {refused}; {hint}"));
 }
 
-#[tokio::test]
+#[test]
 async fn a_hosted_model_and_a_script_are_not_looked_for() {
     assert_eq!(looked("openai/gpt-5", None).await, Ok(()));
 }

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::sample::{House, done, run, started};
 
-    #[tokio::test]
+    #[test]
     async fn what_models_used_is_in_the_reports_and_in_columns_of_its_own() {
         let house = House::new();
         let asked = run(&["a", "b", "c"]);
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(columns("task")[0], [None; 5]);
     }
 
-    #[tokio::test]
+    #[test]
     async fn what_models_had_used_when_an_engine_died_is_added_up() {
         let house = House::new();
         let (priced, none) = (run(&["a", "b", "c"]), run(&["a"]));

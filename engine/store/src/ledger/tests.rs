@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use crate::sample::{House, at, captured, done, file, run, started};
 use crate::{Ledger, Reader, RunTerms};
 
-#[tokio::test]
+#[test]
 async fn a_run_and_its_tasks_read_back_as_they_were_asked_for() {
     let house = House::new();
     let asked = run(&["auth", "Billing.tests"]);
@@ -30,7 +30,7 @@ async fn a_run_and_its_tasks_read_back_as_they_were_asked_for() {
     assert!(tasks.iter().all(|task| task.state == TaskState::Queued && task.attempt == 0));
 }
 
-#[tokio::test]
+#[test]
 async fn each_transition_of_a_task_shows_in_its_row() {
     let house = House::new();
     let asked = run(&["auth"]);
@@ -59,7 +59,7 @@ async fn each_transition_of_a_task_shows_in_its_row() {
     assert_eq!((row().discarded, row().captured), (Some(at(1)), Some(work)));
 }
 
-#[tokio::test]
+#[test]
 async fn every_way_a_task_can_end_reads_back() {
     let house = House::new();
     let asked = run(&["a", "b", "c"]);
@@ -85,7 +85,7 @@ async fn every_way_a_task_can_end_reads_back() {
     assert_eq!((counts.done, counts.failed, counts.cancelled, counts.queued), (1, 1, 1, 0));
 }
 
-#[tokio::test]
+#[test]
 async fn a_run_that_is_over_says_what_it_came_to_and_stays_over() {
     let house = House::new();
     let asked = run(&["a"]);
@@ -107,7 +107,7 @@ async fn a_run_that_is_over_says_what_it_came_to_and_stays_over() {
     assert_eq!(row().tasks.queued, 1);
 }
 
-#[tokio::test]
+#[test]
 async fn a_run_whose_engine_died_is_interrupted_and_so_is_what_had_not_ended() {
     let house = House::new();
     let asked = run(&["a", "b", "c"]);
@@ -133,7 +133,7 @@ async fn a_run_whose_engine_died_is_interrupted_and_so_is_what_had_not_ended() {
     assert!(tasks[1].captured.is_some());
 }
 
-#[tokio::test]
+#[test]
 async fn nothing_stays_of_a_run_that_was_withdrawn() {
     let house = House::new();
     let asked = run(&["a", "b"]);
@@ -148,7 +148,7 @@ async fn nothing_stays_of_a_run_that_was_withdrawn() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn every_transition_reads_back_from_a_row_of_its_own_in_order() {
     let house = House::new();
     let asked = run(&["a"]);
@@ -204,7 +204,7 @@ async fn every_transition_reads_back_from_a_row_of_its_own_in_order() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn an_id_that_the_ledger_does_not_know_fails_its_whole_batch() {
     let house = House::new();
     let asked = run(&["a"]);
@@ -224,7 +224,7 @@ async fn an_id_that_the_ledger_does_not_know_fails_its_whole_batch() {
     house.append(vec![started(&asked, 0)]).await.unwrap();
 }
 
-#[tokio::test]
+#[test]
 async fn a_name_that_is_taken_makes_the_next_one_longer() {
     let house = House::new();
     let mut names = Vec::new();
@@ -240,7 +240,7 @@ async fn a_name_that_is_taken_makes_the_next_one_longer() {
     assert!(house.ledger.open_run(&last, at(0), LockRun::nothing()).await.is_err());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[test(flavor = "multi_thread", worker_threads = 2)]
 async fn engines_that_start_at_once_share_one_ledger_and_no_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path());
@@ -263,7 +263,7 @@ async fn engines_that_start_at_once_share_one_ledger_and_no_name() {
     assert_eq!(Reader::open(&path).runs(None, 100).unwrap().len(), 8);
 }
 
-#[tokio::test]
+#[test]
 async fn what_was_acknowledged_is_in_the_file_although_nobody_closed_it() {
     let house = House::new();
     let asked = run(&["a"]);
@@ -280,7 +280,7 @@ async fn what_was_acknowledged_is_in_the_file_although_nobody_closed_it() {
     assert_eq!(row.tasks.running, 1);
 }
 
-#[tokio::test]
+#[test]
 async fn only_its_user_can_read_the_ledger() {
     let house = House::new();
     house.open(&run(&["a"])).await;
@@ -294,7 +294,7 @@ async fn only_its_user_can_read_the_ledger() {
     assert!(house.folder.path().exists());
 }
 
-#[tokio::test]
+#[test]
 async fn a_fault_at_the_append_is_an_error_and_the_ledger_goes_on() {
     let means = FaultMeans { kill: || {}, wait: || {} };
     let faults = Faults::read("full@ledger.append:2", means).unwrap();
@@ -309,7 +309,7 @@ async fn a_fault_at_the_append_is_an_error_and_the_ledger_goes_on() {
     assert_eq!(results, [true, !cfg!(debug_assertions), true]);
 }
 
-#[tokio::test]
+#[test]
 async fn a_writer_that_died_is_an_error_for_everyone_who_asks_and_nobody_waits() {
     let means = FaultMeans { kill: || {}, wait: || {} };
     let faults = Faults::read("crash@ledger.append", means).unwrap();
@@ -325,7 +325,7 @@ async fn a_writer_that_died_is_an_error_for_everyone_who_asks_and_nobody_waits()
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixty_four_writers_at_once_are_all_recorded() {
     const WRITERS: usize = 64;
     const EACH: usize = 40;

@@ -21,7 +21,7 @@ fn a_ledger_that_is_not_there_is_empty_and_is_not_made() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-#[tokio::test]
+#[test]
 async fn a_reader_sees_what_is_recorded_after_it_was_opened() {
     let house = House::new();
     let reader = house.reader();
@@ -30,7 +30,7 @@ async fn a_reader_sees_what_is_recorded_after_it_was_opened() {
     assert_eq!(reader.runs(None, 10).unwrap()[0].name, name);
 }
 
-#[tokio::test]
+#[test]
 async fn runs_are_listed_latest_first_and_by_repository() {
     let house = House::new();
     let mut names = Vec::new();
@@ -48,7 +48,7 @@ async fn runs_are_listed_latest_first_and_by_repository() {
     assert_eq!(listed(Some("/c"), 9), []);
 }
 
-#[tokio::test]
+#[test]
 async fn a_run_is_found_by_sign_name_and_first_letters() {
     let house = House::new();
     let mut names = Vec::new();
@@ -79,7 +79,7 @@ async fn a_run_is_found_by_sign_name_and_first_letters() {
     assert_eq!(unknown.to_string(), "there is no run `x'; DROP TABLE run`");
 }
 
-#[tokio::test]
+#[test]
 async fn a_task_is_found_by_name_and_first_letters_without_case() {
     let house = House::new();
     let asked = run(&["auth", "Auth.tests", "billing"]);
@@ -100,7 +100,7 @@ async fn a_task_is_found_by_name_and_first_letters_without_case() {
     );
 }
 
-#[tokio::test]
+#[test]
 async fn of_several_landings_of_a_task_the_last_stands() {
     let house = House::new();
     let asked = run(&["a", "b", "c", "d", "e"]);
@@ -144,7 +144,7 @@ async fn of_several_landings_of_a_task_the_last_stands() {
     assert_eq!(named.map(|task| task.id), Some(asked.tasks[3].id));
 }
 
-#[tokio::test]
+#[test]
 async fn the_runs_that_are_not_over_are_those_of_one_repository() {
     let house = House::new();
     let (over, open, mut elsewhere) = (run(&["a"]), run(&["a"]), run(&["a"]));
@@ -157,7 +157,7 @@ async fn the_runs_that_are_not_over_are_those_of_one_repository() {
     assert_eq!(found.iter().map(|row| row.id).collect::<Vec<_>>(), [open.id]);
 }
 
-#[tokio::test]
+#[test]
 async fn a_repository_whose_path_is_not_text_is_found_again() {
     let house = House::new();
     let mut asked = run(&["a"]);
@@ -170,7 +170,7 @@ async fn a_repository_whose_path_is_not_text_is_found_again() {
     assert_eq!(json["repo"], "/home/\u{fffd}\u{fffd}");
 }
 
-#[tokio::test]
+#[test]
 async fn the_json_of_a_row_is_what_listings_print() {
     let house = House::new();
     let asked = run(&["a"]);

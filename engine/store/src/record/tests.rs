@@ -77,7 +77,7 @@ fn expect_same(row: &TaskRow, task: &TaskRecord) {
     assert_eq!((row.discarded.is_some(), &row.landing), (task.is_discarded, &task.landed));
 }
 
-#[tokio::test]
+#[test]
 async fn what_is_read_of_a_run_is_the_fold_of_the_entries_that_were_written() {
     let ends: [fn(&RunSpec) -> LedgerEntry; 2] = [
         |asked| LedgerEntry::RunInterrupted { run: asked.id },
@@ -115,7 +115,7 @@ async fn what_is_read_of_a_run_is_the_fold_of_the_entries_that_were_written() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn tasks_are_added_to_a_run_that_is_there_on_behalf_of_a_task_of_it() {
     let house = House::new();
     let (asked, other, added) = (run(&["a"]), run(&["a"]), run(&["b"]));

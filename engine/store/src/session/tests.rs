@@ -106,7 +106,7 @@ fn init() -> SessionEntry {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn a_log_goes_on_where_it_ended() {
     let stage = Stage::new();
     let opened = stage.open().await.unwrap();
@@ -133,7 +133,7 @@ async fn a_log_goes_on_where_it_ended() {
     assert_eq!(read[3].entry, said("c"));
 }
 
-#[tokio::test]
+#[test]
 async fn wherever_a_log_was_cut_its_whole_lines_are_there_and_it_goes_on() {
     let stage = Stage::new();
     stage.write(["a", "ä", "c"].map(said)).await;
@@ -155,7 +155,7 @@ async fn wherever_a_log_was_cut_its_whole_lines_are_there_and_it_goes_on() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn what_cannot_be_read_or_is_not_known_stays_in_the_file_and_is_not_minded() {
     let stage = Stage::new();
     stage.write([said("a")]).await;
@@ -176,7 +176,7 @@ async fn what_cannot_be_read_or_is_not_known_stays_in_the_file_and_is_not_minded
     assert_eq!(read, [said("a"), said("b")]);
 }
 
-#[tokio::test]
+#[test]
 async fn a_file_that_is_no_log_is_moved_aside_and_nothing_of_it_is_lost() {
     let stage = Stage::new();
     fs::create_dir_all(stage.path().parent().unwrap()).unwrap();
@@ -194,7 +194,7 @@ async fn a_file_that_is_no_log_is_moved_aside_and_nothing_of_it_is_lost() {
     assert_eq!(fs::read_dir(stage.path().parent().unwrap()).unwrap().count(), 4);
 }
 
-#[tokio::test]
+#[test]
 async fn a_log_of_a_newer_version_is_refused_and_left_as_it_is() {
     let stage = Stage::new();
     stage.write([said("a")]).await;
@@ -207,7 +207,7 @@ async fn a_log_of_a_newer_version_is_refused_and_left_as_it_is() {
     assert_eq!(stage.text(), newer);
 }
 
-#[tokio::test]
+#[test]
 async fn a_log_that_is_open_is_refused_to_everybody_else_until_it_is_closed() {
     let stage = Stage::new();
     let first = stage.open().await.unwrap();
@@ -221,7 +221,7 @@ async fn a_log_that_is_open_is_refused_to_everybody_else_until_it_is_closed() {
     assert!(stage.open().await.is_ok());
 }
 
-#[tokio::test]
+#[test]
 async fn an_answer_that_could_not_be_had_is_for_people_only() {
     let stage = Stage::new();
     let bad = [StopReason::Error, StopReason::Aborted].map(|reason| assistant("b", reason));
@@ -232,7 +232,7 @@ async fn an_answer_that_could_not_be_had_is_for_people_only() {
     assert_eq!(read_session(&stage.path()).unwrap().len(), 4);
 }
 
-#[tokio::test]
+#[test]
 async fn a_log_that_failed_once_fails_for_ever() {
     let stage = Stage::with_faults("full@session.append:2,fail@session.append:4");
     let mut log = stage.open().await.unwrap().log;
@@ -254,7 +254,7 @@ async fn a_log_that_failed_once_fails_for_ever() {
     assert_eq!(error.class, FailureClass::Crashed);
 }
 
-#[tokio::test]
+#[test]
 async fn a_panic_while_writing_is_the_session_s_own() {
     let stage = Arc::new(Stage::with_faults("crash@session.append:2"));
     let writer = Arc::clone(&stage);
@@ -263,7 +263,7 @@ async fn a_panic_while_writing_is_the_session_s_own() {
     assert_eq!(stage.open().await.unwrap().messages, [user("a")]);
 }
 
-#[tokio::test]
+#[test]
 async fn a_session_that_is_stopped_while_it_writes_leaves_a_whole_log_to_who_goes_on() {
     let stage = Stage::with_faults("slow@session.append:2");
     let mut log = stage.open().await.unwrap().log;
@@ -282,7 +282,7 @@ async fn a_session_that_is_stopped_while_it_writes_leaves_a_whole_log_to_who_goe
     assert_eq!(stage.lines().len(), 4);
 }
 
-#[tokio::test]
+#[test]
 async fn what_is_very_long_is_cut_in_the_file_only() {
     let stage = Stage::new();
     stage.write([said(&"x".repeat(600_000))]).await;
@@ -292,7 +292,7 @@ async fn what_is_very_long_is_cut_in_the_file_only() {
     assert!(text.ends_with("[Session persistence truncated large content]"));
 }
 
-#[tokio::test]
+#[test]
 async fn nobody_else_may_read_a_log() {
     use std::os::unix::fs::PermissionsExt as _;
     let stage = Stage::new();
@@ -302,7 +302,7 @@ async fn nobody_else_may_read_a_log() {
     assert_eq!(mode(stage.path().parent().unwrap().to_owned()), 0o700);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn two_hundred_sessions_write_at_the_same_time() {
     let folder = tempfile::tempdir().unwrap();
     let logs = SessionLogFiles::new(Faults::default());

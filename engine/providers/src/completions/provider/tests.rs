@@ -40,7 +40,7 @@ fn hello() -> Vec<Value> {
     vec![delta(&json!({ "role": "assistant", "content": "hello" })), finish("stop")]
 }
 
-#[tokio::test]
+#[test]
 async fn an_answer_is_put_together_however_the_stream_is_cut() {
     let usage = json!({ "prompt_tokens": 50, "completion_tokens": 9, "prompt_tokens_details": { "cached_tokens": 20 } });
     let events = [
@@ -98,7 +98,7 @@ async fn an_answer_is_put_together_however_the_stream_is_cut() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn the_request_says_who_asks_and_holds_the_whole_conversation() {
     let server = Loopback::start(vec![Reply::events(&hello(), 10)]).await;
     let asks = request(vec![
@@ -116,7 +116,7 @@ async fn the_request_says_who_asks_and_holds_the_whole_conversation() {
     assert_eq!(seen.body["messages"].as_array().unwrap().len(), 4);
 }
 
-#[tokio::test]
+#[test]
 async fn what_no_server_counts_is_estimated_and_its_cost_not_known() {
     let arguments = json!({ "path": "a".repeat(89) }).to_string();
     let call = json!({ "index": 0, "function": { "name": "read", "arguments": arguments } });
@@ -145,7 +145,7 @@ async fn what_no_server_counts_is_estimated_and_its_cost_not_known() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn an_answer_that_comes_whole_is_an_answer() {
     let whole = json!({
         "choices": [{ "message": { "role": "assistant", "content": "hello", "tool_calls": null }, "finish_reason": "stop" }],
@@ -160,7 +160,7 @@ async fn an_answer_that_comes_whole_is_an_answer() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn a_stream_that_is_cut_is_asked_for_again() {
     let whole = Reply::events(&hello(), 100);
     let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"Gr\u{fc}\u{df}e\"}}]}\n\n";
@@ -177,7 +177,7 @@ async fn a_stream_that_is_cut_is_asked_for_again() {
     assert!(retries[2].starts_with("the connection to acme was lost: "), "{retries:?}");
 }
 
-#[tokio::test]
+#[test]
 async fn an_answer_with_a_part_missing_is_no_answer_and_other_words_are_skipped() {
     let whole = format!("data: ping\n\ndata: {}\n\ndata: {}\n\n", hello()[0], hello()[1]);
     let broken = whole.replace("ping", "{\"choices\":[{\"delta\":{\"conte");
@@ -188,7 +188,7 @@ async fn an_answer_with_a_part_missing_is_no_answer_and_other_words_are_skipped(
     assert_eq!(end(&events).unwrap().text(), "hello");
 }
 
-#[tokio::test]
+#[test]
 async fn busy_servers_are_asked_again_and_their_wish_is_heard() {
     let replies = vec![
         Reply::new(429, "application/json", r#"{"error":{"message":"Rate limit reached"}}"#)
@@ -217,7 +217,7 @@ async fn busy_servers_are_asked_again_and_their_wish_is_heard() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn a_far_reset_is_a_quota_with_its_time() {
     let limited = Reply::new(429, "application/json", r#"{"error":"slow down"}"#);
     let server = Loopback::start(vec![limited.header("retry-after", "3600")]).await;
@@ -230,7 +230,7 @@ async fn a_far_reset_is_a_quota_with_its_time() {
     assert_eq!(failure.detail, Some(FailureDetail::Until { at }));
 }
 
-#[tokio::test]
+#[test]
 async fn each_refusal_has_its_class_and_says_what_to_do() {
     let json = |status: u16, body: &str| Reply::new(status, "application/json", body);
     let cases = [
@@ -301,7 +301,7 @@ async fn each_refusal_has_its_class_and_says_what_to_do() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn an_answer_without_end_is_cut() {
     let word = delta(&json!({ "content": "x".repeat(1000) }));
     let server = Loopback::start(vec![Reply::events(&vec![word; 3000], 60_000)]).await;
@@ -318,7 +318,7 @@ async fn an_answer_without_end_is_cut() {
     assert_eq!((message.calls().count(), message.stop_reason), (128, StopReason::Length));
 }
 
-#[tokio::test]
+#[test]
 async fn an_answer_that_comes_whole_has_an_end_or_is_none() {
     let long = format!("{{\"choices\":[{}", " ".repeat(9 << 20));
     let server = Loopback::start(vec![Reply::new(200, "application/json", &long)]).await;
@@ -328,7 +328,7 @@ async fn an_answer_that_comes_whole_has_an_end_or_is_none() {
     assert!(failure.message.contains("longer than"), "{}", failure.message);
 }
 
-#[tokio::test]
+#[test]
 async fn a_server_that_does_not_hang_up_has_still_answered() {
     let stream = format!("data: {}\n\ndata: {}\n\n", hello()[0], hello()[1]);
     let reply = Reply::bytes(stream.as_bytes(), 99).then(ReplyEnd::Silent);
@@ -337,7 +337,7 @@ async fn a_server_that_does_not_hang_up_has_still_answered() {
     assert_eq!(end(&events).unwrap().text(), "hello");
 }
 
-#[tokio::test]
+#[test]
 async fn nobody_there_is_tried_again_and_then_said() {
     let (_closed, url) = closed();
     let events = asked_for(&url, "acme/m", request(vec![user("Do it.")])).await;
@@ -348,7 +348,7 @@ async fn nobody_there_is_tried_again_and_then_said() {
     assert_eq!(failure.message, format!("{message}; it was asked 4 times"));
 }
 
-#[tokio::test]
+#[test]
 async fn one_connection_serves_one_turn_after_another() {
     let server = Loopback::start(vec![Reply::events(&hello(), 20).then(ReplyEnd::Late)]).await;
     let catalogue = crate::test_support::catalogue();
@@ -370,7 +370,7 @@ async fn one_connection_serves_one_turn_after_another() {
     assert_eq!(server.seen().len(), turns);
 }
 
-#[tokio::test]
+#[test]
 async fn whatever_a_server_sends_there_is_one_end() {
     let bit = prop_oneof![
         Just(b"data: ".to_vec()),

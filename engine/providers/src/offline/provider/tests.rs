@@ -47,7 +47,7 @@ text = "{{nonce}} for {{who}}"
 repeat = true
 "#;
 
-#[tokio::test]
+#[test]
 async fn a_scenario_is_played_turn_by_turn() {
     let mut said = vec![user("A ticket for ada.")];
     let events = asked(TICKETS, said.clone()).await;
@@ -76,7 +76,7 @@ async fn a_scenario_is_played_turn_by_turn() {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn the_first_scenario_that_fits_is_played_and_one_has_to() {
     let script = "version = 1\n[[scenario]]\nwhen = 'b'\n[[scenario.turn]]\ntext = 'one'\n\
         [[scenario]]\nwhen = 'a|b'\n[[scenario.turn]]\ntext = 'two'\n";
@@ -89,7 +89,7 @@ async fn the_first_scenario_that_fits_is_played_and_one_has_to() {
     assert_eq!(failure.message, "no scenario of s.toml is for the prompt `c d`");
 }
 
-#[tokio::test]
+#[test]
 async fn after_its_last_turn_a_model_says_nothing() {
     let script = "version = 1\n[[turn]]\ntext = 'only'\n";
     let events = asked(script, vec![user("x"), assistant(vec![text("only")]), user("more")]).await;
@@ -97,7 +97,7 @@ async fn after_its_last_turn_a_model_says_nothing() {
     assert_eq!((message.content.len(), message.stop_reason), (0, StopReason::Stop));
 }
 
-#[tokio::test]
+#[test]
 async fn what_cannot_be_remembered_is_said() {
     let script = "version = 1\n[[turn]]\nremember = { n = 'x(\\d)' }\ntext = '{{n}}'\n";
     let events = asked(script, vec![user("y")]).await;
@@ -108,7 +108,7 @@ async fn what_cannot_be_remembered_is_said() {
     assert_eq!(failure.message, expected);
 }
 
-#[tokio::test]
+#[test]
 async fn the_newest_result_is_remembered_first() {
     let script = "version = 1\n[[turn]]\ncalls = [{ tool = 'a' }, { tool = 'b' }]\n\
         [[turn]]\nremember = { n = 'x(\\d)' }\ntext = '{{n}}'\n";
@@ -126,7 +126,7 @@ fn faulty(fault: &str) -> String {
     format!("version = 1\n[[turn]]\ntext = '{}'\n{fault}\n", "word ".repeat(30))
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn each_fault_word_has_its_end() {
     let cases = [
         ("refused", FailureClass::Refused, 0),
@@ -152,7 +152,7 @@ async fn each_fault_word_has_its_end() {
     assert_eq!(names, ["panic"]);
 }
 
-#[tokio::test]
+#[test]
 async fn a_crash_comes_in_the_middle_of_the_answer() {
     let model = scripted(&faulty("fault = 'crash'\ntimes = 1"));
     let asks = request(vec![user("x")]);
@@ -170,7 +170,7 @@ async fn a_crash_comes_in_the_middle_of_the_answer() {
     assert!(end(&ask(model, asks).await).is_ok());
 }
 
-#[tokio::test]
+#[test]
 async fn a_fault_that_strikes_some_times_strikes_each_session_and_turn_as_often() {
     let model = scripted(&faulty("fault = 'transient'\ntimes = 2"));
     for _session in 0..2 {
@@ -180,7 +180,7 @@ async fn a_fault_that_strikes_some_times_strikes_each_session_and_turn_as_often(
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn text_comes_in_pieces_at_its_pace() {
     let began = Instant::now();
     let script = faulty("delay = '2s'\npace = '100ms'");
@@ -196,7 +196,7 @@ async fn text_comes_in_pieces_at_its_pace() {
     assert_eq!(began.elapsed(), Duration::from_millis(2700));
 }
 
-#[tokio::test]
+#[test]
 async fn a_reminder_can_be_remembered_too() {
     let script = "version = 1\n[[turn]]\ntext = 'first'\n[[turn]]\nremember = { path = 'at (/\\w+)' }\ntext = '{{path}}'\n";
     let reminder = Message::User(protocol::UserMessage {

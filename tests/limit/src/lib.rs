@@ -1,0 +1,20 @@
+//! A time limit for each test, under plain `cargo test`.
+//!
+//! A crate has this in its root, and then every `#[test]` in it is watched:
+//!
+//! ```text
+//! #[cfg(test)]
+//! #[macro_use]
+//! extern crate test_limit;
+//! ```
+//!
+//! A test that runs for longer than 100 seconds ends the process: it is named on standard error,
+//! with every other test that is still running. `REGATTA_TEST_LIMIT` is another limit in seconds,
+//! for a slow machine. A test that needs longer calls [`raise`] with the reason.
+//!
+//! `REGATTA_TEST_TIMES` names a file to which each test adds a line: its seconds and its name.
+
+mod watchdog;
+
+pub use test_limit_macros::test;
+pub use watchdog::{Watched, begin, raise};

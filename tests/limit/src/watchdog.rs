@@ -1,0 +1,138 @@
+//! Watches the tests that run, and ends the process when one of them takes too long.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::{Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+/// How long a test may run that asks for nothing else.
+const LIMIT: Duration = Duration::from_secs(100);
+
+/// The tests that run now, in the order of their beginnings.
+static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
+
+/// Wakes the watchdog when [`RUNNING`] has changed.
+static CHANGED: Condvar = Condvar::new();
+
+struct Running {
+    module: &'static str,
+    name: &'static str,
+    thread: ThreadId,
+    began: Instant,
+    limit: Duration,
+}
+
+/// A test that is watched until this is dropped.
+#[derive(Debug)]
+pub struct Watched {
+    began: Instant,
+}
+
+/// Watches the test `name` of `module`, which runs on this thread, until the result is dropped.
+#[must_use]
+pub fn begin(module: &'static str, name: &'static str) -> Watched {
+    static WATCHDOG: Once = Once::new();
+    WATCHDOG.call_once(|| drop(std::thread::spawn(watch)));
+    let (thread, began) = (std::thread::current().id(), Instant::now());
+    running().push(Running { module, name, thread, began, limit: default_limit() });
+    CHANGED.notify_one();
+    Watched { began }
+}
+
+/// Lets the test that runs on this thread take up to `limit`.
+///
+/// # Panics
+/// When no test runs on this thread, or the reason is empty.
+pub fn raise(limit: Duration, reason: &str) {
+    assert!(!reason.is_empty(), "a test that takes long has a reason");
+    let thread = std::thread::current().id();
+    let mut running = running();
+    let test = running.iter_mut().rfind(|test| test.thread == thread);
+    let test = test.expect("a test raises its limit on the thread that it began on");
+    test.limit = test.limit.max(limit);
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let thread = std::thread::current().id();
+        let mut running = running();
+        let mine = |test: &Running| test.thread == thread && test.began == self.began;
+        if let Some(at) = running.iter().position(mine) {
+            let ended = running.remove(at);
+            drop(running);
+            record(&ended);
+        }
+    }
+}
+
+/// Waits for the first limit that is reached. Ends with the process.
+fn watch() {
+    let mut running = running();
+    loop {
+        let now = Instant::now();
+        if running.iter().any(|test| test.is_late(now)) {
+            report(&running, now);
+            std::process::abort();
+        }
+        let next = running.iter().map(|test| (test.began + test.limit) - now).min();
+        let next = next.unwrap_or(LIMIT);
+        let woken = CHANGED.wait_timeout(running, next);
+        running = woken.unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+impl Running {
+    fn is_late(&self, now: Instant) -> bool {
+        now.duration_since(self.began) >= self.limit
+    }
+
+    /// Returns the name as the test harness has it, which is without the crate.
+    fn full_name(&self) -> String {
+        match self.module.split_once("::") {
+            Some((_crate, modules)) => format!("{modules}::{}", self.name),
+            None => self.name.to_owned(),
+        }
+    }
+}
+
+/// Names the tests that take too long, and the others that run.
+fn report(running: &[Running], now: Instant) {
+    let line = |test: &Running| {
+        let seconds = now.duration_since(test.began).as_secs_f32();
+        let name = test.full_name();
+        if test.is_late(now) {
+            format!("TEST TOO LONG {name} after {seconds:.0} s\n")
+        } else {
+            format!("still running: {name} for {seconds:.0} s\n")
+        }
+    };
+    let (late, others): (Vec<_>, Vec<_>) = running.iter().partition(|test| test.is_late(now));
+    let lines: String = late.into_iter().chain(others).map(line).collect();
+    let _unread = write!(std::io::stderr(), "\n{lines}"); // the process ends all the same
+}
+
+/// Adds a line to the file of times, if there is to be one.
+fn record(test: &Running) {
+    static TIMES: OnceLock<Option<File>> = OnceLock::new();
+    let times = TIMES.get_or_init(|| {
+        let path = std::env::var_os("REGATTA_TEST_TIMES")?;
+        File::options().create(true).append(true).open(path).ok()
+    });
+    let Some(mut times) = times.as_ref() else { return };
+    let line = format!("{:.3} {}\n", test.began.elapsed().as_secs_f64(), test.full_name());
+    let _unwritten = times.write_all(line.as_bytes()); // a test passes without it, too
+}
+
+fn default_limit() -> Duration {
+    static ASKED_FOR: OnceLock<Duration> = OnceLock::new();
+    *ASKED_FOR.get_or_init(|| {
+        let seconds = std::env::var("REGATTA_TEST_LIMIT").ok();
+        let seconds = seconds.map(|text| text.parse().expect("REGATTA_TEST_LIMIT is in seconds"));
+        seconds.map_or(LIMIT, Duration::from_secs)
+    })
+}
+
+fn running() -> MutexGuard<'static, Vec<Running>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
