@@ -60,8 +60,8 @@ mod binary {
         Sandbox::new(env!("CARGO_BIN_EXE_regatta"))
     }
 
-    /// The same in memory, for tests of very many runs.
-    fn sandbox_in_memory() -> Sandbox {
-        Sandbox::in_memory(env!("CARGO_BIN_EXE_regatta"))
+    /// The same on a disk, for what a file system in memory may do in another way.
+    fn sandbox_on_disk() -> Sandbox {
+        Sandbox::on_disk(env!("CARGO_BIN_EXE_regatta"))
     }
 }

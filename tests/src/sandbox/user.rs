@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::geteuid;
@@ -60,12 +61,13 @@ impl User {
     }
 }
 
-/// Puts a program where every user who can reach `target` can run it.
+/// Copies a program to where every user who can reach `target` can run it.
+///
+/// Another program does it: if this one had `target` open for writing while another test starts a
+/// process, that process would have it open as well, and nobody could run it.
 pub(super) fn publish(program: &Path, target: &Path) {
-    // A link costs nothing; on another file system it takes a copy.
-    if std::fs::hard_link(program, target).is_err() {
-        std::fs::copy(program, target).expect("the program can be copied");
-    }
+    let status = Command::new("cp").arg(program).arg(target).status();
+    assert!(status.is_ok_and(|status| status.success()), "the program can be copied");
     let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(target, mode).expect("a mode can be set");
 }

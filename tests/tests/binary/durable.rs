@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tests::sandbox::{Finished, Invocation, Sandbox};
 
-use super::sandbox;
+use super::sandbox_on_disk as sandbox;
 
 /// Stands between the binary and the system library.
 const WITNESS: &str = r#"

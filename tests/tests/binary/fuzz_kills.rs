@@ -2,10 +2,10 @@
 
 use tests::fuzz::{Rounds, kills};
 
-use super::sandbox_in_memory;
+use super::sandbox;
 
 #[test]
 fn whatever_is_killed_and_however_often_no_work_is_lost_and_every_run_reads_as_what_happened() {
     let rounds = Rounds::from_environment(60);
-    rounds.run("fuzz_kills", |random| kills::check(&sandbox_in_memory(), random));
+    rounds.run("fuzz_kills", |random| kills::check(&sandbox(), random));
 }

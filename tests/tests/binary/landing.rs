@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use tests::sandbox::{Fingerprint, Plan, Repository, Sandbox, eventually};
 
-use super::sandbox;
+use super::sandbox_on_disk as sandbox;
 
 #[test]
 fn a_save_at_the_moment_of_landing_survives() {

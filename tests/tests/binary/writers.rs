@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tests::sandbox::{Fingerprint, Plan, Repository, Sandbox, eventually};
 
-use super::sandbox;
+use super::sandbox_on_disk as sandbox;
 
 /// A repository with a log.
 fn repository(place: &Sandbox) -> Repository {
