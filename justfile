@@ -10,15 +10,15 @@ test *words:
 
 # The tests that drive the built binary.
 binary *words:
-    cargo test -p regatta --test binary {{words}}
+    cargo test --test binary {{words}}
 
 # Both fuzzers, with seeds of the moment: `just fuzz 3000` for so many rounds of each.
 fuzz rounds="1000":
-    REGATTA_SEED=$(date +%s) REGATTA_ROUNDS={{rounds}} cargo test -p regatta --test binary fuzz_
+    REGATTA_SEED=$(date +%s) REGATTA_ROUNDS={{rounds}} cargo test --test binary fuzz_
 
 # The fuzzers for as long as nobody stops them or something fails.
 soak:
-    while REGATTA_SEED=$(date +%s) REGATTA_ROUNDS=2000 cargo test -p regatta --test binary fuzz_; do :; done
+    while REGATTA_SEED=$(date +%s) REGATTA_ROUNDS=2000 cargo test --test binary fuzz_; do :; done
 
 # What clippy and rustfmt have to say.
 lint:
@@ -27,11 +27,11 @@ lint:
 
 # Measurements, whole.
 bench:
-    cargo bench -p regatta-benches
+    cargo bench
 
 # The sample, live.
 demo:
-    cargo run --quiet -p regatta -- demo
+    cargo run --quiet -- demo
 
 # Licences and advisories of everything we use (needs cargo-deny).
 deny:

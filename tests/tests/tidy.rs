@@ -1,5 +1,6 @@
 //! The rules of the engine that a compiler does not know.
 
+mod compiled_once;
 mod cycles;
 mod layers;
 mod paper;

@@ -77,7 +77,7 @@ impl Rounds {
         let again = failed.iter().map(|seed| format!("REGATTA_SEED={seed} REGATTA_ROUNDS=1"));
         assert!(
             failed.is_empty(),
-            "{test}: rounds failed; to repeat them, with `cargo test -p regatta --test binary \
+            "{test}: rounds failed; to repeat them, with `cargo test --test binary \
              {test}`: {}",
             again.collect::<Vec<_>>().join(" and ")
         );
