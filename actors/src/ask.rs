@@ -68,6 +68,11 @@ impl<T> Clone for Teller<T> {
 }
 
 impl<T: 'static> Teller<T> {
+    /// Returns a teller whose news are given to `take`, which never waits.
+    pub(crate) fn new(take: impl Fn(T) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(take))
+    }
+
     /// Returns a teller whose news arrive at `whom` as `as_message` says.
     pub(crate) fn to<M: Message>(
         whom: &ActorRef<M>,

@@ -43,6 +43,6 @@ fn patience(work: &Work, faults: &Faults) -> Patience {
     match work {
         Work::Command(_) => Patience::COMMAND,
         Work::Agent(_) if faults.is_off("F127") => Patience { reminders: 0, ..Patience::AGENT },
-        Work::Agent(_) => Patience::AGENT,
+        Work::Agent(_) | Work::External(_) => Patience::AGENT,
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use engine::fault::Faults;
 use engine::ports::{
-    ArtifactStore, Clock, Commands, LedgerStore, Models, Schemas, SessionLogs, ToolFactory,
+    ArtifactStore, Clock, Commands, ExternalWorkers, LedgerStore, Models, Schemas, SessionLogs,
+    ToolFactory,
 };
 use engine::request::RequestPolicy;
 
@@ -24,6 +25,8 @@ pub struct Deps {
     pub tools: Vec<Arc<dyn ToolFactory>>,
     /// Keeps the output of tools.
     pub artifacts: Arc<dyn ArtifactStore>,
+    /// Finds the agents of other programs.
+    pub external: Arc<dyn ExternalWorkers>,
     /// Keeps what is said in sessions.
     pub session_logs: Arc<dyn SessionLogs>,
     /// Compiles schemas.

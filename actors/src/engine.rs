@@ -11,9 +11,12 @@ use tokio::task::JoinHandle;
 
 use crate::deps::Deps;
 use crate::events::Events;
+use crate::executors::ToolSetup;
 use crate::root::{Root, RootArguments, RootMessage};
 use crate::run::RunRequest;
 use crate::runs::{Submission, SubmitError, Submitted};
+use crate::session::SessionSpec;
+use crate::sessions::{OpenSessionError, SessionHandle, SessionOpening};
 
 /// A running engine. Close it: what is dropped without is closed by the next start.
 pub struct Engine {
@@ -62,6 +65,25 @@ impl Engine {
         let (reply, waiting) = oneshot();
         let _closed = self.root.cast(RootMessage::Submit(Box::new(submission), reply.into()));
         async move { waiting.await.unwrap_or(Err(SubmitError::Closing)) }
+    }
+
+    /// Opens a session that no task uses, with tools that are built for it.
+    ///
+    /// # Errors
+    /// Its log or its model cannot be opened, or the engine is closing.
+    pub async fn open_session(
+        &self,
+        spec: SessionSpec,
+        tools: ToolSetup,
+    ) -> Result<SessionHandle, OpenSessionError> {
+        let (reply, waiting) = oneshot();
+        let opening = Box::new(SessionOpening { spec, tools });
+        let _closed = self.root.cast(RootMessage::OpenSession(opening, reply.into()));
+        match waiting.await {
+            Ok(Ok(opened)) => Ok(SessionHandle::new(opened)),
+            Ok(Err(failure)) => Err(OpenSessionError::Failed(failure)),
+            Err(_closed) => Err(OpenSessionError::Closing),
+        }
     }
 
     /// Cancels a run: what waits is not started, what runs is stopped and captured, nothing lands.

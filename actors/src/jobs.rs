@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use ractor::{ActorRef, Message};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 /// Runs futures for the actor that owns it. Dropping it aborts them, however the actor dies.
 ///
@@ -16,13 +16,14 @@ use tokio::task::JoinSet;
 pub(crate) struct Jobs(JoinSet<()>);
 
 impl Jobs {
-    /// Runs `job`. Its result arrives at `owner` as the message that `then` makes of it.
+    /// Runs `job`. Its result arrives at `owner` as the message that `then` makes of it; nothing
+    /// arrives when it is aborted by the handle that comes back.
     pub(crate) fn run<M: Message, T: Send + 'static>(
         &mut self,
         owner: &ActorRef<M>,
         job: impl Future<Output = T> + Send + 'static,
         then: impl FnOnce(Result<T, Panicked>) -> M + Send + 'static,
-    ) {
+    ) -> AbortHandle {
         // A job that has ended holds memory until it is joined.
         while self.0.try_join_next().is_some() {}
         let owner = owner.clone();
@@ -34,7 +35,7 @@ impl Jobs {
                 tracing::error!(%panicked, "a job of an actor panicked");
             }
             let _gone = owner.cast(then(ended)); // the owner may be gone; then nobody waits
-        });
+        })
     }
 
     /// Waits until every job has ended.

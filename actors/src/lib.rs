@@ -16,14 +16,19 @@ mod root;
 mod run;
 mod runs;
 mod session;
+mod sessions;
 mod task;
 mod timer;
+mod worker;
 
 pub use crate::engine::{Canceller, Engine};
 pub use deps::{Deps, Policy};
 pub use events::Events;
+pub use executors::ToolSetup;
 pub use jobs::Panicked;
 pub use runs::{Submission, SubmitError, Submitted};
+pub use session::SessionSpec;
+pub use sessions::{OpenSessionError, SessionEvents, SessionHandle};
 
 #[cfg(test)]
 #[macro_use]

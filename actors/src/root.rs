@@ -23,6 +23,14 @@ use crate::jobs::Jobs;
 use crate::ledger::{Ledger, LedgerArguments, LedgerMessage};
 use crate::run::RunRequest;
 use crate::runs::{Runs, RunsArguments, RunsMessage, Submission, SubmitError, Submitted};
+use crate::sessions::{
+    SessionOpening, Sessions, SessionsArguments, SessionsMessage, SessionsReply,
+};
+
+/// What is waited for first when the engine closes, and what of it may be left.
+const ALL: &str = "the runs and the sessions";
+const RUNS: &str = "the runs";
+const SESSIONS: &str = "the sessions";
 
 pub(crate) struct Root;
 
@@ -34,6 +42,7 @@ pub(crate) struct RootArguments {
 
 pub(crate) enum RootMessage {
     Submit(Box<Submission>, RpcReplyPort<Result<Submitted, SubmitError>>),
+    OpenSession(Box<SessionOpening>, SessionsReply),
     Cancel(RunId, CancelLevel, Interruption),
     /// Something is asked of one run.
     Request(RunId, Box<RunRequest>),
@@ -41,6 +50,8 @@ pub(crate) enum RootMessage {
     Listen(RpcReplyPort<Events>),
     /// Cancels everything, gives every workspace back, then stops.
     Close,
+    /// No session is open any more, or whoever owned them is gone.
+    SessionsClosed,
     /// Nothing runs any more, or whoever ran it is gone.
     RunsClosed,
     /// A while has passed since so much had happened.
@@ -53,6 +64,7 @@ pub(crate) struct RootState {
     isolator: ActorRef<IsolatorMessage>,
     executors: ActorRef<ExecutorsMessage>,
     gates: ActorRef<GatesMessage>,
+    sessions: ActorRef<SessionsMessage>,
     runs: ActorRef<RunsMessage>,
     events: EventBus,
     fell: watch::Sender<Option<String>>,
@@ -86,11 +98,18 @@ impl Actor for Root {
             faults: deps.faults.clone(),
         };
         let (gates, _join) = Actor::spawn_linked(None, Gates, arguments, cell()).await?;
+        let gate = Arc::new(GateHandle(gates.clone()));
+        let arguments = SessionsArguments {
+            executors: executors.clone(),
+            deps: deps.clone(),
+            gate: gate.clone(),
+        };
+        let (sessions, _join) = Actor::spawn_linked(None, Sessions, arguments, cell()).await?;
         let events = EventBus::new(activity.clone());
         let arguments = RunsArguments {
             isolator: isolator.clone(),
             executors: executors.clone(),
-            gate: Arc::new(GateHandle(gates.clone())),
+            gate,
             ledger: ledger.clone(),
             deps,
             events: events.clone(),
@@ -101,6 +120,7 @@ impl Actor for Root {
             isolator,
             executors,
             gates,
+            sessions,
             runs,
             events,
             fell,
@@ -121,6 +141,9 @@ impl Actor for Root {
             RootMessage::Submit(submission, reply) => {
                 let _gone = state.runs.cast(RunsMessage::Submit(submission, reply));
             }
+            RootMessage::OpenSession(opening, reply) => {
+                let _gone = state.sessions.cast(SessionsMessage::Open(opening, reply));
+            }
             RootMessage::Cancel(run, how, why) => {
                 let _gone = state.runs.cast(RunsMessage::Cancel(run, how, why));
             }
@@ -131,7 +154,9 @@ impl Actor for Root {
                 let _gone = reply.send(state.events.subscribe());
             }
             RootMessage::Close => state.close(&myself),
-            RootMessage::RunsClosed => {
+            RootMessage::RunsClosed if state.closing == Some(ALL) => state.closing = Some(SESSIONS),
+            RootMessage::SessionsClosed if state.closing == Some(ALL) => state.closing = Some(RUNS),
+            RootMessage::RunsClosed | RootMessage::SessionsClosed => {
                 state.closing = Some("the repositories");
                 // The isolator sees every capture through and then stops; if it fell, so do we.
                 if state.isolator.cast(IsolatorMessage::Close).is_err() {
@@ -191,9 +216,11 @@ impl Actor for Root {
 impl RootState {
     fn close(&mut self, myself: &ActorRef<RootMessage>) {
         if self.closing.is_none() {
-            self.closing = Some("the runs");
+            self.closing = Some(ALL);
             let runs = self.runs.clone();
             ask(&mut self.jobs, myself, &runs, RunsMessage::Close, |_| RootMessage::RunsClosed);
+            let (sessions, close) = (self.sessions.clone(), SessionsMessage::CloseAll);
+            ask(&mut self.jobs, myself, &sessions, close, |_| RootMessage::SessionsClosed);
             self.look_again(myself);
         }
     }
@@ -236,6 +263,7 @@ impl RootState {
             (self.isolator.get_id(), "the isolator"),
             (self.executors.get_id(), "the executors"),
             (self.gates.get_id(), "the gates"),
+            (self.sessions.get_id(), "the sessions"),
             (self.runs.get_id(), "the runs"),
         ];
         pillars.into_iter().find(|(pillar, _)| *pillar == id).map(|(_, name)| name)

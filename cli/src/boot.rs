@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use actors::{Deps, Engine, Policy};
 use config::{ModelPrice, Origin, Places, Settings};
 use engine::fault::Faults;
-use engine::ports::{Clock, Commands, Isolation, Schemas};
+use engine::ports::{Clock, Commands, Isolation, NoExternalWorkers, Schemas};
 use engine::request::{RequestPolicy, RetryPolicy, Watchdog};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
 use isolation::Repositories;
@@ -94,6 +94,7 @@ impl Equipment {
             models: Arc::clone(&self.models) as Arc<_>,
             tools: vec![Arc::new(tools)],
             artifacts: Arc::new(ArtifactFolders),
+            external: Arc::new(NoExternalWorkers),
             session_logs: Arc::new(SessionLogFiles::new(self.faults.clone())),
             schemas,
             clock: Arc::clone(&self.clock),

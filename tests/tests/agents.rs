@@ -40,7 +40,7 @@ fn words(entries: &[SessionEntry]) -> Vec<String> {
     let words = entries.iter().map(|entry| match entry {
         SessionEntry::SessionInit { .. } => "init".to_owned(),
         SessionEntry::ModelChange { model } => format!("model is {model}"),
-        SessionEntry::Message { message } => said(message),
+        SessionEntry::Message { message, .. } => said(message),
     });
     words.collect()
 }

@@ -149,7 +149,7 @@ impl ToolFactory for Fatal {
 
 fn results(entries: Vec<SessionEntry>) -> Vec<ToolResult> {
     let result = |entry| match entry {
-        SessionEntry::Message { message: Message::ToolResult(result) } => Some(result),
+        SessionEntry::Message { message: Message::ToolResult(result), .. } => Some(result),
         _ => None,
     };
     entries.into_iter().filter_map(result).collect()
@@ -221,7 +221,7 @@ async fn a_tool_that_cannot_be_built_is_reported_and_the_session_goes_on() {
     );
     let declared = engine.models.requests()[0].tools.clone();
     let names: Vec<_> = declared.iter().map(|tool| tool.name.as_str()).collect();
-    let fakes = ["read", "bad", "boom", "cling", "stuck", "tidy", "lost", "fatal", "yield"];
+    let fakes = ["read", "wait", "bad", "boom", "cling", "stuck", "tidy", "lost", "fatal", "yield"];
     assert_eq!(names, [&fakes[..], &["note", "meet"]].concat());
     assert_eq!(results(engine.logs.of("frugal"))[0].text(), "text", "the first of a name stays");
 }

@@ -12,9 +12,11 @@ mod isolation;
 mod opening;
 mod own_tool;
 mod panics;
+mod sessions;
 mod side_by_side;
 mod tidy;
 // Its tests are functions that a macro calls: by this clippy knows that they are tests.
 mod time_limit;
 #[cfg(test)]
 mod tools;
+mod workers;

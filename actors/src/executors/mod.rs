@@ -8,5 +8,5 @@ mod tool_executor;
 
 pub(crate) use pool::{Executors, ExecutorsMessage};
 pub(crate) use runner::ExecutorTools;
-pub(crate) use session_tools::ToolSetup;
+pub use session_tools::ToolSetup;
 pub(crate) use tool_executor::{ExecutorLease, ExecutorSetup, ToolExecutorMessage};

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use engine::ports::{
-    Access, LineSink, ToolBuildError, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner,
-};
-use protocol::{Failure, FailureClass, ToolCall};
+use engine::agent::Listener;
+use engine::ports::{Access, ToolBuildError, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner};
+use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
 use ractor::ActorRef;
 use ractor::concurrency::oneshot;
 
@@ -16,21 +15,21 @@ use super::tool_executor::{OpenedTools, ToolExecutorMessage};
 pub(crate) struct ExecutorTools {
     executor: ActorRef<ToolExecutorMessage>,
     opened: OpenedTools,
-    progress: LineSink,
+    listener: Arc<dyn Listener>,
 }
 
 impl ExecutorTools {
-    /// Waits until the executor has built its tools. Lines of what runs go to `progress`.
+    /// Waits until the executor has built its tools. `listener` is told how it goes.
     pub(crate) async fn open(
         executor: ActorRef<ToolExecutorMessage>,
-        progress: LineSink,
+        listener: Arc<dyn Listener>,
     ) -> Result<Self, Failure> {
         let (answer, waiting) = oneshot();
         let _dead = executor.cast(ToolExecutorMessage::Tools(answer.into()));
         let opened = waiting.await.map_err(|_dropped| {
             Failure::new(FailureClass::Crashed, "its executor ended before its tools were built")
         })?;
-        Ok(Self { executor, opened, progress })
+        Ok(Self { executor, opened, listener })
     }
 
     /// Returns the tools that could not be built.
@@ -55,7 +54,11 @@ impl ToolRunner for ExecutorTools {
 
     async fn call(&self, call: ToolCall) -> ToolOutcome {
         let (answer, waiting) = oneshot();
-        let progress = Arc::clone(&self.progress);
+        let (listener, id) = (Arc::clone(&self.listener), call.id.clone());
+        let progress = Arc::new(move |line| {
+            let tool_call_id = id.clone();
+            listener.event(SessionEvent::ToolExecutionUpdate { tool_call_id, line });
+        });
         let _dead = self.executor.cast(ToolExecutorMessage::Call(call, progress, answer.into()));
         waiting.await.unwrap_or_else(|_dropped| {
             let text = "the executor crashed while this call ran; its effects may be there";

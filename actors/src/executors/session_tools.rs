@@ -22,13 +22,14 @@ use crate::jobs::Panicked;
 const BUILDING: Duration = Duration::from_secs(30);
 
 /// What the tools of a session are built for.
-pub(crate) struct ToolSetup {
+#[derive(Clone)]
+pub struct ToolSetup {
     /// The workspace.
-    pub(crate) view: Arc<dyn WorkspaceView>,
+    pub view: Arc<dyn WorkspaceView>,
     /// What the tools are told about the session.
-    pub(crate) env: ToolEnv,
+    pub env: ToolEnv,
     /// The folder of what they print.
-    pub(crate) artifacts: PathBuf,
+    pub artifacts: PathBuf,
 }
 
 /// The tools of one session.

@@ -39,6 +39,8 @@ pub(crate) enum ToolExecutorMessage {
     Call(ToolCall, LineSink, RpcReplyPort<ToolOutcome>),
     /// Stops whatever runs; what is asked to run later is stopped as well.
     Stop(CancelLevel),
+    /// Stops what is called now, and nothing that is called later.
+    Interrupt(CancelLevel),
     /// Answers when nothing runs any more.
     Settle(RpcReplyPort<()>),
     /// Answers when nothing runs any more; what still runs is killed.
@@ -84,7 +86,10 @@ pub(crate) struct ToolExecutorState {
     running: Jobs,
     /// How many of `running` have not said that they ended.
     unfinished: usize,
+    /// Stops everything, also what is asked to run later.
     stop: CancelToken,
+    /// Stops what is called until it is used.
+    interrupt: CancelToken,
     settling: Vec<RpcReplyPort<()>>,
 }
 
@@ -108,6 +113,14 @@ impl ToolExecutorState {
         self.unfinished += 1;
         // Where it panicked, whoever waits for it is told by its dropped reply port.
         self.running.run(myself, work, |_ended| ToolExecutorMessage::Ended);
+    }
+
+    /// Returns what stops a call that is made now.
+    fn stop_of_call(&mut self) -> CancelToken {
+        if self.interrupt.is_cancelled() {
+            self.interrupt = self.stop.child();
+        }
+        self.interrupt.clone()
     }
 
     fn build(&mut self, myself: &ActorRef<ToolExecutorMessage>, deps: Deps, setup: ToolSetup) {
@@ -164,12 +177,14 @@ impl Actor for ToolExecutor {
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
         let ToolExecutorArguments { deps, setup } = arguments;
+        let stop = CancelToken::default();
         let mut state = ToolExecutorState {
             commands: Arc::clone(&deps.commands),
             tools: Tools::None,
             running: Jobs::default(),
             unfinished: 0,
-            stop: CancelToken::default(),
+            interrupt: stop.child(),
+            stop,
             settling: Vec::new(),
         };
         match setup {
@@ -203,12 +218,13 @@ impl Actor for ToolExecutor {
             }
             ToolExecutorMessage::Call(call, progress, reply) => {
                 if let Some(tools) = state.tools() {
-                    let stop = state.stop.clone();
+                    let stop = state.stop_of_call();
                     state.start(&myself, async move {
                         let _gone = reply.send(tools.call(call, progress, stop).await);
                     });
                 }
             }
+            ToolExecutorMessage::Interrupt(level) => state.interrupt.cancel(level),
             ToolExecutorMessage::Settle(reply) => state.settling.push(reply),
             ToolExecutorMessage::Stop(level) => state.stop.cancel(level),
             ToolExecutorMessage::Seal(reply) => {

@@ -1,8 +1,11 @@
-//! What a model has used, and what it is doing.
+//! What an agent has used, and what it is doing.
 
 use protocol::{SessionEvent, Usage, Work};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
+
+/// The most of a line that is kept.
+const LONGEST: usize = 400;
 
 /// What people read of a call, longest.
 const PREVIEW: usize = 120;
@@ -11,9 +14,11 @@ const PREVIEW: usize = 120;
 const TELLING: [&str; 8] =
     ["command", "file_path", "path", "pattern", "query", "url", "task", "prompt"];
 
-/// What a model has used so far, and what it is doing.
+/// What an agent has used so far, and what it is doing.
 pub(super) struct Activity {
     pub(super) usage: Usage,
+    /// The line that the model is at.
+    said: String,
     pub(super) tool: Option<String>,
     pub(super) line: Option<String>,
     pub(super) told: Option<Instant>,
@@ -31,8 +36,9 @@ impl Activity {
     pub(super) fn of(work: &Work) -> Option<Box<Self>> {
         match work {
             Work::Command(_) => None,
-            Work::Agent(_) => Some(Box::new(Self {
+            Work::Agent(_) | Work::External(_) => Some(Box::new(Self {
                 usage: Usage::ZERO,
+                said: String::new(),
                 tool: None,
                 line: None,
                 told: None,
@@ -47,13 +53,70 @@ impl Activity {
             SessionEvent::ToolExecutionStart { tool_name, args, .. } => {
                 (self.tool, self.line) = (Some(tool_name.clone()), preview(args));
             }
+            SessionEvent::TurnStart { .. }
+            | SessionEvent::AutoRetryStart { .. }
+            | SessionEvent::SessionRestart { .. } => self.said.clear(),
+            SessionEvent::TextDelta { text } | SessionEvent::ThinkingDelta { text } => {
+                self.hear(text);
+            }
+            SessionEvent::ToolCallStart { tool_name } => {
+                (self.tool, self.line) = (None, Some(format!("calls {tool_name}")));
+            }
+            SessionEvent::RequestWait { reason } => {
+                (self.tool, self.line) = (None, Some(reason.clone()));
+            }
+            SessionEvent::ToolExecutionUpdate { line, .. } => self.line = Some(line.clone()),
             // What it did last is what there is to see until it says something.
             SessionEvent::ToolUnavailable { .. }
-            | SessionEvent::TurnStart { .. }
-            | SessionEvent::AutoRetryStart { .. }
             | SessionEvent::ToolExecutionEnd { .. }
-            | SessionEvent::TurnEnd { .. } => {}
+            | SessionEvent::TurnEnd { .. }
+            | SessionEvent::AgentStart
+            | SessionEvent::InputTaken { .. }
+            | SessionEvent::InputDropped { .. }
+            | SessionEvent::ModelChange { .. }
+            | SessionEvent::AgentEnd { .. } => {}
         }
+    }
+
+    /// Keeps the line that the model is at.
+    fn hear(&mut self, text: &str) {
+        let mut visible = false;
+        for (at, piece) in text.split('\n').enumerate() {
+            if at > 0 {
+                self.said.clear();
+            }
+            let room = LONGEST.saturating_sub(self.said.len());
+            self.said.push_str(&piece[..piece.floor_char_boundary(room)]);
+            visible |= !piece.trim().is_empty();
+        }
+        if visible && !self.said.trim().is_empty() {
+            (self.tool, self.line) = (None, Some(self.said.clone()));
+        }
+    }
+}
+
+/// Returns whether an event of a session is one of its run. The others are for who uses a session
+/// itself.
+pub(super) fn is_of_run(event: &SessionEvent) -> bool {
+    match event {
+        SessionEvent::ToolUnavailable { .. }
+        | SessionEvent::TurnStart { .. }
+        | SessionEvent::AutoRetryStart { .. }
+        | SessionEvent::MessageEnd { .. }
+        | SessionEvent::ToolExecutionStart { .. }
+        | SessionEvent::ToolExecutionEnd { .. }
+        | SessionEvent::TurnEnd { .. } => true,
+        SessionEvent::AgentStart
+        | SessionEvent::InputTaken { .. }
+        | SessionEvent::InputDropped { .. }
+        | SessionEvent::ModelChange { .. }
+        | SessionEvent::RequestWait { .. }
+        | SessionEvent::TextDelta { .. }
+        | SessionEvent::ThinkingDelta { .. }
+        | SessionEvent::ToolCallStart { .. }
+        | SessionEvent::ToolExecutionUpdate { .. }
+        | SessionEvent::SessionRestart { .. }
+        | SessionEvent::AgentEnd { .. } => false,
     }
 }
 

@@ -7,7 +7,6 @@ use tokio::time::Instant; // the runtime's clock: a test can pause it
 use super::message::{TaskArguments, TaskMessage};
 use super::state::TaskState;
 use crate::ask::{Durability, NoAnswer};
-use crate::session::SessionState;
 
 pub(crate) struct Task;
 
@@ -41,8 +40,9 @@ impl Actor for Task {
             // A crashed executor took its processes with it.
             TaskMessage::Cleared(Ok(()) | Err(NoAnswer::Died)) => state.cleared(),
             TaskMessage::Cleared(Err(NoAnswer::Late)) => Input::NotCleared,
-            TaskMessage::SessionEnded(Some(end)) => Input::WorkerEnded(end),
-            TaskMessage::SessionEnded(None) => return Ok(()), // its death is told by supervision
+            TaskMessage::WorkerEnded(Ok(end)) => Input::WorkerEnded(end),
+            TaskMessage::WorkerEnded(Err(panicked)) => crashed(panicked.to_string()),
+            TaskMessage::WorkerKilled => Input::WorkerStopped,
             TaskMessage::TimerFired(timer) => Input::TimerFired(timer),
             TaskMessage::Sealed(Ok(()) | Err(NoAnswer::Died)) => Input::Sealed,
             TaskMessage::Sealed(Err(NoAnswer::Late)) => state.not_sealed(),
@@ -66,25 +66,14 @@ impl Actor for Task {
         event: SupervisionEvent,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        let input = match event {
-            SupervisionEvent::ActorFailed(_session, error) => {
-                let at = Instant::now().into_std();
-                Input::WorkerCrashed { message: error.to_string(), at }
-            }
-            // One that ended by itself has replied; only one that was killed is news.
-            SupervisionEvent::ActorTerminated(_session, Some(mut last_state), _) => {
-                let killed =
-                    last_state.take::<SessionState>().is_ok_and(|last| last.is_unanswered());
-                if !killed {
-                    return Ok(());
-                }
-                Input::WorkerStopped
-            }
-            SupervisionEvent::ActorTerminated(_session, None, _) => Input::WorkerStopped,
-            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {
-                return Ok(());
-            }
-        };
-        state.step(&myself, input).await
+        // What ended by itself has said how; only a crash concerns us here.
+        if let SupervisionEvent::ActorFailed(_session, error) = event {
+            return state.step(&myself, crashed(error.to_string())).await;
+        }
+        Ok(())
     }
+}
+
+fn crashed(message: String) -> Input {
+    Input::WorkerCrashed { message, at: Instant::now().into_std() }
 }

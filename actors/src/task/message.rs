@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{CancelLevel, Gate, IsolationError};
+use engine::ports::{CancelLevel, Gate, IsolationError, WorkerReport};
 use engine::task::{SessionEnd, TaskRecord, Timer, YieldContract};
 use protocol::{CaptureRef, Captured, EventKind, LedgerEntry, RunName, TaskName, TaskSpec};
 use ractor::ActorRef;
@@ -12,7 +12,7 @@ use crate::ask::{Durability, NoAnswer, Receipt, Teller};
 use crate::deps::Deps;
 use crate::executors::{ExecutorLease, ExecutorsMessage};
 use crate::isolation::{Lease, RepositoryMessage};
-use crate::session::SessionNews;
+use crate::jobs::Panicked;
 
 pub(crate) struct TaskArguments {
     pub(crate) spec: TaskSpec,
@@ -49,12 +49,14 @@ pub(crate) enum TaskMessage {
     /// Nothing of the crashed session runs any more, and it may be started again; or something of
     /// it could not be stopped.
     Cleared(Result<(), NoAnswer>),
-    SessionEnded(Option<SessionEnd>),
+    WorkerEnded(Result<SessionEnd, Panicked>),
+    /// A worker that did not stop is dropped.
+    WorkerKilled,
     TimerFired(Timer),
     Sealed(Result<(), NoAnswer>),
     Captured(Option<Result<Option<Captured>, IsolationError>>),
     Discarded,
-    News(SessionNews),
+    News(WorkerReport),
     /// It is time to say again what the task is doing.
     ProgressDue,
 }

@@ -2,10 +2,9 @@
 
 mod activity;
 mod actor;
-mod agent;
-mod command;
 mod message;
 mod news;
+mod start;
 mod state;
 mod steps;
 

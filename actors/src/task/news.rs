@@ -1,15 +1,15 @@
-//! What a session says, passed on at a pace that people and pipes can follow.
+//! What a worker reports, passed on at a pace that people and pipes can follow.
 
 use std::time::Duration;
 
+use engine::ports::WorkerReport;
 use protocol::{EventKind, Phase, Usage};
 use ractor::ActorRef;
 use tokio::time::Instant;
 
-use super::activity::Due;
+use super::activity::{Due, is_of_run};
 use super::message::TaskMessage;
 use super::state::TaskState;
-use crate::session::SessionNews;
 
 /// What a task's progress is told at most once in: seven times a second.
 const PACE: Duration = Duration::from_millis(143);
@@ -19,19 +19,21 @@ impl TaskState {
         self.activity.as_ref().map(|activity| activity.usage)
     }
 
-    pub(super) fn hear(&mut self, myself: &ActorRef<TaskMessage>, news: SessionNews) {
+    pub(super) fn hear(&mut self, myself: &ActorRef<TaskMessage>, report: WorkerReport) {
         let Some(activity) = &mut self.activity else {
-            if let SessionNews::Line(line) | SessionNews::Said(line) = news {
+            if let WorkerReport::Line(line) = report {
                 self.progress(Phase::Working, Some(line)); // commands are paced where they run
             }
             return;
         };
-        match news {
-            SessionNews::Line(line) => activity.line = Some(line),
-            SessionNews::Said(line) => (activity.tool, activity.line) = (None, Some(line)),
-            SessionNews::Event(event) => {
+        match report {
+            WorkerReport::Line(line) => activity.line = Some(line),
+            WorkerReport::Used(usage) => activity.usage = activity.usage + usage,
+            WorkerReport::Session(event) => {
                 activity.note(&event);
-                self.tell(EventKind::SessionEvent { task: self.name(), event: *event });
+                if is_of_run(&event) {
+                    self.tell(EventKind::SessionEvent { task: self.name(), event });
+                }
             }
         }
         self.progress_soon(myself);

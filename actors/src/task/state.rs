@@ -1,10 +1,7 @@
 //! The state of a task's actor, and how each effect of its lifecycle is performed.
 
-use std::time::Duration;
-
-use engine::supervise::RestartBudget;
 use engine::task::{Effect, Input, Lifecycle, TaskRecord, WorkerPolicy};
-use protocol::{TaskReport, Work};
+use protocol::TaskReport;
 use ractor::{ActorProcessingErr, ActorRef};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
@@ -14,7 +11,7 @@ use crate::contracts;
 use crate::executors::ExecutorLease;
 use crate::isolation::{Lease, Writers};
 use crate::jobs::Jobs;
-use crate::session::SessionMessage;
+use crate::worker::{self, Working};
 
 pub(crate) struct TaskState {
     pub(super) lifecycle: Lifecycle,
@@ -24,7 +21,7 @@ pub(crate) struct TaskState {
     pub(super) lease: Option<Lease>,
     pub(super) writers: Writers,
     pub(super) executor: Option<ExecutorLease>,
-    pub(super) session: Option<ActorRef<SessionMessage>>,
+    pub(super) worker: Option<Working>,
     /// What a model has used and is doing; nothing where a command does the work.
     pub(super) activity: Option<Box<Activity>>,
     pub(super) jobs: Jobs,
@@ -37,7 +34,7 @@ impl TaskState {
     pub(super) fn begin(mut arguments: TaskArguments) -> (Self, Vec<Effect>) {
         let contract = std::mem::replace(&mut arguments.contract, contracts::any());
         let policy = WorkerPolicy {
-            restarts: restarts(&arguments.spec.work),
+            restarts: worker::restarts(&arguments.spec.work, arguments.deps.external.as_ref()),
             grace: arguments.deps.policy.grace,
         };
         let (lifecycle, effects) = Lifecycle::begin(arguments.record.clone(), contract, policy);
@@ -48,7 +45,7 @@ impl TaskState {
             lease: None,
             writers: Writers::Stopped,
             executor: None,
-            session: None,
+            worker: None,
             activity: Activity::of(&arguments.spec.work),
             jobs: Jobs::default(),
             span: tracing::info_span!(
@@ -75,17 +72,5 @@ impl TaskState {
     ) -> Result<(), ActorProcessingErr> {
         let effects = self.lifecycle.step(input);
         self.perform(myself, effects).await
-    }
-}
-
-/// A session of a model is started again from its log, as long as it does not crash all the time.
-const CRASHES: RestartBudget = RestartBudget { restarts: 3, window: Duration::from_secs(600) };
-
-/// How often a crashed session is started again. A command may have effects outside its
-/// workspace, so it is never run twice.
-fn restarts(work: &Work) -> RestartBudget {
-    match work {
-        Work::Command(_) => RestartBudget::NONE,
-        Work::Agent(_) => CRASHES,
     }
 }

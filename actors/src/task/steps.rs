@@ -1,21 +1,21 @@
 //! The steps of a task: each asks someone, and the answer comes back as a message.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{IsolationError, Workspace as Place, WorkspaceRequest};
-use engine::task::{Effect, Input, Reminder};
-use protocol::{
-    Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport, Work,
-};
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest};
+use engine::task::{Effect, Input, Reminder, SessionEnd};
+use protocol::{Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport};
+use ractor::{ActorProcessingErr, ActorRef};
+use tracing::Instrument as _;
 
 use super::message::TaskMessage;
+use super::start;
 use super::state::TaskState;
-use super::{agent, command};
-use crate::ask::{Receipt, Teller, ask, ask_within};
+use crate::ask::{Receipt, ask, ask_within};
 use crate::executors::{ExecutorLease, ExecutorsMessage, ToolExecutorMessage};
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage, Writers};
-use crate::session::{Session, SessionArguments, SessionMessage, SessionWork};
+use crate::worker::{self, WorkerDeps, Working};
 
 impl TaskState {
     pub(super) async fn perform(
@@ -29,18 +29,17 @@ impl TaskState {
                 Effect::Record(entry) => self.record(myself, entry),
                 Effect::Equip => self.lease_executor(myself),
                 Effect::StartWorker { workspace, attempt, reminder } => {
-                    self.start_session(myself, &workspace, attempt, reminder).await?;
+                    self.start_worker(myself, &workspace, attempt, reminder).await;
                 }
                 Effect::Remind(reminder) => self.go_on(myself, reminder),
                 Effect::StopWorker(level) => {
-                    if let Some(session) = &self.session {
-                        let _over = session.cast(SessionMessage::Stop(level)); // it may have ended by itself
+                    if let Some(working) = &self.worker {
+                        working.stop(level);
                     }
                 }
                 Effect::KillWorker => {
-                    if let Some(session) = &self.session {
-                        session.kill();
-                    }
+                    self.worker = None;
+                    let _dying = myself.cast(TaskMessage::WorkerKilled);
                 }
                 Effect::ClearWorker { error, deadline } => self.clear(myself, &error, deadline),
                 Effect::StartTimer(timer, after) => {
@@ -102,7 +101,7 @@ impl TaskState {
 
     fn lease_executor(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return }; // it was prepared before
-        let setup = agent::executor(&self.arguments, lease, self.lifecycle.attempt());
+        let setup = start::executor(&self.arguments, lease, self.lifecycle.attempt());
         let executors = self.arguments.executors.clone();
         let question = |reply| ExecutorsMessage::Lease(setup, reply);
         ask(&mut self.jobs, myself, &executors, question, TaskMessage::Leased);
@@ -113,41 +112,65 @@ impl TaskState {
         if self.executor.is_some() { Input::Equipped } else { Input::NotEquipped }
     }
 
-    async fn start_session(
+    async fn start_worker(
         &mut self,
         myself: &ActorRef<TaskMessage>,
         place: &Place,
         attempt: u32,
         reminder: Option<Reminder>,
-    ) -> Result<(), ActorProcessingErr> {
-        let Some(executor) = &self.executor else { return Ok(()) }; // it was equipped before
-        let work = match &self.arguments.spec.work {
-            Work::Command(command) => {
-                SessionWork::Command(command::request(command, &self.arguments, place, attempt))
-            }
-            Work::Agent(agent) => {
-                SessionWork::Agent(Box::new(agent::session(agent, &self.arguments, place)))
-            }
-        };
-        let arguments = SessionArguments {
+    ) {
+        let Some(executor) = &self.executor else { return }; // it was equipped before
+        let deps = WorkerDeps {
+            deps: self.arguments.deps.clone(),
+            gate: Arc::clone(&self.arguments.gate),
             executor: executor.executor().clone(),
-            work,
-            news: Teller::to(myself, TaskMessage::News),
-            faults: self.arguments.deps.faults.clone(),
+            supervisor: myself.get_cell(),
             span: self.span.clone(),
         };
-        let (session, _join) =
-            Actor::spawn_linked(None, Session, arguments, myself.get_cell()).await?;
-        self.session = Some(session.clone());
-        let question = |reply| SessionMessage::Run(reminder, reply);
-        ask(&mut self.jobs, myself, &session, question, TaskMessage::SessionEnded);
-        Ok(())
+        let task = myself.clone();
+        let start = start::start(&self.arguments, place, attempt, move |report| {
+            let _gone = task.cast(TaskMessage::News(report)); // who reads it may be gone
+        });
+        match worker::open(&self.arguments.spec.work, start, deps).await {
+            Ok(worker) => {
+                self.tell_of_gates();
+                self.work(myself, worker, reminder);
+            }
+            Err(failure) => {
+                let end = Ok(SessionEnd::Failed(failure));
+                let _dying = myself.cast(TaskMessage::WorkerEnded(end));
+            }
+        }
     }
 
-    /// Ends what a crashed session started, so that it can be started again.
+    /// Says that an external program does the work, where one does: nothing holds its requests.
+    fn tell_of_gates(&self) {
+        if let Some(program) = worker::external_program(&self.arguments.spec.work) {
+            self.tell(EventKind::Degraded {
+                from: "requests to models within the limits of the engine".to_owned(),
+                to: format!("requests of `{program}` itself"),
+                why: format!("another program does the task `{}`", self.name()),
+            });
+        }
+    }
+
+    /// Has the worker work, from where it stands.
+    fn work(
+        &mut self,
+        myself: &ActorRef<TaskMessage>,
+        worker: Arc<dyn Worker>,
+        reminder: Option<Reminder>,
+    ) {
+        let work = Arc::clone(&worker);
+        let job = async move { work.work(reminder).await }.instrument(self.span.clone());
+        let job = self.jobs.run(myself, job, TaskMessage::WorkerEnded);
+        self.worker = Some(Working::new(worker, job));
+    }
+
+    /// Ends what a crashed worker started, so that it can be started again.
     fn clear(&mut self, myself: &ActorRef<TaskMessage>, error: &str, deadline: Duration) {
-        tracing::warn!(%error, "the session crashed and is started again");
-        self.session = None;
+        tracing::warn!(%error, "the worker crashed and is started again");
+        self.worker = None;
         let Some(executor) = &self.executor else {
             let _dying = myself.cast(TaskMessage::Cleared(Ok(())));
             return;
@@ -161,17 +184,14 @@ impl TaskState {
         Input::Cleared
     }
 
-    /// Has the session go on, because its end was not accepted.
+    /// Has the worker go on, because its end was not accepted.
     fn go_on(&mut self, myself: &ActorRef<TaskMessage>, reminder: Reminder) {
-        let Some(session) = self.session.clone() else { return }; // it has ended once, so it is there
-        let question = |reply| SessionMessage::GoOn(reminder, reply);
-        ask(&mut self.jobs, myself, &session, question, TaskMessage::SessionEnded);
+        let Some(working) = &self.worker else { return }; // it has ended once, so it is there
+        self.work(myself, working.worker(), Some(reminder));
     }
 
     fn seal(&mut self, myself: &ActorRef<TaskMessage>, deadline: Duration) {
-        if let Some(session) = self.session.take() {
-            session.stop(None); // it has said its last word
-        }
+        self.worker = None;
         let Some(executor) = &self.executor else {
             let _dying = myself.cast(TaskMessage::Sealed(Ok(()))); // nothing was ever started
             return;

@@ -143,7 +143,7 @@ fn messages(log: &Path) -> std::io::Result<Vec<Message>> {
     let lines = store::read_session(log)?.into_iter();
     Ok(lines
         .filter_map(|line| match line.entry {
-            SessionEntry::Message { message } => Some(message),
+            SessionEntry::Message { message, .. } => Some(message),
             SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
         })
         .collect())

@@ -61,7 +61,7 @@ fn log<'a>(context: &Context, run: &RunName, row: &'a TaskRow) -> Result<Log<'a>
             let entries = if_there(read_session(&path), &path)?;
             Log { task, entries, output: None }
         }
-        Work::Command(_) => {
+        Work::Command(_) | Work::External(_) => {
             let output = if_there(std::fs::read(&path), &path)?;
             let output = output.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             Log { task, entries: None, output }
@@ -101,6 +101,11 @@ fn show(
             output(row, &path, out)?;
             ending(context, row, None, out)
         }
+        (Work::External(external), _) => {
+            heading(context, row, &format!(" · {}", one_line(&external.program)), out)?;
+            output(row, &path, out)?;
+            ending(context, row, None, out)
+        }
         // What a command wrote and nothing else: it may be read by another.
         (Work::Command(_), Scope::Task) => output(row, &path, out),
     }
@@ -110,7 +115,7 @@ fn show(
 fn place(context: &Context, run: &RunName, row: &TaskRow) -> PathBuf {
     let name = match row.spec.work {
         Work::Agent(_) => "session.jsonl",
-        Work::Command(_) => "output.log",
+        Work::Command(_) | Work::External(_) => "output.log",
     };
     context.artifacts.join(run.as_str()).join(row.name.as_str()).join(name)
 }

@@ -43,7 +43,7 @@ pub(crate) fn routes(spec: &RunSpec) -> Vec<(&ModelRoute, &TaskName)> {
 fn agents(spec: &RunSpec) -> impl Iterator<Item = (&TaskName, &Agent)> {
     spec.tasks.iter().filter_map(|task| match &task.work {
         Work::Agent(agent) => Some((&task.name, agent)),
-        Work::Command(_) => None,
+        Work::Command(_) | Work::External(_) => None,
     })
 }
 

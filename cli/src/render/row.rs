@@ -94,7 +94,18 @@ impl Doing {
                 Some(Wait { until, why: error_message.clone() })
             }
             SessionEvent::ToolUnavailable { .. }
+            | SessionEvent::AgentStart
+            | SessionEvent::InputTaken { .. }
+            | SessionEvent::InputDropped { .. }
+            | SessionEvent::ModelChange { .. }
             | SessionEvent::TurnStart { .. }
+            | SessionEvent::RequestWait { .. }
+            | SessionEvent::TextDelta { .. }
+            | SessionEvent::ThinkingDelta { .. }
+            | SessionEvent::ToolCallStart { .. }
+            | SessionEvent::ToolExecutionUpdate { .. }
+            | SessionEvent::SessionRestart { .. }
+            | SessionEvent::AgentEnd { .. }
             | SessionEvent::MessageEnd { .. }
             | SessionEvent::ToolExecutionStart { .. }
             | SessionEvent::ToolExecutionEnd { .. }

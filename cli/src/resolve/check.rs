@@ -1,7 +1,7 @@
 //! Checks what only the whole run can tell.
 
 use engine::ports::Schemas;
-use protocol::{Agent, ChangeDemand, Command, RunSpec, TaskName, TaskSpec, Work};
+use protocol::{Agent, ChangeDemand, Command, External, RunSpec, TaskName, TaskSpec, Work};
 use serde_json::Value;
 
 use crate::args::RunArgs;
@@ -17,7 +17,7 @@ const LONGEST_PROMPT: usize = 16_000_000;
 pub(super) fn has_model(task: &TaskSpec) -> bool {
     match task.work {
         Work::Agent(_) => true,
-        Work::Command(_) => false,
+        Work::Command(_) | Work::External(_) => false,
     }
 }
 
@@ -34,6 +34,7 @@ pub(super) fn check(spec: &RunSpec, args: &RunArgs, schemas: &dyn Schemas) -> Re
         match &task.work {
             Work::Command(command) => runnable(&task.name, command)?,
             Work::Agent(agent) => askable(&task.name, agent)?,
+            Work::External(external) => return Err(unavailable(&task.name, external)),
         }
         if task.change == ChangeDemand::Required && !spec.isolation.capabilities().can_capture {
             return Err(Error::usage(format!("task `{}` must change something", task.name))
@@ -51,6 +52,13 @@ pub(super) fn check(spec: &RunSpec, args: &RunArgs, schemas: &dyn Schemas) -> Re
         compiled = Some(schema);
     }
     Ok(())
+}
+
+/// Refuses the agent of another program: none can be run yet.
+fn unavailable(task: &TaskName, external: &External) -> Error {
+    let what = format!("cannot run task `{task}`");
+    Error::new(ErrorKind::Plan, what)
+        .because(format!("the external worker `{}` is not available", external.program))
 }
 
 /// Refuses what only a model could heed, where no task has one.

@@ -62,9 +62,10 @@ pub fn listing(spec: &RunSpec) -> Result<Listing<'_>, Error> {
 }
 
 fn listed(task: &TaskSpec) -> ListedTask<'_> {
-    let (command, agent) = match &task.work {
-        Work::Command(command) => (Some(command), None),
-        Work::Agent(agent) => (None, Some(agent)),
+    let (command, agent, prompt) = match &task.work {
+        Work::Command(command) => (Some(command), None, None),
+        Work::Agent(agent) => (None, Some(agent), Some(&agent.prompt)),
+        Work::External(external) => (None, None, Some(&external.prompt)),
     };
     ListedTask {
         task: &task.name,
@@ -72,7 +73,7 @@ fn listed(task: &TaskSpec) -> ListedTask<'_> {
         exec: command.map(|command| command.script.as_str()),
         model: agent.map(|agent| agent.model.to_string()),
         base_url: agent.and_then(|agent| agent.model.base_url.as_deref()),
-        prompt: agent.map(|agent| agent.prompt.as_str()),
+        prompt: prompt.map(String::as_str),
         arguments: command.map_or(&[], |command| &command.arguments),
         item: command.and_then(|command| command.item.as_ref()).map(|item| item.item.as_str()),
         depends_on: &task.depends_on,

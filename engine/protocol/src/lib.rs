@@ -25,7 +25,7 @@ mod usage;
 pub use change::{CaptureRef, Captured, ChangeSummary};
 pub use event::{Event, EventKind, Phase, Totals};
 pub use exit::ExitCode;
-pub use id::{LandingId, RunId, SessionId, TaskId};
+pub use id::{InputId, LandingId, RunId, SessionId, TaskId};
 pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};
 pub use landing::{
     Conflict, ConflictReason, Landed, LandingReport, Rescue, RescueLocation, Side, TaskLanding,
@@ -40,8 +40,8 @@ pub use name::{NameError, RunName, TaskName};
 pub use outcome::{Failure, FailureClass, FailureDetail, Outcome, TaskReport};
 pub use path::{RepoPath, quote_path};
 pub use run::{MergeMode, OnFailure, RunSpec};
-pub use session::{SessionEntry, SessionEvent};
-pub use task::{Agent, ChangeDemand, Command, Item, TaskLimits, TaskSpec, Work};
+pub use session::{AgentEnd, SessionEntry, SessionEvent, UserInput};
+pub use task::{Agent, ChangeDemand, Command, External, Item, TaskLimits, TaskSpec, Work};
 pub use temporary::{is_temporary_name, temporary_name};
 pub use terminal::{Escapes, is_unseen};
 pub use time::Timestamp;

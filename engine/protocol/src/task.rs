@@ -50,6 +50,17 @@ pub enum Work {
     Command(Command),
     /// A model with tools.
     Agent(Agent),
+    /// Another program's agent.
+    External(External),
+}
+
+/// An agent of another program, and what it is asked to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct External {
+    /// The name under which the program is known.
+    pub program: String,
+    /// What it is asked to do.
+    pub prompt: String,
 }
 
 /// A model, and what it is asked to do.

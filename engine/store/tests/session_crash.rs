@@ -45,7 +45,7 @@ async fn every_message_that_a_killed_engine_was_told_is_durable_is_in_its_log() 
             let path = path(folder.path(), session);
             let torn = !std::fs::read(&path).unwrap().ends_with(b"\n");
             let messages = open(&path).await.messages;
-            let said: Vec<_> = messages.iter().map(text).collect();
+            let said: Vec<_> = messages.iter().map(|logged| text(&logged.message)).collect();
             let expected: Vec<_> = (0..said.len()).map(said_at).collect();
             assert_eq!(said, expected, "session {session}, torn: {torn}");
             let acknowledged = durable[session];
@@ -80,7 +80,7 @@ async fn an_engine_whose_sessions_go_on_until_it_is_killed() {
             let OpenedLog { messages, mut log, .. } = open(&path).await;
             for number in messages.len().. {
                 let message = Message::user(said_at(number), at());
-                log.append(at(), SessionEntry::Message { message }).await.unwrap();
+                log.append(at(), SessionEntry::Message { message, input_id: None }).await.unwrap();
                 writeln!(std::io::stdout(), "\ndurable {session}").unwrap();
             }
         });

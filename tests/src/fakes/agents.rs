@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use engine::ports::{
-    AccountId, AttemptFailure, ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream,
-    Models, OpenedLog, Provider, ProviderInfo, SessionHeader, SessionLog, SessionLogError,
-    SessionLogs, ToolChoice,
+    AccountId, AttemptFailure, LoggedMessage, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
+    ModelStream, Models, OpenedLog, Provider, ProviderInfo, SessionHeader, SessionLog,
+    SessionLogError, SessionLogs, ToolChoice,
 };
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
@@ -23,7 +23,8 @@ use super::{FakeTools, task};
 /// Returns a task whose model obeys `words`, one turn after another, separated by `;`:
 /// `yield JSON`, `give-up WHY`, `say WORDS`, `call TOOL [TOOL…]`, `use TOOL JSON [& TOOL JSON…]`, `crash`
 /// (each time),
-/// `crash-once`, `hang`, `fail` (as the provider does). After the last word it says nothing.
+/// `crash-once`, `hang` (says nothing), `hang-once WORDS` (begins to say them), `stream N` (says the
+/// numbers up to N, one by one), `fail` (as the provider does). After the last word it says nothing.
 #[must_use]
 pub fn agent(name: &str, words: &str) -> TaskSpec {
     let model = ModelRoute { provider: "fake".into(), id: "m".into(), base_url: None };
@@ -68,6 +69,9 @@ impl FakeModels {
 
 impl Models for FakeModels {
     fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure> {
+        if route.provider == "unknown" {
+            return Err(Failure::new(FailureClass::Invalid, "no such provider"));
+        }
         let account = AccountId { provider: route.provider.clone(), base_url: None, key: None };
         let (route, location) = (route.clone(), ModelLocation::Remote);
         let info = ProviderInfo { api: "fake", route, account, location };
@@ -139,6 +143,18 @@ impl FakeModels {
             }
             "crash-once" => vec![call(0, "yield", json!({ "data": { "after": turn } }))],
             "hang" => return stream::pending().boxed(),
+            "hang-once" if *crashes == 0 => {
+                *crashes += 1;
+                let begun = stream::iter([ModelEvent::Text(rest.to_owned())]);
+                return begun.chain(stream::pending()).boxed();
+            }
+            "stream" => {
+                let numbers = (1..=rest.parse().unwrap_or(1)).map(|number: u32| number.to_string());
+                let content = vec![Part::Text { text: numbers.clone().collect() }];
+                let ended =
+                    ModelEvent::Ended(ModelAnswer { content, stop_reason: StopReason::Stop });
+                return stream::iter(numbers.map(ModelEvent::Text).chain([ended])).boxed();
+            }
             "fail" => {
                 let failed = AttemptFailure::new(FailureClass::Invalid, "no such model");
                 return stream::iter([ModelEvent::Failed(failed)]).boxed();
@@ -162,6 +178,13 @@ pub struct FakeLogs(Arc<Mutex<BTreeMap<PathBuf, Kept>>>);
 type Kept = (SessionId, Vec<SessionEntry>);
 
 impl FakeLogs {
+    /// Returns what the log at `path` holds.
+    #[must_use]
+    pub fn at(&self, path: &Path) -> Vec<SessionEntry> {
+        let logs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        logs.get(path).map(|(_, entries)| entries.clone()).unwrap_or_default()
+    }
+
     /// Returns what the log of `task` holds, whatever its run is.
     #[must_use]
     pub fn of(&self, task: &str) -> Vec<SessionEntry> {
@@ -179,16 +202,24 @@ impl SessionLogs for FakeLogs {
         let mut logs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (session, entries) = logs.entry(path.to_owned()).or_insert((header.id, Vec::new()));
         let messages = entries.iter().filter_map(|entry| match entry {
-            SessionEntry::Message { message } => Some(message.clone()),
+            SessionEntry::Message { message, input_id } => {
+                Some(LoggedMessage { message: message.clone(), input_id: *input_id })
+            }
             SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
         });
-        let whole = |message: &Message| match message {
-            Message::Assistant(answer) => answer.stop_reason != StopReason::Error,
+        let whole = |logged: &LoggedMessage| match &logged.message {
+            Message::Assistant(answer) => {
+                !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
+            }
             Message::User(_) | Message::ToolResult(_) => true,
         };
         let messages = messages.filter(whole).collect();
+        let model = entries.iter().rev().find_map(|entry| match entry {
+            SessionEntry::ModelChange { model } => Some(model.clone()),
+            SessionEntry::Message { .. } | SessionEntry::SessionInit { .. } => None,
+        });
         let log = Box::new(FakeLog { logs: self.clone(), path: path.to_owned() });
-        Ok(OpenedLog { session: *session, messages, log })
+        Ok(OpenedLog { session: *session, messages, model, log })
     }
 }
 
@@ -200,7 +231,7 @@ struct FakeLog {
 #[async_trait]
 impl SessionLog for FakeLog {
     async fn append(&mut self, _at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError> {
-        if let SessionEntry::Message { message: Message::ToolResult(result) } = &entry {
+        if let SessionEntry::Message { message: Message::ToolResult(result), .. } = &entry {
             assert_ne!(result.text(), "fatal", "the session crashes");
             if result.text() == "lost" {
                 let (what, source) = ("write a log".to_owned(), "it was told not to".into());

@@ -16,7 +16,8 @@ use protocol::{
 use serde_json::{Value, json};
 
 use super::{
-    FakeArtifacts, FakeCommands, FakeLedger, FakeLogs, FakeModels, FakeRepository, FakeTools, Trace,
+    FakeArtifacts, FakeCommands, FakeExternal, FakeLedger, FakeLogs, FakeModels, FakeRepository,
+    FakeTools, Trace,
 };
 
 /// Always the same time.
@@ -89,6 +90,8 @@ pub struct TestEngine {
     pub models: FakeModels,
     /// What its models call.
     pub tools: FakeTools,
+    /// The agents of other programs.
+    pub external: FakeExternal,
     /// What is said in its sessions.
     pub logs: FakeLogs,
     /// What its fakes did.
@@ -153,6 +156,7 @@ impl TestEngine {
         let (commands, repository, ledger) =
             (Arc::new(commands), Arc::new(repository), Arc::new(ledger));
         let (tools, logs) = (FakeTools::default(), FakeLogs::default());
+        let external = FakeExternal::default();
         let models = FakeModels::beside(&tools);
         let (asked, requests) =
             asked.unwrap_or_else(|| (Arc::new(models.clone()) as Arc<_>, RequestPolicy::default()));
@@ -166,6 +170,7 @@ impl TestEngine {
             models: asked,
             tools: factories,
             artifacts: Arc::new(FakeArtifacts::default()),
+            external: Arc::new(external.clone()),
             session_logs: Arc::new(logs.clone()),
             schemas: Arc::new(FakeSchemas),
             clock: Arc::new(FakeClock),
@@ -179,7 +184,19 @@ impl TestEngine {
         };
         let engine = Engine::open(deps).await.expect("an engine of fakes opens");
         let events = engine.listen().await;
-        Self { engine, events, commands, repository, ledger, models, tools, logs, trace, jobs }
+        Self {
+            engine,
+            events,
+            commands,
+            repository,
+            ledger,
+            models,
+            tools,
+            external,
+            logs,
+            trace,
+            jobs,
+        }
     }
 
     /// Returns what a run of `tasks` asks for.

@@ -13,8 +13,9 @@ use engine::ports::{
 };
 use protocol::ToolCall;
 use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
 
-/// The tools `yield`, `read` (says `text`), `bad` (fails), `boom` (panics), `cling` (ends a moment
+/// The tools `yield`, `read` (says `text`), `wait` (until [`FakeTools::release`]), `bad` (fails), `boom` (panics), `cling` (ends a moment
 /// after it is killed, as what waits for a disk does, and not when its call is dropped) `stuck` (nothing but dropping its call ends it) and `tidy` (needs a moment of the grace); and, once another tool runs, `lost`
 /// (what it says cannot be logged) and `fatal` (what it says is the end of who logs it).
 #[derive(Clone, Default)]
@@ -25,6 +26,7 @@ pub struct FakeTools(Arc<Running>);
 struct Running {
     now: AtomicUsize,
     tidied: AtomicUsize,
+    released: Notify,
     /// What the tools of each session were built for.
     envs: Mutex<Vec<ToolEnv>>,
 }
@@ -34,6 +36,18 @@ impl FakeTools {
     #[must_use]
     pub fn running(&self) -> usize {
         self.0.now.load(Ordering::SeqCst)
+    }
+
+    /// Ends every tool that waits.
+    pub fn release(&self) {
+        self.0.released.notify_waiters();
+    }
+
+    /// Waits until a tool runs.
+    pub async fn until_busy(&self) {
+        while self.running() == 0 {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Returns how many tools had the time to tidy up.
@@ -74,7 +88,8 @@ impl ToolFactory for FakeTools {
 
     async fn build(&self, env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
         self.0.envs.lock().unwrap_or_else(PoisonError::into_inner).push(env.clone());
-        let names = ["read", "bad", "boom", "cling", "stuck", "tidy", "lost", "fatal", "yield"];
+        let names =
+            ["read", "wait", "bad", "boom", "cling", "stuck", "tidy", "lost", "fatal", "yield"];
         let tool = |name: &str| -> Arc<dyn Tool> {
             Arc::new(FakeTool { spec: spec(name), tools: self.clone() })
         };
@@ -136,6 +151,13 @@ impl Tool for FakeTool {
                 });
                 let _ended = clinging.await;
                 failed("killed")
+            }
+            "wait" => {
+                // Who is seen to run is reached by a release.
+                let released = self.tools.0.released.notified();
+                let _begun = self.tools.begin();
+                released.await;
+                ToolOutcome::Output(ToolOutput::text("waited"))
             }
             "stuck" => {
                 let _begun = self.tools.begin();

@@ -123,7 +123,8 @@ const GUESTS: &[(&str, &[&str])] = &[
 
 /// Words that a room of one crate may not say about another room of it.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("actors/src/session", &["crate::task", "crate::runs", "crate::run::"]),
+    ("actors/src/session", &["crate::task", "crate::worker", "crate::runs", "crate::run::"]),
+    ("actors/src/worker", &["crate::task", "crate::sessions", "crate::runs", "crate::run::"]),
     ("engine/core/src/task", &["crate::agent"]),
     ("engine/core/src/schedule", &["crate::agent"]),
     ("engine/core/src/supervise", &["crate::agent"]),

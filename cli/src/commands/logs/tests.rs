@@ -37,7 +37,7 @@ async fn bench() -> (Bench, RunName) {
     let opened = logs.open(&folder.join("auth/session.jsonl"), header).await.unwrap();
     let mut log = opened.log;
     let message = Message::user("Move it.", at(0));
-    log.append(at(0), SessionEntry::Message { message }).await.unwrap();
+    log.append(at(0), SessionEntry::Message { message, input_id: None }).await.unwrap();
     (bench, run)
 }
 
@@ -111,7 +111,7 @@ async fn what_a_task_used_that_has_no_report_is_in_its_log() {
         }));
         let message: Message = message.unwrap();
         assert!(matches!(&message, Message::Assistant(said) if said.usage == usage));
-        log.append(at(0), SessionEntry::Message { message }).await.unwrap();
+        log.append(at(0), SessionEntry::Message { message, input_id: None }).await.unwrap();
     }
     let used = used_in(&read_session(&place).unwrap()).unwrap();
     assert_eq!((used.tokens(), used.cost), (1_500, None));

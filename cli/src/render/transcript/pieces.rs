@@ -29,17 +29,17 @@ pub(super) fn pieces<'a>(entries: &[(Timestamp, &'a SessionEntry)]) -> Vec<(Time
         match entry {
             SessionEntry::SessionInit { task, .. } => asked = Some((*at, task)),
             SessionEntry::ModelChange { .. } => {}
-            SessionEntry::Message { message: Message::User(said) } => {
+            SessionEntry::Message { message: Message::User(said), .. } => {
                 let first = !pieces.iter().any(|(_, piece)| matches!(piece, Piece::Prompt(_)));
                 let piece = if first { Piece::Prompt } else { Piece::Reminder };
                 pieces.push((*at, piece(said.text())));
             }
-            SessionEntry::Message { message: Message::Assistant(answer) } => {
+            SessionEntry::Message { message: Message::Assistant(answer), .. } => {
                 let told = told(answer, &entries[place + 1..]);
                 pieces.extend(told.into_iter().map(|piece| (*at, piece)));
             }
             // They are told with their calls.
-            SessionEntry::Message { message: Message::ToolResult(_) } => {}
+            SessionEntry::Message { message: Message::ToolResult(_), .. } => {}
         }
     }
     if let (Some((at, task)), true) = (asked, pieces.is_empty()) {
@@ -83,7 +83,7 @@ fn result_of<'a>(
     after: &[(Timestamp, &'a SessionEntry)],
 ) -> Option<&'a ToolResult> {
     let messages = after.iter().filter_map(|(_, entry)| match entry {
-        SessionEntry::Message { message } => Some(message),
+        SessionEntry::Message { message, .. } => Some(message),
         SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
     });
     let until = messages.take_while(|message| !matches!(message, Message::Assistant(_)));

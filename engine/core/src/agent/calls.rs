@@ -5,8 +5,8 @@ use futures_util::stream::FuturesOrdered;
 use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
 
 use super::conversation::Conversation;
+use super::means::{End, Means};
 use super::repeats::Came;
-use super::run::{End, Means};
 use super::words;
 use crate::ports::{Access, Concurrency, ToolOutcome, ToolOutput};
 
@@ -27,7 +27,13 @@ pub(super) async fn carry_out(
     calls: &[ToolCall],
     scope: Scope,
 ) -> Result<Option<End>, End> {
-    let accesses = means.tools.classify(calls).await;
+    if calls.is_empty() {
+        return Ok(None);
+    }
+    let Some(accesses) = means.unless_aborted(means.tools.classify(calls)).await else {
+        interrupt(conversation, means).await?;
+        return Err(End::Aborted);
+    };
     let mut end = None;
     for group in groups(calls, &accesses) {
         if end.is_some() {
@@ -41,7 +47,13 @@ pub(super) async fn carry_out(
         // All of them run from here on; each is told as soon as all before it are.
         let mut running: FuturesOrdered<_> = running.collect();
         let mut poison = None;
-        while let Some((call, outcome)) = running.next().await {
+        loop {
+            let Some(next) = means.unless_aborted(running.next()).await else {
+                drop(running);
+                interrupt(conversation, means).await?;
+                return Err(End::Aborted);
+            };
+            let Some((call, outcome)) = next else { break };
             let (output, came_of_it) = match outcome {
                 ToolOutcome::Output(output) => (output, Came::Well),
                 ToolOutcome::Failed(output) => (output, Came::Badly),
@@ -67,6 +79,17 @@ pub(super) async fn carry_out(
         }
     }
     Ok(end)
+}
+
+/// Answers every call that has no result: what runs of them is not waited for.
+async fn interrupt(conversation: &mut Conversation, means: &Means<'_>) -> Result<(), End> {
+    for call in conversation.unanswered() {
+        conversation.answer(&call, ToolOutput::text(words::ABORTED), Came::Badly).await?;
+        let (tool_call_id, tool_name) = (call.id, call.name);
+        let ended = SessionEvent::ToolExecutionEnd { tool_call_id, tool_name, is_error: true };
+        means.listener.event(ended);
+    }
+    Ok(())
 }
 
 async fn one<'a>(

@@ -5,43 +5,60 @@ use std::path::Path;
 use std::sync::Arc;
 
 use protocol::{
-    AssistantMessage, Message, ModelRoute, SessionEntry, SessionId, ToolCall, ToolResult,
+    AssistantMessage, InputId, Message, ModelRoute, Part, SessionEntry, SessionId, StopReason,
+    ToolCall, ToolResult, Usage, UserInput,
 };
 use serde_json::Value;
 
 use super::limits::Spent;
 use super::repeats::{Came, Repeats};
 use super::words;
-use crate::ports::{Clock, SessionHeader, SessionLog, SessionLogError, SessionLogs, ToolOutput};
+use crate::ports::{
+    Clock, LoggedMessage, ProviderInfo, SessionHeader, SessionLog, SessionLogError, SessionLogs,
+    ToolOutput,
+};
 
 /// What a session begins with.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Opening {
+pub struct SessionInit {
     /// What the model is told before everything else.
     pub system: Arc<str>,
-    /// What it is asked to do.
-    pub prompt: String,
-    /// What everyone in the run should know.
-    pub context: Option<String>,
     /// The model.
     pub model: ModelRoute,
     /// The names of its tools.
     pub tools: Vec<String>,
+    /// What it is asked to do, where that is known from the start.
+    pub assignment: Option<Assignment>,
+}
+
+/// The first input of a session that has one task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// Identifies it.
+    pub id: InputId,
+    /// What the model is asked to do.
+    pub prompt: String,
+    /// What everyone in the run should know.
+    pub context: Option<String>,
     /// The JSON Schema of what it has to yield.
     pub schema: Option<Value>,
 }
 
-impl Opening {
-    fn assignment(&self) -> String {
-        words::assignment(&self.prompt, self.context.as_deref())
+impl Assignment {
+    fn input(&self) -> UserInput {
+        let text = words::assignment(&self.prompt, self.context.as_deref());
+        UserInput { id: self.id, text }
     }
 
     /// Returns a message of the log as it was said: a very long prompt is cut in the log, and
     /// would not be what was asked.
-    fn restore(&self, at: usize, message: Message) -> Message {
-        match (at, message) {
-            (0, Message::User(said)) => Message::user(self.assignment(), said.timestamp),
-            (_, other) => other,
+    fn restore(&self, logged: LoggedMessage) -> LoggedMessage {
+        match logged.message {
+            Message::User(said) if logged.input_id == Some(self.id) => {
+                let message = Message::user(self.input().text, said.timestamp);
+                LoggedMessage { message, ..logged }
+            }
+            message => LoggedMessage { message, ..logged },
         }
     }
 }
@@ -56,6 +73,8 @@ pub struct Conversation {
     pub(super) repeats: Repeats,
     /// The calls there were: no two have the same identity.
     ids: BTreeSet<String>,
+    /// The inputs that were said.
+    inputs: BTreeSet<InputId>,
     log: Box<dyn SessionLog>,
     clock: Arc<dyn Clock>,
 }
@@ -70,45 +89,75 @@ impl Conversation {
         logs: &dyn SessionLogs,
         path: &Path,
         header: SessionHeader,
-        opening: Opening,
+        init: SessionInit,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, SessionLogError> {
         let opened = logs.open(path, header).await?;
         let mut conversation = Self {
             session: opened.session,
-            system: Arc::clone(&opening.system),
+            system: Arc::clone(&init.system),
             messages: Vec::new(),
             spent: Spent::default(),
             repeats: Repeats::default(),
             ids: BTreeSet::new(),
+            inputs: BTreeSet::new(),
             log: opened.log,
             clock,
         };
+        let model = opened.model.filter(|model| *model == init.model.to_string());
         if opened.messages.is_empty() {
-            conversation.begin(opening).await?;
-        } else {
-            let messages = opened.messages.into_iter().enumerate();
-            for message in messages.map(|(at, message)| opening.restore(at, message)) {
-                if !conversation.is_stray(&message) {
-                    conversation.take(Arc::new(message));
-                }
-            }
-            conversation.repair().await?;
+            conversation.begin(init, model).await?;
+            return Ok(conversation);
         }
+        for logged in opened.messages {
+            let logged = match &init.assignment {
+                Some(assignment) => assignment.restore(logged),
+                None => logged,
+            };
+            if !conversation.is_stray(&logged.message) {
+                conversation.inputs.extend(logged.input_id);
+                conversation.take(Arc::new(logged.message));
+            }
+        }
+        if model.is_none() {
+            conversation.change_model(&init.model).await?;
+        }
+        conversation.repair().await?;
         Ok(conversation)
     }
 
-    async fn begin(&mut self, opening: Opening) -> Result<(), SessionLogError> {
-        let assignment = opening.assignment();
-        self.write(SessionEntry::SessionInit {
-            system_prompt: opening.system.to_string(),
-            task: opening.prompt,
-            tools: opening.tools,
-            output_schema: opening.schema,
-        })
-        .await?;
-        self.write(SessionEntry::ModelChange { model: opening.model.to_string() }).await?;
-        self.say(assignment).await
+    /// Returns the session.
+    #[must_use]
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    async fn begin(
+        &mut self,
+        init: SessionInit,
+        logged_model: Option<String>,
+    ) -> Result<(), SessionLogError> {
+        if let Some(assignment) = &init.assignment {
+            self.write(SessionEntry::SessionInit {
+                system_prompt: init.system.to_string(),
+                task: assignment.prompt.clone(),
+                tools: init.tools,
+                output_schema: assignment.schema.clone(),
+            })
+            .await?;
+        }
+        if logged_model.is_none() {
+            self.change_model(&init.model).await?;
+        }
+        match init.assignment {
+            Some(assignment) => self.say(assignment.input()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Notes that another model answers from now on.
+    pub(super) async fn change_model(&mut self, model: &ModelRoute) -> Result<(), SessionLogError> {
+        self.write(SessionEntry::ModelChange { model: model.to_string() }).await
     }
 
     /// Returns whether a message is the result of a call that is not there: its line in the log
@@ -129,7 +178,7 @@ impl Conversation {
     }
 
     /// The calls of the last answer that have no result.
-    fn unanswered(&self) -> Vec<ToolCall> {
+    pub(super) fn unanswered(&self) -> Vec<ToolCall> {
         let last = self.messages.iter().rposition(|said| matches!(**said, Message::Assistant(_)));
         let Some(last) = last else { return Vec::new() };
         let Message::Assistant(answer) = &*self.messages[last] else { return Vec::new() };
@@ -143,23 +192,20 @@ impl Conversation {
         answer.calls().filter(|call| !answered.contains(call.id.as_str())).cloned().collect()
     }
 
-    /// Returns whether the model has the last word, so that there is nothing to ask it.
+    /// Returns whether there is nothing to ask the model: it has the last word, or nothing was said.
     pub(super) fn is_said(&self) -> bool {
-        self.messages.last().is_some_and(|said| matches!(**said, Message::Assistant(_)))
+        self.messages.last().is_none_or(|said| matches!(**said, Message::Assistant(_)))
     }
 
-    /// Returns whether the model was told exactly this.
-    pub(super) fn has_heard(&self, text: &str) -> bool {
-        self.messages.iter().any(|said| match &**said {
-            Message::User(user) => user.text() == text,
-            Message::Assistant(_) | Message::ToolResult(_) => false,
-        })
-    }
-
-    /// Says something to the model.
-    pub(super) async fn say(&mut self, text: String) -> Result<(), SessionLogError> {
-        let message = Message::user(text, self.clock.now());
-        self.push(message).await.map(drop)
+    /// Says something to the model. What it was told before, also before a crash, is not said again.
+    pub(super) async fn say(&mut self, input: UserInput) -> Result<(), SessionLogError> {
+        if self.inputs.contains(&input.id) {
+            return Ok(());
+        }
+        let message = Message::user(input.text, self.clock.now());
+        self.push(message, Some(input.id)).await?;
+        self.inputs.insert(input.id);
+        Ok(())
     }
 
     /// Adds the answer of the model, its calls told apart from all earlier ones.
@@ -172,7 +218,7 @@ impl Conversation {
                 call.id = self.own_id(&call.id);
             }
         }
-        self.push(Message::Assistant(answer.clone())).await?;
+        self.push(Message::Assistant(answer.clone()), None).await?;
         Ok(answer)
     }
 
@@ -181,7 +227,22 @@ impl Conversation {
         &mut self,
         partial: AssistantMessage,
     ) -> Result<(), SessionLogError> {
-        self.write(SessionEntry::Message { message: Message::Assistant(partial) }).await
+        let message = Message::Assistant(partial);
+        self.write(SessionEntry::Message { message, input_id: None }).await
+    }
+
+    /// Returns the message of an answer of `model` that was given up when it held `content`.
+    pub(super) fn aborted(&self, model: &ProviderInfo, content: Vec<Part>) -> AssistantMessage {
+        AssistantMessage {
+            content,
+            api: model.api.to_owned(),
+            provider: model.route.provider.clone(),
+            model: model.route.id.clone(),
+            usage: Usage::ZERO,
+            stop_reason: StopReason::Aborted,
+            error_message: Some(words::REQUEST_ABORTED.to_owned()),
+            timestamp: self.clock.now(),
+        }
     }
 
     /// Adds the result of a call.
@@ -199,7 +260,7 @@ impl Conversation {
             is_error: came_of_it == Came::Badly,
             timestamp: self.clock.now(),
         });
-        self.push(message).await
+        self.push(message, None).await
     }
 
     /// Returns the identity of a call: what the provider says, unless another call has it.
@@ -214,9 +275,13 @@ impl Conversation {
         id
     }
 
-    async fn push(&mut self, message: Message) -> Result<(), SessionLogError> {
+    async fn push(
+        &mut self,
+        message: Message,
+        input_id: Option<InputId>,
+    ) -> Result<(), SessionLogError> {
         let message = Arc::new(message);
-        self.write(SessionEntry::Message { message: Message::clone(&message) }).await?;
+        self.write(SessionEntry::Message { message: Message::clone(&message), input_id }).await?;
         self.take(message);
         Ok(())
     }

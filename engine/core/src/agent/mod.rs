@@ -4,14 +4,20 @@
 mod answer;
 mod calls;
 mod conversation;
+mod inputs;
 mod limits;
 mod listener;
+mod means;
+mod queue;
 mod repeats;
 mod run;
 mod words;
 
-pub use conversation::{Conversation, Opening};
+pub use conversation::{Assignment, Conversation, SessionInit};
+pub use inputs::{Boundary, Inputs, Model, Prompt};
 pub use limits::Limits;
 pub use listener::Listener;
-pub use run::{End, Means, Nudge, run};
+pub use means::{End, Means};
+pub use queue::InputQueue;
+pub use run::run;
 pub use words::{YIELD, system_prompt};

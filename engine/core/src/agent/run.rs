@@ -1,87 +1,57 @@
 //! The agent loop.
 
-use protocol::{Failure, SessionEvent, StopReason};
-use serde_json::Value;
+use protocol::{InputId, SessionEvent, StopReason, UserInput};
 
+use super::answer;
 use super::calls::{Scope, carry_out};
 use super::conversation::Conversation;
-use super::limits::{Limits, Permit, Warned};
-use super::{Listener, answer, words};
-use crate::ports::{SessionLogError, ToolChoice, ToolRunner};
-use crate::request::ModelClient;
+use super::inputs::Prompt;
+use super::limits::{Permit, Warned};
+use super::means::{End, Means};
+use super::words;
+use crate::ports::{SessionLogError, ToolChoice};
 
-/// What the loop works with.
-pub struct Means<'a> {
-    /// Asks the model.
-    pub model: &'a ModelClient,
-    /// Carries out calls.
-    pub tools: &'a dyn ToolRunner,
-    /// Told what happens.
-    pub listener: &'a dyn Listener,
-    /// How much may be used.
-    pub limits: Limits,
-}
-
-/// Something to be said to a model whose session ended in a way that was not accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Nudge {
-    /// The words.
-    pub text: String,
-    /// Whether it has to call something now.
-    pub choice: ToolChoice,
-}
-
-/// How a session ended by itself.
-#[derive(Clone, Debug, PartialEq)]
-pub enum End {
-    /// The model yielded this.
-    Yielded(Value),
-    /// The model said that it cannot.
-    GaveUp(String),
-    /// The model stopped without a yield; this is what one has to say about that.
-    Silent(String),
-    /// It could not go on.
-    Failed(Failure),
-}
-
-impl From<SessionLogError> for End {
-    fn from(error: SessionLogError) -> Self {
-        Self::Failed(error.to_failure())
-    }
-}
-
-/// Goes on with a conversation until the model stops or yields, or something ends it.
-pub async fn run(conversation: &mut Conversation, means: &Means<'_>, nudge: Option<Nudge>) -> End {
-    match turns(conversation, means, nudge).await {
+/// Goes on with a conversation until the model stops or yields, or something ends it. A model that
+/// had the last word is not asked for another.
+pub async fn run(
+    conversation: &mut Conversation,
+    means: &mut Means<'_>,
+    prompt: Option<Prompt>,
+) -> End {
+    match turns(conversation, means, prompt).await {
         Ok(end) | Err(end) => end,
     }
 }
 
 async fn turns(
     conversation: &mut Conversation,
-    means: &Means<'_>,
-    nudge: Option<Nudge>,
+    means: &mut Means<'_>,
+    prompt: Option<Prompt>,
 ) -> Result<End, End> {
     let mut choice = ToolChoice::Free;
-    if let Some(nudge) = nudge {
-        // One that crashed after it was told is not told again.
-        if !conversation.has_heard(&nudge.text) {
-            conversation.say(nudge.text).await?;
-        }
-        choice = nudge.choice;
+    if let Some(prompt) = prompt {
+        say(conversation, means, prompt.input).await?;
+        choice = prompt.choice;
     }
-    if conversation.is_said() {
-        return Ok(End::Silent(silence(StopReason::Stop)));
-    }
+    let mut stop = StopReason::Stop;
     loop {
+        pass_boundary(conversation, means).await?;
+        if means.abort.is_cancelled() {
+            return Ok(End::Aborted);
+        }
+        if conversation.is_said() {
+            let Some(input) = means.inputs.before_stop().await else {
+                return Ok(End::Silent(silence(stop)));
+            };
+            say(conversation, means, input).await?;
+            continue;
+        }
         let mut scope = Scope::Any;
         match means.limits.judge(&conversation.spent) {
             Permit::Go => {}
-            Permit::YieldNow(words) => {
-                // One that crashed after it was told is not told again.
-                if !conversation.has_heard(&words) {
-                    conversation.say(words).await?;
-                }
+            Permit::YieldNow(text) => {
+                let id = InputId::of_limit(conversation.session);
+                conversation.say(UserInput { id, text }).await?;
                 conversation.spent.warned = Warned::Yes;
                 choice = ToolChoice::Force(words::YIELD.to_owned());
                 scope = Scope::YieldOnly;
@@ -93,16 +63,42 @@ async fn turns(
         let choice = std::mem::replace(&mut choice, ToolChoice::Free);
         let answer = answer::ask(conversation, means, choice).await?;
         let calls: Vec<_> = answer.calls().cloned().collect();
-        let end = if calls.is_empty() {
-            Some(End::Silent(silence(answer.stop_reason)))
-        } else {
-            carry_out(conversation, means, &calls, scope).await?
-        };
+        let end = carry_out(conversation, means, &calls, scope).await?;
         means.listener.event(SessionEvent::TurnEnd { turn });
         if let Some(end) = end {
             return Ok(end);
         }
+        stop = answer.stop_reason;
     }
+}
+
+/// Does what users have asked for the next request.
+async fn pass_boundary(
+    conversation: &mut Conversation,
+    means: &mut Means<'_>,
+) -> Result<(), SessionLogError> {
+    let boundary = means.inputs.before_request().await;
+    if let Some(model) = boundary.model {
+        conversation.change_model(&model.route).await?;
+        means.listener.event(SessionEvent::ModelChange { model: model.route.to_string() });
+        means.model = model;
+    }
+    for input in boundary.steering {
+        say(conversation, means, input).await?;
+    }
+    Ok(())
+}
+
+/// Says an input.
+async fn say(
+    conversation: &mut Conversation,
+    means: &Means<'_>,
+    input: UserInput,
+) -> Result<(), SessionLogError> {
+    let input_id = input.id;
+    conversation.say(input).await?;
+    means.listener.event(SessionEvent::InputTaken { input_id });
+    Ok(())
 }
 
 /// Returns what one has to say about an answer that calls nothing.

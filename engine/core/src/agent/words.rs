@@ -49,6 +49,10 @@ error that says what is missing. No other tool can be called any more."
 pub(super) const INTERRUPTED: &str = "interrupted: the engine was restarted while this call ran. \
 Its effects may be there. It is not run again by itself; look before you repeat it.";
 
+/// The answer to a call that was stopped because the work was aborted.
+pub(super) const ABORTED: &str = "interrupted: the work was aborted while this call ran, or before \
+it. Its effects may be there; look before you repeat it.";
+
 /// The answer to a call that stands behind a yield.
 pub(super) const AFTER_YIELD: &str = "not carried out: the session ends with the yield before it";
 
@@ -58,3 +62,6 @@ be called";
 
 /// The answer to a yield. What is wrong with it, if something is, is said after it.
 pub(super) const YIELDED: &str = "received";
+
+/// What is said of an answer that was given up.
+pub(super) const REQUEST_ABORTED: &str = "the request was aborted";

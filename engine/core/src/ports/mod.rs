@@ -14,6 +14,7 @@ mod schema;
 mod session_log;
 mod tools;
 mod view;
+mod worker;
 
 pub use artifacts::{Artifact, ArtifactStore, Artifacts};
 pub use cancel::{CancelLevel, CancelToken};
@@ -36,7 +37,9 @@ pub use process::{
 };
 pub use run_lock::{LockRun, RunLock};
 pub use schema::{AnyValue, Schema, Schemas};
-pub use session_log::{OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs};
+pub use session_log::{
+    LoggedMessage, OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs,
+};
 pub use tools::{
     Access, AccessClass, Concurrency, Tool, ToolBuildError, ToolContext, ToolDeclaration, ToolEnv,
     ToolFactory, ToolOutcome, ToolOutput, ToolRunner, ToolSpec, Visibility,
@@ -44,4 +47,7 @@ pub use tools::{
 pub use view::{
     FileKind, FileStat, FileVersion, Found, Listing, MAX_PATH_DEPTH, MAX_SYMLINKS, Replace,
     ViewError, ViewFile, ViewPath, WorkspaceView,
+};
+pub use worker::{
+    ExternalWorkers, NoExternalWorkers, ReportSink, Worker, WorkerReport, WorkerStart,
 };

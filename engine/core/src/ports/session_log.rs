@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use protocol::{Failure, FailureClass, Message, SessionEntry, SessionId, Timestamp};
+use protocol::{Failure, FailureClass, InputId, Message, SessionEntry, SessionId, Timestamp};
 
 /// Opens session logs.
 #[async_trait]
@@ -29,9 +29,20 @@ pub struct OpenedLog {
     /// The session it is of: the one it was begun for.
     pub session: SessionId,
     /// The messages it holds, in their order.
-    pub messages: Vec<Message>,
+    pub messages: Vec<LoggedMessage>,
+    /// The model that answered last, as `PROVIDER/ID`.
+    pub model: Option<String>,
     /// Takes more.
     pub log: Box<dyn SessionLog>,
+}
+
+/// A message of a log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoggedMessage {
+    /// The message.
+    pub message: Message,
+    /// The input that it says, where it is the message of a user.
+    pub input_id: Option<InputId>,
 }
 
 /// A session log that is open.

@@ -383,7 +383,7 @@ fn queued(spec: &TaskSpec) -> EventKind {
         title: spec.title.clone(),
         model: match &spec.work {
             Work::Agent(agent) => Some(agent.model.to_string()),
-            Work::Command(_) => None,
+            Work::Command(_) | Work::External(_) => None,
         },
     }
 }

@@ -68,8 +68,8 @@ impl SessionLogs for SessionLogFiles {
             scribe,
             writing: Arc::new(Mutex::new(opened.writing)),
         };
-        let (session, messages) = (opened.session, opened.messages);
-        Ok(OpenedLog { session, messages, log: Box::new(log) })
+        let (session, messages, model) = (opened.session, opened.messages, opened.model);
+        Ok(OpenedLog { session, messages, model, log: Box::new(log) })
     }
 }
 

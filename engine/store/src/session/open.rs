@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::ports::SessionHeader;
+use engine::ports::{LoggedMessage, SessionHeader};
 use protocol::{Message, SessionEntry, SessionId, StopReason};
 
 use super::ids::Ids;
@@ -24,7 +24,9 @@ const ATTEMPTS: usize = 16;
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) session: SessionId,
-    pub(super) messages: Vec<Message>,
+    pub(super) messages: Vec<LoggedMessage>,
+    /// The model of the last entry that names one.
+    pub(super) model: Option<String>,
     pub(super) writing: Writing,
 }
 
@@ -96,7 +98,8 @@ enum Held {
 /// What a log holds behind its header.
 #[derive(Default)]
 struct Content {
-    messages: Vec<Message>,
+    messages: Vec<LoggedMessage>,
+    model: Option<String>,
     /// The identities of all entries, in their order.
     ids: Vec<String>,
     /// Where the last whole line ends.
@@ -144,7 +147,14 @@ impl Content {
     /// Keeps what the model is to hear again: not what could not be had whole.
     fn add(&mut self, id: String, entry: SessionEntry) {
         self.ids.push(id);
-        let SessionEntry::Message { message } = entry else { return };
+        let (message, input_id) = match entry {
+            SessionEntry::Message { message, input_id } => (message, input_id),
+            SessionEntry::ModelChange { model } => {
+                self.model = Some(model);
+                return;
+            }
+            SessionEntry::SessionInit { .. } => return,
+        };
         let whole = match &message {
             Message::Assistant(said) => {
                 !matches!(said.stop_reason, StopReason::Error | StopReason::Aborted)
@@ -152,7 +162,7 @@ impl Content {
             Message::User(_) | Message::ToolResult(_) => true,
         };
         if whole {
-            self.messages.push(message);
+            self.messages.push(LoggedMessage { message, input_id });
         }
     }
 }
@@ -175,7 +185,7 @@ fn go_on(path: &Path, file: File, id: SessionId, content: Content) -> Result<Ope
         name: Name::Fresh,
         failed: None,
     };
-    Ok(Opened { session: id, messages: content.messages, writing })
+    Ok(Opened { session: id, messages: content.messages, model: content.model, writing })
 }
 
 fn begin(path: &Path, mut file: File, header: &SessionHeader) -> Result<Opened, Trouble> {
@@ -188,7 +198,7 @@ fn begin(path: &Path, mut file: File, header: &SessionHeader) -> Result<Opened, 
         name: Name::Fresh,
         failed: None,
     };
-    Ok(Opened { session: header.id, messages: Vec::new(), writing })
+    Ok(Opened { session: header.id, messages: Vec::new(), model: None, writing })
 }
 
 /// Gives the file the first free name that ends in `.bak`. It is locked, so nobody writes it.

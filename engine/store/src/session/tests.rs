@@ -8,8 +8,8 @@ use std::time::Duration;
 use engine::fault::{FaultMeans, Faults};
 use engine::ports::{OpenedLog, SessionHeader, SessionLogError, SessionLogs};
 use protocol::{
-    AssistantMessage, FailureClass, Message, Part, SessionEntry, SessionId, StopReason, Timestamp,
-    Usage,
+    AssistantMessage, FailureClass, InputId, Message, Part, SessionEntry, SessionId, StopReason,
+    Timestamp, Usage,
 };
 use serde_json::Value;
 
@@ -72,6 +72,10 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_millisecond(1_767_323_045_678 + 1_000 * second)
 }
 
+fn messages(opened: &OpenedLog) -> Vec<Message> {
+    opened.messages.iter().map(|logged| logged.message.clone()).collect()
+}
+
 fn user(text: &str) -> Message {
     Message::user(text, at(0))
 }
@@ -90,7 +94,7 @@ fn assistant(text: &str, stop_reason: StopReason) -> Message {
 }
 
 fn entry(message: Message) -> SessionEntry {
-    SessionEntry::Message { message }
+    SessionEntry::Message { message, input_id: None }
 }
 
 fn said(text: &str) -> SessionEntry {
@@ -110,14 +114,14 @@ fn init() -> SessionEntry {
 async fn a_log_goes_on_where_it_ended() {
     let stage = Stage::new();
     let opened = stage.open().await.unwrap();
-    assert_eq!((opened.session, opened.messages), (stage.id, vec![]));
+    assert_eq!((opened.session, messages(&opened)), (stage.id, vec![]));
     drop(opened.log);
     stage.write([init(), said("a"), entry(assistant("b", StopReason::Stop))]).await;
 
     let other = SessionHeader { id: SessionId::generate(), cwd: "/else".into(), at: at(9) };
     let mut opened = stage.logs.open(&stage.path(), other).await.unwrap();
     assert_eq!(opened.session, stage.id);
-    assert_eq!(opened.messages, [user("a"), assistant("b", StopReason::Stop)]);
+    assert_eq!(messages(&opened), [user("a"), assistant("b", StopReason::Stop)]);
     opened.log.append(at(4), said("c")).await.unwrap();
 
     let lines = stage.lines();
@@ -145,7 +149,7 @@ async fn wherever_a_log_was_cut_its_whole_lines_are_there_and_it_goes_on() {
         assert_eq!(read_session(&stage.path()).unwrap().len(), left - 1, "cut at {cut}");
         let mut opened = stage.open().await.unwrap();
         let expected: Vec<_> = ["a", "ä", "c"].map(user).into_iter().take(left - 1).collect();
-        assert_eq!(opened.messages, expected, "cut at {cut}");
+        assert_eq!(messages(&opened), expected, "cut at {cut}");
         assert_eq!(fs::read(stage.path()).unwrap(), whole[..ends[left - 1]], "cut at {cut}");
         // A sync takes its time; what follows a cut does not depend on where in a line it was.
         if cut % 16 == 0 {
@@ -165,7 +169,7 @@ async fn what_cannot_be_read_or_is_not_known_stays_in_the_file_and_is_not_minded
     fs::write(stage.path(), &odd).unwrap();
 
     let mut opened = stage.open().await.unwrap();
-    assert_eq!((opened.session, opened.messages), (stage.id, vec![user("a")]));
+    assert_eq!((opened.session, messages(&opened)), (stage.id, vec![user("a")]));
     opened.log.append(at(2), said("b")).await.unwrap();
     let text = stage.text();
     assert!(text.starts_with(&odd));
@@ -183,7 +187,7 @@ async fn a_file_that_is_no_log_is_moved_aside_and_nothing_of_it_is_lost() {
     for (number, content) in ["{\"type\":\"session\",\"ver", "hello\n", "\n\n"].iter().enumerate() {
         fs::write(stage.path(), content).unwrap();
         let opened = stage.open().await.unwrap();
-        assert_eq!((opened.session, opened.messages), (stage.id, vec![]));
+        assert_eq!((opened.session, messages(&opened)), (stage.id, vec![]));
         let number = if number == 0 { String::new() } else { (number + 1).to_string() };
         let aside = stage.path().with_file_name(format!("session.jsonl.bak{number}"));
         assert_eq!(fs::read_to_string(aside).unwrap(), *content);
@@ -228,7 +232,7 @@ async fn an_answer_that_could_not_be_had_is_for_people_only() {
     let entries = [user("a")].into_iter().chain(bad).chain([assistant("c", StopReason::Length)]);
     stage.write(entries.map(entry)).await;
     let opened = stage.open().await.unwrap();
-    assert_eq!(opened.messages, [user("a"), assistant("c", StopReason::Length)]);
+    assert_eq!(messages(&opened), [user("a"), assistant("c", StopReason::Length)]);
     assert_eq!(read_session(&stage.path()).unwrap().len(), 4);
 }
 
@@ -247,7 +251,7 @@ async fn a_log_that_failed_once_fails_for_ever() {
     }
     drop(log);
     let mut opened = stage.open().await.unwrap();
-    assert_eq!(opened.messages, [user("a")]);
+    assert_eq!(messages(&opened), [user("a")]);
     opened.log.append(at(3), said("c")).await.unwrap();
     opened.log.append(at(3), said("d")).await.unwrap();
     let error = opened.log.append(at(3), said("e")).await.unwrap_err();
@@ -260,7 +264,7 @@ async fn a_panic_while_writing_is_the_session_s_own() {
     let writer = Arc::clone(&stage);
     let writing = tokio::spawn(async move { writer.write(["a", "b"].map(said)).await });
     assert!(writing.await.unwrap_err().is_panic());
-    assert_eq!(stage.open().await.unwrap().messages, [user("a")]);
+    assert_eq!(messages(&stage.open().await.unwrap()), [user("a")]);
 }
 
 #[test]
@@ -277,7 +281,7 @@ async fn a_session_that_is_stopped_while_it_writes_leaves_a_whole_log_to_who_goe
         GOES_ON.store(true, Ordering::Relaxed);
     });
     let mut opened = stage.open().await.unwrap();
-    assert_eq!(opened.messages, [user("a"), user("b")]);
+    assert_eq!(messages(&opened), [user("a"), user("b")]);
     opened.log.append(at(3), said("c")).await.unwrap();
     assert_eq!(stage.lines().len(), 4);
 }
@@ -286,7 +290,8 @@ async fn a_session_that_is_stopped_while_it_writes_leaves_a_whole_log_to_who_goe
 async fn what_is_very_long_is_cut_in_the_file_only() {
     let stage = Stage::new();
     stage.write([said(&"x".repeat(600_000))]).await;
-    let Message::User(read) = &stage.open().await.unwrap().messages[0] else { panic!() };
+    let opened = stage.open().await.unwrap();
+    let Message::User(read) = &opened.messages[0].message else { panic!() };
     let text = read.text();
     assert_eq!(text.len(), 500_000);
     assert!(text.ends_with("[Session persistence truncated large content]"));
@@ -380,4 +385,19 @@ fn names(value: &Value, words: &mut Vec<String>) {
         Value::Array(values) => values.iter().for_each(|value| names(value, words)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+#[tokio::test]
+async fn a_log_says_which_inputs_were_said_and_which_model_answered_last() {
+    let stage = Stage::new();
+    let id = InputId::generate();
+    let change = |model: &str| SessionEntry::ModelChange { model: model.to_owned() };
+    let input = SessionEntry::Message { message: user("a"), input_id: Some(id) };
+    stage.write([change("a/b"), input, said("a"), change("c/d")]).await;
+    let written = stage.text();
+    let key = format!("\"inputId\":{}}}\n", serde_json::to_string(&id).unwrap());
+    assert_eq!(written.matches(&key).count(), 1, "{written}");
+    let opened = stage.open().await.unwrap();
+    let ids: Vec<_> = opened.messages.iter().map(|logged| logged.input_id).collect();
+    assert_eq!((ids, opened.model.as_deref()), (vec![Some(id), None], Some("c/d")));
 }

@@ -53,7 +53,8 @@ fn result(id: &str, name: &str, text: &str, details: Option<Value>) -> Message {
 }
 
 fn told(messages: Vec<Message>, view: &View) -> String {
-    let entries = messages.into_iter().map(|message| SessionEntry::Message { message });
+    let entries =
+        messages.into_iter().map(|message| SessionEntry::Message { message, input_id: None });
     let entries: Vec<_> = [init()].into_iter().chain(entries).collect();
     let timed: Vec<_> = (0..).map(at).zip(&entries).collect();
     transcript(&timed, view).join("\n")

@@ -12,20 +12,20 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
 use protocol::{
-    AssistantMessage, FailureClass, Message, ModelRoute, Part, SessionEntry, SessionId, StopReason,
-    Timestamp, ToolCall, ToolResult, Usage,
+    AssistantMessage, Failure, FailureClass, InputId, Message, ModelRoute, Part, SessionEntry,
+    SessionId, StopReason, Timestamp, ToolCall, ToolResult, Usage, UserInput,
 };
 use serde_json::json;
 
 use super::*;
-use crate::agent::Opening;
+use crate::agent::{Assignment, Boundary, Inputs, Limits, Listener, Model, SessionInit};
 use crate::ports::{
-    Access, AccountId, AttemptFailure, Clock, Concurrency, Gate, GateEvent, ModelAnswer,
-    ModelEvent, ModelLocation, ModelRequest, ModelStream, OpenedLog, Permit, Provider,
-    ProviderInfo, SessionHeader, SessionLog, SessionLogs, Timer, ToolDeclaration, ToolOutcome,
-    ToolOutput,
+    Access, AccountId, AttemptFailure, CancelToken, Clock, Concurrency, Gate, GateEvent,
+    LoggedMessage, ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream, OpenedLog,
+    Permit as GatePermit, Provider, ProviderInfo, SessionHeader, SessionLog, SessionLogError,
+    SessionLogs, Timer, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner,
 };
-use crate::request::{RequestPolicy, RetryPolicy};
+use crate::request::{ModelClient, RequestPolicy, RetryPolicy};
 
 /// Polls a future until it is ready; what is pending without end fails the test.
 fn finish<F: Future>(future: F) -> F::Output {
@@ -102,7 +102,7 @@ struct OpenGate;
 
 impl Gate for OpenGate {
     fn acquire(&self, _account: &AccountId, _session: SessionId) -> BoxStream<'static, GateEvent> {
-        stream::iter([GateEvent::Admitted(Permit::new(drop))]).boxed()
+        stream::iter([GateEvent::Admitted(GatePermit::new(drop))]).boxed()
     }
 }
 
@@ -174,18 +174,27 @@ impl Listener for Heard {
         };
         self.0.lock().unwrap().push(word);
     }
+}
 
-    fn words(&self, _words: &str) {}
+/// Gives a session nothing while it works.
+struct Nobody;
 
-    fn calling(&self, _tool: &str) {}
+#[async_trait]
+impl Inputs for Nobody {
+    async fn before_request(&self) -> Boundary {
+        Boundary::default()
+    }
 
-    fn waiting(&self, _what: &str) {}
+    async fn before_stop(&self) -> Option<UserInput> {
+        None
+    }
 }
 
 /// A log in memory that begins with `old`.
 #[derive(Clone, Default)]
 struct Shelf {
-    old: Vec<Message>,
+    old: Vec<LoggedMessage>,
+    session: Option<SessionId>,
     added: Arc<Mutex<Vec<SessionEntry>>>,
 }
 
@@ -193,7 +202,12 @@ struct Shelf {
 impl SessionLogs for Shelf {
     async fn open(&self, _at: &Path, header: SessionHeader) -> Result<OpenedLog, SessionLogError> {
         let log = Box::new(self.clone());
-        Ok(OpenedLog { session: header.id, messages: self.old.clone(), log })
+        Ok(OpenedLog {
+            session: self.session.unwrap_or(header.id),
+            messages: self.old.clone(),
+            model: None,
+            log,
+        })
     }
 }
 
@@ -209,7 +223,9 @@ impl Shelf {
     fn results(&self) -> Vec<ToolResult> {
         let added = self.added.lock().unwrap();
         let results = added.iter().filter_map(|entry| match entry {
-            SessionEntry::Message { message: Message::ToolResult(result) } => Some(result.clone()),
+            SessionEntry::Message { message: Message::ToolResult(result), .. } => {
+                Some(result.clone())
+            }
             _ => None,
         });
         results.collect()
@@ -218,6 +234,20 @@ impl Shelf {
     fn texts(&self) -> Vec<String> {
         self.results().iter().map(ToolResult::text).collect()
     }
+}
+
+fn prompt_id() -> InputId {
+    "019b7cc9-0000-7000-8000-000000000000".parse().unwrap()
+}
+
+/// Returns what a user said, as the log has it.
+fn said(text: &str, id: InputId) -> LoggedMessage {
+    LoggedMessage { message: Message::user(text, Noon.now()), input_id: Some(id) }
+}
+
+/// Returns what a model or a tool said, as the log has it.
+fn other(message: Message) -> LoggedMessage {
+    LoggedMessage { message, input_id: None }
 }
 
 fn answer(calls: &[(&str, &str)]) -> AssistantMessage {
@@ -239,15 +269,15 @@ fn answer(calls: &[(&str, &str)]) -> AssistantMessage {
 
 fn conversation(shelf: &Shelf) -> Conversation {
     let header = SessionHeader { id: SessionId::generate(), cwd: "/w".into(), at: Noon.now() };
-    let opening = Opening {
+    let assignment =
+        Assignment { id: prompt_id(), prompt: "do it".to_owned(), context: None, schema: None };
+    let init = SessionInit {
         system: "be good".into(),
-        prompt: "do it".to_owned(),
-        context: None,
-        model: ModelRoute { provider: "script".into(), id: "m".into(), base_url: None },
+        model: "script/m".parse().unwrap(),
         tools: Vec::new(),
-        schema: None,
+        assignment: Some(assignment),
     };
-    let opened = Conversation::open(shelf, Path::new("/l"), header, opening, Arc::new(Noon));
+    let opened = Conversation::open(shelf, Path::new("/l"), header, init, Arc::new(Noon));
     finish(opened).unwrap()
 }
 
@@ -255,10 +285,15 @@ fn limits() -> Limits {
     Limits { turns: 50.try_into().unwrap(), tokens: None }
 }
 
+fn means<'a>(script: &Script, tools: &'a dyn ToolRunner, listener: &'a dyn Listener) -> Means<'a> {
+    let model = Model { route: INFO.route.clone(), client: script.model() };
+    let abort = CancelToken::default();
+    Means { model, tools, inputs: &Nobody, listener, limits: limits(), abort }
+}
+
 fn play(shelf: &Shelf, script: &Script, hands: &Clockwork, heard: &Heard) -> End {
     let mut conversation = conversation(shelf);
-    let means = Means { model: &script.model(), tools: hands, listener: heard, limits: limits() };
-    finish(run(&mut conversation, &means, None))
+    finish(run(&mut conversation, &mut means(script, hands, heard), None))
 }
 
 #[test]
@@ -313,9 +348,9 @@ fn a_call_that_a_crash_interrupted_gets_an_answer_and_is_not_run_again() {
         timestamp: Noon.now(),
     };
     let old = vec![
-        Message::user("do it", Noon.now()),
-        Message::Assistant(answer(&[("a", "take-1"), ("b", "take-5")])),
-        Message::ToolResult(result),
+        said("do it", prompt_id()),
+        other(Message::Assistant(answer(&[("a", "take-1"), ("b", "take-5")]))),
+        other(Message::ToolResult(result)),
     ];
     let shelf = Shelf { old, ..Shelf::default() };
     let (hands, heard) = (Clockwork::default(), Heard::default());
@@ -332,7 +367,7 @@ fn a_call_that_a_crash_interrupted_gets_an_answer_and_is_not_run_again() {
 
 #[test]
 fn a_prompt_that_is_cut_in_the_log_is_whole_after_a_crash() {
-    let shelf = Shelf { old: vec![Message::user("do [cut]", Noon.now())], ..Shelf::default() };
+    let shelf = Shelf { old: vec![said("do [cut]", prompt_id())], ..Shelf::default() };
     let script = Script::of([answer(&[("y", "yield")])]);
     play(&shelf, &script, &Clockwork::default(), &Heard::default());
     let asked = script.asked.lock().unwrap();
@@ -349,7 +384,7 @@ fn the_result_of_a_call_that_is_lost_is_not_said_again() {
         is_error: false,
         timestamp: Noon.now(),
     };
-    let old = vec![Message::user("do it", Noon.now()), Message::ToolResult(result)];
+    let old = vec![said("do it", prompt_id()), other(Message::ToolResult(result))];
     let script = Script::of([answer(&[("y", "yield")])]);
     let shelf = Shelf { old, ..Shelf::default() };
     play(&shelf, &script, &Clockwork::default(), &Heard::default());
@@ -359,16 +394,20 @@ fn the_result_of_a_call_that_is_lost_is_not_said_again() {
 
 #[test]
 fn what_was_said_before_a_crash_is_not_said_twice_and_what_was_not_is() {
-    let nudge = Nudge { text: "go on".to_owned(), choice: ToolChoice::Force("yield".to_owned()) };
-    for told in [vec![], vec![Message::user("go on", Noon.now())]] {
-        let old = [Message::user("do it", Noon.now())].into_iter().chain(told).collect();
+    let choice = ToolChoice::Force("yield".to_owned());
+    let input = UserInput { id: InputId::generate(), text: "go on".to_owned() };
+    let prompt = Prompt { input: input.clone(), choice: choice.clone() };
+    // A log has the text as it was cut: only the id counts.
+    let cases = [vec![], vec![said("go", input.id)], vec![said("go on", InputId::generate())]];
+    for (told, expected) in cases.into_iter().zip([2, 2, 3]) {
+        let old = [said("do it", prompt_id())].into_iter().chain(told).collect();
         let mut conversation = conversation(&Shelf { old, ..Shelf::default() });
         let script = Script::of([answer(&[("y", "yield")])]);
-        let (hands, listener) = (&Clockwork::default(), &Heard::default());
-        let means = Means { model: &script.model(), tools: hands, listener, limits: limits() };
-        finish(run(&mut conversation, &means, Some(nudge.clone())));
+        let (hands, heard) = (Clockwork::default(), Heard::default());
+        let mut means = means(&script, &hands, &heard);
+        finish(run(&mut conversation, &mut means, Some(prompt.clone())));
         let asked = script.asked.lock().unwrap();
-        assert_eq!((asked[0].messages.len(), &asked[0].choice), (2, &nudge.choice));
+        assert_eq!((asked[0].messages.len(), &asked[0].choice), (expected, &choice));
     }
 }
 
@@ -383,9 +422,9 @@ fn two_calls_with_one_identity_become_two() {
 
 #[test]
 fn a_model_that_had_the_last_word_before_a_crash_is_not_asked_for_another() {
-    let mut said = answer(&[]);
-    said.content = vec![Part::Text { text: "done!".to_owned() }];
-    let old = vec![Message::user("do it", Noon.now()), Message::Assistant(said)];
+    let mut last = answer(&[]);
+    last.content = vec![Part::Text { text: "done!".to_owned() }];
+    let old = vec![said("do it", prompt_id()), other(Message::Assistant(last))];
     let shelf = Shelf { old, ..Shelf::default() };
     let script = Script::of([]);
     let end = play(&shelf, &script, &Clockwork::default(), &Heard::default());
@@ -417,11 +456,14 @@ fn what_failed_is_in_the_log_and_not_in_the_conversation() {
     script.answers.lock().unwrap().push_back(vec![failed]);
     let mut conversation = conversation(&shelf);
     let (hands, heard) = (Clockwork::default(), Heard::default());
-    let means = Means { model: &script.model(), tools: &hands, listener: &heard, limits: limits() };
-    assert_eq!(finish(run(&mut conversation, &means, None)), End::Failed(failure));
+    let mut means = means(&script, &hands, &heard);
+    assert_eq!(finish(run(&mut conversation, &mut means, None)), End::Failed(failure));
     assert_eq!(conversation.messages.len(), 1);
     let logged = shelf.added.lock().unwrap().last().cloned();
-    assert_eq!(logged, Some(SessionEntry::Message { message: Message::Assistant(partial) }));
+    assert_eq!(
+        logged,
+        Some(SessionEntry::Message { message: Message::Assistant(partial), input_id: None })
+    );
 }
 
 #[test]
@@ -434,12 +476,13 @@ fn at_its_limit_a_model_is_told_so_once_and_nothing_but_a_yield_is_carried_out()
     ]);
     let limits = Limits { turns: 1.try_into().unwrap(), tokens: None };
     let mut conversation = conversation(&shelf);
-    let means = Means { model: &script.model(), tools: &hands, listener: &heard, limits };
-    assert_eq!(finish(run(&mut conversation, &means, None)), End::Yielded(json!(1)));
+    let mut means = Means { limits, ..means(&script, &hands, &heard) };
+    assert_eq!(finish(run(&mut conversation, &mut means, None)), End::Yielded(json!(1)));
     assert_eq!(shelf.texts(), ["take-1 is done", words::ONLY_YIELD, "received"]);
     assert!(!hands.seen.lock().unwrap().iter().any(|running| running.contains("take-5")));
-    let nudge = Nudge { text: "not that".to_owned(), choice: ToolChoice::Free };
-    let End::Failed(failure) = finish(run(&mut conversation, &means, Some(nudge))) else {
+    let input = UserInput { id: InputId::generate(), text: "not that".to_owned() };
+    let prompt = Prompt::free(input);
+    let End::Failed(failure) = finish(run(&mut conversation, &mut means, Some(prompt))) else {
         panic!("it had one more turn, and that was the last")
     };
     assert_eq!(failure.class, FailureClass::Budget);
@@ -450,7 +493,8 @@ fn at_its_limit_a_model_is_told_so_once_and_nothing_but_a_yield_is_carried_out()
 
 #[test]
 fn what_a_session_used_before_a_crash_counts_and_it_is_told_of_its_limit_once() {
-    let told = |limit: &str| vec![Message::user(words::yield_now(limit), Noon.now())];
+    let session = SessionId::generate();
+    let told = |limit: &str| vec![said(&words::yield_now(limit), InputId::of_limit(session))];
     let turns = Limits { turns: 1.try_into().unwrap(), tokens: None };
     let tokens = Limits { tokens: Some(7), ..limits() };
     let cases = [
@@ -459,9 +503,9 @@ fn what_a_session_used_before_a_crash_counts_and_it_is_told_of_its_limit_once() 
         (tokens, vec![], "7 tokens"),
     ];
     for (limits, told, limit) in cases {
-        let mut said = answer(&[("a", "take-1")]);
-        said.usage = Usage { output: 7, ..Usage::ZERO };
-        let old = vec![Message::user("do it", Noon.now()), Message::Assistant(said)];
+        let mut answered = answer(&[("a", "take-1")]);
+        answered.usage = Usage { output: 7, ..Usage::ZERO };
+        let old = vec![said("do it", prompt_id()), other(Message::Assistant(answered))];
         let result = ToolResult {
             tool_call_id: "a".to_owned(),
             tool_name: "take-1".to_owned(),
@@ -470,12 +514,13 @@ fn what_a_session_used_before_a_crash_counts_and_it_is_told_of_its_limit_once() 
             is_error: false,
             timestamp: Noon.now(),
         };
-        let old = old.into_iter().chain([Message::ToolResult(result)]).chain(told).collect();
-        let mut conversation = conversation(&Shelf { old, ..Shelf::default() });
+        let old = old.into_iter().chain([other(Message::ToolResult(result))]).chain(told).collect();
+        let mut conversation =
+            conversation(&Shelf { old, session: Some(session), ..Shelf::default() });
         let script = Script::of([answer(&[("y", "yield")])]);
-        let (hands, listener) = (&Clockwork::default(), &Heard::default());
-        let means = Means { model: &script.model(), tools: hands, listener, limits };
-        assert_eq!(finish(run(&mut conversation, &means, None)), End::Yielded(json!(1)));
+        let (hands, heard) = (Clockwork::default(), Heard::default());
+        let mut means = Means { limits, ..means(&script, &hands, &heard) };
+        assert_eq!(finish(run(&mut conversation, &mut means, None)), End::Yielded(json!(1)));
         let asked = script.asked.lock().unwrap();
         assert_eq!(asked[0].choice, ToolChoice::Force("yield".to_owned()), "{limit}");
         let last = Message::user(words::yield_now(limit), Noon.now());
@@ -492,7 +537,7 @@ fn every_request_has_the_system_prompt_and_the_whole_conversation() {
     play(&shelf, &script, &Clockwork::default(), &Heard::default());
     let added = shelf.added.lock().unwrap();
     let said = added.iter().filter_map(|entry| match entry {
-        SessionEntry::Message { message } => Some(message),
+        SessionEntry::Message { message, .. } => Some(message),
         SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
     });
     let said: Vec<_> = said.collect();
@@ -527,11 +572,104 @@ fn a_tool_for_which_the_machine_has_no_more_ends_the_session() {
     let mut conversation = conversation(&shelf);
     let script = Script::of([answer(&[("a", "write"), ("b", "write")])]);
     let heard = Heard::default();
-    let means =
-        Means { model: &script.model(), tools: &Exhausted, listener: &heard, limits: limits() };
-    let End::Failed(failure) = finish(run(&mut conversation, &means, None)) else {
+    let mut means = means(&script, &Exhausted, &heard);
+    let End::Failed(failure) = finish(run(&mut conversation, &mut means, None)) else {
         panic!("it went on")
     };
     assert_eq!(failure.class, FailureClass::Resources);
     assert_eq!(shelf.results().len(), 2, "every call has its result");
+}
+
+/// Hands out what it holds.
+#[derive(Default)]
+struct Given {
+    steering: Mutex<VecDeque<Vec<UserInput>>>,
+    follow_ups: Mutex<VecDeque<UserInput>>,
+}
+
+#[async_trait]
+impl Inputs for Given {
+    async fn before_request(&self) -> Boundary {
+        let steering = self.steering.lock().unwrap().pop_front().unwrap_or_default();
+        Boundary { model: None, steering }
+    }
+
+    async fn before_stop(&self) -> Option<UserInput> {
+        self.follow_ups.lock().unwrap().pop_front()
+    }
+}
+
+fn input(text: &str) -> UserInput {
+    UserInput { id: InputId::generate(), text: text.to_owned() }
+}
+
+/// Returns what users said in a request.
+fn user_texts(request: &ModelRequest) -> Vec<String> {
+    let texts = request.messages.iter().filter_map(|message| match &**message {
+        Message::User(said) => Some(said.text()),
+        Message::Assistant(_) | Message::ToolResult(_) => None,
+    });
+    texts.collect()
+}
+
+#[test]
+fn steering_is_in_the_request_after_the_results_and_a_follow_up_where_the_model_would_stop() {
+    let (shelf, hands, heard) = (Shelf::default(), Clockwork::default(), Heard::default());
+    let script = Script::of([answer(&[("a", "take-1")]), answer(&[]), answer(&[])]);
+    let steering = VecDeque::from([vec![], vec![input("left"), input("left")]]);
+    let given = Given {
+        steering: Mutex::new(steering),
+        follow_ups: Mutex::new(VecDeque::from([input("and then")])),
+    };
+    let mut conversation = conversation(&shelf);
+    let mut means = Means { inputs: &given, ..means(&script, &hands, &heard) };
+    let end = finish(run(&mut conversation, &mut means, None));
+    assert_eq!(end, End::Silent("it ended without a yield".to_owned()));
+    let asked = script.asked.lock().unwrap();
+    let texts: Vec<_> = asked.iter().map(user_texts).collect();
+    let steered = ["do it", "left", "left"].map(str::to_owned).to_vec();
+    let followed = [steered.clone(), vec!["and then".to_owned()]].concat();
+    assert_eq!(texts, [vec!["do it".to_owned()], steered, followed]);
+    assert!(matches!(*asked[1].messages[2], Message::ToolResult(_)), "results come first");
+}
+
+#[test]
+fn an_abort_wins_against_a_stream_that_stands_still_and_keeps_what_came() {
+    let shelf = Shelf::default();
+    let script = Script::default();
+    let (hands, heard) = (Clockwork::default(), Heard::default());
+    let mut conversation = conversation(&shelf);
+    let mut means = means(&script, &hands, &heard);
+    means.model.client.provider = Arc::new(Stalled);
+    let abort = means.abort.clone();
+    {
+        let mut running = pin!(run(&mut conversation, &mut means, None));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(running.as_mut().poll(&mut context).is_pending());
+        abort.cancel(crate::ports::CancelLevel::Gently);
+        assert_eq!(finish(running), End::Aborted);
+    }
+    let logged = shelf.added.lock().unwrap().last().cloned();
+    let Some(SessionEntry::Message { message: Message::Assistant(partial), .. }) = logged else {
+        panic!("what came is in the log: {logged:?}")
+    };
+    assert_eq!((partial.stop_reason, partial.text().as_str()), (StopReason::Aborted, "half"));
+    assert_eq!((partial.api.as_str(), conversation.messages.len()), ("script", 1));
+}
+
+/// Begins an answer and stands still.
+struct Stalled;
+
+impl Provider for Stalled {
+    fn info(&self) -> &ProviderInfo {
+        &INFO
+    }
+
+    fn stream(&self, _request: &ModelRequest) -> ModelStream {
+        let begun = ["ha", "lf"].map(|text| ModelEvent::Text(text.to_owned()));
+        ModelStream {
+            request_bytes: 0,
+            events: stream::iter(begun).chain(stream::pending()).boxed(),
+        }
+    }
 }

@@ -1,11 +1,12 @@
 //! What a model is told whose yield was not accepted.
 
-use engine::agent::{Nudge, YIELD};
+use engine::agent::{Prompt, YIELD};
 use engine::ports::ToolChoice;
 use engine::task::Reminder;
+use protocol::{InputId, UserInput};
 
-/// Returns the words of a reminder. The last one leaves the model no choice.
-pub(super) fn nudge(reminder: &Reminder) -> Nudge {
+/// Returns a reminder as an input of its session. The last one leaves the model no choice.
+pub(super) fn prompt(id: InputId, reminder: &Reminder) -> Prompt {
     let Reminder { complaint, number, of } = reminder;
     let text = format!(
         "Reminder {number} of {of}: {complaint}. Go on with the task if it is not done; then call \
@@ -15,7 +16,7 @@ pub(super) fn nudge(reminder: &Reminder) -> Nudge {
         true => ToolChoice::Force(YIELD.to_owned()),
         false => ToolChoice::Free,
     };
-    Nudge { text, choice }
+    Prompt { input: UserInput { id, text }, choice }
 }
 
 #[cfg(test)]
@@ -25,9 +26,11 @@ mod tests {
     #[test]
     fn the_last_reminder_leaves_no_choice() {
         let reminder = |number| Reminder { complaint: "/a: is missing".to_owned(), number, of: 3 };
-        let (second, third) = (nudge(&reminder(2)), nudge(&reminder(3)));
+        let id = InputId::generate();
+        let (second, third) = (prompt(id, &reminder(2)), prompt(id, &reminder(3)));
         assert_eq!(second.choice, ToolChoice::Free);
         assert_eq!(third.choice, ToolChoice::Force(YIELD.to_owned()));
-        assert!(third.text.starts_with("Reminder 3 of 3: /a: is missing."), "{}", third.text);
+        let text = third.input.text;
+        assert!(text.starts_with("Reminder 3 of 3: /a: is missing."), "{text}");
     }
 }

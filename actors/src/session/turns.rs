@@ -1,0 +1,105 @@
+//! The work of a session between two moments at which it is idle.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::agent::{Means, Prompt};
+use engine::ports::{CancelLevel, CancelToken};
+use protocol::{AgentEnd, Failure, FailureClass};
+use ractor::ActorRef;
+use ractor::concurrency::oneshot;
+
+use super::deltas::DeltaCoalescer;
+use super::inputs::SessionInputs;
+use super::message::{Ended, Opened, SessionArguments, SessionMessage};
+use super::opening::{open, open_tools};
+use crate::executors::{ExecutorTools, ToolExecutorMessage};
+
+/// What was stopped at once has this long to be gone, and what was stopped gently this long beyond
+/// its grace period.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What is worked at.
+pub(super) struct Turns {
+    pub(super) arguments: SessionArguments,
+    pub(super) session: ActorRef<SessionMessage>,
+    /// Nothing before the session is open.
+    pub(super) opened: Option<Box<Opened>>,
+    /// What the work begins with; without it, it goes on as the log has it.
+    pub(super) prompt: Option<Prompt>,
+    pub(super) abort: CancelToken,
+}
+
+impl Turns {
+    /// Works until the model stops or yields, or something ends it.
+    pub(super) async fn run(mut self) -> Ended {
+        let deltas = Arc::new(DeltaCoalescer::new(self.arguments.events.clone()));
+        let opened = self.opened.take();
+        let tools = tokio::select! {
+            biased;
+            () = self.abort.cancelled() => return Ended { end: AgentEnd::Aborted, opened },
+            tools = open_tools(&self.arguments, deltas.clone()) => tools,
+        };
+        let tools = match tools {
+            Ok(tools) => tools,
+            Err(failure) => return Ended { end: AgentEnd::Failed(failure), opened },
+        };
+        let opened = match opened {
+            Some(opened) => Ok(opened),
+            None => open(&self.arguments, &tools).await,
+        };
+        let mut opened = match opened {
+            Ok(opened) => opened,
+            Err(failure) => return Ended { end: AgentEnd::Failed(failure), opened: None },
+        };
+        let end = self.work(&mut opened, &tools, &deltas).await;
+        if end == AgentEnd::Aborted {
+            let Self { arguments, abort, .. } = self;
+            settle(&arguments, &abort).await;
+        }
+        Ended { end, opened: Some(opened) }
+    }
+
+    async fn work(
+        &mut self,
+        opened: &mut Opened,
+        tools: &ExecutorTools,
+        deltas: &DeltaCoalescer,
+    ) -> AgentEnd {
+        if let Err(error) = self.arguments.deps.faults.strike("session") {
+            return AgentEnd::Failed(Failure::new(FailureClass::Crashed, error.to_string()));
+        }
+        let mut means = Means {
+            model: opened.model.clone(),
+            tools,
+            inputs: &SessionInputs(self.session.clone()),
+            listener: deltas,
+            limits: self.arguments.spec.limits,
+            abort: self.abort.clone(),
+        };
+        let prompt = self.prompt.take();
+        let end = tokio::select! {
+            biased;
+            end = engine::agent::run(&mut opened.conversation, &mut means, prompt) => end,
+            never = deltas.keep_pace() => match never {},
+        };
+        opened.model = means.model;
+        end
+    }
+}
+
+/// Stops what was called and still runs, and waits until it is gone.
+async fn settle(arguments: &SessionArguments, abort: &CancelToken) {
+    let level = abort.level().unwrap_or(CancelLevel::Gently);
+    let levels = [(level, arguments.deps.policy.grace + FAREWELL), (CancelLevel::AtOnce, FAREWELL)];
+    for (level, patience) in levels {
+        let (answer, waiting) = oneshot();
+        let _dead = arguments.executor.cast(ToolExecutorMessage::Interrupt(level));
+        let _dead = arguments.executor.cast(ToolExecutorMessage::Settle(answer.into()));
+        // A crashed executor took everything with it.
+        if tokio::time::timeout(patience, waiting).await.is_ok() {
+            return;
+        }
+    }
+    tracing::error!("what was called still runs although it was killed");
+}

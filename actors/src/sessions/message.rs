@@ -1,0 +1,112 @@
+//! What the supervisor of the sessions can be asked.
+
+use engine::ports::CancelLevel;
+use protocol::{Failure, InputId, ModelRoute, SessionEvent, SessionId, UserInput};
+use ractor::{ActorRef, RpcReplyPort};
+
+use super::events::SessionEventHub;
+use crate::ask::NoAnswer;
+use crate::executors::{ExecutorLease, ToolSetup};
+use crate::session::SessionSpec;
+
+/// Identifies a session among those that are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SessionKey(pub(super) u64);
+
+/// Answers who opens a session.
+pub(crate) type SessionsReply = RpcReplyPort<Result<OpenedSession, Failure>>;
+
+/// A session that is to be opened.
+pub(crate) struct SessionOpening {
+    pub(crate) spec: SessionSpec,
+    /// What its tools are built for.
+    pub(crate) tools: ToolSetup,
+}
+
+/// A session that was opened.
+pub(crate) struct OpenedSession {
+    pub(super) key: SessionKey,
+    pub(super) id: SessionId,
+    pub(super) events: SessionEventHub,
+    pub(super) sessions: ActorRef<SessionsMessage>,
+}
+
+pub(crate) enum SessionsMessage {
+    /// Opens a session.
+    Open(Box<SessionOpening>, SessionsReply),
+    /// Gives a session an input.
+    Say(SessionKey, SessionInput),
+    Abort(SessionKey, CancelLevel),
+    SetModel(SessionKey, ModelRoute, RpcReplyPort<Result<(), Failure>>),
+    /// Answers when nothing of the session runs any more.
+    Close(SessionKey, RpcReplyPort<()>),
+    /// Closes every session and answers when nothing of them runs any more.
+    CloseAll(RpcReplyPort<()>),
+    /// Sent by a session.
+    Noted(SessionKey, Fact),
+    /// Answers to questions of the supervisor, and what follows from them.
+    Leased(SessionKey, Option<ExecutorLease>),
+    Opened(SessionKey, Option<Result<SessionId, Failure>>),
+    ModelSet(
+        SessionKey,
+        ModelRoute,
+        Option<Result<(), Failure>>,
+        RpcReplyPort<Result<(), Failure>>,
+    ),
+    /// Nothing of a crashed session runs any more, or it could not be stopped.
+    Cleared(SessionKey, Result<(), NoAnswer>),
+    /// The session has ended its work, or its time for that is over.
+    Ended(SessionKey),
+    /// Nothing of the closed session runs any more, or it could not be stopped.
+    Sealed(SessionKey, Result<(), NoAnswer>),
+}
+
+/// An input, and when it is to be said.
+#[derive(Clone)]
+pub(crate) enum SessionInput {
+    Prompt(UserInput),
+    Steer(UserInput),
+    FollowUp(UserInput),
+}
+
+impl SessionInput {
+    pub(super) fn input(&self) -> &UserInput {
+        match self {
+            Self::Prompt(input) | Self::Steer(input) | Self::FollowUp(input) => input,
+        }
+    }
+}
+
+/// What a session says that decides how it is started again after a crash.
+pub(crate) enum Fact {
+    /// The work that goes on has taken an input.
+    Taken(InputId),
+    Dropped(InputId),
+    Idle,
+}
+
+impl Fact {
+    /// Returns what an event says of it, if it does.
+    pub(super) fn of(event: &SessionEvent) -> Option<Self> {
+        match event {
+            SessionEvent::InputTaken { input_id } => Some(Self::Taken(*input_id)),
+            SessionEvent::InputDropped { input_id } => Some(Self::Dropped(*input_id)),
+            SessionEvent::AgentEnd { .. } => Some(Self::Idle),
+            SessionEvent::ToolUnavailable { .. }
+            | SessionEvent::AgentStart
+            | SessionEvent::ModelChange { .. }
+            | SessionEvent::TurnStart { .. }
+            | SessionEvent::AutoRetryStart { .. }
+            | SessionEvent::RequestWait { .. }
+            | SessionEvent::TextDelta { .. }
+            | SessionEvent::ThinkingDelta { .. }
+            | SessionEvent::ToolCallStart { .. }
+            | SessionEvent::MessageEnd { .. }
+            | SessionEvent::ToolExecutionStart { .. }
+            | SessionEvent::ToolExecutionUpdate { .. }
+            | SessionEvent::ToolExecutionEnd { .. }
+            | SessionEvent::TurnEnd { .. }
+            | SessionEvent::SessionRestart { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! Owns the sessions that no task uses: opens them, starts crashed ones again from their logs, and
+//! closes them such that nothing they started outlives them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::ports::Gate;
+use engine::supervise::Decision;
+use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, SessionId};
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use tokio::time::Instant; // the runtime's clock: a test can pause it
+
+use super::message::{
+    Fact, OpenedSession, SessionKey, SessionOpening, SessionsMessage, SessionsReply,
+};
+use super::record::{Record, State};
+use crate::ask::{NoAnswer, Teller, ask, ask_within};
+use crate::deps::Deps;
+use crate::executors::{ExecutorLease, ExecutorSetup, ExecutorsMessage, ToolExecutorMessage};
+use crate::jobs::Jobs;
+use crate::session::{Session, SessionArguments, SessionMessage};
+
+/// A session that is closed has the grace period for what it called, and this for itself.
+const FAREWELL: Duration = Duration::from_secs(15);
+
+/// What was killed has this long to be gone.
+const SEALING: Duration = Duration::from_secs(30);
+
+pub(crate) struct Sessions;
+
+pub(crate) struct SessionsArguments {
+    pub(crate) executors: ActorRef<ExecutorsMessage>,
+    pub(crate) deps: Deps,
+    pub(crate) gate: Arc<dyn Gate>,
+}
+
+pub(crate) struct SessionsState {
+    arguments: SessionsArguments,
+    records: BTreeMap<SessionKey, Record>,
+    opened: u64,
+    /// Who waits for every session to be closed, once the engine is closing.
+    closing: Option<RpcReplyPort<()>>,
+    closed: Closed,
+    jobs: Jobs,
+}
+
+/// Whether sessions may still be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closed {
+    No,
+    Yes,
+}
+
+impl Actor for Sessions {
+    type Msg = SessionsMessage;
+    type State = SessionsState;
+    type Arguments = SessionsArguments;
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        arguments: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok(SessionsState {
+            arguments,
+            records: BTreeMap::new(),
+            opened: 0,
+            closing: None,
+            closed: Closed::No,
+            jobs: Jobs::default(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            SessionsMessage::Open(opening, reply) => state.open(&myself, *opening, reply),
+            SessionsMessage::Leased(key, executor) => {
+                return state.start(&myself, key, executor).await;
+            }
+            SessionsMessage::Opened(key, Some(opened)) => state.answer(&myself, key, opened),
+            SessionsMessage::Opened(_, None) => {} // its death is told by supervision
+            SessionsMessage::Say(key, input) => {
+                if let Some(record) = state.open_record(key) {
+                    record.say(input);
+                }
+            }
+            SessionsMessage::Abort(key, level) => {
+                let Some(record) = state.open_record(key) else { return Ok(()) };
+                match &record.session {
+                    Some(session) => {
+                        let _dead = session.cast(SessionMessage::Abort(level));
+                    }
+                    None => record.drop_waiting(),
+                }
+            }
+            SessionsMessage::SetModel(key, model, reply) => {
+                let Some(session) = state.open_record(key).and_then(|it| it.session.clone()) else {
+                    return Ok(()); // the dropped reply port says so
+                };
+                let question = {
+                    let model = model.clone();
+                    |answer| SessionMessage::SetModel(model, answer)
+                };
+                ask(&mut state.jobs, &myself, &session, question, move |set| {
+                    SessionsMessage::ModelSet(key, model, set, reply)
+                });
+            }
+            SessionsMessage::ModelSet(key, model, set, reply) => {
+                let Some(set) = set else { return Ok(()) };
+                if let (Some(record), Ok(())) = (state.records.get_mut(&key), &set) {
+                    record.spec.model = model; // for the next start
+                }
+                let _gone = reply.send(set);
+            }
+            SessionsMessage::Noted(key, fact) => {
+                if let Some(record) = state.records.get_mut(&key) {
+                    record.note(&fact);
+                }
+            }
+            SessionsMessage::Close(key, reply) => {
+                if let Some(record) = state.records.get_mut(&key) {
+                    record.closing.push(reply);
+                    state.close(&myself, key);
+                }
+            }
+            SessionsMessage::CloseAll(reply) => {
+                state.closed = Closed::Yes;
+                state.closing = Some(reply);
+                for key in state.records.keys().copied().collect::<Vec<_>>() {
+                    state.close(&myself, key);
+                }
+            }
+            SessionsMessage::Cleared(key, cleared) => state.restart(&myself, key, cleared),
+            SessionsMessage::Ended(key) => state.seal(&myself, key),
+            SessionsMessage::Sealed(key, sealed) => state.remove(key, sealed),
+        }
+        state.answer_closing();
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        event: SupervisionEvent,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        // One that was closed has answered; only a crash concerns us here.
+        if let SupervisionEvent::ActorFailed(session, error) = event {
+            state.crashed(&myself, &session, &error.to_string());
+        }
+        Ok(())
+    }
+}
+
+impl SessionsState {
+    /// Returns a session that is to stay open.
+    fn open_record(&mut self, key: SessionKey) -> Option<&mut Record> {
+        self.records.get_mut(&key).filter(|record| record.state == State::Open)
+    }
+
+    fn open(
+        &mut self,
+        myself: &ActorRef<SessionsMessage>,
+        opening: SessionOpening,
+        reply: SessionsReply,
+    ) {
+        if self.closed == Closed::Yes {
+            return; // the dropped reply port says so
+        }
+        self.opened += 1;
+        let key = SessionKey(self.opened);
+        self.records.insert(key, Record::new(opening, reply));
+        self.lease(myself, key);
+    }
+
+    fn lease(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
+        let Some(record) = self.records.get(&key) else { return };
+        let setup = ExecutorSetup::Tools(Box::new(record.tools.clone()));
+        let (executors, question) =
+            (self.arguments.executors.clone(), |reply| ExecutorsMessage::Lease(setup, reply));
+        ask(&mut self.jobs, myself, &executors, question, move |lease| {
+            SessionsMessage::Leased(key, lease)
+        });
+    }
+
+    /// Starts a session, for the first time or again.
+    async fn start(
+        &mut self,
+        myself: &ActorRef<SessionsMessage>,
+        key: SessionKey,
+        executor: Option<ExecutorLease>,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some(record) = self.records.get_mut(&key) else { return Ok(()) };
+        let (State::Open, Some(executor)) = (record.state, executor) else {
+            // Closing asked for it, or no executor answered: nothing runs yet.
+            self.seal(myself, key);
+            return Ok(());
+        };
+        let events = record.events.clone();
+        let sessions = myself.clone();
+        let arguments = SessionArguments {
+            spec: record.spec.clone(),
+            deps: self.arguments.deps.clone(),
+            gate: Arc::clone(&self.arguments.gate),
+            executor: executor.executor().clone(),
+            events: Teller::new(move |event| {
+                if let Some(fact) = Fact::of(&event) {
+                    let _gone = sessions.cast(SessionsMessage::Noted(key, fact));
+                }
+                events.publish(&event);
+            }),
+            span: tracing::info_span!(parent: None, "session", log = %record.spec.log.display()),
+        };
+        let (session, _join) =
+            Actor::spawn_linked(None, Session, arguments, myself.get_cell()).await?;
+        record.executor = Some(executor);
+        record.session = Some(session.clone());
+        if record.opening.is_some() {
+            ask(&mut self.jobs, myself, &session, SessionMessage::Open, move |opened| {
+                SessionsMessage::Opened(key, opened)
+            });
+        } else {
+            record.resume(&session);
+        }
+        Ok(())
+    }
+
+    /// Answers who opened a session.
+    fn answer(
+        &mut self,
+        myself: &ActorRef<SessionsMessage>,
+        key: SessionKey,
+        opened: Result<SessionId, Failure>,
+    ) {
+        let Some(record) = self.records.get_mut(&key) else { return };
+        let Some(reply) = record.opening.take() else { return };
+        let (events, sessions) = (record.events.clone(), myself.clone());
+        let failed = opened.is_err();
+        let sent = reply.send(opened.map(|id| OpenedSession { key, id, events, sessions }));
+        if failed || sent.is_err() {
+            self.close(myself, key); // nobody holds it
+        }
+    }
+
+    fn crashed(&mut self, myself: &ActorRef<SessionsMessage>, session: &ActorCell, error: &str) {
+        let is_it = |record: &Record| {
+            record.session.as_ref().is_some_and(|held| held.get_id() == session.get_id())
+        };
+        let Some((key, record)) = self.records.iter_mut().find(|(_, record)| is_it(record)) else {
+            return;
+        };
+        let key = *key;
+        record.session = None;
+        let decision = record.record_crash(Instant::now().into_std());
+        let failure = || Failure::new(FailureClass::Crashed, error);
+        if let Some(reply) = record.opening.take() {
+            let _gone = reply.send(Err(failure()));
+            record.state = State::Closing;
+            return self.seal(myself, key);
+        }
+        match (record.state, decision) {
+            (State::Closing, _) => {} // whoever closes it is told by the dropped reply port
+            (State::Open, Decision::Restart) => {
+                tracing::warn!(error, "a session crashed and is started again");
+                let error_message = error.to_owned();
+                record.events.publish(&SessionEvent::SessionRestart { error_message });
+                self.clear(myself, key);
+            }
+            (State::Open, Decision::GiveUp) => {
+                tracing::error!(error, "a session crashed too often");
+                record.drop_waiting();
+                let end = AgentEnd::Failed(failure());
+                record.events.publish(&SessionEvent::AgentEnd { end });
+                record.state = State::Closing;
+                self.seal(myself, key);
+            }
+        }
+    }
+
+    /// Ends what a crashed session started, so that it can be started again.
+    fn clear(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
+        let Some(executor) = self.executor(key) else { return };
+        let seal = ToolExecutorMessage::Seal;
+        ask_within(&mut self.jobs, myself, &executor, SEALING, seal, move |cleared| {
+            SessionsMessage::Cleared(key, cleared)
+        });
+    }
+
+    fn restart(
+        &mut self,
+        myself: &ActorRef<SessionsMessage>,
+        key: SessionKey,
+        cleared: Result<(), NoAnswer>,
+    ) {
+        let Some(record) = self.records.get_mut(&key) else { return };
+        record.executor = None;
+        match (record.state, cleared) {
+            (State::Closing, _) => self.seal(myself, key),
+            // A crashed executor took its processes with it.
+            (State::Open, Ok(()) | Err(NoAnswer::Died)) => self.lease(myself, key),
+            (State::Open, Err(NoAnswer::Late)) => {
+                let message = "it crashed, and what it had started did not stop";
+                let end = AgentEnd::Failed(Failure::new(FailureClass::Crashed, message));
+                record.drop_waiting();
+                record.events.publish(&SessionEvent::AgentEnd { end });
+                record.state = State::Closing;
+                self.seal(myself, key);
+            }
+        }
+    }
+
+    /// Has a session end its work; what it started is ended after that.
+    fn close(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
+        let Some(record) = self.records.get_mut(&key) else { return };
+        if record.state == State::Closing {
+            return; // it is under way
+        }
+        record.state = State::Closing;
+        // Where there is no session, it is just being leased or cleared for, and closes after that.
+        let Some(session) = record.session.clone() else { return };
+        let within = self.arguments.deps.policy.grace + FAREWELL;
+        ask_within(
+            &mut self.jobs,
+            myself,
+            &session,
+            within,
+            SessionMessage::Close,
+            move |_ended| SessionsMessage::Ended(key),
+        );
+    }
+
+    /// Sees to it that nothing of a session runs any more.
+    fn seal(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
+        if let Some(record) = self.records.get_mut(&key)
+            && let Some(session) = record.session.take()
+        {
+            session.stop(None);
+        }
+        let Some(executor) = self.executor(key) else {
+            let _dying = myself.cast(SessionsMessage::Sealed(key, Ok(()))); // nothing was started
+            return;
+        };
+        let seal = ToolExecutorMessage::Seal;
+        ask_within(&mut self.jobs, myself, &executor, SEALING, seal, move |sealed| {
+            SessionsMessage::Sealed(key, sealed)
+        });
+    }
+
+    fn remove(&mut self, key: SessionKey, sealed: Result<(), NoAnswer>) {
+        if sealed == Err(NoAnswer::Late) {
+            tracing::error!("gave up stopping what a session started");
+        }
+        let Some(record) = self.records.remove(&key) else { return };
+        record.events.close();
+        for reply in record.closing {
+            let _gone = reply.send(());
+        }
+    }
+
+    fn answer_closing(&mut self) {
+        if self.records.is_empty()
+            && let Some(reply) = self.closing.take()
+        {
+            let _gone = reply.send(());
+        }
+    }
+
+    fn executor(&self, key: SessionKey) -> Option<ActorRef<ToolExecutorMessage>> {
+        let executor = self.records.get(&key)?.executor.as_ref()?;
+        Some(executor.executor().clone())
+    }
+}

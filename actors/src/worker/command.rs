@@ -1,0 +1,120 @@
+//! A command as the worker of a task.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use engine::fault::Faults;
+use engine::ports::{
+    CancelLevel, CommandEnd, CommandError, CommandRequest, EndCause, ReportSink, Worker,
+    WorkerReport, WorkerStart,
+};
+use engine::task::{Reminder, SessionEnd};
+use protocol::{Command, Failure, FailureClass, FailureDetail};
+use ractor::ActorRef;
+use ractor::concurrency::oneshot;
+use serde_json::Value;
+
+use super::deps::WorkerDeps;
+use crate::executors::ToolExecutorMessage;
+
+/// A command that the task's executor runs. The last line of its standard output is its yield.
+pub(super) struct CommandWorker {
+    request: CommandRequest,
+    reports: ReportSink,
+    executor: ActorRef<ToolExecutorMessage>,
+    faults: Faults,
+    span: tracing::Span,
+}
+
+impl CommandWorker {
+    pub(super) fn new(command: &Command, start: WorkerStart, deps: WorkerDeps) -> Self {
+        let mut environment = start.environment;
+        let mut set = |name: &str, value: OsString| environment.insert(name.to_owned(), value);
+        if let Some(item) = &command.item {
+            set("REGATTA_ITEM", item.item.clone().into());
+            set("REGATTA_ITEM_STEM", item.stem.clone().into());
+            set("REGATTA_ITEM_DIR", item.dir.clone().into());
+        }
+        let request = CommandRequest {
+            script: command.script.clone(),
+            arguments: command.arguments.clone(),
+            folder: start.folder,
+            environment,
+            output: start.artifacts.join("output.log"),
+            keep: start.limits.output,
+        };
+        let WorkerDeps { deps, executor, span, .. } = deps;
+        Self { request, reports: start.reports, executor, faults: deps.faults, span }
+    }
+
+    async fn run(&self) -> SessionEnd {
+        let (answer, waiting) = oneshot();
+        let reports = Arc::clone(&self.reports);
+        let sink = Arc::new(move |line| reports(WorkerReport::Line(line)));
+        let request = self.request.clone();
+        let _dead = self.executor.cast(ToolExecutorMessage::Run(request, sink, answer.into()));
+        if let Err(error) = self.faults.strike("session") {
+            return SessionEnd::Failed(Failure::new(FailureClass::Crashed, error.to_string()));
+        }
+        match waiting.await {
+            Ok(Ok(end)) => read(end),
+            Ok(Err(error)) => SessionEnd::Failed(unable(&error)),
+            Err(_dropped) => {
+                SessionEnd::Failed(Failure::new(FailureClass::Crashed, "its executor crashed"))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Worker for CommandWorker {
+    /// Runs the command. Its contract has no reminders.
+    async fn work(&self, _reminder: Option<Reminder>) -> SessionEnd {
+        let (script, folder) = (&self.request.script, self.request.folder.display());
+        self.span.in_scope(|| tracing::info!(script, %folder, "the command starts"));
+        self.run().await
+    }
+
+    fn stop(&self, level: CancelLevel) {
+        // A dead executor has nothing left to stop.
+        let _dead = self.executor.cast(ToolExecutorMessage::Stop(level));
+    }
+}
+
+fn read(end: CommandEnd) -> SessionEnd {
+    let failed = |message: String| Failure::new(FailureClass::Command, message);
+    match end.cause {
+        EndCause::Exited(0) => {
+            let value = end.last_line.map(|line| {
+                serde_json::from_str(&line).unwrap_or_else(|_not_json| Value::String(line))
+            });
+            SessionEnd::Yielded(value.unwrap_or(Value::Null))
+        }
+        EndCause::Exited(code) => {
+            let hint = match code {
+                126 => " (it is not executable)",
+                127 => " (the shell did not find a command)",
+                _ => "",
+            };
+            let failure = failed(format!("it ended with code {code}{hint}"));
+            SessionEnd::Failed(failure.with(FailureDetail::Exit { code }))
+        }
+        EndCause::Signalled(signal) => {
+            let failure = failed(format!("signal {signal} ended it"));
+            SessionEnd::Failed(failure.with(FailureDetail::Signal { signal }))
+        }
+        EndCause::Stopped => SessionEnd::Failed(failed("it was stopped".to_owned())),
+    }
+}
+
+fn unable(error: &CommandError) -> Failure {
+    match error {
+        CommandError::Resources { source, .. } => {
+            Failure::new(FailureClass::Resources, format!("{error}: {source}"))
+        }
+        CommandError::Failed { source, .. } => {
+            Failure::new(FailureClass::Command, format!("{error}: {source}"))
+        }
+    }
+}

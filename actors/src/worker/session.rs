@@ -1,0 +1,121 @@
+//! A session as the worker of a task.
+
+use async_trait::async_trait;
+use engine::agent::{Assignment, Limits, system_prompt};
+use engine::ports::{CancelLevel, ReportSink, Worker, WorkerReport, WorkerStart};
+use engine::task::{Reminder, SessionEnd};
+use protocol::{Agent, AgentEnd, Failure, FailureClass, InputId, SessionEvent, TaskId};
+use ractor::concurrency::oneshot;
+use ractor::{Actor, ActorRef};
+use serde_json::Value;
+
+use super::deps::WorkerDeps;
+use super::reminder;
+use crate::ask::Teller;
+use crate::session::{Session, SessionArguments, SessionMessage, SessionSpec};
+
+/// How many bytes of a result are taken: it stands in the ledger, in events and on screens.
+const LONGEST: usize = 500_000;
+
+/// A session that its task answers for. Dropping it ends the session.
+pub(super) struct SessionWorker {
+    task: TaskId,
+    attempt: u32,
+    session: ActorRef<SessionMessage>,
+}
+
+impl SessionWorker {
+    /// Starts the session, which does nothing yet.
+    pub(super) async fn start(
+        agent: &Agent,
+        start: WorkerStart,
+        deps: WorkerDeps,
+    ) -> Result<Self, Failure> {
+        let (task, attempt) = (start.task, start.attempt);
+        let reports = start.reports.clone();
+        let arguments = SessionArguments {
+            spec: spec(agent, start),
+            deps: deps.deps,
+            gate: deps.gate,
+            executor: deps.executor,
+            events: events(reports),
+            span: deps.span,
+        };
+        let started = Actor::spawn_linked(None, Session, arguments, deps.supervisor).await;
+        let (session, _join) =
+            started.map_err(|error| Failure::new(FailureClass::Crashed, error.to_string()))?;
+        Ok(Self { task, attempt, session })
+    }
+}
+
+fn events(reports: ReportSink) -> Teller<SessionEvent> {
+    Teller::new(move |event| reports(WorkerReport::Session(event)))
+}
+
+fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
+    let assignment = Assignment {
+        id: InputId::of_task(start.task, start.attempt, 0),
+        prompt: agent.prompt.clone(),
+        context: agent.context.clone(),
+        schema: start.schema,
+    };
+    SessionSpec {
+        log: start.artifacts.join("session.jsonl"),
+        system: system_prompt(&start.folder).into(),
+        folder: start.folder,
+        model: agent.model.clone(),
+        limits: Limits { turns: start.limits.turns, tokens: start.limits.tokens },
+        assignment: Some(assignment),
+    }
+}
+
+#[async_trait]
+impl Worker for SessionWorker {
+    async fn work(&self, reminder: Option<Reminder>) -> SessionEnd {
+        let (answer, waiting) = oneshot();
+        let answer = Some(answer.into());
+        let _dead = self.session.cast(match reminder {
+            None => SessionMessage::Resume(answer),
+            Some(reminder) => {
+                let id = InputId::of_task(self.task, self.attempt, reminder.number.into());
+                SessionMessage::Prompt(reminder::prompt(id, &reminder), answer)
+            }
+        });
+        match waiting.await {
+            Ok(end) => read(end),
+            // The death of the session is told by supervision.
+            Err(_dropped) => std::future::pending().await,
+        }
+    }
+
+    fn stop(&self, level: CancelLevel) {
+        let _dead = self.session.cast(SessionMessage::Abort(level));
+    }
+}
+
+impl Drop for SessionWorker {
+    fn drop(&mut self) {
+        self.session.stop(None); // its work goes with it
+    }
+}
+
+/// Reads the end of a session's work as a worker's end.
+fn read(end: AgentEnd) -> SessionEnd {
+    match end {
+        AgentEnd::Yielded(value) if is_long(&value) => {
+            let complaint = format!("what it yielded is longer than {LONGEST} bytes as JSON");
+            SessionEnd::Silent(complaint)
+        }
+        AgentEnd::Yielded(value) => SessionEnd::Yielded(value),
+        AgentEnd::GaveUp(why) => SessionEnd::Failed(Failure::new(FailureClass::GaveUp, why)),
+        AgentEnd::Silent(complaint) => SessionEnd::Silent(complaint),
+        AgentEnd::Failed(failure) => SessionEnd::Failed(failure),
+        AgentEnd::Aborted => {
+            SessionEnd::Failed(Failure::new(FailureClass::Crashed, "its session was stopped"))
+        }
+    }
+}
+
+fn is_long(value: &Value) -> bool {
+    serde_json::to_vec(value).is_ok_and(|bytes| bytes.len() > LONGEST)
+}

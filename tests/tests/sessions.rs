@@ -1,0 +1,358 @@
+//! Sessions that no task uses, on fakes: inputs, aborts, crashes and their logs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use actors::{OpenSessionError, SessionEvents, SessionHandle, SessionSpec, ToolSetup};
+use engine::agent::Limits;
+use engine::ports::{CancelLevel, ToolEnv};
+use protocol::{
+    AgentEnd, FailureClass, InputId, Message, SessionEntry, SessionEvent, StopReason, UserInput,
+};
+use tests::fakes::TestEngine;
+use tests::view_memory::MemoryView;
+
+fn log() -> PathBuf {
+    PathBuf::from("/sessions/one.jsonl")
+}
+
+fn spec() -> SessionSpec {
+    SessionSpec {
+        log: log(),
+        folder: "/repo".into(),
+        system: "be good".into(),
+        model: "fake/m".parse().expect("it is a route"),
+        limits: Limits { turns: 50.try_into().expect("it is not zero"), tokens: None },
+        assignment: None,
+    }
+}
+
+fn tools() -> ToolSetup {
+    ToolSetup {
+        view: Arc::new(MemoryView::new("/repo".into())),
+        env: ToolEnv {
+            subfolder: PathBuf::new(),
+            repo: "/repo".into(),
+            environment: Default::default(),
+            keep: 1_000,
+            schema: None,
+        },
+        artifacts: "/sessions".into(),
+    }
+}
+
+fn input(text: &str) -> UserInput {
+    UserInput { id: InputId::generate(), text: text.to_owned() }
+}
+
+/// A session and what happens in it.
+struct Opened {
+    session: SessionHandle,
+    events: SessionEvents,
+}
+
+async fn open(engine: &TestEngine) -> Opened {
+    let session = engine.engine.open_session(spec(), tools()).await.expect("it opens");
+    let events = session.events();
+    Opened { session, events }
+}
+
+impl Opened {
+    async fn next(&mut self) -> Option<SessionEvent> {
+        let hours = Duration::from_secs(60);
+        tokio::time::timeout(hours, self.events.recv()).await.expect("an event comes in time")
+    }
+
+    /// Waits for the next event that is as wanted.
+    async fn find<T>(&mut self, wanted: impl Fn(&SessionEvent) -> Option<T>) -> T {
+        loop {
+            let event = self.next().await.expect("the session is open");
+            if let Some(found) = wanted(&event) {
+                return found;
+            }
+        }
+    }
+
+    async fn end(&mut self) -> AgentEnd {
+        self.find(|event| match event {
+            SessionEvent::AgentEnd { end } => Some(end.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Waits until the model has begun to say something.
+    async fn until_said(&mut self, words: &str) {
+        self.find(|event| match event {
+            SessionEvent::TextDelta { text } if text.contains(words) => Some(()),
+            _ => None,
+        })
+        .await;
+    }
+}
+
+fn silent() -> AgentEnd {
+    AgentEnd::Silent("it ended without a yield".to_owned())
+}
+
+/// Returns the messages of the log, a line for each.
+fn said(engine: &TestEngine) -> Vec<String> {
+    let line = |entry: &SessionEntry| match entry {
+        SessionEntry::SessionInit { .. } => "init".to_owned(),
+        SessionEntry::ModelChange { model } => format!("model is {model}"),
+        SessionEntry::Message { message: Message::User(said), input_id } => {
+            assert!(input_id.is_some(), "{said:?}");
+            format!("user: {}", said.text())
+        }
+        SessionEntry::Message { message: Message::Assistant(answer), .. } => {
+            let calls: Vec<_> = answer.calls().map(|call| format!("{}()", call.name)).collect();
+            let aborted = answer.stop_reason == StopReason::Aborted;
+            let how = if aborted { " (aborted)" } else { "" };
+            format!("model: {}{}{how}", answer.text(), calls.join(" "))
+        }
+        SessionEntry::Message { message: Message::ToolResult(result), .. } => {
+            format!("{}: {}", result.tool_name, result.text())
+        }
+    };
+    engine.logs.at(&log()).iter().map(line).collect()
+}
+
+fn requests(engine: &TestEngine) -> Vec<usize> {
+    engine.models.requests().iter().map(|request| request.messages.len()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_prompted_steered_followed_up_aborted_and_prompted_again_without_a_task() {
+    let mut engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    let script = "call wait; say one; say two; hang-once half a; say four";
+    it.session.prompt(input(script));
+    engine.tools.until_busy().await;
+    it.session.follow_up(input("and then"));
+    it.session.steer(input("look left"));
+    // Its answer says that the session has what was sent before.
+    it.session.set_model("fake/m".parse().expect("it is a route")).await.expect("it is there");
+    engine.tools.release();
+    assert_eq!(it.end().await, silent());
+
+    it.session.prompt(input("more"));
+    it.until_said("half a").await;
+    let late = input("too late");
+    it.session.follow_up(late.clone());
+    it.session.abort(CancelLevel::Gently);
+    let dropped = it.find(|event| match event {
+        SessionEvent::InputDropped { input_id } => Some(*input_id),
+        _ => None,
+    });
+    assert_eq!(dropped.await, late.id);
+    assert_eq!(it.end().await, AgentEnd::Aborted);
+
+    // The same words twice are two messages; the same input twice is one.
+    let (one, other) = (input("again"), input("again"));
+    for again in [&one, &other, &one] {
+        it.session.prompt(again.clone());
+    }
+    assert_eq!((it.end().await, it.end().await), (silent(), silent()));
+    it.session.close().await;
+    let expected = [
+        "model is fake/m",
+        &format!("user: {script}"),
+        "model: wait()",
+        "wait: waited",
+        "model is fake/m",
+        "user: look left",
+        "model: one",
+        "user: and then",
+        "model: two",
+        "user: more",
+        "model: half a (aborted)",
+        "user: again",
+        "model: half a",
+        "user: again",
+        "model: four",
+    ];
+    assert_eq!(said(&engine), expected);
+    // What was given up is not said to the model.
+    assert_eq!(requests(&engine), [1, 4, 6, 8, 9, 11]);
+    assert!(engine.events.take().is_none(), "no run has begun");
+    assert_eq!(engine.engine.close().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_abort_stops_what_was_called_answers_it_and_keeps_the_conversation() {
+    let engine = TestEngine::with_patience(1).await;
+    let mut it = open(&engine).await;
+    it.session.prompt(input("call read tidy; say fine"));
+    engine.tools.until_busy().await;
+    it.session.abort(CancelLevel::Gently);
+    assert_eq!(it.end().await, AgentEnd::Aborted);
+    assert_eq!((engine.tools.running(), engine.tools.tidied()), (0, 1));
+    it.session.prompt(input("go on"));
+    assert_eq!(it.end().await, silent());
+    let said = said(&engine);
+    assert_eq!(&said[3..4], ["read: text"]);
+    assert!(said[4].starts_with("tidy: interrupted: the work was aborted"), "{said:?}");
+    assert_eq!(&said[5..], ["user: go on", "model: fine"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_is_called_after_an_abort_runs() {
+    let engine = TestEngine::with_patience(1).await;
+    let mut it = open(&engine).await;
+    it.session.prompt(input("call cling; call wait; say done"));
+    engine.tools.until_busy().await;
+    it.session.abort(CancelLevel::Gently);
+    it.session.abort(CancelLevel::AtOnce);
+    assert_eq!(it.end().await, AgentEnd::Aborted);
+    assert_eq!(engine.tools.running(), 0);
+    it.session.prompt(input("go on"));
+    engine.tools.until_busy().await;
+    engine.tools.release();
+    assert_eq!(it.end().await, silent());
+    assert_eq!(said(&engine).last().map(String::as_str), Some("model: done"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_nothing_ends_holds_up_an_abort_no_longer_than_its_deadline() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    it.session.prompt(input("call stuck; say fine"));
+    engine.tools.until_busy().await;
+    it.session.abort(CancelLevel::Gently);
+    assert_eq!(it.end().await, AgentEnd::Aborted);
+    it.session.prompt(input("go on"));
+    assert_eq!(it.end().await, silent());
+    it.session.close().await;
+    assert_eq!(engine.tools.running(), 0, "it is dropped with the session");
+    assert_eq!(engine.engine.close().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_model_answers_from_the_next_request_on_and_an_unknown_one_is_refused() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    it.session.prompt(input("call wait; say done; crash-once"));
+    engine.tools.until_busy().await;
+    let refused = it.session.set_model("unknown/x".parse().expect("it is a route")).await;
+    assert_eq!(refused.map_err(|failure| failure.class), Err(FailureClass::Invalid));
+    let other = it.session.set_model("fake/other".parse().expect("it is a route")).await;
+    assert_eq!(other, Ok(()));
+    engine.tools.release();
+    assert_eq!(it.end().await, silent());
+    assert_eq!(said(&engine)[3..], ["wait: waited", "model is fake/other", "model: done"]);
+    // A crash does not bring the first one back.
+    it.session.prompt(input("go on"));
+    assert!(matches!(it.end().await, AgentEnd::Yielded(_)));
+    let changes = said(&engine).iter().filter(|line| line.starts_with("model is")).count();
+    assert_eq!(changes, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crashed_session_goes_on_from_its_log_and_says_nothing_twice() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    it.session.prompt(input("call fatal cling; call read; say done; say later"));
+    engine.tools.until_busy().await;
+    let waiting = input("later");
+    it.session.prompt(waiting.clone());
+    it.session.prompt(waiting);
+    it.find(|event| matches!(event, SessionEvent::SessionRestart { .. }).then_some(())).await;
+    assert_eq!((it.end().await, it.end().await), (silent(), silent()));
+    let said = said(&engine);
+    assert!(said[3].starts_with("fatal: interrupted: the engine was restarted"), "{said:?}");
+    assert!(said[4].starts_with("cling: interrupted: "), "{said:?}");
+    let expected = ["model: read()", "read: text", "model: done", "user: later", "model: later"];
+    assert_eq!(said[5..], expected);
+    assert_eq!((requests(&engine), engine.models.busiest()), (vec![1, 4, 6, 8], 0));
+    it.session.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_keeps_crashing_ends_and_no_other_does() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    let other = SessionSpec { log: "/sessions/two.jsonl".into(), ..spec() };
+    let session = engine.engine.open_session(other, tools()).await.expect("it opens");
+    let mut fine = Opened { events: session.events(), session };
+    it.session.prompt(input("crash"));
+    let AgentEnd::Failed(failure) = it.end().await else { panic!("it cannot go on") };
+    assert_eq!(failure.class, FailureClass::Crashed);
+    assert_eq!(failure.message, "the fake provider crashed");
+    assert_eq!(it.next().await, None, "it is closed");
+    assert_eq!(engine.models.requests().len(), 1 + 3, "three restarts and no more");
+    fine.session.prompt(input("say fine"));
+    assert_eq!(fine.end().await, silent());
+    it.session.close().await;
+    assert_eq!(engine.engine.close().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_opened_again_knows_what_was_said() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    let first = input("say one; say two");
+    it.session.prompt(first.clone());
+    assert_eq!(it.end().await, silent());
+    let id = it.session.id();
+    it.session.close().await;
+
+    let mut it = open(&engine).await;
+    assert_eq!(it.session.id(), id, "it is the same session");
+    it.session.prompt(first.clone());
+    assert_eq!(it.end().await, silent());
+    assert_eq!(requests(&engine), [1], "an input that is in the log is not said again");
+    it.session.prompt(UserInput { id: InputId::generate(), ..first });
+    assert_eq!(it.end().await, silent());
+    assert_eq!(requests(&engine), [1, 3]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_whose_log_or_model_cannot_be_had_is_not_opened() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let unknown = SessionSpec { model: "unknown/x".parse().expect("it is a route"), ..spec() };
+    match engine.engine.open_session(unknown, tools()).await {
+        Err(OpenSessionError::Failed(failure)) => assert_eq!(failure.class, FailureClass::Invalid),
+        Err(OpenSessionError::Closing) => panic!("the engine is open"),
+        Ok(_session) => panic!("it has no model"),
+    }
+    assert_eq!(engine.engine.close().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_that_closes_closes_its_sessions_and_nothing_of_them_runs_on() {
+    let engine = TestEngine::with_patience(1).await;
+    let mut it = open(&engine).await;
+    it.session.prompt(input("call tidy; say never"));
+    engine.tools.until_busy().await;
+    let (tools, logs) = (engine.tools.clone(), engine.logs.clone());
+    assert_eq!(engine.engine.close().await, None);
+    assert_eq!((tools.running(), tools.tidied()), (0, 1));
+    assert_eq!(it.end().await, AgentEnd::Aborted);
+    assert_eq!(it.next().await, None);
+    let last = logs.at(Path::new("/sessions/one.jsonl")).pop();
+    let Some(SessionEntry::Message { message: Message::ToolResult(result), .. }) = last else {
+        panic!("every call has a result: {last:?}")
+    };
+    assert!(result.is_error);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_small_deltas_are_few_and_hold_the_whole_text() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    it.session.prompt(input("stream 5000"));
+    let (mut text, mut deltas) = (String::new(), 0);
+    let message = loop {
+        match it.next().await.expect("the session is open") {
+            SessionEvent::TextDelta { text: more } => {
+                deltas += 1;
+                text.push_str(&more);
+            }
+            SessionEvent::MessageEnd { message } => break message,
+            _ => {}
+        }
+    };
+    assert_eq!(text, message.text(), "no delta is lost or comes after its message");
+    assert!(deltas < 500, "{deltas}");
+}
