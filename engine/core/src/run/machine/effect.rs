@@ -33,9 +33,9 @@ pub enum Effect {
     },
     /// Have a running task stop.
     CancelTask(TaskId, CancelLevel),
-    /// Answers [`Input::AddTasks`].
+    /// Answers [`Input::AddTasks`](super::Input::AddTasks).
     AnswerAddTasks(RequestId, Result<Vec<TaskId>, AddTasksError>),
-    /// Answers [`Input::AwaitChildren`].
+    /// Answers [`Input::AwaitChildren`](super::Input::AwaitChildren).
     AnswerAwaitChildren(RequestId, Result<Vec<WaitedFor>, WaitError>),
     /// Land work. Its begin and its end are recorded by who does it, and arrive as
     /// [`Input::Recorded`](super::Input::Recorded).

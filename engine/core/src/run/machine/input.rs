@@ -44,15 +44,15 @@ pub enum Input {
     /// An entry was not written, because the ledger is gone and the engine is closing. What was
     /// begun is seen through all the same, and nothing new begins.
     NotRecorded(LedgerEntry),
-    /// What [`Effect::Land`] asked for crashed. Otherwise its end is an entry.
+    /// What [`Effect::Land`](super::Effect::Land) asked for crashed. Otherwise its end is an entry.
     LandingCrashed(String),
-    /// Answers [`Effect::Settle`].
+    /// Answers [`Effect::Settle`](super::Effect::Settle).
     Settled {
         /// Work that came to light after its task had ended.
         late: Vec<(TaskName, Captured)>,
         /// How long the run has taken.
         ms: u64,
     },
-    /// Answers [`Effect::Close`].
+    /// Answers [`Effect::Close`](super::Effect::Close).
     Closed,
 }
