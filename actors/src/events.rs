@@ -1,11 +1,11 @@
-//! Carries events from the runs that cause them to everyone who reads them.
+//! Carries events from the runs and sessions that cause them to everyone who reads them.
 //!
 //! Publishing never waits for a reader, and each reader has a queue of its own. A reader that stands
 //! still costs memory in proportion to the tasks of the runs, not to the time: see [`Events`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use protocol::Event;
+use protocol::{Event, EventScope};
 use tokio::sync::Notify;
 
 use crate::closing::Activity;
@@ -14,12 +14,14 @@ mod backlog;
 
 use backlog::Backlog;
 
-/// The events of an engine for one reader, in the order in which each run saw them.
+/// The events of an engine, or of one of its sessions, for one reader, in the order in which each
+/// run and session saw them.
 ///
-/// A reader that keeps up gets every event. For one that does not, only the latest unread
-/// `task_progress` of each task is kept, and of the `session_event`s no more than some megabytes:
-/// how many are left out is said by a `degraded` in their place. Every other event is a fact, and no
-/// fact is ever left out. Events are numbered as they are read, so that there are no gaps.
+/// A reader that keeps up gets every event. For one that does not, the deltas of a session are
+/// merged and beyond 256 KiB dropped, only the latest unread `task_progress` of each task is kept,
+/// and of the `session_event`s of tasks no more than 8 MiB: how many are left out is said by a
+/// `degraded` in their place. Every other event is a fact, and no fact is ever left out. Events are
+/// numbered as they are read, so that there are no gaps.
 #[derive(Debug)]
 pub struct Events(Arc<Queue>);
 
@@ -73,6 +75,11 @@ impl Queue {
     fn backlog(&self) -> MutexGuard<'_, Backlog> {
         self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn close(&self) {
+        self.backlog().close();
+        self.changed.notify_one();
+    }
 }
 
 /// Where runs publish. Its clones are one; when the last is gone, readers are told the end.
@@ -81,7 +88,19 @@ pub(crate) struct EventBus(Arc<Bus>);
 
 struct Bus {
     activity: Activity,
-    readers: Mutex<Vec<Weak<Queue>>>,
+    readers: Mutex<Vec<Reader>>,
+}
+
+struct Reader {
+    queue: Weak<Queue>,
+    /// Nothing where it reads everything.
+    scope: Option<EventScope>,
+}
+
+impl Reader {
+    fn reads(&self, event: &Event) -> bool {
+        self.scope.is_none() || self.scope == event.scope
+    }
 }
 
 impl EventBus {
@@ -95,32 +114,53 @@ impl EventBus {
         let event = Arc::new(event);
         // Who does not read any more has dropped its end.
         self.0.readers().retain(|reader| {
-            let Some(queue) = reader.upgrade() else { return false };
-            queue.backlog().push(Arc::clone(&event));
-            queue.changed.notify_one();
+            let Some(queue) = reader.queue.upgrade() else { return false };
+            if reader.reads(&event) {
+                queue.backlog().push(Arc::clone(&event));
+                queue.changed.notify_one();
+            }
             true
         });
     }
 
     /// Returns everything that is published from now on.
     pub(crate) fn subscribe(&self) -> Events {
+        self.add_reader(None)
+    }
+
+    /// Returns what is published from now on in one scope, until it is closed.
+    pub(crate) fn subscribe_to(&self, scope: EventScope) -> Events {
+        self.add_reader(Some(scope))
+    }
+
+    /// Ends what the readers of one scope read, once they have read what there is.
+    pub(crate) fn close(&self, scope: &EventScope) {
+        self.0.readers().retain(|reader| {
+            let closed = reader.scope.as_ref() == Some(scope);
+            if closed && let Some(queue) = reader.queue.upgrade() {
+                queue.close();
+            }
+            !closed
+        });
+    }
+
+    fn add_reader(&self, scope: Option<EventScope>) -> Events {
         let queue = Arc::<Queue>::default();
-        self.0.readers().push(Arc::downgrade(&queue));
+        self.0.readers().push(Reader { queue: Arc::downgrade(&queue), scope });
         Events(queue)
     }
 }
 
 impl Bus {
-    fn readers(&self) -> MutexGuard<'_, Vec<Weak<Queue>>> {
+    fn readers(&self) -> MutexGuard<'_, Vec<Reader>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Bus {
     fn drop(&mut self) {
-        for queue in self.readers().iter().filter_map(Weak::upgrade) {
-            queue.backlog().close();
-            queue.changed.notify_one();
+        for queue in self.readers().iter().filter_map(|reader| reader.queue.upgrade()) {
+            queue.close();
         }
     }
 }

@@ -28,7 +28,7 @@ pub use executors::ToolSetup;
 pub use jobs::Panicked;
 pub use runs::{Submission, SubmitError, Submitted};
 pub use session::SessionSpec;
-pub use sessions::{OpenSessionError, SessionEvents, SessionHandle};
+pub use sessions::{OpenSessionError, SessionHandle};
 
 #[cfg(test)]
 #[macro_use]

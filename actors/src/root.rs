@@ -90,6 +90,7 @@ impl Actor for Root {
             LedgerArguments { store: Arc::clone(&deps.ledger), clock: Arc::clone(&deps.clock) };
         let (ledger, _join) = Actor::spawn_linked(None, Ledger, arguments, cell()).await?;
         let activity = Activity::default();
+        let events = EventBus::new(activity.clone());
         let (isolator, _join) =
             Actor::spawn_linked(None, Isolator, activity.clone(), cell()).await?;
         let (executors, _join) = Actor::spawn_linked(None, Executors, deps.clone(), cell()).await?;
@@ -103,9 +104,9 @@ impl Actor for Root {
             executors: executors.clone(),
             deps: deps.clone(),
             gate: gate.clone(),
+            events: events.clone(),
         };
         let (sessions, _join) = Actor::spawn_linked(None, Sessions, arguments, cell()).await?;
-        let events = EventBus::new(activity.clone());
         let arguments = RunsArguments {
             isolator: isolator.clone(),
             executors: executors.clone(),

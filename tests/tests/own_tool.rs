@@ -198,7 +198,7 @@ async fn a_tool_that_cannot_be_built_is_reported_and_the_session_goes_on() {
     let report = engine
         .find(|event| match event {
             EventKind::SessionEvent {
-                task,
+                task: Some(task),
                 event: SessionEvent::ToolUnavailable { tool_name, error_message },
             } => {
                 assert_eq!(*task, TaskName::nearest("frugal"));

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::{OpenSessionError, SessionEvents, SessionHandle, SessionSpec, ToolSetup};
+use actors::{Events, OpenSessionError, SessionHandle, SessionSpec, ToolSetup};
 use engine::agent::Limits;
 use engine::ports::{CancelLevel, ToolEnv};
 use protocol::{
-    AgentEnd, FailureClass, InputId, Message, SessionEntry, SessionEvent, StopReason, UserInput,
+    AgentEnd, EventKind, EventScope, FailureClass, InputId, Message, SessionEntry, SessionEvent,
+    StopReason, UserInput,
 };
 use tests::fakes::TestEngine;
 use tests::view_memory::MemoryView;
@@ -49,19 +50,25 @@ fn input(text: &str) -> UserInput {
 /// A session and what happens in it.
 struct Opened {
     session: SessionHandle,
-    events: SessionEvents,
+    events: Events,
 }
 
 async fn open(engine: &TestEngine) -> Opened {
     let session = engine.engine.open_session(spec(), tools()).await.expect("it opens");
-    let events = session.events();
+    let events = session.listen().await;
     Opened { session, events }
 }
 
 impl Opened {
     async fn next(&mut self) -> Option<SessionEvent> {
         let hours = Duration::from_secs(60);
-        tokio::time::timeout(hours, self.events.recv()).await.expect("an event comes in time")
+        let event = tokio::time::timeout(hours, self.events.recv()).await;
+        let event = event.expect("an event comes in time")?;
+        assert_eq!(event.scope, Some(EventScope::Session(self.session.id())));
+        match &event.kind {
+            EventKind::SessionEvent { task: None, event } => Some(event.clone()),
+            other => panic!("{other:?}"),
+        }
     }
 
     /// Waits for the next event that is as wanted.
@@ -122,7 +129,7 @@ fn requests(engine: &TestEngine) -> Vec<usize> {
     engine.models.requests().iter().map(|request| request.messages.len()).collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_session_is_prompted_steered_followed_up_aborted_and_prompted_again_without_a_task() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let mut it = open(&engine).await;
@@ -154,6 +161,7 @@ async fn a_session_is_prompted_steered_followed_up_aborted_and_prompted_again_wi
         it.session.prompt(again.clone());
     }
     assert_eq!((it.end().await, it.end().await), (silent(), silent()));
+    let id = it.session.id();
     it.session.close().await;
     let expected = [
         "model is fake/m",
@@ -175,15 +183,21 @@ async fn a_session_is_prompted_steered_followed_up_aborted_and_prompted_again_wi
     assert_eq!(said(&engine), expected);
     // What was given up is not said to the model.
     assert_eq!(requests(&engine), [1, 4, 6, 8, 9, 11]);
-    assert!(engine.events.take().is_none(), "no run has begun");
+    let mut heard = 0;
+    while let Some(event) = engine.events.take() {
+        assert_eq!(event.scope, Some(EventScope::Session(id)), "no run has begun");
+        heard += 1;
+    }
+    assert!(heard > expected.len(), "{heard}");
     assert_eq!(engine.engine.close().await, None);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn an_abort_stops_what_was_called_answers_it_and_keeps_the_conversation() {
     let engine = TestEngine::with_patience(1).await;
     let mut it = open(&engine).await;
     it.session.prompt(input("call read tidy; say fine"));
+    it.find(|event| matches!(event, SessionEvent::ToolExecutionEnd { .. }).then_some(())).await;
     engine.tools.until_busy().await;
     it.session.abort(CancelLevel::Gently);
     assert_eq!(it.end().await, AgentEnd::Aborted);
@@ -196,7 +210,7 @@ async fn an_abort_stops_what_was_called_answers_it_and_keeps_the_conversation() 
     assert_eq!(&said[5..], ["user: go on", "model: fine"]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_tool_that_is_called_after_an_abort_runs() {
     let engine = TestEngine::with_patience(1).await;
     let mut it = open(&engine).await;
@@ -213,7 +227,7 @@ async fn a_tool_that_is_called_after_an_abort_runs() {
     assert_eq!(said(&engine).last().map(String::as_str), Some("model: done"));
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_tool_that_nothing_ends_holds_up_an_abort_no_longer_than_its_deadline() {
     let engine = TestEngine::with_concurrency(1).await;
     let mut it = open(&engine).await;
@@ -228,7 +242,7 @@ async fn a_tool_that_nothing_ends_holds_up_an_abort_no_longer_than_its_deadline(
     assert_eq!(engine.engine.close().await, None);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn another_model_answers_from_the_next_request_on_and_an_unknown_one_is_refused() {
     let engine = TestEngine::with_concurrency(1).await;
     let mut it = open(&engine).await;
@@ -248,7 +262,7 @@ async fn another_model_answers_from_the_next_request_on_and_an_unknown_one_is_re
     assert_eq!(changes, 2);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_crashed_session_goes_on_from_its_log_and_says_nothing_twice() {
     let engine = TestEngine::with_concurrency(1).await;
     let mut it = open(&engine).await;
@@ -268,13 +282,13 @@ async fn a_crashed_session_goes_on_from_its_log_and_says_nothing_twice() {
     it.session.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_session_that_keeps_crashing_ends_and_no_other_does() {
     let engine = TestEngine::with_concurrency(1).await;
     let mut it = open(&engine).await;
     let other = SessionSpec { log: "/sessions/two.jsonl".into(), ..spec() };
     let session = engine.engine.open_session(other, tools()).await.expect("it opens");
-    let mut fine = Opened { events: session.events(), session };
+    let mut fine = Opened { events: session.listen().await, session };
     it.session.prompt(input("crash"));
     let AgentEnd::Failed(failure) = it.end().await else { panic!("it cannot go on") };
     assert_eq!(failure.class, FailureClass::Crashed);
@@ -287,7 +301,7 @@ async fn a_session_that_keeps_crashing_ends_and_no_other_does() {
     assert_eq!(engine.engine.close().await, None);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_session_that_is_opened_again_knows_what_was_said() {
     let engine = TestEngine::with_concurrency(1).await;
     let mut it = open(&engine).await;
@@ -307,7 +321,7 @@ async fn a_session_that_is_opened_again_knows_what_was_said() {
     assert_eq!(requests(&engine), [1, 3]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn a_session_whose_log_or_model_cannot_be_had_is_not_opened() {
     let engine = TestEngine::with_concurrency(1).await;
     let unknown = SessionSpec { model: "unknown/x".parse().expect("it is a route"), ..spec() };
@@ -319,7 +333,7 @@ async fn a_session_whose_log_or_model_cannot_be_had_is_not_opened() {
     assert_eq!(engine.engine.close().await, None);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn an_engine_that_closes_closes_its_sessions_and_nothing_of_them_runs_on() {
     let engine = TestEngine::with_patience(1).await;
     let mut it = open(&engine).await;
@@ -337,7 +351,7 @@ async fn an_engine_that_closes_closes_its_sessions_and_nothing_of_them_runs_on()
     assert!(result.is_error);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[test(flavor = "multi_thread")]
 async fn many_small_deltas_are_few_and_hold_the_whole_text() {
     let engine = TestEngine::with_concurrency(1).await;
     let mut it = open(&engine).await;

@@ -13,7 +13,8 @@ async fn ends(engine: &mut TestEngine, runs: usize) -> BTreeMap<RunName, (Totals
     while ends.len() < runs {
         let event = engine.next().await;
         if let EventKind::RunFinished { totals, exit_code } = &event.kind {
-            ends.insert(event.run.clone(), (totals.clone(), *exit_code));
+            let run = event.run().expect("it is of a run").clone();
+            ends.insert(run, (totals.clone(), *exit_code));
         }
     }
     ends

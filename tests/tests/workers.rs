@@ -15,7 +15,7 @@ fn failure(report: &TaskReport) -> (FailureClass, &str) {
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn another_program_edits_reports_is_reminded_and_yields() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let words = "say reads; use 100; edit a.rs; silent; edit b.rs; use 20; {\"a\":1}";
@@ -55,7 +55,7 @@ async fn another_program_edits_reports_is_reminded_and_yields() {
     assert_eq!(engine.repository.leaked(), 0);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn another_program_that_ignores_a_stop_is_dropped_when_its_time_is_over() {
     for (words, what) in [("say hm; wait", "it stops"), ("say hm; deaf", "it is dropped")] {
         let mut engine = TestEngine::with_concurrency(1).await;
@@ -69,7 +69,7 @@ async fn another_program_that_ignores_a_stop_is_dropped_when_its_time_is_over() 
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_panic_of_what_drives_another_program_fails_its_task_and_no_other() {
     let mut engine = TestEngine::with_concurrency(2).await;
     let tasks = vec![external("bad", "edit a.rs; panic"), task("good", "yield")];
@@ -82,7 +82,7 @@ async fn a_panic_of_what_drives_another_program_fails_its_task_and_no_other() {
     assert_eq!(engine.engine.close().await, None);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn a_program_that_is_not_known_fails_its_task() {
     let mut engine = TestEngine::with_concurrency(1).await;
     let mut spec = external("lost", "1");
@@ -93,7 +93,7 @@ async fn a_program_that_is_not_known_fails_its_task() {
     assert_eq!(engine.repository.leaked(), 0);
 }
 
-#[tokio::test(start_paused = true)]
+#[test(start_paused = true)]
 async fn what_a_session_says_in_pieces_is_no_event_of_its_run() {
     let mut engine = TestEngine::with_concurrency(1).await;
     engine.submit(engine.spec(vec![agent("one", "stream 100; call read; yield 1")])).await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use protocol::{Event, EventKind, RunName, SessionEvent, TaskName, Timestamp};
+use protocol::{Event, EventKind, EventScope, SessionEvent, TaskName, Timestamp};
 
 #[cfg(test)]
 mod tests;
@@ -12,9 +12,14 @@ mod tests;
 /// How many unread events a reader may have before it counts as slow.
 const SLACK: usize = 1024;
 
-/// How many bytes of session events, written as JSON, a reader may have unread. They are in the
-/// session logs, whole.
+/// How many bytes of the session events of runs, written as JSON, a reader may have unread. They
+/// are in the session logs, whole.
 const SESSION_BYTES: usize = 8 << 20;
+
+/// How many bytes of deltas, written as JSON, a reader may have unread.
+const DELTA_BYTES: usize = 256 << 10;
+
+type Scope = Option<EventScope>;
 
 /// The unread events of one reader, oldest first.
 #[derive(Debug, Default)]
@@ -23,23 +28,26 @@ pub(super) struct Backlog {
     unread: BTreeMap<u64, Unread>,
     published: u64,
     /// The unread progress of each task, if it was published to a slow reader.
-    progress: BTreeMap<(RunName, TaskName), u64>,
+    progress: BTreeMap<(Scope, TaskName), u64>,
     session_bytes: usize,
+    delta_bytes: usize,
     /// Where it is said how many session events of a run are left out.
-    left_out: BTreeMap<RunName, u64>,
-    /// The number of each run's next event.
-    numbers: BTreeMap<RunName, u64>,
+    left_out: BTreeMap<Scope, u64>,
+    /// The number of each scope's last event.
+    numbers: BTreeMap<Scope, u64>,
     closed: bool,
 }
 
 #[derive(Debug)]
 enum Unread {
     Event(Arc<Event>),
-    /// With the bytes it counts for.
+    /// An event of a task's session, with the bytes it counts for.
     SessionEvent(Arc<Event>, usize),
+    /// A delta, with the bytes it counts for.
+    Delta(Arc<Event>, usize),
     /// So many session events are left out.
     LeftOut {
-        run: RunName,
+        scope: Scope,
         at: Timestamp,
         count: u64,
     },
@@ -49,13 +57,16 @@ impl Backlog {
     pub(super) fn push(&mut self, event: Arc<Event>) {
         match &event.kind {
             EventKind::TaskProgress { task, .. } if self.unread.len() >= SLACK => {
-                let key = (event.run.clone(), task.clone());
+                let key = (event.scope.clone(), task.clone());
                 let at = self.append(Unread::Event(event));
                 if let Some(older) = self.progress.insert(key, at) {
                     self.unread.remove(&older);
                 }
             }
-            EventKind::SessionEvent { event: said, .. } => {
+            EventKind::SessionEvent { event: said, .. } if said.is_delta() => {
+                self.push_delta(event);
+            }
+            EventKind::SessionEvent { task: Some(_), event: said } => {
                 let bytes = size(said);
                 if self.session_bytes + bytes > SESSION_BYTES {
                     return self.leave_out(&event);
@@ -77,7 +88,7 @@ impl Backlog {
                 if !self.progress.is_empty()
                     && let EventKind::TaskProgress { task, .. } = &event.kind
                 {
-                    let key = (event.run.clone(), task.clone());
+                    let key = (event.scope.clone(), task.clone());
                     if self.progress.get(&key) == Some(&at) {
                         self.progress.remove(&key);
                     }
@@ -88,14 +99,18 @@ impl Backlog {
                 self.session_bytes -= bytes;
                 event
             }
-            Unread::LeftOut { run, at, count } => {
-                self.left_out.remove(&run);
+            Unread::Delta(event, bytes) => {
+                self.delta_bytes -= bytes;
+                event
+            }
+            Unread::LeftOut { scope, at, count } => {
+                self.left_out.remove(&scope);
                 let kind = EventKind::Degraded {
                     from: "every event of the sessions".to_owned(),
                     to: format!("{count} of them are left out; the session logs have them"),
                     why: "they were not read as fast as they came".to_owned(),
                 };
-                Arc::new(Event { seq: 0, at, run, kind })
+                Arc::new(Event { seq: 0, at, scope, kind })
             }
         };
         Some(self.number(event))
@@ -119,22 +134,42 @@ impl Backlog {
         self.published
     }
 
+    /// Merges a delta with the one that was published just before it, or appends it. It is dropped
+    /// where too much is unread: what it says comes once more, as a whole.
+    fn push_delta(&mut self, event: Arc<Event>) {
+        if self.delta_bytes >= DELTA_BYTES {
+            return;
+        }
+        if let Some(mut last) = self.unread.last_entry()
+            && let Unread::Delta(earlier, counted) = last.get_mut()
+            && merge(earlier, &event)
+        {
+            let bytes = delta_size(earlier);
+            self.delta_bytes = self.delta_bytes - *counted + bytes;
+            *counted = bytes;
+            return;
+        }
+        let bytes = delta_size(&event);
+        self.delta_bytes += bytes;
+        self.append(Unread::Delta(event, bytes));
+    }
+
     fn leave_out(&mut self, event: &Event) {
-        if let Some(at) = self.left_out.get(&event.run)
+        if let Some(at) = self.left_out.get(&event.scope)
             && let Some(Unread::LeftOut { count, .. }) = self.unread.get_mut(at)
         {
             *count += 1;
             return;
         }
-        let run = event.run.clone();
-        let at = self.append(Unread::LeftOut { run: run.clone(), at: event.at, count: 1 });
-        self.left_out.insert(run, at);
+        let scope = event.scope.clone();
+        let at = self.append(Unread::LeftOut { scope: scope.clone(), at: event.at, count: 1 });
+        self.left_out.insert(scope, at);
     }
 
-    /// Numbers an event by how many of its run were read. Who reads all of them gets the numbers
+    /// Numbers an event by how many of its scope were read. Who reads all of them gets the numbers
     /// that they were published with.
     fn number(&mut self, mut event: Arc<Event>) -> Arc<Event> {
-        match self.numbers.get_mut(&event.run) {
+        match self.numbers.get_mut(&event.scope) {
             Some(number) => {
                 *number += 1;
                 if event.seq != *number {
@@ -142,11 +177,31 @@ impl Backlog {
                 }
             }
             None => {
-                self.numbers.insert(event.run.clone(), event.seq);
+                self.numbers.insert(event.scope.clone(), event.seq);
             }
         }
         event
     }
+}
+
+/// Adds a delta to an earlier one of the same session. Returns whether they could be one.
+fn merge(earlier: &mut Arc<Event>, next: &Event) -> bool {
+    let EventKind::SessionEvent { task, event: delta } = &next.kind else { return false };
+    if earlier.scope != next.scope {
+        return false;
+    }
+    match &mut Arc::make_mut(earlier).kind {
+        EventKind::SessionEvent { task: of, event } if of == task => {
+            event.merge(delta.clone()).is_none()
+        }
+        _other => false,
+    }
+}
+
+/// Returns how many bytes a delta counts for.
+fn delta_size(event: &Event) -> usize {
+    let EventKind::SessionEvent { event: delta, .. } = &event.kind else { return 0 };
+    size_of::<Event>() + size(delta)
 }
 
 /// Returns how many bytes an event of a session takes as JSON.

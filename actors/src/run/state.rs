@@ -11,8 +11,8 @@ use engine::run::{
 };
 use engine::task::TaskRecord;
 use protocol::{
-    CaptureRef, Event, EventKind, Failure, FailureClass, LandingId, LedgerEntry, OnFailure,
-    Outcome, RunId, TaskId, TaskName, TaskReport, TaskSpec,
+    CaptureRef, Event, EventKind, EventScope, Failure, FailureClass, LandingId, LedgerEntry,
+    OnFailure, Outcome, RunId, TaskId, TaskName, TaskReport, TaskSpec,
 };
 use ractor::{Actor, ActorId, ActorRef};
 use tokio::time::Instant;
@@ -301,7 +301,7 @@ impl RunState {
         let event = Event {
             seq: self.seq,
             at: self.arguments.deps.clock.now(),
-            run: self.arguments.name.clone(),
+            scope: Some(EventScope::Run(self.arguments.name.clone())),
             kind,
         };
         self.arguments.events.publish(event);

@@ -105,7 +105,7 @@ mod tests {
         (DeltaCoalescer::new(events), passed)
     }
 
-    #[tokio::test(start_paused = true)]
+    #[test(start_paused = true)]
     async fn deltas_of_a_moment_are_one_and_none_is_lost() {
         let (deltas, passed) = coalescer();
         let said = async {
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(whole, Some(text(&expected)));
     }
 
-    #[tokio::test(start_paused = true)]
+    #[test(start_paused = true)]
     async fn a_fact_stands_behind_every_delta_that_came_before_it() {
         let (deltas, passed) = coalescer();
         let thinking = SessionEvent::ThinkingDelta { text: "hm".to_owned() };

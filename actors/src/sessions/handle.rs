@@ -5,8 +5,8 @@ use protocol::{Failure, FailureClass, ModelRoute, SessionId, UserInput};
 use ractor::ActorRef;
 use ractor::concurrency::oneshot;
 
-use super::events::{SessionEventHub, SessionEvents};
 use super::message::{OpenedSession, SessionInput, SessionKey, SessionsMessage};
+use crate::events::Events;
 
 /// Why a session was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -25,14 +25,13 @@ pub enum OpenSessionError {
 pub struct SessionHandle {
     id: SessionId,
     key: SessionKey,
-    events: SessionEventHub,
     sessions: ActorRef<SessionsMessage>,
 }
 
 impl SessionHandle {
     pub(crate) fn new(opened: OpenedSession) -> Self {
-        let OpenedSession { key, id, events, sessions } = opened;
-        Self { id, key, events, sessions }
+        let OpenedSession { key, id, sessions } = opened;
+        Self { id, key, sessions }
     }
 
     /// Returns the session's id, which is its log's.
@@ -42,9 +41,10 @@ impl SessionHandle {
     }
 
     /// Returns everything that happens in the session from now on.
-    #[must_use]
-    pub fn events(&self) -> SessionEvents {
-        self.events.subscribe()
+    pub async fn listen(&self) -> Events {
+        let (reply, waiting) = oneshot();
+        let _closed = self.sessions.cast(SessionsMessage::Listen(self.key, reply.into()));
+        waiting.await.unwrap_or_else(|_closed| Events::ended())
     }
 
     /// Begins work on an input, at once or when the work before it has ended.

@@ -1,11 +1,11 @@
 //! What the supervisor of the sessions can be asked.
 
 use engine::ports::CancelLevel;
-use protocol::{Failure, InputId, ModelRoute, SessionEvent, SessionId, UserInput};
-use ractor::{ActorRef, RpcReplyPort};
+use protocol::{Failure, ModelRoute, SessionEvent, SessionId, UserInput};
+use ractor::{ActorId, ActorRef, RpcReplyPort};
 
-use super::events::SessionEventHub;
 use crate::ask::NoAnswer;
+use crate::events::Events;
 use crate::executors::{ExecutorLease, ToolSetup};
 use crate::session::SessionSpec;
 
@@ -27,7 +27,6 @@ pub(crate) struct SessionOpening {
 pub(crate) struct OpenedSession {
     pub(super) key: SessionKey,
     pub(super) id: SessionId,
-    pub(super) events: SessionEventHub,
     pub(super) sessions: ActorRef<SessionsMessage>,
 }
 
@@ -42,8 +41,10 @@ pub(crate) enum SessionsMessage {
     Close(SessionKey, RpcReplyPort<()>),
     /// Closes every session and answers when nothing of them runs any more.
     CloseAll(RpcReplyPort<()>),
-    /// Sent by a session.
-    Noted(SessionKey, Fact),
+    /// Answers with what happens in a session from now on.
+    Listen(SessionKey, RpcReplyPort<Events>),
+    /// Sent by a session: what happened in it.
+    Happened(SessionKey, SessionEvent),
     /// Answers to questions of the supervisor, and what follows from them.
     Leased(SessionKey, Option<ExecutorLease>),
     Opened(SessionKey, Option<Result<SessionId, Failure>>),
@@ -53,6 +54,8 @@ pub(crate) enum SessionsMessage {
         Option<Result<(), Failure>>,
         RpcReplyPort<Result<(), Failure>>,
     ),
+    /// A session died of this error.
+    Crashed(ActorId, String),
     /// Nothing of a crashed session runs any more, or it could not be stopped.
     Cleared(SessionKey, Result<(), NoAnswer>),
     /// The session has ended its work, or its time for that is over.
@@ -73,40 +76,6 @@ impl SessionInput {
     pub(super) fn input(&self) -> &UserInput {
         match self {
             Self::Prompt(input) | Self::Steer(input) | Self::FollowUp(input) => input,
-        }
-    }
-}
-
-/// What a session says that decides how it is started again after a crash.
-pub(crate) enum Fact {
-    /// The work that goes on has taken an input.
-    Taken(InputId),
-    Dropped(InputId),
-    Idle,
-}
-
-impl Fact {
-    /// Returns what an event says of it, if it does.
-    pub(super) fn of(event: &SessionEvent) -> Option<Self> {
-        match event {
-            SessionEvent::InputTaken { input_id } => Some(Self::Taken(*input_id)),
-            SessionEvent::InputDropped { input_id } => Some(Self::Dropped(*input_id)),
-            SessionEvent::AgentEnd { .. } => Some(Self::Idle),
-            SessionEvent::ToolUnavailable { .. }
-            | SessionEvent::AgentStart
-            | SessionEvent::ModelChange { .. }
-            | SessionEvent::TurnStart { .. }
-            | SessionEvent::AutoRetryStart { .. }
-            | SessionEvent::RequestWait { .. }
-            | SessionEvent::TextDelta { .. }
-            | SessionEvent::ThinkingDelta { .. }
-            | SessionEvent::ToolCallStart { .. }
-            | SessionEvent::MessageEnd { .. }
-            | SessionEvent::ToolExecutionStart { .. }
-            | SessionEvent::ToolExecutionUpdate { .. }
-            | SessionEvent::ToolExecutionEnd { .. }
-            | SessionEvent::TurnEnd { .. }
-            | SessionEvent::SessionRestart { .. } => None,
         }
     }
 }

@@ -4,11 +4,10 @@ use std::time::{Duration, Instant};
 
 use engine::agent::Prompt;
 use engine::supervise::{CrashLog, Decision, RestartBudget};
-use protocol::SessionEvent;
+use protocol::{Event, EventKind, EventScope, SessionEvent, SessionId, Timestamp};
 use ractor::{ActorRef, RpcReplyPort};
 
-use super::events::SessionEventHub;
-use super::message::{Fact, SessionInput, SessionOpening, SessionsReply};
+use super::message::{SessionInput, SessionOpening, SessionsReply};
 use crate::executors::{ExecutorLease, ToolSetup};
 use crate::session::{SessionMessage, SessionSpec};
 
@@ -19,7 +18,8 @@ pub(super) struct Record {
     pub(super) spec: SessionSpec,
     /// What its tools are built for.
     pub(super) tools: ToolSetup,
-    pub(super) events: SessionEventHub,
+    /// Nothing before its log is open.
+    pub(super) id: Option<SessionId>,
     /// Nothing before it is leased, and while a crashed session is cleared away.
     pub(super) executor: Option<ExecutorLease>,
     pub(super) session: Option<ActorRef<SessionMessage>>,
@@ -32,6 +32,10 @@ pub(super) struct Record {
     waiting: Vec<SessionInput>,
     work: Work,
     crashes: CrashLog,
+    /// What happened before the log was open.
+    early: Vec<SessionEvent>,
+    /// How many events were published.
+    seq: u64,
 }
 
 /// Whether the session is to stay open.
@@ -55,7 +59,7 @@ impl Record {
         Self {
             spec,
             tools,
-            events: SessionEventHub::default(),
+            id: None,
             executor: None,
             session: None,
             opening: Some(opening),
@@ -64,7 +68,32 @@ impl Record {
             waiting: Vec::new(),
             work: Work::Idle,
             crashes: CrashLog::default(),
+            early: Vec::new(),
+            seq: 0,
         }
+    }
+
+    /// Returns the scope of its events, once its log is open.
+    pub(super) fn scope(&self) -> Option<EventScope> {
+        self.id.map(EventScope::Session)
+    }
+
+    /// Notes that the log is open. Returns what happened before.
+    pub(super) fn opened(&mut self, id: SessionId) -> Vec<SessionEvent> {
+        self.id = Some(id);
+        std::mem::take(&mut self.early)
+    }
+
+    /// Notes what happened, and returns it as it is to be published.
+    pub(super) fn happened(&mut self, event: SessionEvent, at: Timestamp) -> Option<Event> {
+        self.note(&event);
+        let Some(scope) = self.scope() else {
+            self.early.push(event);
+            return None;
+        };
+        self.seq += 1;
+        let kind = EventKind::SessionEvent { task: None, event };
+        Some(Event { seq: self.seq, at, scope: Some(scope), kind })
     }
 
     /// Gives the session an input, now or when it is started again.
@@ -75,24 +104,41 @@ impl Record {
         self.waiting.push(input);
     }
 
-    pub(super) fn note(&mut self, fact: &Fact) {
-        match fact {
-            Fact::Taken(id) => {
+    /// Notes what decides how the session is started again after a crash.
+    fn note(&mut self, event: &SessionEvent) {
+        match event {
+            SessionEvent::InputTaken { input_id } => {
                 self.work = Work::Begun;
-                self.waiting.retain(|waiting| waiting.input().id != *id);
+                self.waiting.retain(|waiting| waiting.input().id != *input_id);
             }
-            Fact::Dropped(id) => self.waiting.retain(|waiting| waiting.input().id != *id),
-            Fact::Idle => self.work = Work::Idle,
+            SessionEvent::InputDropped { input_id } => {
+                self.waiting.retain(|waiting| waiting.input().id != *input_id);
+            }
+            SessionEvent::AgentEnd { .. } => self.work = Work::Idle,
+            SessionEvent::ToolUnavailable { .. }
+            | SessionEvent::AgentStart
+            | SessionEvent::ModelChange { .. }
+            | SessionEvent::TurnStart { .. }
+            | SessionEvent::AutoRetryStart { .. }
+            | SessionEvent::RequestWait { .. }
+            | SessionEvent::TextDelta { .. }
+            | SessionEvent::ThinkingDelta { .. }
+            | SessionEvent::ToolCallStart { .. }
+            | SessionEvent::MessageEnd { .. }
+            | SessionEvent::ToolExecutionStart { .. }
+            | SessionEvent::ToolExecutionUpdate { .. }
+            | SessionEvent::ToolExecutionEnd { .. }
+            | SessionEvent::TurnEnd { .. }
+            | SessionEvent::SessionRestart { .. } => {}
         }
     }
 
-    /// Drops what a session that is not there would have said, as an abort does.
-    pub(super) fn drop_waiting(&mut self) {
-        for input in std::mem::take(&mut self.waiting) {
-            let input_id = input.input().id;
-            self.events.publish(&SessionEvent::InputDropped { input_id });
-        }
+    /// Drops what a session that is not there would have said, as an abort does. Returns what
+    /// happens by that.
+    pub(super) fn drop_waiting(&mut self) -> Vec<SessionEvent> {
         self.work = Work::Idle;
+        let dropped = std::mem::take(&mut self.waiting).into_iter();
+        dropped.map(|input| SessionEvent::InputDropped { input_id: input.input().id }).collect()
     }
 
     /// Has a session that was started again go on where the crashed one was. What that one took is

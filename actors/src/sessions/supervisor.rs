@@ -8,15 +8,14 @@ use std::time::Duration;
 use engine::ports::Gate;
 use engine::supervise::Decision;
 use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, SessionId};
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
-use super::message::{
-    Fact, OpenedSession, SessionKey, SessionOpening, SessionsMessage, SessionsReply,
-};
+use super::message::{OpenedSession, SessionKey, SessionOpening, SessionsMessage, SessionsReply};
 use super::record::{Record, State};
 use crate::ask::{NoAnswer, Teller, ask, ask_within};
 use crate::deps::Deps;
+use crate::events::EventBus;
 use crate::executors::{ExecutorLease, ExecutorSetup, ExecutorsMessage, ToolExecutorMessage};
 use crate::jobs::Jobs;
 use crate::session::{Session, SessionArguments, SessionMessage};
@@ -33,6 +32,7 @@ pub(crate) struct SessionsArguments {
     pub(crate) executors: ActorRef<ExecutorsMessage>,
     pub(crate) deps: Deps,
     pub(crate) gate: Arc<dyn Gate>,
+    pub(crate) events: EventBus,
 }
 
 pub(crate) struct SessionsState {
@@ -96,7 +96,10 @@ impl Actor for Sessions {
                     Some(session) => {
                         let _dead = session.cast(SessionMessage::Abort(level));
                     }
-                    None => record.drop_waiting(),
+                    None => {
+                        let dropped = record.drop_waiting();
+                        state.publish(key, dropped);
+                    }
                 }
             }
             SessionsMessage::SetModel(key, model, reply) => {
@@ -118,11 +121,14 @@ impl Actor for Sessions {
                 }
                 let _gone = reply.send(set);
             }
-            SessionsMessage::Noted(key, fact) => {
-                if let Some(record) = state.records.get_mut(&key) {
-                    record.note(&fact);
+            SessionsMessage::Listen(key, reply) => {
+                let scope = state.records.get(&key).and_then(Record::scope);
+                // Where it is closed, the dropped reply port says so.
+                if let Some(scope) = scope {
+                    let _gone = reply.send(state.arguments.events.subscribe_to(scope));
                 }
             }
+            SessionsMessage::Happened(key, event) => state.publish(key, [event]),
             SessionsMessage::Close(key, reply) => {
                 if let Some(record) = state.records.get_mut(&key) {
                     record.closing.push(reply);
@@ -136,6 +142,7 @@ impl Actor for Sessions {
                     state.close(&myself, key);
                 }
             }
+            SessionsMessage::Crashed(session, error) => state.crashed(&myself, session, &error),
             SessionsMessage::Cleared(key, cleared) => state.restart(&myself, key, cleared),
             SessionsMessage::Ended(key) => state.seal(&myself, key),
             SessionsMessage::Sealed(key, sealed) => state.remove(key, sealed),
@@ -148,11 +155,13 @@ impl Actor for Sessions {
         &self,
         myself: ActorRef<Self::Msg>,
         event: SupervisionEvent,
-        state: &mut Self::State,
+        _state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // One that was closed has answered; only a crash concerns us here.
+        // One that was closed has answered; only a crash concerns us here. What the session said
+        // before is still in the mailbox, and comes first.
         if let SupervisionEvent::ActorFailed(session, error) = event {
-            state.crashed(&myself, &session, &error.to_string());
+            let _closed =
+                myself.cast(SessionsMessage::Crashed(session.get_id(), error.to_string()));
         }
         Ok(())
     }
@@ -202,19 +211,12 @@ impl SessionsState {
             self.seal(myself, key);
             return Ok(());
         };
-        let events = record.events.clone();
-        let sessions = myself.clone();
         let arguments = SessionArguments {
             spec: record.spec.clone(),
             deps: self.arguments.deps.clone(),
             gate: Arc::clone(&self.arguments.gate),
             executor: executor.executor().clone(),
-            events: Teller::new(move |event| {
-                if let Some(fact) = Fact::of(&event) {
-                    let _gone = sessions.cast(SessionsMessage::Noted(key, fact));
-                }
-                events.publish(&event);
-            }),
+            events: Teller::to(myself, move |event| SessionsMessage::Happened(key, event)),
             span: tracing::info_span!(parent: None, "session", log = %record.spec.log.display()),
         };
         let (session, _join) =
@@ -240,18 +242,18 @@ impl SessionsState {
     ) {
         let Some(record) = self.records.get_mut(&key) else { return };
         let Some(reply) = record.opening.take() else { return };
-        let (events, sessions) = (record.events.clone(), myself.clone());
-        let failed = opened.is_err();
-        let sent = reply.send(opened.map(|id| OpenedSession { key, id, events, sessions }));
+        let early = opened.as_ref().map_or_else(|_failure| Vec::new(), |id| record.opened(*id));
+        self.publish(key, early);
+        let (failed, sessions) = (opened.is_err(), myself.clone());
+        let sent = reply.send(opened.map(|id| OpenedSession { key, id, sessions }));
         if failed || sent.is_err() {
             self.close(myself, key); // nobody holds it
         }
     }
 
-    fn crashed(&mut self, myself: &ActorRef<SessionsMessage>, session: &ActorCell, error: &str) {
-        let is_it = |record: &Record| {
-            record.session.as_ref().is_some_and(|held| held.get_id() == session.get_id())
-        };
+    fn crashed(&mut self, myself: &ActorRef<SessionsMessage>, session: ActorId, error: &str) {
+        let is_it =
+            |record: &Record| record.session.as_ref().is_some_and(|held| held.get_id() == session);
         let Some((key, record)) = self.records.iter_mut().find(|(_, record)| is_it(record)) else {
             return;
         };
@@ -269,16 +271,12 @@ impl SessionsState {
             (State::Open, Decision::Restart) => {
                 tracing::warn!(error, "a session crashed and is started again");
                 let error_message = error.to_owned();
-                record.events.publish(&SessionEvent::SessionRestart { error_message });
+                self.publish(key, [SessionEvent::SessionRestart { error_message }]);
                 self.clear(myself, key);
             }
             (State::Open, Decision::GiveUp) => {
                 tracing::error!(error, "a session crashed too often");
-                record.drop_waiting();
-                let end = AgentEnd::Failed(failure());
-                record.events.publish(&SessionEvent::AgentEnd { end });
-                record.state = State::Closing;
-                self.seal(myself, key);
+                self.give_up(myself, key, failure());
             }
         }
     }
@@ -306,11 +304,27 @@ impl SessionsState {
             (State::Open, Ok(()) | Err(NoAnswer::Died)) => self.lease(myself, key),
             (State::Open, Err(NoAnswer::Late)) => {
                 let message = "it crashed, and what it had started did not stop";
-                let end = AgentEnd::Failed(Failure::new(FailureClass::Crashed, message));
-                record.drop_waiting();
-                record.events.publish(&SessionEvent::AgentEnd { end });
-                record.state = State::Closing;
-                self.seal(myself, key);
+                self.give_up(myself, key, Failure::new(FailureClass::Crashed, message));
+            }
+        }
+    }
+
+    /// Closes a session that crashed and is not started again.
+    fn give_up(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey, failure: Failure) {
+        let Some(record) = self.records.get_mut(&key) else { return };
+        record.state = State::Closing;
+        let mut events = record.drop_waiting();
+        events.push(SessionEvent::AgentEnd { end: AgentEnd::Failed(failure) });
+        self.publish(key, events);
+        self.seal(myself, key);
+    }
+
+    /// Publishes what happened in a session.
+    fn publish(&mut self, key: SessionKey, events: impl IntoIterator<Item = SessionEvent>) {
+        let Some(record) = self.records.get_mut(&key) else { return };
+        for event in events {
+            if let Some(event) = record.happened(event, self.arguments.deps.clock.now()) {
+                self.arguments.events.publish(event);
             }
         }
     }
@@ -357,7 +371,9 @@ impl SessionsState {
             tracing::error!("gave up stopping what a session started");
         }
         let Some(record) = self.records.remove(&key) else { return };
-        record.events.close();
+        if let Some(scope) = record.scope() {
+            self.arguments.events.close(&scope);
+        }
         for reply in record.closing {
             let _gone = reply.send(());
         }

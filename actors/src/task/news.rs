@@ -32,7 +32,7 @@ impl TaskState {
             WorkerReport::Session(event) => {
                 activity.note(&event);
                 if is_of_run(&event) {
-                    self.tell(EventKind::SessionEvent { task: self.name(), event });
+                    self.tell(EventKind::SessionEvent { task: Some(self.name()), event });
                 }
             }
         }

@@ -25,7 +25,7 @@ pub fn document(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{EventKind, Timestamp};
+    use protocol::{EventKind, EventScope, Timestamp};
 
     use super::*;
 
@@ -39,7 +39,7 @@ mod tests {
         let given = Event {
             seq: 1,
             at: Timestamp::from_millisecond(0),
-            run: "r7k3f".parse().unwrap(),
+            scope: Some(EventScope::Run("r7k3f".parse().unwrap())),
             kind,
         };
         let mut out = Vec::new();

@@ -54,8 +54,9 @@ impl Picture {
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
             EventKind::RunStarted { tasks, jobs, isolation, merge, .. } => {
+                let Some(run) = event.run().cloned() else { return };
                 self.head = Some(Head {
-                    run: event.run.clone(),
+                    run,
                     tasks: *tasks,
                     jobs: *jobs,
                     isolation: *isolation,
@@ -76,7 +77,10 @@ impl Picture {
                 let progress = Progress { phase: *phase, line, tool, tokens: *tokens };
                 self.run(task, event.at, |doing| doing.hear(&progress));
             }
-            EventKind::SessionEvent { task, event: said } => self.attend(task, event.at, said),
+            EventKind::SessionEvent { task: Some(task), event: said } => {
+                self.attend(task, event.at, said);
+            }
+            EventKind::SessionEvent { task: None, .. } => {} // of a session beside the run
             EventKind::TaskFinished { task, report } => self.finish(task, report),
             EventKind::LandingWaited => {
                 self.landing =

@@ -59,7 +59,7 @@ impl Plain {
                 let spent = totals.usage.map(|usage| format!(" · {}", used(usage)));
                 format!(
                     "run {} ended after {}{}",
-                    event.run,
+                    event.run()?,
                     span(totals.ms),
                     spent.unwrap_or_default()
                 )
@@ -75,7 +75,7 @@ impl Plain {
                 self.chatter(format!("{task} captured {}", captured.capture))?
             }
             EventKind::SessionEvent {
-                task,
+                task: Some(task),
                 event: SessionEvent::AutoRetryStart { delay_ms, error_message, .. },
             } => {
                 let wait = span(*delay_ms);
@@ -83,7 +83,7 @@ impl Plain {
                 self.chatter(format!("{task} waits {wait} for its provider: {why}"))?
             }
             EventKind::SessionEvent {
-                task,
+                task: Some(task),
                 event: SessionEvent::ToolUnavailable { tool_name, error_message },
             } => {
                 let (tool, why) = (one_line(tool_name), one_line(error_message));

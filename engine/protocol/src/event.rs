@@ -4,22 +4,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Captured, Conflict, ExitCode, FailureClass, IsolationMode, MergeMode, Rescue, RunName,
-    SessionEvent, TaskName, TaskReport, Timestamp, Usage,
+    SessionEvent, SessionId, TaskName, TaskReport, Timestamp, Usage,
 };
 
-/// Something that happened in a run. One line of `--json`.
+/// Something that happened. One line of `--json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Counts the events of a run from 1, without gaps, as they are read: what is left out for a
+    /// Counts the events of a scope from 1, without gaps, as they are read: what is left out for a
     /// reader that does not keep up is not counted.
     pub seq: u64,
     /// When.
     pub at: Timestamp,
-    /// In which run.
-    pub run: RunName,
+    /// In which run or session, where it happened in one.
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<EventScope>,
     /// What.
     #[serde(flatten)]
     pub kind: EventKind,
+}
+
+/// What an event belongs to. Which task of a run it concerns is said by its [`EventKind`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventScope {
+    /// A run.
+    Run(RunName),
+    /// A session that no task uses.
+    Session(SessionId),
+}
+
+impl Event {
+    /// Returns the run that the event belongs to, if it belongs to one.
+    #[must_use]
+    pub fn run(&self) -> Option<&RunName> {
+        match &self.scope {
+            Some(EventScope::Run(run)) => Some(run),
+            Some(EventScope::Session(_)) | None => None,
+        }
+    }
 }
 
 /// The kinds of [`Event`]. Readers skip types they do not know.
@@ -92,10 +114,11 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<u64>,
     },
-    /// Something happened in a task's session.
+    /// Something happened in a session.
     SessionEvent {
-        /// Whose.
-        task: TaskName,
+        /// The task that uses it, if one does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskName>,
         /// What.
         event: SessionEvent,
     },
@@ -209,4 +232,28 @@ pub struct Totals {
     /// What its models used; nothing where none was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scope_of_an_event_is_one_field_or_none() {
+        let session = SessionId::generate();
+        let scopes = [
+            (None, serde_json::json!({})),
+            (Some(EventScope::Run("r7k3f".parse().unwrap())), serde_json::json!({"run": "r7k3f"})),
+            (Some(EventScope::Session(session)), serde_json::json!({ "session": session })),
+        ];
+        for (scope, fields) in scopes {
+            let at = Timestamp::from_millisecond(0);
+            let event = Event { seq: 1, at, scope, kind: EventKind::LandingWaited };
+            let mut expected = serde_json::json!({"seq": 1, "at": at, "type": "landing_waited"});
+            expected.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            let written = serde_json::to_value(&event).unwrap();
+            assert_eq!(written, expected);
+            assert_eq!(serde_json::from_value::<Event>(written).unwrap(), event);
+        }
+    }
 }

@@ -23,7 +23,7 @@ mod time;
 mod usage;
 
 pub use change::{CaptureRef, Captured, ChangeSummary};
-pub use event::{Event, EventKind, Phase, Totals};
+pub use event::{Event, EventKind, EventScope, Phase, Totals};
 pub use exit::ExitCode;
 pub use id::{InputId, LandingId, RunId, SessionId, TaskId};
 pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};

@@ -1,24 +1,28 @@
 //! A reader that does not read, without a runtime.
 
-use protocol::{Phase, RunName};
+use protocol::{Phase, SessionId};
 
 use super::*;
 
-/// Publishes as a run does.
+/// Publishes as a run or a session does.
 struct Publisher {
-    run: RunName,
+    scope: EventScope,
     seq: u64,
 }
 
 impl Publisher {
     fn new(run: &str) -> Self {
-        Self { run: run.parse().unwrap(), seq: 0 }
+        Self { scope: EventScope::Run(run.parse().unwrap()), seq: 0 }
+    }
+
+    fn session() -> Self {
+        Self { scope: EventScope::Session(SessionId::generate()), seq: 0 }
     }
 
     fn publish(&mut self, backlog: &mut Backlog, kind: EventKind) {
         self.seq += 1;
         let at = Timestamp::from_millisecond(i64::try_from(self.seq).unwrap());
-        backlog.push(Arc::new(Event { seq: self.seq, at, run: self.run.clone(), kind }));
+        backlog.push(Arc::new(Event { seq: self.seq, at, scope: Some(self.scope.clone()), kind }));
     }
 }
 
@@ -43,7 +47,7 @@ fn fact(number: usize) -> EventKind {
 fn turn(turn: u32) -> EventKind {
     let error_message = "x".repeat(1000);
     let event = SessionEvent::AutoRetryStart { attempt: turn, delay_ms: 1, error_message };
-    EventKind::SessionEvent { task: task(1), event }
+    EventKind::SessionEvent { task: Some(task(1)), event }
 }
 
 fn read_all(backlog: &mut Backlog) -> Vec<Arc<Event>> {
@@ -52,9 +56,9 @@ fn read_all(backlog: &mut Backlog) -> Vec<Arc<Event>> {
 
 /// Checks that the events of each run are numbered from 1, without gaps and in order of time.
 fn expect_numbered(events: &[Arc<Event>]) {
-    let mut last: BTreeMap<&RunName, (u64, Timestamp)> = BTreeMap::new();
+    let mut last: BTreeMap<&Scope, (u64, Timestamp)> = BTreeMap::new();
     for event in events {
-        let before = last.insert(&event.run, (event.seq, event.at));
+        let before = last.insert(&event.scope, (event.seq, event.at));
         let (seq, at) = before.unwrap_or((0, event.at));
         assert_eq!(event.seq, seq + 1, "{event:?}");
         assert!(event.at >= at, "{event:?}");
@@ -120,4 +124,52 @@ fn session_events_beyond_some_megabytes_are_left_out_and_counted() {
     assert_eq!(backlog.session_bytes, 0);
     run.publish(&mut backlog, turn(1));
     assert_eq!(backlog.take().unwrap().kind, turn(1), "there is room again");
+}
+
+fn said(event: SessionEvent) -> EventKind {
+    EventKind::SessionEvent { task: None, event }
+}
+
+fn text(text: &str) -> EventKind {
+    said(SessionEvent::TextDelta { text: text.to_owned() })
+}
+
+#[test]
+fn a_reader_of_a_session_that_stands_still_costs_no_more_than_the_facts() {
+    let (mut backlog, mut session) = (Backlog::default(), Publisher::session());
+    for turn in 1..=1_000 {
+        session.publish(&mut backlog, text(&"x".repeat(10_000)));
+        session.publish(&mut backlog, text(&"y".repeat(10_000)));
+        session.publish(&mut backlog, said(SessionEvent::TurnEnd { turn }));
+    }
+    let events = read_all(&mut backlog);
+    expect_numbered(&events);
+    let (mut bytes, mut turns) = (0, 0);
+    for event in events {
+        match &event.kind {
+            EventKind::SessionEvent { event: SessionEvent::TextDelta { text }, .. } => {
+                bytes += text.len();
+            }
+            kind => {
+                turns += 1;
+                assert_eq!(*kind, said(SessionEvent::TurnEnd { turn: turns }), "none is left out");
+            }
+        }
+    }
+    assert_eq!(turns, 1_000);
+    assert!((200_000..=DELTA_BYTES + 20_000).contains(&bytes), "{bytes}");
+    assert_eq!(backlog.delta_bytes, 0);
+}
+
+#[test]
+fn deltas_of_one_session_that_are_not_read_yet_are_merged() {
+    let mut backlog = Backlog::default();
+    let (mut one, mut other) = (Publisher::session(), Publisher::session());
+    for words in ["a", "b", "c"] {
+        one.publish(&mut backlog, text(words));
+    }
+    other.publish(&mut backlog, text("d"));
+    one.publish(&mut backlog, text("e"));
+    let kinds: Vec<_> = read_all(&mut backlog).iter().map(|event| event.kind.clone()).collect();
+    assert_eq!(kinds, [text("abc"), text("d"), text("e")]);
 }

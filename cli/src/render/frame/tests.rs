@@ -1,6 +1,6 @@
 use protocol::{
-    AssistantMessage, Cost, Event, EventKind, Failure, FailureClass, IsolationMode, Outcome, Phase,
-    SessionEvent, StopReason, TaskName, TaskReport, Usage,
+    AssistantMessage, Cost, Event, EventKind, EventScope, Failure, FailureClass, IsolationMode,
+    Outcome, Phase, SessionEvent, StopReason, TaskName, TaskReport, Usage,
 };
 
 use super::super::safe::{fit, width};
@@ -10,11 +10,14 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millisecond(seconds * 1000)
 }
 
+fn run() -> EventScope {
+    EventScope::Run("r7k3f".parse().unwrap())
+}
+
 fn picture(tasks: usize, running: usize) -> Picture {
     let mut picture = Picture::default();
     let mut tell = |seconds, kind| {
-        let run = "r7k3f".parse().unwrap();
-        picture.apply(&Event { seq: 1, at: at(seconds), run, kind });
+        picture.apply(&Event { seq: 1, at: at(seconds), scope: Some(run()), kind });
     };
     let (isolation, merge) = (IsolationMode::Worktree, MergeMode::Patch);
     tell(0, EventKind::RunStarted { tasks, jobs: 8, isolation, merge, pass_env: Vec::new() });
@@ -36,8 +39,7 @@ fn picture(tasks: usize, running: usize) -> Picture {
 /// Adds four agents: one that calls a tool, one that thinks, one that waits, one that is stopped.
 fn with_agents(mut picture: Picture) -> Picture {
     let mut tell = |seconds, kind| {
-        let run = "r7k3f".parse().unwrap();
-        picture.apply(&Event { seq: 1, at: at(seconds), run, kind });
+        picture.apply(&Event { seq: 1, at: at(seconds), scope: Some(run()), kind });
     };
     for (name, phase, tool, line) in [
         ("calls", Phase::Working, Some("bash"), Some("cargo check -p auth\u{1b}[2J")),
@@ -51,11 +53,11 @@ fn with_agents(mut picture: Picture) -> Picture {
         tell(0, EventKind::TaskQueued { task: task.clone(), title, model });
         tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });
         let event = SessionEvent::MessageEnd { message: answer() };
-        tell(2, EventKind::SessionEvent { task: task.clone(), event });
+        tell(2, EventKind::SessionEvent { task: Some(task.clone()), event });
         if name == "waits" {
             let error_message = "it is\noverloaded".to_owned();
             let event = SessionEvent::AutoRetryStart { attempt: 1, delay_ms: 9_000, error_message };
-            tell(8, EventKind::SessionEvent { task: task.clone(), event });
+            tell(8, EventKind::SessionEvent { task: Some(task.clone()), event });
         }
         let (tool, line) = (tool.map(str::to_owned), line.map(str::to_owned));
         tell(9, EventKind::TaskProgress { task, phase, line, tool, tokens: Some(24_100) });
@@ -118,8 +120,8 @@ fn a_wait_is_over_when_its_time_is_or_when_the_session_goes_on() {
     };
     assert_eq!([16, 17].map(|seconds| waits(&picture, seconds)), [true, false]);
     let event = SessionEvent::TurnStart { turn: 2 };
-    let kind = EventKind::SessionEvent { task: "waits".parse().unwrap(), event };
-    picture.apply(&Event { seq: 1, at: at(10), run: "r7k3f".parse().unwrap(), kind });
+    let kind = EventKind::SessionEvent { task: "waits".parse().ok(), event };
+    picture.apply(&Event { seq: 1, at: at(10), scope: Some(run()), kind });
     assert!(!waits(&picture, 10));
 }
 

@@ -56,7 +56,8 @@ fn bar(done: usize, all: usize, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use protocol::{
-        Event, EventKind, Failure, FailureClass, IsolationMode, MergeMode, Outcome, TaskReport,
+        Event, EventKind, EventScope, Failure, FailureClass, IsolationMode, MergeMode, Outcome,
+        TaskReport,
     };
 
     use super::*;
@@ -69,7 +70,7 @@ mod tests {
         let mut seq = 0;
         let mut tell = |kind| {
             seq += 1;
-            picture.apply(&Event { seq, at, run: run.clone(), kind });
+            picture.apply(&Event { seq, at, scope: Some(EventScope::Run(run.clone())), kind });
         };
         tell(EventKind::RunStarted {
             tasks: 3,

@@ -2,9 +2,9 @@ use std::sync::{Arc, Mutex};
 
 use protocol::{
     AssistantMessage, CaptureRef, Captured, ChangeSummary, Conflict, ConflictReason, Cost,
-    ExitCode, Failure, FailureClass, IsolationMode, MergeMode, Outcome, Part, Phase, RepoPath,
-    Rescue, RescueLocation, SessionEvent, StopReason, TaskName, TaskReport, ToolCall, Totals,
-    Usage,
+    EventScope, ExitCode, Failure, FailureClass, IsolationMode, MergeMode, Outcome, Part, Phase,
+    RepoPath, Rescue, RescueLocation, SessionEvent, StopReason, TaskName, TaskReport, ToolCall,
+    Totals, Usage,
 };
 
 use super::super::bounds::Size;
@@ -112,7 +112,12 @@ fn numbered(kinds: Vec<EventKind>) -> Vec<Event> {
     };
     (1..)
         .zip(kinds)
-        .map(|(seq, kind)| Event { seq, at: at(seq), run: "r7k3f".parse().unwrap(), kind })
+        .map(|(seq, kind)| Event {
+            seq,
+            at: at(seq),
+            scope: Some(EventScope::Run("r7k3f".parse().unwrap())),
+            kind,
+        })
         .collect()
 }
 
@@ -142,7 +147,7 @@ fn events_of_an_agent() -> Vec<Event> {
         error_message: None,
         timestamp: Timestamp::from_millisecond(0),
     };
-    let said = |event| EventKind::SessionEvent { task: task(), event };
+    let said = |event| EventKind::SessionEvent { task: Some(task()), event };
     let report = TaskReport {
         outcome: Outcome::Done { value: serde_json::Value::Null },
         captured: None,
@@ -292,7 +297,7 @@ fn a_tool_that_is_left_out_is_said_with_the_reason_on_one_line() {
         tool_name: "search\n".to_owned(),
         error_message: "no \u{1b}[2Janswer".to_owned(),
     };
-    let events = numbered(vec![EventKind::SessionEvent { task: "auth".parse().unwrap(), event }]);
+    let events = numbered(vec![EventKind::SessionEvent { task: "auth".parse().ok(), event }]);
     let err = shown_of(events, Wishes::from(&Globals::default())).1;
     let line = err.lines().next().unwrap();
     assert!(line.contains("note: auth works without the tool `search"), "{err}");

@@ -387,7 +387,7 @@ fn names(value: &Value, words: &mut Vec<String>) {
     }
 }
 
-#[tokio::test]
+#[test]
 async fn a_log_says_which_inputs_were_said_and_which_model_answered_last() {
     let stage = Stage::new();
     let id = InputId::generate();
