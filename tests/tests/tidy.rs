@@ -2,6 +2,7 @@
 
 mod compiled_once;
 mod cycles;
+mod flows;
 mod layers;
 mod paper;
 mod sources;
