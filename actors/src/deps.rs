@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use engine::fault::Faults;
 use engine::ports::{
-    ArtifactStore, Clock, Commands, ExternalWorkers, LedgerStore, Models, Schemas, SessionLogs,
-    ToolFactory,
+    ArtifactStore, Clock, Commands, ExternalWorkers, Ids, LedgerStore, Models, Schemas,
+    SessionLogs, ToolFactory,
 };
 use engine::request::RequestPolicy;
 
@@ -33,6 +33,8 @@ pub struct Deps {
     pub schemas: Arc<dyn Schemas>,
     /// Tells the time of day.
     pub clock: Arc<dyn Clock>,
+    /// Makes ids.
+    pub ids: Arc<dyn Ids>,
     /// Faults on purpose.
     pub faults: Faults,
     /// How much is allowed.

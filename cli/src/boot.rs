@@ -8,11 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use actors::{Deps, Engine, Policy};
 use config::{ModelPrice, Origin, Places, Settings};
 use engine::fault::Faults;
-use engine::ports::{Clock, Commands, Isolation, NoExternalWorkers, Schemas};
+use engine::ports::{Clock, Commands, Ids, Isolation, NoExternalWorkers, Schemas};
 use engine::request::{RequestPolicy, RetryPolicy, Watchdog};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
 use isolation::Repositories;
-use protocol::{RunSpec, Timestamp};
+use protocol::{LandingId, RunSpec, SessionId, Timestamp};
 use providers::{Catalogue, CatalogueConfig, Price, Rate};
 use schema::JsonSchemas;
 use store::{ArtifactFolders, Ledger, SessionLogFiles};
@@ -30,6 +30,20 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_millisecond(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// Ids that are unique in the world.
+#[derive(Clone, Copy, Debug)]
+pub struct UniqueIds;
+
+impl Ids for UniqueIds {
+    fn landing(&self) -> LandingId {
+        LandingId::generate()
+    }
+
+    fn session(&self) -> SessionId {
+        SessionId::generate()
     }
 }
 
@@ -98,6 +112,7 @@ impl Equipment {
             session_logs: Arc::new(SessionLogFiles::new(self.faults.clone())),
             schemas,
             clock: Arc::clone(&self.clock),
+            ids: Arc::new(UniqueIds),
             faults: self.faults.clone(),
             policy: Policy {
                 capacity: spec.jobs,

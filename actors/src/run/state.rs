@@ -11,8 +11,8 @@ use engine::run::{
 };
 use engine::task::TaskRecord;
 use protocol::{
-    CaptureRef, Event, EventKind, EventScope, Failure, FailureClass, LandingId, LedgerEntry,
-    OnFailure, Outcome, RunId, TaskId, TaskName, TaskReport, TaskSpec,
+    CaptureRef, Event, EventKind, EventScope, Failure, FailureClass, LedgerEntry, OnFailure,
+    Outcome, RunId, TaskId, TaskName, TaskReport, TaskSpec,
 };
 use ractor::{Actor, ActorId, ActorRef};
 use tokio::time::Instant;
@@ -265,8 +265,8 @@ impl RunState {
         let (cancel, news) = (self.landing.clone(), Arc::new(move |landing| news.tell(landing)));
         let lands = RepositoryLands(self.arguments.repository.clone());
         let (records, work) = (RunRecords(myself.clone()), (self.run(), request));
+        let landing = self.arguments.deps.ids.landing();
         let job = async move {
-            let landing = LandingId::generate();
             // Its end is an entry; one that could not be written is told to the run as well.
             let _recorded = land(landing, work, &lands, &records, cancel, news).await;
         };

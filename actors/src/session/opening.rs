@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::agent::{Conversation, Listener, Model, SessionInit};
 use engine::ports::{SessionHeader, ToolRunner as _};
 use engine::request::ModelClient;
-use protocol::{Failure, ModelRoute, SessionEvent, SessionId};
+use protocol::{Failure, ModelRoute, SessionEvent};
 
 use super::message::{Opened, SessionArguments};
 use crate::executors::ExecutorTools;
@@ -32,7 +32,7 @@ pub(super) async fn open(
         });
     }
     let header =
-        SessionHeader { id: SessionId::generate(), cwd: spec.folder.clone(), at: deps.clock.now() };
+        SessionHeader { id: deps.ids.session(), cwd: spec.folder.clone(), at: deps.clock.now() };
     let init = SessionInit {
         system: Arc::clone(&spec.system),
         model: spec.model.clone(),

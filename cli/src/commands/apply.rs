@@ -10,7 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::landing::{self, LandingEnd, Lands, Records};
 use engine::ports::{
-    CancelToken, IsolationError, LandingNews, LandingRequest, LandingTarget, LedgerError,
+    CancelToken, Ids as _, IsolationError, LandingNews, LandingRequest, LandingTarget, LedgerError,
     Repository,
 };
 use protocol::{
@@ -24,6 +24,7 @@ use super::context::{Context, Out, say};
 use super::target::{Scope, Target};
 use super::work::{landed, loose};
 use crate::args::{ApplyArgs, Form, Step};
+use crate::boot::UniqueIds;
 use crate::error::Error;
 use crate::render::{count, one_line, rescue_line};
 
@@ -89,7 +90,7 @@ async fn land(
         // Where nobody reads it, the landing goes on all the same.
         let _unread = writeln!(std::io::stderr(), "{line}");
     });
-    let (landing, work) = (LandingId::generate(), (target.run.id, request));
+    let (landing, work) = (UniqueIds.landing(), (target.run.id, request));
     let cancel = patience.cancel();
     let report =
         match landing::land(landing, work, &Here(repository), context, cancel, news).await? {

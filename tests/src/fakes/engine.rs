@@ -1,17 +1,21 @@
 //! An engine built of fakes, driven through its handle.
 
+use std::fmt::Debug;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actors::{Deps, Engine, Events, Policy, Submission, SubmitError, Submitted};
 use engine::fault::{FaultMeans, Faults};
-use engine::ports::{AnyValue, Clock, Models, Schema, Schemas, ToolFactory};
+use engine::ports::{AnyValue, Clock, Ids, Models, Schema, Schemas, ToolFactory};
 use engine::request::RequestPolicy;
 use protocol::{
-    ChangeDemand, Command, Event, EventKind, IsolationMode, MergeMode, OnFailure, RunId, RunSpec,
-    TaskId, TaskLimits, TaskName, TaskReport, TaskSpec, Timestamp, Totals, Work,
+    ChangeDemand, Command, Event, EventKind, IsolationMode, LandingId, MergeMode, OnFailure, RunId,
+    RunSpec, SessionId, TaskId, TaskLimits, TaskName, TaskReport, TaskSpec, Timestamp, Totals,
+    Work,
 };
 use serde_json::{Value, json};
 
@@ -26,6 +30,27 @@ pub struct FakeClock;
 impl Clock for FakeClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millisecond(1_767_323_045_678)
+    }
+}
+
+/// Counts what it makes.
+#[derive(Debug, Default)]
+struct FakeIds(AtomicU64);
+
+impl FakeIds {
+    fn next<T: FromStr<Err: Debug>>(&self) -> T {
+        let number = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("{number:032x}").parse().expect("it is an id")
+    }
+}
+
+impl Ids for FakeIds {
+    fn landing(&self) -> LandingId {
+        self.next()
+    }
+
+    fn session(&self) -> SessionId {
+        self.next()
     }
 }
 
@@ -174,6 +199,7 @@ impl TestEngine {
             session_logs: Arc::new(logs.clone()),
             schemas: Arc::new(FakeSchemas),
             clock: Arc::new(FakeClock),
+            ids: Arc::new(FakeIds::default()),
             faults: Faults::read(plan, means).expect("the plan of a test is right"),
             policy: Policy {
                 capacity: jobs,

@@ -5,6 +5,7 @@ mod cancel;
 mod clock;
 mod commands;
 mod gate;
+mod ids;
 mod isolation;
 mod ledger;
 mod model;
@@ -21,6 +22,7 @@ pub use cancel::{CancelLevel, CancelToken};
 pub use clock::{Clock, Timer};
 pub use commands::{CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink};
 pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
+pub use ids::Ids;
 pub use isolation::{
     Baseline, Completion, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest,
     LandingTarget, LandingTask, Notice, OpenRun, Recovered, RecoveredLanding, RecoveredTask,
