@@ -1,4 +1,4 @@
-//! A time limit for each test, under plain `cargo test`.
+//! A time limit for each test, under plain `cargo test`, and the one way in which tests wait.
 //!
 //! A crate has this in its root, and then every `#[test]` in it is watched:
 //!
@@ -12,9 +12,13 @@
 //! with every other test that is still running. `REGATTA_TEST_LIMIT` is another limit in seconds,
 //! for a slow machine. A test that needs longer calls [`raise`] with the reason.
 //!
+//! A test never sleeps to wait: it awaits an event, or what [`eventually`] looks at.
+//!
 //! `REGATTA_TEST_TIMES` names a file to which each test adds a line: its seconds and its name.
 
+mod waiting;
 mod watchdog;
 
 pub use test_limit_macros::test;
+pub use waiting::{eventually, within};
 pub use watchdog::{Watched, begin, raise};

@@ -1,26 +1,13 @@
-//! What a test asks of the machine: patience, a small disk, a port that nobody has, and a word when
-//! it cannot have it.
+//! What a test asks of the machine: a small disk, a port that nobody has, and a word when it cannot
+//! have it.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
-
-/// Waits until `holds` answers yes; fails with `what` after `patience`.
-///
-/// # Panics
-/// When the time is over.
-pub fn eventually(patience: Duration, what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + patience;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}: not within {patience:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
 
 /// Says that this machine cannot do what a test needs. `.ci/run` counts these lines.
 pub fn skip(test: &str, why: &str) {

@@ -141,12 +141,8 @@ impl Sandbox {
     /// When one does.
     pub fn expect_no_process(&self, patience: Duration) {
         let processes = self.processes();
-        let what = || format!("no process left, but {:?}", processes.alive());
-        let deadline = std::time::Instant::now() + patience;
-        while !processes.alive().is_empty() {
-            assert!(std::time::Instant::now() < deadline, "{}", what());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let gone = test_limit::within(patience, || processes.alive().is_empty());
+        assert!(gone, "no process left, but {:?}", processes.alive());
     }
 }
 
