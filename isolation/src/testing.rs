@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use engine::fault::{FaultMeans, Faults};
 use engine::ports::{
@@ -14,7 +15,7 @@ use protocol::{CaptureRef, Captured, IsolationMode, RepoPath, RunName, TaskName}
 
 use crate::Places;
 use crate::backends::{Backends, FrozenRun, Landings, RunContext};
-use crate::baseline::{Frozen, NewClaim};
+use crate::baseline::{Frozen, NewClaim, now_ns};
 use crate::error::Result;
 use crate::places::RepoPlaces;
 use crate::recovery::{self, Found};
@@ -60,6 +61,13 @@ impl Sample {
         self.git(&["commit", "-q", "--allow-empty", "-m", "Work"]);
     }
 
+    /// Lets a file be of yesterday, so that any index that is written from now on is younger.
+    pub(crate) fn of_yesterday(&self, path: impl AsRef<OsStr>) {
+        let file = self.root.join(Path::new(path.as_ref()));
+        let yesterday = SystemTime::now() - Duration::from_secs(86_400);
+        std::fs::File::open(file).unwrap().set_modified(yesterday).unwrap();
+    }
+
     /// Writes a file of the user's.
     pub(crate) fn write(&self, path: impl AsRef<OsStr>, bytes: impl AsRef<[u8]>) {
         write(&self.root, path.as_ref(), bytes.as_ref());
@@ -100,6 +108,17 @@ impl Sample {
         self.try_freeze(run, 1 << 28, &Faults::default()).unwrap()
     }
 
+    /// Freezes the tree tomorrow: what is in it has stood still for so long that its stats tell
+    /// everything.
+    pub(crate) fn freeze_tomorrow(&self, run: &str) -> FrozenRun<Frozen> {
+        let request = request(run, 1 << 28);
+        let (repo, places) = (self.repo(), self.places());
+        let context = RunContext::of(&repo, &places, &Faults::default(), &request.run);
+        let context = RunContext { now_ns: tomorrow_ns, ..context };
+        let landings = Landings { cancel: &CancelToken::default(), news: &|_| {} };
+        freeze_in(context, &request, landings).unwrap()
+    }
+
     /// Freezes the tree with a limit of untracked bytes and faults.
     pub(crate) fn try_freeze(
         &self,
@@ -119,15 +138,23 @@ impl Sample {
         limit: u64,
         faults: &Faults,
     ) -> Result<FrozenRun<Frozen>> {
-        let request = FreezeRequest {
-            run: run.parse().unwrap(),
-            mode: IsolationMode::Worktree,
-            untracked_limit: limit,
-            branches: None,
-        };
         let landings = Landings { cancel, news };
-        freeze_at(&self.repo(), &self.places(), faults, &request, landings)
+        freeze_at(&self.repo(), &self.places(), faults, &request(run, limit), landings)
     }
+}
+
+fn request(run: &str, limit: u64) -> FreezeRequest {
+    FreezeRequest {
+        run: run.parse().unwrap(),
+        mode: IsolationMode::Worktree,
+        untracked_limit: limit,
+        branches: None,
+    }
+}
+
+/// What the clock says tomorrow at this time.
+pub(crate) fn tomorrow_ns() -> i64 {
+    now_ns() + 86_400_000_000_000
 }
 
 /// Freezes a tree for a run, as the mode `worktree` does.
@@ -138,7 +165,14 @@ pub(crate) fn freeze_at(
     request: &FreezeRequest,
     landings: Landings<'_>,
 ) -> Result<FrozenRun<Frozen>> {
-    let context = RunContext::of(repo, places, faults, &request.run);
+    freeze_in(RunContext::of(repo, places, faults, &request.run), request, landings)
+}
+
+fn freeze_in(
+    context: RunContext,
+    request: &FreezeRequest,
+    landings: Landings<'_>,
+) -> Result<FrozenRun<Frozen>> {
     let claim = NewClaim::stake(&context.folder)?;
     let freeze = |context: &RunContext| Frozen::freeze(context, request);
     FrozenRun::freeze(context, request, claim, landings, freeze)
@@ -243,5 +277,5 @@ pub(crate) fn fifo(path: &Path) {
 pub(crate) fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, end) = std::sync::mpsc::channel();
     std::thread::spawn(move || done.send(work()));
-    end.recv_timeout(std::time::Duration::from_secs(30)).expect("it ends")
+    end.recv_timeout(Duration::from_secs(30)).expect("it ends")
 }

@@ -9,7 +9,7 @@ use engine::ports::{Workspace, WorkspaceRequest};
 use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 
 use crate::backends::CaptureWriter;
-use crate::baseline::{TreeListing, list_tree};
+use crate::baseline::{TreeListing, list_tree, now_ns};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::landing::WorkingTree;
@@ -29,6 +29,8 @@ pub struct RunContext {
     pub(crate) run: RunName,
     /// The run's folder of workspaces.
     pub(crate) folder: PathBuf,
+    /// Tells the time of day, in nanoseconds since 1970.
+    pub(crate) now_ns: fn() -> i64,
 }
 
 impl RunContext {
@@ -39,6 +41,7 @@ impl RunContext {
             faults: faults.clone(),
             run: run.clone(),
             folder: places.workspaces.join(run.as_str()),
+            now_ns,
         }
     }
 

@@ -40,6 +40,11 @@ impl Drop for Claim {
 impl Claim {
     /// Makes the run's folder and claims it.
     pub(crate) fn stake(folder: &Path) -> Result<Self> {
+        Self::stake_with(folder, &mut || thread::sleep(PAUSE))
+    }
+
+    /// Does what [`Self::stake`] does, with `pause` between two looks.
+    fn stake_with(folder: &Path, pause: &mut dyn FnMut()) -> Result<Self> {
         let what = || format!("claim {}", folder.display());
         let began = Instant::now();
         loop {
@@ -52,7 +57,7 @@ impl Claim {
             if began.elapsed() >= PATIENCE {
                 return Err("another engine holds it").or_cannot(what);
             }
-            thread::sleep(PAUSE);
+            pause();
         }
     }
 
@@ -190,17 +195,18 @@ mod tests {
     fn who_begins_a_run_waits_for_a_sweep_that_is_at_its_folder() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("runs/run");
-        let sweep = Claim::stake(&folder).unwrap();
-        let beginning = thread::spawn({
-            let folder = folder.clone();
-            move || Claim::stake(&folder).map(drop)
+        let mut sweep = Some(Claim::stake(&folder).unwrap());
+        let mut pauses = 0;
+        // A sweep may take its time.
+        let claim = Claim::stake_with(&folder, &mut || {
+            pauses += 1;
+            if pauses == 100 {
+                fs::remove_dir_all(home.path().join("runs")).unwrap();
+                sweep = None;
+            }
         });
-        // Longer than a sweep takes where nothing else happens.
-        thread::sleep(Duration::from_millis(200));
-        fs::remove_dir_all(home.path().join("runs")).unwrap();
-        drop(sweep);
-        beginning.join().unwrap().unwrap();
-        assert!(folder.join(LOCK).exists());
+        assert!(claim.is_ok() && folder.join(LOCK).exists());
+        assert_eq!(pauses, 100);
     }
 
     #[test]

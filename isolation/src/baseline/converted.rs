@@ -115,20 +115,16 @@ impl Possible {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::time::Duration;
 
     use super::*;
     use crate::baseline::scan::scan;
     use crate::baseline::{Frozen, Source};
-    use crate::testing::{Sample, path, prepare};
+    use crate::testing::{Sample, path, prepare, tomorrow_ns};
 
     const WINDOWS: &str = "*.txt text eol=crlf\n";
     const UNIX: &str = "*.txt text eol=lf\n";
 
-    /// How old a file has to be for its stat to tell everything.
-    const AGE: Duration = Duration::from_millis(60);
-
-    /// A repository with these settings and these files committed, all of age.
+    /// A repository with these settings and these files committed, all older than the index.
     fn of_age(settings: &[&str], files: &[(&str, &str)]) -> Sample {
         let sample = Sample::empty();
         for setting in settings {
@@ -137,10 +133,9 @@ mod tests {
         }
         for (path, text) in files {
             sample.write(path, text);
+            sample.of_yesterday(path);
         }
-        std::thread::sleep(AGE);
         sample.commit();
-        std::thread::sleep(AGE);
         sample
     }
 
@@ -185,7 +180,7 @@ mod tests {
             ("*.txt ident text eol=crlf\n", "$Id$\r\n", Kept::Crlf),
         ] {
             let sample = of_age(&[], &[(".gitattributes", attributes), ("a.txt", text)]);
-            let frozen = sample.freeze("raaaa");
+            let frozen = sample.freeze_tomorrow("raaaa");
             assert_eq!(kept(&frozen, "a.txt"), expected, "{attributes:?} {text:?}");
             expect_restored(&sample, &frozen, "a.txt", text);
         }
@@ -201,7 +196,7 @@ mod tests {
             ("core.autocrlf=false", "one\r\ntwo\n", Kept::Blob),
         ] {
             let sample = of_age(&[setting], &[("a.txt", text)]);
-            let frozen = sample.freeze("raaaa");
+            let frozen = sample.freeze_tomorrow("raaaa");
             assert_eq!(kept(&frozen, "a.txt"), expected, "{setting} {text:?}");
             expect_restored(&sample, &frozen, "a.txt", text);
         }
@@ -211,7 +206,7 @@ mod tests {
     fn attributes_are_read_wherever_git_reads_them() {
         let mixed = ("below/a.txt", "one\r\ntwo\n");
         let restored = |sample: &Sample| {
-            let frozen = sample.freeze("raaaa");
+            let frozen = sample.freeze_tomorrow("raaaa");
             expect_restored(sample, &frozen, mixed.0, mixed.1);
         };
         restored(&of_age(&[], &[("below/.gitattributes", WINDOWS), mixed]));
@@ -223,9 +218,8 @@ mod tests {
         sample.write(".git/info/attributes", WINDOWS);
         sample.write(mixed.0, "one\n");
         sample.write(mixed.0, mixed.1);
-        std::thread::sleep(AGE);
+        sample.of_yesterday(mixed.0);
         sample.git(&["add", "--renormalize", "."]);
-        std::thread::sleep(AGE);
         restored(&sample);
     }
 
@@ -237,7 +231,7 @@ mod tests {
             let sample =
                 of_age(&[], &files.chain([(".gitattributes", attributes)]).collect::<Vec<_>>());
             let tree = Tree::open_at(&sample.root).unwrap();
-            let scan = scan(&sample.repo().git().unwrap(), &tree, &[]).unwrap();
+            let scan = scan(&sample.repo().git().unwrap(), &tree, &[], tomorrow_ns()).unwrap();
             assert_eq!(scan.doubtful.len(), 0, "{attributes:?}");
         }
     }
@@ -249,7 +243,7 @@ mod tests {
         let files = [(".gitattributes", attributes), ("a.txt", "of many megabytes\n")];
         let sample = of_age(&program, &files);
         assert_eq!(sample.git(&["cat-file", "blob", "HEAD:a.txt"]), "pointer\n");
-        assert_eq!(kept(&sample.freeze("raaaa"), "a.txt"), Kept::Blob);
+        assert_eq!(kept(&sample.freeze_tomorrow("raaaa"), "a.txt"), Kept::Blob);
     }
 
     #[test]
@@ -257,8 +251,7 @@ mod tests {
         let files = [(".gitattributes", "*.txt text eol=crlf filter=big\n"), ("a.txt", "one\r\n")];
         let sample = of_age(&[], &files);
         sample.write("a.txt", "one\r\n");
-        std::thread::sleep(AGE);
-        let frozen = sample.freeze("raaaa");
+        let frozen = sample.freeze_tomorrow("raaaa");
         assert_eq!(kept(&frozen, "a.txt"), Kept::Crlf);
         expect_restored(&sample, &frozen, "a.txt", "one\r\n");
     }

@@ -39,7 +39,7 @@ impl Scanned {
     fn of(context: &RunContext, request: &FreezeRequest) -> Result<Self> {
         let git = context.repo.git()?;
         let tree = Tree::open_at(&context.repo.root)?;
-        let scan = scan::scan(&git, &tree, &context.places.folders())?;
+        let scan = scan::scan(&git, &tree, &context.places.folders(), (context.now_ns)())?;
         pins::check_untracked(&tree, &scan, request.untracked_limit)?;
         Ok(Self { git, tree, scan })
     }
@@ -53,8 +53,8 @@ impl Scanned {
         if frozen.context.faults.is_off("F153") {
             doubtful.clear();
         }
-        let unreadable =
-            pins::pin(&self.tree, &store, &frozen.context.run, doubtful, &mut frozen.table)?;
+        let RunContext { run, now_ns, .. } = &frozen.context;
+        let unreadable = pins::pin(&self.tree, &store, run, doubtful, &mut frozen.table, *now_ns)?;
         self.scan.unreadable.extend(unreadable);
         frozen.notices = notices::of(&self.scan);
         GitSeed::of_run(&frozen.context.folder).write(&frozen.context.repo, &self.git)?;

@@ -23,7 +23,8 @@ pub struct TreeListing {
 
 /// Lists `tree`, which is the user's or a copy of it. The user's repository says what is tracked.
 pub(crate) fn list_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing> {
-    let scan = scan::scan(&context.repo.git()?, tree, &context.places.folders())?;
+    let scan =
+        scan::scan(&context.repo.git()?, tree, &context.places.folders(), (context.now_ns)())?;
     let notices = notices::of(&scan);
     let mut listing = TreeListing { notices, ..TreeListing::default() };
     for (path, folder) in &scan.table.folders {

@@ -24,4 +24,5 @@ pub(crate) use frozen::{Bytes, Frozen};
 pub use listing::TreeListing;
 pub(crate) use listing::list_tree;
 pub(crate) use pins::reference as pins_reference;
+pub(crate) use scan::now_ns;
 pub(crate) use table::{Folder, FolderKind, Source, Start, Table};

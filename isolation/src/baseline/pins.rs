@@ -9,7 +9,7 @@ use git2::{ObjectType, Oid};
 use protocol::{RepoPath, RunName};
 
 use crate::baseline::conversion::without_crlf;
-use crate::baseline::scan::{Doubtful, Scan, YOUNG_NS, now_ns};
+use crate::baseline::scan::{Doubtful, Scan, YOUNG_NS};
 use crate::baseline::table::split;
 use crate::baseline::{Source, Start, Table};
 use crate::entry::{Entry, Mode};
@@ -48,13 +48,14 @@ pub(super) fn check_untracked(tree: &Tree, scan: &Scan, limit: u64) -> Result<()
 }
 
 /// Reads what is doubtful, pins what git does not have, and completes the table. Returns what
-/// is left out because nobody tracks it and we may not read it.
+/// is left out because nobody tracks it and we may not read it. `now_ns` tells the time of day.
 pub(super) fn pin(
     tree: &Tree,
     store: &TaskStore,
     run: &RunName,
     doubtful: Vec<Doubtful>,
     table: &mut Table,
+    now_ns: fn() -> i64,
 ) -> Result<Vec<String>> {
     let mut unreadable = Vec::new();
     let mut pinned = Vec::new();

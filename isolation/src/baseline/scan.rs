@@ -49,12 +49,18 @@ pub(super) struct Doubtful {
     pub(super) tracked: Option<Oid>,
 }
 
-/// Walks over the whole tree, but not into what is ours: our places may lie in a repository.
-pub(super) fn scan(git: &Repository, tree: &Tree, ours: &[PathBuf]) -> Result<Scan> {
+/// Walks over the whole tree, but not into what is ours: our places may lie in a repository. The
+/// walk begins at `started_ns`, in nanoseconds since 1970.
+pub(super) fn scan(
+    git: &Repository,
+    tree: &Tree,
+    ours: &[PathBuf],
+    started_ns: i64,
+) -> Result<Scan> {
     let index = Index::read(git)?;
     let rules = Rules::of(git, tree);
     let converted = Converted::of(git)?;
-    let (scan, started_ns) = (Scan::default(), now_ns());
+    let scan = Scan::default();
     let mut walk = Walk { rules, converted, tree, ours, index, scan, started_ns };
     let mut waiting = vec![(Vec::new(), 0)];
     while let Some((folder, permissions)) = waiting.pop() {
@@ -65,7 +71,7 @@ pub(super) fn scan(git: &Repository, tree: &Tree, ours: &[PathBuf]) -> Result<Sc
 }
 
 /// The time of day, in nanoseconds since 1970.
-pub(super) fn now_ns() -> i64 {
+pub(crate) fn now_ns() -> i64 {
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -2,19 +2,21 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use engine::fault::Faults;
+use engine::fault::{FaultMeans, Faults};
 use engine::ports::{CancelLevel, CancelToken};
+use test_limit::eventually;
 
 use crate::backends::{FrozenRun, Landings};
 use crate::baseline::pins::pin;
-use crate::baseline::scan::{Doubtful, YOUNG_NS, now_ns, scan};
+use crate::baseline::scan::{Doubtful, scan};
 use crate::baseline::{Bytes, Frozen, Source, Table};
 use crate::entry::Mode;
 use crate::landing::Turn;
 use crate::places::RepoPlaces;
-use crate::testing::{Sample, faults, freeze_at, git, path, prepare, run};
+use crate::testing::{Sample, faults, freeze_at, git, path, prepare, run, tomorrow_ns};
 use crate::tree::{Stat, Tree, join};
 
 /// Every path of a frozen table.
@@ -92,12 +94,10 @@ fn what_is_ignored_is_what_git_ignores() {
 #[test]
 fn only_what_git_does_not_have_is_pinned() {
     let sample = Sample::with(&[("clean", "x\n"), ("touched", "x\n"), ("dirty", "x\n")]);
-    std::thread::sleep(std::time::Duration::from_millis(50));
     sample.write("touched", "x\n");
     sample.write("dirty", "y\n");
     sample.write("untracked", "z\n");
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    let frozen = sample.freeze("raaaa");
+    let frozen = sample.freeze_tomorrow("raaaa");
     let pinned =
         |name: &str| matches!(frozen.table.get(&path(name)).unwrap().source, Source::Pin(_));
     assert_eq!(["clean", "touched", "dirty", "untracked"].map(pinned), [false, false, true, true]);
@@ -121,42 +121,39 @@ fn what_is_young_is_pinned_although_it_is_what_was_committed() {
     let (tree, store) = (Tree::open_at(&sample.root).unwrap(), sample.store());
     let tracked = sample.git(&["rev-parse", "HEAD:file"]).trim().parse().ok();
     assert!(tracked.is_some());
-    for _ in 0..100 {
-        sample.write("file", "one\n");
-        let changed = Stat::of(&rustix::fs::stat(sample.root.join("file")).unwrap()).ctime_ns;
+    let pinned = |now_ns| {
         let doubtful = vec![Doubtful { path: path("file"), size: 4, tracked }];
         let mut table = Table::default();
-        pin(&tree, &store, &run("raaaa"), doubtful, &mut table).unwrap();
-        // On a machine that is very busy it may have come of age before it was looked at.
-        if now_ns() - changed < YOUNG_NS {
-            let start = table.get(&path("file")).unwrap();
-            assert!(matches!(start.source, Source::Pin(_)), "{start:?}");
-            return;
-        }
-    }
+        pin(&tree, &store, &run("raaaa"), doubtful, &mut table, now_ns).unwrap();
+        matches!(table.get(&path("file")).unwrap().source, Source::Pin(_))
+    };
+    // In 1970 nothing is older than what was written now.
+    assert!(pinned(|| 0));
+    assert!(!pinned(tomorrow_ns));
 }
 
 /// A file of the user's and the index that has it, both of an age at which their stats tell all.
 fn of_age() -> Sample {
     let sample = Sample::empty();
     sample.write("file", "one\n");
-    std::thread::sleep(AGE);
+    sample.of_yesterday("file");
     sample.commit();
-    std::thread::sleep(AGE);
     sample
 }
-
-const AGE: Duration = Duration::from_millis(60);
 
 #[test]
 fn an_edit_of_the_same_size_that_got_its_old_time_back_is_pinned() {
     let sample = of_age();
     let place = sample.root.join("file");
     let modified = fs::metadata(&place).unwrap().modified().unwrap();
-    fs::write(&place, "two\n").unwrap();
-    fs::File::options().write(true).open(&place).unwrap().set_modified(modified).unwrap();
-    std::thread::sleep(AGE);
-    let frozen = sample.freeze("raaaa");
+    let changed = || Stat::of(&rustix::fs::stat(&place).unwrap()).ctime_ns;
+    let before = changed();
+    eventually(Duration::from_secs(30), "the clock of the file system goes on", || {
+        fs::write(&place, "two\n").unwrap();
+        fs::File::options().write(true).open(&place).unwrap().set_modified(modified).unwrap();
+        changed() != before
+    });
+    let frozen = sample.freeze_tomorrow("raaaa");
     let start = frozen.table.get(&path("file")).unwrap();
     assert!(matches!(start.source, Source::Pin(_)), "{start:?}");
 }
@@ -166,7 +163,7 @@ fn what_is_as_young_as_the_index_is_looked_at() {
     let sample = of_age();
     let doubtful = || {
         let tree = Tree::open_at(&sample.root).unwrap();
-        scan(&sample.repo().git().unwrap(), &tree, &[]).unwrap().doubtful.len()
+        scan(&sample.repo().git().unwrap(), &tree, &[], tomorrow_ns()).unwrap().doubtful.len()
     };
     assert_eq!(doubtful(), 0);
     let modified = fs::metadata(sample.root.join("file")).unwrap().modified().unwrap();
@@ -198,10 +195,15 @@ fn freeze_during_a_landing(
 
 #[test]
 fn a_freeze_waits_for_a_landing_that_is_under_way_however_long_it_takes() {
+    static LOOKS: AtomicU32 = AtomicU32::new(0);
+    let wait = || {
+        LOOKS.fetch_add(1, Ordering::Relaxed);
+    };
+    let at_each_look = Faults::read("slow@landing.lock:*", FaultMeans { kill: || {}, wait });
     let sample = Sample::with(&[("file", "one\n")]);
-    let frozen = freeze_during_a_landing(&sample, &faults(""), |_, landing| {
-        // Longer than anybody's patience was.
-        std::thread::sleep(Duration::from_millis(2500));
+    let frozen = freeze_during_a_landing(&sample, &at_each_look.unwrap(), |_, landing| {
+        let looks = || LOOKS.load(Ordering::Relaxed);
+        eventually(Duration::from_secs(60), "it looks again", || looks() > 5);
         sample.write("file", "landed\n");
         drop(landing);
     });

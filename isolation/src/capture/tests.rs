@@ -159,9 +159,11 @@ fn line_ends_that_a_task_turns_into_those_of_the_commit_are_a_change() {
     sample.write("turned.txt", "a\r\nb\r\n");
     sample.write("same.txt", "a\r\nb\r\n");
     // What is older than the index, and not young, is known by its blob.
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    for name in ["turned.txt", "same.txt"] {
+        sample.of_yesterday(name);
+    }
     sample.commit();
-    let frozen = sample.freeze("raaaa");
+    let frozen = sample.freeze_tomorrow("raaaa");
     for name in ["turned.txt", "same.txt"] {
         let start = frozen.table.get(&path(name)).unwrap();
         let Source::Crlf(oid) = start.source else { panic!("{name}: {start:?}") };
@@ -182,9 +184,9 @@ fn what_a_task_did_not_touch_need_not_be_restored() {
     // Only a program could restore it, and none is run.
     sample.write(".gitattributes", "*.psd filter=art\n");
     sample.write("a.psd", "art\n");
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    sample.of_yesterday("a.psd");
     sample.commit();
-    let frozen = sample.freeze("raaaa");
+    let frozen = sample.freeze_tomorrow("raaaa");
     assert!(matches!(frozen.table.get(&path("a.psd")).unwrap().source, Source::Blob(_)));
     let workspace = prepare(&frozen, "a");
     sample.write("a.psd", "the user's\n");

@@ -37,6 +37,17 @@ impl Turn {
         cancel: &CancelToken,
         news: &dyn Fn(LandingNews),
     ) -> Result<Option<Self>> {
+        Self::wait_with(common_dir, faults, cancel, news, &mut || thread::sleep(PAUSE))
+    }
+
+    /// Does what [`Self::wait`] does, with `pause` between two looks.
+    fn wait_with(
+        common_dir: &Path,
+        faults: &Faults,
+        cancel: &CancelToken,
+        news: &dyn Fn(LandingNews),
+        pause: &mut dyn FnMut(),
+    ) -> Result<Option<Self>> {
         let folder = open(common_dir)?;
         let look = || {
             faults.strike("landing.lock").or_cannot(|| told(common_dir))?;
@@ -50,7 +61,7 @@ impl Turn {
             if look()? == Taken::Yes {
                 return Ok(Some(Self { held: folder }));
             }
-            thread::sleep(PAUSE);
+            pause();
         }
         Ok(None)
     }
@@ -120,6 +131,24 @@ mod tests {
         drop(first);
         assert_eq!(second.join().unwrap(), 1);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn who_waits_for_the_turn_never_loses_patience() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut first = Turn::take(folder.path()).unwrap();
+        assert!(first.is_some());
+        let mut pauses = 0;
+        let mut pause = || {
+            pauses += 1;
+            if pauses == 10_000 {
+                first = None;
+            }
+        };
+        let (faults, cancel) = (Faults::default(), CancelToken::default());
+        let turn = Turn::wait_with(folder.path(), &faults, &cancel, &|_| {}, &mut pause);
+        assert!(turn.unwrap().is_some());
+        assert_eq!(pauses, 10_000);
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! What the task store gives back.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
+use std::time::Duration;
+
+use test_limit::eventually;
 
 use crate::entry::{Change, Entry, Mode, Rename};
 use crate::store::{Contents, Durability, TaskStore};
@@ -136,12 +139,19 @@ fn who_changes_a_reference_waits_for_who_changes_another() {
             let store = TaskStore::open(&place).unwrap();
             store.hold(name, &[(b"task/a".to_vec(), entry)], Durability::Synced).unwrap();
         });
-        std::thread::sleep(std::time::Duration::from_millis(60));
+        eventually(Duration::from_secs(60), "it waits", || is_waited_for(&other));
         assert!(!waiting.is_finished() && !place.join(name).exists());
         other.unlock().unwrap();
         waiting.join().unwrap();
     });
     assert!(place.join(name).is_file());
+}
+
+/// Whether anybody waits for the lock on this file.
+fn is_waited_for(locked: &fs::File) -> bool {
+    let end = format!(":{} 0 EOF", locked.metadata().unwrap().ino());
+    let locks = fs::read_to_string("/proc/locks").unwrap();
+    locks.lines().any(|line| line.contains("-> FLOCK") && line.ends_with(&end))
 }
 
 #[test]

@@ -145,9 +145,11 @@ fn a_clean_file_with_converted_lines_comes_back_as_git_checks_it_out() {
     sample.git(&["checkout", "--", "."]);
     let expected = (fs::read(sample.root.join("a.crlf")), fs::read(sample.root.join("b.id")));
     // Old enough that its stat alone says that it is clean.
-    std::thread::sleep(std::time::Duration::from_millis(1100));
+    for name in ["a.crlf", "b.id"] {
+        sample.of_yesterday(name);
+    }
     sample.git(&["update-index", "--refresh"]);
-    let frozen = sample.freeze("raaaa");
+    let frozen = sample.freeze_tomorrow("raaaa");
     sample.write("a.crlf", "changed\n");
     sample.write("b.id", "changed\n");
     let workspace = prepare(&frozen, "a");
@@ -175,8 +177,7 @@ fn a_file_comes_back_where_the_last_commit_has_something_else() {
     }
     sample.git(&["add", "-A", "staged", "was-folder", "was-file"]);
     // Old enough that nobody doubts the stat: then only what differs from its blob is pinned.
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    let frozen = sample.freeze("raaaa");
+    let frozen = sample.freeze_tomorrow("raaaa");
     for name in all {
         sample.write(name, "changed\n");
     }
@@ -189,9 +190,9 @@ fn a_file_comes_back_where_the_last_commit_has_something_else() {
 #[test]
 fn a_changed_file_whose_bytes_only_a_filter_could_restore_ends_the_task_and_leaves_nothing() {
     let sample = Sample::with(&[(".gitattributes", "*.lfs filter=lfs\n"), ("a.lfs", "big\n")]);
-    std::thread::sleep(std::time::Duration::from_millis(1100));
+    sample.of_yesterday("a.lfs");
     sample.git(&["update-index", "--refresh"]);
-    let frozen = sample.freeze("raaaa");
+    let frozen = sample.freeze_tomorrow("raaaa");
     sample.write("a.lfs", "changed\n");
     let error = crate::testing::prepare_after(&frozen, "a", &[]).unwrap_err();
     let failure = error.to_failure();
