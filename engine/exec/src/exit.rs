@@ -87,11 +87,13 @@ mod tests {
 
     #[test]
     async fn a_kernel_that_cannot_tell_is_asked() {
-        let (mut child, process) = child("read word; sleep 0.05; exit 4");
+        let (mut child, process) = child("read word; exit 4");
         let exit = Exit::Asked(process);
         assert!(!exit.has_ended());
-        child.stdin.take().unwrap().write_all(b"end\n").unwrap();
-        exit.wait().await;
+        let mut input = child.stdin.take().unwrap();
+        // It ends when it has been asked for in vain.
+        let end = async { input.write_all(b"end\n").unwrap() };
+        tokio::join!(exit.wait(), end);
         assert_eq!(child.wait().unwrap().code(), Some(4));
         assert!(exit.has_ended(), "a child that was collected has ended");
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use engine::ports::{CancelLevel, CancelToken, CommandEnd, EndCause};
 
-use crate::stage::{Stage, numbers, runs};
+use crate::stage::{Stage, numbers, runs, until};
 
 /// Starts what no TERM, HUP or lost pipe ends, notes its number, and goes on.
 const DEAF: &str = r#"(trap '' TERM HUP INT; exec >/dev/null 2>&1; echo $(exec sh -c 'echo $PPID') >>deaf; while :; do sleep 600; done) &"#;
@@ -54,8 +54,8 @@ async fn a_command_that_is_asked_to_stop_may_tidy_up() {
 async fn the_grace_is_for_the_whole_group() {
     let stage = Stage::with_grace(Duration::from_secs(15));
     let stop = CancelToken::default();
-    // The shell dies of TERM at once; its child needs a moment.
-    let script = "(trap 'sleep 0.2; echo tidied >tidied; exit 0' TERM; : >ready; while :; do sleep 0.01; done); :";
+    // The shell dies of TERM at once; its child tidies up after that.
+    let script = "(trap 'while grep -q ^State:.[^ZX] /proc/$$/status 2>/dev/null; do :; done; echo tidied >tidied; exit 0' TERM; : >ready; while :; do sleep 0.01; done); :";
     let began = Instant::now();
     let end = stage.run_and(script, &stop, || stop.cancel(CancelLevel::Gently)).await;
     assert_eq!(end.cause, EndCause::Stopped);
@@ -87,14 +87,15 @@ async fn a_command_deaf_to_term_is_killed_after_the_grace() {
 async fn a_second_word_ends_the_grace() {
     let stage = Stage::with_grace(Duration::from_secs(60));
     let stop = CancelToken::default();
-    let script =
-        format!("{DEAF} echo $$ >>deaf; trap 'exit' TERM; : >ready; while :; do sleep 0.01; done");
+    let script = format!(
+        "{DEAF} echo $$ >>deaf; trap ': >heard; exit' TERM; : >ready; while :; do sleep 0.01; done"
+    );
     let end = stage
         .run_and(&script, &stop, || {
             stop.cancel(CancelLevel::Gently);
-            let again = stop.clone();
+            let (again, heard) = (stop.clone(), stage.path("heard"));
             tokio::spawn(async move {
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                until(move || heard.exists()).await;
                 again.cancel(CancelLevel::AtOnce);
             });
         })

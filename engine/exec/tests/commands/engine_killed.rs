@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use engine::ports::{CancelToken, Commands as _, EndCause};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::stage::{Stage, numbers, part, request, runs, shell, until};
+use crate::stage::{Stage, numbers, part, request, runs, shell, wait_until};
 
 /// A tree of processes, none of which ends by itself or by a word: one that is deaf, has let go
 /// of its pipes and lost its parent, one of plain children, and the command.
@@ -66,7 +66,7 @@ impl Engine {
         let engine = Self { child, folder };
         for number in 0..4 {
             let ready = engine.folder.path().join(format!("{number}/ready"));
-            until(|| ready.exists()).await;
+            wait_until(|| ready.exists());
         }
         engine
     }
@@ -92,7 +92,7 @@ impl Engine {
         assert!(processes.iter().all(|process| runs(process)));
         let killed = Instant::now();
         self.child.kill().unwrap();
-        until(|| !processes.iter().any(|process| runs(process))).await;
+        wait_until(|| !processes.iter().any(|process| runs(process)));
         let took = killed.elapsed();
         self.child.wait().unwrap();
         assert!(took < Duration::from_secs(1), "{took:?}");
@@ -124,12 +124,15 @@ async fn within_a_second_of_a_killed_engine_nothing_of_any_group_lives() {
 async fn the_watcher_is_deaf_to_what_is_meant_for_the_engine() {
     let engine = Engine::start().await;
     let watcher = engine.watcher().unwrap();
-    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
+    // It hears the last one after the others.
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::STOP] {
         kill_process(watcher, signal).unwrap();
     }
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    let stat = || fs::read_to_string(format!("/proc/{watcher}/stat")).unwrap_or_default();
+    wait_until(|| stat().contains(") T ") || engine.watcher() != Some(watcher));
     assert_eq!(engine.watcher(), Some(watcher));
-    let stat = fs::read_to_string(format!("/proc/{watcher}/stat")).unwrap();
+    kill_process(watcher, Signal::CONT).unwrap();
+    let stat = stat();
     let session = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(3));
     assert_eq!(session, Some(watcher.to_string().as_str()), "it has a session of its own");
     assert_eq!(fs::read_link(format!("/proc/{watcher}/cwd")).unwrap(), Path::new("/"));
@@ -141,7 +144,7 @@ async fn a_watcher_that_was_killed_is_started_again_and_told_everything() {
     let engine = Engine::start().await;
     let first = engine.watcher().unwrap();
     kill_process(first, Signal::KILL).unwrap();
-    until(|| engine.watcher().is_some_and(|watcher| watcher != first)).await;
+    wait_until(|| engine.watcher().is_some_and(|watcher| watcher != first));
     engine.kill().await;
 }
 
@@ -150,12 +153,12 @@ async fn a_command_that_nobody_watches_still_dies_with_the_engine() {
     let folder = tempfile::tempdir().unwrap();
     let unwatched = part("unwatched engine", folder.path()).stdout(Stdio::null()).spawn();
     let (mut engine, ready) = (unwatched.unwrap(), folder.path().join("ready"));
-    until(|| ready.exists()).await;
+    wait_until(|| ready.exists());
     let command = fs::read_to_string(folder.path().join("tree")).unwrap();
     assert!(runs(command.trim()));
     let killed = Instant::now();
     engine.kill().unwrap();
-    until(|| !runs(command.trim())).await;
+    wait_until(|| !runs(command.trim()));
     assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
     engine.wait().unwrap();
 }

@@ -86,7 +86,7 @@ async fn who_leaves_the_group_with_the_pipe_holds_nobody_up() {
     assert_eq!(end.cause, EndCause::Exited(0));
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     // It writes into a pipe that nobody reads any more.
-    crate::stage::until(|| !crate::stage::runs(stage.read("left").trim())).await;
+    crate::stage::wait_until(|| !crate::stage::runs(stage.read("left").trim()));
 
     let script = "setsid sh -c 'echo $$ >silent; exec sleep 600' & while [ ! -s silent ]; do :; done; echo ok";
     let began = Instant::now();
@@ -110,7 +110,9 @@ async fn lines_are_told_at_a_pace_and_safe_to_show() {
     let began = Instant::now();
     let told = async {
         for line in ["ab", "line 19999", "end"] {
-            crate::stage::until(|| stage.lines().iter().any(|told| told == line)).await;
+            let lines = stage.lines.clone();
+            let is_told = move || lines.lock().unwrap().iter().any(|told| told == line);
+            crate::stage::until(is_told).await;
             fs::write(stage.path(&format!("told-{}", line.replace(' ', "-"))), "").unwrap();
         }
     };

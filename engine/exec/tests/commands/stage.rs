@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use engine::ports::{CancelToken, CommandEnd, CommandError, CommandRequest, Commands as _};
 use exec::{BaseEnvironment, EnvironmentRules, Processes, Shell};
@@ -20,7 +20,7 @@ const KEEP: u64 = 1 << 20;
 pub(crate) struct Stage {
     folder: TempDir,
     pub(crate) shell: Shell,
-    lines: Arc<Mutex<Vec<String>>>,
+    pub(crate) lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Stage {
@@ -74,7 +74,7 @@ impl Stage {
 
     pub(crate) async fn appears(&self, name: &str) {
         let path = self.path(name);
-        until(|| path.exists()).await;
+        until(move || path.exists()).await;
     }
 
     pub(crate) fn read(&self, name: &str) -> String {
@@ -137,13 +137,20 @@ fn a_process_plays_the_part_it_is_given() {
     }
 }
 
-/// Waits until something is so; the file system and the process table send no events.
-pub(crate) async fn until(is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+/// Waits until something is so, while other futures of its task go on; the file system and the
+/// process table send no events.
+pub(crate) async fn until(is_so: impl Fn() -> bool + Send + 'static) {
+    let (see, seen) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        wait_until(is_so);
+        let _nobody_waits = see.send(());
+    });
+    seen.await.expect("it is so in time");
+}
+
+/// Waits until something is so.
+pub(crate) fn wait_until(is_so: impl Fn() -> bool) {
+    test_limit::eventually(PATIENCE, "waited in vain", is_so);
 }
 
 /// Returns whether a process runs. One that is dead but not collected does not.
