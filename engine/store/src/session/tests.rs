@@ -1,8 +1,7 @@
 use std::error::Error as _;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use engine::fault::{FaultMeans, Faults};
@@ -12,16 +11,20 @@ use protocol::{
     Timestamp, Usage,
 };
 use serde_json::Value;
+use test_limit::eventually;
+use tokio::sync::Semaphore;
 
 use super::{SessionLogFiles, read_session};
 
-/// Whether what a plan makes slow may go on.
-static GOES_ON: AtomicBool = AtomicBool::new(false);
+/// Told when what a plan makes slow is reached.
+static REACHED: Semaphore = Semaphore::const_new(0);
+
+/// Where it waits for who lets it go on.
+static GOES_ON: Barrier = Barrier::new(2);
 
 fn wait() {
-    while !GOES_ON.load(Ordering::Relaxed) {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    REACHED.add_permits(1);
+    GOES_ON.wait();
 }
 
 /// The log of one session, in a folder of its own.
@@ -272,15 +275,22 @@ async fn a_session_that_is_stopped_while_it_writes_leaves_a_whole_log_to_who_goe
     let stage = Stage::with_faults("slow@session.append:2");
     let mut log = stage.open().await.unwrap().log;
     log.append(at(1), said("a")).await.unwrap();
-    let stopped = tokio::time::timeout(Duration::from_millis(50), log.append(at(2), said("b")));
-    assert!(stopped.await.is_err());
+    tokio::select! {
+        _written = log.append(at(2), said("b")) => panic!("it was stopped"),
+        _reached = REACHED.acquire() => {}
+    }
     drop(log);
-    // While the next one waits for the log.
-    std::thread::spawn(|| {
-        std::thread::sleep(Duration::from_millis(200));
-        GOES_ON.store(true, Ordering::Relaxed);
+    // Until the next one is at the log as well.
+    let path = stage.path().canonicalize().unwrap();
+    let next = std::thread::spawn(move || {
+        eventually(Duration::from_secs(60), "both have it open", || {
+            let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+            open.filter(|open| fs::read_link(open.path()).is_ok_and(|to| to == path)).count() == 2
+        });
+        GOES_ON.wait();
     });
     let mut opened = stage.open().await.unwrap();
+    next.join().unwrap();
     assert_eq!(messages(&opened), [user("a"), user("b")]);
     opened.log.append(at(3), said("c")).await.unwrap();
     assert_eq!(stage.lines().len(), 4);
