@@ -111,9 +111,9 @@ mod tests {
         let said = async {
             for number in 0..1_000 {
                 deltas.event(text(&format!("{number} ")));
-                tokio::time::sleep(Duration::from_millis(1)).await;
+                tokio::time::advance(Duration::from_millis(1)).await;
             }
-            tokio::time::sleep(PACE).await;
+            tokio::time::advance(PACE).await;
         };
         tokio::select! {
             never = deltas.keep_pace() => match never {},
