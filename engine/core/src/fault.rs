@@ -19,7 +19,7 @@ pub struct Faults {
 pub struct FaultMeans {
     /// Ends the process with SIGKILL.
     pub kill: fn(),
-    /// Waits for half a second.
+    /// Waits until something else has happened.
     pub wait: fn(),
 }
 
@@ -47,7 +47,7 @@ pub enum Fault {
     Fail,
     /// The call at the point fails because the disk is full.
     Full,
-    /// The code at the point waits for half a second.
+    /// The code at the point waits until something else has happened.
     Slow,
     /// The capability that the point stands for is switched off.
     Off,

@@ -70,6 +70,13 @@ impl Invocation {
         self.env("REGATTA_FAULT", format!("{from_outside},{words}"))
     }
 
+    /// Plans that it waits at this point: it makes the file `gate` there, and goes on when that is
+    /// gone.
+    #[must_use]
+    pub fn wait_at(self, point: &str, gate: &Path) -> Self {
+        self.fault(&format!("slow@{point}")).env("REGATTA_FAULT_GATE", gate)
+    }
+
     /// Gives it this on its standard input.
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
