@@ -4,11 +4,13 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use test_limit::eventually;
 
 /// How long anything may take before a test gives up. Far beyond what is expected, so that a slow
 /// machine fails no test, and below the limit of a test, so that what was printed is shown.
@@ -22,7 +24,8 @@ pub struct Running {
     ended: Receiver<ExitStatus>,
     lines: Receiver<String>,
     seen: String,
-    errors: Option<JoinHandle<String>>,
+    errors: Arc<Mutex<Vec<u8>>>,
+    reading_errors: Option<JoinHandle<()>>,
     over: bool,
 }
 
@@ -54,15 +57,19 @@ impl Running {
                 line.clear();
             }
         });
-        let errors = std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let _cut = stderr.read_to_end(&mut bytes); // what was read counts
-            String::from_utf8_lossy(&bytes).into_owned()
+        let errors = Arc::<Mutex<Vec<u8>>>::default();
+        let told = Arc::clone(&errors);
+        let reading_errors = std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(read @ 1..) = stderr.read(&mut piece) {
+                told.lock().expect("reading does not panic").extend_from_slice(&piece[..read]);
+            }
         });
         let (tell_end, ended) = channel();
         std::thread::spawn(move || tell_end.send(child.wait().expect("a child can be awaited")));
         let id = id.expect("a child has an id");
-        Self { said, id, ended, lines, seen: String::new(), errors: Some(errors), over: false }
+        let (seen, reading_errors) = (String::new(), Some(reading_errors));
+        Self { said, id, ended, lines, seen, errors, reading_errors, over: false }
     }
 
     /// Sends it a signal.
@@ -83,11 +90,26 @@ impl Running {
         }
     }
 
-    /// Sends it SIGINT, long enough after an earlier one that they do not arrive as one. It may
-    /// have ended.
-    pub fn interrupt_again(&self) {
+    /// Sends it SIGINT, and waits until it tells `answer` on its standard error: the next one could
+    /// arrive as one with this. It may have ended.
+    pub fn interrupt(&self, answer: &str) {
         let _ended = kill_process(self.id, Signal::INT); // then there is nobody to interrupt
-        std::thread::sleep(Duration::from_millis(50));
+        self.until_told(answer);
+    }
+
+    /// Waits until it has told `words` on its standard error, or has closed that.
+    ///
+    /// # Panics
+    /// When it does neither.
+    pub fn until_told(&self, words: &str) {
+        let is_over = || self.reading_errors.as_ref().is_none_or(JoinHandle::is_finished);
+        eventually(PATIENCE, words, || is_over() || self.errors().contains(words));
+    }
+
+    /// Returns what it has told on its standard error.
+    fn errors(&self) -> String {
+        let errors = self.errors.lock().expect("reading does not panic");
+        String::from_utf8_lossy(&errors).into_owned()
     }
 
     /// Reads events until one is of this type, and returns it.
@@ -146,11 +168,12 @@ impl Running {
         while let Ok(line) = self.lines.recv_timeout(deadline - Instant::now()) {
             self.seen.push_str(&line);
         }
-        let errors = self.errors.take().expect("only waiting takes it");
+        let reading = self.reading_errors.take().expect("only waiting takes it");
+        reading.join().expect("reading does not panic");
         Finished {
             code: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()),
             stdout: std::mem::take(&mut self.seen),
-            stderr: errors.join().expect("reading does not panic"),
+            stderr: self.errors(),
             said: std::mem::take(&mut self.said),
         }
     }

@@ -119,8 +119,8 @@ fn a_second_ctrl_c_grants_no_grace_and_still_captures() {
     let repository = place.repository();
     let running = at_work(&place, &repository);
     let began = Instant::now();
-    running.interrupt_again();
-    running.interrupt_again();
+    running.interrupt("stopping: ");
+    running.interrupt("stopping at once");
     expect_cancelled(&place, &repository, running, 130);
     let took = began.elapsed();
     assert!(took < Duration::from_secs(30), "{took:?}");
@@ -133,8 +133,8 @@ fn a_third_ctrl_c_leaves_the_capturing_to_the_next_start() {
     let mut running = at_work(&place, &repository);
     let run = running.next_event().expect("a run begins with an event")["run"].clone();
     // While the first two are heard, the deaf task's grace keeps the engine busy.
-    for _ in 0..3 {
-        running.interrupt_again();
+    for answer in ["stopping: ", "stopping at once", ""] {
+        running.interrupt(answer);
     }
     let finished = running.wait();
     assert_eq!(finished.code, 130, "{finished}");

@@ -244,13 +244,11 @@ fn a_run_begins_when_a_landing_of_another_engine_is_over_and_says_that_it_waits(
     turn.lock().expect("it can be locked");
     let call = place.regatta(repository.root()).words("run");
     let call = call.exec("cat README.md > seen.txt").start();
-    // Longer than a freeze was ready to wait once.
-    std::thread::sleep(Duration::from_millis(2500));
+    call.until_told("waits: another engine is landing");
     repository.write("README.md", "landed\n");
     turn.unlock().expect("it can be unlocked");
     let finished = call.wait().expect_code(0);
     assert_eq!(repository.text("seen.txt"), "landed\n", "{finished}");
-    assert!(finished.stderr.contains("waits: another engine is landing"), "{finished}");
 }
 
 #[test]
