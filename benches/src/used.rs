@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -34,20 +35,24 @@ pub fn used_by(mut command: Command) -> Used {
         bytes
     });
     let id = child.id();
+    let (end, ended) = channel::<()>();
     let sampler = std::thread::spawn(move || {
         // The peak only grows, and is gone with the process: the last look before that counts.
         let mut peak = 0;
         while let Some(now) = peak_of(id) {
             peak = now;
-            std::thread::sleep(Duration::from_millis(2));
+            if ended.recv_timeout(Duration::from_millis(2)) != Err(RecvTimeoutError::Timeout) {
+                break;
+            }
         }
         peak
     });
     // What has ended and was not collected still tells how much of the processor it used.
     let pid = Pid::from_raw(i32::try_from(id).expect("ids are small")).expect("ids are not zero");
-    let ended = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+    let awaited = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
     let wall = began.elapsed();
-    ended.expect("a child can be awaited");
+    drop(end);
+    awaited.expect("a child can be awaited");
     let cpu = cpu_of(id);
     let status = child.wait().expect("a child can be awaited");
     let stdout = reader.join().expect("reading does not panic");
@@ -79,10 +84,7 @@ mod tests {
     #[test]
     fn what_a_program_used_is_measured() {
         let mut shell = Command::new("/bin/sh");
-        shell.args([
-            "-c",
-            "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sleep 0.2; echo done",
-        ]);
+        shell.args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done"]);
         let used = used_by(shell);
         assert_eq!(used.stdout, b"done\n");
         assert!(used.cpu > Duration::ZERO && used.cpu <= used.wall + Duration::from_millis(20));
