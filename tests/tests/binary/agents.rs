@@ -100,11 +100,14 @@ fn carries(task: usize, nonce: String) -> impl Script {
                 let edit = json!({ "oldText": format!("second of {task}"), "newText": nonce });
                 Answer::call("edit", &json!({ "path": path, "edits": [edit] }))
             }
-            3 => Answer::calls(vec![
-                Call::new("bash", &json!({ "command": format!("sleep 0.2; cat {path}") })),
-                Call::new("read", &json!({ "path": path })),
-                Call::new("bash", &json!({ "command": "echo the third" })),
-            ]),
+            3 => {
+                let late = format!("until rm third; do sleep 0.02; done 2>/dev/null; cat {path}");
+                Answer::calls(vec![
+                    Call::new("bash", &json!({ "command": late })),
+                    Call::new("read", &json!({ "path": path })),
+                    Call::new("bash", &json!({ "command": "echo the third; : > third" })),
+                ])
+            }
             4 => {
                 let results = asked.results();
                 assert_eq!(results.len(), 3, "{results:?}");

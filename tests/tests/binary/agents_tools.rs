@@ -1,7 +1,10 @@
 //! Several calls in one answer, and what of them counts.
 
+use std::time::Duration;
+
 use serde_json::json;
 use tests::model::{Answer, Asked, Call, LoopbackModel};
+use tests::sandbox::eventually;
 
 use super::agents::run_one;
 use super::sandbox;
@@ -43,16 +46,25 @@ fn what_is_called_before_a_yield_is_done_and_what_comes_after_is_not() {
     let place = sandbox();
     let repository = place.repository();
     let model = LoopbackModel::start();
-    let run = run_one(&place, &repository, &model, |_: &Asked| {
+    let (began, go) = (place.folder().join("began"), place.folder().join("go"));
+    let slow = format!(
+        ": > {}; until [ -e {} ]; do sleep 0.02; done; echo slow > slow.txt",
+        began.display(),
+        go.display()
+    );
+    let run = run_one(&place, &repository, &model, move |_: &Asked| {
         let result = json!({ "result": { "data": "done" } });
         Answer::calls(vec![
-            Call::new("bash", &json!({ "command": "sleep 0.3; echo slow > slow.txt" })),
+            Call::new("bash", &json!({ "command": slow })),
             write("before.txt", "before\n"),
             Call::new("yield", &result),
             write("after.txt", "after\n"),
         ])
     });
-    let finished = run.run().expect_code(0);
+    let running = run.start();
+    eventually(Duration::from_secs(60), "the first is at work", || began.exists());
+    std::fs::write(go, "").expect("a file can be written");
+    let finished = running.wait().expect_code(0);
     assert_eq!(repository.text("before.txt"), "before\n", "{finished}");
     assert_eq!(repository.text("slow.txt"), "slow\n", "{finished}");
     assert!(!repository.has("after.txt"), "{finished}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tests::sandbox::Plan;
+use tests::sandbox::{Finished, Plan};
 
 use super::sandbox;
 
@@ -12,21 +12,13 @@ fn two_hundred_tasks_at_limit_eight_peak_at_exactly_eight() {
     let repository = place.repository();
     let outside = place.folder().join("outside");
     std::fs::create_dir_all(outside.join("present")).unwrap();
-    // Each makes a file, waits until eight were there at once, takes the count, and removes its
-    // file. The first eight stay for as long as a ninth would take to come, which ends the wait.
+    // Each makes a file, waits until eight were there at once, and takes the count. So none of the
+    // first eight ends before a ninth could have been started.
     let script = format!(
         "cd {}
-         [ ! -e eight ] || patience=0
          : > present/$REGATTA_TASK
-         while [ ! -e eight ]; do
-           set -- present/*; [ $# -lt 8 ] || : > eight
-           [ -e eight ] || sleep 0.02
-         done
-         patience=${{patience:-100}}
-         while set -- present/*; [ $patience -gt 0 ] && [ $# -lt 9 ]; do
-           patience=$((patience - 1)); sleep 0.02
-         done
-         echo $# >> counts
+         until [ -e eight ]; do sleep 0.02; set -- present/*; [ $# -lt 8 ] || : > eight; done
+         set -- present/*; echo $# >> counts
          rm present/$REGATTA_TASK",
         outside.display()
     );
@@ -39,10 +31,27 @@ fn two_hundred_tasks_at_limit_eight_peak_at_exactly_eight() {
     assert_eq!(counts.len(), 200);
     assert_eq!(counts.iter().max(), Some(&8), "never more than eight at once");
     assert!(outside.join("eight").exists(), "eight at once were reached");
+    assert_eq!(most_at_work(&finished), 8, "{finished}");
     let ends = finished.names_in("task_finished");
     assert_eq!(ends.len(), 200);
     assert_eq!(ends.iter().collect::<BTreeSet<_>>().len(), 200, "each task ends once");
     place.expect_nothing_left(&repository);
+}
+
+/// Returns how many tasks had been started at once whose work was not done.
+fn most_at_work(finished: &Finished) -> usize {
+    let (mut now, mut most) = (BTreeSet::new(), 0);
+    for event in finished.events() {
+        let task = event["task"].to_string();
+        match (event["type"].as_str(), event["phase"].as_str()) {
+            (Some("task_started"), _) => drop(now.insert(task)),
+            (Some("task_progress"), Some("capturing")) => drop(now.remove(&task)),
+            (Some("task_finished"), _) => drop(now.remove(&task)),
+            (_, _) => {}
+        }
+        most = most.max(now.len());
+    }
+    most
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn a_pillar_that_falls_ends_the_engine_with_70_and_says_so() {
     let repository = place.repository();
     let before = repository.tree();
     let run = place.run_in(&repository).words("--jobs 2 --each -").stdin("1\n2\n3\n4\n5\n6\n");
-    let run = run.exec("echo x > x-{{item}}.txt; sleep 0.1").fault("fail@ledger.append:6");
+    let run = run.exec("echo x > x-{{item}}.txt").fault("fail@ledger.append:6");
     let finished = run.run().expect_code(70);
     assert!(finished.stderr.contains("error: "), "{finished}");
     assert!(finished.stderr.contains("ledger"), "{finished}");

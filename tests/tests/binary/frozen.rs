@@ -1,10 +1,13 @@
 //! What every task of a run starts from: the tree as it was when the run began, and nothing later.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use tests::sandbox::Plan;
+use tests::sandbox::{Plan, eventually};
 
 use super::sandbox;
+
+/// How long a file is young after it was written.
+const YOUNG: Duration = Duration::from_millis(20);
 
 /// A plan of which the second task begins when the first has changed the user's own tree.
 fn change_then_look(change: &str, look: &str) -> Plan {
@@ -53,7 +56,11 @@ fn a_file_behind_a_filter_that_changed_after_the_run_began_fails_the_task_that_n
     repository.write("a.psd", "art\n");
     repository.commit("art");
     // A file as young as the run is pinned, and then nothing has to be restored.
-    std::thread::sleep(Duration::from_millis(100));
+    eventually(Duration::from_secs(30), "it is no longer young", || {
+        let file = std::fs::metadata(repository.path("a.psd")).expect("it is there");
+        let written = file.modified().expect("it has a time");
+        SystemTime::now() > written + YOUNG
+    });
     let plan = change_then_look("echo later >> a.psd", "true");
     let finished = place.run_plan(&repository, &plan).run().expect_code(3);
     let failure = finished.task("look")["failure"].clone();

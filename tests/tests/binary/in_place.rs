@@ -7,12 +7,16 @@ fn without_isolation_tasks_work_in_place_one_at_a_time_without_capture_or_landin
     let place = sandbox();
     let repository = place.repository();
     let git = repository.dot_git();
-    let script =
-        "test ! -e busy; touch busy; pwd -P; echo {{item}} >> log.txt; sleep 0.05; rm busy";
+    let script = "pwd -P; echo {{item}} >> log.txt";
     let run = place.run_in(&repository).words("--isolation none --each -").stdin("1\n2\n3\n4\n");
     let finished = run.exec(script).run().expect_code(0);
     assert_eq!(repository.text("log.txt").lines().count(), 4, "{finished}");
-    assert!(!repository.has("busy"));
+    let steps = finished.events().into_iter().filter_map(|event| {
+        let kind = event["type"].as_str()?.to_owned();
+        ["task_started", "task_finished"].contains(&kind.as_str()).then_some(kind)
+    });
+    let one_at_a_time = ["task_started", "task_finished"].repeat(4);
+    assert_eq!(steps.collect::<Vec<_>>(), one_at_a_time, "{finished}");
     assert_eq!(finished.events()[0]["jobs"], 1, "{finished}");
     assert_eq!(finished.names_in("task_captured"), Vec::<String>::new());
     for event in finished.events_of("task_finished") {

@@ -27,7 +27,7 @@ fn file(task: usize) -> String {
 fn plan() -> Plan {
     (0..TASKS).fold(Plan::default(), |plan, task| {
         let script = format!(
-            "echo done >> {}; (trap '' TERM HUP INT; sleep 300) >/dev/null 2>&1 & sleep 0.05",
+            "echo done >> {}; up=$( (trap '' TERM HUP INT; exec >/dev/null 2>&1; sleep 300) & )",
             file(task)
         );
         plan.task(&format!("task-{task}"), &script)

@@ -1,5 +1,8 @@
 //! What `ulimit` allows: every limit ends in a result or in one clear error.
 
+use std::fs::File;
+use std::io::Write as _;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -138,9 +141,21 @@ fn tasks_whose_processes_cannot_be_started_fail_for_want_of_resources() {
     let started = processes().into_iter().find_map(|limit| {
         let user = User::fresh().expect("one was to be had");
         place.hand_to(user);
-        let run = place.run_in(&repository).words("--jobs 30 --exec").arg("sleep 1; : {{item}}");
+        // Those that could be started stand until one could not.
+        let gate = place.folder().join("gate");
+        let made = Command::new("mkfifo").args(["-m", "666"]).arg(&gate).status();
+        assert!(made.is_ok_and(|made| made.success()), "{}", gate.display());
+        let script = format!("read go < {}; : {{{{item}}}}", gate.display());
+        let run = place.run_in(&repository).words("--jobs 30 --limit wall=60s --exec").arg(script);
         let run = items.iter().fold(run, |run, item| run.arg(item));
-        let finished = run.after(&limit).by(user).start().wait_for(PATIENCE);
+        let mut running = run.after(&limit).by(user).start();
+        let mut events = std::iter::from_fn(|| running.next_event());
+        let _none_where_it_did_not_start = events.find(|event| event["type"] == "task_finished");
+        let mut open =
+            File::options().read(true).write(true).open(&gate).expect("it can be opened");
+        open.write_all(&b"\n".repeat(items.len())).expect("a pipe has room for that");
+        let finished = running.wait_for(PATIENCE);
+        std::fs::remove_file(gate).expect("it can be removed");
         (finished.code != 1).then_some(finished)
     });
     let finished = started.expect("40 processes are enough to start");

@@ -1,5 +1,6 @@
 //! What a person sees while a run goes on, and at its end.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use tests::sandbox::{Plan, Repository, Sandbox};
@@ -15,9 +16,15 @@ fn on_a_terminal(place: &Sandbox, repository: &Repository, rows: u16, words: &[&
         format!("stty rows {rows} cols 80; {} {}", place.binary().display(), quoted.join(" "));
     let mut script = Command::new("script");
     script.env_clear().envs(variables).current_dir(repository.root());
-    let output = script.args(["-qec", &line, "/dev/null"]).output().expect("script can be run");
+    script.args(["-qefc", &line]).arg(screen(place));
+    let output = script.output().expect("script can be run");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The file that has what the terminal got so far.
+fn screen(place: &Sandbox) -> PathBuf {
+    place.folder().join("screen")
 }
 
 /// Returns the largest distance that the cursor is ever moved up at once.
@@ -52,12 +59,14 @@ fn nothing_is_redrawn_when_standard_error_is_no_terminal() {
 fn a_live_view_never_has_more_lines_than_the_terminal() {
     let place = sandbox();
     let repository = place.repository();
-    let plan = (0..20).fold(Plan::default(), |plan, task| {
-        plan.task(&format!("task-{task}"), "for i in 1 2 3; do echo step $i; sleep 0.1; done")
-    });
+    // Each goes on when it can be seen that there are more than fit.
+    let seen = format!("grep -q 'more' {}", screen(&place).display());
+    let script = format!("echo at work; until {seen}; do sleep 0.02; done");
+    let plan =
+        (0..20).fold(Plan::default(), |plan, task| plan.task(&format!("task-{task}"), &script));
     let file = place.folder().join("plan.toml");
     std::fs::write(&file, plan.text()).unwrap();
-    let words = ["run", "--jobs", "16", "--plan", file.to_str().unwrap()];
+    let words = ["run", "--jobs", "16", "--limit", "wall=60s", "--plan", file.to_str().unwrap()];
     let screen = on_a_terminal(&place, &repository, 10, &words);
     let up = highest_step_up(&screen);
     assert!(up > 0, "it is redrawn in place: {screen:?}");

@@ -1,7 +1,6 @@
 //! The tool `bash`, with commands that do as they are told.
 
 use std::fs;
-use std::time::Duration;
 
 use engine::ports::{CancelLevel, EndCause, ToolOutcome};
 use serde_json::json;
@@ -124,12 +123,11 @@ async fn a_command_that_takes_too_long_is_stopped(kind: ViewKind) {
 async fn a_session_that_is_stopped_stops_its_command(kind: ViewKind) {
     let session = Session::new(kind).await;
     *session.commands.script.lock().unwrap() = Script::Wait;
-    let cancel = session.cancel.clone();
-    tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_secs(3)).await;
-        cancel.cancel(CancelLevel::Gently);
-    });
-    let failed = session.failed("bash", json!({ "command": "sleep 99" })).await;
+    let stop = async {
+        session.commands.waits.notified().await;
+        session.cancel.cancel(CancelLevel::Gently);
+    };
+    let (failed, ()) = tokio::join!(session.failed("bash", json!({ "command": "sleep 99" })), stop);
     assert_eq!(failed, "half\n\nOperation aborted");
     assert_eq!(session.failed("read", json!({ "path": "." })).await, "Operation aborted");
 }

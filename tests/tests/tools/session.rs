@@ -22,6 +22,7 @@ use serde_json::Value;
 use store::ArtifactFolders;
 use tempfile::TempDir;
 use tests::view_memory::MemoryView;
+use tokio::sync::Notify;
 use tools::Builtins;
 
 /// What a workspace is.
@@ -282,6 +283,8 @@ pub(crate) fn call(name: &str, arguments: Value) -> ToolCall {
 pub(crate) struct ScriptedCommands {
     pub(crate) requests: Mutex<Vec<CommandRequest>>,
     pub(crate) script: Mutex<Script>,
+    /// Told when a command waits.
+    pub(crate) waits: Notify,
 }
 
 /// What a command does.
@@ -330,6 +333,7 @@ impl Commands for ScriptedCommands {
             }
             Script::Wait => {
                 print(b"half\n");
+                self.waits.notify_one();
                 cancel.cancelled().await;
                 end.cause = EndCause::Stopped;
             }
