@@ -5,5 +5,6 @@ mod cycles;
 mod flows;
 mod layers;
 mod paper;
+mod sleeps;
 mod sources;
 mod workspace;
