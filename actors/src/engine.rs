@@ -1,8 +1,8 @@
 //! The handle by which the outside world holds the engine.
 
+use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use engine::run::{AddTasksError, WaitError, WaitedFor};
-use engine::verdict::Interruption;
 use protocol::{RunId, TaskId, TaskSpec};
 use ractor::concurrency::oneshot;
 use ractor::{Actor, ActorRef, SpawnErr};

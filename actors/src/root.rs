@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use engine::request::GatePolicy;
-use engine::verdict::Interruption;
 use protocol::RunId;
 use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, RactorErr, RpcReplyPort, SupervisionEvent,

@@ -1,6 +1,6 @@
 //! What people and the system tell a running program: Ctrl-C, SIGTERM, SIGHUP.
 
-use engine::verdict::Interruption;
+use engine::exit_code::Interruption;
 use protocol::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

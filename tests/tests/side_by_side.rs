@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
-use engine::verdict::Interruption;
 use protocol::{EventKind, ExitCode, RunName, Totals};
 use tests::fakes::{TestEngine, task};
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, Gate, LandingNews, Notice};
 use engine::run::{AddTasksError, WaitError, WaitedFor};
 use engine::schedule::{Entry, Left, Refused};
-use engine::verdict::Interruption;
 use protocol::{EventKind, LedgerEntry, RunId, RunName, RunSpec, TaskId, TaskSpec};
 use ractor::{ActorRef, RpcReplyPort};
 

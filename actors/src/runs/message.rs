@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, Gate};
-use engine::verdict::Interruption;
 use protocol::RunId;
 use ractor::{ActorRef, RpcReplyPort};
 

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, CancelToken, FreezeRequest, LockRun, Notice};
-use engine::verdict::Interruption;
 use protocol::{LedgerEntry, MergeMode, RunName, RunSpec};
 use ractor::concurrency::oneshot;
 use ractor::{ActorRef, Message, RpcReplyPort};

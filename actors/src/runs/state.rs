@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use engine::schedule::{Admission, Schedule};
-use engine::verdict::Interruption;
 use protocol::RunId;
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 

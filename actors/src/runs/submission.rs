@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use engine::exit_code::Interruption;
 use engine::ports::{IsolationError, LandingNews, LedgerError, Repository};
-use engine::verdict::Interruption;
 use protocol::{RunId, RunName, RunSpec, TaskName};
 use ractor::RpcReplyPort;
 

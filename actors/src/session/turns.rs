@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::agent::{Means, Prompt};
+use engine::agent::{AgentContext, Prompt};
 use engine::ports::{CancelLevel, CancelToken};
 use protocol::{AgentEnd, Failure, FailureClass};
 use ractor::ActorRef;
@@ -69,7 +69,7 @@ impl Turns {
         if let Err(error) = self.arguments.deps.faults.strike("session") {
             return AgentEnd::Failed(Failure::new(FailureClass::Crashed, error.to_string()));
         }
-        let mut means = Means {
+        let mut means = AgentContext {
             model: opened.model.clone(),
             tools,
             inputs: &SessionInputs(self.session.clone()),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use engine::agent::Prompt;
-use engine::supervise::{CrashLog, Decision, RestartBudget};
+use engine::restarts::{CrashLog, Decision, RestartBudget};
 use protocol::{Event, EventKind, EventScope, SessionEvent, SessionId, Timestamp};
 use ractor::{ActorRef, RpcReplyPort};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::Gate;
-use engine::supervise::Decision;
+use engine::restarts::Decision;
 use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, SessionId};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use tokio::time::Instant; // the runtime's clock: a test can pause it

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{ExternalWorkers, Worker, WorkerStart};
-use engine::supervise::RestartBudget;
+use engine::restarts::RestartBudget;
 use protocol::{Failure, Work};
 
 use super::command::CommandWorker;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::{Canceller, Engine, Events, Submission, SubmitError, Submitted};
 use config::make_private;
+use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, LandingNews, Repository};
-use engine::verdict::Interruption;
 use protocol::{Event, EventKind, ExitCode, RunId, RunName, RunSpec, WorkspaceKind};
 use tokio::task::JoinSet;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
-use engine::order;
+use engine::dependencies;
 use protocol::{ChangeDemand, NameError, TaskName};
 use serde_json::Value;
 use toml::Spanned;
@@ -39,10 +39,10 @@ pub(super) fn check(text: Text<'_>, folder: &Path, file: PlanFile) -> Result<Pla
         .map(|(table, name)| task(text, folder, table, name, &names))
         .collect::<Result<_, _>>()?;
     let view: Vec<_> = tasks.iter().map(|task| (&task.name, task.depends_on.as_slice())).collect();
-    order::in_order(&view).map_err(|error| {
+    dependencies::in_order(&view).map_err(|error| {
         let at = match &error {
-            order::OrderError::Cycle(circle) => circle.first(),
-            order::OrderError::Unknown { task, .. } => Some(task),
+            dependencies::OrderError::Cycle(circle) => circle.first(),
+            dependencies::OrderError::Unknown { task, .. } => Some(task),
         };
         let at = at.and_then(|name| names.known.get(&name.folded()));
         text.error(at.map_or(&(0..0), |(_, span)| span), error.to_string())

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use engine::order;
+use engine::dependencies;
 use protocol::{ChangeDemand, IsolationMode, MergeMode, RunSpec, TaskName, TaskSpec, Work};
 use serde::Serialize;
 
@@ -49,8 +49,8 @@ struct ListedTask<'a> {
 pub fn listing(spec: &RunSpec) -> Result<Listing<'_>, Error> {
     let view: Vec<_> =
         spec.tasks.iter().map(|task| (&task.name, task.depends_on.as_slice())).collect();
-    let order =
-        order::in_order(&view).map_err(|error| Error::new(ErrorKind::Plan, error.to_string()))?;
+    let order = dependencies::in_order(&view)
+        .map_err(|error| Error::new(ErrorKind::Plan, error.to_string()))?;
     Ok(Listing {
         name: spec.label.as_deref(),
         jobs: spec.jobs.get(),

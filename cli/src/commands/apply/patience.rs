@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, CancelToken};
-use engine::verdict::Interruption;
 use protocol::ExitCode;
 use tokio::task::JoinSet;
 

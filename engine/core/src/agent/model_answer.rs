@@ -3,33 +3,33 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use protocol::{AssistantMessage, Part, SessionEvent};
+use protocol::{AgentEnd, AssistantMessage, Part, SessionEvent};
 
+use super::context::AgentContext;
+use super::context::Listener;
 use super::conversation::Conversation;
-use super::listener::Listener;
-use super::means::{End, Means};
 use crate::ports::{GateWait, ModelRequest, ToolChoice};
 use crate::request::Progress;
 
 /// Asks the model and waits for the whole of its answer, which is then in the conversation.
 pub(super) async fn ask(
     conversation: &mut Conversation,
-    means: &Means<'_>,
+    context: &AgentContext<'_>,
     choice: ToolChoice,
-) -> Result<AssistantMessage, End> {
+) -> Result<AssistantMessage, AgentEnd> {
     let request = ModelRequest {
         session: conversation.session,
         system: conversation.system.clone(),
         messages: conversation.messages.clone(),
-        tools: means.tools.declarations(),
+        tools: context.tools.declarations(),
         choice,
     };
-    let (listener, partial) = (means.listener, Partial::default());
+    let (listener, partial) = (context.listener, Partial::default());
     let progress = |progress: Progress<'_>| {
         partial.note(&progress);
         notify(listener, progress);
     };
-    match means.unless_aborted(means.model.client.ask(&request, &progress)).await {
+    match context.unless_aborted(context.model.client.ask(&request, &progress)).await {
         Some(Ok(message)) => {
             let message = conversation.hear(message).await?;
             listener.event(SessionEvent::MessageEnd { message: message.clone() });
@@ -38,14 +38,14 @@ pub(super) async fn ask(
         Some(Err(failed)) => {
             listener.event(SessionEvent::MessageEnd { message: failed.partial.clone() });
             conversation.hear_failed(failed.partial).await?;
-            Err(End::Failed(failed.failure))
+            Err(AgentEnd::Failed(failed.failure))
         }
         None => {
             let content = partial.into_content();
-            let partial = conversation.aborted(means.model.client.provider.info(), content);
+            let partial = conversation.aborted(context.model.client.provider.info(), content);
             listener.event(SessionEvent::MessageEnd { message: partial.clone() });
             conversation.hear_failed(partial).await?;
-            Err(End::Aborted)
+            Err(AgentEnd::Aborted)
         }
     }
 }

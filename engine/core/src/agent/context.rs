@@ -1,17 +1,18 @@
-//! What the agent loop works with.
+//! What the agent loop works with, and how it ends.
 
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-pub use protocol::AgentEnd as End;
+use protocol::SessionEvent;
 
 use super::inputs::{Inputs, Model};
 use super::limits::Limits;
-use super::listener::Listener;
 use crate::ports::{CancelToken, SessionLogError, ToolRunner};
 
+use protocol::AgentEnd;
+
 /// What the loop works with.
-pub struct Means<'a> {
+pub struct AgentContext<'a> {
     /// The model. Another one of the session takes its place.
     pub model: Model,
     /// Carries out calls.
@@ -26,7 +27,7 @@ pub struct Means<'a> {
     pub abort: CancelToken,
 }
 
-impl Means<'_> {
+impl AgentContext<'_> {
     /// Waits for `work`, unless it is aborted first. Then nothing comes back, and `work` is dropped.
     pub(super) async fn unless_aborted<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         match select(pin!(self.abort.cancelled()), pin!(work)).await {
@@ -36,8 +37,14 @@ impl Means<'_> {
     }
 }
 
-impl From<SessionLogError> for End {
+impl From<SessionLogError> for AgentEnd {
     fn from(error: SessionLogError) -> Self {
         Self::Failed(error.to_failure())
     }
+}
+
+/// Told what happens in a session, as it happens.
+pub trait Listener: Send + Sync {
+    /// Something happened. Deltas come often, and of any size.
+    fn event(&self, event: SessionEvent);
 }

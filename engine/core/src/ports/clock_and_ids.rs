@@ -1,9 +1,9 @@
-//! Time: what it is, and waiting.
+//! Time and fresh ids: what must not depend on the machine when a run is replayed.
 
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use protocol::Timestamp;
+use protocol::{LandingId, SessionId, Timestamp};
 
 /// Tells the time of day. Durations are measured by a [`Timer`], whose time tests can pause.
 pub trait Clock: Send + Sync {
@@ -18,4 +18,13 @@ pub trait Timer: Send + Sync {
 
     /// Waits for at least `duration`.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
+}
+
+/// Makes ids that never repeat. Those of runs and tasks come with their specs.
+pub trait Ids: Send + Sync {
+    /// Returns the id of a new landing.
+    fn landing(&self) -> LandingId;
+
+    /// Returns the id of a new session.
+    fn session(&self) -> SessionId;
 }

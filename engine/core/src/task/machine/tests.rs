@@ -14,7 +14,7 @@ use crate::task::{Patience, TaskStatus};
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A task whose start is in the ledger, and which is being prepared.
-fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> Lifecycle {
+fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> Machine {
     let command = Command { script: "true".to_owned(), item: None, arguments: Vec::new() };
     let spec = TaskSpec {
         id: TaskId::generate(),
@@ -32,16 +32,16 @@ fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> 
     record.apply(&LedgerEntry::TaskStarted { run, task, attempt: 1 });
     let restarts = RestartBudget { restarts, window: Duration::from_secs(600) };
     let policy = WorkerPolicy { restarts, grace: GRACE };
-    let (task, effects) = Lifecycle::begin(record, contract, policy);
+    let (task, effects) = Machine::begin(record, contract, policy);
     assert_eq!(effects, [Effect::Prepare]);
     task
 }
 
-fn task() -> Lifecycle {
+fn task() -> Machine {
     task_restarted(0)
 }
 
-fn task_restarted(restarts: usize) -> Lifecycle {
+fn task_restarted(restarts: usize) -> Machine {
     let contract = YieldContract::new(Box::new(AnyValue), patience(1));
     task_with(contract, ChangeDemand::Optional, restarts)
 }
@@ -54,7 +54,7 @@ fn silent() -> SessionEnd {
     SessionEnd::Silent("it ended without a yield".to_owned())
 }
 
-fn session_started(task: &Lifecycle) -> LedgerEntry {
+fn session_started(task: &Machine) -> LedgerEntry {
     let workspace = "/w/tree".to_owned();
     LedgerEntry::SessionStarted { task: task.record().spec.id, attempt: 1, workspace }
 }
@@ -64,20 +64,20 @@ fn start_worker(reminder: Option<Reminder>) -> Effect {
 }
 
 /// Has the task start its worker, or start it again.
-fn start(task: &mut Lifecycle, input: Input) -> Vec<Effect> {
+fn start(task: &mut Machine, input: Input) -> Vec<Effect> {
     let entry = session_started(task);
     assert_eq!(task.step(input), [Effect::Record(entry.clone())]);
     assert_eq!(task.step(Input::Recorded(entry)), [Effect::Equip]);
     task.step(Input::Equipped)
 }
 
-fn work(task: &mut Lifecycle) {
+fn work(task: &mut Machine) {
     let wall = Effect::StartTimer(Timer::Wall, Duration::from_secs(60));
     let effects = start(task, Input::Prepared(Ok(workspace())));
     assert_eq!(effects, [start_worker(None), wall]);
 }
 
-fn working() -> Lifecycle {
+fn working() -> Machine {
     let mut task = task();
     work(&mut task);
     task
@@ -113,7 +113,7 @@ fn stop_effects(level: CancelLevel) -> [Effect; 3] {
 }
 
 /// Records the capture of a task and returns what follows.
-fn record(task: &mut Lifecycle, captured: &Captured) -> Vec<Effect> {
+fn record(task: &mut Machine, captured: &Captured) -> Vec<Effect> {
     let id = task.record().spec.id;
     let entry = LedgerEntry::TaskCaptured { task: id, attempt: 1, captured: captured.clone() };
     let effects = task.step(Input::Captured(Ok(Some(captured.clone()))));
@@ -125,7 +125,7 @@ fn record(task: &mut Lifecycle, captured: &Captured) -> Vec<Effect> {
 }
 
 /// Takes a task whose session is over to its end and returns what it finishes with.
-fn end_of(mut task: Lifecycle) -> Outcome {
+fn end_of(mut task: Machine) -> Outcome {
     assert_eq!(task.step(Input::Sealed), [Effect::Capture]);
     let work = captured(1);
     let discard = Effect::Discard(workspace());

@@ -2,12 +2,12 @@
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
-use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
+use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, ToolCall};
 
+use super::context::AgentContext;
 use super::conversation::Conversation;
-use super::means::{End, Means};
-use super::repeats::Came;
-use super::words;
+use super::limits::CallResult;
+use super::prompts;
 use crate::ports::{Access, Concurrency, ToolOutcome, ToolOutput};
 
 /// Which calls are carried out.
@@ -23,90 +23,93 @@ pub(super) enum Scope {
 /// if it does.
 pub(super) async fn carry_out(
     conversation: &mut Conversation,
-    means: &Means<'_>,
+    context: &AgentContext<'_>,
     calls: &[ToolCall],
     scope: Scope,
-) -> Result<Option<End>, End> {
+) -> Result<Option<AgentEnd>, AgentEnd> {
     if calls.is_empty() {
         return Ok(None);
     }
-    let Some(accesses) = means.unless_aborted(means.tools.classify(calls)).await else {
-        interrupt(conversation, means).await?;
-        return Err(End::Aborted);
+    let Some(accesses) = context.unless_aborted(context.tools.classify(calls)).await else {
+        interrupt(conversation, context).await?;
+        return Err(AgentEnd::Aborted);
     };
     let mut end = None;
     for group in groups(calls, &accesses) {
         if end.is_some() {
             for call in group {
-                let output = ToolOutput::text(words::AFTER_YIELD);
-                conversation.answer(call, output, Came::Badly).await?;
+                let output = ToolOutput::text(prompts::AFTER_YIELD);
+                conversation.answer(call, output, CallResult::Failed).await?;
             }
             continue;
         }
-        let running = group.iter().map(|call| one(means, call, scope));
+        let running = group.iter().map(|call| one(context, call, scope));
         // All of them run from here on; each is told as soon as all before it are.
         let mut running: FuturesOrdered<_> = running.collect();
         let mut poison = None;
         loop {
-            let Some(next) = means.unless_aborted(running.next()).await else {
+            let Some(next) = context.unless_aborted(running.next()).await else {
                 drop(running);
-                interrupt(conversation, means).await?;
-                return Err(End::Aborted);
+                interrupt(conversation, context).await?;
+                return Err(AgentEnd::Aborted);
             };
             let Some((call, outcome)) = next else { break };
-            let (output, came_of_it) = match outcome {
-                ToolOutcome::Output(output) => (output, Came::Well),
-                ToolOutcome::Failed(output) => (output, Came::Badly),
+            let (output, result) = match outcome {
+                ToolOutcome::Output(output) => (output, CallResult::Ok),
+                ToolOutcome::Failed(output) => (output, CallResult::Failed),
                 ToolOutcome::ResourceExhausted(what) => {
                     let failure = Failure::new(FailureClass::Resources, what.clone());
-                    end = end.or(Some(End::Failed(failure)));
-                    (ToolOutput::text(what), Came::Badly)
+                    end = end.or(Some(AgentEnd::Failed(failure)));
+                    (ToolOutput::text(what), CallResult::Failed)
                 }
                 ToolOutcome::Yielded(value) => {
-                    end = Some(End::Yielded(value));
-                    (ToolOutput::text(words::YIELDED), Came::Well)
+                    end = Some(AgentEnd::Yielded(value));
+                    (ToolOutput::text(prompts::YIELDED), CallResult::Ok)
                 }
                 ToolOutcome::GaveUp(why) => {
-                    end = Some(End::GaveUp(why));
-                    (ToolOutput::text(words::YIELDED), Came::Well)
+                    end = Some(AgentEnd::GaveUp(why));
+                    (ToolOutput::text(prompts::YIELDED), CallResult::Ok)
                 }
             };
-            conversation.answer(call, output, came_of_it).await?;
-            poison = poison.or(conversation.repeats.note(call, came_of_it));
+            conversation.answer(call, output, result).await?;
+            poison = poison.or(conversation.repeats.note(call, result));
         }
         if let Some(failure) = poison {
-            end = Some(End::Failed(failure));
+            end = Some(AgentEnd::Failed(failure));
         }
     }
     Ok(end)
 }
 
 /// Answers every call that has no result: what runs of them is not waited for.
-async fn interrupt(conversation: &mut Conversation, means: &Means<'_>) -> Result<(), End> {
+async fn interrupt(
+    conversation: &mut Conversation,
+    context: &AgentContext<'_>,
+) -> Result<(), AgentEnd> {
     for call in conversation.unanswered() {
-        conversation.answer(&call, ToolOutput::text(words::ABORTED), Came::Badly).await?;
+        conversation.answer(&call, ToolOutput::text(prompts::ABORTED), CallResult::Failed).await?;
         let (tool_call_id, tool_name) = (call.id, call.name);
         let ended = SessionEvent::ToolExecutionEnd { tool_call_id, tool_name, is_error: true };
-        means.listener.event(ended);
+        context.listener.event(ended);
     }
     Ok(())
 }
 
 async fn one<'a>(
-    means: &Means<'_>,
+    context: &AgentContext<'_>,
     call: &'a ToolCall,
     scope: Scope,
 ) -> (&'a ToolCall, ToolOutcome) {
-    if scope == Scope::YieldOnly && call.name != words::YIELD {
-        return (call, ToolOutcome::Failed(ToolOutput::text(words::ONLY_YIELD)));
+    if scope == Scope::YieldOnly && call.name != prompts::YIELD {
+        return (call, ToolOutcome::Failed(ToolOutput::text(prompts::ONLY_YIELD)));
     }
-    means.listener.event(SessionEvent::ToolExecutionStart {
+    context.listener.event(SessionEvent::ToolExecutionStart {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
         args: call.arguments.clone(),
     });
-    let outcome = means.tools.call(call.clone()).await;
-    means.listener.event(SessionEvent::ToolExecutionEnd {
+    let outcome = context.tools.call(call.clone()).await;
+    context.listener.event(SessionEvent::ToolExecutionEnd {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
         is_error: matches!(outcome, ToolOutcome::Failed(_) | ToolOutcome::ResourceExhausted(_)),

@@ -285,15 +285,19 @@ fn limits() -> Limits {
     Limits { turns: 50.try_into().unwrap(), tokens: None }
 }
 
-fn means<'a>(script: &Script, tools: &'a dyn ToolRunner, listener: &'a dyn Listener) -> Means<'a> {
+fn context<'a>(
+    script: &Script,
+    tools: &'a dyn ToolRunner,
+    listener: &'a dyn Listener,
+) -> AgentContext<'a> {
     let model = Model { route: INFO.route.clone(), client: script.model() };
     let abort = CancelToken::default();
-    Means { model, tools, inputs: &Nobody, listener, limits: limits(), abort }
+    AgentContext { model, tools, inputs: &Nobody, listener, limits: limits(), abort }
 }
 
-fn play(shelf: &Shelf, script: &Script, hands: &Clockwork, heard: &Heard) -> End {
+fn play(shelf: &Shelf, script: &Script, hands: &Clockwork, heard: &Heard) -> AgentEnd {
     let mut conversation = conversation(shelf);
-    finish(run(&mut conversation, &mut means(script, hands, heard), None))
+    finish(run(&mut conversation, &mut context(script, hands, heard), None))
 }
 
 #[test]
@@ -301,7 +305,7 @@ fn calls_run_side_by_side_and_their_results_stand_in_the_order_of_the_calls() {
     let (shelf, hands, heard) = (Shelf::default(), Clockwork::default(), Heard::default());
     let calls = answer(&[("a", "take-9"), ("b", "take-1"), ("c", "take-5")]);
     let end = play(&shelf, &Script::of([calls, answer(&[("y", "yield")])]), &hands, &heard);
-    assert_eq!(end, End::Yielded(json!(1)));
+    assert_eq!(end, AgentEnd::Yielded(json!(1)));
     assert_eq!(shelf.texts(), ["take-9 is done", "take-1 is done", "take-5 is done", "received"]);
     let expected = [
         "start take-9",
@@ -332,8 +336,8 @@ fn an_exclusive_tool_never_overlaps_another() {
 fn what_stands_behind_a_yield_is_not_carried_out() {
     let (shelf, hands, heard) = (Shelf::default(), Clockwork::default(), Heard::default());
     let calls = answer(&[("a", "take-1"), ("b", "yield"), ("c", "take-5")]);
-    assert_eq!(play(&shelf, &Script::of([calls]), &hands, &heard), End::Yielded(json!(1)));
-    assert_eq!(shelf.texts(), ["take-1 is done", "received", words::AFTER_YIELD]);
+    assert_eq!(play(&shelf, &Script::of([calls]), &hands, &heard), AgentEnd::Yielded(json!(1)));
+    assert_eq!(shelf.texts(), ["take-1 is done", "received", prompts::AFTER_YIELD]);
     assert!(!hands.seen.lock().unwrap().iter().any(|running| running.contains("take-5")));
 }
 
@@ -355,10 +359,10 @@ fn a_call_that_a_crash_interrupted_gets_an_answer_and_is_not_run_again() {
     let shelf = Shelf { old, ..Shelf::default() };
     let (hands, heard) = (Clockwork::default(), Heard::default());
     let script = Script::of([answer(&[("b", "yield")])]);
-    assert_eq!(play(&shelf, &script, &hands, &heard), End::Yielded(json!(1)));
+    assert_eq!(play(&shelf, &script, &hands, &heard), AgentEnd::Yielded(json!(1)));
     let results = shelf.results();
     assert_eq!((results[0].tool_call_id.as_str(), results[0].is_error), ("b", true));
-    assert_eq!(results[0].text(), words::INTERRUPTED);
+    assert_eq!(results[0].text(), prompts::INTERRUPTED);
     assert_eq!(results[1].tool_call_id, "b-2", "an identity that was used gets a number");
     assert_eq!(*hands.seen.lock().unwrap(), ["yield"]);
     let asked = script.asked.lock().unwrap();
@@ -404,8 +408,8 @@ fn what_was_said_before_a_crash_is_not_said_twice_and_what_was_not_is() {
         let mut conversation = conversation(&Shelf { old, ..Shelf::default() });
         let script = Script::of([answer(&[("y", "yield")])]);
         let (hands, heard) = (Clockwork::default(), Heard::default());
-        let mut means = means(&script, &hands, &heard);
-        finish(run(&mut conversation, &mut means, Some(prompt.clone())));
+        let mut context = context(&script, &hands, &heard);
+        finish(run(&mut conversation, &mut context, Some(prompt.clone())));
         let asked = script.asked.lock().unwrap();
         assert_eq!((asked[0].messages.len(), &asked[0].choice), (expected, &choice));
     }
@@ -428,14 +432,14 @@ fn a_model_that_had_the_last_word_before_a_crash_is_not_asked_for_another() {
     let shelf = Shelf { old, ..Shelf::default() };
     let script = Script::of([]);
     let end = play(&shelf, &script, &Clockwork::default(), &Heard::default());
-    assert_eq!(end, End::Silent("it ended without a yield".to_owned()));
+    assert_eq!(end, AgentEnd::Silent("it ended without a yield".to_owned()));
     assert!(script.asked.lock().unwrap().is_empty());
 }
 
 #[test]
 fn an_answer_without_an_end_is_none() {
     let (shelf, script) = (Shelf::default(), Script::of([]));
-    let End::Failed(failure) = play(&shelf, &script, &Clockwork::default(), &Heard::default())
+    let AgentEnd::Failed(failure) = play(&shelf, &script, &Clockwork::default(), &Heard::default())
     else {
         panic!("there was no answer")
     };
@@ -456,8 +460,8 @@ fn what_failed_is_in_the_log_and_not_in_the_conversation() {
     script.answers.lock().unwrap().push_back(vec![failed]);
     let mut conversation = conversation(&shelf);
     let (hands, heard) = (Clockwork::default(), Heard::default());
-    let mut means = means(&script, &hands, &heard);
-    assert_eq!(finish(run(&mut conversation, &mut means, None)), End::Failed(failure));
+    let mut context = context(&script, &hands, &heard);
+    assert_eq!(finish(run(&mut conversation, &mut context, None)), AgentEnd::Failed(failure));
     assert_eq!(conversation.messages.len(), 1);
     let logged = shelf.added.lock().unwrap().last().cloned();
     assert_eq!(
@@ -476,13 +480,14 @@ fn at_its_limit_a_model_is_told_so_once_and_nothing_but_a_yield_is_carried_out()
     ]);
     let limits = Limits { turns: 1.try_into().unwrap(), tokens: None };
     let mut conversation = conversation(&shelf);
-    let mut means = Means { limits, ..means(&script, &hands, &heard) };
-    assert_eq!(finish(run(&mut conversation, &mut means, None)), End::Yielded(json!(1)));
-    assert_eq!(shelf.texts(), ["take-1 is done", words::ONLY_YIELD, "received"]);
+    let mut context = AgentContext { limits, ..context(&script, &hands, &heard) };
+    assert_eq!(finish(run(&mut conversation, &mut context, None)), AgentEnd::Yielded(json!(1)));
+    assert_eq!(shelf.texts(), ["take-1 is done", prompts::ONLY_YIELD, "received"]);
     assert!(!hands.seen.lock().unwrap().iter().any(|running| running.contains("take-5")));
     let input = UserInput { id: InputId::generate(), text: "not that".to_owned() };
     let prompt = Prompt::free(input);
-    let End::Failed(failure) = finish(run(&mut conversation, &mut means, Some(prompt))) else {
+    let AgentEnd::Failed(failure) = finish(run(&mut conversation, &mut context, Some(prompt)))
+    else {
         panic!("it had one more turn, and that was the last")
     };
     assert_eq!(failure.class, FailureClass::Budget);
@@ -494,7 +499,7 @@ fn at_its_limit_a_model_is_told_so_once_and_nothing_but_a_yield_is_carried_out()
 #[test]
 fn what_a_session_used_before_a_crash_counts_and_it_is_told_of_its_limit_once() {
     let session = SessionId::generate();
-    let told = |limit: &str| vec![said(&words::yield_now(limit), InputId::of_limit(session))];
+    let told = |limit: &str| vec![said(&prompts::yield_now(limit), InputId::of_limit(session))];
     let turns = Limits { turns: 1.try_into().unwrap(), tokens: None };
     let tokens = Limits { tokens: Some(7), ..limits() };
     let cases = [
@@ -519,11 +524,11 @@ fn what_a_session_used_before_a_crash_counts_and_it_is_told_of_its_limit_once() 
             conversation(&Shelf { old, session: Some(session), ..Shelf::default() });
         let script = Script::of([answer(&[("y", "yield")])]);
         let (hands, heard) = (Clockwork::default(), Heard::default());
-        let mut means = Means { limits, ..means(&script, &hands, &heard) };
-        assert_eq!(finish(run(&mut conversation, &mut means, None)), End::Yielded(json!(1)));
+        let mut context = AgentContext { limits, ..context(&script, &hands, &heard) };
+        assert_eq!(finish(run(&mut conversation, &mut context, None)), AgentEnd::Yielded(json!(1)));
         let asked = script.asked.lock().unwrap();
         assert_eq!(asked[0].choice, ToolChoice::Force("yield".to_owned()), "{limit}");
-        let last = Message::user(words::yield_now(limit), Noon.now());
+        let last = Message::user(prompts::yield_now(limit), Noon.now());
         assert_eq!((asked[0].messages.len(), &*asked[0].messages[3]), (4, &last), "{limit}");
     }
 }
@@ -572,8 +577,8 @@ fn a_tool_for_which_the_machine_has_no_more_ends_the_session() {
     let mut conversation = conversation(&shelf);
     let script = Script::of([answer(&[("a", "write"), ("b", "write")])]);
     let heard = Heard::default();
-    let mut means = means(&script, &Exhausted, &heard);
-    let End::Failed(failure) = finish(run(&mut conversation, &mut means, None)) else {
+    let mut context = context(&script, &Exhausted, &heard);
+    let AgentEnd::Failed(failure) = finish(run(&mut conversation, &mut context, None)) else {
         panic!("it went on")
     };
     assert_eq!(failure.class, FailureClass::Resources);
@@ -622,9 +627,9 @@ fn steering_is_in_the_request_after_the_results_and_a_follow_up_where_the_model_
         follow_ups: Mutex::new(VecDeque::from([input("and then")])),
     };
     let mut conversation = conversation(&shelf);
-    let mut means = Means { inputs: &given, ..means(&script, &hands, &heard) };
-    let end = finish(run(&mut conversation, &mut means, None));
-    assert_eq!(end, End::Silent("it ended without a yield".to_owned()));
+    let mut context = AgentContext { inputs: &given, ..context(&script, &hands, &heard) };
+    let end = finish(run(&mut conversation, &mut context, None));
+    assert_eq!(end, AgentEnd::Silent("it ended without a yield".to_owned()));
     let asked = script.asked.lock().unwrap();
     let texts: Vec<_> = asked.iter().map(user_texts).collect();
     let steered = ["do it", "left", "left"].map(str::to_owned).to_vec();
@@ -639,15 +644,15 @@ fn an_abort_wins_against_a_stream_that_stands_still_and_keeps_what_came() {
     let script = Script::default();
     let (hands, heard) = (Clockwork::default(), Heard::default());
     let mut conversation = conversation(&shelf);
-    let mut means = means(&script, &hands, &heard);
-    means.model.client.provider = Arc::new(Stalled);
-    let abort = means.abort.clone();
+    let mut context = context(&script, &hands, &heard);
+    context.model.client.provider = Arc::new(Stalled);
+    let abort = context.abort.clone();
     {
-        let mut running = pin!(run(&mut conversation, &mut means, None));
+        let mut running = pin!(run(&mut conversation, &mut context, None));
         let mut context = Context::from_waker(Waker::noop());
         assert!(running.as_mut().poll(&mut context).is_pending());
         abort.cancel(crate::ports::CancelLevel::Gently);
-        assert_eq!(finish(running), End::Aborted);
+        assert_eq!(finish(running), AgentEnd::Aborted);
     }
     let logged = shelf.added.lock().unwrap().last().cloned();
     let Some(SessionEntry::Message { message: Message::Assistant(partial), .. }) = logged else {

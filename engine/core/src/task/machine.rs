@@ -12,11 +12,11 @@ use protocol::{Captured, ChangeDemand, Failure, FailureClass, LedgerEntry, Outco
 
 use super::{Reminder, SessionEnd, TaskRecord, Verdict, YieldContract};
 use crate::ports::{CancelLevel, Workspace};
-use crate::supervise::{CrashLog, Decision, RestartBudget};
+use crate::restarts::{CrashLog, Decision, RestartBudget};
 
-mod effect;
+mod inputs_and_effects;
 
-pub use effect::{Effect, Input, Timer};
+pub use inputs_and_effects::{Effect, Input, Timer};
 
 /// What was killed has this long to be gone. Processes need milliseconds; what takes longer waits in
 /// the kernel for a disk, and nothing but the disk can end it.
@@ -25,7 +25,7 @@ const SEALING: Duration = Duration::from_secs(30);
 /// Feed it [`Input`]s, perform the [`Effect`]s it asks for. [`Effect::Finish`] comes exactly once;
 /// a workspace that cannot be captured, or not whole, is kept, unless there is nothing left of it.
 #[derive(Debug)]
-pub struct Lifecycle {
+pub struct Machine {
     record: TaskRecord,
     contract: YieldContract,
     policy: WorkerPolicy,
@@ -81,7 +81,7 @@ enum Phase {
 /// What follows an input.
 type Next = (Phase, Vec<Effect>);
 
-impl Lifecycle {
+impl Machine {
     /// Begins the attempt that the ledger says was started last.
     #[must_use]
     pub fn begin(

@@ -1,70 +1,70 @@
 //! The agent loop.
 
-use protocol::{InputId, SessionEvent, StopReason, UserInput};
+use protocol::{AgentEnd, InputId, SessionEvent, StopReason, UserInput};
 
-use super::answer;
-use super::calls::{Scope, carry_out};
+use super::context::AgentContext;
 use super::conversation::Conversation;
 use super::inputs::Prompt;
-use super::limits::{Permit, Warned};
-use super::means::{End, Means};
-use super::words;
+use super::limits::{BudgetDecision, Warned};
+use super::model_answer;
+use super::prompts;
+use super::tool_calls::{Scope, carry_out};
 use crate::ports::{SessionLogError, ToolChoice};
 
 /// Goes on with a conversation until the model stops or yields, or something ends it. A model that
 /// had the last word is not asked for another.
 pub async fn run(
     conversation: &mut Conversation,
-    means: &mut Means<'_>,
+    context: &mut AgentContext<'_>,
     prompt: Option<Prompt>,
-) -> End {
-    match turns(conversation, means, prompt).await {
+) -> AgentEnd {
+    match turns(conversation, context, prompt).await {
         Ok(end) | Err(end) => end,
     }
 }
 
 async fn turns(
     conversation: &mut Conversation,
-    means: &mut Means<'_>,
+    context: &mut AgentContext<'_>,
     prompt: Option<Prompt>,
-) -> Result<End, End> {
+) -> Result<AgentEnd, AgentEnd> {
     let mut choice = ToolChoice::Free;
     if let Some(prompt) = prompt {
-        say(conversation, means, prompt.input).await?;
+        say(conversation, context, prompt.input).await?;
         choice = prompt.choice;
     }
     let mut stop = StopReason::Stop;
     loop {
-        pass_boundary(conversation, means).await?;
-        if means.abort.is_cancelled() {
-            return Ok(End::Aborted);
+        pass_boundary(conversation, context).await?;
+        if context.abort.is_cancelled() {
+            return Ok(AgentEnd::Aborted);
         }
         if conversation.is_said() {
-            let Some(input) = means.inputs.before_stop().await else {
-                return Ok(End::Silent(silence(stop)));
+            let Some(input) = context.inputs.before_stop().await else {
+                return Ok(AgentEnd::Silent(silence(stop)));
             };
-            say(conversation, means, input).await?;
+            say(conversation, context, input).await?;
             continue;
         }
         let mut scope = Scope::Any;
-        match means.limits.judge(&conversation.spent) {
-            Permit::Go => {}
-            Permit::YieldNow(text) => {
+        match context.limits.judge(&conversation.spent) {
+            BudgetDecision::Go => {}
+            BudgetDecision::YieldNow(text) => {
                 let id = InputId::of_limit(conversation.session);
                 conversation.say(UserInput { id, text }).await?;
                 conversation.spent.warned = Warned::Yes;
-                choice = ToolChoice::Force(words::YIELD.to_owned());
+                choice = ToolChoice::Force(prompts::YIELD.to_owned());
                 scope = Scope::YieldOnly;
             }
-            Permit::Over(failure) => return Ok(End::Failed(failure)),
+            BudgetDecision::Over(failure) => return Ok(AgentEnd::Failed(failure)),
         }
         let turn = conversation.spent.turns + 1;
-        means.listener.event(SessionEvent::TurnStart { turn });
+        context.listener.event(SessionEvent::TurnStart { turn });
         let choice = std::mem::replace(&mut choice, ToolChoice::Free);
-        let answer = answer::ask(conversation, means, choice).await?;
+        let answer = model_answer::ask(conversation, context, choice).await?;
         let calls: Vec<_> = answer.calls().cloned().collect();
-        let end = carry_out(conversation, means, &calls, scope).await?;
-        means.listener.event(SessionEvent::TurnEnd { turn });
+        let end = carry_out(conversation, context, &calls, scope).await?;
+        context.listener.event(SessionEvent::TurnEnd { turn });
         if let Some(end) = end {
             return Ok(end);
         }
@@ -75,16 +75,16 @@ async fn turns(
 /// Does what users have asked for the next request.
 async fn pass_boundary(
     conversation: &mut Conversation,
-    means: &mut Means<'_>,
+    context: &mut AgentContext<'_>,
 ) -> Result<(), SessionLogError> {
-    let boundary = means.inputs.before_request().await;
+    let boundary = context.inputs.before_request().await;
     if let Some(model) = boundary.model {
         conversation.change_model(&model.route).await?;
-        means.listener.event(SessionEvent::ModelChange { model: model.route.to_string() });
-        means.model = model;
+        context.listener.event(SessionEvent::ModelChange { model: model.route.to_string() });
+        context.model = model;
     }
     for input in boundary.steering {
-        say(conversation, means, input).await?;
+        say(conversation, context, input).await?;
     }
     Ok(())
 }
@@ -92,12 +92,12 @@ async fn pass_boundary(
 /// Says an input.
 async fn say(
     conversation: &mut Conversation,
-    means: &Means<'_>,
+    context: &AgentContext<'_>,
     input: UserInput,
 ) -> Result<(), SessionLogError> {
     let input_id = input.id;
     conversation.say(input).await?;
-    means.listener.event(SessionEvent::InputTaken { input_id });
+    context.listener.event(SessionEvent::InputTaken { input_id });
     Ok(())
 }
 
