@@ -1,106 +1,21 @@
 //! Sessions that no task uses, on fakes: inputs, aborts, crashes and their logs.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
-use actors::{Events, OpenSessionError, SessionHandle, SessionSpec, ToolSetup};
-use engine::agent::Limits;
-use engine::ports::{CancelLevel, ToolEnv};
+use actors::{OpenSessionError, SessionSpec};
+use engine::ports::CancelLevel;
 use protocol::{
-    AgentEnd, EventKind, EventScope, FailureClass, InputId, Message, SessionEntry, SessionEvent,
-    StopReason, UserInput,
+    AgentEnd, EventScope, FailureClass, InputId, Message, SessionEntry, SessionEvent, StopReason,
+    UserInput,
 };
-use tests::fakes::TestEngine;
-use tests::view_memory::MemoryView;
+use tests::fakes::{TestEngine, TestSession, input, session, session_tools, silent};
 
 fn log() -> PathBuf {
     PathBuf::from("/sessions/one.jsonl")
 }
 
-fn spec() -> SessionSpec {
-    SessionSpec {
-        log: log(),
-        folder: "/repo".into(),
-        system: "be good".into(),
-        model: "fake/m".parse().expect("it is a route"),
-        limits: Limits { turns: 50.try_into().expect("it is not zero"), tokens: None },
-        assignment: None,
-    }
-}
-
-fn tools() -> ToolSetup {
-    ToolSetup {
-        view: Arc::new(MemoryView::new("/repo".into())),
-        env: ToolEnv {
-            subfolder: PathBuf::new(),
-            repo: "/repo".into(),
-            environment: Default::default(),
-            keep: 1_000,
-            schema: None,
-        },
-        artifacts: "/sessions".into(),
-    }
-}
-
-fn input(text: &str) -> UserInput {
-    UserInput { id: InputId::generate(), text: text.to_owned() }
-}
-
-/// A session and what happens in it.
-struct Opened {
-    session: SessionHandle,
-    events: Events,
-}
-
-async fn open(engine: &TestEngine) -> Opened {
-    let session = engine.engine.open_session(spec(), tools()).await.expect("it opens");
-    let events = session.listen().await;
-    Opened { session, events }
-}
-
-impl Opened {
-    async fn next(&mut self) -> Option<SessionEvent> {
-        let hours = Duration::from_secs(60);
-        let event = tokio::time::timeout(hours, self.events.recv()).await;
-        let event = event.expect("an event comes in time")?;
-        assert_eq!(event.scope, Some(EventScope::Session(self.session.id())));
-        match &event.kind {
-            EventKind::SessionEvent { task: None, event } => Some(event.clone()),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Waits for the next event that is as wanted.
-    async fn find<T>(&mut self, wanted: impl Fn(&SessionEvent) -> Option<T>) -> T {
-        loop {
-            let event = self.next().await.expect("the session is open");
-            if let Some(found) = wanted(&event) {
-                return found;
-            }
-        }
-    }
-
-    async fn end(&mut self) -> AgentEnd {
-        self.find(|event| match event {
-            SessionEvent::AgentEnd { end } => Some(end.clone()),
-            _ => None,
-        })
-        .await
-    }
-
-    /// Waits until the model has begun to say something.
-    async fn until_said(&mut self, words: &str) {
-        self.find(|event| match event {
-            SessionEvent::TextDelta { text } if text.contains(words) => Some(()),
-            _ => None,
-        })
-        .await;
-    }
-}
-
-fn silent() -> AgentEnd {
-    AgentEnd::Silent("it ended without a yield".to_owned())
+async fn open(engine: &TestEngine) -> TestSession {
+    TestSession::open(engine, &log()).await
 }
 
 /// Returns the messages of the log, a line for each.
@@ -286,9 +201,7 @@ async fn a_crashed_session_goes_on_from_its_log_and_says_nothing_twice() {
 async fn a_session_that_keeps_crashing_ends_and_no_other_does() {
     let engine = TestEngine::with_concurrency(1).await;
     let mut it = open(&engine).await;
-    let other = SessionSpec { log: "/sessions/two.jsonl".into(), ..spec() };
-    let session = engine.engine.open_session(other, tools()).await.expect("it opens");
-    let mut fine = Opened { events: session.listen().await, session };
+    let mut fine = TestSession::open(&engine, Path::new("/sessions/two.jsonl")).await;
     it.session.prompt(input("crash"));
     let AgentEnd::Failed(failure) = it.end().await else { panic!("it cannot go on") };
     assert_eq!(failure.class, FailureClass::Crashed);
@@ -324,8 +237,9 @@ async fn a_session_that_is_opened_again_knows_what_was_said() {
 #[test(flavor = "multi_thread")]
 async fn a_session_whose_log_or_model_cannot_be_had_is_not_opened() {
     let engine = TestEngine::with_concurrency(1).await;
-    let unknown = SessionSpec { model: "unknown/x".parse().expect("it is a route"), ..spec() };
-    match engine.engine.open_session(unknown, tools()).await {
+    let model = "unknown/x".parse().expect("it is a route");
+    let unknown = SessionSpec { model, ..session("/sessions/one.jsonl") };
+    match engine.engine.open_session(unknown, session_tools()).await {
         Err(OpenSessionError::Failed(failure)) => assert_eq!(failure.class, FailureClass::Invalid),
         Err(OpenSessionError::Closing) => panic!("the engine is open"),
         Ok(_session) => panic!("it has no model"),
