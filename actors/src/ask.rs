@@ -3,30 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use ractor::concurrency::oneshot;
 use ractor::{ActorRef, Message, RpcReplyPort};
 
+use crate::job::Job;
 use crate::jobs::Jobs;
 
-/// Asks `whom` and delivers the answer to `myself` as `then` says. When the answerer dies without
-/// an answer, `then` is told `None`, so that nobody waits for the dead. The wait is owned by
-/// `jobs` and ends with the asker.
-///
-/// It has no deadline: the answerer has one of its own, or the work takes as long as there is of
-/// it (copying a tree, capturing it, writing it back), and the closing of the engine watches over
-/// both. Where neither holds, [`ask_within`] is to be used.
-pub(crate) fn ask<M: Message, A: Message, R: Send + 'static>(
-    jobs: &mut Jobs,
-    myself: &ActorRef<A>,
+/// Asks `whom` at once, and waits for the answer; nothing comes back when it died without one.
+pub(crate) fn answer<M: Message, R: Send + 'static>(
     whom: &ActorRef<M>,
     question: impl FnOnce(RpcReplyPort<R>) -> M,
-    then: impl FnOnce(Option<R>) -> A + Send + 'static,
-) {
+) -> BoxFuture<'static, Option<R>> {
+    #[expect(clippy::disallowed_methods, reason = "a question that is not sent is dropped")]
     let (answer, waiting) = oneshot();
-    // If it is dead already the reply port is dropped here, and that is the answer.
-    let _dead = whom.cast(question(answer.into()));
-    // Waiting does not panic; if it did, there would be no answer.
-    jobs.run(myself, waiting, |answer| then(answer.ok().and_then(Result::ok)));
+    // A question that cannot be sent comes back, and the reply port with it: kept, it would be
+    // waited for.
+    drop(whom.cast(question(answer.into())));
+    waiting.map(Result::ok).boxed()
 }
 
 /// Why there is no answer.
@@ -36,24 +31,49 @@ pub(crate) enum NoAnswer {
     Died,
     /// It did not answer in time.
     Late,
+    /// The wait for the answer crashed: what became of the answerer is not known.
+    Unheard,
+}
+
+/// Asks `whom` and delivers the answer to `myself` as `then` says. When the answerer dies without
+/// an answer, `then` is told so, and nobody waits for the dead. The wait is the job `name` of
+/// `jobs` and ends with the asker.
+///
+/// It has no deadline: the answerer has one of its own, or the work takes as long as there is of
+/// it (copying a tree, capturing it, writing it back), and the closing of the engine watches over
+/// both. Where neither holds, [`ask_within`] is to be used.
+pub(crate) fn ask<M: Message, A: Message, R: Send + 'static>(
+    name: Job,
+    jobs: &mut Jobs,
+    (myself, whom): (&ActorRef<A>, &ActorRef<M>),
+    question: impl FnOnce(RpcReplyPort<R>) -> M,
+    then: impl FnOnce(Result<R, NoAnswer>) -> A + Send + 'static,
+) {
+    jobs.run(name, myself, answer(whom, question), |answer| {
+        then(match answer {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => Err(NoAnswer::Died),
+            Err(_panicked) => Err(NoAnswer::Unheard),
+        })
+    });
 }
 
 /// The same, for at most `deadline`.
 pub(crate) fn ask_within<M: Message, A: Message, R: Send + 'static>(
+    name: Job,
     jobs: &mut Jobs,
-    myself: &ActorRef<A>,
-    whom: &ActorRef<M>,
+    (myself, whom): (&ActorRef<A>, &ActorRef<M>),
     deadline: Duration,
     question: impl FnOnce(RpcReplyPort<R>) -> M,
     then: impl FnOnce(Result<R, NoAnswer>) -> A + Send + 'static,
 ) {
-    let (answer, waiting) = oneshot();
-    let _dead = whom.cast(question(answer.into()));
-    jobs.run(myself, tokio::time::timeout(deadline, waiting), |answer| {
+    let answer = tokio::time::timeout(deadline, answer(whom, question));
+    jobs.run(name, myself, answer, |answer| {
         then(match answer {
-            Ok(Ok(Ok(answer))) => Ok(answer),
+            Ok(Ok(Some(answer))) => Ok(answer),
+            Ok(Ok(None)) => Err(NoAnswer::Died),
             Ok(Err(_elapsed)) => Err(NoAnswer::Late),
-            Ok(Ok(Err(_))) | Err(_) => Err(NoAnswer::Died),
+            Err(_panicked) => Err(NoAnswer::Unheard),
         })
     });
 }

@@ -4,11 +4,11 @@ use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use engine::run::{AddTasksError, WaitError, WaitedFor};
 use protocol::{RunId, TaskId, TaskSpec};
-use ractor::concurrency::oneshot;
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::ask::answer;
 use crate::deps::Deps;
 use crate::events::Events;
 use crate::executors::ToolSetup;
@@ -50,10 +50,8 @@ impl Engine {
 
     /// Returns everything that happens from now on.
     pub async fn listen(&self) -> Events {
-        let (reply, waiting) = oneshot();
-        let _closed = self.root.cast(RootMessage::Listen(reply.into()));
         // A closed engine says nothing any more.
-        waiting.await.unwrap_or_else(|_closed| Events::ended())
+        answer(&self.root, RootMessage::Listen).await.unwrap_or_else(Events::ended)
     }
 
     /// Starts a run. It is submitted at once, so that it can be cancelled before the answer is
@@ -62,9 +60,9 @@ impl Engine {
         &self,
         submission: Submission,
     ) -> impl Future<Output = Result<Submitted, SubmitError>> + use<> {
-        let (reply, waiting) = oneshot();
-        let _closed = self.root.cast(RootMessage::Submit(Box::new(submission), reply.into()));
-        async move { waiting.await.unwrap_or(Err(SubmitError::Closing)) }
+        let submission = Box::new(submission);
+        let answer = answer(&self.root, |reply| RootMessage::Submit(submission, reply));
+        async move { answer.await.unwrap_or(Err(SubmitError::Closing)) }
     }
 
     /// Opens a session that no task uses, with tools that are built for it.
@@ -76,13 +74,11 @@ impl Engine {
         spec: SessionSpec,
         tools: ToolSetup,
     ) -> Result<SessionHandle, OpenSessionError> {
-        let (reply, waiting) = oneshot();
         let opening = Box::new(SessionOpening { spec, tools });
-        let _closed = self.root.cast(RootMessage::OpenSession(opening, reply.into()));
-        match waiting.await {
-            Ok(Ok(opened)) => Ok(SessionHandle::new(opened)),
-            Ok(Err(failure)) => Err(OpenSessionError::Failed(failure)),
-            Err(_closed) => Err(OpenSessionError::Closing),
+        match answer(&self.root, |reply| RootMessage::OpenSession(opening, reply)).await {
+            Some(Ok(opened)) => Ok(SessionHandle::new(opened)),
+            Some(Err(failure)) => Err(OpenSessionError::Failed(failure)),
+            None => Err(OpenSessionError::Closing),
         }
     }
 
@@ -99,11 +95,12 @@ impl Engine {
         parent: Option<TaskId>,
         tasks: Vec<TaskSpec>,
     ) -> impl Future<Output = Result<Vec<TaskId>, AddTasksError>> + use<> {
-        let (reply, waiting) = oneshot();
-        let request = RunRequest::AddTasks { parent, tasks, reply: reply.into() };
-        let _closed = self.root.cast(RootMessage::Request(run, Box::new(request)));
+        let answer = answer(&self.root, |reply| {
+            let request = RunRequest::AddTasks { parent, tasks, reply };
+            RootMessage::Request(run, Box::new(request))
+        });
         // Whoever would answer is gone, and the run with it.
-        async move { waiting.await.unwrap_or(Err(AddTasksError::Ending)) }
+        async move { answer.await.unwrap_or(Err(AddTasksError::Ending)) }
     }
 
     /// Waits until the tasks have ended that were added on behalf of `parent`, and returns how. Until
@@ -113,10 +110,10 @@ impl Engine {
         run: RunId,
         parent: TaskId,
     ) -> impl Future<Output = Result<Vec<WaitedFor>, WaitError>> + use<> {
-        let (reply, waiting) = oneshot();
-        let request = RunRequest::AwaitChildren { parent, reply: reply.into() };
-        let _closed = self.root.cast(RootMessage::Request(run, Box::new(request)));
-        async move { waiting.await.unwrap_or(Err(WaitError::NotRunning)) }
+        let answer = answer(&self.root, |reply| {
+            RootMessage::Request(run, Box::new(RunRequest::AwaitChildren { parent, reply }))
+        });
+        async move { answer.await.unwrap_or(Err(WaitError::NotRunning)) }
     }
 
     /// Returns what can cancel runs from elsewhere, for instance while this one waits.

@@ -4,11 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::fault::Faults;
 use engine::ports::{Clock, LedgerError, LedgerStore, LockRun, RunLock};
 use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use crate::ask::Receipt;
+use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct Ledger;
@@ -16,6 +18,7 @@ pub(crate) struct Ledger;
 pub(crate) struct LedgerArguments {
     pub(crate) store: Arc<dyn LedgerStore>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) faults: Faults,
 }
 
 pub(crate) enum LedgerMessage {
@@ -53,7 +56,7 @@ impl Actor for Ledger {
         _myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let jobs = Jobs::default();
+        let jobs = Jobs::new(&arguments.faults);
         Ok(LedgerState { arguments, waiting: Vec::new(), jobs, writing: false })
     }
 
@@ -68,7 +71,8 @@ impl Actor for Ledger {
                 let store = Arc::clone(&state.arguments.store);
                 let at = state.arguments.clock.now();
                 let job = async move { in_time(store.open_run(&run, at, lock)).await };
-                state.jobs.run(&myself, job, |opened| LedgerMessage::Opened(opened, reply));
+                let then = |opened| LedgerMessage::Opened(opened, reply);
+                state.jobs.run(Job::LedgerOpenRun, &myself, job, then);
             }
             LedgerMessage::Opened(opened, reply) => {
                 let _gone = reply.send(opened?); // a panic is our death
@@ -126,6 +130,7 @@ impl LedgerState {
         }
         let store = Arc::clone(&self.arguments.store);
         let job = async move { in_time(store.append(entries)).await };
-        self.jobs.run(myself, job, |written| LedgerMessage::Written(written, receipts));
+        let then = |written| LedgerMessage::Written(written, receipts);
+        self.jobs.run(Job::LedgerAppend, myself, job, then);
     }
 }

@@ -7,9 +7,9 @@ use engine::agent::Listener;
 use engine::ports::{Access, ToolBuildError, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner};
 use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
 use ractor::ActorRef;
-use ractor::concurrency::oneshot;
 
 use super::tool_executor::{OpenedTools, ToolExecutorMessage};
+use crate::ask::answer;
 
 /// Has every call carried out by the executor, which owns the tools and what they start.
 pub(crate) struct ExecutorTools {
@@ -24,9 +24,7 @@ impl ExecutorTools {
         executor: ActorRef<ToolExecutorMessage>,
         listener: Arc<dyn Listener>,
     ) -> Result<Self, Failure> {
-        let (answer, waiting) = oneshot();
-        let _dead = executor.cast(ToolExecutorMessage::Tools(answer.into()));
-        let opened = waiting.await.map_err(|_dropped| {
+        let opened = answer(&executor, ToolExecutorMessage::Tools).await.ok_or_else(|| {
             Failure::new(FailureClass::Crashed, "its executor ended before its tools were built")
         })?;
         Ok(Self { executor, opened, listener })
@@ -45,22 +43,20 @@ impl ToolRunner for ExecutorTools {
     }
 
     async fn classify(&self, calls: &[ToolCall]) -> Vec<Access> {
-        let (answer, waiting) = oneshot();
-        let _dead =
-            self.executor.cast(ToolExecutorMessage::Classify(calls.to_vec(), answer.into()));
+        let question = |reply| ToolExecutorMessage::Classify(calls.to_vec(), reply);
         // Each call will be told that the executor is gone.
-        waiting.await.unwrap_or_else(|_dropped| calls.iter().map(|_| Access::none()).collect())
+        let gone = || calls.iter().map(|_| Access::none()).collect();
+        answer(&self.executor, question).await.unwrap_or_else(gone)
     }
 
     async fn call(&self, call: ToolCall) -> ToolOutcome {
-        let (answer, waiting) = oneshot();
         let (listener, id) = (Arc::clone(&self.listener), call.id.clone());
         let progress = Arc::new(move |line| {
             let tool_call_id = id.clone();
             listener.event(SessionEvent::ToolExecutionUpdate { tool_call_id, line });
         });
-        let _dead = self.executor.cast(ToolExecutorMessage::Call(call, progress, answer.into()));
-        waiting.await.unwrap_or_else(|_dropped| {
+        let question = |reply| ToolExecutorMessage::Call(call, progress, reply);
+        answer(&self.executor, question).await.unwrap_or_else(|| {
             let text = "the executor crashed while this call ran; its effects may be there";
             ToolOutcome::Failed(ToolOutput::text(text))
         })

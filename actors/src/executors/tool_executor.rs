@@ -11,6 +11,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::session_tools::{SessionTools, ToolSetup};
 use crate::deps::Deps;
+use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct ToolExecutor;
@@ -107,12 +108,13 @@ impl ToolExecutorState {
     /// Runs something whose end counts.
     fn start(
         &mut self,
+        name: Job,
         myself: &ActorRef<ToolExecutorMessage>,
         work: impl Future<Output = ()> + Send + 'static,
     ) {
         self.unfinished += 1;
         // Where it panicked, whoever waits for it is told by its dropped reply port.
-        self.running.run(myself, work, |_ended| ToolExecutorMessage::Ended);
+        self.running.run(name, myself, work, |_ended| ToolExecutorMessage::Ended);
     }
 
     /// Returns what stops a call that is made now.
@@ -133,7 +135,7 @@ impl ToolExecutorState {
                 () = stop.cancelled_at_once() => None,
             }
         };
-        self.running.run(myself, build, ToolExecutorMessage::Built);
+        self.running.run(Job::ExecutorBuild, myself, build, ToolExecutorMessage::Built);
     }
 
     fn built(&mut self, built: Option<SessionTools>) {
@@ -181,7 +183,7 @@ impl Actor for ToolExecutor {
         let mut state = ToolExecutorState {
             commands: Arc::clone(&deps.commands),
             tools: Tools::None,
-            running: Jobs::default(),
+            running: Jobs::new(&deps.faults),
             unfinished: 0,
             interrupt: stop.child(),
             stop,
@@ -203,7 +205,7 @@ impl Actor for ToolExecutor {
         match message {
             ToolExecutorMessage::Run(request, line, reply) => {
                 let (commands, stop) = (Arc::clone(&state.commands), state.stop.clone());
-                state.start(&myself, async move {
+                state.start(Job::ExecutorRun, &myself, async move {
                     let _gone = reply.send(commands.run(request, line, stop).await);
                 });
             }
@@ -213,13 +215,13 @@ impl Actor for ToolExecutor {
                     let classify = async move {
                         let _gone = reply.send(tools.classify(&calls));
                     };
-                    state.start(&myself, classify);
+                    state.start(Job::ExecutorClassify, &myself, classify);
                 }
             }
             ToolExecutorMessage::Call(call, progress, reply) => {
                 if let Some(tools) = state.tools() {
                     let stop = state.stop_of_call();
-                    state.start(&myself, async move {
+                    state.start(Job::ExecutorCall, &myself, async move {
                         let _gone = reply.send(tools.call(call, progress, stop).await);
                     });
                 }

@@ -10,6 +10,7 @@ use protocol::SessionId;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::timer::RuntimeTimer;
 
@@ -55,12 +56,12 @@ impl Actor for Gate {
         let GateArguments { account, policy, faults } = arguments;
         Ok(GateState {
             account,
+            jobs: Jobs::new(&faults),
             faults,
             queue: GateQueue::new(policy),
             timer: RuntimeTimer::start(),
             tickets: 0,
             waiting: BTreeMap::new(),
-            jobs: Jobs::default(),
         })
     }
 
@@ -125,7 +126,8 @@ impl GateState {
             }
             GateEffect::WakeAt(at) => {
                 let sleep = self.timer.sleep(at.saturating_sub(self.timer.now()));
-                self.jobs.run(myself, sleep, |_slept| GateMessage::Woken);
+                // Woken too early, the queue asks to be woken again.
+                self.jobs.run(Job::GateWake, myself, sleep, |_slept| GateMessage::Woken);
             }
         }
     }

@@ -5,6 +5,6 @@ mod isolator;
 mod repository;
 mod workspace;
 
-pub(crate) use isolator::{Isolator, IsolatorMessage};
+pub(crate) use isolator::{Isolator, IsolatorArguments, IsolatorMessage};
 pub(crate) use repository::{Freezing, Landing, RepositoryMessage, SettledRun};
 pub(crate) use workspace::{Lease, WorkspaceMessage, Writers};

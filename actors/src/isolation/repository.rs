@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use engine::fault::Faults;
 use engine::ports::{
     Baseline, CancelToken, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice,
     Repository as Port, RunLock, Workspace as Place, WorkspaceRequest,
@@ -13,6 +14,7 @@ use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, Supervi
 
 use crate::ask::Teller;
 use crate::closing::Activity;
+use crate::job::Job;
 use crate::jobs::Jobs;
 
 use super::workspace::{
@@ -26,6 +28,7 @@ pub(crate) struct RepositoryArguments {
     pub(crate) port: Arc<dyn Port>,
     /// Is told of every step, so that a closing sees that something still goes on.
     pub(crate) activity: Activity,
+    pub(crate) faults: Faults,
 }
 
 type Frozen = Result<Arc<dyn Baseline>, IsolationError>;
@@ -65,6 +68,8 @@ pub(crate) enum RepositoryMessage {
     Froze(RunName, Frozen, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
     /// Told by the owner of a workspace; nobody else sends it.
     Made(ActorId, Place),
+    /// The owner of a workspace crashed: what it owned is ours now.
+    Inherit(ActorId),
     /// Sent by the work itself; nobody else sends it.
     Landed(Result<LandingReport, IsolationError>, LandingReply),
     /// Sent by the work itself; nobody else sends it.
@@ -113,6 +118,7 @@ pub(crate) struct RepositoryState {
     closing: bool,
     unclosed: usize,
     jobs: Jobs,
+    faults: Faults,
 }
 
 impl Actor for Repository {
@@ -125,7 +131,7 @@ impl Actor for Repository {
         _myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let RepositoryArguments { port, activity } = arguments;
+        let RepositoryArguments { port, activity, faults } = arguments;
         Ok(RepositoryState {
             port,
             activity,
@@ -134,7 +140,8 @@ impl Actor for Repository {
             landing: false,
             closing: false,
             unclosed: 0,
-            jobs: Jobs::default(),
+            jobs: Jobs::new(&faults),
+            faults,
         })
     }
 
@@ -152,6 +159,7 @@ impl Actor for Repository {
             }
             RepositoryMessage::Land(landing) => state.landings.push_back(landing),
             RepositoryMessage::Made(owner, place) => state.made(owner, place),
+            RepositoryMessage::Inherit(owner) => state.inherit(&myself, owner),
             RepositoryMessage::Landed(landed, reply) => {
                 state.landing = false;
                 let _gone = reply.send(landed);
@@ -198,10 +206,10 @@ impl Actor for Repository {
                 let late = last.and_then(WorkspaceState::into_late);
                 state.workspace_gone(child.get_id(), |_| late);
             }
-            // The owner of a workspace crashed: what it owned is ours now.
             SupervisionEvent::ActorFailed(child, error) => {
                 tracing::error!(%error, "the owner of a workspace crashed");
-                state.inherit(&myself, child.get_id());
+                // Where its workspace is may stand in our mailbox, which is read after this.
+                let _dying = myself.cast(RepositoryMessage::Inherit(child.get_id()));
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
         }
@@ -220,7 +228,7 @@ impl RepositoryState {
         let Freezing { request, lock, cancel, news } = freezing;
         let (port, run) = (Arc::clone(&self.port), request.run.clone());
         let job = async move { port.freeze(request, lock, cancel, news).await };
-        self.jobs.run(myself, job, |frozen| {
+        self.jobs.run(Job::RepositoryFreeze, myself, job, |frozen| {
             RepositoryMessage::Froze(run, ended("freeze the working tree", frozen), reply)
         });
     }
@@ -255,7 +263,7 @@ impl RepositoryState {
         };
         let in_use = InUse { task: request.task.clone(), place: None };
         let made = Teller::to(myself, |(owner, place)| RepositoryMessage::Made(owner, place));
-        let arguments = WorkspaceArguments { baseline, request, made };
+        let arguments = WorkspaceArguments { baseline, request, made, faults: self.faults.clone() };
         let (actor, _join) =
             Actor::spawn_linked(None, Workspace, arguments, myself.get_cell()).await?;
         open.workspaces.insert(actor.get_id().pid(), in_use);
@@ -304,7 +312,7 @@ impl RepositoryState {
             }
         };
         // After a panic the workspace is kept, and not in use any more.
-        self.jobs.run(myself, job, move |late| {
+        self.jobs.run(Job::RepositoryTakeBack, myself, job, move |late| {
             RepositoryMessage::TakenBack(owner, late.unwrap_or(None))
         });
     }
@@ -319,7 +327,7 @@ impl RepositoryState {
             let Landing { landing, request, cancel, news, reply } = landing;
             let port = Arc::clone(&self.port);
             let job = async move { port.land(landing, request, cancel, news).await };
-            self.jobs.run(myself, job, |landed| {
+            self.jobs.run(Job::RepositoryLand, myself, job, |landed| {
                 RepositoryMessage::Landed(ended("finish the landing", landed), reply)
             });
         }
@@ -369,7 +377,8 @@ impl RepositoryState {
                     tracing::error!(%error, run = %name, "left for the next start");
                 }
             };
-            self.jobs.run(myself, job, |_| RepositoryMessage::ClosedBaseline(closing));
+            let then = |_| RepositoryMessage::ClosedBaseline(closing);
+            self.jobs.run(Job::RepositoryClose, myself, job, then);
         }
     }
 }

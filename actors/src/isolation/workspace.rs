@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::fault::Faults;
 use engine::ports::{
     Baseline, IsolationError, Workspace as Place, WorkspaceRequest, WorkspaceView,
 };
@@ -9,6 +10,7 @@ use protocol::{Captured, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use crate::ask::Teller;
+use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct Workspace;
@@ -18,6 +20,7 @@ pub(crate) struct WorkspaceArguments {
     pub(crate) request: WorkspaceRequest,
     /// Is told where the workspace is, so that someone knows should we crash.
     pub(crate) made: Teller<(ActorId, Place)>,
+    pub(crate) faults: Faults,
 }
 
 pub(crate) enum WorkspaceMessage {
@@ -120,11 +123,11 @@ impl Actor for Workspace {
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
         Ok(WorkspaceState {
+            jobs: Jobs::new(&arguments.faults),
             arguments,
             place: None,
             late: None,
             writers: Writers::Stopped,
-            jobs: Jobs::default(),
         })
     }
 
@@ -139,7 +142,7 @@ impl Actor for Workspace {
             (WorkspaceMessage::Prepare(reply), _) => {
                 let request = state.arguments.request.clone();
                 let job = async move { baseline.prepare(request).await };
-                state.jobs.run(&myself, job, |prepared| {
+                state.jobs.run(Job::WorkspacePrepare, &myself, job, |prepared| {
                     WorkspaceMessage::Prepared(ended("prepare a workspace", prepared), reply)
                 });
             }
@@ -157,14 +160,15 @@ impl Actor for Workspace {
             }
             (WorkspaceMessage::Capture(reply), Some(place)) => {
                 let job = async move { baseline.capture(&place).await };
-                state.jobs.run(&myself, job, |captured| {
+                state.jobs.run(Job::WorkspaceCapture, &myself, job, |captured| {
                     WorkspaceMessage::Captured(ended("capture its workspace", captured), reply)
                 });
             }
             (WorkspaceMessage::Discard(reply), Some(place)) => {
                 // After a panic what is left of it is for the next start, as after an error.
                 let job = async move { discard(baseline.as_ref(), &place).await };
-                state.jobs.run(&myself, job, |_| WorkspaceMessage::Discarded(reply));
+                let then = |_| WorkspaceMessage::Discarded(reply);
+                state.jobs.run(Job::WorkspaceDiscard, &myself, job, then);
             }
             (WorkspaceMessage::Captured(captured, reply), _) => {
                 let _gone = reply.send(captured);
@@ -176,7 +180,8 @@ impl Actor for Workspace {
             (WorkspaceMessage::Return, Some(place)) => {
                 let job = async move { take_back(baseline.as_ref(), &place).await };
                 // After a panic it is kept: an error while looking never deletes work.
-                state.jobs.run(&myself, job, |late| WorkspaceMessage::Gone(late.unwrap_or(None)));
+                let then = |late: Result<_, _>| WorkspaceMessage::Gone(late.unwrap_or(None));
+                state.jobs.run(Job::WorkspaceTakeBack, &myself, job, then);
             }
             (WorkspaceMessage::Keep(writers), _) => {
                 state.writers = writers;

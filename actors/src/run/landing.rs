@@ -6,11 +6,10 @@ use async_trait::async_trait;
 use engine::landing::{Lands, Records};
 use engine::ports::{CancelToken, IsolationError, LandingNews, LandingRequest, LedgerError};
 use protocol::{LandingId, LandingReport, LedgerEntry, RunName};
-use ractor::concurrency::oneshot;
 use ractor::{ActorRef, RpcReplyPort};
 
 use super::message::RunMessage;
-use crate::ask::Receipt;
+use crate::ask::{Receipt, answer};
 use crate::isolation::{Landing, RepositoryMessage};
 
 /// Lands in turn with the other landings of a repository.
@@ -25,10 +24,10 @@ impl Lands for RepositoryLands {
         cancel: CancelToken,
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
-        let (reply, landed) = oneshot();
-        let asked = Landing { landing, request, cancel, news, reply: reply.into() };
-        let _dead = self.0.cast(RepositoryMessage::Land(asked));
-        landed.await.unwrap_or_else(|_dropped| {
+        let landed = answer(&self.0, |reply| {
+            RepositoryMessage::Land(Landing { landing, request, cancel, news, reply })
+        });
+        landed.await.unwrap_or_else(|| {
             let source = "whoever was landing it crashed".into();
             Err(IsolationError::Failed { what: "land the work".to_owned(), source })
         })
@@ -45,10 +44,10 @@ pub(super) struct RunRecords(pub(super) ActorRef<RunMessage>);
 #[async_trait]
 impl Records for RunRecords {
     async fn record(&self, entry: LedgerEntry) -> Result<(), LedgerError> {
-        let (reply, written) = oneshot::<()>();
-        let _dead =
-            self.0.cast(RunMessage::Record(entry, Receipt::from(RpcReplyPort::from(reply))));
-        written.await.map_err(|_lost| LedgerError {
+        let written = answer(&self.0, |reply: RpcReplyPort<()>| {
+            RunMessage::Record(entry, Receipt::from(reply))
+        });
+        written.await.ok_or_else(|| LedgerError {
             what: "write to the ledger".to_owned(),
             source: "whoever writes it is gone".into(),
         })

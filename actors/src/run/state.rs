@@ -24,6 +24,7 @@ use super::message::{
 use crate::ask::{Durability, Receipt, Teller, ask};
 use crate::contracts::{self, Contracts, SchemaFault};
 use crate::isolation::RepositoryMessage;
+use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
 use crate::task::{RunFacts, Task, TaskArguments, TaskMessage};
@@ -63,7 +64,7 @@ impl RunState {
             landing: CancelToken::default(),
             seq: 0,
             began: Instant::now(),
-            jobs: Jobs::default(),
+            jobs: Jobs::new(&arguments.deps.faults),
             arguments,
         }
     }
@@ -141,14 +142,16 @@ impl RunState {
                 Effect::Settle => {
                     let name = self.arguments.name.clone();
                     let question = |reply| RepositoryMessage::SettleRun(name, reply);
-                    let repository = &self.arguments.repository;
-                    ask(&mut self.jobs, myself, repository, question, RunMessage::Settled);
+                    let ends = (myself, &self.arguments.repository);
+                    ask(Job::RunSettle, &mut self.jobs, ends, question, |settled| {
+                        RunMessage::Settled(settled.ok())
+                    });
                 }
                 Effect::Close => {
                     let name = self.arguments.name.clone();
                     let question = |reply| RepositoryMessage::CloseRun(name, reply);
-                    let repository = &self.arguments.repository;
-                    ask(&mut self.jobs, myself, repository, question, |_| RunMessage::Closed);
+                    let (jobs, ends) = (&mut self.jobs, (myself, &self.arguments.repository));
+                    ask(Job::RunClose, jobs, ends, question, |_| RunMessage::Closed);
                 }
                 Effect::End => {
                     self.schedule(ScheduleRequest::Over(run));
@@ -217,7 +220,7 @@ impl RunState {
             let refused = |SchemaFault { task, fault }| AddTasksError::Schema { task, fault };
             (tasks, contracts.map_err(refused))
         };
-        self.jobs.run(myself, job, move |checked| {
+        self.jobs.run(Job::RunCheck, myself, job, move |checked| {
             let (tasks, contracts) = checked.unwrap_or_else(|panicked| {
                 (Vec::new(), Err(AddTasksError::Crashed(panicked.to_string())))
             });
@@ -270,7 +273,7 @@ impl RunState {
             // Its end is an entry; one that could not be written is told to the run as well.
             let _recorded = land(landing, work, &lands, &records, cancel, news).await;
         };
-        self.jobs.run(myself, job, RunMessage::Landed);
+        self.jobs.run(Job::RunLand, myself, job, RunMessage::Landed);
     }
 
     /// Writes an entry to the ledger. What it announces is done when it is durable.

@@ -45,7 +45,7 @@ impl Actor for Runs {
             // A run that is not there drops the reply port with the request.
             RunsMessage::Request(run, request) => state.tell(run, RunMessage::Request(request)),
             RunsMessage::Cancel(run, how, why) => state.cancel(run, how, why),
-            RunsMessage::Close(reply) => state.close(reply),
+            RunsMessage::Close => state.close(),
         }
         state.settle(&myself);
         Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, Gate};
 use protocol::RunId;
-use ractor::{ActorRef, RpcReplyPort};
+use ractor::ActorRef;
 
 use super::opening::{GivenUp, OpenedRun};
 use super::submission::{Answer, Submission, SubmitError};
@@ -38,6 +38,6 @@ pub(crate) enum RunsMessage {
     Request(RunId, Box<RunRequest>),
     /// Cancels one run.
     Cancel(RunId, CancelLevel, Interruption),
-    /// Cancels everything; answers when nothing is left, then stops.
-    Close(RpcReplyPort<()>),
+    /// Cancels everything, and stops when nothing is left.
+    Close,
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, CancelToken, FreezeRequest, LockRun, Notice};
 use protocol::{LedgerEntry, MergeMode, RunName, RunSpec};
-use ractor::concurrency::oneshot;
 use ractor::{ActorRef, Message, RpcReplyPort};
 
 use super::submission::{Submission, SubmitError};
+use crate::ask::answer;
 use crate::contracts::{Contracts, SchemaFault, contracts};
 use crate::deps::Deps;
 use crate::isolation::{Freezing, IsolatorMessage, RepositoryMessage};
@@ -81,9 +81,9 @@ pub(super) async fn open(
     let port = Arc::clone(&repository);
     let lock = LockRun::new(move |run| port.lock_run(run));
     let adopt = |reply| IsolatorMessage::Adopt(repository, reply);
-    let repository = answer(&engine.isolator, adopt).await?;
+    let repository = asked(&engine.isolator, adopt).await?;
     let opening = |reply| LedgerMessage::OpenRun(spec.clone(), lock, reply);
-    let (name, lock) = answer(&engine.ledger, opening).await?.map_err(SubmitError::Ledger)?;
+    let (name, lock) = asked(&engine.ledger, opening).await?.map_err(SubmitError::Ledger)?;
     let request = FreezeRequest {
         run: name.clone(),
         mode: spec.isolation,
@@ -92,11 +92,11 @@ pub(super) async fn open(
             .then(|| spec.branch_prefix.clone()),
     };
     let freezing = Freezing { request, lock, cancel, news };
-    match answer(&repository, |reply| RepositoryMessage::Freeze(freezing, reply)).await? {
+    match asked(&repository, |reply| RepositoryMessage::Freeze(freezing, reply)).await? {
         Ok(notices) => Ok(OpenedRun { name, spec, contracts, notices, repository }),
         Err(error) => {
             let entry = LedgerEntry::RunWithdrawn { run: spec.id };
-            answer(&engine.ledger, |reply| LedgerMessage::Record(entry, reply.into())).await?;
+            asked(&engine.ledger, |reply| LedgerMessage::Record(entry, reply.into())).await?;
             Err(SubmitError::Isolation(error))
         }
     }
@@ -110,17 +110,15 @@ pub(super) async fn withdraw(
     let (id, name) = (run.spec.id, run.name);
     let entry = LedgerEntry::RunWithdrawn { run: id };
     // First, as long as the run is locked: one that is not is taken for cut short.
-    let withdrawn = answer(ledger, |reply| LedgerMessage::Record(entry, reply.into())).await;
-    answer(&run.repository, |reply| RepositoryMessage::CloseRun(name, reply)).await?;
+    let withdrawn = asked(ledger, |reply| LedgerMessage::Record(entry, reply.into())).await;
+    asked(&run.repository, |reply| RepositoryMessage::CloseRun(name, reply)).await?;
     withdrawn
 }
 
 /// Asks an actor. Whoever does not answer is gone, and then the engine is closing.
-async fn answer<M: Message, R: Send + 'static>(
+async fn asked<M: Message, R: Send + 'static>(
     whom: &ActorRef<M>,
     question: impl FnOnce(RpcReplyPort<R>) -> M,
 ) -> Result<R, SubmitError> {
-    let (reply, waiting) = oneshot();
-    let _dead = whom.cast(question(reply.into()));
-    waiting.await.map_err(|_dropped| SubmitError::Closing)
+    answer(whom, question).await.ok_or(SubmitError::Closing)
 }

@@ -8,13 +8,14 @@ use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use engine::schedule::{Admission, Schedule};
 use protocol::RunId;
-use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef};
 
 use super::message::{RunsArguments, RunsMessage};
 use super::opening::{GivenUp, OpenedRun, Opening, Services, open, withdraw};
 use super::submission::{Answer, Submission, SubmitError, Submitted};
 use crate::ask::Teller;
 use crate::deps::Deps;
+use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::run::{Run, RunArguments, RunMessage, ScheduleRequest};
 
@@ -26,7 +27,8 @@ pub(crate) struct RunsState {
     opening: BTreeMap<RunId, Opening>,
     /// How many submissions have no answer yet.
     unanswered: usize,
-    closing: Option<RpcReplyPort<()>>,
+    /// Whether the engine is closing.
+    closing: bool,
     arguments: RunsArguments,
 }
 
@@ -35,21 +37,21 @@ impl RunsState {
         Self {
             schedule: Schedule::new(bound(&arguments.deps, arguments.deps.policy.capacity)),
             runs: BTreeMap::new(),
-            jobs: Jobs::default(),
+            jobs: Jobs::new(&arguments.deps.faults),
             opening: BTreeMap::new(),
             unanswered: 0,
-            closing: None,
+            closing: false,
             arguments,
         }
     }
 
     pub(super) fn is_closing(&self) -> bool {
-        self.closing.is_some()
+        self.closing
     }
 
-    /// Cancels everything, and answers when nothing is left.
-    pub(super) fn close(&mut self, reply: RpcReplyPort<()>) {
-        self.closing = Some(reply);
+    /// Cancels everything; we stop when nothing is left.
+    pub(super) fn close(&mut self) {
+        self.closing = true;
         for opening in self.opening.values_mut() {
             opening.give_up(GivenUp::Closing);
         }
@@ -82,7 +84,7 @@ impl RunsState {
         self.opening.insert(run, opening);
         let job = async move { open(submission, cancel, &services).await };
         // Only what is asked before the ledger knows of the run (its schemas) is no code of ours.
-        self.jobs.run(myself, job, move |opened| {
+        self.jobs.run(Job::RunsOpen, myself, job, move |opened| {
             let opened = opened.map_err(SubmitError::Crashed).flatten();
             RunsMessage::Opened(run, Box::new(opened), reply)
         });
@@ -106,7 +108,8 @@ impl RunsState {
                 let ledger = self.arguments.ledger.clone();
                 let job = async move { withdraw(run, &ledger).await };
                 // Should the ledger be gone, the next start finds the run and closes it.
-                self.jobs.run(myself, job, move |_| RunsMessage::Withdrawn(why, reply));
+                let then = move |_| RunsMessage::Withdrawn(why, reply);
+                self.jobs.run(Job::RunsWithdraw, myself, job, then);
             }
             (Err(_not_opened), Some(why)) => self.answer(reply, Err(why.into())),
             (Err(error), None) => self.answer(reply, Err(error)),
@@ -189,11 +192,7 @@ impl RunsState {
                 Admission::Resume(run, task) => self.tell(run, RunMessage::Resumed(task)),
             }
         }
-        if self.runs.is_empty()
-            && self.unanswered == 0
-            && let Some(reply) = self.closing.take()
-        {
-            let _gone = reply.send(());
+        if self.closing && self.runs.is_empty() && self.unanswered == 0 {
             myself.stop(None);
         }
     }

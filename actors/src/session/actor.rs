@@ -18,6 +18,7 @@ use super::message::{Ended, Opened, SessionArguments, SessionMessage};
 use super::opening::{open, open_model, open_tools};
 use super::turns::Turns;
 use crate::executors::ToolExecutorMessage;
+use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct Session;
@@ -56,13 +57,13 @@ impl Actor for Session {
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
         Ok(SessionState {
+            jobs: Jobs::new(&arguments.deps.faults),
             arguments,
             phase: Phase::Idle(None),
             queue: InputQueue::default(),
             asked: BTreeMap::new(),
             next_model: None,
             closing: None,
-            jobs: Jobs::default(),
         })
     }
 
@@ -124,7 +125,8 @@ impl SessionState {
             open(&arguments, &open_tools(&arguments, listener).await?).await
         };
         let job = job.instrument(self.arguments.span.clone());
-        self.jobs.run(myself, job, |opened| SessionMessage::Opened(opened, reply));
+        let then = |opened| SessionMessage::Opened(opened, reply);
+        self.jobs.run(Job::SessionOpen, myself, job, then);
     }
 
     /// Begins what waits, if nothing is worked at.
@@ -154,7 +156,7 @@ impl SessionState {
         let (arguments, session) = (self.arguments.clone(), myself.clone());
         let turns = Turns { arguments, session, opened, prompt, abort };
         let job = turns.run().instrument(self.arguments.span.clone());
-        self.jobs.run(myself, job, SessionMessage::Ended);
+        self.jobs.run(Job::SessionWork, myself, job, SessionMessage::Ended);
     }
 
     fn end(&mut self, ended: Ended) {
@@ -189,7 +191,8 @@ impl SessionState {
     ) {
         let arguments = self.arguments.clone();
         let job = async move { open_model(&arguments, route) };
-        self.jobs.run(myself, job, |model| SessionMessage::ModelOpened(model, reply));
+        let then = |model| SessionMessage::ModelOpened(model, reply);
+        self.jobs.run(Job::SessionModel, myself, job, then);
     }
 
     fn note_model(

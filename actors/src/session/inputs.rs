@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use engine::agent::{Boundary, Inputs};
 use protocol::UserInput;
-use ractor::concurrency::oneshot;
 use ractor::{ActorRef, RpcReplyPort};
 
 use super::message::SessionMessage;
+use crate::ask::answer;
 
 /// Asks the session. One that is gone takes its work with it, so that no answer is missed.
 pub(super) struct SessionInputs(pub(super) ActorRef<SessionMessage>);
@@ -16,9 +16,7 @@ impl SessionInputs {
         &self,
         question: impl FnOnce(RpcReplyPort<T>) -> SessionMessage,
     ) -> T {
-        let (answer, waiting) = oneshot();
-        let _gone = self.0.cast(question(answer.into()));
-        waiting.await.unwrap_or_default()
+        answer(&self.0, question).await.unwrap_or_default()
     }
 }
 

@@ -7,12 +7,12 @@ use engine::agent::{AgentContext, Prompt};
 use engine::ports::{CancelLevel, CancelToken};
 use protocol::{AgentEnd, Failure, FailureClass};
 use ractor::ActorRef;
-use ractor::concurrency::oneshot;
 
 use super::deltas::DeltaCoalescer;
 use super::inputs::SessionInputs;
 use super::message::{Ended, Opened, SessionArguments, SessionMessage};
 use super::opening::{open, open_tools};
+use crate::ask::answer;
 use crate::executors::{ExecutorTools, ToolExecutorMessage};
 
 /// What was stopped at once has this long to be gone, and what was stopped gently this long beyond
@@ -93,11 +93,10 @@ async fn settle(arguments: &SessionArguments, abort: &CancelToken) {
     let level = abort.level().unwrap_or(CancelLevel::Gently);
     let levels = [(level, arguments.deps.policy.grace + FAREWELL), (CancelLevel::AtOnce, FAREWELL)];
     for (level, patience) in levels {
-        let (answer, waiting) = oneshot();
         let _dead = arguments.executor.cast(ToolExecutorMessage::Interrupt(level));
-        let _dead = arguments.executor.cast(ToolExecutorMessage::Settle(answer.into()));
+        let settled = answer(&arguments.executor, ToolExecutorMessage::Settle);
         // A crashed executor took everything with it.
-        if tokio::time::timeout(patience, waiting).await.is_ok() {
+        if tokio::time::timeout(patience, settled).await.is_ok() {
             return;
         }
     }

@@ -39,19 +39,19 @@ pub(crate) enum SessionsMessage {
     SetModel(SessionKey, ModelRoute, RpcReplyPort<Result<(), Failure>>),
     /// Answers when nothing of the session runs any more.
     Close(SessionKey, RpcReplyPort<()>),
-    /// Closes every session and answers when nothing of them runs any more.
-    CloseAll(RpcReplyPort<()>),
+    /// Closes every session, and stops when nothing of them runs any more.
+    CloseAll,
     /// Answers with what happens in a session from now on.
     Listen(SessionKey, RpcReplyPort<Events>),
     /// Sent by a session: what happened in it.
     Happened(SessionKey, SessionEvent),
     /// Answers to questions of the supervisor, and what follows from them.
-    Leased(SessionKey, Option<ExecutorLease>),
-    Opened(SessionKey, Option<Result<SessionId, Failure>>),
+    Leased(SessionKey, Result<ExecutorLease, NoAnswer>),
+    Opened(SessionKey, Result<Result<SessionId, Failure>, NoAnswer>),
     ModelSet(
         SessionKey,
         ModelRoute,
-        Option<Result<(), Failure>>,
+        Result<Result<(), Failure>, NoAnswer>,
         RpcReplyPort<Result<(), Failure>>,
     ),
     /// A session died of this error.

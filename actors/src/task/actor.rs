@@ -39,13 +39,13 @@ impl Actor for Task {
             TaskMessage::Leased(executor) => state.leased(executor),
             // A crashed executor took its processes with it.
             TaskMessage::Cleared(Ok(()) | Err(NoAnswer::Died)) => state.cleared(),
-            TaskMessage::Cleared(Err(NoAnswer::Late)) => Input::NotCleared,
+            TaskMessage::Cleared(Err(NoAnswer::Late | NoAnswer::Unheard)) => Input::NotCleared,
             TaskMessage::WorkerEnded(Ok(end)) => Input::WorkerEnded(end),
             TaskMessage::WorkerEnded(Err(panicked)) => crashed(panicked.to_string()),
             TaskMessage::WorkerKilled => Input::WorkerStopped,
             TaskMessage::TimerFired(timer) => Input::TimerFired(timer),
             TaskMessage::Sealed(Ok(()) | Err(NoAnswer::Died)) => Input::Sealed,
-            TaskMessage::Sealed(Err(NoAnswer::Late)) => state.not_sealed(),
+            TaskMessage::Sealed(Err(NoAnswer::Late | NoAnswer::Unheard)) => state.not_sealed(),
             TaskMessage::Captured(captured) => TaskState::captured(captured),
             TaskMessage::Discarded => Input::Discarded,
             TaskMessage::News(news) => {

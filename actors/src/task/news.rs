@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::activity::{Due, is_of_run};
 use super::message::TaskMessage;
 use super::state::TaskState;
+use crate::job::Job;
 
 /// What a task's progress is told at most once in: seven times a second.
 const PACE: Duration = Duration::from_millis(143);
@@ -49,7 +50,12 @@ impl TaskState {
             return self.say_progress();
         }
         activity.due = Due::Soon;
-        self.remind(myself, PACE.saturating_sub(passed), TaskMessage::ProgressDue);
+        self.remind(
+            Job::TaskProgress,
+            myself,
+            PACE.saturating_sub(passed),
+            TaskMessage::ProgressDue,
+        );
     }
 
     pub(super) fn say_progress(&mut self) {

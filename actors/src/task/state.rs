@@ -47,7 +47,7 @@ impl TaskState {
             executor: None,
             worker: None,
             activity: Activity::of(&arguments.spec.work),
-            jobs: Jobs::default(),
+            jobs: Jobs::new(&arguments.deps.faults),
             span: tracing::info_span!(
                 parent: None,
                 "task",

@@ -15,6 +15,7 @@ use super::state::TaskState;
 use crate::ask::{Receipt, ask, ask_within};
 use crate::executors::{ExecutorLease, ExecutorsMessage, ToolExecutorMessage};
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage, Writers};
+use crate::job::Job;
 use crate::worker::{self, WorkerDeps, Working};
 
 impl TaskState {
@@ -43,7 +44,8 @@ impl TaskState {
                 }
                 Effect::ClearWorker { error, deadline } => self.clear(myself, &error, deadline),
                 Effect::StartTimer(timer, after) => {
-                    self.remind(myself, after, TaskMessage::TimerFired(timer));
+                    let message = TaskMessage::TimerFired(timer);
+                    self.remind(Job::TaskTimer, myself, after, message);
                 }
                 Effect::AnnounceStopping => self.progress(Phase::Stopping, None),
                 Effect::AnnounceYield => self.tell(EventKind::TaskYielded { task: self.name() }),
@@ -78,7 +80,8 @@ impl TaskState {
         let (repository, run) =
             (self.arguments.repository.clone(), self.arguments.run.name.clone());
         let question = |reply| RepositoryMessage::Prepare(run, request, reply);
-        ask(&mut self.jobs, myself, &repository, question, TaskMessage::Prepared);
+        let (jobs, ends) = (&mut self.jobs, (myself, &repository));
+        ask(Job::TaskPrepare, jobs, ends, question, |made| TaskMessage::Prepared(made.ok()));
     }
 
     /// Keeps the lease and says where the workspace is.
@@ -104,7 +107,8 @@ impl TaskState {
         let setup = start::executor(&self.arguments, lease, self.lifecycle.attempt());
         let executors = self.arguments.executors.clone();
         let question = |reply| ExecutorsMessage::Lease(setup, reply);
-        ask(&mut self.jobs, myself, &executors, question, TaskMessage::Leased);
+        let (jobs, ends) = (&mut self.jobs, (myself, &executors));
+        ask(Job::TaskEquip, jobs, ends, question, |lease| TaskMessage::Leased(lease.ok()));
     }
 
     pub(super) fn leased(&mut self, executor: Option<ExecutorLease>) -> Input {
@@ -163,7 +167,7 @@ impl TaskState {
     ) {
         let work = Arc::clone(&worker);
         let job = async move { work.work(reminder).await }.instrument(self.span.clone());
-        let job = self.jobs.run(myself, job, TaskMessage::WorkerEnded);
+        let job = self.jobs.run(Job::TaskWork, myself, job, TaskMessage::WorkerEnded);
         self.worker = Some(Working::new(worker, job));
     }
 
@@ -176,7 +180,8 @@ impl TaskState {
             return;
         };
         let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
-        ask_within(&mut self.jobs, myself, &executor, deadline, seal, TaskMessage::Cleared);
+        let (jobs, ends) = (&mut self.jobs, (myself, &executor));
+        ask_within(Job::TaskClear, jobs, ends, deadline, seal, TaskMessage::Cleared);
     }
 
     pub(super) fn cleared(&mut self) -> Input {
@@ -197,7 +202,8 @@ impl TaskState {
             return;
         };
         let (executor, seal) = (executor.executor().clone(), ToolExecutorMessage::Seal);
-        ask_within(&mut self.jobs, myself, &executor, deadline, seal, TaskMessage::Sealed);
+        let (jobs, ends) = (&mut self.jobs, (myself, &executor));
+        ask_within(Job::TaskSeal, jobs, ends, deadline, seal, TaskMessage::Sealed);
     }
 
     pub(super) fn not_sealed(&mut self) -> Input {
@@ -211,7 +217,10 @@ impl TaskState {
         self.executor = None;
         let Some(lease) = &self.lease else { return };
         let owner = lease.owner().clone();
-        ask(&mut self.jobs, myself, &owner, WorkspaceMessage::Capture, TaskMessage::Captured);
+        let (jobs, ends) = (&mut self.jobs, (myself, &owner));
+        ask(Job::TaskCapture, jobs, ends, WorkspaceMessage::Capture, |captured| {
+            TaskMessage::Captured(captured.ok())
+        });
     }
 
     pub(super) fn captured(captured: Option<Result<Option<Captured>, IsolationError>>) -> Input {
@@ -225,7 +234,8 @@ impl TaskState {
     fn discard(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return };
         let owner = lease.owner().clone();
-        ask(&mut self.jobs, myself, &owner, WorkspaceMessage::Discard, |_| TaskMessage::Discarded);
+        let (jobs, ends) = (&mut self.jobs, (myself, &owner));
+        ask(Job::TaskDiscard, jobs, ends, WorkspaceMessage::Discard, |_| TaskMessage::Discarded);
     }
 
     fn finish(
@@ -248,11 +258,12 @@ impl TaskState {
     /// Sends a message to ourselves later, unless we are gone by then.
     pub(super) fn remind(
         &mut self,
+        name: Job,
         myself: &ActorRef<TaskMessage>,
         after: Duration,
         message: TaskMessage,
     ) {
-        self.jobs.run(myself, tokio::time::sleep(after), |_slept| message);
+        self.jobs.run(name, myself, tokio::time::sleep(after), |_slept| message);
     }
 
     pub(super) fn tell(&self, news: EventKind) {

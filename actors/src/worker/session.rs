@@ -5,13 +5,12 @@ use engine::agent::{Assignment, Limits, system_prompt};
 use engine::ports::{CancelLevel, ReportSink, Worker, WorkerReport, WorkerStart};
 use engine::task::{Reminder, SessionEnd};
 use protocol::{Agent, AgentEnd, Failure, FailureClass, InputId, SessionEvent, TaskId};
-use ractor::concurrency::oneshot;
 use ractor::{Actor, ActorRef};
 use serde_json::Value;
 
 use super::deps::WorkerDeps;
 use super::reminder;
-use crate::ask::Teller;
+use crate::ask::{Teller, answer};
 use crate::session::{Session, SessionArguments, SessionMessage, SessionSpec};
 
 /// How many bytes of a result are taken: it stands in the ledger, in events and on screens.
@@ -72,19 +71,17 @@ fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
 #[async_trait]
 impl Worker for SessionWorker {
     async fn work(&self, reminder: Option<Reminder>) -> SessionEnd {
-        let (answer, waiting) = oneshot();
-        let answer = Some(answer.into());
-        let _dead = self.session.cast(match reminder {
-            None => SessionMessage::Resume(answer),
+        let ended = answer(&self.session, |reply| match reminder {
+            None => SessionMessage::Resume(Some(reply)),
             Some(reminder) => {
                 let id = InputId::of_task(self.task, self.attempt, reminder.number.into());
-                SessionMessage::Prompt(reminder::prompt(id, &reminder), answer)
+                SessionMessage::Prompt(reminder::prompt(id, &reminder), Some(reply))
             }
         });
-        match waiting.await {
-            Ok(end) => read(end),
+        match ended.await {
+            Some(end) => read(end),
             // The death of the session is told by supervision.
-            Err(_dropped) => std::future::pending().await,
+            None => std::future::pending().await,
         }
     }
 
