@@ -78,8 +78,8 @@ impl SessionLog for SessionLogFile {
     async fn append(&mut self, at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError> {
         let (writing, faults) = (Arc::clone(&self.writing), self.faults.clone());
         let (done, waiting) = oneshot::channel();
-        // A scribe that is gone drops the job, and that is the answer.
-        let _gone = self.scribe.send(Job { writing, faults, at, entry, done });
+        // A scribe that is gone gives the job back: dropped, it is the answer.
+        drop(self.scribe.send(Job { writing, faults, at, entry, done }));
         let appended = match waiting.await {
             Ok(Ok(appended)) => appended,
             Ok(Err(panic)) => panic::resume_unwind(panic),

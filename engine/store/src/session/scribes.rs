@@ -77,7 +77,7 @@ fn together(batch: Vec<Job>) {
     let mut folders = BTreeMap::new();
     for (job, written) in batch.into_iter().zip(written) {
         let done = match written {
-            Ok(Ok(Due::Sync)) => Ok(sync(&mut locked(&job.writing), &mut folders)),
+            Ok(Ok(Due::Sync)) => own(|| sync(&job, &mut folders)),
             Ok(Ok(Due::Nothing)) => Ok(Ok(())),
             Ok(Err(trouble)) => Ok(Err(trouble)),
             Err(panic) => Err(panic),
@@ -88,10 +88,14 @@ fn together(batch: Vec<Job>) {
     }
 }
 
-/// Writes the line. A panic inside leaves nothing half done that another would not see as failed.
 fn write(job: &Job) -> Result<Result<Due, Trouble>, Box<dyn Any + Send>> {
-    let write = || locked(&job.writing).write(&job.faults, job.at, &job.entry);
-    panic::catch_unwind(AssertUnwindSafe(write))
+    own(|| locked(&job.writing).write(&job.faults, job.at, &job.entry))
+}
+
+/// Does a step for one session. A panic is that session's own, and leaves nothing half done that
+/// another would not see as failed.
+fn own<T>(step: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+    panic::catch_unwind(AssertUnwindSafe(step))
 }
 
 fn locked(writing: &Arc<Mutex<Writing>>) -> std::sync::MutexGuard<'_, Writing> {
@@ -99,11 +103,9 @@ fn locked(writing: &Arc<Mutex<Writing>>) -> std::sync::MutexGuard<'_, Writing> {
 }
 
 /// Makes a log durable, and the folders that its name stands in if they are not yet.
-fn sync(
-    writing: &mut Writing,
-    folders: &mut BTreeMap<PathBuf, Result<(), Trouble>>,
-) -> Result<(), Trouble> {
-    writing.sync()?;
+fn sync(job: &Job, folders: &mut BTreeMap<PathBuf, Result<(), Trouble>>) -> Result<(), Trouble> {
+    let mut writing = locked(&job.writing);
+    writing.sync(&job.faults)?;
     for folder in writing.fresh_folders() {
         let synced = folders.entry(folder).or_insert_with_key(|folder| {
             File::open(folder).and_then(|folder| folder.sync_all()).map_err(Trouble::from)

@@ -74,11 +74,12 @@ impl Writing {
     }
 
     /// Makes what was written durable, but for the file's name.
-    pub(super) fn sync(&mut self) -> Result<(), Trouble> {
+    pub(super) fn sync(&mut self, faults: &Faults) -> Result<(), Trouble> {
         if let Some(trouble) = &self.failed {
             return Err(trouble.clone());
         }
-        self.file.sync_data().map_err(|error| self.fail(error.into()))
+        let synced = faults.strike("session.sync").and_then(|()| self.file.sync_data());
+        synced.map_err(|error| self.fail(error.into()))
     }
 
     /// Returns the folders that have to be synced for the file's name to be found again.
