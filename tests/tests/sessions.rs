@@ -1,6 +1,7 @@
 //! Sessions that no task uses, on fakes: inputs, aborts, crashes and their logs.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use actors::{OpenSessionError, SessionSpec};
 use engine::ports::CancelLevel;
@@ -40,6 +41,21 @@ fn said(engine: &TestEngine) -> Vec<String> {
     engine.logs.at(&log()).iter().map(line).collect()
 }
 
+/// Waits until the session has what it was given before: it answers in order.
+async fn settled(it: &TestSession) {
+    it.session.set_model("fake/m".parse().expect("it is a route")).await.expect("it is there");
+}
+
+/// Returns what the model was told that users said, for each request.
+fn asked(engine: &TestEngine) -> Vec<Vec<String>> {
+    let said = |message: &Arc<Message>| match &**message {
+        Message::User(said) => Some(said.text()),
+        Message::Assistant(_) | Message::ToolResult(_) => None,
+    };
+    let requests = engine.models.requests();
+    requests.iter().map(|request| request.messages.iter().filter_map(said).collect()).collect()
+}
+
 fn requests(engine: &TestEngine) -> Vec<usize> {
     engine.models.requests().iter().map(|request| request.messages.len()).collect()
 }
@@ -53,8 +69,7 @@ async fn a_session_is_prompted_steered_followed_up_aborted_and_prompted_again_wi
     engine.tools.until_busy().await;
     it.session.follow_up(input("and then"));
     it.session.steer(input("look left"));
-    // Its answer says that the session has what was sent before.
-    it.session.set_model("fake/m".parse().expect("it is a route")).await.expect("it is there");
+    settled(&it).await;
     engine.tools.release();
     assert_eq!(it.end().await, silent());
 
@@ -195,6 +210,69 @@ async fn a_crashed_session_goes_on_from_its_log_and_says_nothing_twice() {
     assert_eq!(said[5..], expected);
     assert_eq!((requests(&engine), engine.models.busiest()), (vec![1, 4, 6, 8], 0));
     it.session.close().await;
+}
+
+#[test(flavor = "multi_thread")]
+async fn the_same_words_twice_are_two_messages_and_the_same_input_twice_is_one() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    let begin = input("call wait; say one; say two; say three");
+    it.session.prompt(begin.clone());
+    engine.tools.until_busy().await;
+    let again = [input("again"), input("again"), input("again"), input("again")];
+    for input in [&again[0], &again[1], &again[0], &begin] {
+        it.session.steer(input.clone());
+    }
+    for input in [&again[2], &again[1], &again[2]] {
+        it.session.follow_up(input.clone());
+    }
+    for input in [&again[3], &again[0], &again[3]] {
+        it.session.prompt(input.clone());
+    }
+    settled(&it).await;
+    engine.tools.release();
+    assert_eq!((it.end().await, it.end().await), (silent(), silent()));
+    it.session.close().await;
+    let inputs = engine.logs.at(&log());
+    let inputs = inputs.iter().filter_map(|entry| match entry {
+        SessionEntry::Message { input_id, .. } => *input_id,
+        SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
+    });
+    let said_in = [&begin, &again[0], &again[1], &again[2], &again[3]];
+    assert_eq!(inputs.collect::<Vec<_>>(), said_in.map(|input| input.id));
+    let expected = [&*begin.text, "again", "again", "again", "again"];
+    assert_eq!(asked(&engine).pop().expect("the model was asked"), expected);
+}
+
+#[test(flavor = "multi_thread")]
+async fn what_waits_when_a_session_crashes_is_said_once_and_what_was_said_is_not_said_again() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    let script = "call wait; crash-once; say two; say three; say four";
+    it.session.prompt(input(script));
+    engine.tools.until_busy().await;
+    let (steered, waiting) = (input("steered"), input("prompted"));
+    it.session.prompt(waiting.clone());
+    it.session.follow_up(input("followed up"));
+    it.session.steer(steered.clone());
+    settled(&it).await;
+    engine.tools.release(); // the request after that is the one that crashes
+    it.find(|event| matches!(event, SessionEvent::SessionRestart { .. }).then_some(())).await;
+    for again in [&steered, &waiting, &input("late")] {
+        it.session.prompt(again.clone());
+    }
+    assert!(matches!(it.end().await, AgentEnd::Yielded(_)));
+    for _more in ["followed up", "prompted", "late"] {
+        assert_eq!(it.end().await, silent());
+    }
+    it.session.close().await;
+    let expected = [script, "steered", "followed up", "prompted", "late"];
+    let asked = asked(&engine);
+    assert_eq!(asked[1], asked[2], "it goes on where it was");
+    assert_eq!(asked.last().expect("the model was asked")[..], expected);
+    let said = said(&engine);
+    let said: Vec<_> = said.iter().filter_map(|line| line.strip_prefix("user: ")).collect();
+    assert_eq!(said, expected);
 }
 
 #[test(flavor = "multi_thread")]
