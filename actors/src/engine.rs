@@ -8,10 +8,10 @@ use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::ask::answer;
 use crate::deps::Deps;
 use crate::events::Events;
 use crate::executors::ToolSetup;
+use crate::messaging::answer;
 use crate::root::{Root, RootArguments, RootMessage};
 use crate::run::RunRequest;
 use crate::runs::{Submission, SubmitError, Submitted};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use protocol::{Event, EventScope};
 use tokio::sync::Notify;
 
-use crate::closing::Activity;
+use crate::shutdown::Activity;
 
 mod backlog;
 

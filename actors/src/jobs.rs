@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use ractor::{ActorRef, Message};
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::job::Job;
+use crate::job_names::Job;
 
 /// Runs futures for the actor that owns it. Dropping it aborts them, however the actor dies.
 ///

@@ -12,13 +12,12 @@ use ractor::{
 };
 use tokio::sync::watch;
 
-use crate::closing::{self, Activity};
 use crate::deps::Deps;
 use crate::events::{EventBus, Events};
 use crate::executors::{Executors, ExecutorsMessage};
 use crate::gates::{GateHandle, Gates, GatesArguments, GatesMessage};
 use crate::isolation::{Isolator, IsolatorArguments, IsolatorMessage};
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
 use crate::ledger::{Ledger, LedgerArguments, LedgerMessage};
 use crate::run::RunRequest;
@@ -26,12 +25,13 @@ use crate::runs::{Runs, RunsArguments, RunsMessage, Submission, SubmitError, Sub
 use crate::sessions::{
     SessionOpening, Sessions, SessionsArguments, SessionsMessage, SessionsReply,
 };
+use crate::shutdown::{self, Activity};
 
 pub(crate) struct Root;
 
 pub(crate) struct RootArguments {
     pub(crate) deps: Deps,
-    /// Told which pillar fell, if one does.
+    /// Told which critical fell, if one does.
     pub(crate) fell: watch::Sender<Option<String>>,
 }
 
@@ -182,9 +182,9 @@ impl Actor for Root {
         match event {
             SupervisionEvent::ActorFailed(child, error) => {
                 state.gone(&child);
-                if let Some(pillar) = state.pillar(&child) {
-                    tracing::error!(pillar, %error, "a pillar of the engine fell");
-                    state.fell(|| format!("{pillar}: {}", chain(error.as_ref())));
+                if let Some(critical) = state.critical(&child) {
+                    tracing::error!(critical, %error, "a critical actor failed");
+                    state.fell(|| format!("{critical}: {}", chain(error.as_ref())));
                     state.close(&myself);
                     if child.get_id() == state.isolator.get_id() {
                         myself.stop(None);
@@ -208,14 +208,14 @@ impl Actor for Root {
         _myself: ActorRef<Self::Msg>,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // A pillar that already fell must not keep us from the rest.
-        let stopped = state.executors.stop_and_wait(None, Some(closing::EXECUTORS)).await;
+        // A critical that already fell must not keep us from the rest.
+        let stopped = state.executors.stop_and_wait(None, Some(shutdown::EXECUTORS)).await;
         if let Err(RactorErr::Timeout) = stopped {
-            state.give_up("the executors", closing::EXECUTORS);
+            state.give_up("the executors", shutdown::EXECUTORS);
         }
         // Drained rather than stopped: entries are in its mailbox.
-        if let Err(RactorErr::Timeout) = state.ledger.drain_and_wait(Some(closing::LEDGER)).await {
-            state.give_up("the ledger", closing::LEDGER);
+        if let Err(RactorErr::Timeout) = state.ledger.drain_and_wait(Some(shutdown::LEDGER)).await {
+            state.give_up("the ledger", shutdown::LEDGER);
         }
         Ok(())
     }
@@ -267,7 +267,7 @@ impl RootState {
 
     /// Looks later whether anything has happened until then.
     fn look_again(&mut self, myself: &ActorRef<RootMessage>) {
-        let (pause, before) = (tokio::time::sleep(closing::STANDSTILL), self.activity.count());
+        let (pause, before) = (tokio::time::sleep(shutdown::STANDSTILL), self.activity.count());
         self.jobs.run(Job::RootWatch, myself, pause, move |slept| {
             RootMessage::StillClosing(slept.ok().map(|()| before))
         });
@@ -277,7 +277,7 @@ impl RootState {
         if before != Some(self.activity.count()) {
             return self.look_again(myself);
         }
-        self.give_up(self.waited_for(), closing::STANDSTILL);
+        self.give_up(self.waited_for(), shutdown::STANDSTILL);
         myself.stop(None);
     }
 
@@ -298,9 +298,9 @@ impl RootState {
     }
 
     /// The name of a child without which the engine cannot go on.
-    fn pillar(&self, child: &ActorCell) -> Option<&'static str> {
+    fn critical(&self, child: &ActorCell) -> Option<&'static str> {
         let id = child.get_id();
-        let pillars = [
+        let critical = [
             (self.ledger.get_id(), "the ledger"),
             (self.isolator.get_id(), "the isolator"),
             (self.executors.get_id(), "the executors"),
@@ -308,7 +308,7 @@ impl RootState {
             (self.sessions.0.get_id(), "the sessions"),
             (self.runs.0.get_id(), "the runs"),
         ];
-        pillars.into_iter().find(|(pillar, _)| *pillar == id).map(|(_, name)| name)
+        critical.into_iter().find(|(critical, _)| *critical == id).map(|(_, name)| name)
     }
 }
 

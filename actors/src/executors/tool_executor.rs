@@ -11,7 +11,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::session_tools::{SessionTools, ToolSetup};
 use crate::deps::Deps;
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct ToolExecutor;

@@ -10,7 +10,7 @@ use protocol::SessionId;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
 use crate::timer::RuntimeTimer;
 

@@ -8,7 +8,7 @@ use engine::fault::Faults;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::repository::{Repository, RepositoryArguments, RepositoryMessage};
-use crate::closing::Activity;
+use crate::shutdown::Activity;
 
 pub(crate) struct Isolator;
 

@@ -12,10 +12,10 @@ use engine::ports::{
 use protocol::{Captured, LandingId, LandingReport, RunName, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
-use crate::ask::Teller;
-use crate::closing::Activity;
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
+use crate::messaging::Notifier;
+use crate::shutdown::Activity;
 
 use super::workspace::{
     Lease, Workspace, WorkspaceArguments, WorkspaceMessage, WorkspaceState, Writers, ended,
@@ -262,7 +262,7 @@ impl RepositoryState {
             return Ok(()); // the dropped reply port says that nobody will make one
         };
         let in_use = InUse { task: request.task.clone(), place: None };
-        let made = Teller::to(myself, |(owner, place)| RepositoryMessage::Made(owner, place));
+        let made = Notifier::to(myself, |(owner, place)| RepositoryMessage::Made(owner, place));
         let arguments = WorkspaceArguments { baseline, request, made, faults: self.faults.clone() };
         let (actor, _join) =
             Actor::spawn_linked(None, Workspace, arguments, myself.get_cell()).await?;

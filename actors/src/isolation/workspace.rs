@@ -9,9 +9,9 @@ use engine::ports::{
 use protocol::{Captured, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use crate::ask::Teller;
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::{Jobs, Panicked};
+use crate::messaging::Notifier;
 
 pub(crate) struct Workspace;
 
@@ -19,7 +19,7 @@ pub(crate) struct WorkspaceArguments {
     pub(crate) baseline: Arc<dyn Baseline>,
     pub(crate) request: WorkspaceRequest,
     /// Is told where the workspace is, so that someone knows should we crash.
-    pub(crate) made: Teller<(ActorId, Place)>,
+    pub(crate) made: Notifier<(ActorId, Place)>,
     pub(crate) faults: Faults,
 }
 
@@ -148,7 +148,7 @@ impl Actor for Workspace {
             }
             (WorkspaceMessage::Prepared(Ok(place), reply), _) => {
                 state.place = Some(place.clone());
-                state.arguments.made.tell((myself.get_id(), place.clone()));
+                state.arguments.made.notify((myself.get_id(), place.clone()));
                 let view = baseline.view(&place);
                 let lease = Lease { place, view, owner: myself, settled: false };
                 // If the task is gone, the lease comes back in the error and is dropped here.

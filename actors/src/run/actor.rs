@@ -8,10 +8,10 @@ use engine::run::Input;
 use protocol::EventKind;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
-use super::message::{CheckedTasks, RunArguments, RunMessage, RunRequest};
+use super::messages::{CheckedTasks, RunArguments, RunMessage, RunRequest};
 use super::state::{RunState, crashed};
-use crate::ask::Durability;
 use crate::isolation::SettledRun;
+use crate::messaging::Durability;
 use crate::task::TaskState;
 
 pub(crate) struct Run;
@@ -55,8 +55,8 @@ impl Actor for Run {
                 let Some(request) = state.add_tasks(contracts, reply) else { return Ok(()) };
                 Input::AddTasks { request, parent, tasks }
             }
-            RunMessage::News(news) => {
-                state.publish(news);
+            RunMessage::TaskEvent(event) => {
+                state.publish(event);
                 return Ok(());
             }
             RunMessage::LandingNews(news) => {

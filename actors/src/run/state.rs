@@ -17,16 +17,16 @@ use protocol::{
 use ractor::{Actor, ActorId, ActorRef};
 use tokio::time::Instant;
 
-use super::landing::{RepositoryLands, RunRecords};
-use super::message::{
+use super::landing_ports::{RepositoryLands, RunRecords};
+use super::messages::{
     AddTasksReply, AwaitChildrenReply, CheckedTasks, RunArguments, RunMessage, ScheduleRequest,
 };
-use crate::ask::{Durability, Receipt, Teller, ask};
 use crate::contracts::{self, Contracts, SchemaFault};
 use crate::isolation::RepositoryMessage;
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
+use crate::messaging::{Durability, Notifier, Receipt, ask};
 use crate::task::{RunFacts, Task, TaskArguments, TaskMessage};
 
 pub(crate) struct RunState {
@@ -181,9 +181,9 @@ impl RunState {
             repository: self.arguments.repository.clone(),
             executors: self.arguments.executors.clone(),
             gate: Arc::clone(&self.arguments.gate),
-            ledger: Teller::to(myself, |(entry, receipt)| RunMessage::Record(entry, receipt)),
+            ledger: Notifier::to(myself, |(entry, receipt)| RunMessage::Record(entry, receipt)),
             deps: self.arguments.deps.clone(),
-            news: Teller::to(myself, RunMessage::News),
+            events: Notifier::to(myself, RunMessage::TaskEvent),
         };
         let started = Actor::spawn_linked(None, Task, arguments, myself.get_cell()).await;
         let (actor, _join) = started.map_err(|error| crashed(error.to_string()))?;
@@ -264,8 +264,8 @@ impl RunState {
     }
 
     fn land(&mut self, myself: &ActorRef<RunMessage>, request: LandingRequest) {
-        let news = Teller::to(myself, RunMessage::LandingNews);
-        let (cancel, news) = (self.landing.clone(), Arc::new(move |landing| news.tell(landing)));
+        let news = Notifier::to(myself, RunMessage::LandingNews);
+        let (cancel, news) = (self.landing.clone(), Arc::new(move |landing| news.notify(landing)));
         let lands = RepositoryLands(self.arguments.repository.clone());
         let (records, work) = (RunRecords(myself.clone()), (self.run(), request));
         let landing = self.arguments.deps.ids.landing();
@@ -292,7 +292,7 @@ impl RunState {
     }
 
     fn schedule(&self, request: ScheduleRequest) {
-        self.arguments.schedule.tell(request);
+        self.arguments.schedule.notify(request);
     }
 
     fn run(&self) -> RunId {

@@ -1,19 +1,22 @@
-//! Opens runs step by step. One that is not wanted any more by then is withdrawn, and nothing of it
+//! Opens runs step by step. A run that is cancelled meanwhile is withdrawn, and nothing of it
 //! stays.
 
 use std::sync::Arc;
 
 use engine::exit_code::Interruption;
-use engine::ports::{CancelLevel, CancelToken, FreezeRequest, LockRun, Notice};
-use protocol::{LedgerEntry, MergeMode, RunName, RunSpec};
+use engine::ports::{
+    CancelLevel, CancelToken, FreezeRequest, IsolationError, LandingNews, LedgerError, LockRun,
+    Notice, Repository,
+};
+use protocol::{LedgerEntry, MergeMode, RunId, RunName, RunSpec, TaskName};
 use ractor::{ActorRef, Message, RpcReplyPort};
 
-use super::submission::{Submission, SubmitError};
-use crate::ask::answer;
 use crate::contracts::{Contracts, SchemaFault, contracts};
 use crate::deps::Deps;
 use crate::isolation::{Freezing, IsolatorMessage, RepositoryMessage};
+use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
+use crate::messaging::answer;
 
 /// Whom the opening of a run asks.
 pub(super) struct Services {
@@ -122,3 +125,53 @@ async fn asked<M: Message, R: Send + 'static>(
 ) -> Result<R, SubmitError> {
     answer(whom, question).await.ok_or(SubmitError::Closing)
 }
+
+/// A run that is to be started.
+pub struct Submission {
+    /// What it is to do.
+    pub spec: RunSpec,
+    /// The repository it works on.
+    pub repository: Arc<dyn Repository>,
+    /// Told what its beginning has to wait for.
+    pub news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+}
+
+/// A run that was started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    /// Its identity.
+    pub id: RunId,
+    /// The name it got.
+    pub name: RunName,
+}
+
+/// Why a run was not started. Nothing of it stays.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// Its working tree cannot be worked on.
+    #[error(transparent)]
+    Isolation(IsolationError),
+    /// The ledger cannot be written.
+    #[error(transparent)]
+    Ledger(LedgerError),
+    /// A task's schema is none.
+    #[error("the schema of task `{task}` cannot be used: {fault}")]
+    Schema {
+        /// The task.
+        task: TaskName,
+        /// What is wrong with the schema.
+        fault: String,
+    },
+    /// It was cancelled before it had begun.
+    #[error("it was cancelled before it began")]
+    Cancelled(Interruption),
+    /// Opening it crashed.
+    #[error("opening the run crashed")]
+    Crashed(#[source] Panicked),
+    /// The engine is closing.
+    #[error("the engine is closing")]
+    Closing,
+}
+
+/// The answer to a submission.
+pub(crate) type Answer = RpcReplyPort<Result<Submitted, SubmitError>>;

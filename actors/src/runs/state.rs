@@ -1,23 +1,28 @@
-//! The state of the runs of an engine: what is being opened, what goes on, who has a permit.
+//! The runs of an engine: those that are being opened, those that go on, and the permits of their
+//! tasks.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use engine::exit_code::Interruption;
-use engine::ports::CancelLevel;
+use engine::ports::{CancelLevel, Gate};
 use engine::schedule::{Admission, Schedule};
 use protocol::RunId;
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef};
 
-use super::message::{RunsArguments, RunsMessage};
-use super::opening::{GivenUp, OpenedRun, Opening, Services, open, withdraw};
-use super::submission::{Answer, Submission, SubmitError, Submitted};
-use crate::ask::Teller;
 use crate::deps::Deps;
-use crate::job::Job;
+use crate::events::EventBus;
+use crate::executors::ExecutorsMessage;
+use crate::isolation::IsolatorMessage;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
-use crate::run::{Run, RunArguments, RunMessage, ScheduleRequest};
+use crate::ledger::LedgerMessage;
+use crate::messaging::Notifier;
+use crate::run::{Run, RunArguments, RunMessage, RunRequest, ScheduleRequest};
+
+use super::opening::{Answer, Submission, SubmitError, Submitted};
+use super::opening::{GivenUp, OpenedRun, Opening, Services, open, withdraw};
 
 pub(crate) struct RunsState {
     schedule: Schedule,
@@ -140,7 +145,7 @@ impl RunsState {
             ledger: self.arguments.ledger.clone(),
             deps: self.arguments.deps.clone(),
             events: self.arguments.events.clone(),
-            schedule: Teller::to(myself, RunsMessage::Schedule),
+            schedule: Notifier::to(myself, RunsMessage::Schedule),
         };
         let (actor, _join) = Actor::spawn_linked(None, Run, arguments, myself.get_cell()).await?;
         actor.cast(RunMessage::Begin)?;
@@ -154,13 +159,13 @@ impl RunsState {
                 for entry in entries {
                     let run = entry.run;
                     if let Some(refused) = self.schedule.enqueue(entry) {
-                        self.tell(run, RunMessage::Refused(refused));
+                        self.send(run, RunMessage::Refused(refused));
                     }
                 }
             }
             ScheduleRequest::Leave(run, task, left) => {
                 for refused in self.schedule.finish(task, left) {
-                    self.tell(run, RunMessage::Refused(refused));
+                    self.send(run, RunMessage::Refused(refused));
                 }
             }
             ScheduleRequest::Lend(task) => self.schedule.lend(task),
@@ -175,10 +180,10 @@ impl RunsState {
         if let Some(opening) = self.opening.get_mut(&run) {
             opening.give_up(GivenUp::Cancelled(why));
         }
-        self.tell(run, RunMessage::Cancel(how, why));
+        self.send(run, RunMessage::Cancel(how, why));
     }
 
-    pub(super) fn tell(&self, run: RunId, message: RunMessage) {
+    pub(super) fn send(&self, run: RunId, message: RunMessage) {
         if let Some(run) = self.runs.get(&run) {
             let _over = run.cast(message); // a run that is over needs to be told nothing
         }
@@ -188,8 +193,8 @@ impl RunsState {
     pub(super) fn settle(&mut self, myself: &ActorRef<RunsMessage>) {
         while let Some(admission) = self.schedule.admit() {
             match admission {
-                Admission::Begin(run, task) => self.tell(run, RunMessage::Admitted(task)),
-                Admission::Resume(run, task) => self.tell(run, RunMessage::Resumed(task)),
+                Admission::Begin(run, task) => self.send(run, RunMessage::Admitted(task)),
+                Admission::Resume(run, task) => self.send(run, RunMessage::Resumed(task)),
             }
         }
         if self.closing && self.runs.is_empty() && self.unanswered == 0 {
@@ -201,4 +206,30 @@ impl RunsState {
 /// Returns the limit that holds: `asked`, unless bounded concurrency is switched off.
 fn bound(deps: &Deps, asked: NonZeroUsize) -> NonZeroUsize {
     if deps.faults.is_off("F118") { NonZeroUsize::MAX } else { asked }
+}
+
+#[derive(Clone)]
+pub(crate) struct RunsArguments {
+    pub(crate) isolator: ActorRef<IsolatorMessage>,
+    pub(crate) executors: ActorRef<ExecutorsMessage>,
+    pub(crate) gate: Arc<dyn Gate>,
+    pub(crate) ledger: ActorRef<LedgerMessage>,
+    pub(crate) deps: Deps,
+    pub(crate) events: EventBus,
+}
+
+pub(crate) enum RunsMessage {
+    Submit(Box<Submission>, Answer),
+    /// Sent by the opening itself; nobody else sends it.
+    Opened(RunId, Box<Result<OpenedRun, SubmitError>>, Answer),
+    /// Nothing of a run that was opened and not wanted any more is left.
+    Withdrawn(GivenUp, Answer),
+    /// Asked by a run.
+    Schedule(ScheduleRequest),
+    /// Something is asked of one run.
+    Request(RunId, Box<RunRequest>),
+    /// Cancels one run.
+    Cancel(RunId, CancelLevel, Interruption),
+    /// Cancels everything, and stops when nothing is left.
+    Close,
 }

@@ -13,19 +13,19 @@ use protocol::{AgentEnd, Failure, FailureClass, InputId, ModelRoute, SessionEven
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tracing::Instrument as _;
 
-use super::deltas::DeltaCoalescer;
-use super::message::{Ended, Opened, SessionArguments, SessionMessage};
+use super::delta_coalescer::DeltaCoalescer;
+use super::messages::{Ended, Opened, SessionArguments, SessionMessage};
 use super::opening::{open, open_model, open_tools};
 use super::turns::Turns;
 use crate::executors::ToolExecutorMessage;
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct Session;
 
 pub(crate) struct SessionState {
     arguments: SessionArguments,
-    phase: Phase,
+    activity: Activity,
     queue: InputQueue,
     /// Who waits for the end of the work that an input begins.
     asked: BTreeMap<InputId, RpcReplyPort<AgentEnd>>,
@@ -36,12 +36,12 @@ pub(crate) struct SessionState {
     jobs: Jobs,
 }
 
-enum Phase {
+enum Activity {
     Idle(Option<Box<Opened>>),
-    Working(Working),
+    Working(Work),
 }
 
-struct Working {
+struct Work {
     abort: CancelToken,
     asked_by: Option<RpcReplyPort<AgentEnd>>,
 }
@@ -59,7 +59,7 @@ impl Actor for Session {
         Ok(SessionState {
             jobs: Jobs::new(&arguments.deps.faults),
             arguments,
-            phase: Phase::Idle(None),
+            activity: Activity::Idle(None),
             queue: InputQueue::default(),
             asked: BTreeMap::new(),
             next_model: None,
@@ -79,7 +79,7 @@ impl Actor for Session {
                 let opened = opened?; // a panic is our death, and our supervisor's decision
                 let answer = opened.as_ref().map(|opened| opened.conversation.session());
                 let _gone = reply.send(answer.map_err(Failure::clone));
-                state.phase = Phase::Idle(opened.ok());
+                state.activity = Activity::Idle(opened.ok());
             }
             SessionMessage::Resume(asked_by) => state.start(&myself, None, asked_by),
             SessionMessage::Prompt(prompt, asked_by) => {
@@ -118,7 +118,7 @@ impl SessionState {
         myself: &ActorRef<SessionMessage>,
         reply: RpcReplyPort<Result<protocol::SessionId, Failure>>,
     ) {
-        self.phase = Phase::Working(Working { abort: CancelToken::default(), asked_by: None });
+        self.activity = Activity::Working(Work { abort: CancelToken::default(), asked_by: None });
         let arguments = self.arguments.clone();
         let job = async move {
             let listener = Arc::new(DeltaCoalescer::new(arguments.events.clone()));
@@ -131,7 +131,7 @@ impl SessionState {
 
     /// Begins what waits, if nothing is worked at.
     fn go_on(&mut self, myself: &ActorRef<SessionMessage>) {
-        let Phase::Idle(_) = self.phase else { return };
+        let Activity::Idle(_) = self.activity else { return };
         if let Some(reply) = self.closing.take() {
             let _gone = reply.send(());
             myself.stop(None);
@@ -149,10 +149,10 @@ impl SessionState {
         prompt: Option<Prompt>,
         asked_by: Option<RpcReplyPort<AgentEnd>>,
     ) {
-        let Phase::Idle(opened) = &mut self.phase else { return }; // it is at work already
+        let Activity::Idle(opened) = &mut self.activity else { return }; // it is at work already
         let (opened, abort) = (opened.take(), CancelToken::default());
-        self.phase = Phase::Working(Working { abort: abort.clone(), asked_by });
-        self.arguments.events.tell(SessionEvent::AgentStart);
+        self.activity = Activity::Working(Work { abort: abort.clone(), asked_by });
+        self.arguments.events.notify(SessionEvent::AgentStart);
         let (arguments, session) = (self.arguments.clone(), myself.clone());
         let turns = Turns { arguments, session, opened, prompt, abort };
         let job = turns.run().instrument(self.arguments.span.clone());
@@ -160,21 +160,21 @@ impl SessionState {
     }
 
     fn end(&mut self, ended: Ended) {
-        let phase = std::mem::replace(&mut self.phase, Phase::Idle(ended.opened));
-        self.arguments.events.tell(SessionEvent::AgentEnd { end: ended.end.clone() });
-        if let Phase::Working(Working { asked_by: Some(asked_by), .. }) = phase {
+        let activity = std::mem::replace(&mut self.activity, Activity::Idle(ended.opened));
+        self.arguments.events.notify(SessionEvent::AgentEnd { end: ended.end.clone() });
+        if let Activity::Working(Work { asked_by: Some(asked_by), .. }) = activity {
             let _gone = asked_by.send(ended.end);
         }
     }
 
     fn abort(&mut self, level: CancelLevel) {
         for input_id in self.queue.clear() {
-            self.arguments.events.tell(SessionEvent::InputDropped { input_id });
+            self.arguments.events.notify(SessionEvent::InputDropped { input_id });
             if let Some(asked_by) = self.asked.remove(&input_id) {
                 let _gone = asked_by.send(AgentEnd::Aborted);
             }
         }
-        let Phase::Working(working) = &self.phase else { return };
+        let Activity::Working(working) = &self.activity else { return };
         let again = working.abort.is_cancelled();
         working.abort.cancel(level);
         if again {

@@ -2,12 +2,11 @@
 //! know whether a task or a person uses it.
 
 mod actor;
-mod deltas;
-mod inputs;
-mod message;
+mod delta_coalescer;
+mod messages;
 mod opening;
 mod turns;
 
 pub(crate) use actor::Session;
-pub use message::SessionSpec;
-pub(crate) use message::{SessionArguments, SessionMessage};
+pub use messages::SessionSpec;
+pub(crate) use messages::{SessionArguments, SessionMessage};

@@ -7,7 +7,7 @@ use engine::ports::{SessionHeader, ToolRunner as _};
 use engine::request::ModelClient;
 use protocol::{Failure, ModelRoute, SessionEvent};
 
-use super::message::{Opened, SessionArguments};
+use super::messages::{Opened, SessionArguments};
 use crate::executors::ExecutorTools;
 use crate::timer::RuntimeTimer;
 
@@ -26,7 +26,7 @@ pub(super) async fn open(
 ) -> Result<Box<Opened>, Failure> {
     let SessionArguments { spec, deps, .. } = arguments;
     for error in tools.left_out() {
-        arguments.events.tell(SessionEvent::ToolUnavailable {
+        arguments.events.notify(SessionEvent::ToolUnavailable {
             tool_name: error.tool.clone(),
             error_message: error.reason.clone(),
         });

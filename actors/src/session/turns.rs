@@ -1,19 +1,19 @@
-//! The work of a session between two moments at which it is idle.
+//! The work of a session between two moments at which it is idle, and the inputs it asks for meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::agent::{AgentContext, Prompt};
+use async_trait::async_trait;
+use engine::agent::{AgentContext, Boundary, Inputs, Prompt};
 use engine::ports::{CancelLevel, CancelToken};
-use protocol::{AgentEnd, Failure, FailureClass};
-use ractor::ActorRef;
+use protocol::{AgentEnd, Failure, FailureClass, UserInput};
+use ractor::{ActorRef, RpcReplyPort};
 
-use super::deltas::DeltaCoalescer;
-use super::inputs::SessionInputs;
-use super::message::{Ended, Opened, SessionArguments, SessionMessage};
+use super::delta_coalescer::DeltaCoalescer;
+use super::messages::{Ended, Opened, SessionArguments, SessionMessage};
 use super::opening::{open, open_tools};
-use crate::ask::answer;
 use crate::executors::{ExecutorTools, ToolExecutorMessage};
+use crate::messaging::answer;
 
 /// What was stopped at once has this long to be gone, and what was stopped gently this long beyond
 /// its grace period.
@@ -101,4 +101,27 @@ async fn settle(arguments: &SessionArguments, abort: &CancelToken) {
         }
     }
     tracing::error!("what was called still runs although it was killed");
+}
+
+/// Asks the session. One that is gone takes its work with it, so that no answer is missed.
+pub(super) struct SessionInputs(pub(super) ActorRef<SessionMessage>);
+
+impl SessionInputs {
+    async fn ask<T: Default + Send + 'static>(
+        &self,
+        question: impl FnOnce(RpcReplyPort<T>) -> SessionMessage,
+    ) -> T {
+        answer(&self.0, question).await.unwrap_or_default()
+    }
+}
+
+#[async_trait]
+impl Inputs for SessionInputs {
+    async fn before_request(&self) -> Boundary {
+        self.ask(SessionMessage::BeforeRequest).await
+    }
+
+    async fn before_stop(&self) -> Option<UserInput> {
+        self.ask(SessionMessage::BeforeStop).await
+    }
 }

@@ -4,9 +4,9 @@ use engine::ports::CancelLevel;
 use protocol::{Failure, FailureClass, ModelRoute, SessionId, UserInput};
 use ractor::ActorRef;
 
-use super::message::{OpenedSession, SessionInput, SessionKey, SessionsMessage};
-use crate::ask::answer;
+use super::messages::{OpenedSession, SessionInput, SessionKey, SessionsMessage};
 use crate::events::Events;
+use crate::messaging::answer;
 
 /// Why a session was not opened.
 #[derive(Debug, thiserror::Error)]

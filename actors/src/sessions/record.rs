@@ -7,7 +7,7 @@ use engine::restarts::{CrashLog, Decision, RestartBudget};
 use protocol::{Event, EventKind, EventScope, SessionEvent, SessionId, Timestamp};
 use ractor::{ActorRef, RpcReplyPort};
 
-use super::message::{SessionInput, SessionOpening, SessionsReply};
+use super::messages::{SessionInput, SessionOpening, SessionsReply};
 use crate::executors::{ExecutorLease, ToolSetup};
 use crate::session::{SessionMessage, SessionSpec};
 

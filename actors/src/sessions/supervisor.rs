@@ -11,14 +11,14 @@ use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, SessionId};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
-use super::message::{OpenedSession, SessionKey, SessionOpening, SessionsMessage, SessionsReply};
+use super::messages::{OpenedSession, SessionKey, SessionOpening, SessionsMessage, SessionsReply};
 use super::record::{Record, State};
-use crate::ask::{NoAnswer, Teller, ask, ask_within};
 use crate::deps::Deps;
 use crate::events::EventBus;
 use crate::executors::{ExecutorLease, ExecutorSetup, ExecutorsMessage, ToolExecutorMessage};
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
+use crate::messaging::{NoAnswer, Notifier, ask, ask_within};
 use crate::session::{Session, SessionArguments, SessionMessage};
 
 /// A session that is closed has the grace period for what it called, and this for itself.
@@ -226,7 +226,7 @@ impl SessionsState {
             deps: self.arguments.deps.clone(),
             gate: Arc::clone(&self.arguments.gate),
             executor: executor.executor().clone(),
-            events: Teller::to(myself, move |event| SessionsMessage::Happened(key, event)),
+            events: Notifier::to(myself, move |event| SessionsMessage::Happened(key, event)),
             span: tracing::info_span!(parent: None, "session", log = %record.spec.log.display()),
         };
         let (session, _join) =

@@ -1,17 +1,73 @@
-//! The state of a task's actor, and how each effect of its lifecycle is performed.
+//! A task's actor: its arguments, its messages and its state.
 
-use engine::task::{Effect, Input, Machine, TaskRecord, WorkerPolicy};
-use protocol::TaskReport;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::ports::{CancelLevel, Gate, IsolationError, WorkerReport};
+use engine::task::{
+    Effect, Input, Machine, SessionEnd, TaskRecord, Timer, WorkerPolicy, YieldContract,
+};
+use protocol::{
+    CaptureRef, Captured, EventKind, LedgerEntry, RunName, TaskName, TaskReport, TaskSpec,
+};
 use ractor::{ActorProcessingErr, ActorRef};
-use tokio::time::Instant; // the runtime's clock: a test can pause it
+use tokio::time::Instant;
 
-use super::activity::Activity;
-use super::message::{TaskArguments, TaskMessage};
+use super::agent_activity::Activity;
 use crate::contracts;
-use crate::executors::ExecutorLease;
-use crate::isolation::{Lease, Writers};
-use crate::jobs::Jobs;
-use crate::worker::{self, Working};
+use crate::deps::Deps;
+use crate::executors::{ExecutorLease, ExecutorsMessage};
+use crate::isolation::{Lease, RepositoryMessage, Writers};
+use crate::jobs::{Jobs, Panicked};
+use crate::messaging::{Durability, NoAnswer, Notifier, Receipt};
+use crate::worker::{RunningWorker, restarts};
+
+pub(crate) struct TaskArguments {
+    pub(crate) spec: TaskSpec,
+    /// What the ledger has of it.
+    pub(crate) record: TaskRecord,
+    pub(crate) contract: YieldContract,
+    pub(crate) run: RunFacts,
+    /// The captures of its predecessors, in the order in which they build on each other.
+    pub(crate) predecessors: Vec<(TaskName, CaptureRef)>,
+    pub(crate) repository: ActorRef<RepositoryMessage>,
+    pub(crate) executors: ActorRef<ExecutorsMessage>,
+    pub(crate) gate: Arc<dyn Gate>,
+    /// Has the run write an entry.
+    pub(crate) ledger: Notifier<(LedgerEntry, Receipt)>,
+    pub(crate) deps: Deps,
+    pub(crate) events: Notifier<EventKind>,
+}
+
+/// What the tasks of a run need to know about it.
+#[derive(Clone)]
+pub(crate) struct RunFacts {
+    pub(crate) name: RunName,
+    pub(crate) repo: PathBuf,
+    pub(crate) subfolder: PathBuf,
+}
+
+pub(crate) enum TaskMessage {
+    /// Asked by anyone who no longer wants the result.
+    Cancel(CancelLevel),
+    Prepared(Option<Result<Lease, IsolationError>>),
+    /// An entry is in the ledger, or the ledger is gone.
+    Recorded(Box<LedgerEntry>, Durability),
+    Leased(Option<ExecutorLease>),
+    /// Nothing of the crashed session runs any more, and it may be started again; or something of
+    /// it could not be stopped.
+    Cleared(Result<(), NoAnswer>),
+    WorkerEnded(Result<SessionEnd, Panicked>),
+    /// A worker that did not stop is dropped.
+    WorkerKilled,
+    TimerFired(Timer),
+    Sealed(Result<(), NoAnswer>),
+    Captured(Option<Result<Option<Captured>, IsolationError>>),
+    Discarded,
+    Reported(WorkerReport),
+    /// It is time to say again what the task is doing.
+    ProgressDue,
+}
 
 pub(crate) struct TaskState {
     pub(super) lifecycle: Machine,
@@ -21,7 +77,7 @@ pub(crate) struct TaskState {
     pub(super) lease: Option<Lease>,
     pub(super) writers: Writers,
     pub(super) executor: Option<ExecutorLease>,
-    pub(super) worker: Option<Working>,
+    pub(super) worker: Option<RunningWorker>,
     /// What a model has used and is doing; nothing where a command does the work.
     pub(super) activity: Option<Box<Activity>>,
     pub(super) jobs: Jobs,
@@ -34,7 +90,7 @@ impl TaskState {
     pub(super) fn begin(mut arguments: TaskArguments) -> (Self, Vec<Effect>) {
         let contract = std::mem::replace(&mut arguments.contract, contracts::any());
         let policy = WorkerPolicy {
-            restarts: worker::restarts(&arguments.spec.work, arguments.deps.external.as_ref()),
+            restarts: restarts(&arguments.spec.work, arguments.deps.external.as_ref()),
             grace: arguments.deps.policy.grace,
         };
         let (lifecycle, effects) = Machine::begin(arguments.record.clone(), contract, policy);

@@ -9,14 +9,14 @@ use protocol::{Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskNa
 use ractor::{ActorProcessingErr, ActorRef};
 use tracing::Instrument as _;
 
-use super::message::TaskMessage;
-use super::start;
+use super::state::TaskMessage;
 use super::state::TaskState;
-use crate::ask::{Receipt, ask, ask_within};
+use super::worker_setup;
 use crate::executors::{ExecutorLease, ExecutorsMessage, ToolExecutorMessage};
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage, Writers};
-use crate::job::Job;
-use crate::worker::{self, WorkerDeps, Working};
+use crate::job_names::Job;
+use crate::messaging::{Receipt, ask, ask_within};
+use crate::worker::{self, RunningWorker, WorkerDeps};
 
 impl TaskState {
     pub(super) async fn perform(
@@ -32,7 +32,7 @@ impl TaskState {
                 Effect::StartWorker { workspace, attempt, reminder } => {
                     self.start_worker(myself, &workspace, attempt, reminder).await;
                 }
-                Effect::Remind(reminder) => self.go_on(myself, reminder),
+                Effect::Remind(reminder) => self.remind(myself, reminder),
                 Effect::StopWorker(level) => {
                     if let Some(working) = &self.worker {
                         working.stop(level);
@@ -45,15 +45,17 @@ impl TaskState {
                 Effect::ClearWorker { error, deadline } => self.clear(myself, &error, deadline),
                 Effect::StartTimer(timer, after) => {
                     let message = TaskMessage::TimerFired(timer);
-                    self.remind(Job::TaskTimer, myself, after, message);
+                    self.send_later(Job::TaskTimer, myself, after, message);
                 }
                 Effect::AnnounceStopping => self.progress(Phase::Stopping, None),
-                Effect::AnnounceYield => self.tell(EventKind::TaskYielded { task: self.name() }),
+                Effect::AnnounceYield => {
+                    self.announce(EventKind::TaskYielded { task: self.name() })
+                }
                 Effect::AnnounceReminder(Reminder { complaint, .. }) => {
-                    self.tell(EventKind::ContractReminded { task: self.name(), complaint });
+                    self.announce(EventKind::ContractReminded { task: self.name(), complaint });
                 }
                 Effect::AnnounceCapture(captured) => {
-                    self.tell(EventKind::TaskCaptured { task: self.name(), captured });
+                    self.announce(EventKind::TaskCaptured { task: self.name(), captured });
                 }
                 Effect::Seal { deadline } => self.seal(myself, deadline),
                 Effect::Capture => self.capture(myself),
@@ -68,7 +70,7 @@ impl TaskState {
     fn record(&self, myself: &ActorRef<TaskMessage>, entry: LedgerEntry) {
         let written = Box::new(entry.clone());
         let receipt = Receipt::to(myself, |durability| TaskMessage::Recorded(written, durability));
-        self.arguments.ledger.tell((entry, receipt));
+        self.arguments.ledger.notify((entry, receipt));
     }
 
     fn prepare(&mut self, myself: &ActorRef<TaskMessage>) {
@@ -94,7 +96,7 @@ impl TaskState {
             .map_err(|error| error.to_failure())?;
         let place = lease.place.clone();
         self.lease = Some(lease);
-        self.tell(EventKind::WorkspaceReady {
+        self.announce(EventKind::WorkspaceReady {
             task: self.name(),
             path: place.root.display().to_string(),
             ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -104,7 +106,7 @@ impl TaskState {
 
     fn lease_executor(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return }; // it was prepared before
-        let setup = start::executor(&self.arguments, lease, self.lifecycle.attempt());
+        let setup = worker_setup::executor(&self.arguments, lease, self.lifecycle.attempt());
         let executors = self.arguments.executors.clone();
         let question = |reply| ExecutorsMessage::Lease(setup, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &executors));
@@ -132,12 +134,12 @@ impl TaskState {
             span: self.span.clone(),
         };
         let task = myself.clone();
-        let start = start::start(&self.arguments, place, attempt, move |report| {
-            let _gone = task.cast(TaskMessage::News(report)); // who reads it may be gone
+        let start = worker_setup::start(&self.arguments, place, attempt, move |report| {
+            let _gone = task.cast(TaskMessage::Reported(report)); // who reads it may be gone
         });
         match worker::open(&self.arguments.spec.work, start, deps).await {
             Ok(worker) => {
-                self.tell_of_gates();
+                self.announce_ungated_requests();
                 self.work(myself, worker, reminder);
             }
             Err(failure) => {
@@ -148,9 +150,9 @@ impl TaskState {
     }
 
     /// Says that an external program does the work, where one does: nothing holds its requests.
-    fn tell_of_gates(&self) {
+    fn announce_ungated_requests(&self) {
         if let Some(program) = worker::external_program(&self.arguments.spec.work) {
-            self.tell(EventKind::Degraded {
+            self.announce(EventKind::Degraded {
                 from: "requests to models within the limits of the engine".to_owned(),
                 to: format!("requests of `{program}` itself"),
                 why: format!("another program does the task `{}`", self.name()),
@@ -168,7 +170,7 @@ impl TaskState {
         let work = Arc::clone(&worker);
         let job = async move { work.work(reminder).await }.instrument(self.span.clone());
         let job = self.jobs.run(Job::TaskWork, myself, job, TaskMessage::WorkerEnded);
-        self.worker = Some(Working::new(worker, job));
+        self.worker = Some(RunningWorker::new(worker, job));
     }
 
     /// Ends what a crashed worker started, so that it can be started again.
@@ -190,7 +192,7 @@ impl TaskState {
     }
 
     /// Has the worker go on, because its end was not accepted.
-    fn go_on(&mut self, myself: &ActorRef<TaskMessage>, reminder: Reminder) {
+    fn remind(&mut self, myself: &ActorRef<TaskMessage>, reminder: Reminder) {
         let Some(working) = &self.worker else { return }; // it has ended once, so it is there
         self.work(myself, working.worker(), Some(reminder));
     }
@@ -256,7 +258,7 @@ impl TaskState {
     }
 
     /// Sends a message to ourselves later, unless we are gone by then.
-    pub(super) fn remind(
+    pub(super) fn send_later(
         &mut self,
         name: Job,
         myself: &ActorRef<TaskMessage>,
@@ -266,8 +268,8 @@ impl TaskState {
         self.jobs.run(name, myself, tokio::time::sleep(after), |_slept| message);
     }
 
-    pub(super) fn tell(&self, news: EventKind) {
-        self.arguments.news.tell(news);
+    pub(super) fn announce(&self, event: EventKind) {
+        self.arguments.events.notify(event);
     }
 
     pub(super) fn name(&self) -> TaskName {

@@ -2,12 +2,9 @@
 //! knows none of them, only the port `Worker`.
 
 mod command;
-mod deps;
 mod registry;
-mod reminder;
 mod session;
-mod working;
+mod worker_deps;
 
-pub(crate) use deps::WorkerDeps;
-pub(crate) use registry::{external_program, open, restarts};
-pub(crate) use working::Working;
+pub(crate) use registry::{RunningWorker, external_program, open, restarts};
+pub(crate) use worker_deps::WorkerDeps;

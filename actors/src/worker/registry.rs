@@ -1,15 +1,16 @@
-//! Which kind of worker does which work.
+//! Opens the worker of a task by its kind, and holds it while it works.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{ExternalWorkers, Worker, WorkerStart};
+use engine::ports::{CancelLevel, ExternalWorkers, Worker, WorkerStart};
 use engine::restarts::RestartBudget;
 use protocol::{Failure, Work};
+use tokio::task::AbortHandle;
 
 use super::command::CommandWorker;
-use super::deps::WorkerDeps;
 use super::session::SessionWorker;
+use super::worker_deps::WorkerDeps;
 
 /// A session of a model is started again from its log, as long as it does not crash all the time.
 const CRASHES: RestartBudget = RestartBudget { restarts: 3, window: Duration::from_secs(600) };
@@ -42,5 +43,31 @@ pub(crate) fn external_program(work: &Work) -> Option<&str> {
     match work {
         Work::Command(_) | Work::Agent(_) => None,
         Work::External(external) => Some(&external.program),
+    }
+}
+
+/// A worker, and its work. Dropping it ends the work.
+pub(crate) struct RunningWorker {
+    worker: Arc<dyn Worker>,
+    job: AbortHandle,
+}
+
+impl RunningWorker {
+    pub(crate) fn new(worker: Arc<dyn Worker>, job: AbortHandle) -> Self {
+        Self { worker, job }
+    }
+
+    pub(crate) fn worker(&self) -> Arc<dyn Worker> {
+        Arc::clone(&self.worker)
+    }
+
+    pub(crate) fn stop(&self, level: CancelLevel) {
+        self.worker.stop(level);
+    }
+}
+
+impl Drop for RunningWorker {
+    fn drop(&mut self) {
+        self.job.abort(); // it may have ended
     }
 }

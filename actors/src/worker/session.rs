@@ -1,17 +1,17 @@
 //! A session as the worker of a task.
 
 use async_trait::async_trait;
-use engine::agent::{Assignment, Limits, system_prompt};
-use engine::ports::{CancelLevel, ReportSink, Worker, WorkerReport, WorkerStart};
+use engine::agent::{Assignment, Limits, Prompt, YIELD, system_prompt};
+use engine::ports::{CancelLevel, ReportSink, ToolChoice, Worker, WorkerReport, WorkerStart};
 use engine::task::{Reminder, SessionEnd};
-use protocol::{Agent, AgentEnd, Failure, FailureClass, InputId, SessionEvent, TaskId};
+use protocol::{Agent, AgentEnd, Failure, FailureClass, InputId, SessionEvent, TaskId, UserInput};
 use ractor::{Actor, ActorRef};
 use serde_json::Value;
 
-use super::deps::WorkerDeps;
-use super::reminder;
-use crate::ask::{Teller, answer};
+use crate::messaging::{Notifier, answer};
 use crate::session::{Session, SessionArguments, SessionMessage, SessionSpec};
+
+use super::worker_deps::WorkerDeps;
 
 /// How many bytes of a result are taken: it stands in the ledger, in events and on screens.
 const LONGEST: usize = 500_000;
@@ -47,8 +47,8 @@ impl SessionWorker {
     }
 }
 
-fn events(reports: ReportSink) -> Teller<SessionEvent> {
-    Teller::new(move |event| reports(WorkerReport::Session(event)))
+fn events(reports: ReportSink) -> Notifier<SessionEvent> {
+    Notifier::new(move |event| reports(WorkerReport::Session(event)))
 }
 
 fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
@@ -75,7 +75,7 @@ impl Worker for SessionWorker {
             None => SessionMessage::Resume(Some(reply)),
             Some(reminder) => {
                 let id = InputId::of_task(self.task, self.attempt, reminder.number.into());
-                SessionMessage::Prompt(reminder::prompt(id, &reminder), Some(reply))
+                SessionMessage::Prompt(prompt(id, &reminder), Some(reply))
             }
         });
         match ended.await {
@@ -115,4 +115,34 @@ fn read(end: AgentEnd) -> SessionEnd {
 
 fn is_long(value: &Value) -> bool {
     serde_json::to_vec(value).is_ok_and(|bytes| bytes.len() > LONGEST)
+}
+
+/// Returns a reminder as an input of its session. The last one leaves the model no choice.
+pub(super) fn prompt(id: InputId, reminder: &Reminder) -> Prompt {
+    let Reminder { complaint, number, of } = reminder;
+    let text = format!(
+        "Reminder {number} of {of}: {complaint}. Go on with the task if it is not done; then call \
+         `{YIELD}` with your result, or with an error if you cannot do it."
+    );
+    let choice = match reminder.is_last() {
+        true => ToolChoice::Force(YIELD.to_owned()),
+        false => ToolChoice::Free,
+    };
+    Prompt { input: UserInput { id, text }, choice }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_reminder_leaves_no_choice() {
+        let reminder = |number| Reminder { complaint: "/a: is missing".to_owned(), number, of: 3 };
+        let id = InputId::generate();
+        let (second, third) = (prompt(id, &reminder(2)), prompt(id, &reminder(3)));
+        assert_eq!(second.choice, ToolChoice::Free);
+        assert_eq!(third.choice, ToolChoice::Force(YIELD.to_owned()));
+        let text = third.input.text;
+        assert!(text.starts_with("Reminder 3 of 3: /a: is missing."), "{text}");
+    }
 }

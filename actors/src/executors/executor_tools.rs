@@ -9,7 +9,7 @@ use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
 use ractor::ActorRef;
 
 use super::tool_executor::{OpenedTools, ToolExecutorMessage};
-use crate::ask::answer;
+use crate::messaging::answer;
 
 /// Has every call carried out by the executor, which owns the tools and what they start.
 pub(crate) struct ExecutorTools {

@@ -8,10 +8,10 @@ use engine::ports::{CancelLevel, Gate};
 use protocol::{AgentEnd, Failure, ModelRoute, SessionEvent, SessionId, UserInput};
 use ractor::{ActorRef, RpcReplyPort};
 
-use crate::ask::Teller;
 use crate::deps::Deps;
 use crate::executors::ToolExecutorMessage;
 use crate::jobs::Panicked;
+use crate::messaging::Notifier;
 
 /// What a session is.
 #[derive(Clone)]
@@ -37,7 +37,7 @@ pub(crate) struct SessionArguments {
     pub(crate) deps: Deps,
     pub(crate) gate: Arc<dyn Gate>,
     pub(crate) executor: ActorRef<ToolExecutorMessage>,
-    pub(crate) events: Teller<SessionEvent>,
+    pub(crate) events: Notifier<SessionEvent>,
     /// What the session traces is in it.
     pub(crate) span: tracing::Span,
 }

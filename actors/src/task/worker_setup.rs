@@ -8,7 +8,7 @@ use std::sync::Arc;
 use engine::ports::{ToolEnv, WorkerReport, WorkerStart, Workspace as Place};
 use protocol::Work;
 
-use super::message::TaskArguments;
+use super::state::TaskArguments;
 use crate::executors::{ExecutorSetup, ToolSetup};
 use crate::isolation::Lease;
 

@@ -21,7 +21,7 @@ pub(super) struct Activity {
     said: String,
     pub(super) tool: Option<String>,
     pub(super) line: Option<String>,
-    pub(super) told: Option<Instant>,
+    pub(super) announced: Option<Instant>,
     pub(super) due: Due,
 }
 
@@ -41,7 +41,7 @@ impl Activity {
                 said: String::new(),
                 tool: None,
                 line: None,
-                told: None,
+                announced: None,
                 due: Due::No,
             })),
         }
@@ -57,7 +57,7 @@ impl Activity {
             | SessionEvent::AutoRetryStart { .. }
             | SessionEvent::SessionRestart { .. } => self.said.clear(),
             SessionEvent::TextDelta { text } | SessionEvent::ThinkingDelta { text } => {
-                self.hear(text);
+                self.note_text(text);
             }
             SessionEvent::ToolCallStart { tool_name } => {
                 (self.tool, self.line) = (None, Some(format!("calls {tool_name}")));
@@ -79,7 +79,7 @@ impl Activity {
     }
 
     /// Keeps the line that the model is at.
-    fn hear(&mut self, text: &str) {
+    fn note_text(&mut self, text: &str) {
         let mut visible = false;
         for (at, piece) in text.split('\n').enumerate() {
             if at > 0 {

@@ -7,10 +7,10 @@ use protocol::{EventKind, Phase, Usage};
 use ractor::ActorRef;
 use tokio::time::Instant;
 
-use super::activity::{Due, is_of_run};
-use super::message::TaskMessage;
+use super::agent_activity::{Due, is_of_run};
+use super::state::TaskMessage;
 use super::state::TaskState;
-use crate::job::Job;
+use crate::job_names::Job;
 
 /// What a task's progress is told at most once in: seven times a second.
 const PACE: Duration = Duration::from_millis(143);
@@ -20,7 +20,7 @@ impl TaskState {
         self.activity.as_ref().map(|activity| activity.usage)
     }
 
-    pub(super) fn hear(&mut self, myself: &ActorRef<TaskMessage>, report: WorkerReport) {
+    pub(super) fn on_report(&mut self, myself: &ActorRef<TaskMessage>, report: WorkerReport) {
         let Some(activity) = &mut self.activity else {
             if let WorkerReport::Line(line) = report {
                 self.progress(Phase::Working, Some(line)); // commands are paced where they run
@@ -33,7 +33,7 @@ impl TaskState {
             WorkerReport::Session(event) => {
                 activity.note(&event);
                 if is_of_run(&event) {
-                    self.tell(EventKind::SessionEvent { task: Some(self.name()), event });
+                    self.announce(EventKind::SessionEvent { task: Some(self.name()), event });
                 }
             }
         }
@@ -45,12 +45,12 @@ impl TaskState {
         if activity.due == Due::Soon {
             return;
         }
-        let passed = activity.told.map_or(PACE, |told| told.elapsed());
+        let passed = activity.announced.map_or(PACE, |at| at.elapsed());
         if passed >= PACE {
-            return self.say_progress();
+            return self.announce_progress();
         }
         activity.due = Due::Soon;
-        self.remind(
+        self.send_later(
             Job::TaskProgress,
             myself,
             PACE.saturating_sub(passed),
@@ -58,12 +58,12 @@ impl TaskState {
         );
     }
 
-    pub(super) fn say_progress(&mut self) {
+    pub(super) fn announce_progress(&mut self) {
         if !self.lifecycle.is_working() {
             return; // what follows has its own words
         }
         let Some(activity) = &mut self.activity else { return };
-        (activity.told, activity.due) = (Some(Instant::now()), Due::No);
+        (activity.announced, activity.due) = (Some(Instant::now()), Due::No);
         let kind = EventKind::TaskProgress {
             task: self.arguments.spec.name.clone(),
             phase: Phase::Working,
@@ -71,11 +71,17 @@ impl TaskState {
             tool: activity.tool.clone(),
             tokens: Some(activity.usage.tokens()),
         };
-        self.tell(kind);
+        self.announce(kind);
     }
 
     pub(super) fn progress(&self, phase: Phase, line: Option<String>) {
         let tokens = self.usage().map(|usage| usage.tokens());
-        self.tell(EventKind::TaskProgress { task: self.name(), phase, line, tool: None, tokens });
+        self.announce(EventKind::TaskProgress {
+            task: self.name(),
+            phase,
+            line,
+            tool: None,
+            tokens,
+        });
     }
 }

@@ -9,7 +9,7 @@ use protocol::SessionEvent;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::ask::Teller;
+use crate::messaging::Notifier;
 
 /// How long a delta waits for others at most.
 const PACE: Duration = Duration::from_millis(40);
@@ -17,7 +17,7 @@ const PACE: Duration = Duration::from_millis(40);
 /// Passes events on. Text that comes within a moment is one delta, and stands before every event
 /// that came after it.
 pub(super) struct DeltaCoalescer {
-    events: Teller<SessionEvent>,
+    events: Notifier<SessionEvent>,
     pending: Mutex<Pending>,
     /// Something has begun to wait.
     waiting: Notify,
@@ -31,7 +31,7 @@ struct Pending {
 }
 
 impl DeltaCoalescer {
-    pub(super) fn new(events: Teller<SessionEvent>) -> Self {
+    pub(super) fn new(events: Notifier<SessionEvent>) -> Self {
         Self { events, pending: Mutex::default(), waiting: Notify::new() }
     }
 
@@ -56,7 +56,7 @@ impl DeltaCoalescer {
     fn flush(&self, pending: &mut Pending) {
         if let Some(delta) = pending.delta.take() {
             pending.passed = Some(Instant::now());
-            self.events.tell(delta);
+            self.events.notify(delta);
         }
     }
 
@@ -84,7 +84,7 @@ impl Listener for DeltaCoalescer {
         }
         let mut pending = self.pending();
         self.flush(&mut pending);
-        self.events.tell(event);
+        self.events.notify(event);
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
     fn coalescer() -> (DeltaCoalescer, Arc<Mutex<Vec<SessionEvent>>>) {
         let passed = Arc::<Mutex<Vec<_>>>::default();
         let events = Arc::clone(&passed);
-        let events = Teller::new(move |event| events.lock().unwrap().push(event));
+        let events = Notifier::new(move |event| events.lock().unwrap().push(event));
         (DeltaCoalescer::new(events), passed)
     }
 

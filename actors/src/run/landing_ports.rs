@@ -8,9 +8,9 @@ use engine::ports::{CancelToken, IsolationError, LandingNews, LandingRequest, Le
 use protocol::{LandingId, LandingReport, LedgerEntry, RunName};
 use ractor::{ActorRef, RpcReplyPort};
 
-use super::message::RunMessage;
-use crate::ask::{Receipt, answer};
+use super::messages::RunMessage;
 use crate::isolation::{Landing, RepositoryMessage};
+use crate::messaging::{Receipt, answer};
 
 /// Lands in turn with the other landings of a repository.
 pub(super) struct RepositoryLands(pub(super) ActorRef<RepositoryMessage>);

@@ -9,7 +9,6 @@ use engine::schedule::{Entry, Left, Refused};
 use protocol::{EventKind, LedgerEntry, RunId, RunName, RunSpec, TaskId, TaskSpec};
 use ractor::{ActorRef, RpcReplyPort};
 
-use crate::ask::{Durability, Receipt, Teller};
 use crate::contracts::Contracts;
 use crate::deps::Deps;
 use crate::events::EventBus;
@@ -17,6 +16,7 @@ use crate::executors::ExecutorsMessage;
 use crate::isolation::{RepositoryMessage, SettledRun};
 use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
+use crate::messaging::{Durability, Notifier, Receipt};
 
 pub(crate) struct RunArguments {
     pub(crate) name: RunName,
@@ -30,7 +30,7 @@ pub(crate) struct RunArguments {
     pub(crate) ledger: ActorRef<LedgerMessage>,
     pub(crate) deps: Deps,
     pub(crate) events: EventBus,
-    pub(crate) schedule: Teller<ScheduleRequest>,
+    pub(crate) schedule: Notifier<ScheduleRequest>,
 }
 
 /// What a run asks of the engine's schedule.
@@ -74,7 +74,7 @@ pub(crate) enum RunMessage {
     /// Sent by the check of tasks that are to be added; nobody else sends it.
     Checked(Box<CheckedTasks>),
     /// Something happened to a task.
-    News(EventKind),
+    TaskEvent(EventKind),
     /// A task has an entry written.
     Record(LedgerEntry, Receipt),
     /// An entry is in the ledger, or the ledger is gone. A task may wait for it.

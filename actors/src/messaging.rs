@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use ractor::concurrency::oneshot;
 use ractor::{ActorRef, Message, RpcReplyPort};
 
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
 
 /// Asks `whom` at once, and waits for the answer; nothing comes back when it died without one.
@@ -78,34 +78,34 @@ pub(crate) fn ask_within<M: Message, A: Message, R: Send + 'static>(
     });
 }
 
-/// Tells news to whoever a child reports to, without the child knowing who that is.
-pub(crate) struct Teller<T>(Arc<dyn Fn(T) + Send + Sync>);
+/// Sends notifications to the actor that a child reports to, which the child does not know.
+pub(crate) struct Notifier<T>(Arc<dyn Fn(T) + Send + Sync>);
 
-impl<T> Clone for Teller<T> {
+impl<T> Clone for Notifier<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T: 'static> Teller<T> {
-    /// Returns a teller whose news are given to `take`, which never waits.
+impl<T: 'static> Notifier<T> {
+    /// Returns a notifier that calls `take`, which must not block.
     pub(crate) fn new(take: impl Fn(T) + Send + Sync + 'static) -> Self {
         Self(Arc::new(take))
     }
 
-    /// Returns a teller whose news arrive at `whom` as `as_message` says.
+    /// Returns a notifier that sends `whom` the message that `as_message` makes of a notification.
     pub(crate) fn to<M: Message>(
         whom: &ActorRef<M>,
         as_message: impl Fn(T) -> M + Send + Sync + 'static,
     ) -> Self {
         let whom = whom.clone();
-        Self(Arc::new(move |news| {
-            let _gone = whom.cast(as_message(news)); // whoever listened may be gone; news are not obligations
+        Self(Arc::new(move |notification| {
+            let _gone = whom.cast(as_message(notification)); // the receiver may be gone
         }))
     }
 
-    pub(crate) fn tell(&self, news: T) {
-        (self.0)(news);
+    pub(crate) fn notify(&self, notification: T) {
+        (self.0)(notification);
     }
 }
 

@@ -4,9 +4,9 @@ use engine::ports::CancelLevel;
 use protocol::{Failure, ModelRoute, SessionEvent, SessionId, UserInput};
 use ractor::{ActorId, ActorRef, RpcReplyPort};
 
-use crate::ask::NoAnswer;
 use crate::events::Events;
 use crate::executors::{ExecutorLease, ToolSetup};
+use crate::messaging::NoAnswer;
 use crate::session::SessionSpec;
 
 /// Identifies a session among those that are open.
