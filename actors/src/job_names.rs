@@ -1,20 +1,20 @@
-//! Every job that an actor runs, by name.
+//! The names of all jobs of all actors, with their failpoints.
 
-/// Declares the jobs, each with the name of the points at which a fault may strike it.
+/// Declares the jobs, each with the names of its failpoints.
 macro_rules! jobs {
     ($($job:ident = $name:literal, $doc:literal;)*) => {
-        /// A job that an actor runs. A fault may be planned at its beginning, `job.NAME`, and at
-        /// its end, `job.NAME.end`.
+        /// A job of an actor. It has a failpoint at its begin, `job.NAME`, and at its end,
+        /// `job.NAME.end`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Job {
             $(#[doc = $doc] $job,)*
         }
 
         impl Job {
-            /// Every job there is.
+            /// All jobs.
             pub const ALL: &[Self] = &[$(Self::$job,)*];
 
-            /// Returns the point before it has done anything.
+            /// Returns the failpoint at its begin.
             #[must_use]
             pub const fn begin(self) -> &'static str {
                 match self {
@@ -22,7 +22,7 @@ macro_rules! jobs {
                 }
             }
 
-            /// Returns the point after it has done everything, before its owner is told.
+            /// Returns the failpoint at its end, before the owner gets the result.
             #[must_use]
             pub const fn end(self) -> &'static str {
                 match self {

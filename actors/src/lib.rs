@@ -1,5 +1,5 @@
-//! Who owns what, and who answers for whom. Each module is one actor: its messages, its arguments,
-//! its state and the few lines that connect it to the engine.
+//! The actors of the engine: what each owns and whom it supervises. Each module holds one actor: its
+//! messages, its arguments, its state and the code that connects it to the rules of the engine.
 
 mod contracts;
 mod deps;

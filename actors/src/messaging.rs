@@ -1,4 +1,4 @@
-//! Asking another actor, such that the answer is one of our own messages — also when there is none.
+//! Requests between actors whose answers arrive as messages, notifications, and receipts of writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use ractor::{ActorRef, Message, RpcReplyPort};
 use crate::job_names::Job;
 use crate::jobs::Jobs;
 
-/// Asks `whom` at once, and waits for the answer; nothing comes back when it died without one.
+/// Sends a request at once and returns a future of the answer; `None` if the actor died.
 pub(crate) fn answer<M: Message, R: Send + 'static>(
     whom: &ActorRef<M>,
     question: impl FnOnce(RpcReplyPort<R>) -> M,
@@ -24,24 +24,22 @@ pub(crate) fn answer<M: Message, R: Send + 'static>(
     waiting.map(Result::ok).boxed()
 }
 
-/// Why there is no answer.
+/// The reason why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
-    /// The answerer died.
+    /// The actor died.
     Died,
     /// It did not answer in time.
     Late,
-    /// The wait for the answer crashed: what became of the answerer is not known.
+    /// The waiting job panicked, and the state of the actor is unknown.
     Unheard,
 }
 
-/// Asks `whom` and delivers the answer to `myself` as `then` says. When the answerer dies without
-/// an answer, `then` is told so, and nobody waits for the dead. The wait is the job `name` of
-/// `jobs` and ends with the asker.
+/// Sends `whom` a request, and sends `myself` the message that `then` makes of the answer, also if
+/// the actor dies without one. The wait is the job `name` of `jobs` and ends with its owner.
 ///
-/// It has no deadline: the answerer has one of its own, or the work takes as long as there is of
-/// it (copying a tree, capturing it, writing it back), and the closing of the engine watches over
-/// both. Where neither holds, [`ask_within`] is to be used.
+/// The request has no deadline: use it where the actor has its own deadline, or where the duration
+/// depends on the size of the work (copying, capturing, landing). Otherwise use [`ask_within`].
 pub(crate) fn ask<M: Message, A: Message, R: Send + 'static>(
     name: Job,
     jobs: &mut Jobs,
@@ -58,7 +56,7 @@ pub(crate) fn ask<M: Message, A: Message, R: Send + 'static>(
     });
 }
 
-/// The same, for at most `deadline`.
+/// Does the same with a deadline.
 pub(crate) fn ask_within<M: Message, A: Message, R: Send + 'static>(
     name: Job,
     jobs: &mut Jobs,
@@ -109,21 +107,21 @@ impl<T: 'static> Notifier<T> {
     }
 }
 
-/// Tells whoever asked for something to be written whether it was, exactly once: where the answerer
-/// dies with it, it says that. Answers arrive in the order in which they are given.
+/// Reports the result of a write exactly once: a dropped receipt reports [`Durability::Lost`].
+/// Results arrive in the order in which they are given.
 pub(crate) struct Receipt(Option<Box<dyn FnOnce(Durability) + Send>>);
 
-/// What became of something that was to be written.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// It is there whatever happens.
+    /// The entry is durable.
     Durable,
-    /// Whoever would have written it is gone.
+    /// The writer is gone.
     Lost,
 }
 
 impl Receipt {
-    /// Returns a receipt that arrives at `whom` as `as_message` says.
+    /// Returns a receipt that sends `whom` the message that `as_message` makes of the result.
     pub(crate) fn to<M: Message>(
         whom: &ActorRef<M>,
         as_message: impl FnOnce(Durability) -> M + Send + 'static,
@@ -134,7 +132,7 @@ impl Receipt {
         })))
     }
 
-    /// Says that it is written.
+    /// Reports that the entry is durable.
     pub(crate) fn give(mut self) {
         self.say(Durability::Durable);
     }

@@ -1,34 +1,33 @@
-//! How long the engine waits for its parts when it closes.
+//! The deadlines of a shutdown, and the activity it watches.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How long nothing at all may happen before the closing gives up. What is left to do then (a
-/// capture, a landing, the removal of a workspace) takes as long as there is of it, so that no
-/// bound of its time as a whole would be safe; but each step of it is far shorter than this. Whoever
-/// does not want to wait that long insists: the program ends at the third signal.
+/// How long a shutdown may go without any activity before it gives up. A capture, a landing or the
+/// removal of a workspace takes as long as its size demands, so the shutdown as a whole has no
+/// deadline; but each step is far shorter than this. A third signal ends the program at once.
 pub(crate) const STANDSTILL: Duration = Duration::from_secs(600);
 
-/// How long the executors may take: what they own was killed.
+/// The deadline of the executors, whose processes were killed before.
 pub(crate) const EXECUTORS: Duration = Duration::from_secs(30);
 
-/// How long the ledger may take for what is in its mailbox: one write that is under way and one for
-/// the rest, each of which has a deadline of two minutes.
+/// The deadline of the ledger: one write under way and one for the rest of its mailbox, two minutes
+/// each.
 pub(crate) const LEDGER: Duration = Duration::from_secs(300);
 
-/// Counts what happens in an engine, so that whoever waits for its end sees whether anything still
-/// goes on. Its clones are one.
+/// Counts the activity of an engine, so that a shutdown can tell progress from a hang. Clones share
+/// one counter.
 #[derive(Clone, Default)]
 pub(crate) struct Activity(Arc<AtomicU64>);
 
 impl Activity {
-    /// Notes that something has happened.
+    /// Counts one step.
     pub(crate) fn note(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns how much has happened.
+    /// Returns the number of steps so far.
     pub(crate) fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The tools of a session, as the session calls them: its executor carries the calls out.
+//! The tool runner of a session: sends its calls to the executor.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use ractor::ActorRef;
 use super::tool_executor::{OpenedTools, ToolExecutorMessage};
 use crate::messaging::answer;
 
-/// Has every call carried out by the executor, which owns the tools and what they start.
+/// Sends every call to the executor, which owns the tools and their processes.
 pub(crate) struct ExecutorTools {
     executor: ActorRef<ToolExecutorMessage>,
     opened: OpenedTools,
@@ -19,7 +19,7 @@ pub(crate) struct ExecutorTools {
 }
 
 impl ExecutorTools {
-    /// Waits until the executor has built its tools. `listener` is told how it goes.
+    /// Waits until the executor has built its tools. `listener` receives the progress of calls.
     pub(crate) async fn open(
         executor: ActorRef<ToolExecutorMessage>,
         listener: Arc<dyn Listener>,

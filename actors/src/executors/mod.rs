@@ -1,5 +1,5 @@
-//! Who owns tools and processes. An executor is leased to a task and owned here, so that no process
-//! outlives its task — however the task ends.
+//! The actors that own tools and processes. An executor is leased to a task or session, so that no
+//! process outlives it.
 
 mod executor_tools;
 

@@ -1,4 +1,4 @@
-//! Starts executors and answers for them.
+//! Starts and supervises the tool executors.
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 

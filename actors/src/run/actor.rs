@@ -1,7 +1,7 @@
-//! Carries one run through its machine: performs what it asks for, tells it what happened.
+//! The run actor: feeds messages to the run's state machine and performs its effects.
 //!
-//! Every task that starts dies exactly once, and its death is told to the machine here and nowhere
-//! else. That is why `task_finished` needs no deduplication anywhere.
+//! The end of each task's actor is reported to the machine here and nowhere else, once. That is why
+//! `task_finished` needs no deduplication.
 
 use engine::ports::LandingNews;
 use engine::run::Input;
@@ -114,7 +114,7 @@ impl Actor for Run {
     }
 }
 
-/// Returns what is announced of a landing's news.
+/// Returns the event of a landing's notice.
 fn announcement(news: LandingNews) -> EventKind {
     match news {
         LandingNews::Waiting => EventKind::LandingWaited,

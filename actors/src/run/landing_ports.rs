@@ -1,4 +1,4 @@
-//! What a run lands with: the actor of its repository, and its own record.
+//! The ports of a landing, as a run has them: the repository actor, and the run's own record.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::messages::RunMessage;
 use crate::isolation::{Landing, RepositoryMessage};
 use crate::messaging::{Receipt, answer};
 
-/// Lands in turn with the other landings of a repository.
+/// Lands through the repository actor, one landing after another.
 pub(super) struct RepositoryLands(pub(super) ActorRef<RepositoryMessage>);
 
 #[async_trait]
@@ -38,7 +38,7 @@ impl Lands for RepositoryLands {
     }
 }
 
-/// Records through the run, whose record follows.
+/// Writes entries through the run, whose record they update.
 pub(super) struct RunRecords(pub(super) ActorRef<RunMessage>);
 
 #[async_trait]

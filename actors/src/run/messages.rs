@@ -1,4 +1,4 @@
-//! What a run is given, what it is told, and what it asks of the schedule.
+//! The arguments and messages of a run's actor, and its requests to the schedule.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) struct RunArguments {
     pub(crate) name: RunName,
     pub(crate) spec: RunSpec,
     pub(crate) contracts: Contracts,
-    /// What people should know before it begins.
+    /// Notices for the user, announced when the run begins.
     pub(crate) notices: Vec<Notice>,
     pub(crate) repository: ActorRef<RepositoryMessage>,
     pub(crate) executors: ActorRef<ExecutorsMessage>,
@@ -33,7 +33,7 @@ pub(crate) struct RunArguments {
     pub(crate) schedule: Notifier<ScheduleRequest>,
 }
 
-/// What a run asks of the engine's schedule.
+/// A request of a run to the engine's schedule.
 pub(crate) enum ScheduleRequest {
     Enqueue(Vec<Entry>),
     Leave(RunId, TaskId, Left),
@@ -42,7 +42,7 @@ pub(crate) enum ScheduleRequest {
     Over(RunId),
 }
 
-/// What is asked of a run that goes on.
+/// A request to a running run.
 pub(crate) enum RunRequest {
     AddTasks { parent: Option<TaskId>, tasks: Vec<TaskSpec>, reply: AddTasksReply },
     AwaitChildren { parent: TaskId, reply: AwaitChildrenReply },
@@ -51,7 +51,7 @@ pub(crate) enum RunRequest {
 pub(crate) type AddTasksReply = RpcReplyPort<Result<Vec<TaskId>, AddTasksError>>;
 pub(crate) type AwaitChildrenReply = RpcReplyPort<Result<Vec<WaitedFor>, WaitError>>;
 
-/// Tasks that are to be added, and what their schemas came to.
+/// Tasks to add, with their compiled schemas.
 pub(crate) struct CheckedTasks {
     pub(crate) parent: Option<TaskId>,
     pub(crate) tasks: Vec<TaskSpec>,
@@ -60,30 +60,30 @@ pub(crate) struct CheckedTasks {
 }
 
 pub(crate) enum RunMessage {
-    /// Comes first, and once.
+    /// Begins the run. The first message, sent once.
     Begin,
-    /// The schedule has room for this task.
+    /// The schedule admits this task.
     Admitted(TaskId),
-    /// The schedule gives this task back the permit it had lent.
+    /// The schedule returns the permit that this task had lent.
     Resumed(TaskId),
     /// The schedule will never admit this task.
     Refused(Refused),
-    /// Someone no longer wants the run.
+    /// Cancels the run.
     Cancel(CancelLevel, Interruption),
     Request(Box<RunRequest>),
-    /// Sent by the check of tasks that are to be added; nobody else sends it.
+    /// Result of the check of tasks to add.
     Checked(Box<CheckedTasks>),
-    /// Something happened to a task.
+    /// An event of a task.
     TaskEvent(EventKind),
-    /// A task has an entry written.
+    /// Writes an entry of a task to the ledger.
     Record(LedgerEntry, Receipt),
-    /// An entry is in the ledger, or the ledger is gone. A task may wait for it.
+    /// An entry is durable, or the ledger is gone. The receipt is that of a task that waits for it.
     Recorded(Box<LedgerEntry>, Durability, Option<Receipt>),
-    /// Something happened to the landing.
+    /// A notice of the landing.
     LandingNews(LandingNews),
-    /// Whoever was landing is done, or has panicked. The entries say how it ended.
+    /// The landing job ended or panicked. The ledger entries hold the result.
     Landed(Result<(), Panicked>),
     Settled(Option<SettledRun>),
-    /// The claim on the run's workspaces is given up.
+    /// The lock on the run's workspaces is released.
     Closed,
 }

@@ -1,4 +1,4 @@
-//! One run: carries out what its machine asks for.
+//! The actor of one run.
 
 mod actor;
 mod landing_ports;

@@ -1,5 +1,4 @@
-//! Opens runs and holds the one schedule of the engine: its capacity, the limits of the runs, their
-//! priorities and dependencies.
+//! The supervisor of all runs, which owns the schedule of the engine.
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 

@@ -1,4 +1,4 @@
-//! The runs of an engine: opens them, and gives out the permits of their tasks.
+//! The supervisor of all runs: opens them and gives their tasks permits.
 
 mod actor;
 mod opening;

@@ -18,7 +18,7 @@ use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
 use crate::messaging::answer;
 
-/// Whom the opening of a run asks.
+/// The actors that opening a run needs.
 pub(super) struct Services {
     pub(super) isolator: ActorRef<IsolatorMessage>,
     pub(super) ledger: ActorRef<LedgerMessage>,
@@ -34,7 +34,7 @@ pub(crate) struct OpenedRun {
     pub(super) repository: ActorRef<RepositoryMessage>,
 }
 
-/// Why a run is not wanted any more before it has begun.
+/// The reason why a run is withdrawn before it begins.
 #[derive(Clone, Copy)]
 pub(crate) enum GivenUp {
     Cancelled(Interruption),
@@ -44,14 +44,14 @@ pub(crate) enum GivenUp {
 /// A run that is being opened.
 #[derive(Default)]
 pub(super) struct Opening {
-    /// Why it is not wanted any more.
+    /// The reason why it is withdrawn, if it is.
     pub(super) given_up: Option<GivenUp>,
-    /// Ends its wait for a landing.
+    /// Cancels its wait for a landing of another engine.
     pub(super) cancel: CancelToken,
 }
 
 impl Opening {
-    /// Notes that the run is not wanted any more. The first reason stands.
+    /// Marks the run as withdrawn. The first reason stands.
     pub(super) fn give_up(&mut self, why: GivenUp) {
         self.given_up.get_or_insert(why);
         self.cancel.cancel(CancelLevel::Gently);
@@ -73,7 +73,7 @@ impl From<GivenUp> for SubmitError {
     }
 }
 
-/// Opens a run step by step. Whatever fails, nothing of the run stays.
+/// Opens a run step by step. A failure leaves nothing of the run behind.
 pub(super) async fn open(
     submission: Submission,
     cancel: CancelToken,
@@ -105,7 +105,7 @@ pub(super) async fn open(
     }
 }
 
-/// Takes a run back that was opened and has not begun: nothing of it stays.
+/// Withdraws a run that was opened and has not begun.
 pub(super) async fn withdraw(
     run: OpenedRun,
     ledger: &ActorRef<LedgerMessage>,
@@ -118,7 +118,7 @@ pub(super) async fn withdraw(
     withdrawn
 }
 
-/// Asks an actor. Whoever does not answer is gone, and then the engine is closing.
+/// Sends a request to an actor. If the actor is gone, the engine is closing.
 async fn asked<M: Message, R: Send + 'static>(
     whom: &ActorRef<M>,
     question: impl FnOnce(RpcReplyPort<R>) -> M,
@@ -126,35 +126,35 @@ async fn asked<M: Message, R: Send + 'static>(
     answer(whom, question).await.ok_or(SubmitError::Closing)
 }
 
-/// A run that is to be started.
+/// A run to start.
 pub struct Submission {
-    /// What it is to do.
+    /// The tasks and settings of the run.
     pub spec: RunSpec,
-    /// The repository it works on.
+    /// The repository of the run.
     pub repository: Arc<dyn Repository>,
-    /// Told what its beginning has to wait for.
+    /// Called with notices while the run waits for a landing.
     pub news: Arc<dyn Fn(LandingNews) + Send + Sync>,
 }
 
-/// A run that was started.
+/// A started run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submitted {
-    /// Its identity.
+    /// Its id.
     pub id: RunId,
-    /// The name it got.
+    /// Its name.
     pub name: RunName,
 }
 
-/// Why a run was not started. Nothing of it stays.
+/// Errors of starting a run. Nothing of the run is left.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
-    /// Its working tree cannot be worked on.
+    /// The working tree cannot be used.
     #[error(transparent)]
     Isolation(IsolationError),
     /// The ledger cannot be written.
     #[error(transparent)]
     Ledger(LedgerError),
-    /// A task's schema is none.
+    /// A schema cannot be compiled.
     #[error("the schema of task `{task}` cannot be used: {fault}")]
     Schema {
         /// The task.
@@ -162,10 +162,10 @@ pub enum SubmitError {
         /// What is wrong with the schema.
         fault: String,
     },
-    /// It was cancelled before it had begun.
+    /// The run was cancelled before it began.
     #[error("it was cancelled before it began")]
     Cancelled(Interruption),
-    /// Opening it crashed.
+    /// Opening the run panicked.
     #[error("opening the run crashed")]
     Crashed(#[source] Panicked),
     /// The engine is closing.

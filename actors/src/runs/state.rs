@@ -28,9 +28,9 @@ pub(crate) struct RunsState {
     schedule: Schedule,
     runs: BTreeMap<RunId, ActorRef<RunMessage>>,
     jobs: Jobs,
-    /// The runs that are being opened, and why one is not wanted any more.
+    /// The runs that are being opened.
     opening: BTreeMap<RunId, Opening>,
-    /// How many submissions have no answer yet.
+    /// The number of submissions without an answer.
     unanswered: usize,
     /// Whether the engine is closing.
     closing: bool,
@@ -54,7 +54,7 @@ impl RunsState {
         self.closing
     }
 
-    /// Cancels everything; we stop when nothing is left.
+    /// Cancels all runs; the actor stops when none is left.
     pub(super) fn close(&mut self) {
         self.closing = true;
         for opening in self.opening.values_mut() {
@@ -66,7 +66,7 @@ impl RunsState {
         }
     }
 
-    /// Forgets a run whose actor is gone.
+    /// Removes a run whose actor is gone.
     pub(super) fn ended(&mut self, actor: ActorId) {
         self.runs.retain(|_, run| run.get_id() != actor);
     }
@@ -95,7 +95,7 @@ impl RunsState {
         });
     }
 
-    /// Starts a run that was opened, or withdraws it if it is not wanted any more.
+    /// Starts an opened run, or withdraws it if it was cancelled meanwhile.
     pub(super) async fn opened(
         &mut self,
         myself: &ActorRef<RunsMessage>,
@@ -174,8 +174,8 @@ impl RunsState {
         }
     }
 
-    /// Cancels a run. One that is being opened is withdrawn as soon as that can be done: neither
-    /// a look at the tree nor an entry of the ledger can be stopped half-way.
+    /// Cancels a run. A run that is being opened is withdrawn after the current step: neither freezing
+    /// nor a ledger entry can be interrupted.
     pub(super) fn cancel(&mut self, run: RunId, how: CancelLevel, why: Interruption) {
         if let Some(opening) = self.opening.get_mut(&run) {
             opening.give_up(GivenUp::Cancelled(why));
@@ -189,7 +189,7 @@ impl RunsState {
         }
     }
 
-    /// Admits what may run; ends what may end.
+    /// Admits tasks while there are permits, and stops a closing actor without runs.
     pub(super) fn settle(&mut self, myself: &ActorRef<RunsMessage>) {
         while let Some(admission) = self.schedule.admit() {
             match admission {
@@ -203,7 +203,7 @@ impl RunsState {
     }
 }
 
-/// Returns the limit that holds: `asked`, unless bounded concurrency is switched off.
+/// Returns `asked`, or no limit where a test has switched limits off.
 fn bound(deps: &Deps, asked: NonZeroUsize) -> NonZeroUsize {
     if deps.faults.is_off("F118") { NonZeroUsize::MAX } else { asked }
 }
@@ -220,16 +220,16 @@ pub(crate) struct RunsArguments {
 
 pub(crate) enum RunsMessage {
     Submit(Box<Submission>, Answer),
-    /// Sent by the opening itself; nobody else sends it.
+    /// Result of opening a run.
     Opened(RunId, Box<Result<OpenedRun, SubmitError>>, Answer),
-    /// Nothing of a run that was opened and not wanted any more is left.
+    /// A run was withdrawn.
     Withdrawn(GivenUp, Answer),
-    /// Asked by a run.
+    /// A request of a run to the schedule.
     Schedule(ScheduleRequest),
-    /// Something is asked of one run.
+    /// A request to one run.
     Request(RunId, Box<RunRequest>),
     /// Cancels one run.
     Cancel(RunId, CancelLevel, Interruption),
-    /// Cancels everything, and stops when nothing is left.
+    /// Cancels all runs, and stops when none is left.
     Close,
 }

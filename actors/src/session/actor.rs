@@ -1,8 +1,7 @@
-//! The session actor: owns the conversation and the inputs that wait for it.
+//! The session actor: owns the conversation and the queue of inputs.
 //!
-//! Its work is a function in the session's own [`Jobs`]; its end comes back as a message, so that
-//! the mailbox is free for whoever wants to say something to a session at work. A panic in the work
-//! is the death of the session and of nothing else.
+//! Its work runs as one of its [`Jobs`] and ends in a message, so that a working session can receive
+//! inputs. A panic in the work is a crash of this session only.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,12 +26,12 @@ pub(crate) struct SessionState {
     arguments: SessionArguments,
     activity: Activity,
     queue: InputQueue,
-    /// Who waits for the end of the work that an input begins.
+    /// The callers that wait for the end of the work on an input.
     asked: BTreeMap<InputId, RpcReplyPort<AgentEnd>>,
-    /// Answers from the next request on.
+    /// The model from the next request on.
     next_model: Option<Model>,
     closing: Option<RpcReplyPort<()>>,
-    /// Dropping it ends the work, however the actor dies.
+    /// Dropping it ends the work.
     jobs: Jobs,
 }
 
@@ -129,7 +128,7 @@ impl SessionState {
         self.jobs.run(Job::SessionOpen, myself, job, then);
     }
 
-    /// Begins what waits, if nothing is worked at.
+    /// Starts work on the next input if the session is idle.
     fn go_on(&mut self, myself: &ActorRef<SessionMessage>) {
         let Activity::Idle(_) = self.activity else { return };
         if let Some(reply) = self.closing.take() {

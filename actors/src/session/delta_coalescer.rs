@@ -1,4 +1,4 @@
-//! Merges the deltas of a session where they are made, so that nobody behind it has to.
+//! Merges the deltas of a session at their source.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,15 +11,14 @@ use tokio::time::Instant;
 
 use crate::messaging::Notifier;
 
-/// How long a delta waits for others at most.
+/// The longest time that a delta waits to be merged.
 const PACE: Duration = Duration::from_millis(40);
 
-/// Passes events on. Text that comes within a moment is one delta, and stands before every event
-/// that came after it.
+/// Passes events on in their order. Text that arrives within [`PACE`] is merged into one delta.
 pub(super) struct DeltaCoalescer {
     events: Notifier<SessionEvent>,
     pending: Mutex<Pending>,
-    /// Something has begun to wait.
+    /// Notified when a delta begins to wait.
     waiting: Notify,
 }
 
@@ -35,7 +34,7 @@ impl DeltaCoalescer {
         Self { events, pending: Mutex::default(), waiting: Notify::new() }
     }
 
-    /// Passes on what has waited long enough, as long as it is polled.
+    /// Passes on waiting deltas in time, as long as it is polled.
     pub(super) async fn keep_pace(&self) -> Infallible {
         loop {
             self.waiting.notified().await;

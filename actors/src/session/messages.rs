@@ -1,4 +1,4 @@
-//! What a session is started with and what it can be asked.
+//! The arguments and messages of a session's actor.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use crate::executors::ToolExecutorMessage;
 use crate::jobs::Panicked;
 use crate::messaging::Notifier;
 
-/// What a session is.
+/// The parameters of a session.
 #[derive(Clone)]
 pub struct SessionSpec {
-    /// Where its conversation is kept. A log that is there is gone on with.
+    /// The path of its log. An existing log is continued.
     pub log: PathBuf,
-    /// The folder it works in.
+    /// The working folder.
     pub folder: PathBuf,
-    /// What the model is told before everything else.
+    /// The system prompt.
     pub system: Arc<str>,
     /// The model.
     pub model: ModelRoute,
-    /// How much the session may use in all.
+    /// The limits of the whole session.
     pub limits: Limits,
-    /// What the model is asked to do, where that is known from the start.
+    /// The first input, for a session of a task.
     pub assignment: Option<Assignment>,
 }
 
-/// What a session is started with.
+/// Arguments of a session's actor.
 #[derive(Clone)]
 pub(crate) struct SessionArguments {
     pub(crate) spec: SessionSpec,
@@ -38,33 +38,32 @@ pub(crate) struct SessionArguments {
     pub(crate) gate: Arc<dyn Gate>,
     pub(crate) executor: ActorRef<ToolExecutorMessage>,
     pub(crate) events: Notifier<SessionEvent>,
-    /// What the session traces is in it.
+    /// The tracing span of the session.
     pub(crate) span: tracing::Span,
 }
 
 pub(crate) enum SessionMessage {
-    /// Opens the log before anything is asked.
+    /// Opens the log before any input.
     Open(RpcReplyPort<Result<SessionId, Failure>>),
-    /// Goes on with the conversation as the log has it: its assignment, or work that a crash
-    /// interrupted.
+    /// Continues the conversation from the log: its assignment, or work that a crash interrupted.
     Resume(Option<RpcReplyPort<AgentEnd>>),
-    /// Begins work, as soon as the session is idle.
+    /// Starts work on an input as soon as the session is idle.
     Prompt(Prompt, Option<RpcReplyPort<AgentEnd>>),
-    /// Says something with the next request.
+    /// Adds an input to the next request.
     Steer(UserInput),
-    /// Says something when the model would stop.
+    /// Adds an input for the moment at which the model stops.
     FollowUp(UserInput),
-    /// Has another model answer from the next request on.
+    /// Changes the model from the next request on.
     SetModel(ModelRoute, RpcReplyPort<Result<(), Failure>>),
-    /// Ends the work that goes on, and drops the inputs that wait.
+    /// Aborts the current work and drops the waiting inputs.
     Abort(CancelLevel),
-    /// Aborts, answers when nothing goes on any more, and ends the session.
+    /// Aborts, answers when the work has ended, and stops the actor.
     Close(RpcReplyPort<()>),
-    /// Asked by the work: what counts from the next request on.
+    /// Request of the session's job: changes for the next request.
     BeforeRequest(RpcReplyPort<Boundary>),
-    /// Asked by the work: what is said to a model that would stop.
+    /// Request of the session's job: the input for a model that stops.
     BeforeStop(RpcReplyPort<Option<UserInput>>),
-    /// Sent by jobs of the session, as what follows; nobody else sends it.
+    /// Results of the session's jobs.
     Opened(
         Result<Result<Box<Opened>, Failure>, Panicked>,
         RpcReplyPort<Result<SessionId, Failure>>,
@@ -73,15 +72,15 @@ pub(crate) enum SessionMessage {
     Ended(Result<Ended, Panicked>),
 }
 
-/// A session that is open: what its work needs.
+/// The conversation and model of an open session.
 pub(crate) struct Opened {
     pub(super) conversation: Conversation,
     pub(super) model: Model,
 }
 
-/// The work is over.
+/// The result of the session's work.
 pub(crate) struct Ended {
     pub(super) end: AgentEnd,
-    /// Nothing where the session could not be opened.
+    /// `None` if the session could not be opened.
     pub(super) opened: Option<Box<Opened>>,
 }

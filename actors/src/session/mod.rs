@@ -1,5 +1,5 @@
-//! A session: a conversation with a model, its tools, and the inputs that wait for it. It does not
-//! know whether a task or a person uses it.
+//! The actor of one session: a conversation with a model, its tools and its queue of inputs. It does
+//! not know whether a task or a person uses it.
 
 mod actor;
 mod delta_coalescer;

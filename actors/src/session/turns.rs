@@ -1,4 +1,4 @@
-//! The work of a session between two moments at which it is idle, and the inputs it asks for meanwhile.
+//! The work of a session from an input until it is idle again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,23 +15,22 @@ use super::opening::{open, open_tools};
 use crate::executors::{ExecutorTools, ToolExecutorMessage};
 use crate::messaging::answer;
 
-/// What was stopped at once has this long to be gone, and what was stopped gently this long beyond
-/// its grace period.
+/// The deadline of killed calls, and the time that stopped calls have beyond their grace period.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What is worked at.
+/// The work on one input.
 pub(super) struct Turns {
     pub(super) arguments: SessionArguments,
     pub(super) session: ActorRef<SessionMessage>,
-    /// Nothing before the session is open.
+    /// `None` before the session is open.
     pub(super) opened: Option<Box<Opened>>,
-    /// What the work begins with; without it, it goes on as the log has it.
+    /// The input; `None` continues the conversation from the log.
     pub(super) prompt: Option<Prompt>,
     pub(super) abort: CancelToken,
 }
 
 impl Turns {
-    /// Works until the model stops or yields, or something ends it.
+    /// Runs turns until the model stops or yields, or until an error or an abort.
     pub(super) async fn run(mut self) -> Ended {
         let deltas = Arc::new(DeltaCoalescer::new(self.arguments.events.clone()));
         let opened = self.opened.take();
@@ -88,7 +87,7 @@ impl Turns {
     }
 }
 
-/// Stops what was called and still runs, and waits until it is gone.
+/// Stops the calls that still run, and waits for their end.
 async fn settle(arguments: &SessionArguments, abort: &CancelToken) {
     let level = abort.level().unwrap_or(CancelLevel::Gently);
     let levels = [(level, arguments.deps.policy.grace + FAREWELL), (CancelLevel::AtOnce, FAREWELL)];
@@ -103,7 +102,7 @@ async fn settle(arguments: &SessionArguments, abort: &CancelToken) {
     tracing::error!("what was called still runs although it was killed");
 }
 
-/// Asks the session. One that is gone takes its work with it, so that no answer is missed.
+/// Sends the session actor a request. A session that is gone aborts this work.
 pub(super) struct SessionInputs(pub(super) ActorRef<SessionMessage>);
 
 impl SessionInputs {

@@ -1,4 +1,4 @@
-//! What the supervisor of the sessions can be asked.
+//! The messages of the sessions' supervisor.
 
 use engine::ports::CancelLevel;
 use protocol::{Failure, ModelRoute, SessionEvent, SessionId, UserInput};
@@ -13,13 +13,13 @@ use crate::session::SessionSpec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SessionKey(pub(super) u64);
 
-/// Answers who opens a session.
+/// The reply port of an opening.
 pub(crate) type SessionsReply = RpcReplyPort<Result<OpenedSession, Failure>>;
 
 /// A session that is to be opened.
 pub(crate) struct SessionOpening {
     pub(crate) spec: SessionSpec,
-    /// What its tools are built for.
+    /// The parameters of its tools.
     pub(crate) tools: ToolSetup,
 }
 
@@ -37,15 +37,15 @@ pub(crate) enum SessionsMessage {
     Say(SessionKey, SessionInput),
     Abort(SessionKey, CancelLevel),
     SetModel(SessionKey, ModelRoute, RpcReplyPort<Result<(), Failure>>),
-    /// Answers when nothing of the session runs any more.
+    /// Closes a session. Answers when none of its processes runs.
     Close(SessionKey, RpcReplyPort<()>),
-    /// Closes every session, and stops when nothing of them runs any more.
+    /// Closes every session, then stops.
     CloseAll,
-    /// Answers with what happens in a session from now on.
+    /// Returns a reader of the session's events from now on.
     Listen(SessionKey, RpcReplyPort<Events>),
-    /// Sent by a session: what happened in it.
+    /// An event of a session.
     Happened(SessionKey, SessionEvent),
-    /// Answers to questions of the supervisor, and what follows from them.
+    /// Answers to requests of the supervisor.
     Leased(SessionKey, Result<ExecutorLease, NoAnswer>),
     Opened(SessionKey, Result<Result<SessionId, Failure>, NoAnswer>),
     ModelSet(
@@ -54,17 +54,17 @@ pub(crate) enum SessionsMessage {
         Result<Result<(), Failure>, NoAnswer>,
         RpcReplyPort<Result<(), Failure>>,
     ),
-    /// A session died of this error.
+    /// A session actor failed with this error.
     Crashed(ActorId, String),
-    /// Nothing of a crashed session runs any more, or it could not be stopped.
+    /// The processes of a crashed session were stopped, or could not be stopped.
     Cleared(SessionKey, Result<(), NoAnswer>),
-    /// The session has ended its work, or its time for that is over.
+    /// The work of a closing session ended, or its deadline passed.
     Ended(SessionKey),
-    /// Nothing of the closed session runs any more, or it could not be stopped.
+    /// The processes of a closing session were stopped, or could not be stopped.
     Sealed(SessionKey, Result<(), NoAnswer>),
 }
 
-/// An input, and when it is to be said.
+/// An input, by the moment at which the model gets it.
 #[derive(Clone)]
 pub(crate) enum SessionInput {
     Prompt(UserInput),

@@ -1,4 +1,4 @@
-//! The sessions that no task uses: who owns them, and the handle by which they are held.
+//! Sessions without a task: their supervisor and their public handle.
 
 mod handle;
 mod messages;

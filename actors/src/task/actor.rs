@@ -1,4 +1,4 @@
-//! Carries one task through its lifecycle: performs what it asks for, tells it what happened.
+//! The task actor: feeds messages to the task's state machine and performs its effects.
 
 use engine::task::Input;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};

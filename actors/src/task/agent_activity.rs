@@ -1,23 +1,23 @@
-//! What an agent has used, and what it is doing.
+//! The usage and the current activity of an agent, for progress events.
 
 use protocol::{SessionEvent, Usage, Work};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-/// The most of a line that is kept.
+/// The longest line that is kept, in bytes.
 const LONGEST: usize = 400;
 
-/// What people read of a call, longest.
+/// The longest preview of a tool call, in characters.
 const PREVIEW: usize = 120;
 
-/// The arguments that say best what a call is about.
+/// The arguments shown as a preview of a call, best first.
 const TELLING: [&str; 8] =
     ["command", "file_path", "path", "pattern", "query", "url", "task", "prompt"];
 
-/// What an agent has used so far, and what it is doing.
+/// The usage and the current activity of an agent.
 pub(super) struct Activity {
     pub(super) usage: Usage,
-    /// The line that the model is at.
+    /// The line of text that the model is writing.
     said: String,
     pub(super) tool: Option<String>,
     pub(super) line: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct Activity {
     pub(super) due: Due,
 }
 
-/// Whether progress will be told in a moment.
+/// Whether a progress event is scheduled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     No,
@@ -78,7 +78,7 @@ impl Activity {
         }
     }
 
-    /// Keeps the line that the model is at.
+    /// Keeps the last line of the model's text.
     fn note_text(&mut self, text: &str) {
         let mut visible = false;
         for (at, piece) in text.split('\n').enumerate() {
@@ -95,8 +95,7 @@ impl Activity {
     }
 }
 
-/// Returns whether an event of a session is one of its run. The others are for who uses a session
-/// itself.
+/// Returns whether a session event is published in the scope of its run. Deltas are not.
 pub(super) fn is_of_run(event: &SessionEvent) -> bool {
     match event {
         SessionEvent::ToolUnavailable { .. }
@@ -120,7 +119,7 @@ pub(super) fn is_of_run(event: &SessionEvent) -> bool {
     }
 }
 
-/// Returns what a call is about, in one line.
+/// Returns a preview of a call in one line.
 fn preview(arguments: &Map<String, Value>) -> Option<String> {
     let telling = TELLING.iter().find_map(|key| arguments.get(*key)?.as_str());
     let line = telling?.lines().find(|line| !line.trim().is_empty())?;

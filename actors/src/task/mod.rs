@@ -1,4 +1,4 @@
-//! One task: carries out what its lifecycle asks for.
+//! The actor of one task.
 
 mod actor;
 mod agent_activity;

@@ -1,4 +1,4 @@
-//! What a worker reports, passed on at a pace that people and pipes can follow.
+//! Turns the reports of a worker into events, at most seven progress events per second.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::state::TaskMessage;
 use super::state::TaskState;
 use crate::job_names::Job;
 
-/// What a task's progress is told at most once in: seven times a second.
+/// The shortest time between two progress events of a task.
 const PACE: Duration = Duration::from_millis(143);
 
 impl TaskState {

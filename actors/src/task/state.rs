@@ -24,7 +24,7 @@ use crate::worker::{RunningWorker, restarts};
 
 pub(crate) struct TaskArguments {
     pub(crate) spec: TaskSpec,
-    /// What the ledger has of it.
+    /// The fold of its ledger entries.
     pub(crate) record: TaskRecord,
     pub(crate) contract: YieldContract,
     pub(crate) run: RunFacts,
@@ -33,13 +33,13 @@ pub(crate) struct TaskArguments {
     pub(crate) repository: ActorRef<RepositoryMessage>,
     pub(crate) executors: ActorRef<ExecutorsMessage>,
     pub(crate) gate: Arc<dyn Gate>,
-    /// Has the run write an entry.
+    /// Sends an entry to the run, which has it written.
     pub(crate) ledger: Notifier<(LedgerEntry, Receipt)>,
     pub(crate) deps: Deps,
     pub(crate) events: Notifier<EventKind>,
 }
 
-/// What the tasks of a run need to know about it.
+/// Facts about the run that its tasks need.
 #[derive(Clone)]
 pub(crate) struct RunFacts {
     pub(crate) name: RunName,
@@ -48,40 +48,39 @@ pub(crate) struct RunFacts {
 }
 
 pub(crate) enum TaskMessage {
-    /// Asked by anyone who no longer wants the result.
+    /// Cancels the task.
     Cancel(CancelLevel),
     Prepared(Option<Result<Lease, IsolationError>>),
     /// An entry is in the ledger, or the ledger is gone.
     Recorded(Box<LedgerEntry>, Durability),
     Leased(Option<ExecutorLease>),
-    /// Nothing of the crashed session runs any more, and it may be started again; or something of
-    /// it could not be stopped.
+    /// The processes of the crashed worker were stopped, or could not be stopped.
     Cleared(Result<(), NoAnswer>),
     WorkerEnded(Result<SessionEnd, Panicked>),
-    /// A worker that did not stop is dropped.
+    /// A worker that did not stop was dropped.
     WorkerKilled,
     TimerFired(Timer),
     Sealed(Result<(), NoAnswer>),
     Captured(Option<Result<Option<Captured>, IsolationError>>),
     Discarded,
     Reported(WorkerReport),
-    /// It is time to say again what the task is doing.
+    /// The next progress event is due.
     ProgressDue,
 }
 
 pub(crate) struct TaskState {
     pub(super) lifecycle: Machine,
-    /// Set once, just before the actor stops; the run reads it from our last state.
+    /// Set once, just before the actor stops. The run reads it from the actor's last state.
     pub(super) report: Option<TaskReport>,
     pub(super) began: Instant,
     pub(super) lease: Option<Lease>,
     pub(super) writers: Writers,
     pub(super) executor: Option<ExecutorLease>,
     pub(super) worker: Option<RunningWorker>,
-    /// What a model has used and is doing; nothing where a command does the work.
+    /// The usage and activity of a model; `None` for a command.
     pub(super) activity: Option<Box<Activity>>,
     pub(super) jobs: Jobs,
-    /// Everything that is traced about the task is in it.
+    /// The tracing span of the task.
     pub(super) span: tracing::Span,
     pub(super) arguments: TaskArguments,
 }
@@ -116,7 +115,7 @@ impl TaskState {
         (state, effects)
     }
 
-    /// Returns how the task ended, if it has, and what it knew of its record by then.
+    /// Returns the report of the ended task and its record.
     pub(crate) fn into_end(self) -> Option<(TaskReport, TaskRecord)> {
         Some((self.report?, self.lifecycle.into_record()))
     }

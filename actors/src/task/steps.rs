@@ -1,4 +1,5 @@
-//! The steps of a task: each asks someone, and the answer comes back as a message.
+//! The effects of a task's state machine: each asks another actor, and the answer comes back as a
+//! message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +67,7 @@ impl TaskState {
         Ok(())
     }
 
-    /// Writes an entry to the ledger, by way of the run.
+    /// Has the run write an entry to the ledger.
     fn record(&self, myself: &ActorRef<TaskMessage>, entry: LedgerEntry) {
         let written = Box::new(entry.clone());
         let receipt = Receipt::to(myself, |durability| TaskMessage::Recorded(written, durability));
@@ -86,7 +87,7 @@ impl TaskState {
         ask(Job::TaskPrepare, jobs, ends, question, |made| TaskMessage::Prepared(made.ok()));
     }
 
-    /// Keeps the lease and says where the workspace is.
+    /// Keeps the lease and announces the workspace.
     pub(super) fn keep(
         &mut self,
         prepared: Option<Result<Lease, IsolationError>>,
@@ -149,7 +150,7 @@ impl TaskState {
         }
     }
 
-    /// Says that an external program does the work, where one does: nothing holds its requests.
+    /// Announces that the requests of an external program pass no gate of the engine.
     fn announce_ungated_requests(&self) {
         if let Some(program) = worker::external_program(&self.arguments.spec.work) {
             self.announce(EventKind::Degraded {
@@ -160,7 +161,7 @@ impl TaskState {
         }
     }
 
-    /// Has the worker work, from where it stands.
+    /// Starts the worker, or continues it with a reminder.
     fn work(
         &mut self,
         myself: &ActorRef<TaskMessage>,
@@ -173,7 +174,7 @@ impl TaskState {
         self.worker = Some(RunningWorker::new(worker, job));
     }
 
-    /// Ends what a crashed worker started, so that it can be started again.
+    /// Stops the processes of a crashed worker before it is started again.
     fn clear(&mut self, myself: &ActorRef<TaskMessage>, error: &str, deadline: Duration) {
         tracing::warn!(%error, "the worker crashed and is started again");
         self.worker = None;
@@ -191,7 +192,7 @@ impl TaskState {
         Input::Cleared
     }
 
-    /// Has the worker go on, because its end was not accepted.
+    /// Sends the worker a reminder, because its yield was not accepted.
     fn remind(&mut self, myself: &ActorRef<TaskMessage>, reminder: Reminder) {
         let Some(working) = &self.worker else { return }; // it has ended once, so it is there
         self.work(myself, working.worker(), Some(reminder));
@@ -257,7 +258,7 @@ impl TaskState {
         myself.stop(None);
     }
 
-    /// Sends a message to ourselves later, unless we are gone by then.
+    /// Sends this actor a message after a delay.
     pub(super) fn send_later(
         &mut self,
         name: Job,
@@ -277,7 +278,7 @@ impl TaskState {
     }
 }
 
-/// How a task ended, in a word for the log. What it yielded is the ledger's.
+/// Returns the outcome as one word for the log.
 fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Done { .. } => "done",
@@ -286,7 +287,7 @@ fn word(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The failure of a question whose answerer died.
+/// Returns the error of a request to an actor that crashed.
 fn gone(what: &str) -> IsolationError {
     let source = "whoever owned it crashed".into();
     IsolationError::Failed { what: what.to_owned(), source }

@@ -1,4 +1,4 @@
-//! What a task's worker is started with, and what its executor is for.
+//! The start parameters of a task's worker and executor.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use super::state::TaskArguments;
 use crate::executors::{ExecutorSetup, ToolSetup};
 use crate::isolation::Lease;
 
-/// Returns what the worker of `task` is started with in `place`.
+/// Returns the start parameters of the worker of `task` in `place`.
 pub(super) fn start(
     task: &TaskArguments,
     place: &Place,
@@ -33,7 +33,7 @@ pub(super) fn start(
     }
 }
 
-/// Returns what every process of a task finds in its environment.
+/// Returns the environment variables of every process of the task.
 fn environment(task: &TaskArguments, place: &Place, attempt: u32) -> BTreeMap<String, OsString> {
     let mut environment: BTreeMap<String, OsString> = BTreeMap::new();
     let mut set = |name: &str, value: OsString| environment.insert(name.to_owned(), value);
@@ -45,20 +45,20 @@ fn environment(task: &TaskArguments, place: &Place, attempt: u32) -> BTreeMap<St
     environment
 }
 
-/// Returns the folder in which a task works.
+/// Returns the working folder of the task.
 fn folder(task: &TaskArguments, place: &Place) -> PathBuf {
     let subfolder = &task.run.subfolder;
     // Joining nothing would leave a slash at its end.
     if subfolder.as_os_str().is_empty() { place.root.clone() } else { place.root.join(subfolder) }
 }
 
-/// Returns the folder of what a task says and prints.
+/// Returns the folder of the task's logs and output.
 fn artifacts(task: &TaskArguments) -> PathBuf {
     let artifacts = &task.deps.policy.artifacts;
     artifacts.join(task.run.name.as_str()).join(task.spec.name.as_str())
 }
 
-/// Returns what the executor of `task` is for, whose workspace is the leased one.
+/// Returns the setup of the executor of `task` in the leased workspace.
 pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> ExecutorSetup {
     let spec = &task.spec;
     match spec.work {

@@ -1,5 +1,5 @@
-//! What does the work of a task: a session of ours, a command, or another program's agent. A task
-//! knows none of them, only the port `Worker`.
+//! The workers of tasks: a session, a command, or an external program. A task knows them by the port
+//! `Worker` only.
 
 mod command;
 mod registry;

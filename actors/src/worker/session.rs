@@ -13,10 +13,10 @@ use crate::session::{Session, SessionArguments, SessionMessage, SessionSpec};
 
 use super::worker_deps::WorkerDeps;
 
-/// How many bytes of a result are taken: it stands in the ledger, in events and on screens.
+/// The most bytes of a yield as JSON, because it is stored in the ledger and sent in events.
 const LONGEST: usize = 500_000;
 
-/// A session that its task answers for. Dropping it ends the session.
+/// A session supervised by its task. Dropping it ends the session.
 pub(super) struct SessionWorker {
     task: TaskId,
     attempt: u32,
@@ -24,7 +24,7 @@ pub(super) struct SessionWorker {
 }
 
 impl SessionWorker {
-    /// Starts the session, which does nothing yet.
+    /// Starts the session actor without any work.
     pub(super) async fn start(
         agent: &Agent,
         start: WorkerStart,
@@ -96,7 +96,7 @@ impl Drop for SessionWorker {
     }
 }
 
-/// Reads the end of a session's work as a worker's end.
+/// Converts the end of a session's work to the end of a worker.
 fn read(end: AgentEnd) -> SessionEnd {
     match end {
         AgentEnd::Yielded(value) if is_long(&value) => {
@@ -117,7 +117,7 @@ fn is_long(value: &Value) -> bool {
     serde_json::to_vec(value).is_ok_and(|bytes| bytes.len() > LONGEST)
 }
 
-/// Returns a reminder as an input of its session. The last one leaves the model no choice.
+/// Returns a reminder as an input. The last reminder forces the model to call `yield`.
 pub(super) fn prompt(id: InputId, reminder: &Reminder) -> Prompt {
     let Reminder { complaint, number, of } = reminder;
     let text = format!(

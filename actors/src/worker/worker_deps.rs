@@ -1,4 +1,4 @@
-//! What workers work with.
+//! The dependencies of workers.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use ractor::{ActorCell, ActorRef};
 use crate::deps::Deps;
 use crate::executors::ToolExecutorMessage;
 
-/// What workers work with.
+/// The dependencies of a worker.
 pub(crate) struct WorkerDeps {
     pub(crate) deps: Deps,
     pub(crate) gate: Arc<dyn Gate>,
-    /// Owns the processes of the task.
+    /// The executor that owns the processes of the task.
     pub(crate) executor: ActorRef<ToolExecutorMessage>,
-    /// Answers for the actors that a worker has.
+    /// The supervisor of the worker's actors.
     pub(crate) supervisor: ActorCell,
-    /// What the worker traces is its task's.
+    /// The tracing span of the task.
     pub(crate) span: tracing::Span,
 }
