@@ -10,7 +10,7 @@ use engine::ports::{
 use protocol::{Landed, LedgerEntry, RunName, RunState, TaskState, Work};
 use store::{Reader, RunRow, TaskRow, read_session, used_in};
 
-use crate::boot::Equipment;
+use crate::app_context::Equipment;
 use crate::error::Error;
 use crate::render::{count, kept_workspace, left_out, rescue_line};
 

@@ -3,18 +3,17 @@
 //! later there may be none to be had.
 
 use std::fs::File;
-use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use rustix::process::{Resource, Rlimit, getrlimit};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::error::{Error, ErrorKind};
-use crate::exit;
+use crate::process;
 
 /// How many threads may wait for the disk. More would wait no shorter, and each holds memory.
 const BLOCKING: usize = 64;
@@ -189,7 +188,7 @@ fn exit_where_no_thread_starts(started: Arc<AtomicBool>, wanted: usize, processe
             return default(panic);
         }
         let error = io::ErrorKind::WouldBlock.into();
-        let _code = exit::report(Err(no_threads(0, wanted, &error, processes)));
+        let _code = process::report(Err(no_threads(0, wanted, &error, processes)));
         std::process::exit(1);
     }));
 }

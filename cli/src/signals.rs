@@ -1,8 +1,12 @@
 //! What people and the system tell a running program: Ctrl-C, SIGTERM, SIGHUP.
 
+use std::sync::{Arc, OnceLock};
+
+use engine::ports::{CancelLevel, CancelToken};
 use engine::verdict::Interruption;
 use protocol::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
 
 use crate::error::{Error, ErrorKind};
 
@@ -72,4 +76,41 @@ fn is_ignored(kind: SignalKind) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     mask >> (kind.as_raw_value() - 1) & 1 == 1
+}
+
+/// Hears signals for as long as it lives, whatever the command waits for.
+pub(crate) struct CancelOnSignal {
+    cancel: CancelToken,
+    heard: Arc<OnceLock<Interruption>>,
+    _listening: JoinSet<()>,
+}
+
+impl CancelOnSignal {
+    /// Begins to listen. The first signal withdraws the landing; the second ends the program, and
+    /// leaves what has begun to the next start.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn begin() -> Result<Self, Error> {
+        let mut signals = Signals::listen()?;
+        let (cancel, heard) = (CancelToken::default(), Arc::new(OnceLock::new()));
+        let (withdrawn, first) = (cancel.clone(), Arc::clone(&heard));
+        let mut listening = JoinSet::new();
+        listening.spawn(async move {
+            let _first = first.set(signals.next().await); // nobody else sets it
+            withdrawn.cancel(CancelLevel::Gently);
+            end_now(signals.next().await)
+        });
+        Ok(Self { cancel, heard, _listening: listening })
+    }
+
+    /// Returns what the landing looks at.
+    pub(crate) fn cancel(&self) -> CancelToken {
+        self.cancel.clone()
+    }
+
+    /// Returns how the program ends, if someone lost patience.
+    pub(crate) fn code(&self) -> Option<ExitCode> {
+        self.heard.get().copied().map(code)
+    }
 }

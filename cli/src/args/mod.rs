@@ -1,22 +1,20 @@
 //! What can be typed: commands, options, and what is made of a command line.
 
-mod captures;
-mod complaint;
-mod examples;
+mod commands;
 mod globals;
+mod help_text;
+mod not_implemented;
 mod parse;
-mod root;
 mod run;
-mod unbuilt;
 
-pub use captures::{
+pub use commands::{
     ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LogsArgs, RunsArgs, RunsCommand,
     Step,
 };
-pub(crate) use examples::no_task;
+pub use commands::{Arguments, Command, HelpArgs, SchemaArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
+pub(crate) use help_text::no_task;
 pub use parse::{Parsed, help_of, parse};
-pub use root::{Arguments, Command, HelpArgs, SchemaArgs};
 pub use run::{
     AgentChoice, Intent, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName,
 };

@@ -1,11 +1,13 @@
 //! From a command line to what it asks for.
 
 use std::ffi::OsString;
+use std::num::ParseIntError;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
+use config::nearest;
 
-use super::{Arguments, complaint, unbuilt};
+use super::{Arguments, help_text, not_implemented};
 use crate::error::Error;
 
 /// What a command line comes to.
@@ -29,12 +31,12 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 return Ok(Parsed::Text(error.render().to_string()));
             }
-            _ => return Err(complaint::about(&error, &line)),
+            _ => return Err(usage_error(&error, &line)),
         },
     };
-    unbuilt::refuse(&matches)?;
+    not_implemented::refuse(&matches)?;
     let arguments =
-        Arguments::from_arg_matches(&matches).map_err(|error| complaint::about(&error, &line))?;
+        Arguments::from_arg_matches(&matches).map_err(|error| usage_error(&error, &line))?;
     Ok(Parsed::Command(Box::new(arguments)))
 }
 
@@ -52,7 +54,144 @@ pub fn help_of(path: &[String]) -> Option<String> {
 }
 
 fn grammar() -> clap::Command {
-    unbuilt::add(Arguments::command())
+    not_implemented::add(Arguments::command())
+}
+
+/// The commands that there are.
+const COMMANDS: [&str; 9] =
+    ["demo", "run", "runs", "diff", "conflicts", "apply", "discard", "schema", "help"];
+
+/// Puts what the parser found wrong into our own words and form.
+fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
+    let command = command_of(line);
+    let what = match error.kind() {
+        ErrorKind::InvalidSubcommand if command == Some("runs") => return about_runs(error),
+        ErrorKind::InvalidSubcommand => return about_command(error),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            return about_nothing(command);
+        }
+        ErrorKind::UnknownArgument => return about_option(error, command, line),
+        ErrorKind::InvalidValue => match text(error, ContextKind::InvalidValue) {
+            value if value.is_empty() => format!("{} needs a value", argument(error)),
+            value => format!("`{value}` is no value of {}", argument(error)),
+        },
+        ErrorKind::ValueValidation => {
+            let value = text(error, ContextKind::InvalidValue);
+            format!("`{value}` is no value of {}", argument(error))
+        }
+        ErrorKind::ArgumentConflict => match text(error, ContextKind::PriorArg) {
+            prior if prior.is_empty() || prior == argument(error) => {
+                format!("{} is given more than once", argument(error))
+            }
+            prior => format!("{} and {prior} do not go together", argument(error)),
+        },
+        ErrorKind::MissingRequiredArgument => {
+            format!("{} is missing", texts(error, ContextKind::InvalidArg).join(" and "))
+        }
+        ErrorKind::InvalidUtf8 => "the command line is not UTF-8".to_owned(),
+        _ => "the command line makes no sense".to_owned(),
+    };
+    let mut error_so_far = Error::usage(what);
+    if let Some(source) = std::error::Error::source(error) {
+        error_so_far = match source.downcast_ref::<ParseIntError>() {
+            Some(_) => error_so_far.because("it takes a whole number, 1 or more"),
+            None => error_so_far.because(source.to_string()),
+        };
+    }
+    let valid = texts(error, ContextKind::ValidValue);
+    if !valid.is_empty() {
+        error_so_far = error_so_far.because(format!("the values are {}", valid.join(", ")));
+    }
+    for nearest in texts(error, ContextKind::SuggestedValue) {
+        error_so_far = error_so_far.hint(nearest);
+    }
+    error_so_far.hint(help(command))
+}
+
+/// Returns the command that was meant, if the line names one.
+fn command_of(line: &[OsString]) -> Option<&str> {
+    let words = line.iter().skip(1).filter_map(|word| word.to_str());
+    words.into_iter().find(|word| COMMANDS.contains(word))
+}
+
+fn help(command: Option<&str>) -> String {
+    command.map_or_else(|| "regatta --help".to_owned(), |name| format!("regatta {name} --help"))
+}
+
+fn about_command(error: &clap::Error) -> Error {
+    let word = text(error, ContextKind::InvalidSubcommand);
+    let prompt = "a session with a prompt";
+    match nearest(&word, COMMANDS).filter(|_| !word.contains(char::is_whitespace)) {
+        Some(near) => Error::usage(format!("`{word}` is not a command"))
+            .because(format!("{prompt} is not yet built"))
+            .hint(format!("regatta {near}")),
+        None => Error::not_yet_built(prompt)
+            .because(format!("`{word}` is not a command, so it would be a prompt"))
+            .hint("let an agent do it: regatta run --model PROVIDER/ID TASK")
+            .hint("regatta --help"),
+    }
+}
+
+fn about_runs(error: &clap::Error) -> Error {
+    let word = text(error, ContextKind::InvalidSubcommand);
+    Error::usage(format!("`{word}` is nothing to do with runs"))
+        .hint("regatta runs list")
+        .hint("regatta runs show RUN")
+}
+
+fn about_nothing(command: Option<&str>) -> Error {
+    match command {
+        Some(_) => Error::usage("the command is not complete").hint(help(command)),
+        None => Error::not_yet_built("an interactive session")
+            .hint("regatta demo")
+            .hint(help_text::no_task()[0])
+            .hint("regatta --help"),
+    }
+}
+
+fn about_option(error: &clap::Error, command: Option<&str>, line: &[OsString]) -> Error {
+    let part = text(error, ContextKind::InvalidArg);
+    // The parser names one letter of a cluster; the whole word is what was typed.
+    let words = line.iter().filter_map(|word| word.to_str());
+    let whole = words.into_iter().find(|word| word.starts_with(&part) && !part.starts_with("--"));
+    let word = whole.unwrap_or(&part);
+    if !word.starts_with('-') {
+        return Error::usage(format!("`{part}` is one word too many")).hint(help(command));
+    }
+    let mut error_so_far = Error::usage(format!("`{word}` is not an option"));
+    for near in texts(error, ContextKind::SuggestedArg) {
+        error_so_far = error_so_far.hint(near);
+    }
+    if command == Some("run") {
+        error_so_far = error_so_far
+            .because("a TASK that begins with `-` has to stand after `--`")
+            .hint(format!("regatta run -- '{}'", word.replace('\'', "'\\''")));
+    }
+    error_so_far.hint(help(command))
+}
+
+/// Returns the name of the argument that is at fault, without what stands after it.
+fn argument(error: &clap::Error) -> String {
+    let whole = text(error, ContextKind::InvalidArg);
+    whole.split(' ').next().unwrap_or_default().trim_end_matches("...").to_owned()
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> String {
+    let whole = texts(error, kind).into_iter().next().unwrap_or_default();
+    match kind {
+        ContextKind::PriorArg => whole.split(' ').next().unwrap_or_default().to_owned(),
+        _ => whole,
+    }
+}
+
+fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(one)) => vec![one.clone()],
+        Some(ContextValue::Strings(all)) => all.clone(),
+        Some(ContextValue::StyledStr(one)) => vec![one.to_string()],
+        Some(ContextValue::StyledStrs(all)) => all.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,5 @@
 //! `regatta apply`: lands work that is kept.
 
-mod choose;
-mod patience;
-mod told;
-
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -18,15 +14,15 @@ use protocol::{
 };
 use store::TaskRow;
 
-use self::choose::{landing_tasks, wanted};
-use self::patience::Patience;
+use super::apply_output;
 use super::context::{Context, Out, say};
+use super::kept_work::{landed, landing_tasks, loose, wanted};
 use super::target::{Scope, Target};
-use super::work::{landed, loose};
+use crate::app_context::UniqueIds;
 use crate::args::{ApplyArgs, Form, Step};
-use crate::boot::UniqueIds;
 use crate::error::Error;
 use crate::render::{count, one_line, rescue_line};
+use crate::signals::CancelOnSignal;
 
 /// Lands the kept work of one task, or everything of a run that is whole: each task's work whole
 /// or not at all. What a task had done when it failed lands only when the task is named.
@@ -48,7 +44,7 @@ pub async fn run(
     }
     if args.step() == Step::Say {
         let report = repository.rehearse(request(context, &target, &chosen)?).await?;
-        told::forecast(context, &target.run.name, &report, &chosen, out)?;
+        apply_output::forecast(context, &target.run.name, &report, &chosen, out)?;
         return Ok(exit_code(&report));
     }
     // Refused, if it has to be, before anybody is waited for.
@@ -72,7 +68,7 @@ async fn land(
         return nothing(context, target, out);
     }
     let request = request(context, target, &chosen)?;
-    let patience = Patience::begin()?;
+    let stop = CancelOnSignal::begin()?;
     let news = Arc::new(|news| {
         let line = match news {
             LandingNews::Waiting => {
@@ -91,15 +87,15 @@ async fn land(
         let _unread = writeln!(std::io::stderr(), "{line}");
     });
     let (landing, work) = (UniqueIds.landing(), (target.run.id, request));
-    let cancel = patience.cancel();
+    let cancel = stop.cancel();
     let report =
         match landing::land(landing, work, &Here(repository), context, cancel, news).await? {
             LandingEnd::Reported(report) => report,
-            LandingEnd::Cancelled => return Err(stopped(context, target, patience.code())),
+            LandingEnd::Cancelled => return Err(stopped(context, target, stop.code())),
             LandingEnd::Failed(error) => return Err(Error::from(error).exit(ExitCode::Kept)),
         };
-    told::result(context, &target.run.name, &report, out)?;
-    Ok(patience.code().unwrap_or_else(|| exit_code(&report)))
+    apply_output::result(context, &target.run.name, &report, out)?;
+    Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
 }
 
 /// The tasks of `target` whose work is there to land.
@@ -152,7 +148,7 @@ fn nothing(context: &Context, target: &Target, out: Out<'_>) -> Result<ExitCode,
     let unfinished = target.tasks.iter().filter(|row| loose(row).is_some()).collect::<Vec<_>>();
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {
-            told::result(context, name, &LandingReport::default(), out)?;
+            apply_output::result(context, name, &LandingReport::default(), out)?;
         }
         (Form::Text, None) => say(out, &nothing_left(target))?,
         (Form::Text, Some(row)) => {
@@ -185,7 +181,7 @@ fn nothing_left(target: &Target) -> String {
     }
 }
 
-fn exit_code(report: &LandingReport) -> ExitCode {
+pub(super) fn exit_code(report: &LandingReport) -> ExitCode {
     let there =
         |task: &TaskLanding| matches!(task.landed, Landed::Landed { .. } | Landed::Unchanged);
     if report.tasks.iter().all(there) { ExitCode::Success } else { ExitCode::Kept }

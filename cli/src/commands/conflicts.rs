@@ -4,8 +4,8 @@ use protocol::{Conflict, ExitCode, Landed, RunName, Side, TaskName};
 use serde::Serialize;
 
 use super::context::{Context, Out, say};
+use super::kept_work::{loose, table_row};
 use super::target::Target;
-use super::work::{loose, table_row};
 use crate::args::{ConflictsArgs, Form};
 use crate::error::Error;
 use crate::render::{Meaning, document, one_line, reason_words};

@@ -8,7 +8,7 @@ use engine::ports::{Clock, IsolationError, LedgerStore};
 use protocol::{CaptureRef, LedgerEntry, RunName};
 use store::Reader;
 
-use crate::boot::{Equipment, isolation_places};
+use crate::app_context::{Equipment, isolation_places};
 use crate::error::Error;
 use crate::render::{Typing, View};
 

@@ -10,13 +10,13 @@ use protocol::{CaptureRef, Event, EventKind, ExitCode, Message, SessionEntry};
 
 use super::context::{CapturedWork as _, Out, say};
 use super::run::{Played, execute};
+use crate::app_context::{Equipment, isolation_places};
 use crate::args::{DemoArgs, Form, Globals, Verbosity};
-use crate::boot::{Equipment, isolation_places};
 use crate::demo::{Endings, Found, Sample, SampleError, TaskEvidence, disagreements, gather};
 use crate::error::{Error, ErrorKind};
-use crate::log::Log;
 use crate::recovery::open_repository;
 use crate::render::{Streams, Typing, View, renderer, table_renderer, write_patch};
+use crate::run_log::Log;
 
 /// How the run of the demo has to end: one of its tasks fails on purpose.
 const EXPECTED: ExitCode = ExitCode::Partial;

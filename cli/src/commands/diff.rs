@@ -5,8 +5,8 @@ use protocol::{CaptureRef, ChangeSummary, ExitCode, TaskName};
 use serde::Serialize;
 
 use super::context::{Context, Out, say};
+use super::kept_work::table_row;
 use super::target::{Scope, Target};
-use super::work::table_row;
 use crate::args::{DiffArgs, Form};
 use crate::error::Error;
 use crate::render::{Meaning, Room, count, document, lines, write_patch};

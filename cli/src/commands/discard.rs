@@ -5,8 +5,8 @@ use serde::Serialize;
 use store::TaskRow;
 
 use super::context::{Context, Out, say};
+use super::kept_work::loose;
 use super::target::Target;
-use super::work::loose;
 use crate::args::{DiscardArgs, Form, Step};
 use crate::error::Error;
 use crate::render::{count, document, lines};

@@ -13,14 +13,14 @@ use schema::JsonSchemas;
 
 use super::context::Context;
 use super::{apply, conflicts, demo, diff, discard, help, logs, run, runs, schema as schemas};
+use crate::app_context::Equipment;
 use crate::args::{Command, Form, Globals, Intent, Parsed, RunArgs, Verbosity};
-use crate::boot::Equipment;
 use crate::error::Error;
-use crate::log::Log;
 use crate::recovery::open_repository;
 use crate::render::{self, Streams, Typing, View};
 use crate::resolve::{Defaults, Ground, Request, listing, resolve};
-use crate::{exit, fault, runtime};
+use crate::run_log::Log;
+use crate::{process, runtime};
 
 /// Does what was asked.
 ///
@@ -29,7 +29,7 @@ use crate::{exit, fault, runtime};
 pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
     let arguments = match parsed {
         Parsed::Text(text) => {
-            exit::print(&text)?;
+            process::print(&text)?;
             return Ok(ExitCode::Success);
         }
         Parsed::Command(arguments) => *arguments,
@@ -44,7 +44,7 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         Command::Schema(args) => schemas::run(args),
         Command::Help(args) => help::run(args),
         Command::Demo(args) => at_work(async move |log| {
-            demo::run(args, globals, &log, fault::from_environment()?, &mut out).await
+            demo::run(args, globals, &log, process::faults_from_environment()?, &mut out).await
         }),
         Command::Run(args) => at_work(async move |log| start(globals, args, &log).await),
         Command::Runs(args) => {
@@ -104,7 +104,7 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         is_set
     });
     match (args.intent(), globals.form()) {
-        (Intent::Show, Form::Text) => exit::print(&listing(&spec)?.text())?,
+        (Intent::Show, Form::Text) => process::print(&listing(&spec)?.text())?,
         (Intent::Show, Form::Json) => render::document(&mut io::stdout(), &listing(&spec)?)
             .map_err(|error| Error::output(&error))?,
         (Intent::Start, _) => {
@@ -192,7 +192,7 @@ async fn come(globals: &Globals) -> Result<Arrival, Error> {
 
 /// Reads the settings and opens the ledger.
 fn equip(globals: &Globals) -> Result<Equipment, Error> {
-    let faults = fault::from_environment()?;
+    let faults = process::faults_from_environment()?;
     let places = Places::of_this_process()?;
     let sources = Sources {
         file: &places.config_file(),

@@ -9,8 +9,8 @@ use serde::Serialize;
 use store::{SessionLine, TaskRow, read_session, used_in};
 
 use super::context::{Context, Out, say};
+use super::kept_work::table_row;
 use super::target::{Scope, Target};
-use super::work::table_row;
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
 use crate::render::{Meaning, account, again, document, one_line, span, transcript, visible_line};

@@ -12,12 +12,12 @@ use engine::verdict::Interruption;
 use protocol::{Event, EventKind, ExitCode, RunId, RunName, RunSpec, WorkspaceKind};
 use tokio::task::JoinSet;
 
-use crate::boot::{Equipment, isolation_places};
-use crate::display::{Display, Remarks};
+use crate::app_context::{Equipment, isolation_places};
+use crate::display_thread::{Display, Remarks};
 use crate::error::{Error, ErrorKind};
-use crate::log::Log;
 use crate::model::reach;
 use crate::render::{Renderer, rescue_line};
+use crate::run_log::Log;
 use crate::signals::{Signals, code, end_now};
 
 /// A run that is over.

@@ -5,8 +5,8 @@ use serde::Serialize;
 use store::{RunRow, TaskRow};
 
 use super::context::{Context, Out, say};
+use super::kept_work::{landed, loose, table_row};
 use super::target::{Scope, Target};
-use super::work::{landed, loose, table_row};
 use crate::args::{Form, RunsArgs, RunsCommand};
 use crate::error::Error;
 use crate::render::{

@@ -4,14 +4,14 @@ use protocol::ExitCode;
 
 use crate::args::SchemaArgs;
 use crate::error::Error;
-use crate::{exit, plan};
+use crate::{plan, process};
 
 /// Prints the schema.
 ///
 /// # Errors
 /// There is none of that name.
 pub fn run(args: &SchemaArgs) -> Result<ExitCode, Error> {
-    exit::print(&text(&args.name)?)?;
+    process::print(&text(&args.name)?)?;
     Ok(ExitCode::Success)
 }
 

@@ -4,11 +4,10 @@ use std::io::{self, Write};
 
 use protocol::{ChangeSummary, Usage};
 
-use super::bounds::Room;
-use super::figures::{lines, price, span, tokens, used};
-use super::paint::{Meaning, Palette};
-use super::safe::{cut, fit, one_line, width};
-use super::verdict::Verdict;
+use super::numbers::{lines, price, span, tokens, used};
+use super::printable::{cut, fit, one_line, width};
+use super::task_outcome::Verdict;
+use super::terminal::{Meaning, Palette, Room};
 
 /// Above this many tasks the ones without trouble are only counted.
 const WHOLE: usize = 50;
@@ -248,12 +247,12 @@ mod tests {
         assert_eq!(
             written(with_usage(), Room::Pipe),
             "\
-task    outcome           files   lines    time  tokens     cost
-auth    landed                3  +41 −7     31s   24.1k    $0.05
-make    landed                3  +41 −7     31s       –        –
-search  failed: contract      3  +41 −7     31s   30.2k        ?   no yield after 3 reminders
-2 landed · 1 failed    1m48s · 54.3k tokens · cost unknown
-"
+    task    outcome           files   lines    time  tokens     cost
+    auth    landed                3  +41 −7     31s   24.1k    $0.05
+    make    landed                3  +41 −7     31s       –        –
+    search  failed: contract      3  +41 −7     31s   30.2k        ?   no yield after 3 reminders
+    2 landed · 1 failed    1m48s · 54.3k tokens · cost unknown
+    "
         );
         let mut rows = with_usage();
         rows.truncate(2);

@@ -1,4 +1,4 @@
-use super::super::fakes::{Bench, End, in_tree};
+use super::super::fake_repository::{Bench, End, in_tree};
 use super::*;
 
 fn args(words: &[&str]) -> DiscardArgs {

@@ -1,4 +1,4 @@
-use super::super::fakes::{Bench, End};
+use super::super::fake_repository::{Bench, End};
 use super::*;
 
 async fn bench() -> Bench {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use protocol::{ChangeDemand, ExitCode, MergeMode};
 use serde_json::json;
 
-use super::super::{PlannedTask, PlannedWork};
+use super::super::PlannedWork;
+use super::super::validate::PlannedTask;
 use super::*;
 
 fn plan(text: &str) -> Result<Plan, Error> {

@@ -1,0 +1,193 @@
+//! The root of the command line.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+use super::{Globals, RunArgs, help_text};
+
+/// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
+/// work.
+#[derive(Parser, Clone, Debug)]
+#[command(
+    name = "regatta",
+    bin_name = "regatta",
+    version,
+    disable_help_subcommand = true,
+    disable_version_flag = true,
+    max_term_width = 100,
+    after_help = help_text::ROOT
+)]
+pub struct Arguments {
+    /// What every command can be told.
+    #[command(flatten)]
+    pub globals: Globals,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Print the version
+    #[arg(short = 'V', long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
+}
+
+/// Everything that can be done.
+#[derive(Subcommand, Clone, Debug)]
+pub enum Command {
+    /// Show what this is: eight tasks on a small sample repository, merged; offline
+    #[command(after_help = help_text::DEMO)]
+    Demo(DemoArgs),
+    /// Fan out tasks over this repository and land their work
+    #[command(after_help = help_text::RUN)]
+    Run(Box<RunArgs>),
+    /// List runs, or show one
+    #[command(after_help = help_text::RUNS, args_conflicts_with_subcommands = true)]
+    Runs(RunsArgs),
+    /// Show what was said and done
+    #[command(after_help = help_text::LOGS)]
+    Logs(LogsArgs),
+    /// Show captured work as a patch
+    #[command(after_help = help_text::DIFF)]
+    Diff(DiffArgs),
+    /// List what could not land and why
+    #[command(after_help = help_text::CONFLICTS)]
+    Conflicts(ConflictsArgs),
+    /// Land captured work that is kept
+    #[command(after_help = help_text::APPLY)]
+    Apply(ApplyArgs),
+    /// Throw captured work away
+    #[command(after_help = help_text::DISCARD)]
+    Discard(DiscardArgs),
+    /// Print a published JSON Schema
+    #[command(after_help = help_text::SCHEMA)]
+    Schema(SchemaArgs),
+    /// Explain a command or a topic
+    #[command(after_help = help_text::HELP)]
+    Help(HelpArgs),
+    /// Watch over process groups for an engine at the other end of standard input
+    #[command(name = "__watch", hide = true)]
+    Watch,
+}
+
+/// Which schema.
+#[derive(Args, Clone, Debug)]
+pub struct SchemaArgs {
+    /// Its name: `plan` or `events`
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+/// What to explain.
+#[derive(Args, Clone, Debug)]
+pub struct HelpArgs {
+    /// A command, or `exit-codes`
+    #[arg(value_name = "TOPIC")]
+    pub topic: Vec<String>,
+}
+
+/// How to show what this is.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DemoArgs {
+    /// Make the sample repository in this folder and leave it there
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+}
+
+/// Which runs to look at.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RunsArgs {
+    /// What to do with them; without it they are listed.
+    #[command(subcommand)]
+    pub command: Option<RunsCommand>,
+}
+
+/// What can be done with runs.
+#[derive(Subcommand, Clone, Debug)]
+pub enum RunsCommand {
+    /// List the runs over this repository, the latest first
+    List {
+        /// At most this many
+        #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+        limit: usize,
+    },
+    /// Show one run and its tasks
+    Show {
+        /// The run, or the beginning of its name [default: the latest]
+        #[arg(value_name = "RUN")]
+        run: Option<String>,
+    },
+}
+
+/// Whose words and deeds to show.
+#[derive(Args, Clone, Debug)]
+pub struct LogsArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: Option<String>,
+}
+
+/// Whose work to show.
+#[derive(Args, Clone, Debug)]
+pub struct DiffArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: Option<String>,
+}
+
+/// Whose conflicts to list.
+#[derive(Args, Clone, Debug)]
+pub struct ConflictsArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: Option<String>,
+}
+
+/// Whose work to land.
+#[derive(Args, Clone, Debug)]
+pub struct ApplyArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: Option<String>,
+
+    /// Say what would land and what would conflict, with the exit code of it, and do nothing
+    #[arg(long, action = ArgAction::SetTrue)]
+    dry_run: bool,
+}
+
+/// Whose work to throw away.
+#[derive(Args, Clone, Debug)]
+pub struct DiscardArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run; `@` is the latest run
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: String,
+
+    /// Say what would be done, and do nothing
+    #[arg(long, action = ArgAction::SetTrue)]
+    dry_run: bool,
+}
+
+impl ApplyArgs {
+    /// Returns whether it is to be done or only said.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        if self.dry_run { Step::Say } else { Step::Do }
+    }
+}
+
+impl DiscardArgs {
+    /// Returns whether it is to be done or only said.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        if self.dry_run { Step::Say } else { Step::Do }
+    }
+}
+
+/// Whether something is done or only said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Done.
+    Do,
+    /// Said.
+    Say,
+}

@@ -1,0 +1,108 @@
+//! What the ledger's rows mean for a person: a verdict per task, and whether its work is kept.
+
+use std::collections::BTreeSet;
+
+use engine::landing;
+use engine::ports::LandingTask;
+use protocol::{Landed, RunName, TaskState};
+use store::TaskRow;
+
+use super::context::Context;
+use super::target::Scope;
+use crate::error::{Error, ErrorKind};
+use crate::render::{Loose, Meaning, TableRow, Verdict, left_out, verdict};
+
+/// Returns the line of a task in a table.
+pub(super) fn table_row(row: &TaskRow) -> TableRow {
+    let mut found = match (&row.report, row.state) {
+        (Some(report), _) => verdict(report, row.landing.as_ref()),
+        (None, TaskState::Queued) => Verdict::plain("queued", Meaning::Neutral),
+        (None, TaskState::Running) => Verdict::plain("running", Meaning::Neutral),
+        (None, TaskState::Interrupted) => interrupted(row),
+        (None, TaskState::Done) => Verdict::plain("done", Meaning::Neutral),
+        (None, TaskState::Failed) => Verdict::plain("failed", Meaning::Bad),
+        (None, TaskState::Cancelled) => Verdict::plain("cancelled", Meaning::Bad),
+    };
+    if row.discarded.is_some() {
+        let more = if found.note.is_empty() { "" } else { "; " };
+        found.note = format!("its capture was discarded{more}{}", found.note);
+    }
+    TableRow {
+        task: row.name.to_string(),
+        verdict: found,
+        changes: row.captured.as_ref().map(|captured| captured.changes),
+        ms: row.report.as_ref().map(|report| report.ms),
+        usage: row.usage,
+    }
+}
+
+fn interrupted(row: &TaskRow) -> Verdict {
+    let mut verdict = Verdict::plain("interrupted", Meaning::Bad);
+    if landed(row) {
+        "its work has landed since".clone_into(&mut verdict.note);
+    }
+    if let Some(note) = row.captured.as_ref().and_then(|captured| left_out(&captured.left_out)) {
+        verdict.add_note(&note);
+    }
+    verdict
+}
+
+/// Returns whether the work of a task is where it was meant to go.
+pub(super) fn landed(row: &TaskRow) -> bool {
+    matches!(row.landing, Some(Landed::Landed { .. }))
+}
+
+/// Returns why the work of a task is kept and not landed, if there is any and it is.
+pub(super) fn loose(row: &TaskRow) -> Option<Loose> {
+    let captured = row.captured.as_ref().filter(|captured| captured.changes.files > 0)?;
+    if row.discarded.is_some() {
+        return None;
+    }
+    match (&row.report, &row.landing) {
+        (Some(report), landing) => {
+            // What was captured after the report is not in it.
+            let mut report = report.clone();
+            report.captured.get_or_insert_with(|| captured.clone());
+            Loose::of(&report, landing.as_ref())
+        }
+        (None, Some(Landed::Landed { .. } | Landed::Unchanged)) => None,
+        (None, Some(Landed::Conflicted { .. })) => Some(Loose::Conflict),
+        (None, _) => Some(Loose::Unfinished),
+    }
+}
+
+/// A run lands what is whole; what is unfinished has to be asked for by name.
+pub(super) fn wanted(row: &TaskRow, scope: Scope) -> bool {
+    match (loose(row), scope) {
+        (Some(Loose::Conflict | Loose::Whole), _) | (Some(Loose::Unfinished), Scope::Task) => true,
+        (Some(Loose::Unfinished), Scope::Run) | (None, _) => false,
+    }
+}
+
+/// Returns the tasks to land, predecessors first. What builds on work that is kept and not chosen
+/// is refused: it would land without what it stands on.
+pub(super) fn landing_tasks(
+    context: &Context,
+    run: &RunName,
+    chosen: &[&TaskRow],
+) -> Result<Vec<LandingTask>, Error> {
+    let record = context.reader.record(run)?;
+    let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
+    let record = record.ok_or_else(gone)?;
+    let ids: BTreeSet<_> = chosen.iter().map(|row| row.id).collect();
+    let rows = context.reader.tasks(record.spec.id)?;
+    let kept: BTreeSet<_> =
+        rows.iter().filter(|row| loose(row).is_some()).map(|row| row.id).collect();
+    for row in chosen {
+        let on = record.task(row.id).map(|task| landing::changed_predecessors(&record, task));
+        let mut missing = on.into_iter().flatten().map(|task| &task.spec);
+        let missing = missing.find(|on| !ids.contains(&on.id) && kept.contains(&on.id));
+        if let Some(missing) = missing.map(|on| &on.name) {
+            let what = format!("cannot land the work of task {run}/{}", row.name);
+            let why = format!("it builds on {missing}, which has not landed");
+            let first = context.typing.command(&format!("apply {run}/{missing}"));
+            return Err(Error::new(ErrorKind::Usage, what).because(why).hint(first));
+        }
+    }
+    Ok(landing::landing_tasks(&record, &ids))
+}

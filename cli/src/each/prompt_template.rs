@@ -1,0 +1,155 @@
+//! A prompt with placeholders, read once and filled for each task. What is put in is plain text: no
+//! shell reads it.
+
+use protocol::Item;
+
+use super::script_template::{
+    Placeholder, Portion, next_placeholder, nothing_to_stand_for, unknown,
+};
+use crate::error::Error;
+
+/// A prompt with placeholders. A backslash before one makes it the word that it is.
+#[derive(Clone, Debug)]
+pub(super) struct Prompt {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Place(Placeholder),
+}
+
+/// How to write a placeholder that is none.
+const LITERAL: &str = "write \\{{ where two braces are meant";
+
+impl Prompt {
+    /// Reads a prompt.
+    ///
+    /// # Errors
+    /// A placeholder that is none, or has no meaning here.
+    pub(super) fn read(prompt: &str, portion: Portion) -> Result<Self, Error> {
+        let known = |name: &str| {
+            let what = Placeholder::of(name).ok_or_else(|| unknown(name, LITERAL))?;
+            what.suits(name, portion)?;
+            Ok(Some(what))
+        };
+        Ok(Self { pieces: split(prompt, |_any| true, known)? })
+    }
+
+    /// Fills the prompt for the task with this number, counted from 1, and these items.
+    pub(super) fn fill(&self, index: usize, items: &[Item]) -> String {
+        let mut prompt = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => prompt.push_str(text),
+                Piece::Place(what) => match what.value(index, items.first()) {
+                    Some(value) => prompt.push_str(&value),
+                    None => {
+                        let all: Vec<_> = items.iter().map(|item| item.item.as_str()).collect();
+                        prompt.push_str(&all.join("\n"));
+                    }
+                },
+            }
+        }
+        prompt
+    }
+}
+
+/// Returns a prompt that nothing is put into, as it is meant.
+///
+/// # Errors
+/// A placeholder, which would have nothing to stand for. Other words in two braces are left alone.
+pub(crate) fn without_items(prompt: &str) -> Result<String, Error> {
+    let ours = |name: &str| Placeholder::of(name).is_some();
+    let pieces = split(prompt, ours, |name| match ours(name) {
+        true => Err(nothing_to_stand_for(name, "regatta run --each SPEC TASK").hint(LITERAL)),
+        false => Ok(None),
+    })?;
+    let text = |piece: Piece| match piece {
+        Piece::Text(text) => text,
+        Piece::Place(_) => String::new(),
+    };
+    Ok(pieces.into_iter().map(text).collect())
+}
+
+/// Splits a prompt at the placeholders that `known` knows; what it does not know is text. A
+/// backslash is taken away before a word in braces that is `escapable`.
+fn split(
+    prompt: &str,
+    escapable: impl Fn(&str) -> bool,
+    known: impl Fn(&str) -> Result<Option<Placeholder>, Error>,
+) -> Result<Vec<Piece>, Error> {
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    let mut rest = prompt;
+    while let Some((before, name, after)) = next_placeholder(rest) {
+        let whole = &rest[before.len()..rest.len() - after.len()];
+        rest = after;
+        let literal = before.strip_suffix('\\').filter(|_| escapable(name));
+        match literal {
+            Some(before) => text.extend([before, whole]),
+            None => match known(name)? {
+                Some(what) => {
+                    text.push_str(before);
+                    pieces.push(Piece::Text(std::mem::take(&mut text)));
+                    pieces.push(Piece::Place(what));
+                }
+                None => text.extend([before, whole]),
+            },
+        }
+    }
+    text.push_str(rest);
+    pieces.push(Piece::Text(text));
+    Ok(pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::items::{Naming, Thing};
+    use super::*;
+
+    fn items(all: &[&str]) -> Vec<Item> {
+        all.iter().map(|item| Thing::of((*item).to_owned(), Naming::Path)).collect()
+    }
+
+    fn filled(prompt: &str, item: &str) -> String {
+        Prompt::read(prompt, Portion::One).unwrap().fill(7, &items(&[item]))
+    }
+
+    #[test]
+    fn an_item_is_put_in_as_it_is() {
+        let prompt = "Port {{item}} ({{ item.stem }} in {{item.dir}}), number {{index}}.";
+        assert_eq!(filled(prompt, "src/a b.c"), "Port src/a b.c (a b in src), number 7.");
+        assert_eq!(filled("Fix \"{{item}}\"", "$(x)';"), "Fix \"$(x)';\"");
+        assert_eq!(filled("{{item}}", "{{index}}"), "{{index}}", "what is put in is not read");
+    }
+
+    #[test]
+    fn the_items_of_a_chunk_stand_one_per_line() {
+        let chunk = Prompt::read("Port:\n{{items}}\nDone.", Portion::Chunk).unwrap();
+        assert_eq!(chunk.fill(1, &items(&["a b", "-c"])), "Port:\na b\n./-c\nDone.");
+        let error = Prompt::read("Port {{item}}", Portion::Chunk).unwrap_err().to_string();
+        assert!(error.contains("has no meaning with --chunk"), "{error}");
+        assert_eq!(filled("All: {{items}}", "a"), "All: a");
+    }
+
+    #[test]
+    fn an_unknown_placeholder_is_refused_and_a_backslash_makes_it_a_word() {
+        let error = Prompt::read("Port {{itme}}", Portion::One).unwrap_err().to_string();
+        assert!(error.starts_with("error: `{{itme}}` is not a placeholder\n"), "{error}");
+        let error = Prompt::read("Port {{user}}", Portion::One).unwrap_err().to_string();
+        assert!(error.ends_with("try: write \\{{ where two braces are meant"), "{error}");
+        assert_eq!(filled("Write \\{{item}} for {{item}}", "a"), "Write {{item}} for a");
+        assert_eq!(filled("Write \\{{user}} for {{item}}", "a"), "Write {{user}} for a");
+        assert_eq!(filled("{{}} {{ .x }} {", "a"), "{{}} {{ .x }} {");
+    }
+
+    #[test]
+    fn without_items_only_a_placeholder_of_ours_is_refused() {
+        let own = "Say {{user}} and {{ x | y }} \\d, not \\{{item}}";
+        assert_eq!(without_items(own).unwrap(), "Say {{user}} and {{ x | y }} \\d, not {{item}}");
+        let error = without_items("Port {{item}}").unwrap_err().to_string();
+        assert!(error.starts_with("error: `{{item}}` has nothing to stand for\n"), "{error}");
+    }
+}

@@ -1,0 +1,191 @@
+//! Tasks, as far as a command line or a list tells them apart.
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
+
+use protocol::{Command, Item, TaskName};
+
+use super::items::{Naming, Thing, first_line, one_line};
+use super::prompt_template::Prompt;
+use super::script_template::{Portion, Template};
+use crate::error::Error;
+
+/// How many bytes the items of one task may have together: they are the arguments of a process,
+/// which share 2 MiB with its environment.
+const MOST_TOGETHER: usize = 1 << 20;
+
+/// A task that has work and a name, and nothing else yet.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Draft {
+    /// Its name.
+    pub(crate) name: TaskName,
+    /// What people read about it.
+    pub(crate) title: String,
+    /// What it does.
+    pub(crate) work: Drafted,
+}
+
+/// What a task does, before it is known who does it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Drafted {
+    /// A command.
+    Command(Command),
+    /// What a model is asked to do.
+    Prompt(String),
+}
+
+/// What is to be done with each item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// A command, with placeholders.
+    Command(String),
+    /// A prompt, with placeholders.
+    Prompt(String),
+}
+
+/// One piece of work for many items.
+pub(crate) struct Fanout<'a> {
+    /// The work.
+    pub(crate) pattern: &'a Pattern,
+    /// The items.
+    pub(crate) items: Vec<String>,
+    /// What they are.
+    pub(crate) naming: Naming,
+    /// How many of them a task gets, if not one.
+    pub(crate) chunk: Option<NonZeroUsize>,
+}
+
+/// Makes a task of each item, or of each chunk of items.
+///
+/// # Errors
+/// A placeholder that is none, or a name that cannot be put in where the script wants it.
+pub(crate) fn drafts(fanout: Fanout<'_>) -> Result<Vec<Draft>, Error> {
+    match fanout.chunk {
+        None => single(fanout),
+        Some(size) => chunked(&fanout, size),
+    }
+}
+
+fn single(fanout: Fanout<'_>) -> Result<Vec<Draft>, Error> {
+    let filler = Filler::read(fanout.pattern, Portion::One)?;
+    let mut names = Names::default();
+    let mut drafts = Vec::with_capacity(fanout.items.len());
+    for (at, text) in fanout.items.into_iter().enumerate() {
+        let name = match fanout.naming {
+            Naming::Path => names.nearest(&text),
+            Naming::Word => numbered(at + 1),
+        };
+        let title = one_line(&text);
+        let work = filler.single(at + 1, Thing::of(text, fanout.naming))?;
+        drafts.push(Draft { name, title: work.title().unwrap_or(title), work });
+    }
+    Ok(drafts)
+}
+
+fn chunked(fanout: &Fanout<'_>, size: NonZeroUsize) -> Result<Vec<Draft>, Error> {
+    let filler = Filler::read(fanout.pattern, Portion::Chunk)?;
+    let mut drafts = Vec::new();
+    for (at, items) in fanout.items.chunks(size.get()).enumerate() {
+        let title = match items {
+            [one] => one_line(one),
+            [first, others @ ..] => format!("{} and {} more", one_line(first), others.len()),
+            [] => String::new(),
+        };
+        let items = items.iter().map(|item| Thing::of(item.clone(), fanout.naming)).collect();
+        let work = filler.chunk(at + 1, items)?;
+        drafts.push(Draft { name: numbered(at + 1), title: work.title().unwrap_or(title), work });
+    }
+    Ok(drafts)
+}
+
+impl Drafted {
+    /// A prompt has a title of its own; a command is told by its items.
+    fn title(&self) -> Option<String> {
+        match self {
+            Self::Command(_) => None,
+            Self::Prompt(prompt) => Some(first_line(prompt)),
+        }
+    }
+}
+
+/// A pattern that has been read.
+enum Filler {
+    Script(Template),
+    Prompt(Prompt),
+}
+
+impl Filler {
+    fn read(pattern: &Pattern, portion: Portion) -> Result<Self, Error> {
+        match pattern {
+            Pattern::Command(script) => Template::read(script, portion).map(Self::Script),
+            Pattern::Prompt(prompt) => Prompt::read(prompt, portion).map(Self::Prompt),
+        }
+    }
+
+    fn single(&self, number: usize, item: Item) -> Result<Drafted, Error> {
+        let template = match self {
+            Self::Prompt(prompt) => return Ok(Drafted::Prompt(prompt.fill(number, &[item]))),
+            Self::Script(template) => template,
+        };
+        let script = template.fill(number, Some(&item))?;
+        let arguments = if template.takes_items() { vec![item.item.clone()] } else { Vec::new() };
+        Ok(Drafted::Command(Command { script, item: Some(item), arguments }))
+    }
+
+    fn chunk(&self, number: usize, items: Vec<Item>) -> Result<Drafted, Error> {
+        let template = match self {
+            Self::Prompt(prompt) => return Ok(Drafted::Prompt(prompt.fill(number, &items))),
+            Self::Script(template) => template,
+        };
+        let together: usize =
+            items.iter().map(|item| item.item.len() + size_of::<usize>() + 1).sum();
+        if together > MOST_TOGETHER {
+            let count = items.len();
+            return Err(Error::usage(format!("the names of {count} items are too long together"))
+                .because(format!("they have {together} bytes, and a command takes {MOST_TOGETHER}"))
+                .hint("a smaller --chunk"));
+        }
+        let script = template.fill(number, None)?;
+        let arguments = items.into_iter().map(|item| item.item).collect();
+        Ok(Drafted::Command(Command { script, item: None, arguments }))
+    }
+}
+
+/// Returns the name of a task that has none of its own.
+fn numbered(number: usize) -> TaskName {
+    TaskName::nearest(&format!("t{number}"))
+}
+
+/// Hands out names; two that differ only in case never both.
+#[derive(Default)]
+pub(crate) struct Names {
+    taken: HashSet<String>,
+    /// The last number given after a beginning, so that equal items do not count from the start.
+    last: HashMap<String, usize>,
+}
+
+/// A number may cut the end off a long name, so what may meet there counts together.
+const BEGINNING: usize = 40;
+
+impl Names {
+    /// Returns the nearest free name to `text`.
+    pub(crate) fn nearest(&mut self, text: &str) -> TaskName {
+        let name = TaskName::nearest(text);
+        let folded = name.folded();
+        if self.taken.insert(folded.clone()) {
+            return name;
+        }
+        let beginning = folded.get(..BEGINNING).unwrap_or(&folded).to_owned();
+        let last = self.last.entry(beginning).or_insert(1);
+        loop {
+            *last += 1;
+            let numbered = name.numbered(*last);
+            if self.taken.insert(numbered.folded()) {
+                return numbered;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

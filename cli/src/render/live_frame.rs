@@ -1,0 +1,223 @@
+//! The live view as lines of text: what is on the screen at one moment.
+
+use protocol::{MergeMode, Phase, Timestamp};
+
+use super::numbers::{count, elapsed, span, tokens, used};
+use super::printable::{cut, fit, one_line, width};
+use super::run_view::{Head, Picture};
+use super::task_row::{Doing, Row, Stage};
+use super::terminal::{Meaning, Palette, Size};
+
+/// The steps of a spinner.
+const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// One moment of the live view.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    /// The time.
+    pub(super) now: Timestamp,
+    /// Counts the frames; turns the spinners.
+    pub(super) turn: usize,
+    /// How much room there is.
+    pub(super) size: Size,
+}
+
+/// Returns the lines to show, each narrower than the terminal and all together fewer than it has.
+pub(super) fn frame(picture: &Picture, moment: Moment, palette: Palette) -> Vec<String> {
+    let Some(head) = picture.head() else { return Vec::new() };
+    // A full last column wraps on some terminals, and the cursor needs a line of its own.
+    let columns = moment.size.columns.saturating_sub(1);
+    let room = moment.size.rows.saturating_sub(1);
+    let total = total_line(picture, head, moment.now, columns, palette);
+    if room < 5 {
+        return vec![total].into_iter().take(room).collect();
+    }
+    let mut lines = vec![cut(&headline(head), columns), String::new()];
+    lines.extend(middle(picture, moment, columns, room - 3));
+    lines.push(total);
+    lines
+}
+
+/// Returns what a run is in one line.
+pub(super) fn headline(head: &Head) -> String {
+    let isolation = head.isolation.label();
+    let lands = match (head.isolation.capabilities().can_capture, head.merge) {
+        (false, _) => "nothing is captured or landed",
+        (true, MergeMode::Patch) => "lands at the end",
+        (true, MergeMode::Branch) => "becomes branches at the end",
+        (true, MergeMode::None) => "everything is kept",
+    };
+    let tasks = count(head.tasks, "task");
+    format!("run {} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
+}
+
+/// Returns the line that says which variables are passed on; nothing where none is.
+pub fn passes(names: &[String]) -> Option<String> {
+    let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
+    (!names.is_empty()).then(|| format!("passes {} on to what tasks run", names.join(", ")))
+}
+
+/// The lines between the head and the total: what runs, or what the landing is at.
+fn middle(picture: &Picture, moment: Moment, columns: usize, room: usize) -> Vec<String> {
+    let running = picture.running().len();
+    if running == 0 {
+        let spinner = SPINNER[moment.turn % SPINNER.len()];
+        let landing =
+            picture.landing().map(|landing| cut(&format!("  {spinner} {landing}"), columns));
+        return landing.into_iter().collect();
+    }
+    let shown = if running > room { room - 1 } else { running };
+    let rows: Vec<&Row> = picture.running().take(shown).collect();
+    let room = Columns::of(&rows, columns);
+    let mut lines: Vec<_> =
+        rows.iter().enumerate().map(|(at, row)| room.line(row, at, moment)).collect();
+    if shown < running {
+        lines.push(cut(&format!("    and {} more", running - shown), columns));
+    }
+    lines
+}
+
+/// The widest that a column of task names gets.
+const NAMES: usize = 24;
+
+/// The widest that a column of models gets.
+const MODELS: usize = 18;
+
+/// The narrowest line that has a column of models, and one of tokens.
+const WITH_MODELS: usize = 76;
+const WITH_TOKENS: usize = 48;
+
+/// How wide the word is that says what a task does.
+const DEEDS: usize = 8;
+
+/// The columns of the lines of tasks. Those that nothing stands in are not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Columns {
+    name: usize,
+    model: usize,
+    tokens: usize,
+    all: usize,
+}
+
+impl Columns {
+    /// Returns columns for `rows`, in lines of `all` columns.
+    fn of(rows: &[&Row], all: usize) -> Self {
+        let widest = |width: &dyn Fn(&Row) -> usize| rows.iter().map(|row| width(row)).max();
+        let name = widest(&|row| row.name.as_str().len()).unwrap_or(0).min(NAMES);
+        let model = widest(&|row| model(row).map_or(0, |model| width(&model))).unwrap_or(0);
+        let with_tokens = rows.iter().any(|row| row.model.is_some() || row.used.is_some());
+        Self {
+            name,
+            model: if all < WITH_MODELS { 0 } else { model.min(MODELS) },
+            tokens: if all < WITH_TOKENS || !with_tokens { 0 } else { 6 },
+            all,
+        }
+    }
+
+    /// Returns the line of the task at place `at`.
+    fn line(&self, row: &Row, at: usize, moment: Moment) -> String {
+        let Stage::Running(doing) = &row.stage else { return String::new() };
+        let spinner = SPINNER[(moment.turn + 3 * at) % SPINNER.len()];
+        let (deed, said) = deed(row, doing, moment.now);
+        let mut begin = format!("  {spinner} {}  ", fit(row.name.as_str(), self.name));
+        if self.model > 0 {
+            begin.push_str(&fit(&model(row).unwrap_or_default(), self.model));
+            begin.push_str("  ");
+        }
+        begin.push_str(&fit(&deed, DEEDS));
+        begin.push_str("  ");
+        let mut end = String::new();
+        if self.tokens > 0 {
+            let used = row.used.map(|used| tokens(used.tokens())).unwrap_or_default();
+            end = format!("  {used:>0$}", self.tokens);
+        }
+        end.push_str(&format!("  {:>6}", span(elapsed(doing.since, moment.now))));
+        let room = self.all.saturating_sub(width(&begin) + width(&end));
+        cut(&format!("{begin}{}{end}", fit(&said, room)), self.all)
+    }
+}
+
+/// Returns what a task does, in a word and in more.
+fn deed(row: &Row, doing: &Doing, now: Timestamp) -> (String, String) {
+    let title = || one_line(&row.title);
+    if let (Some(wait), Phase::Working) = (&doing.wait, doing.phase)
+        && wait.until > now
+    {
+        let provider = row.model.as_deref().and_then(|model| model.split('/').next());
+        let provider = one_line(provider.unwrap_or("its provider"));
+        let more = elapsed(now, wait.until).div_ceil(1000);
+        let why = one_line(&wait.why);
+        return ("waits".to_owned(), format!("for {provider}, {more}s more: {why}"));
+    }
+    let said = doing.line.as_deref().and_then(last_part);
+    let word = match (doing.phase, &doing.tool, &row.model) {
+        (Phase::Preparing, ..) => "prepares",
+        (Phase::Working, Some(tool), _) => {
+            return (one_line(tool), said.unwrap_or_default());
+        }
+        (Phase::Working, None, Some(_)) => "thinks",
+        (Phase::Working, None, None) => "works",
+        (Phase::Stopping, ..) => "stops",
+        (Phase::Capturing, ..) => "captures",
+    };
+    (word.to_owned(), said.unwrap_or_else(title))
+}
+
+/// A line that rewrites itself has parts; the last one is what a terminal would show.
+fn last_part(line: &str) -> Option<String> {
+    line.split('\r').rfind(|part| !part.trim().is_empty()).map(|part| one_line(part.trim()))
+}
+
+/// Returns the short name of a task's model: what stands behind the last slash.
+fn model(row: &Row) -> Option<String> {
+    row.model.as_deref().and_then(|model| model.rsplit('/').next()).map(one_line)
+}
+
+/// The widest bar, in columns.
+const BAR: usize = 32;
+
+/// The narrowest, with what stands around it.
+const NARROW: usize = 14;
+
+/// Returns the line. Where it is narrow the bar is the first to go, and then what was used.
+fn total_line(
+    picture: &Picture,
+    head: &Head,
+    now: Timestamp,
+    columns: usize,
+    palette: Palette,
+) -> String {
+    let ended = picture.ended();
+    let begin = format!("{} of {} · ", ended.all, head.tasks);
+    let kinds = [(ended.failed, "failed"), (ended.cancelled, "cancelled")];
+    let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
+    let failures = kinds.map(|(number, kind)| format!("{number} {kind}")).collect::<Vec<_>>();
+    let failures = failures.join(" · ");
+    let between = if failures.is_empty() { "" } else { " · " };
+    let mut end = format!("{between}{}", span(elapsed(head.started, now)));
+    let mut text = width(&begin) + width(&failures) + width(&end);
+    let spent = picture.used().map(|usage| format!(" · {}", used(usage))).unwrap_or_default();
+    if text + width(&spent) <= columns {
+        end.push_str(&spent);
+        text += width(&spent);
+    }
+    if columns < text + NARROW {
+        return cut(&format!("{begin}{failures}{end}"), columns);
+    }
+    let bar = bar(ended.all, head.tasks, BAR.min(columns - text - 4));
+    format!("  {bar}  {begin}{}{end}", palette.paint(Meaning::Bad, &failures))
+}
+
+/// A bar of `room` columns of which the done part is thick.
+fn bar(done: usize, all: usize, room: usize) -> String {
+    let done = done.min(all);
+    let thick = (room * done).checked_div(all).unwrap_or(room);
+    let edge = usize::from(thick > 0 && thick < room);
+    let mut bar = "━".repeat(thick - edge);
+    bar.push_str(&"╸".repeat(edge));
+    bar.push_str(&"─".repeat(room - thick));
+    bar
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+//! The live view: redraws a frame on a terminal, a few times a second.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+use protocol::{Escapes, Timestamp};
+
+use super::live_frame::{Moment, frame};
+use super::printable;
+use super::run_view::Picture;
+use super::terminal::{Palette, Size};
+
+/// How long a frame stays at least, in milliseconds.
+const FRAME: i64 = 100;
+
+/// How many notices may scroll by above the view; the rest is for the end.
+const NOTICES: usize = 20;
+
+/// A view of a run on a terminal. Cleared when dropped.
+pub(super) struct Live {
+    bar: ProgressBar,
+    measure: fn() -> Size,
+    palette: Palette,
+    turn: usize,
+    notices: usize,
+    drawn: Option<Timestamp>,
+}
+
+impl Live {
+    /// Returns a view on a terminal, whose size is asked for before each frame.
+    pub(super) fn on(sink: Box<dyn Write + Send>, measure: fn() -> Size, palette: Palette) -> Self {
+        let screen = Screen::new(sink, measure);
+        let target = ProgressDrawTarget::term_like(Box::new(screen));
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(ProgressStyle::with_template("{msg}").expect("the template is a constant"));
+        Self { bar, measure, palette, turn: 0, notices: 0, drawn: None }
+    }
+
+    /// Draws the picture unless the last frame is too young.
+    pub(super) fn draw(&mut self, picture: &Picture, now: Timestamp) {
+        let young = self.drawn.is_some_and(|drawn| {
+            (0..FRAME).contains(&(now.as_millisecond() - drawn.as_millisecond()))
+        });
+        if young || picture.head().is_none() {
+            return;
+        }
+        let moment = Moment { now, turn: self.turn, size: (self.measure)() };
+        self.bar.set_message(frame(picture, moment, self.palette).join("\n"));
+        self.turn += 1;
+        self.drawn = Some(now);
+    }
+
+    /// Lets a line scroll by above the view. It must be safe already.
+    pub(super) fn notice(&mut self, line: &str) {
+        self.notices += 1;
+        if self.notices <= NOTICES {
+            self.print(line);
+        }
+    }
+
+    /// Lets a line scroll by above the view, however many there were. It must be safe already.
+    pub(super) fn print(&self, line: &str) {
+        if self.drawn.is_none() {
+            // The library ends a line only where a frame follows it.
+            self.bar.set_message(" ");
+        }
+        self.bar.println(line);
+    }
+
+    /// Takes the view off the screen.
+    pub(super) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").field("turn", &self.turn).finish_non_exhaustive()
+    }
+}
+
+/// A terminal as the drawing library wants it, with two differences, for terminals that are made
+/// wider or narrower meanwhile.
+///
+/// Lines end with a line break: the library fills each line with spaces up to the edge and lets the
+/// terminal wrap, and a terminal that is made wider would join the lines. And when it was made
+/// narrower, the lines that it wrapped are taken away: the library counts each as one.
+struct Screen {
+    measure: fn() -> Size,
+    output: Mutex<Output>,
+}
+
+struct Output {
+    sink: Box<dyn Write + Send>,
+    frame: String,
+    next: Part,
+    /// How many columns each line of the frame takes.
+    widths: Vec<usize>,
+    /// The last frame, as it stands on the terminal.
+    standing: Standing,
+}
+
+/// A frame on the terminal.
+#[derive(Default)]
+struct Standing {
+    widths: Vec<usize>,
+    columns: usize,
+}
+
+impl Standing {
+    /// Returns what makes a terminal of now `columns` as if no line had been wrapped.
+    fn unwrapped(&self, columns: usize) -> String {
+        let lines = self.widths.len();
+        let rows: usize =
+            self.widths.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum();
+        if columns >= self.columns || rows == lines {
+            return String::new();
+        }
+        let down = match lines - 1 {
+            0 => String::new(),
+            down => format!("\u{1b}[{down}B"),
+        };
+        format!("\r\u{1b}[{}A\u{1b}[J{down}", rows - 1)
+    }
+}
+
+/// Lines are drawn as a text and a filler in turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    First,
+    Filler,
+    Text,
+}
+
+impl Screen {
+    fn new(sink: Box<dyn Write + Send>, measure: fn() -> Size) -> Self {
+        Self {
+            measure,
+            output: Mutex::new(Output {
+                sink,
+                frame: String::new(),
+                next: Part::First,
+                widths: Vec::new(),
+                standing: Standing::default(),
+            }),
+        }
+    }
+
+    fn output(&self) -> MutexGuard<'_, Output> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, sequence: &str) -> io::Result<()> {
+        self.output().frame.push_str(sequence);
+        Ok(())
+    }
+
+    fn step(&self, count: usize, direction: char) -> io::Result<()> {
+        if count == 0 { Ok(()) } else { self.push(&format!("\u{1b}[{count}{direction}")) }
+    }
+}
+
+impl TermLike for Screen {
+    fn width(&self) -> u16 {
+        u16::try_from((self.measure)().columns).unwrap_or(u16::MAX)
+    }
+
+    fn height(&self) -> u16 {
+        u16::try_from((self.measure)().rows).unwrap_or(u16::MAX)
+    }
+
+    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
+        self.step(n, 'A')
+    }
+
+    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
+        self.step(n, 'B')
+    }
+
+    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
+        self.step(n, 'C')
+    }
+
+    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
+        self.step(n, 'D')
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        self.push(&format!("{text}\r\n"))
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        let mut output = self.output();
+        let begin = match output.next {
+            Part::Filler => {
+                output.frame.push_str("\u{1b}[K");
+                output.next = Part::Text;
+                return Ok(());
+            }
+            Part::First => "",
+            Part::Text => "\r\n",
+        };
+        output.frame.push_str(begin);
+        output.frame.push_str(text);
+        output.widths.push(width(text));
+        output.next = Part::Filler;
+        Ok(())
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.push("\r\u{1b}[2K")
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let mut output = self.output();
+        let columns = (self.measure)().columns;
+        let frame = output.standing.unwrapped(columns) + &std::mem::take(&mut output.frame);
+        output.next = Part::First;
+        output.standing = Standing { widths: std::mem::take(&mut output.widths), columns };
+        output.sink.write_all(frame.as_bytes())?;
+        output.sink.flush()
+    }
+}
+
+/// Returns how many columns a line takes on a terminal: its colours take none.
+fn width(line: &str) -> usize {
+    let mut escapes = Escapes::default();
+    printable::width(&line.chars().filter_map(|letter| escapes.step(letter)).collect::<String>())
+}
+
+impl fmt::Debug for Screen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Screen").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_that_a_narrower_terminal_wrapped_is_taken_away_whole() {
+        let standing = Standing { widths: vec![5, 80, 0, 41], columns: 80 };
+        assert_eq!(standing.unwrapped(80), "");
+        assert_eq!(standing.unwrapped(120), "");
+        // Six rows: up to the first, erase, and down to where the last of four lines would be.
+        assert_eq!(standing.unwrapped(40), "\r\u{1b}[5A\u{1b}[J\u{1b}[3B");
+        let short = Standing { widths: vec![5, 0], columns: 80 };
+        assert_eq!(short.unwrapped(40), "", "nothing was wrapped");
+        assert_eq!(Standing::default().unwrapped(40), "");
+    }
+
+    #[test]
+    fn colours_take_no_columns() {
+        assert_eq!(width("\u{1b}[1;32mlanded\u{1b}[0m  日本"), 12);
+    }
+}

@@ -1,0 +1,234 @@
+//! The picture of a run that its events add up to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use protocol::{
+    Captured, Event, EventKind, ExitCode, IsolationMode, Landed, MergeMode, Outcome, Phase,
+    RunName, SessionEvent, TaskName, TaskReport, Timestamp, Totals, Usage,
+};
+
+use super::task_row::{Doing, Progress, Row, Stage};
+
+/// Everything that is shown of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Picture {
+    head: Option<Head>,
+    rows: Vec<Row>,
+    places: BTreeMap<TaskName, usize>,
+    running: BTreeSet<usize>,
+    ended: Ended,
+    landing: Option<String>,
+    end: Option<(Totals, ExitCode)>,
+}
+
+/// How many tasks have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// In whatever way.
+    pub all: usize,
+    /// By failing.
+    pub failed: usize,
+    /// By being cancelled.
+    pub cancelled: usize,
+}
+
+/// What a run is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Its name.
+    pub run: RunName,
+    /// How many tasks it has.
+    pub tasks: usize,
+    /// How many run at the same time.
+    pub jobs: usize,
+    /// How they are kept apart.
+    pub isolation: IsolationMode,
+    /// Where their work goes.
+    pub merge: MergeMode,
+    /// When it began.
+    pub started: Timestamp,
+}
+
+impl Picture {
+    /// Adds what happened.
+    pub fn apply(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::RunStarted { tasks, jobs, isolation, merge, .. } => {
+                let Some(run) = event.run().cloned() else { return };
+                self.head = Some(Head {
+                    run,
+                    tasks: *tasks,
+                    jobs: *jobs,
+                    isolation: *isolation,
+                    merge: *merge,
+                    started: event.at,
+                });
+            }
+            EventKind::TaskQueued { task, title, model } => {
+                let place = self.row(task);
+                let row = &mut self.rows[place];
+                row.title.clone_from(title);
+                row.model.clone_from(model);
+            }
+            EventKind::TaskStarted { task, .. } => self.enter(task, event.at, Phase::Preparing),
+            EventKind::WorkspaceReady { task, .. } => self.enter(task, event.at, Phase::Working),
+            EventKind::TaskProgress { task, phase, line, tool, tokens } => {
+                let (line, tool) = (line.as_ref(), tool.as_ref());
+                let progress = Progress { phase: *phase, line, tool, tokens: *tokens };
+                self.run(task, event.at, |doing| doing.hear(&progress));
+            }
+            EventKind::SessionEvent { task: Some(task), event: said } => {
+                self.attend(task, event.at, said);
+            }
+            EventKind::SessionEvent { task: None, .. } => {} // of a session beside the run
+            EventKind::TaskFinished { task, report } => self.finish(task, report),
+            EventKind::LandingWaited => {
+                self.landing =
+                    Some("another engine is landing in this repository; waits for it".into());
+            }
+            EventKind::LandingStarted { tasks } => {
+                self.landing =
+                    Some(format!("landing the work of {}", super::count(*tasks, "task")));
+            }
+            EventKind::TaskLanded { task, branch } => {
+                self.land(task, Landed::Landed { branch: branch.clone() });
+            }
+            EventKind::TaskConflicted { task, conflicts } => {
+                self.land(task, Landed::Conflicted { conflicts: conflicts.clone() });
+            }
+            EventKind::TaskKept { task, why } => {
+                self.land(task, Landed::Unwritten { message: why.clone() });
+            }
+            EventKind::RunFinished { totals, exit_code } => {
+                self.end = Some((totals.clone(), *exit_code));
+            }
+            EventKind::Degraded { .. }
+            | EventKind::FileRescued { .. }
+            | EventKind::TaskYielded { .. }
+            | EventKind::ContractReminded { .. } => {}
+            EventKind::TaskCaptured { task, captured } => self.capture(task, captured),
+        }
+    }
+
+    /// Returns what the run is, once it has begun.
+    #[must_use]
+    pub fn head(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+
+    /// Returns all tasks, in the order in which they were queued.
+    #[must_use]
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Returns the tasks that run, in the same order.
+    pub fn running(&self) -> impl ExactSizeIterator<Item = &Row> {
+        self.running.iter().map(|place| &self.rows[*place])
+    }
+
+    /// Returns the row of a task.
+    #[must_use]
+    pub fn find(&self, task: &TaskName) -> Option<&Row> {
+        self.places.get(task).map(|place| &self.rows[*place])
+    }
+
+    /// Returns how many tasks have ended.
+    #[must_use]
+    pub fn ended(&self) -> Ended {
+        self.ended
+    }
+
+    /// Returns what models have used so far; nothing where none was asked.
+    #[must_use]
+    pub fn used(&self) -> Option<Usage> {
+        let used = self.rows.iter().filter_map(|row| row.used);
+        used.reduce(|one, other| one + other).filter(|used| used.tokens() > 0)
+    }
+
+    /// Returns what the landing is at, once there is one.
+    #[must_use]
+    pub fn landing(&self) -> Option<&str> {
+        self.landing.as_deref()
+    }
+
+    /// Returns what the run came to, once it is over.
+    #[must_use]
+    pub fn end(&self) -> Option<&(Totals, ExitCode)> {
+        self.end.as_ref()
+    }
+
+    fn row(&mut self, task: &TaskName) -> usize {
+        if let Some(place) = self.places.get(task) {
+            return *place;
+        }
+        self.rows.push(Row {
+            name: task.clone(),
+            title: String::new(),
+            model: None,
+            used: None,
+            stage: Stage::Queued,
+        });
+        self.places.insert(task.clone(), self.rows.len() - 1);
+        self.rows.len() - 1
+    }
+
+    fn enter(&mut self, task: &TaskName, at: Timestamp, phase: Phase) {
+        self.run(task, at, |doing| doing.phase = phase);
+    }
+
+    fn attend(&mut self, task: &TaskName, at: Timestamp, said: &SessionEvent) {
+        if self.run(task, at, |doing| doing.attend(at, said)) {
+            let place = self.row(task);
+            self.rows[place].use_up(said);
+        }
+    }
+
+    /// Changes what a task does. One that has ended stays so: what it still said comes too late.
+    fn run(&mut self, task: &TaskName, at: Timestamp, change: impl FnOnce(&mut Doing)) -> bool {
+        let place = self.row(task);
+        let stage = &mut self.rows[place].stage;
+        if *stage == Stage::Queued {
+            *stage = Stage::Running(Doing::from(at, Phase::Preparing));
+            self.running.insert(place);
+        }
+        match stage {
+            Stage::Running(doing) => change(doing),
+            Stage::Queued | Stage::Ended { .. } => return false,
+        }
+        true
+    }
+
+    fn finish(&mut self, task: &TaskName, report: &TaskReport) {
+        let place = self.row(task);
+        self.running.remove(&place);
+        self.rows[place].used = report.usage.or(self.rows[place].used);
+        let before = std::mem::replace(
+            &mut self.rows[place].stage,
+            Stage::Ended { report: report.clone(), landing: None },
+        );
+        if !matches!(before, Stage::Ended { .. }) {
+            self.ended.all += 1;
+            match report.outcome {
+                Outcome::Done { .. } => {}
+                Outcome::Failed { .. } => self.ended.failed += 1,
+                Outcome::Cancelled => self.ended.cancelled += 1,
+            }
+        }
+    }
+
+    /// What could not be captured at first may be later, when the task's report is out already.
+    fn capture(&mut self, task: &TaskName, captured: &Captured) {
+        let place = self.row(task);
+        if let Stage::Ended { report, .. } = &mut self.rows[place].stage {
+            report.captured.get_or_insert_with(|| captured.clone());
+        }
+    }
+
+    fn land(&mut self, task: &TaskName, landed: Landed) {
+        let place = self.row(task);
+        if let Stage::Ended { landing, .. } = &mut self.rows[place].stage {
+            *landing = Some(landed);
+        }
+    }
+}

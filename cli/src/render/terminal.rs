@@ -1,0 +1,288 @@
+//! What is shown where: the choices of the command line against what is at the other end.
+
+use std::io::IsTerminal;
+
+use jiff::tz::TimeZone;
+
+use crate::args::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
+
+/// What was asked for on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wishes {
+    /// `--progress`.
+    pub progress: ProgressStyle,
+    /// `--color`.
+    pub color: ColorWhen,
+    /// `-q`, `-v`.
+    pub verbosity: Verbosity,
+    /// `--json`.
+    pub form: Form,
+}
+
+impl From<&Globals> for Wishes {
+    fn from(globals: &Globals) -> Self {
+        let (progress, color) = (globals.progress, globals.color);
+        Self { progress, color, verbosity: globals.verbosity(), form: globals.form() }
+    }
+}
+
+/// What is at the other end of our outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The size of the terminal that standard output is, if it is one.
+    pub stdout: Option<Size>,
+    /// The size of the terminal that standard error is, if it is one.
+    pub stderr: Option<Size>,
+    /// Whether the terminal can move its cursor and knows colours.
+    pub terminal: Skill,
+    /// What `NO_COLOR` says.
+    pub colours: Consent,
+}
+
+/// What a terminal can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skill {
+    /// Move its cursor and show colours.
+    Able,
+    /// Only print: `TERM` is `dumb` or missing.
+    Dumb,
+}
+
+/// What the environment says about colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consent {
+    /// Nothing.
+    Silent,
+    /// `NO_COLOR`: none, please.
+    Refused,
+}
+
+impl Surroundings {
+    /// Looks at this process's outputs and environment.
+    #[must_use]
+    pub fn here() -> Self {
+        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let dumb = set("TERM").is_none_or(|term| term == "dumb");
+        let terminal = |output: &dyn Fn() -> bool, size: fn() -> Size| output().then(size);
+        Self {
+            stdout: terminal(&|| std::io::stdout().is_terminal(), stdout_size),
+            stderr: terminal(&|| std::io::stderr().is_terminal(), stderr_size),
+            terminal: if dumb { Skill::Dumb } else { Skill::Able },
+            colours: if set("NO_COLOR").is_some() { Consent::Refused } else { Consent::Silent },
+        }
+    }
+}
+
+/// Returns the size of the terminal that standard error is.
+pub(super) fn stderr_size() -> Size {
+    size(rustix::termios::tcgetwinsize(std::io::stderr()))
+}
+
+fn stdout_size() -> Size {
+    size(rustix::termios::tcgetwinsize(std::io::stdout()))
+}
+
+/// A terminal that does not know its size, or says 0, is taken for one of the usual size.
+fn size(found: rustix::io::Result<rustix::termios::Winsize>) -> Size {
+    let (rows, columns) = found.map_or((0, 0), |size| (size.ws_row, size.ws_col));
+    let known = |found: u16, usual: usize| if found == 0 { usual } else { found.into() };
+    Size { columns: known(columns, 80), rows: known(rows, 24) }
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    Live,
+    Plain,
+    Silent,
+}
+
+/// What is shown where, decided.
+#[derive(Clone, Debug)]
+pub struct View {
+    pub(super) progress: Progress,
+    /// The colours of standard output.
+    pub palette: Palette,
+    pub(super) progress_palette: Palette,
+    /// How long a line of standard output may be.
+    pub room: Room,
+    /// How much is said.
+    pub verbosity: Verbosity,
+    /// What standard output gets.
+    pub form: Form,
+    /// The time zone of the times that people read.
+    pub zone: TimeZone,
+}
+
+impl View {
+    /// Decides what is shown where in this process.
+    #[must_use]
+    pub fn here(globals: &Globals) -> Self {
+        Self::of(globals.into(), Surroundings::here())
+    }
+
+    /// Decides what is shown where.
+    #[must_use]
+    pub fn of(wishes: Wishes, around: Surroundings) -> Self {
+        let able = around.stderr.is_some() && around.terminal == Skill::Able;
+        let progress = match (wishes.verbosity, wishes.progress, wishes.form) {
+            (Verbosity::Quiet, ..) | (_, ProgressStyle::None, _) => Progress::Silent,
+            // Nobody sees a live view that is not on a terminal.
+            (_, ProgressStyle::Live, _) if able => Progress::Live,
+            (_, ProgressStyle::Live | ProgressStyle::Plain, _) => Progress::Plain,
+            // The program that reads the events is told everything already.
+            (_, ProgressStyle::Auto, Form::Json) => Progress::Silent,
+            (_, ProgressStyle::Auto, Form::Text) if able => Progress::Live,
+            (_, ProgressStyle::Auto, Form::Text) => Progress::Plain,
+        };
+        let palette = |terminal: bool| match (wishes.color, around.colours, around.terminal) {
+            (ColorWhen::Always, ..) => Palette::Colour,
+            (ColorWhen::Auto, Consent::Silent, Skill::Able) if terminal => Palette::Colour,
+            (ColorWhen::Auto | ColorWhen::Never, ..) => Palette::Plain,
+        };
+        Self {
+            progress,
+            palette: palette(around.stdout.is_some()),
+            progress_palette: palette(around.stderr.is_some()),
+            room: around.stdout.map_or(Room::Pipe, |size| Room::Columns(size.columns)),
+            verbosity: wishes.verbosity,
+            form: wishes.form,
+            zone: TimeZone::system(),
+        }
+    }
+}
+
+/// The size of a terminal in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Characters in a line.
+    pub columns: usize,
+    /// Lines.
+    pub rows: usize,
+}
+
+/// How long a line may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// As many columns as a terminal has.
+    Columns(usize),
+    /// Nobody will wrap it; only what is absurdly long is cut.
+    Pipe,
+}
+
+impl Room {
+    /// The longest free text on a pipe, in columns.
+    const LONGEST: usize = 300;
+
+    /// Returns how many columns are left behind `used` ones, and never fewer than a word needs.
+    pub(super) fn behind(self, used: usize) -> usize {
+        match self {
+            Self::Columns(columns) => columns.saturating_sub(used).max(24),
+            Self::Pipe => Self::LONGEST,
+        }
+    }
+}
+
+/// Whether text is painted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Palette {
+    /// With the terminal's own colours.
+    Colour,
+    /// Not at all.
+    Plain,
+}
+
+/// What a colour says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// Landed, added: green.
+    Good,
+    /// Kept, for a person to look at: yellow.
+    Kept,
+    /// Failed, removed: red.
+    Bad,
+    /// Where one is: bold.
+    Heading,
+    /// A place inside a file: cyan.
+    Place,
+    /// Said by the way, not to anybody: faint.
+    Aside,
+    /// Nothing: left as it is.
+    Neutral,
+}
+
+impl Palette {
+    /// Returns `text` in the colour of its meaning. The text must be safe already.
+    #[must_use]
+    pub fn paint(self, meaning: Meaning, text: &str) -> String {
+        let code = match meaning {
+            Meaning::Good => "32",
+            Meaning::Kept => "33",
+            Meaning::Bad => "31",
+            Meaning::Heading => "1",
+            Meaning::Place => "36",
+            Meaning::Aside => "2",
+            Meaning::Neutral => return text.to_owned(),
+        };
+        match self {
+            Self::Colour if !text.is_empty() => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+            Self::Colour | Self::Plain => text.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMINAL: Surroundings = Surroundings {
+        stdout: Some(Size { columns: 100, rows: 30 }),
+        stderr: Some(Size { columns: 100, rows: 30 }),
+        terminal: Skill::Able,
+        colours: Consent::Silent,
+    };
+
+    fn progress(wishes: Wishes, around: Surroundings) -> Progress {
+        View::of(wishes, around).progress
+    }
+
+    #[test]
+    fn the_live_view_is_for_terminals_only() {
+        let pipe = Surroundings { stderr: None, ..TERMINAL };
+        let dumb = Surroundings { terminal: Skill::Dumb, ..TERMINAL };
+        let wishes = Wishes::from(&Globals::default());
+        let live = Wishes { progress: ProgressStyle::Live, ..wishes };
+        let quiet = Wishes { verbosity: Verbosity::Quiet, ..live };
+        let json = Wishes { form: Form::Json, ..wishes };
+        assert_eq!(progress(wishes, TERMINAL), Progress::Live);
+        assert_eq!(progress(wishes, pipe), Progress::Plain);
+        assert_eq!(progress(live, pipe), Progress::Plain);
+        assert_eq!(progress(live, dumb), Progress::Plain);
+        assert_eq!(progress(quiet, TERMINAL), Progress::Silent);
+        assert_eq!(progress(json, TERMINAL), Progress::Silent);
+        assert_eq!(progress(json, pipe), Progress::Silent);
+    }
+
+    #[test]
+    fn colours_are_for_those_who_want_them() {
+        let palette = |color, around| {
+            View::of(Wishes { color, ..Wishes::from(&Globals::default()) }, around).palette
+        };
+        let refused = Surroundings { colours: Consent::Refused, ..TERMINAL };
+        let dumb = Surroundings { terminal: Skill::Dumb, ..TERMINAL };
+        let pipe = Surroundings { stdout: None, ..TERMINAL };
+        assert_eq!(palette(ColorWhen::Auto, TERMINAL), Palette::Colour);
+        assert_eq!(palette(ColorWhen::Never, TERMINAL), Palette::Plain);
+        for around in [refused, dumb, pipe] {
+            assert_eq!(palette(ColorWhen::Auto, around), Palette::Plain);
+            assert_eq!(palette(ColorWhen::Always, around), Palette::Colour);
+        }
+    }
+
+    #[test]
+    fn without_a_palette_text_stays_as_it_is() {
+        assert_eq!(Palette::Plain.paint(Meaning::Bad, "failed"), "failed");
+        assert_eq!(Palette::Colour.paint(Meaning::Bad, "failed"), "\u{1b}[31mfailed\u{1b}[0m");
+        assert_eq!(Palette::Colour.paint(Meaning::Neutral, "x"), "x");
+    }
+}

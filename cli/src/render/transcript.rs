@@ -1,0 +1,187 @@
+//! The transcript of a session for a person to read: prompts, thoughts, answers and tool calls.
+
+use protocol::{
+    AssistantMessage, Message, Part, SessionEntry, StopReason, Timestamp, ToolCall, ToolResult,
+};
+
+use super::numbers::clock;
+use super::printable::{cut, one_line};
+use super::terminal::{Meaning, View};
+
+mod tool_call;
+
+/// How many lines are shown of what was asked, thought or said.
+const OF_WORDS: usize = 200;
+
+/// Returns what was said and done in a session as lines without line breaks, safe to print.
+#[must_use]
+pub fn transcript(entries: &[(Timestamp, &SessionEntry)], view: &View) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    let mut before = None;
+    for (at, piece) in pieces(entries) {
+        let calls = matches!(piece, Piece::Call { .. });
+        // Calls stand together; everything else has air around it.
+        if before.is_some_and(|before| !(before && calls)) {
+            told.push(String::new());
+        }
+        before = Some(calls);
+        told.extend(lines_of(at, &piece, view));
+    }
+    told
+}
+
+fn lines_of(at: Timestamp, piece: &Piece<'_>, view: &View) -> Vec<String> {
+    let words = |title: &str, text: &str, meaning: Meaning| {
+        let time = view.palette.paint(Meaning::Aside, &clock(at, &view.zone));
+        let mut told = vec![format!("{}  {time}", view.palette.paint(Meaning::Heading, title))];
+        let words = excerpt(text, Excerpt::First(OF_WORDS)).into_iter();
+        let words = words.map(|line| view.palette.paint(meaning, &line));
+        told.extend(words.map(|line| format!("  {line}").trim_end().to_owned()));
+        told
+    };
+    match piece {
+        Piece::Prompt(text) => words("prompt", text, Meaning::Neutral),
+        Piece::Reminder(text) => words("reminder", text, Meaning::Kept),
+        Piece::Thought(text) => words("thinks", text, Meaning::Aside),
+        Piece::Said(text) => words("says", text, Meaning::Neutral),
+        Piece::Broken(why) => words("its answer is not whole", why, Meaning::Bad),
+        Piece::Call { call, result } => tool_call::told(call, *result, view.palette, view.room),
+    }
+}
+
+/// Something worth telling.
+#[derive(Clone, Debug, PartialEq)]
+enum Piece<'a> {
+    /// What the session was asked to do.
+    Prompt(String),
+    /// What it was told later.
+    Reminder(String),
+    /// What the model said to itself.
+    Thought(&'a str),
+    /// What it said.
+    Said(&'a str),
+    /// What it had a tool do.
+    Call { call: &'a ToolCall, result: Option<&'a ToolResult> },
+    /// An answer of it was not had whole.
+    Broken(String),
+}
+
+/// Returns what there is to tell of a session, each with its time.
+fn pieces<'a>(entries: &[(Timestamp, &'a SessionEntry)]) -> Vec<(Timestamp, Piece<'a>)> {
+    let mut pieces = Vec::new();
+    let mut asked = None;
+    for (place, (at, entry)) in entries.iter().enumerate() {
+        match entry {
+            SessionEntry::SessionInit { task, .. } => asked = Some((*at, task)),
+            SessionEntry::ModelChange { .. } => {}
+            SessionEntry::Message { message: Message::User(said), .. } => {
+                let first = !pieces.iter().any(|(_, piece)| matches!(piece, Piece::Prompt(_)));
+                let piece = if first { Piece::Prompt } else { Piece::Reminder };
+                pieces.push((*at, piece(said.text())));
+            }
+            SessionEntry::Message { message: Message::Assistant(answer), .. } => {
+                let told = told(answer, &entries[place + 1..]);
+                pieces.extend(told.into_iter().map(|piece| (*at, piece)));
+            }
+            // They are told with their calls.
+            SessionEntry::Message { message: Message::ToolResult(_), .. } => {}
+        }
+    }
+    if let (Some((at, task)), true) = (asked, pieces.is_empty()) {
+        pieces.push((at, Piece::Prompt(task.clone())));
+    }
+    pieces
+}
+
+/// Returns what there is to tell of an answer, given what followed it.
+fn told<'a>(
+    answer: &'a AssistantMessage,
+    after: &[(Timestamp, &'a SessionEntry)],
+) -> Vec<Piece<'a>> {
+    let mut pieces = Vec::new();
+    for part in &answer.content {
+        match part {
+            Part::Thinking { thinking } if !thinking.trim().is_empty() => {
+                pieces.push(Piece::Thought(thinking));
+            }
+            Part::Text { text } if !text.trim().is_empty() => pieces.push(Piece::Said(text)),
+            Part::Thinking { .. } | Part::Text { .. } => {}
+            Part::ToolCall(call) => {
+                pieces.push(Piece::Call { call, result: result_of(call, after) });
+            }
+        }
+    }
+    match answer.stop_reason {
+        StopReason::Stop | StopReason::ToolUse => {}
+        StopReason::Length => pieces.push(Piece::Broken("it was too long and was cut off".into())),
+        StopReason::Error | StopReason::Aborted => {
+            let why = answer.error_message.as_deref().unwrap_or("it was stopped");
+            pieces.push(Piece::Broken(why.to_owned()));
+        }
+    }
+    pieces
+}
+
+/// Returns what a call was answered, before the model spoke again.
+fn result_of<'a>(
+    call: &ToolCall,
+    after: &[(Timestamp, &'a SessionEntry)],
+) -> Option<&'a ToolResult> {
+    let messages = after.iter().filter_map(|(_, entry)| match entry {
+        SessionEntry::Message { message, .. } => Some(message),
+        SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
+    });
+    let until = messages.take_while(|message| !matches!(message, Message::Assistant(_)));
+    let mut results = until.filter_map(|message| match message {
+        Message::ToolResult(result) => Some(result),
+        Message::User(_) | Message::Assistant(_) => None,
+    });
+    results.find(|result| result.tool_call_id == call.id)
+}
+
+/// The widest that any line gets, in columns.
+const WIDEST: usize = 2_000;
+
+/// Which lines of a long text are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Excerpt {
+    /// So many of the first.
+    First(usize),
+    /// So many of the last.
+    Last(usize),
+}
+
+/// Returns a line that a terminal can only print. Tabs stay: they are part of how text looks.
+#[must_use]
+pub fn visible_line(line: &str) -> String {
+    let parts = line.trim_end_matches(['\n', '\r']).split('\t').map(one_line);
+    parts.collect::<Vec<_>>().join("\t")
+}
+
+/// Returns the lines of a text that are to be shown, and a line that counts the others.
+pub(super) fn excerpt(text: &str, part: Excerpt) -> Vec<String> {
+    let text = text.trim_end();
+    let all = text.lines().count();
+    let shown = |line: &str| cut(&visible_line(line), WIDEST);
+    match part {
+        Excerpt::First(count) if all > count => {
+            let mut lines: Vec<_> = text.lines().take(count).map(shown).collect();
+            lines.push(more(all - count));
+            lines
+        }
+        Excerpt::Last(count) if all > count => {
+            let mut lines = vec![more(all - count)];
+            lines.extend(text.lines().skip(all - count).map(shown));
+            lines
+        }
+        Excerpt::First(_) | Excerpt::Last(_) => text.lines().map(shown).collect(),
+    }
+}
+
+fn more(count: usize) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("… {count} more line{plural}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! What holds where neither the command line nor a plan says anything.
+
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+
+use config::{Setting, Settings};
+use exec::EnvironmentRules;
+use protocol::{IsolationMode, MergeMode, TaskLimits};
+
+use crate::args::{LimitSetting, RunArgs};
+use crate::error::{Error, ErrorKind};
+use crate::model::Roles;
+use crate::plan::Plan;
+
+/// What the settings say about runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    /// How many tasks run at the same time; without it, 32 where a model does the work of some, and
+    /// as many as the machine has cores where none does.
+    pub jobs: Option<NonZeroUsize>,
+    /// How tasks are kept apart.
+    pub isolation: IsolationMode,
+    /// Where their work goes.
+    pub merge: MergeMode,
+    /// How much each task may use.
+    pub limits: TaskLimits,
+    /// What the names of branches begin with.
+    pub branch_prefix: String,
+    /// How many bytes of untracked files may be copied into each workspace.
+    pub untracked_limit: u64,
+    /// The models that have roles.
+    pub roles: Roles,
+    /// The names of variables that are passed on to what tasks run.
+    pub pass_env: Setting<Vec<String>>,
+}
+
+impl From<&Settings> for Defaults {
+    fn from(settings: &Settings) -> Self {
+        Self {
+            jobs: settings.max_concurrency.value,
+            isolation: settings.isolation_mode.value,
+            merge: settings.merge_mode.value,
+            limits: settings.task_limits(),
+            branch_prefix: settings.branch_prefix.value.clone(),
+            untracked_limit: settings.untracked_limit.value,
+            roles: Roles::from(settings),
+            pass_env: settings.env_pass.clone(),
+        }
+    }
+}
+
+/// Returns the limits: those of the command line go before those of the plan, and these before
+/// the settings.
+///
+/// # Errors
+/// A value that is none.
+pub(super) fn limits(
+    args: &RunArgs,
+    plan: Option<&Plan>,
+    defaults: TaskLimits,
+) -> Result<TaskLimits, Error> {
+    let mut limits = TaskLimits {
+        wall: plan.and_then(|plan| plan.wall).unwrap_or(defaults.wall),
+        output: plan.and_then(|plan| plan.output).unwrap_or(defaults.output),
+        turns: plan.and_then(|plan| plan.turns).unwrap_or(defaults.turns),
+        tokens: plan.and_then(|plan| plan.tokens).map(NonZeroU64::get).or(defaults.tokens),
+    };
+    for limit in &args.limits {
+        match limit.name.as_str() {
+            "wall" => limits.wall = read(limit, config::parse_duration)?,
+            "turns" => {
+                let turns = read(limit, config::parse_count)?;
+                limits.turns = NonZeroU32::try_from(turns).unwrap_or(NonZeroU32::MAX);
+            }
+            "tokens" => limits.tokens = Some(read(limit, config::parse_count)?.get()),
+            _ => limits.output = read(limit, config::parse_size)?,
+        }
+    }
+    if limits.wall.is_zero() {
+        return Err(Error::usage("a task cannot be done in no time").hint("--limit wall=20m"));
+    }
+    Ok(limits)
+}
+
+fn read<T>(
+    limit: &LimitSetting,
+    parse: impl Fn(&str) -> Result<T, config::QuantityError>,
+) -> Result<T, Error> {
+    parse(&limit.value).map_err(|error| {
+        Error::usage(format!("`{}` is no value of --limit {}", limit.value, limit.name))
+            .because(error.to_string())
+    })
+}
+
+/// Returns the names: those of the command line, else those of the settings, each once.
+///
+/// # Errors
+/// One of them can never be passed on.
+pub(super) fn pass_env(args: &RunArgs, defaults: &Defaults) -> Result<Vec<String>, Error> {
+    let (names, origin, kind) = if args.pass_env.is_empty() {
+        let Setting { value, origin } = &defaults.pass_env;
+        (value.clone(), origin.to_string(), ErrorKind::Settings)
+    } else {
+        let names = args.pass_env.iter().map(|name| name.as_str().to_owned()).collect();
+        (names, "the option --pass-env".to_owned(), ErrorKind::Usage)
+    };
+    let mut passed: Vec<String> = Vec::new();
+    for name in names {
+        if EnvironmentRules::is_never_passed(&name) {
+            return Err(Error::new(kind, format!("`{name}` cannot be passed on to tasks"))
+                .because("it would make them work at another repository, or is meant for regatta")
+                .because(format!("{origin} names it")));
+        }
+        if !passed.contains(&name) {
+            passed.push(name);
+        }
+    }
+    Ok(passed)
+}

@@ -1,0 +1,237 @@
+//! A whole run, asked for in full.
+
+use std::io::Read;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use engine::ports::Schemas;
+use protocol::{
+    Agent, ChangeDemand, Command, IsolationMode, MergeMode, RunId, RunSpec, TaskId, TaskLimits,
+    TaskName, TaskSpec, Work, WorkspaceKind,
+};
+use serde_json::Value;
+
+use super::Defaults;
+use super::check::{check, has_model};
+use super::run_request::{Origin, Request};
+use super::run_settings::{limits, pass_env};
+use crate::args::{MergeChoice, RunArgs};
+use crate::each::{Draft, Drafted, Fanout, Input, Naming, Tracked, drafts, first_line, one_line};
+use crate::error::Error;
+use crate::model::{ModelChoice, Named, Selection};
+use crate::plan::{self, Plan, PlannedWork};
+
+/// How many tasks run at the same time where a model does the work: it is waited for, mostly, and
+/// not computed with.
+const AT_ONCE: NonZeroUsize = NonZeroUsize::new(32).expect("thirty-two is not zero");
+
+/// What a run is to stand on.
+pub struct Ground<'a> {
+    /// The root of the repository's working tree.
+    pub root: &'a Path,
+    /// The folder below the root in which tasks work; empty for the root.
+    pub subfolder: &'a Path,
+    /// Lists the repository's tracked files, from its root on.
+    pub tracked: Tracked<'a>,
+    /// Standard input.
+    pub standard: &'a mut dyn Read,
+    /// Compiles the schemas of yields.
+    pub schemas: &'a dyn Schemas,
+    /// How many cores the machine has.
+    pub cores: NonZeroUsize,
+}
+
+/// Returns what the run is asked in full. The command line goes before the plan, and that before
+/// the settings.
+///
+/// # Errors
+/// A plan, a list, a schema or a limit that makes no sense.
+pub fn resolve(
+    request: &Request,
+    args: &RunArgs,
+    defaults: &Defaults,
+    ground: Ground<'_>,
+) -> Result<RunSpec, Error> {
+    let Ground { root, subfolder, tracked, standard, schemas, cores } = ground;
+    let input = Input { standard, tracked, subfolder, end: args.item_end() };
+    let tasks = Tasks::of(request, args, input)?;
+    let (isolation, merge) = modes(args, tasks.plan.as_ref(), defaults)?;
+    let planned = tasks.plan.as_ref();
+    let limits = limits(args, planned, defaults.limits)?;
+    let pass_env = pass_env(args, defaults)?;
+    let schema = args.schema.as_deref().map(plan::schema_of).transpose()?;
+    let label = planned.and_then(|plan| plan.name.clone());
+    let asked = args.jobs.or(planned.and_then(|plan| plan.jobs));
+    let selection = selection(args, planned, defaults);
+    let context = planned.and_then(|plan| plan.context.as_deref());
+    let workforce = Workforce { selection, context };
+    let tasks = tasks.specs(&workforce, limits, schema.as_ref())?;
+    let suits = if tasks.iter().any(has_model) { AT_ONCE } else { cores };
+    let jobs = asked.unwrap_or_else(|| match isolation.capabilities().workspace {
+        WorkspaceKind::Shared => NonZeroUsize::MIN,
+        WorkspaceKind::Private => defaults.jobs.unwrap_or(suits),
+    });
+    let spec = RunSpec {
+        id: RunId::generate(),
+        label,
+        repo: root.to_owned(),
+        subfolder: subfolder.to_owned(),
+        tasks,
+        jobs,
+        isolation,
+        merge,
+        on_failure: args.on_failure(),
+        branch_prefix: defaults.branch_prefix.clone(),
+        untracked_limit: defaults.untracked_limit,
+        pass_env,
+    };
+    check(&spec, args, schemas)?;
+    Ok(spec)
+}
+
+/// Puts together what says which model is wanted.
+fn selection<'a>(
+    args: &'a RunArgs,
+    plan: Option<&'a Plan>,
+    defaults: &'a Defaults,
+) -> Selection<'a> {
+    let typed = Named { model: args.model.as_ref(), base_url: args.base_url.as_ref() };
+    let planned = plan.map_or_else(Named::default, |plan| Named {
+        model: plan.model.as_ref(),
+        base_url: plan.base_url.as_ref(),
+    });
+    Selection { typed, planned, roles: &defaults.roles }
+}
+
+/// Who works at prompts.
+struct Workforce<'a> {
+    selection: Selection<'a>,
+    context: Option<&'a str>,
+}
+
+impl Workforce<'_> {
+    fn agent(&self, prompt: String, own: Option<&ModelChoice>) -> Result<Work, Error> {
+        let (model, context) = (self.selection.route(own)?, self.context.map(str::to_owned));
+        Ok(Work::Agent(Agent { model, prompt, context }))
+    }
+}
+
+/// The tasks of a run, wherever they come from.
+struct Tasks {
+    plan: Option<Plan>,
+    drafts: Vec<Draft>,
+}
+
+impl Tasks {
+    fn of(request: &Request, args: &RunArgs, input: Input<'_>) -> Result<Self, Error> {
+        let drafted = |drafts| Ok(Self { plan: None, drafts });
+        let (pattern, items, naming, chunk) = match &request.0 {
+            Origin::Plan(source) => {
+                let plan = Some(plan::read(source, input.standard)?);
+                return Ok(Self { plan, drafts: Vec::new() });
+            }
+            Origin::Command(script) => {
+                let command = Command { script: script.clone(), item: None, arguments: Vec::new() };
+                return drafted(vec![draft(1, one_line(script), Drafted::Command(command))]);
+            }
+            Origin::Prompts(prompts) => {
+                let numbered = prompts.iter().enumerate();
+                let prompt = |(at, prompt): (usize, &String)| {
+                    draft(at + 1, first_line(prompt), Drafted::Prompt(prompt.clone()))
+                };
+                return drafted(numbered.map(prompt).collect());
+            }
+            Origin::Words { script, words } => (script, words.clone(), Naming::Word, None),
+            Origin::Each { pattern, source } => {
+                (pattern, source.items(input)?, Naming::Path, args.chunk)
+            }
+        };
+        drafted(drafts(Fanout { pattern, items, naming, chunk })?)
+    }
+
+    fn specs(
+        &self,
+        workforce: &Workforce<'_>,
+        limits: TaskLimits,
+        schema: Option<&Value>,
+    ) -> Result<Vec<TaskSpec>, Error> {
+        let drafted = self.drafts.iter().map(|draft| {
+            Ok(TaskSpec {
+                id: TaskId::generate(),
+                name: draft.name.clone(),
+                title: draft.title.clone(),
+                work: match &draft.work {
+                    Drafted::Command(command) => Work::Command(command.clone()),
+                    Drafted::Prompt(prompt) => workforce.agent(prompt.clone(), None)?,
+                },
+                depends_on: Vec::new(),
+                priority: 0,
+                change: ChangeDemand::Optional,
+                schema: schema.cloned(),
+                limits,
+            })
+        });
+        let planned = self.plan.iter().flat_map(|plan| &plan.tasks).map(|task| {
+            let (title, work) = match &task.work {
+                PlannedWork::Command(script) => (
+                    one_line(script),
+                    Work::Command(Command {
+                        script: script.clone(),
+                        item: None,
+                        arguments: Vec::new(),
+                    }),
+                ),
+                PlannedWork::Prompt { prompt, model } => {
+                    (first_line(prompt), workforce.agent(prompt.clone(), model.as_ref())?)
+                }
+            };
+            Ok(TaskSpec {
+                id: TaskId::generate(),
+                name: task.name.clone(),
+                title,
+                work,
+                depends_on: task.depends_on.clone(),
+                priority: task.priority,
+                change: task.change,
+                schema: task.schema.clone().or_else(|| schema.cloned()),
+                limits,
+            })
+        });
+        drafted.chain(planned).collect()
+    }
+}
+
+/// Returns a task that has only a number.
+fn draft(number: usize, title: String, work: Drafted) -> Draft {
+    Draft { name: TaskName::nearest(&format!("t{number}")), title, work }
+}
+
+/// Chooses how tasks are kept apart and where their work goes.
+fn modes(
+    args: &RunArgs,
+    plan: Option<&Plan>,
+    defaults: &Defaults,
+) -> Result<(IsolationMode, MergeMode), Error> {
+    let isolation = args.isolation.map_or(defaults.isolation, |choice| choice.mode());
+    let asked = args.merge.map(|MergeChoice(mode)| mode).or(plan.and_then(|plan| plan.merge));
+    if isolation.capabilities().can_capture {
+        return Ok((isolation, asked.unwrap_or(defaults.merge)));
+    }
+    match asked {
+        // There is nothing to land: the work is where it was done.
+        None | Some(MergeMode::None | MergeMode::Patch) => Ok((isolation, MergeMode::None)),
+        Some(MergeMode::Branch) => {
+            let what =
+                format!("isolation `{}` and merge `branch` do not go together", isolation.name());
+            Err(Error::usage(what)
+                .because("tasks that work in place are not captured, so there is nothing to commit")
+                .hint("--isolation worktree"))
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) use tests::sample;
+
+#[cfg(test)]
+mod tests;
