@@ -19,7 +19,7 @@ use store::{ArtifactFolders, Ledger, SessionLogFiles};
 use tools::Builtins;
 
 use crate::error::{Error, ErrorKind};
-use crate::model::{is_rehearsed, routes};
+use crate::model::{is_scripted, routes};
 use crate::process;
 
 /// The time of day of this machine.
@@ -49,7 +49,7 @@ impl Ids for UniqueIds {
 
 /// What every command that touches a repository works with.
 #[derive(Clone)]
-pub struct Equipment {
+pub struct AppContext {
     /// Where everything is.
     pub places: Places,
     /// How everything is to be.
@@ -66,12 +66,12 @@ pub struct Equipment {
     pub clock: Arc<dyn Clock>,
 }
 
-impl Equipment {
+impl AppContext {
     /// Opens the ledger and names what is used for everything else.
     ///
     /// # Errors
     /// The ledger cannot be opened.
-    pub fn gather(places: Places, settings: Settings, faults: Faults) -> Result<Self, Error> {
+    pub fn build(places: Places, settings: Settings, faults: Faults) -> Result<Self, Error> {
         let places = places.with_workspaces(settings.isolation_dir.value.clone());
         if let Err(error) = places.make_private() {
             // Whoever needs the folder says so; a file system without modes is no reason not to run.
@@ -88,19 +88,19 @@ impl Equipment {
     ///
     /// # Errors
     /// The machine has no room for it.
-    pub async fn open_house(&self, spec: &RunSpec) -> Result<Engine, Error> {
+    pub async fn open_engine(&self, spec: &RunSpec) -> Result<Engine, Error> {
         // Programs that embed this may not have done it at their start.
         process::hide();
-        let rules = self.rules(spec);
+        let rules = self.environment_rules(spec);
         let environment = BaseEnvironment::new(std::env::vars_os(), &rules);
         let keyless = EnvironmentRules { pass: Vec::new(), ..rules };
         let watcher = watcher(&BaseEnvironment::new(std::env::vars_os(), &keyless));
         let processes = Processes::new(watcher)
-            .map_err(|error| machine("cannot start the shell").caused_by(&error))?;
+            .map_err(|error| machine_error("cannot start the shell").caused_by(&error))?;
         let commands: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
         let schemas: Arc<dyn Schemas> = Arc::new(JsonSchemas);
         let tools = Builtins::new(self.faults.clone());
-        let tools = if is_rehearsed(spec) { tools.with_rehearsal() } else { tools };
+        let tools = if is_scripted(spec) { tools.with_rehearsal() } else { tools };
         let artifacts = self.places.all_artifacts();
         let deps = Deps {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
@@ -118,19 +118,19 @@ impl Equipment {
                 capacity: spec.jobs,
                 grace: GRACE,
                 artifacts,
-                requests: requests(&self.settings),
+                requests: request_policy(&self.settings),
             },
         };
         Engine::open(deps)
             .await
-            .map_err(|error| machine("cannot open the engine").because(error.to_string()))
+            .map_err(|error| machine_error("cannot open the engine").because(error.to_string()))
     }
 }
 
-impl Equipment {
+impl AppContext {
     /// Returns what of our environment a task's processes get: no key of the run's own providers
     /// either, whatever these are called.
-    fn rules(&self, spec: &RunSpec) -> EnvironmentRules {
+    fn environment_rules(&self, spec: &RunSpec) -> EnvironmentRules {
         let mut remove = self.settings.env_remove.value.clone();
         let routes = routes(spec).into_iter();
         remove.extend(routes.flat_map(|(route, _)| providers::key_variables(&route.provider)));
@@ -155,7 +155,7 @@ fn catalogue(settings: &Settings, clock: Arc<dyn Clock>) -> Catalogue {
 }
 
 /// Returns how requests to models are made.
-fn requests(settings: &Settings) -> RequestPolicy {
+fn request_policy(settings: &Settings) -> RequestPolicy {
     let max_retries =
         if settings.retry_enabled.value { settings.retry_max_retries.value } else { 0 };
     let (first_event, idle) =
@@ -210,7 +210,7 @@ fn watcher(environment: &BaseEnvironment) -> Command {
     command
 }
 
-fn machine(what: &str) -> Error {
+fn machine_error(what: &str) -> Error {
     Error::new(ErrorKind::Machine, what)
 }
 

@@ -20,18 +20,18 @@ const TICK: Duration = Duration::from_millis(100);
 /// A run that is being shown.
 #[derive(Debug)]
 pub(crate) struct Display {
-    orders: mpsc::UnboundedSender<Order>,
+    commands: mpsc::UnboundedSender<DisplayCommand>,
     failure: Option<oneshot::Receiver<io::Error>>,
     ended: oneshot::Receiver<io::Result<()>>,
 }
 
 /// Says lines to whoever follows the run.
 #[derive(Clone, Debug)]
-pub(crate) struct Remarks(mpsc::UnboundedSender<Order>);
+pub(crate) struct Notes(mpsc::UnboundedSender<DisplayCommand>);
 
 #[derive(Debug)]
-enum Order {
-    Remark(Cow<'static, str>),
+enum DisplayCommand {
+    Note(Cow<'static, str>),
     Finish,
 }
 
@@ -45,21 +45,22 @@ impl Display {
         events: Events,
         clock: Arc<dyn Clock>,
     ) -> io::Result<Self> {
-        let (orders, ordered) = mpsc::unbounded_channel();
-        let (tell_failure, failure) = oneshot::channel();
-        let (tell_end, ended) = oneshot::channel();
+        let (sender, commands) = mpsc::unbounded_channel();
+        let (failure_sender, failure) = oneshot::channel();
+        let (end_sender, ended) = oneshot::channel();
         let runtime = Handle::current();
-        let mut showing = Showing { show, events, ordered, clock, failure: Some(tell_failure) };
+        let mut showing =
+            DisplayLoop { show, events, commands, clock, failure: Some(failure_sender) };
         thread::Builder::new().name("display".to_owned()).spawn(move || {
             let shown = runtime.block_on(showing.until_finished());
-            let _gone = tell_end.send(shown); // then nobody waits for it
+            let _gone = end_sender.send(shown); // then nobody waits for it
         })?;
-        Ok(Self { orders, failure: Some(failure), ended })
+        Ok(Self { commands: sender, failure: Some(failure), ended })
     }
 
     /// Returns what says lines between the events.
-    pub(crate) fn remarks(&self) -> Remarks {
-        Remarks(self.orders.clone())
+    pub(crate) fn notes(&self) -> Notes {
+        Notes(self.commands.clone())
     }
 
     /// Waits until standard output cannot be written, and says why. Comes back once at most.
@@ -80,29 +81,29 @@ impl Display {
     /// # Errors
     /// What the run came to cannot be written, or showing it has panicked.
     pub(crate) async fn finish(self) -> io::Result<()> {
-        let _ended = self.orders.send(Order::Finish); // it can only have panicked
+        let _ended = self.commands.send(DisplayCommand::Finish); // it can only have panicked
         self.ended.await.unwrap_or_else(|_panicked| Err(io::Error::other("showing it crashed")))
     }
 }
 
-impl Remarks {
+impl Notes {
     /// Says a line. It must be safe already.
     pub(crate) fn say(&self, line: impl Into<Cow<'static, str>>) {
-        let _ended = self.0.send(Order::Remark(line.into())); // then nothing is shown any more
+        let _ended = self.0.send(DisplayCommand::Note(line.into())); // then nothing is shown any more
     }
 }
 
 /// What the thread works with.
-struct Showing {
+struct DisplayLoop {
     show: Box<dyn Renderer>,
     events: Events,
-    ordered: mpsc::UnboundedReceiver<Order>,
+    commands: mpsc::UnboundedReceiver<DisplayCommand>,
     clock: Arc<dyn Clock>,
     /// Is told of the first failure.
     failure: Option<oneshot::Sender<io::Error>>,
 }
 
-impl Showing {
+impl DisplayLoop {
     /// Shows what happens. Nothing but this runs on the thread, so that every write may block it.
     async fn until_finished(&mut self) -> io::Result<()> {
         let mut tick = tokio::time::interval(TICK);
@@ -115,9 +116,9 @@ impl Showing {
                     Some(event) => self.event(&event),
                     None => is_over = true,
                 },
-                order = self.ordered.recv() => match order {
-                    Some(Order::Remark(line)) => self.show.remark(&line),
-                    Some(Order::Finish) | None => return self.show.finish(),
+                order = self.commands.recv() => match order {
+                    Some(DisplayCommand::Note(line)) => self.show.note(&line),
+                    Some(DisplayCommand::Finish) | None => return self.show.finish(),
                 },
                 _ = tick.tick() => self.show.tick(self.clock.now()),
             }
@@ -127,7 +128,7 @@ impl Showing {
     fn event(&mut self, event: &protocol::Event) {
         let mut shown = self.show.event(event);
         if self.events.is_empty() {
-            shown = shown.and_then(|()| self.show.settle());
+            shown = shown.and_then(|()| self.show.flush());
         }
         if let Err(error) = shown
             && let Some(failure) = self.failure.take()

@@ -75,7 +75,7 @@ impl Error {
 
     /// Returns the refusal of something that comes later.
     #[must_use]
-    pub fn not_yet_built(what: &str) -> Self {
+    pub fn not_implemented(what: &str) -> Self {
         Self::usage(format!("{what} is not yet built"))
     }
 

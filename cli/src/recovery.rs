@@ -10,7 +10,7 @@ use engine::ports::{
 use protocol::{Landed, LedgerEntry, RunName, RunState, TaskState, Work};
 use store::{Reader, RunRow, TaskRow, read_session, used_in};
 
-use crate::app_context::Equipment;
+use crate::app_context::AppContext;
 use crate::error::Error;
 use crate::render::{count, kept_workspace, left_out, rescue_line};
 
@@ -28,9 +28,9 @@ pub struct OpenedRepository {
 ///
 /// # Errors
 /// The repository cannot be worked on.
-pub async fn open_repository(equipment: &Equipment, at: &Path) -> Result<OpenedRepository, Error> {
-    let repository = equipment.isolation.open(at).await?;
-    let found = match recover(equipment, repository.as_ref()).await {
+pub async fn open_repository(app: &AppContext, at: &Path) -> Result<OpenedRepository, Error> {
+    let repository = app.isolation.open(at).await?;
+    let found = match recover(app, repository.as_ref()).await {
         Ok(found) => found,
         // It must not keep people from looking at what is there: a landing sees to it first, and
         // says why it cannot.
@@ -39,19 +39,17 @@ pub async fn open_repository(equipment: &Equipment, at: &Path) -> Result<OpenedR
     Ok(OpenedRepository { repository, found })
 }
 
-async fn recover(
-    equipment: &Equipment,
-    repository: &dyn Repository,
-) -> Result<Vec<String>, String> {
-    let reader = equipment.ledger.reader();
+async fn recover(app: &AppContext, repository: &dyn Repository) -> Result<Vec<String>, String> {
+    let reader = app.ledger.reader();
     let open = open_runs(&reader, &repository.facts().root).map_err(|error| words(&error))?;
     let recovery = repository.recover(open).await.map_err(|error| error.to_failure().message)?;
     // Whatever is in the ledger already was recorded by its engine, or by a recovery that was
     // killed before it could finish.
-    let news = News::of(&reader, recovery.found()).map_err(|error| words(&error))?;
-    record(equipment, &reader, &news).await.map_err(|error| words(&error))?;
-    let mut found = tell(&reader, &news, recovery.found()).map_err(|error| words(&error))?;
-    let unknown = news.unknown.iter().cloned().collect();
+    let unrecorded = Unrecorded::of(&reader, recovery.found()).map_err(|error| words(&error))?;
+    record(app, &reader, &unrecorded).await.map_err(|error| words(&error))?;
+    let mut found =
+        describe(&reader, &unrecorded, recovery.found()).map_err(|error| words(&error))?;
+    let unknown = unrecorded.unknown.iter().cloned().collect();
     if let Err(error) = recovery.finish(unknown).await {
         found.push(format!("what is left of it stays for now: {}", error.to_failure().message));
     }
@@ -71,7 +69,7 @@ fn open_runs(reader: &Reader, root: &Path) -> Result<Vec<OpenRun>, LedgerError> 
 
 /// What a recovery found that the ledger does not say yet.
 #[derive(Default)]
-struct News {
+struct Unrecorded {
     /// Runs whose engine died before they were over, as the ledger has them.
     interrupted: Vec<RunRow>,
     /// Runs that left a folder and that the ledger does not know.
@@ -82,20 +80,20 @@ struct News {
     landed: Vec<(RunName, Completion, LedgerEntry)>,
 }
 
-impl News {
+impl Unrecorded {
     fn of(reader: &Reader, found: &Recovered) -> Result<Self, LedgerError> {
-        let mut news = Self::default();
+        let mut unrecorded = Self::default();
         for run in &found.dead {
             // Read after the run's lock was seen to be free: an engine that ended well since the
             // list was made has said so by then.
             match reader.run_by_name(run)? {
-                None => news.unknown.push(run.clone()), // another home's, or it never began
-                Some(row) if is_open(row.state) => news.interrupted.push(row),
+                None => unrecorded.unknown.push(run.clone()), // another home's, or it never began
+                Some(row) if is_open(row.state) => unrecorded.interrupted.push(row),
                 Some(_over) => {}
             }
         }
         for task in &found.tasks {
-            news.captured.extend(captured(reader, task)?);
+            unrecorded.captured.extend(captured(reader, task)?);
         }
         for landing in &found.landings {
             let Some(row) = reader.run_by_name(&landing.run)? else { continue };
@@ -108,10 +106,10 @@ impl News {
                 let report = landing.report.clone();
                 let entry =
                     LedgerEntry::LandingFinished { run: row.id, landing: landing.landing, report };
-                news.landed.push((landing.run.clone(), landing.completion, entry));
+                unrecorded.landed.push((landing.run.clone(), landing.completion, entry));
             }
         }
-        Ok(news)
+        Ok(unrecorded)
     }
 }
 
@@ -135,32 +133,32 @@ fn captured(reader: &Reader, task: &RecoveredTask) -> Result<Option<LedgerEntry>
 }
 
 /// Records everything at once: a recovery that is killed has recorded all of it or nothing.
-async fn record(equipment: &Equipment, reader: &Reader, news: &News) -> Result<(), LedgerError> {
-    let mut entries = news.captured.clone();
-    entries.extend(news.landed.iter().map(|(_, _, entry)| entry.clone()));
-    for run in &news.interrupted {
-        entries.extend(used(equipment, reader, run)?);
+async fn record(
+    app: &AppContext,
+    reader: &Reader,
+    unrecorded: &Unrecorded,
+) -> Result<(), LedgerError> {
+    let mut entries = unrecorded.captured.clone();
+    entries.extend(unrecorded.landed.iter().map(|(_, _, entry)| entry.clone()));
+    for run in &unrecorded.interrupted {
+        entries.extend(used(app, reader, run)?);
         entries.push(LedgerEntry::RunInterrupted { run: run.id });
     }
     if entries.is_empty() {
         return Ok(());
     }
-    let now = equipment.clock.now();
-    equipment.ledger.append(entries.into_iter().map(|entry| (now, entry)).collect()).await
+    let now = app.clock.now();
+    app.ledger.append(entries.into_iter().map(|entry| (now, entry)).collect()).await
 }
 
 /// Returns what the models of the tasks that were at work had used, as far as it was logged.
-fn used(
-    equipment: &Equipment,
-    reader: &Reader,
-    run: &RunRow,
-) -> Result<Vec<LedgerEntry>, LedgerError> {
+fn used(app: &AppContext, reader: &Reader, run: &RunRow) -> Result<Vec<LedgerEntry>, LedgerError> {
     let tasks = reader.tasks(run.id)?.into_iter();
     let asked = tasks.filter(|task| {
         matches!((task.state, &task.spec.work), (TaskState::Running, Work::Agent(_)))
     });
     let entries = asked.filter_map(|task| {
-        let log = equipment.places.session_log(&run.name, &task.name);
+        let log = app.places.session_log(&run.name, &task.name);
         // Where it cannot be read, it stays for whoever looks.
         let usage = used_in(&read_session(&log).ok()?)?;
         Some(LedgerEntry::TaskUsed { task: task.id, usage })
@@ -169,9 +167,13 @@ fn used(
 }
 
 /// Returns what was found and recorded, in lines for people.
-fn tell(reader: &Reader, news: &News, found: &Recovered) -> Result<Vec<String>, LedgerError> {
+fn describe(
+    reader: &Reader,
+    unrecorded: &Unrecorded,
+    found: &Recovered,
+) -> Result<Vec<String>, LedgerError> {
     let mut lines = Vec::new();
-    for (run, completion, _) in &news.landed {
+    for (run, completion, _) in &unrecorded.landed {
         lines.push(match completion {
             Completion::Now => {
                 format!("the landing of run {run} was cut short and is complete now")
@@ -182,7 +184,7 @@ fn tell(reader: &Reader, news: &News, found: &Recovered) -> Result<Vec<String>, 
         });
     }
     lines.extend(found.rescued.iter().map(rescue_line));
-    for row in &news.interrupted {
+    for row in &unrecorded.interrupted {
         let tasks = reader.tasks(row.id)?;
         let all = count(tasks.len(), "task");
         let kept = match tasks.iter().filter(|task| has_kept_work(task)).count() {
@@ -192,7 +194,9 @@ fn tell(reader: &Reader, news: &News, found: &Recovered) -> Result<Vec<String>, 
         let run = &row.name;
         lines.push(format!("run {run} was cut short: {kept} (regatta runs show {run})"));
     }
-    for run in news.unknown.iter().filter(|run| found.tasks.iter().any(|task| task.run == **run)) {
+    for run in
+        unrecorded.unknown.iter().filter(|run| found.tasks.iter().any(|task| task.run == **run))
+    {
         lines.push(format!(
             "the workspaces of run {run} stay: the ledger does not know it, so it may be of another home"
         ));

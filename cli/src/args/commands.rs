@@ -170,24 +170,24 @@ pub struct DiscardArgs {
 impl ApplyArgs {
     /// Returns whether it is to be done or only said.
     #[must_use]
-    pub fn step(&self) -> Step {
-        if self.dry_run { Step::Say } else { Step::Do }
+    pub fn execution(&self) -> Execution {
+        if self.dry_run { Execution::DryRun } else { Execution::Real }
     }
 }
 
 impl DiscardArgs {
     /// Returns whether it is to be done or only said.
     #[must_use]
-    pub fn step(&self) -> Step {
-        if self.dry_run { Step::Say } else { Step::Do }
+    pub fn execution(&self) -> Execution {
+        if self.dry_run { Execution::DryRun } else { Execution::Real }
     }
 }
 
-/// Whether something is done or only said.
+/// Whether a command acts, or only says what it would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Done.
-    Do,
-    /// Said.
-    Say,
+pub enum Execution {
+    /// It acts.
+    Real,
+    /// `--dry-run`: it only says what it would do.
+    DryRun,
 }

@@ -8,13 +8,11 @@ mod parse;
 mod run;
 
 pub use commands::{
-    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LogsArgs, RunsArgs, RunsCommand,
-    Step,
+    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LogsArgs, RunsArgs,
+    RunsCommand,
 };
 pub use commands::{Arguments, Command, HelpArgs, SchemaArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
 pub use parse::{Parsed, help_of, parse};
-pub use run::{
-    AgentChoice, Intent, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName,
-};
+pub use run::{AgentChoice, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName};

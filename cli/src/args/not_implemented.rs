@@ -145,7 +145,7 @@ pub(super) fn refuse(matches: &ArgMatches) -> Result<(), Error> {
 }
 
 fn command(name: &str, what: &str) -> Error {
-    Error::not_yet_built(&format!("`regatta {name}` ({what})")).hint("regatta --help")
+    Error::not_implemented(&format!("`regatta {name}` ({what})")).hint("regatta --help")
 }
 
 fn refuse_flags(matches: &ArgMatches, flags: &[Flag]) -> Result<(), Error> {
@@ -158,7 +158,7 @@ fn refuse_flags(matches: &ArgMatches, flags: &[Flag]) -> Result<(), Error> {
             }
         };
         if given {
-            return Err(Error::not_yet_built(&format!("--{name}")).hint(hint_for(name)));
+            return Err(Error::not_implemented(&format!("--{name}")).hint(hint_for(name)));
         }
     }
     Ok(())

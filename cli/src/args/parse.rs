@@ -125,7 +125,7 @@ fn about_command(error: &clap::Error) -> Error {
         Some(near) => Error::usage(format!("`{word}` is not a command"))
             .because(format!("{prompt} is not yet built"))
             .hint(format!("regatta {near}")),
-        None => Error::not_yet_built(prompt)
+        None => Error::not_implemented(prompt)
             .because(format!("`{word}` is not a command, so it would be a prompt"))
             .hint("let an agent do it: regatta run --model PROVIDER/ID TASK")
             .hint("regatta --help"),
@@ -142,7 +142,7 @@ fn about_runs(error: &clap::Error) -> Error {
 fn about_nothing(command: Option<&str>) -> Error {
     match command {
         Some(_) => Error::usage("the command is not complete").hint(help(command)),
-        None => Error::not_yet_built("an interactive session")
+        None => Error::not_implemented("an interactive session")
             .hint("regatta demo")
             .hint(help_text::no_task()[0])
             .hint("regatta --help"),

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use clap::{ArgAction, Args};
 use protocol::{IsolationMode, MergeMode};
 
+use super::Execution;
 use crate::model::{BaseUrl, ModelChoice};
 
 /// What to fan out, and how.
@@ -103,18 +104,9 @@ impl RunArgs {
 
     /// Returns whether the run is wanted or only its tasks.
     #[must_use]
-    pub fn intent(&self) -> Intent {
-        if self.dry_run { Intent::Show } else { Intent::Start }
+    pub fn execution(&self) -> Execution {
+        if self.dry_run { Execution::DryRun } else { Execution::Real }
     }
-}
-
-/// Whether a run is wanted or only its tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intent {
-    /// Start it.
-    Start,
-    /// Print its tasks.
-    Show,
 }
 
 /// A way to keep tasks apart, as it is typed.

@@ -15,11 +15,11 @@ use protocol::{
 use store::TaskRow;
 
 use super::apply_output;
-use super::context::{Context, Out, say};
-use super::kept_work::{landed, landing_tasks, loose, wanted};
-use super::target::{Scope, Target};
+use super::context::{CommandContext, Out, say};
+use super::kept_work::{kept_reason, landed, landing_tasks, wanted};
+use super::target::{Target, TargetKind};
 use crate::app_context::UniqueIds;
-use crate::args::{ApplyArgs, Form, Step};
+use crate::args::{ApplyArgs, Execution, Form};
 use crate::error::Error;
 use crate::render::{count, one_line, rescue_line};
 use crate::signals::CancelOnSignal;
@@ -31,7 +31,7 @@ use crate::signals::CancelOnSignal;
 /// There is no such run or task, the run is still going on, the landing could not be done, or it was
 /// stopped before it began.
 pub async fn run(
-    context: &Context,
+    context: &CommandContext,
     repository: &dyn Repository,
     args: &ApplyArgs,
     out: Out<'_>,
@@ -42,7 +42,7 @@ pub async fn run(
     if chosen.is_empty() {
         return nothing(context, &target, out);
     }
-    if args.step() == Step::Say {
+    if args.execution() == Execution::DryRun {
         let report = repository.rehearse(request(context, &target, &chosen)?).await?;
         apply_output::forecast(context, &target.run.name, &report, &chosen, out)?;
         return Ok(exit_code(&report));
@@ -58,7 +58,7 @@ pub async fn run(
 
 /// Lands what is there to land of `target`, whose run is locked.
 async fn land(
-    context: &Context,
+    context: &CommandContext,
     repository: &dyn Repository,
     target: &Target,
     out: Out<'_>,
@@ -100,12 +100,12 @@ async fn land(
 
 /// The tasks of `target` whose work is there to land.
 fn chosen(target: &Target) -> Vec<&TaskRow> {
-    target.tasks.iter().filter(|row| wanted(row, target.scope)).collect()
+    target.tasks.iter().filter(|row| wanted(row, target.kind)).collect()
 }
 
 /// What has to be asked of the repository to land the work of the tasks that are chosen.
 fn request(
-    context: &Context,
+    context: &CommandContext,
     target: &Target,
     chosen: &[&TaskRow],
 ) -> Result<LandingRequest, Error> {
@@ -122,19 +122,19 @@ fn request(
 }
 
 /// Says that nothing landed, and how it can.
-fn stopped(context: &Context, target: &Target, code: Option<ExitCode>) -> Error {
-    let name = match (target.scope, target.tasks.first()) {
-        (Scope::Task, Some(row)) => format!("{}/{}", target.run.name, row.name),
+fn stopped(context: &CommandContext, target: &Target, code: Option<ExitCode>) -> Error {
+    let name = match (target.kind, target.tasks.first()) {
+        (TargetKind::Task, Some(row)) => format!("{}/{}", target.run.name, row.name),
         _ => target.run.name.to_string(),
     };
     Error::usage("stopped before anything had landed; all of it is kept")
-        .hint(context.typing.command(&format!("apply {name}")))
+        .hint(context.hints.command(&format!("apply {name}")))
         .exit(code.unwrap_or(ExitCode::Interrupted))
 }
 
-fn nothing(context: &Context, target: &Target, out: Out<'_>) -> Result<ExitCode, Error> {
+fn nothing(context: &CommandContext, target: &Target, out: Out<'_>) -> Result<ExitCode, Error> {
     let name = &target.run.name;
-    if let (Scope::Task, Some(row)) = (target.scope, target.tasks.first())
+    if let (TargetKind::Task, Some(row)) = (target.kind, target.tasks.first())
         && !landed(row)
     {
         let why = match (&row.captured, row.discarded) {
@@ -145,14 +145,15 @@ fn nothing(context: &Context, target: &Target, out: Out<'_>) -> Result<ExitCode,
         let what = format!("there is no work of task {name}/{} to land", row.name);
         return Err(Error::usage(what).because(why));
     }
-    let unfinished = target.tasks.iter().filter(|row| loose(row).is_some()).collect::<Vec<_>>();
+    let unfinished =
+        target.tasks.iter().filter(|row| kept_reason(row).is_some()).collect::<Vec<_>>();
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {
             apply_output::result(context, name, &LandingReport::default(), out)?;
         }
         (Form::Text, None) => say(out, &nothing_left(target))?,
         (Form::Text, Some(row)) => {
-            let command = context.typing.command(&format!("apply {name}/{}", row.name));
+            let command = context.hints.command(&format!("apply {name}/{}", row.name));
             let rest = count(unfinished.len(), "unfinished task");
             say(
                 out,
@@ -166,7 +167,7 @@ fn nothing(context: &Context, target: &Target, out: Out<'_>) -> Result<ExitCode,
 /// Returns why no work is left that could land, as a line.
 fn nothing_left(target: &Target) -> String {
     let name = &target.run.name;
-    if let (Scope::Task, Some(row)) = (target.scope, target.tasks.first()) {
+    if let (TargetKind::Task, Some(row)) = (target.kind, target.tasks.first()) {
         return format!("the work of task {name}/{} has landed already", row.name);
     }
     let has_changes =
@@ -210,7 +211,7 @@ impl Lands for Here<'_> {
 }
 
 #[async_trait]
-impl Records for Context {
+impl Records for CommandContext {
     async fn record(&self, entry: LedgerEntry) -> Result<(), LedgerError> {
         self.ledger.append(vec![(self.clock.now(), entry)]).await
     }

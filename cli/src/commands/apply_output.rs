@@ -5,7 +5,7 @@ use serde::Serialize;
 use store::TaskRow;
 
 use crate::args::Form;
-use crate::commands::context::{Context, Out, say};
+use crate::commands::context::{CommandContext, Out, say};
 use crate::error::Error;
 use crate::render::{Meaning, contested, count, document, lines, one_line};
 
@@ -26,7 +26,7 @@ struct Forecast<'a> {
 
 /// Tells what a landing did.
 pub(super) fn result(
-    context: &Context,
+    context: &CommandContext,
     run: &RunName,
     report: &LandingReport,
     out: Out<'_>,
@@ -41,14 +41,14 @@ pub(super) fn result(
     });
     table(context, &told.collect::<Vec<_>>(), out)?;
     if super::apply::exit_code(report) == ExitCode::Kept {
-        say(out, &format!("\nkept  {}", context.typing.command(&format!("conflicts {run}"))))?;
+        say(out, &format!("\nkept  {}", context.hints.command(&format!("conflicts {run}"))))?;
     }
     Ok(())
 }
 
 /// Tells what a landing of the tasks in `rows` would do.
 pub(super) fn forecast(
-    context: &Context,
+    context: &CommandContext,
     run: &RunName,
     report: &LandingReport,
     rows: &[&TaskRow],
@@ -88,7 +88,7 @@ struct Line<'a> {
     note: String,
 }
 
-fn table(context: &Context, table: &[Line<'_>], out: Out<'_>) -> Result<(), Error> {
+fn table(context: &CommandContext, table: &[Line<'_>], out: Out<'_>) -> Result<(), Error> {
     let task_room = table.iter().map(|line| line.task.as_str().len()).max().unwrap_or(0);
     let word_room = table.iter().map(|line| line.word.len()).max().unwrap_or(0);
     for Line { task, meaning, word, note } in table {

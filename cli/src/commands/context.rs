@@ -8,9 +8,9 @@ use engine::ports::{Clock, IsolationError, LedgerStore};
 use protocol::{CaptureRef, LedgerEntry, RunName};
 use store::Reader;
 
-use crate::app_context::{Equipment, isolation_places};
+use crate::app_context::{AppContext, isolation_places};
 use crate::error::Error;
-use crate::render::{Typing, View};
+use crate::render::{CommandHints, View};
 
 /// Captured work, for those who look at it or throw it away.
 pub trait CapturedWork: Send + Sync {
@@ -39,7 +39,7 @@ impl CapturedWork for isolation::Captures {
 
 /// One repository and the record of what was done in it.
 #[derive(Clone)]
-pub struct Context {
+pub struct CommandContext {
     /// The canonical root of the repository.
     pub root: PathBuf,
     /// Writes the ledger.
@@ -55,24 +55,24 @@ pub struct Context {
     /// What is shown where.
     pub view: View,
     /// How the commands that we print have to be typed.
-    pub typing: Typing,
+    pub hints: CommandHints,
 }
 
-impl Context {
+impl CommandContext {
     /// Returns what is needed to look at runs over a repository and at their work.
     #[must_use]
-    pub fn of(equipment: &Equipment, root: PathBuf, view: View, typing: Typing) -> Self {
-        let places = isolation_places(&equipment.places);
+    pub fn of(app: &AppContext, root: PathBuf, view: View, hints: CommandHints) -> Self {
+        let places = isolation_places(&app.places);
         let captured = isolation::Captures::of(&root, &places);
         Self {
             root,
-            ledger: Arc::clone(&equipment.ledger) as Arc<_>,
-            reader: Arc::new(equipment.ledger.reader()),
+            ledger: Arc::clone(&app.ledger) as Arc<_>,
+            reader: Arc::new(app.ledger.reader()),
             captured: Arc::new(captured),
-            artifacts: equipment.places.all_artifacts(),
-            clock: Arc::clone(&equipment.clock),
+            artifacts: app.places.all_artifacts(),
+            clock: Arc::clone(&app.clock),
             view,
-            typing,
+            hints,
         }
     }
 

@@ -11,14 +11,14 @@ use exec::EnvironmentRules;
 use protocol::{ExitCode, RunSpec, Work};
 use schema::JsonSchemas;
 
-use super::context::Context;
+use super::context::CommandContext;
 use super::{apply, conflicts, demo, diff, discard, help, logs, run, runs, schema as schemas};
-use crate::app_context::Equipment;
-use crate::args::{Command, Form, Globals, Intent, Parsed, RunArgs, Verbosity};
+use crate::app_context::AppContext;
+use crate::args::{Command, Execution, Form, Globals, Parsed, RunArgs, Verbosity};
 use crate::error::Error;
 use crate::recovery::open_repository;
-use crate::render::{self, Streams, Typing, View};
-use crate::resolve::{Defaults, Ground, Request, listing, resolve};
+use crate::render::{self, CommandHints, OutputStreams, View};
+use crate::resolve::{Defaults, ResolveInputs, RunRequest, listing, resolve};
 use crate::run_log::Log;
 use crate::{process, runtime};
 
@@ -60,8 +60,8 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
             at_work(async move |_| conflicts::run(&look(globals).await?, args, &mut out))
         }
         Command::Apply(args) => at_work(async move |_| {
-            let Arrival { equipment, repository } = come(globals).await?;
-            let context = context(globals, &equipment, &repository.facts().root);
+            let Arrival { app, repository } = come(globals).await?;
+            let context = context(globals, &app, &repository.facts().root);
             apply::run(&context, repository.as_ref(), args, &mut out).await
         }),
         Command::Discard(args) => {
@@ -81,12 +81,12 @@ fn at_work(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<Exi
 
 /// Starts a run, or shows its tasks.
 async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode, Error> {
-    let request = Request::read(args, std::env::var_os("REGATTA_TASK").as_deref())?;
+    let request = RunRequest::parse(args, std::env::var_os("REGATTA_TASK").as_deref())?;
     let arrival = come(globals).await?;
-    request.remark().iter().for_each(|remark| note(globals, &format!("note: {remark}")));
+    request.note().iter().for_each(|line| note(globals, &format!("note: {line}")));
     let facts = arrival.repository.facts();
     let tracked = || isolation::tracked_files(&facts.root).map_err(Error::from);
-    let ground = Ground {
+    let ground = ResolveInputs {
         root: &facts.root,
         subfolder: &facts.subfolder,
         tracked: &tracked,
@@ -94,7 +94,7 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         schemas: &JsonSchemas,
         cores: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     };
-    let defaults = Defaults::from(&arrival.equipment.settings);
+    let defaults = Defaults::from(&arrival.app.settings);
     let mut spec = resolve(&request, args, &defaults, ground)?;
     spec.pass_env.retain(|name| {
         let is_set = std::env::var_os(name).is_some();
@@ -103,19 +103,19 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         }
         is_set
     });
-    match (args.intent(), globals.form()) {
-        (Intent::Show, Form::Text) => process::print(&listing(&spec)?.text())?,
-        (Intent::Show, Form::Json) => render::document(&mut io::stdout(), &listing(&spec)?)
+    match (args.execution(), globals.form()) {
+        (Execution::DryRun, Form::Text) => process::print(&listing(&spec)?.text())?,
+        (Execution::DryRun, Form::Json) => render::document(&mut io::stdout(), &listing(&spec)?)
             .map_err(|error| Error::output(&error))?,
-        (Intent::Start, _) => {
-            let shown = render::renderer(View::here(globals), Streams::standard(), typing(globals));
-            let Arrival { equipment, repository } = arrival;
+        (Execution::Real, _) => {
+            let shown =
+                render::renderer(View::here(globals), OutputStreams::standard(), hints(globals));
+            let Arrival { app, repository } = arrival;
             let mut nobody = |_event: &protocol::Event| {};
             let withheld = withheld_keys(&spec);
-            let played =
-                run::execute(&equipment, log, spec, repository, shown, &mut nobody).await?;
+            let result = run::execute(&app, log, spec, repository, shown, &mut nobody).await?;
             if let (ExitCode::Partial | ExitCode::NoSuccess, [first, ..]) =
-                (played.exit_code, withheld.as_slice())
+                (result.exit_code, withheld.as_slice())
             {
                 let names = withheld.join(", ");
                 note(
@@ -125,7 +125,7 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
                     ),
                 );
             }
-            return Ok(played.exit_code);
+            return Ok(result.exit_code);
         }
     }
     Ok(ExitCode::Success)
@@ -146,24 +146,24 @@ fn withheld_keys(spec: &RunSpec) -> Vec<String> {
 
 /// A repository, and what to work on it with.
 struct Arrival {
-    equipment: Equipment,
+    app: AppContext,
     repository: Arc<dyn Repository>,
 }
 
 /// Opens the repository to look at its runs and captured work. That needs the ledger and the task
 /// store only: in a repository that cannot be worked on now, a merge under way for instance, nothing
 /// is recovered and everything that is kept can be looked at.
-async fn look(globals: &Globals) -> Result<Context, Error> {
-    let equipment = equip(globals)?;
+async fn look(globals: &Globals) -> Result<CommandContext, Error> {
+    let app = equip(globals)?;
     let at = folder(globals);
-    let root = match open_repository(&equipment, &at).await {
+    let root = match open_repository(&app, &at).await {
         Ok(opened) => {
             opened.found.iter().for_each(|line| note(globals, &format!("note: {line}")));
             opened.repository.facts().root.clone()
         }
         Err(refusal) => {
-            let Ok(root) = equipment.isolation.locate(&at).await else { return Err(refusal) };
-            if !equipment.ledger.reader().open_runs(&root)?.is_empty() {
+            let Ok(root) = app.isolation.locate(&at).await else { return Err(refusal) };
+            if !app.ledger.reader().open_runs(&root)?.is_empty() {
                 let why = refusal.because.join("; ");
                 note(
                     globals,
@@ -175,23 +175,23 @@ async fn look(globals: &Globals) -> Result<Context, Error> {
             root
         }
     };
-    Ok(context(globals, &equipment, &root))
+    Ok(context(globals, &app, &root))
 }
 
-fn context(globals: &Globals, equipment: &Equipment, root: &Path) -> Context {
-    Context::of(equipment, root.to_path_buf(), View::here(globals), typing(globals))
+fn context(globals: &Globals, app: &AppContext, root: &Path) -> CommandContext {
+    CommandContext::of(app, root.to_path_buf(), View::here(globals), hints(globals))
 }
 
 /// Opens the repository to work in it, and recovers what engines left there that died.
 async fn come(globals: &Globals) -> Result<Arrival, Error> {
-    let equipment = equip(globals)?;
-    let opened = open_repository(&equipment, &folder(globals)).await?;
+    let app = equip(globals)?;
+    let opened = open_repository(&app, &folder(globals)).await?;
     opened.found.iter().for_each(|line| note(globals, &format!("note: {line}")));
-    Ok(Arrival { equipment, repository: opened.repository })
+    Ok(Arrival { app, repository: opened.repository })
 }
 
 /// Reads the settings and opens the ledger.
-fn equip(globals: &Globals) -> Result<Equipment, Error> {
+fn equip(globals: &Globals) -> Result<AppContext, Error> {
     let faults = process::faults_from_environment()?;
     let places = Places::of_this_process()?;
     let sources = Sources {
@@ -202,7 +202,7 @@ fn equip(globals: &Globals) -> Result<Equipment, Error> {
     };
     let (settings, unknown) = Settings::load(&sources)?;
     unknown.iter().for_each(|key| note(globals, &format!("warning: {key}")));
-    Equipment::gather(places, settings, faults)
+    AppContext::build(places, settings, faults)
 }
 
 /// The folder that names the repository.
@@ -219,6 +219,6 @@ fn note(globals: &Globals, line: &str) {
 }
 
 /// Returns how the commands that are printed have to be typed.
-fn typing(globals: &Globals) -> Typing {
-    Typing { home: None, repo: globals.repo.clone() }
+fn hints(globals: &Globals) -> CommandHints {
+    CommandHints { home: None, repo: globals.repo.clone() }
 }

@@ -14,9 +14,9 @@ use engine::ports::{
 use protocol::*;
 use store::{Ledger, Reader};
 
-use super::context::{CapturedWork, Context};
+use super::context::{CapturedWork, CommandContext};
 use crate::args::Globals;
-use crate::render::{Consent, Skill, Surroundings, Typing, View, Wishes};
+use crate::render::{ColorEnv, CommandHints, OutputOptions, TermCapability, Terminal, View};
 
 /// A repository that lands as it was told.
 pub(super) struct FakeRepository {
@@ -111,7 +111,7 @@ impl Clock for Noon {
 /// An engine with one repository, ready for commands.
 pub(super) struct Bench {
     folder: tempfile::TempDir,
-    pub(super) context: Context,
+    pub(super) context: CommandContext,
     pub(super) repository: Arc<FakeRepository>,
     pub(super) captures: Arc<FakeCaptures>,
 }
@@ -142,15 +142,15 @@ impl Bench {
         let repository = Arc::new(repository);
         let captures = Arc::new(FakeCaptures::default());
         let path = folder.path().join("ledger.db");
-        let around = Surroundings {
+        let around = Terminal {
             stdout: None,
             stderr: None,
-            terminal: Skill::Able,
-            colours: Consent::Silent,
+            capability: TermCapability::Able,
+            color_env: ColorEnv::Silent,
         };
-        let mut view = View::of(Wishes::from(&Globals::default()), around);
+        let mut view = View::of(OutputOptions::from(&Globals::default()), around);
         view.zone = jiff::tz::TimeZone::UTC;
-        let context = Context {
+        let context = CommandContext {
             root: repository.facts.root.clone(),
             ledger: Arc::new(Ledger::open(&path, Faults::default()).unwrap()),
             reader: Arc::new(Reader::open(&path)),
@@ -158,7 +158,7 @@ impl Bench {
             artifacts: folder.path().join("artifacts"),
             clock: Arc::new(Noon),
             view,
-            typing: Typing::default(),
+            hints: CommandHints::default(),
         };
         Self { folder, context, repository, captures }
     }

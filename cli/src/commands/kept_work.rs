@@ -7,21 +7,21 @@ use engine::ports::LandingTask;
 use protocol::{Landed, RunName, TaskState};
 use store::TaskRow;
 
-use super::context::Context;
-use super::target::Scope;
+use super::context::CommandContext;
+use super::target::TargetKind;
 use crate::error::{Error, ErrorKind};
-use crate::render::{Loose, Meaning, TableRow, Verdict, left_out, verdict};
+use crate::render::{KeptReason, Meaning, OutcomeLine, TableRow, left_out, outcome_line};
 
 /// Returns the line of a task in a table.
 pub(super) fn table_row(row: &TaskRow) -> TableRow {
     let mut found = match (&row.report, row.state) {
-        (Some(report), _) => verdict(report, row.landing.as_ref()),
-        (None, TaskState::Queued) => Verdict::plain("queued", Meaning::Neutral),
-        (None, TaskState::Running) => Verdict::plain("running", Meaning::Neutral),
+        (Some(report), _) => outcome_line(report, row.landing.as_ref()),
+        (None, TaskState::Queued) => OutcomeLine::plain("queued", Meaning::Neutral),
+        (None, TaskState::Running) => OutcomeLine::plain("running", Meaning::Neutral),
         (None, TaskState::Interrupted) => interrupted(row),
-        (None, TaskState::Done) => Verdict::plain("done", Meaning::Neutral),
-        (None, TaskState::Failed) => Verdict::plain("failed", Meaning::Bad),
-        (None, TaskState::Cancelled) => Verdict::plain("cancelled", Meaning::Bad),
+        (None, TaskState::Done) => OutcomeLine::plain("done", Meaning::Neutral),
+        (None, TaskState::Failed) => OutcomeLine::plain("failed", Meaning::Bad),
+        (None, TaskState::Cancelled) => OutcomeLine::plain("cancelled", Meaning::Bad),
     };
     if row.discarded.is_some() {
         let more = if found.note.is_empty() { "" } else { "; " };
@@ -29,22 +29,22 @@ pub(super) fn table_row(row: &TaskRow) -> TableRow {
     }
     TableRow {
         task: row.name.to_string(),
-        verdict: found,
+        outcome: found,
         changes: row.captured.as_ref().map(|captured| captured.changes),
         ms: row.report.as_ref().map(|report| report.ms),
         usage: row.usage,
     }
 }
 
-fn interrupted(row: &TaskRow) -> Verdict {
-    let mut verdict = Verdict::plain("interrupted", Meaning::Bad);
+fn interrupted(row: &TaskRow) -> OutcomeLine {
+    let mut outcome = OutcomeLine::plain("interrupted", Meaning::Bad);
     if landed(row) {
-        "its work has landed since".clone_into(&mut verdict.note);
+        "its work has landed since".clone_into(&mut outcome.note);
     }
     if let Some(note) = row.captured.as_ref().and_then(|captured| left_out(&captured.left_out)) {
-        verdict.add_note(&note);
+        outcome.add_note(&note);
     }
-    verdict
+    outcome
 }
 
 /// Returns whether the work of a task is where it was meant to go.
@@ -53,7 +53,7 @@ pub(super) fn landed(row: &TaskRow) -> bool {
 }
 
 /// Returns why the work of a task is kept and not landed, if there is any and it is.
-pub(super) fn loose(row: &TaskRow) -> Option<Loose> {
+pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
     let captured = row.captured.as_ref().filter(|captured| captured.changes.files > 0)?;
     if row.discarded.is_some() {
         return None;
@@ -63,26 +63,27 @@ pub(super) fn loose(row: &TaskRow) -> Option<Loose> {
             // What was captured after the report is not in it.
             let mut report = report.clone();
             report.captured.get_or_insert_with(|| captured.clone());
-            Loose::of(&report, landing.as_ref())
+            KeptReason::of(&report, landing.as_ref())
         }
         (None, Some(Landed::Landed { .. } | Landed::Unchanged)) => None,
-        (None, Some(Landed::Conflicted { .. })) => Some(Loose::Conflict),
-        (None, _) => Some(Loose::Unfinished),
+        (None, Some(Landed::Conflicted { .. })) => Some(KeptReason::Conflict),
+        (None, _) => Some(KeptReason::Unfinished),
     }
 }
 
 /// A run lands what is whole; what is unfinished has to be asked for by name.
-pub(super) fn wanted(row: &TaskRow, scope: Scope) -> bool {
-    match (loose(row), scope) {
-        (Some(Loose::Conflict | Loose::Whole), _) | (Some(Loose::Unfinished), Scope::Task) => true,
-        (Some(Loose::Unfinished), Scope::Run) | (None, _) => false,
+pub(super) fn wanted(row: &TaskRow, kind: TargetKind) -> bool {
+    match (kept_reason(row), kind) {
+        (Some(KeptReason::Conflict | KeptReason::Whole), _)
+        | (Some(KeptReason::Unfinished), TargetKind::Task) => true,
+        (Some(KeptReason::Unfinished), TargetKind::Run) | (None, _) => false,
     }
 }
 
 /// Returns the tasks to land, predecessors first. What builds on work that is kept and not chosen
 /// is refused: it would land without what it stands on.
 pub(super) fn landing_tasks(
-    context: &Context,
+    context: &CommandContext,
     run: &RunName,
     chosen: &[&TaskRow],
 ) -> Result<Vec<LandingTask>, Error> {
@@ -92,7 +93,7 @@ pub(super) fn landing_tasks(
     let ids: BTreeSet<_> = chosen.iter().map(|row| row.id).collect();
     let rows = context.reader.tasks(record.spec.id)?;
     let kept: BTreeSet<_> =
-        rows.iter().filter(|row| loose(row).is_some()).map(|row| row.id).collect();
+        rows.iter().filter(|row| kept_reason(row).is_some()).map(|row| row.id).collect();
     for row in chosen {
         let on = record.task(row.id).map(|task| landing::changed_predecessors(&record, task));
         let mut missing = on.into_iter().flatten().map(|task| &task.spec);
@@ -100,7 +101,7 @@ pub(super) fn landing_tasks(
         if let Some(missing) = missing.map(|on| &on.name) {
             let what = format!("cannot land the work of task {run}/{}", row.name);
             let why = format!("it builds on {missing}, which has not landed");
-            let first = context.typing.command(&format!("apply {run}/{missing}"));
+            let first = context.hints.command(&format!("apply {run}/{missing}"));
             return Err(Error::new(ErrorKind::Usage, what).because(why).hint(first));
         }
     }

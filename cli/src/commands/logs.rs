@@ -8,9 +8,9 @@ use protocol::{ExitCode, Outcome, RunName, TaskName, TaskState, Usage, Work};
 use serde::Serialize;
 use store::{SessionLine, TaskRow, read_session, used_in};
 
-use super::context::{Context, Out, say};
+use super::context::{CommandContext, Out, say};
 use super::kept_work::table_row;
-use super::target::{Scope, Target};
+use super::target::{Target, TargetKind};
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
 use crate::render::{Meaning, account, again, document, one_line, span, transcript, visible_line};
@@ -22,7 +22,7 @@ const LONGEST: u64 = 64 << 10;
 ///
 /// # Errors
 /// There is no such run or task, or a log cannot be read.
-pub fn run(context: &Context, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let target = Target::find(context, args.target.as_deref())?;
     let run = &target.run.name;
     if context.view.form == Form::Json {
@@ -35,7 +35,7 @@ pub fn run(context: &Context, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode,
         if at > 0 {
             say(out, "")?;
         }
-        show(context, run, row, target.scope, out)?;
+        show(context, run, row, target.kind, out)?;
     }
     Ok(ExitCode::Success)
 }
@@ -53,7 +53,7 @@ struct Log<'a> {
     output: Option<String>,
 }
 
-fn log<'a>(context: &Context, run: &RunName, row: &'a TaskRow) -> Result<Log<'a>, Error> {
+fn log<'a>(context: &CommandContext, run: &RunName, row: &'a TaskRow) -> Result<Log<'a>, Error> {
     let path = place(context, run, row);
     let task = &row.name;
     Ok(match row.spec.work {
@@ -70,14 +70,14 @@ fn log<'a>(context: &Context, run: &RunName, row: &'a TaskRow) -> Result<Log<'a>
 }
 
 fn show(
-    context: &Context,
+    context: &CommandContext,
     run: &RunName,
     row: &TaskRow,
-    scope: Scope,
+    kind: TargetKind,
     out: Out<'_>,
 ) -> Result<(), Error> {
     let path = place(context, run, row);
-    match (&row.spec.work, scope) {
+    match (&row.spec.work, kind) {
         (Work::Agent(agent), _) => {
             heading(context, row, &format!(" · {}", one_line(&agent.model.to_string())), out)?;
             match if_there(read_session(&path), &path)? {
@@ -95,7 +95,7 @@ fn show(
                 }
             }
         }
-        (Work::Command(command), Scope::Run) => {
+        (Work::Command(command), TargetKind::Run) => {
             heading(context, row, "", out)?;
             say(out, &format!("$ {}", one_line(&command.script)))?;
             output(row, &path, out)?;
@@ -107,12 +107,12 @@ fn show(
             ending(context, row, None, out)
         }
         // What a command wrote and nothing else: it may be read by another.
-        (Work::Command(_), Scope::Task) => output(row, &path, out),
+        (Work::Command(_), TargetKind::Task) => output(row, &path, out),
     }
 }
 
 /// Where what a task said or wrote is kept.
-fn place(context: &Context, run: &RunName, row: &TaskRow) -> PathBuf {
+fn place(context: &CommandContext, run: &RunName, row: &TaskRow) -> PathBuf {
     let name = match row.spec.work {
         Work::Agent(_) => "session.jsonl",
         Work::Command(_) | Work::External(_) => "output.log",
@@ -120,8 +120,8 @@ fn place(context: &Context, run: &RunName, row: &TaskRow) -> PathBuf {
     context.artifacts.join(run.as_str()).join(row.name.as_str()).join(name)
 }
 
-fn heading(context: &Context, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
-    let title = format!("{} · {}{more}", row.name, table_row(row).verdict.word);
+fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
+    let title = format!("{} · {}{more}", row.name, table_row(row).outcome.word);
     say(out, &context.view.palette.paint(Meaning::Heading, &title))
 }
 
@@ -157,13 +157,13 @@ fn missing(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
 
 /// Says how a task ended, and what it used: by its report, or by its log where it has none.
 fn ending(
-    context: &Context,
+    context: &CommandContext,
     row: &TaskRow,
     logged: Option<Usage>,
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let verdict = table_row(row).verdict;
-    let mut parts = vec![context.view.palette.paint(verdict.meaning, &verdict.word)];
+    let outcome = table_row(row).outcome;
+    let mut parts = vec![context.view.palette.paint(outcome.meaning, &outcome.word)];
     parts.extend(row.report.as_ref().map(|report| span(report.ms)));
     let usage = row.usage.or(logged);
     parts.extend(usage.map(account));

@@ -18,7 +18,7 @@ pub fn run(args: &SchemaArgs) -> Result<ExitCode, Error> {
 fn text(name: &str) -> Result<String, Error> {
     match name {
         "plan" => Ok(format!("{:#}\n", plan::schema())),
-        "events" => Err(Error::not_yet_built("the schema of events").hint("regatta schema plan")),
+        "events" => Err(Error::not_implemented("the schema of events").hint("regatta schema plan")),
         _ => Err(Error::usage(format!("there is no schema `{name}`")).hint("regatta schema plan")),
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use protocol::RunState;
 use store::{FindError, Reader, RunRow, TaskRow};
 
-use super::context::Context;
+use super::context::CommandContext;
 use crate::error::{Error, ErrorKind};
 
 /// What was meant.
@@ -16,12 +16,12 @@ pub(super) struct Target {
     /// All of its tasks, or the one that was named.
     pub(super) tasks: Vec<TaskRow>,
     /// Which of the two.
-    pub(super) scope: Scope,
+    pub(super) kind: TargetKind,
 }
 
 /// How much of a run was meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum TargetKind {
     /// All of it.
     Run,
     /// One task, by name.
@@ -30,7 +30,7 @@ pub(super) enum Scope {
 
 impl Target {
     /// Finds what was meant in the repository at hand; the latest run where nothing was given.
-    pub(super) fn find(context: &Context, given: Option<&str>) -> Result<Self, Error> {
+    pub(super) fn find(context: &CommandContext, given: Option<&str>) -> Result<Self, Error> {
         let root = &context.root;
         let given = given.unwrap_or("@");
         let found =
@@ -47,11 +47,11 @@ impl Target {
     }
 
     /// Reads the same run and tasks again.
-    pub(super) fn again(&self, context: &Context) -> Result<Self, Error> {
+    pub(super) fn again(&self, context: &CommandContext) -> Result<Self, Error> {
         let is_meant = |row: &TaskRow| self.tasks.iter().any(|task| task.id == row.id);
         let rows = context.reader.tasks(self.run.id)?;
         let tasks = rows.into_iter().filter(is_meant).collect();
-        Ok(Self { run: self.run.clone(), tasks, scope: self.scope })
+        Ok(Self { run: self.run.clone(), tasks, kind: self.kind })
     }
 
     /// Makes sure that no engine is at the run any more.
@@ -73,27 +73,27 @@ fn find(reader: &Reader, root: &Path, given: &str) -> Result<Target, FindError> 
     if let Some((run, task)) = given.split_once('/') {
         let run = reader.find_run(Some(root), run)?;
         let task = reader.find_task(run.id, task)?;
-        return Ok(Target { run, tasks: vec![task], scope: Scope::Task });
+        return Ok(Target { run, tasks: vec![task], kind: TargetKind::Task });
     }
     let run = reader.find_run(Some(root), given);
     if matches!(given, "" | "@") {
-        return whole(reader, run?);
+        return whole_run(reader, run?);
     }
     let latest = match reader.find_run(Some(root), "@") {
         Ok(latest) => latest,
         // Without a run of its own this repository has no task either.
-        Err(FindError::NoRuns) => return whole(reader, run?),
+        Err(FindError::NoRuns) => return whole_run(reader, run?),
         Err(error) => return Err(error),
     };
-    let only = |task| Ok(Target { run: latest.clone(), tasks: vec![task], scope: Scope::Task });
+    let only = |task| Ok(Target { run: latest.clone(), tasks: vec![task], kind: TargetKind::Task });
     match (run, reader.find_task(latest.id, given)) {
-        (Ok(run), _) if same(run.name.as_str(), given) => whole(reader, run),
+        (Ok(run), _) if same(run.name.as_str(), given) => whole_run(reader, run),
         (_, Ok(task)) if same(task.name.as_str(), given) => only(task),
         (Ok(_), Ok(task)) => {
             let candidates = vec![task.name];
             Err(FindError::AmbiguousTask { given: given.to_owned(), candidates })
         }
-        (Ok(run), Err(_)) => whole(reader, run),
+        (Ok(run), Err(_)) => whole_run(reader, run),
         (Err(FindError::UnknownRun { .. }), Ok(task)) => only(task),
         (Err(FindError::UnknownRun { .. }), Err(several @ FindError::AmbiguousTask { .. })) => {
             Err(several)
@@ -102,9 +102,9 @@ fn find(reader: &Reader, root: &Path, given: &str) -> Result<Target, FindError> 
     }
 }
 
-fn whole(reader: &Reader, run: RunRow) -> Result<Target, FindError> {
+fn whole_run(reader: &Reader, run: RunRow) -> Result<Target, FindError> {
     let tasks = reader.tasks(run.id)?;
-    Ok(Target { run, tasks, scope: Scope::Run })
+    Ok(Target { run, tasks, kind: TargetKind::Run })
 }
 
 fn same(name: &str, given: &str) -> bool {
@@ -112,8 +112,8 @@ fn same(name: &str, given: &str) -> bool {
 }
 
 /// Says what there is instead of what was meant.
-fn not_found(error: FindError, context: &Context) -> Error {
-    let list = context.typing.command("runs");
+fn not_found(error: FindError, context: &CommandContext) -> Error {
+    let list = context.hints.command("runs");
     match error {
         FindError::NoRuns => {
             let root = context.root.display();

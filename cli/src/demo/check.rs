@@ -9,7 +9,7 @@ use serde_json::Value;
 use store::TaskRow;
 
 use super::sample_repository::Sample;
-use super::tickets::{Change, Fate, Ticket};
+use super::tickets::{Change, ExpectedEnd, Ticket};
 
 /// Returns everything that is not as it has to be, one sentence each. Empty when all is well.
 #[must_use]
@@ -37,7 +37,7 @@ pub fn disagreements(sample: &Sample, evidence: &[TaskEvidence]) -> Vec<String> 
 
 /// What landed is in the tree, and nothing else is.
 fn tree(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut(String)) {
-    match (ticket.fate.lands(), seen.file.contains(nonce)) {
+    match (ticket.expected.lands(), seen.file.contains(nonce)) {
         (true, false) => wrong(format!("{} has not its number {nonce}", ticket.file)),
         (false, true) => {
             wrong(format!("{} has its number {nonce}, which was not to land", ticket.file));
@@ -49,9 +49,9 @@ fn tree(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut
 /// The ledger has the end, the yield and the landing of the task.
 fn ledger(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut(String)) {
     let Some(row) = &seen.row else { return wrong("the ledger does not know it".to_owned()) };
-    match (ticket.fate, row.report.as_ref().map(|report| &report.outcome)) {
+    match (ticket.expected, row.report.as_ref().map(|report| &report.outcome)) {
         (
-            Fate::Lands | Fate::LandsAfterReminder | Fate::ConflictsWith(_),
+            ExpectedEnd::Lands | ExpectedEnd::LandsAfterReminder | ExpectedEnd::ConflictsWith(_),
             Some(Outcome::Done { value }),
         ) => {
             let yielded = value.get("ticket").and_then(Value::as_str);
@@ -59,7 +59,7 @@ fn ledger(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnM
                 wrong(format!("it yielded {value} instead of its number {nonce}"));
             }
         }
-        (Fate::GivesUp(why), Some(Outcome::Failed { failure })) => {
+        (ExpectedEnd::GivesUp(why), Some(Outcome::Failed { failure })) => {
             if (failure.class, failure.message.as_str()) != (FailureClass::GaveUp, why) {
                 wrong(format!(
                     "it failed as {} and not as gave_up: {}",
@@ -75,10 +75,13 @@ fn ledger(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnM
     if row.report.as_ref().and_then(|report| report.usage).is_none_or(|usage| usage.tokens() == 0) {
         wrong("the ledger does not know what its model used".to_owned());
     }
-    let landing = match (ticket.fate, &row.landing) {
-        (Fate::Lands | Fate::LandsAfterReminder, Some(Landed::Landed { branch: None }))
-        | (Fate::GivesUp(_), None) => true,
-        (Fate::ConflictsWith(other), Some(Landed::Conflicted { conflicts })) => {
+    let landing = match (ticket.expected, &row.landing) {
+        (
+            ExpectedEnd::Lands | ExpectedEnd::LandsAfterReminder,
+            Some(Landed::Landed { branch: None }),
+        )
+        | (ExpectedEnd::GivesUp(_), None) => true,
+        (ExpectedEnd::ConflictsWith(other), Some(Landed::Conflicted { conflicts })) => {
             let named = |with: &protocol::TaskName| with.as_str() == other;
             conflicts.len() == 1
                 && conflicts[0].path.to_string() == ticket.file
@@ -117,14 +120,14 @@ fn capture(
 }
 
 /// How many `task_finished` events each task had.
-pub type Endings = BTreeMap<TaskName, usize>;
+pub type EndCounts = BTreeMap<TaskName, usize>;
 
 /// Where what tasks left behind is found; what cannot be read is said in words.
-pub struct Found<'a> {
+pub struct EvidenceSources<'a> {
     /// The tasks' rows in the ledger.
     pub rows: &'a [TaskRow],
     /// How often the end of each task was announced.
-    pub endings: &'a Endings,
+    pub endings: &'a EndCounts,
     /// Reads captured work as a patch.
     pub patch: &'a dyn Fn(&CaptureRef) -> Result<Vec<u8>, String>,
     /// Reads what was said in a task's session.
@@ -148,7 +151,7 @@ pub struct TaskEvidence {
 
 /// Collects what was found, task by task, in the order of their declaration.
 #[must_use]
-pub fn gather(sample: &Sample, found: &Found<'_>) -> Vec<TaskEvidence> {
+pub fn collect_evidence(sample: &Sample, found: &EvidenceSources<'_>) -> Vec<TaskEvidence> {
     let one = |name: &str, file: &str| {
         let row = found.rows.iter().find(|row| row.name.as_str() == name);
         let captured = row.and_then(|row| row.captured.as_ref());
@@ -184,13 +187,15 @@ fn session_log(ticket: &Ticket, nonce: &str, said: &[Message], wrong: &mut dyn F
         Change::Replace { .. } => "edit",
         Change::Write(_) => "write",
     };
-    if !calls(said).any(|call| call.name == tool && well(said, call) && names(call, nonce)) {
+    if !calls(said).any(|call| call.name == tool && succeeded(said, call) && names(call, nonce)) {
         wrong(format!("no call of {tool} wrote its number"));
     }
     let last = calls(said).last().filter(|call| call.name == "yield");
-    let says = match ticket.fate {
-        Fate::Lands | Fate::LandsAfterReminder | Fate::ConflictsWith(_) => nonce,
-        Fate::GivesUp(why) => why,
+    let says = match ticket.expected {
+        ExpectedEnd::Lands | ExpectedEnd::LandsAfterReminder | ExpectedEnd::ConflictsWith(_) => {
+            nonce
+        }
+        ExpectedEnd::GivesUp(why) => why,
     };
     if !last.is_some_and(|call| names(call, says)) {
         wrong("its log does not end with its yield".to_owned());
@@ -200,7 +205,7 @@ fn session_log(ticket: &Ticket, nonce: &str, said: &[Message], wrong: &mut dyn F
         Message::Assistant(_) | Message::ToolResult(_) => false,
     });
     let (reminded, expected) =
-        (reminded.count(), usize::from(ticket.fate == Fate::LandsAfterReminder));
+        (reminded.count(), usize::from(ticket.expected == ExpectedEnd::LandsAfterReminder));
     if reminded != expected {
         wrong(format!("it was reminded {reminded} times and not {expected}"));
     }
@@ -214,7 +219,7 @@ fn calls(said: &[Message]) -> impl Iterator<Item = &ToolCall> {
 }
 
 /// Returns whether a call has a result, and a good one.
-fn well(said: &[Message], call: &ToolCall) -> bool {
+fn succeeded(said: &[Message], call: &ToolCall) -> bool {
     said.iter().any(|message| match message {
         Message::ToolResult(result) => result.tool_call_id == call.id && !result.is_error,
         Message::User(_) | Message::Assistant(_) => false,

@@ -6,6 +6,6 @@ mod scenario;
 mod tickets;
 
 pub use check::disagreements;
-pub use check::{Endings, Found, TaskEvidence, gather};
+pub use check::{EndCounts, EvidenceSources, TaskEvidence, collect_evidence};
 pub use sample_repository::{Sample, SampleError};
-pub use tickets::{Change, Fate, TICKETS, Ticket};
+pub use tickets::{Change, ExpectedEnd, TICKETS, Ticket};

@@ -22,7 +22,7 @@ const SCENARIO: &str = "scenario.toml";
 /// A sample repository with a home of its own beside it.
 #[derive(Debug)]
 pub struct Sample {
-    place: Place,
+    lifetime: Lifetime,
     root: PathBuf,
     home: PathBuf,
     model: ModelRoute,
@@ -31,9 +31,9 @@ pub struct Sample {
 
 /// Where a sample is, and for how long.
 #[derive(Debug)]
-enum Place {
+enum Lifetime {
     /// It is removed when the demo is over.
-    Passing(TempDir),
+    Temporary(TempDir),
     /// It stays in a folder that the user named.
     Kept,
 }
@@ -43,7 +43,7 @@ enum Place {
 pub enum SampleError {
     /// Something is there already.
     #[error("cannot make the sample in {}: it is not empty", .0.display())]
-    Taken(PathBuf),
+    NotEmpty(PathBuf),
     /// The folder cannot be made or looked at.
     #[error("cannot make the folder {} for the sample", .path.display())]
     Folder {
@@ -63,11 +63,11 @@ impl Sample {
     ///
     /// # Errors
     /// See [`SampleError`].
-    pub fn passing() -> Result<Self, SampleError> {
+    pub fn temporary() -> Result<Self, SampleError> {
         let folder = tempfile::Builder::new().prefix("regatta-demo-").tempdir();
         let folder = folder.map_err(|source| folder_error(&std::env::temp_dir(), source))?;
         let path = folder.path().to_owned();
-        Self::make(&path, Place::Passing(folder))
+        Self::make(&path, Lifetime::Temporary(folder))
     }
 
     /// Makes a sample in `folder`, which is made or must be empty, and leaves it there.
@@ -78,12 +78,12 @@ impl Sample {
         std::fs::create_dir_all(folder).map_err(|source| folder_error(folder, source))?;
         let mut entries = folder.read_dir().map_err(|source| folder_error(folder, source))?;
         if entries.next().is_some() {
-            return Err(SampleError::Taken(folder.to_owned()));
+            return Err(SampleError::NotEmpty(folder.to_owned()));
         }
-        Self::make(folder, Place::Kept)
+        Self::make(folder, Lifetime::Kept)
     }
 
-    fn make(folder: &Path, place: Place) -> Result<Self, SampleError> {
+    fn make(folder: &Path, lifetime: Lifetime) -> Result<Self, SampleError> {
         let folder = folder.canonicalize().map_err(|source| folder_error(folder, source))?;
         let (root, home) = (folder.join("sample"), folder.join("home"));
         std::fs::create_dir(&root).map_err(|source| folder_error(&root, source))?;
@@ -96,7 +96,7 @@ impl Sample {
             id: script.to_string_lossy().into_owned(),
             base_url: None,
         };
-        Ok(Self { place, root, home, model, nonces })
+        Ok(Self { lifetime, root, home, model, nonces })
     }
 
     /// Removes what is not to stay.
@@ -104,9 +104,9 @@ impl Sample {
     /// # Errors
     /// What could not be removed.
     pub fn close(self) -> std::io::Result<()> {
-        match self.place {
-            Place::Passing(folder) => folder.close(),
-            Place::Kept => Ok(()),
+        match self.lifetime {
+            Lifetime::Temporary(folder) => folder.close(),
+            Lifetime::Kept => Ok(()),
         }
     }
 
@@ -125,7 +125,7 @@ impl Sample {
     /// Returns whether the sample will be there when the demo is over.
     #[must_use]
     pub fn is_kept(&self) -> bool {
-        matches!(self.place, Place::Kept)
+        matches!(self.lifetime, Lifetime::Kept)
     }
 
     /// Returns each task with the number on its ticket, in the order of their declaration.
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_passing_sample_is_gone_when_it_is_dropped() {
-        let sample = Sample::passing().unwrap();
+        let sample = Sample::temporary().unwrap();
         let root = sample.root().to_owned();
         assert!(root.join(".git").is_dir() && root.join("tickets/auth.md").is_file());
         assert!(!sample.is_kept());
@@ -214,12 +214,12 @@ mod tests {
         let place = folder.path().join("demo");
         Sample::kept(&place).unwrap().close().unwrap();
         assert!(place.join("sample/README.md").is_file());
-        assert!(matches!(Sample::kept(&place), Err(SampleError::Taken(_))));
+        assert!(matches!(Sample::kept(&place), Err(SampleError::NotEmpty(_))));
     }
 
     #[test]
     fn every_number_is_fresh_and_stands_in_its_ticket_only() {
-        let (one, two) = (Sample::passing().unwrap(), Sample::passing().unwrap());
+        let (one, two) = (Sample::temporary().unwrap(), Sample::temporary().unwrap());
         let numbers: std::collections::BTreeSet<_> =
             one.tickets().chain(two.tickets()).map(|(_, nonce)| nonce).collect();
         assert_eq!(numbers.len(), 2 * TICKETS.len());

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::tickets::{Change, Fate, TICKETS, Ticket};
+use super::tickets::{Change, ExpectedEnd, TICKETS, Ticket};
 
 /// How long a model thinks before each answer: enough to see them side by side.
 const DELAY: &str = "120ms";
@@ -90,10 +90,12 @@ fn edit(ticket: &Ticket) -> Value {
 /// What the model yields, one after another until it is accepted.
 fn ends(ticket: &Ticket) -> Vec<Value> {
     let data = json!({ "data": { "file": ticket.file, "ticket": "{{ticket}}" } });
-    match ticket.fate {
-        Fate::Lands | Fate::ConflictsWith(_) => vec![data],
-        Fate::LandsAfterReminder => vec![json!({ "data": { "ticket": "{{ticket}}" } }), data],
-        Fate::GivesUp(why) => vec![json!({ "error": why })],
+    match ticket.expected {
+        ExpectedEnd::Lands | ExpectedEnd::ConflictsWith(_) => vec![data],
+        ExpectedEnd::LandsAfterReminder => {
+            vec![json!({ "data": { "ticket": "{{ticket}}" } }), data]
+        }
+        ExpectedEnd::GivesUp(why) => vec![json!({ "error": why })],
     }
 }
 

@@ -12,37 +12,32 @@ use crate::error::{Error, ErrorKind};
 
 /// How an item came to be, and so what may be done to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Naming {
+pub(crate) enum ItemKind {
     /// It names a file, or may: no program shall take it for an option.
     Path,
     /// Someone typed it for this run; it stays as it is.
     Word,
 }
 
-/// Makes items.
-pub(crate) struct Thing;
-
-impl Thing {
-    /// Returns an item with its parts.
-    pub(crate) fn of(text: String, naming: Naming) -> Item {
-        let whole = text.trim_end_matches('/');
-        let (dir, name) = match whole.rsplit_once('/') {
-            Some(("", name)) => ("/", name),
-            Some((dir, name)) => (dir, name),
-            None => (".", whole),
-        };
-        let stem = match name.rsplit_once('.') {
-            Some((stem, _)) if !stem.is_empty() => stem,
-            _ => name,
-        };
-        let (stem, dir) = (guarded(stem.to_owned(), naming), guarded(dir.to_owned(), naming));
-        Item { item: guarded(text, naming), stem, dir }
-    }
+/// Returns an item with its parts.
+pub(crate) fn item_with_parts(text: String, naming: ItemKind) -> Item {
+    let whole = text.trim_end_matches('/');
+    let (dir, name) = match whole.rsplit_once('/') {
+        Some(("", name)) => ("/", name),
+        Some((dir, name)) => (dir, name),
+        None => (".", whole),
+    };
+    let stem = match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
+    };
+    let (stem, dir) = (guarded(stem.to_owned(), naming), guarded(dir.to_owned(), naming));
+    Item { item: guarded(text, naming), stem, dir }
 }
 
 /// Puts `./` before what a program would take for an option.
-fn guarded(text: String, naming: Naming) -> String {
-    if naming == Naming::Path && text.starts_with('-') { format!("./{text}") } else { text }
+fn guarded(text: String, naming: ItemKind) -> String {
+    if naming == ItemKind::Path && text.starts_with('-') { format!("./{text}") } else { text }
 }
 
 /// Returns whether a text can stand in a script, in every kind of quotes, and be only itself.
@@ -72,7 +67,7 @@ pub(crate) fn first_line(text: &str) -> String {
 }
 
 /// Lists the tracked files of the repository, when someone asks.
-pub(crate) type Tracked<'a> = &'a dyn Fn() -> Result<Vec<RepoPath>, Error>;
+pub(crate) type TrackedFiles<'a> = &'a dyn Fn() -> Result<Vec<RepoPath>, Error>;
 
 /// How many bytes a list may have.
 const LONGEST_LIST: u64 = 64 << 20;
@@ -90,7 +85,7 @@ const MOST_ITEMS: usize = 1_000_000;
 
 /// Where items come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum ItemSource {
     /// The tracked files that match.
     Glob(String),
     /// The lines of a file.
@@ -100,20 +95,20 @@ pub(crate) enum Source {
 }
 
 /// What items are read from.
-pub(crate) struct Input<'a> {
+pub(crate) struct ItemInput<'a> {
     /// Standard input.
     pub(crate) standard: &'a mut dyn Read,
     /// The tracked files of the repository.
-    pub(crate) tracked: Tracked<'a>,
+    pub(crate) tracked: TrackedFiles<'a>,
     /// The folder below the root in which tasks work; empty for the root.
     pub(crate) subfolder: &'a Path,
     /// What ends an item of a list.
     pub(crate) end: u8,
 }
 
-impl Source {
+impl ItemSource {
     /// Reads what stands after `--each`.
-    pub(crate) fn of(spec: &str) -> Self {
+    pub(crate) fn parse(spec: &str) -> Self {
         match (spec, spec.strip_prefix('@')) {
             ("-", _) => Self::Standard,
             (_, Some(path)) => Self::List(path.into()),
@@ -125,7 +120,7 @@ impl Source {
     ///
     /// # Errors
     /// What cannot be read, an item that cannot be handed to a command, or none at all.
-    pub(crate) fn items(&self, input: Input<'_>) -> Result<Vec<String>, Error> {
+    pub(crate) fn items(&self, input: ItemInput<'_>) -> Result<Vec<String>, Error> {
         let items = match self {
             Self::Glob(glob) => matching(glob, &input)?,
             Self::List(path) => {
@@ -161,7 +156,7 @@ impl Source {
     }
 }
 
-fn matching(glob: &str, input: &Input<'_>) -> Result<Vec<String>, Error> {
+fn matching(glob: &str, input: &ItemInput<'_>) -> Result<Vec<String>, Error> {
     let pattern = glob.strip_prefix("./").unwrap_or(glob);
     let braces = pattern.bytes().filter(|byte| *byte == b'{').count();
     if pattern.len() > LONGEST_PATTERN || braces > MOST_BRACES {
@@ -237,14 +232,14 @@ fn item_of(bytes: Vec<u8>, name: impl Fn() -> String) -> Result<String, Error> {
 mod tests {
     use super::*;
 
-    fn parts(text: &str, naming: Naming) -> (String, String, String) {
-        let Item { item, stem, dir } = Thing::of(text.to_owned(), naming);
+    fn parts(text: &str, naming: ItemKind) -> (String, String, String) {
+        let Item { item, stem, dir } = item_with_parts(text.to_owned(), naming);
         (item, stem, dir)
     }
 
     #[test]
     fn an_item_has_a_stem_and_a_folder() {
-        let parts = |text| parts(text, Naming::Path);
+        let parts = |text| parts(text, ItemKind::Path);
         let owned = |a: &str, b: &str, c: &str| (a.to_owned(), b.to_owned(), c.to_owned());
         assert_eq!(parts("src/a/mod.rs"), owned("src/a/mod.rs", "mod", "src/a"));
         assert_eq!(parts("a.tar.gz"), owned("a.tar.gz", "a.tar", "."));
@@ -257,10 +252,10 @@ mod tests {
 
     #[test]
     fn no_part_of_a_path_looks_like_an_option_but_a_word_stays_as_typed() {
-        assert_eq!(parts("-rf.c", Naming::Path).0, "./-rf.c");
-        assert_eq!(parts("-d/-rf.c", Naming::Path).1, "./-rf");
-        assert_eq!(parts("-d/-rf.c", Naming::Path).2, "./-d");
-        assert_eq!(parts("-5", Naming::Word).0, "-5");
+        assert_eq!(parts("-rf.c", ItemKind::Path).0, "./-rf.c");
+        assert_eq!(parts("-d/-rf.c", ItemKind::Path).1, "./-rf");
+        assert_eq!(parts("-d/-rf.c", ItemKind::Path).2, "./-d");
+        assert_eq!(parts("-5", ItemKind::Word).0, "-5");
     }
 
     #[test]
@@ -293,7 +288,7 @@ mod tests {
             ];
             Ok(paths.into_iter().filter_map(RepoPath::new).collect())
         };
-        Source::of(spec).items(Input {
+        ItemSource::parse(spec).items(ItemInput {
             standard: &mut &*standard,
             tracked: &tracked,
             subfolder: Path::new(subfolder),

@@ -6,8 +6,8 @@ mod script_template;
 mod shell_quoting;
 mod task_drafts;
 
-pub(crate) use items::{Input, Source, Tracked};
-pub(crate) use items::{Naming, first_line, one_line};
+pub(crate) use items::{ItemInput, ItemSource, TrackedFiles};
+pub(crate) use items::{ItemKind, first_line, one_line};
 pub(crate) use prompt_template::without_items;
 pub(crate) use script_template::refuse_placeholders;
-pub(crate) use task_drafts::{Draft, Drafted, Fanout, Pattern, drafts};
+pub(crate) use task_drafts::{DraftWork, FanOut, TaskDraft, WorkTemplate, drafts};

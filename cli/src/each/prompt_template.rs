@@ -4,18 +4,18 @@
 use protocol::Item;
 
 use super::script_template::{
-    Placeholder, Portion, next_placeholder, nothing_to_stand_for, unknown,
+    ItemsPerTask, Placeholder, next_placeholder, nothing_to_stand_for, unknown,
 };
 use crate::error::Error;
 
 /// A prompt with placeholders. A backslash before one makes it the word that it is.
 #[derive(Clone, Debug)]
-pub(super) struct Prompt {
-    pieces: Vec<Piece>,
+pub(super) struct PromptTemplate {
+    parts: Vec<PromptPart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum PromptPart {
     Text(String),
     Place(Placeholder),
 }
@@ -23,27 +23,27 @@ enum Piece {
 /// How to write a placeholder that is none.
 const LITERAL: &str = "write \\{{ where two braces are meant";
 
-impl Prompt {
+impl PromptTemplate {
     /// Reads a prompt.
     ///
     /// # Errors
     /// A placeholder that is none, or has no meaning here.
-    pub(super) fn read(prompt: &str, portion: Portion) -> Result<Self, Error> {
+    pub(super) fn read(prompt: &str, portion: ItemsPerTask) -> Result<Self, Error> {
         let known = |name: &str| {
             let what = Placeholder::of(name).ok_or_else(|| unknown(name, LITERAL))?;
             what.suits(name, portion)?;
             Ok(Some(what))
         };
-        Ok(Self { pieces: split(prompt, |_any| true, known)? })
+        Ok(Self { parts: split(prompt, |_any| true, known)? })
     }
 
     /// Fills the prompt for the task with this number, counted from 1, and these items.
     pub(super) fn fill(&self, index: usize, items: &[Item]) -> String {
         let mut prompt = String::new();
-        for piece in &self.pieces {
-            match piece {
-                Piece::Text(text) => prompt.push_str(text),
-                Piece::Place(what) => match what.value(index, items.first()) {
+        for part in &self.parts {
+            match part {
+                PromptPart::Text(text) => prompt.push_str(text),
+                PromptPart::Place(what) => match what.value(index, items.first()) {
                     Some(value) => prompt.push_str(&value),
                     None => {
                         let all: Vec<_> = items.iter().map(|item| item.item.as_str()).collect();
@@ -62,15 +62,15 @@ impl Prompt {
 /// A placeholder, which would have nothing to stand for. Other words in two braces are left alone.
 pub(crate) fn without_items(prompt: &str) -> Result<String, Error> {
     let ours = |name: &str| Placeholder::of(name).is_some();
-    let pieces = split(prompt, ours, |name| match ours(name) {
+    let parts = split(prompt, ours, |name| match ours(name) {
         true => Err(nothing_to_stand_for(name, "regatta run --each SPEC TASK").hint(LITERAL)),
         false => Ok(None),
     })?;
-    let text = |piece: Piece| match piece {
-        Piece::Text(text) => text,
-        Piece::Place(_) => String::new(),
+    let text = |part: PromptPart| match part {
+        PromptPart::Text(text) => text,
+        PromptPart::Place(_) => String::new(),
     };
-    Ok(pieces.into_iter().map(text).collect())
+    Ok(parts.into_iter().map(text).collect())
 }
 
 /// Splits a prompt at the placeholders that `known` knows; what it does not know is text. A
@@ -79,8 +79,8 @@ fn split(
     prompt: &str,
     escapable: impl Fn(&str) -> bool,
     known: impl Fn(&str) -> Result<Option<Placeholder>, Error>,
-) -> Result<Vec<Piece>, Error> {
-    let mut pieces = Vec::new();
+) -> Result<Vec<PromptPart>, Error> {
+    let mut parts = Vec::new();
     let mut text = String::new();
     let mut rest = prompt;
     while let Some((before, name, after)) = next_placeholder(rest) {
@@ -92,29 +92,29 @@ fn split(
             None => match known(name)? {
                 Some(what) => {
                     text.push_str(before);
-                    pieces.push(Piece::Text(std::mem::take(&mut text)));
-                    pieces.push(Piece::Place(what));
+                    parts.push(PromptPart::Text(std::mem::take(&mut text)));
+                    parts.push(PromptPart::Place(what));
                 }
                 None => text.extend([before, whole]),
             },
         }
     }
     text.push_str(rest);
-    pieces.push(Piece::Text(text));
-    Ok(pieces)
+    parts.push(PromptPart::Text(text));
+    Ok(parts)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::items::{Naming, Thing};
+    use super::super::items::{ItemKind, item_with_parts};
     use super::*;
 
     fn items(all: &[&str]) -> Vec<Item> {
-        all.iter().map(|item| Thing::of((*item).to_owned(), Naming::Path)).collect()
+        all.iter().map(|item| item_with_parts((*item).to_owned(), ItemKind::Path)).collect()
     }
 
     fn filled(prompt: &str, item: &str) -> String {
-        Prompt::read(prompt, Portion::One).unwrap().fill(7, &items(&[item]))
+        PromptTemplate::read(prompt, ItemsPerTask::One).unwrap().fill(7, &items(&[item]))
     }
 
     #[test]
@@ -127,18 +127,21 @@ mod tests {
 
     #[test]
     fn the_items_of_a_chunk_stand_one_per_line() {
-        let chunk = Prompt::read("Port:\n{{items}}\nDone.", Portion::Chunk).unwrap();
+        let chunk = PromptTemplate::read("Port:\n{{items}}\nDone.", ItemsPerTask::Chunk).unwrap();
         assert_eq!(chunk.fill(1, &items(&["a b", "-c"])), "Port:\na b\n./-c\nDone.");
-        let error = Prompt::read("Port {{item}}", Portion::Chunk).unwrap_err().to_string();
+        let error =
+            PromptTemplate::read("Port {{item}}", ItemsPerTask::Chunk).unwrap_err().to_string();
         assert!(error.contains("has no meaning with --chunk"), "{error}");
         assert_eq!(filled("All: {{items}}", "a"), "All: a");
     }
 
     #[test]
     fn an_unknown_placeholder_is_refused_and_a_backslash_makes_it_a_word() {
-        let error = Prompt::read("Port {{itme}}", Portion::One).unwrap_err().to_string();
+        let error =
+            PromptTemplate::read("Port {{itme}}", ItemsPerTask::One).unwrap_err().to_string();
         assert!(error.starts_with("error: `{{itme}}` is not a placeholder\n"), "{error}");
-        let error = Prompt::read("Port {{user}}", Portion::One).unwrap_err().to_string();
+        let error =
+            PromptTemplate::read("Port {{user}}", ItemsPerTask::One).unwrap_err().to_string();
         assert!(error.ends_with("try: write \\{{ where two braces are meant"), "{error}");
         assert_eq!(filled("Write \\{{item}} for {{item}}", "a"), "Write {{item}} for a");
         assert_eq!(filled("Write \\{{user}} for {{item}}", "a"), "Write {{user}} for a");

@@ -3,19 +3,19 @@
 use protocol::Item;
 
 use super::items::is_plain;
-use super::shell_quoting::{Reference, Shell, Unsafe};
+use super::shell_quoting::{Reference, ShellParser, UnsafePlacement};
 use crate::error::Error;
 
 /// A script with placeholders.
 #[derive(Clone, Debug)]
-pub(super) struct Template {
-    pieces: Vec<Piece>,
+pub(super) struct ScriptTemplate {
+    parts: Vec<ScriptPart>,
 }
 
 #[derive(Clone, Debug)]
-enum Piece {
+enum ScriptPart {
     Text(String),
-    Place { what: Placeholder, written: Result<String, Unsafe> },
+    Place { what: Placeholder, written: Result<String, UnsafePlacement> },
 }
 
 /// What can be put into a script or a prompt.
@@ -38,20 +38,20 @@ const PLACEHOLDERS: [(&str, Placeholder); 5] = [
 
 /// How many items a task has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Portion {
+pub(super) enum ItemsPerTask {
     /// One, which has a name of its own.
     One,
     /// A number of them, which only `{{items}}` can name.
     Chunk,
 }
 
-impl Template {
+impl ScriptTemplate {
     /// Reads a script.
     ///
     /// # Errors
     /// A placeholder that is none, or has no meaning here.
-    pub(super) fn read(script: &str, portion: Portion) -> Result<Self, Error> {
-        let (mut pieces, mut shell) = (Vec::new(), Shell::new());
+    pub(super) fn read(script: &str, portion: ItemsPerTask) -> Result<Self, Error> {
+        let (mut parts, mut shell) = (Vec::new(), ShellParser::new());
         let mut rest = script;
         while let Some((before, name, after)) = next_placeholder(rest) {
             let Some(what) = Placeholder::of(name) else {
@@ -59,22 +59,23 @@ impl Template {
             };
             what.suits(name, portion)?;
             shell.read(before);
-            let written = shell.place(what.reference());
+            let written = shell.substitute(what.reference());
             if let (Placeholder::Items, Err(reason)) = (what, &written) {
                 return Err(cannot_place(name, reason));
             }
-            pieces.push(Piece::Text(before.to_owned()));
-            pieces.push(Piece::Place { what, written });
+            parts.push(ScriptPart::Text(before.to_owned()));
+            parts.push(ScriptPart::Place { what, written });
             rest = after;
         }
-        pieces.push(Piece::Text(rest.to_owned()));
-        Ok(Self { pieces })
+        parts.push(ScriptPart::Text(rest.to_owned()));
+        Ok(Self { parts })
     }
 
     /// Returns whether the script asks for all items of its task.
     pub(super) fn takes_items(&self) -> bool {
-        let items = |piece: &Piece| matches!(piece, Piece::Place { what: Placeholder::Items, .. });
-        self.pieces.iter().any(items)
+        let items =
+            |part: &ScriptPart| matches!(part, ScriptPart::Place { what: Placeholder::Items, .. });
+        self.parts.iter().any(items)
     }
 
     /// Fills the script for the task with this number, counted from 1.
@@ -83,10 +84,10 @@ impl Template {
     /// A name that cannot be put in where the script wants it.
     pub(super) fn fill(&self, index: usize, item: Option<&Item>) -> Result<String, Error> {
         let mut script = String::new();
-        for piece in &self.pieces {
-            match piece {
-                Piece::Text(text) => script.push_str(text),
-                Piece::Place { what, written } => {
+        for part in &self.parts {
+            match part {
+                ScriptPart::Text(text) => script.push_str(text),
+                ScriptPart::Place { what, written } => {
                     let value = what.value(index, item);
                     match (value.filter(|value| is_plain(value)), written) {
                         (Some(plain), _) => script.push_str(&plain),
@@ -111,9 +112,9 @@ impl Placeholder {
     }
 
     /// Refuses a placeholder that has no meaning where a task has so many items.
-    pub(super) fn suits(self, name: &str, portion: Portion) -> Result<(), Error> {
+    pub(super) fn suits(self, name: &str, portion: ItemsPerTask) -> Result<(), Error> {
         let single = matches!(self, Self::Item | Self::Stem | Self::Dir);
-        if single && portion == Portion::Chunk {
+        if single && portion == ItemsPerTask::Chunk {
             return Err(Error::usage(format!("`{{{{{name}}}}}` has no meaning with --chunk"))
                 .because("a task has several items then")
                 .hint("{{items}}"));
@@ -192,12 +193,14 @@ pub(super) fn unknown(name: &str, otherwise: &str) -> Error {
     }
 }
 
-fn cannot_place(name: &str, reason: &Unsafe) -> Error {
+fn cannot_place(name: &str, reason: &UnsafePlacement) -> Error {
     Error::usage(format!("`{{{{{name}}}}}` cannot be put in safely"))
         .because(reason.to_string())
         .hint(match reason {
-            Unsafe::InnerScript => "hand them on: sh -c 'ls \"$@\"' sh {{items}}",
-            Unsafe::Arithmetic | Unsafe::Escaped => "move it elsewhere, or use \"$REGATTA_ITEM\"",
+            UnsafePlacement::InnerScript => "hand them on: sh -c 'ls \"$@\"' sh {{items}}",
+            UnsafePlacement::Arithmetic | UnsafePlacement::Escaped => {
+                "move it elsewhere, or use \"$REGATTA_ITEM\""
+            }
         })
 }
 

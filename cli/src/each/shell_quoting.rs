@@ -8,7 +8,7 @@ use std::mem::take;
 
 /// Stands somewhere in a script.
 #[derive(Clone, Debug)]
-pub(super) struct Shell {
+pub(super) struct ShellParser {
     /// The script itself and the substitutions that are open, innermost last.
     levels: Vec<Level>,
     escaped: bool,
@@ -47,7 +47,7 @@ struct Words {
     names_shell: Seen,
     takes_script: Seen,
     evaluates: Seen,
-    inner: Option<Box<Shell>>,
+    inner: Option<Box<ShellParser>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(super) enum Reference {
 
 /// Why no name can be put in at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unsafe {
+pub(super) enum UnsafePlacement {
     #[error("it stands in arithmetic, where a shell may read a value as a program")]
     Arithmetic,
     #[error("it stands after a backslash")]
@@ -80,7 +80,7 @@ pub(super) enum Unsafe {
 const SHELLS: [&str; 11] =
     ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "busybox", "su", "rbash"];
 
-impl Shell {
+impl ShellParser {
     /// Stands at the beginning of a script.
     pub(super) fn new() -> Self {
         let levels = vec![Level::new(Kind::Script)];
@@ -94,13 +94,13 @@ impl Shell {
 
     /// Returns how to write `reference` at this place so that it is one word there, and goes on
     /// as if a name had been read.
-    pub(super) fn place(&mut self, reference: Reference) -> Result<String, Unsafe> {
+    pub(super) fn substitute(&mut self, reference: Reference) -> Result<String, UnsafePlacement> {
         if self.escaped {
             self.escaped = false;
-            return Err(Unsafe::Escaped);
+            return Err(UnsafePlacement::Escaped);
         }
         if self.levels.iter().any(|level| level.kind == Kind::Arithmetic) {
-            return Err(Unsafe::Arithmetic);
+            return Err(UnsafePlacement::Arithmetic);
         }
         let level = self.level();
         if level.quote == Quote::None {
@@ -108,8 +108,8 @@ impl Shell {
         }
         let quote = level.quote;
         let written = match &mut level.words.inner {
-            Some(_) if reference == Reference::Parameters => Err(Unsafe::InnerScript),
-            Some(inner) => inner.place(reference).map(|inner| escaped(&inner, quote)),
+            Some(_) if reference == Reference::Parameters => Err(UnsafePlacement::InnerScript),
+            Some(inner) => inner.substitute(reference).map(|inner| escaped(&inner, quote)),
             None => Ok(quoted(reference, quote)),
         };
         if level.words.inner.is_none() {
@@ -224,7 +224,7 @@ impl Words {
         self.word = Some(String::new());
         let script = self.names_shell == Seen::Yes && self.takes_script == Seen::Yes;
         if script && self.inner.is_none() {
-            self.inner = Some(Box::new(Shell::new()));
+            self.inner = Some(Box::new(ShellParser::new()));
         }
     }
 
@@ -256,7 +256,7 @@ impl Words {
         self.takes_script = if takes_script { Seen::Yes } else { Seen::No };
         if matches!(word, "eval" | "trap") {
             self.evaluates = Seen::Yes;
-            self.inner = Some(Box::new(Shell::new()));
+            self.inner = Some(Box::new(ShellParser::new()));
         }
     }
 

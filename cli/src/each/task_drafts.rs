@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 
 use protocol::{Command, Item, TaskName};
 
-use super::items::{Naming, Thing, first_line, one_line};
-use super::prompt_template::Prompt;
-use super::script_template::{Portion, Template};
+use super::items::{ItemKind, first_line, item_with_parts, one_line};
+use super::prompt_template::PromptTemplate;
+use super::script_template::{ItemsPerTask, ScriptTemplate};
 use crate::error::Error;
 
 /// How many bytes the items of one task may have together: they are the arguments of a process,
@@ -16,18 +16,18 @@ const MOST_TOGETHER: usize = 1 << 20;
 
 /// A task that has work and a name, and nothing else yet.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Draft {
+pub(crate) struct TaskDraft {
     /// Its name.
     pub(crate) name: TaskName,
     /// What people read about it.
     pub(crate) title: String,
     /// What it does.
-    pub(crate) work: Drafted,
+    pub(crate) work: DraftWork,
 }
 
 /// What a task does, before it is known who does it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Drafted {
+pub(crate) enum DraftWork {
     /// A command.
     Command(Command),
     /// What a model is asked to do.
@@ -36,7 +36,7 @@ pub(crate) enum Drafted {
 
 /// What is to be done with each item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Pattern {
+pub(crate) enum WorkTemplate {
     /// A command, with placeholders.
     Command(String),
     /// A prompt, with placeholders.
@@ -44,13 +44,13 @@ pub(crate) enum Pattern {
 }
 
 /// One piece of work for many items.
-pub(crate) struct Fanout<'a> {
+pub(crate) struct FanOut<'a> {
     /// The work.
-    pub(crate) pattern: &'a Pattern,
+    pub(crate) pattern: &'a WorkTemplate,
     /// The items.
     pub(crate) items: Vec<String>,
     /// What they are.
-    pub(crate) naming: Naming,
+    pub(crate) naming: ItemKind,
     /// How many of them a task gets, if not one.
     pub(crate) chunk: Option<NonZeroUsize>,
 }
@@ -59,31 +59,31 @@ pub(crate) struct Fanout<'a> {
 ///
 /// # Errors
 /// A placeholder that is none, or a name that cannot be put in where the script wants it.
-pub(crate) fn drafts(fanout: Fanout<'_>) -> Result<Vec<Draft>, Error> {
+pub(crate) fn drafts(fanout: FanOut<'_>) -> Result<Vec<TaskDraft>, Error> {
     match fanout.chunk {
         None => single(fanout),
         Some(size) => chunked(&fanout, size),
     }
 }
 
-fn single(fanout: Fanout<'_>) -> Result<Vec<Draft>, Error> {
-    let filler = Filler::read(fanout.pattern, Portion::One)?;
-    let mut names = Names::default();
+fn single(fanout: FanOut<'_>) -> Result<Vec<TaskDraft>, Error> {
+    let filler = ParsedTemplate::read(fanout.pattern, ItemsPerTask::One)?;
+    let mut names = NameAllocator::default();
     let mut drafts = Vec::with_capacity(fanout.items.len());
     for (at, text) in fanout.items.into_iter().enumerate() {
         let name = match fanout.naming {
-            Naming::Path => names.nearest(&text),
-            Naming::Word => numbered(at + 1),
+            ItemKind::Path => names.nearest(&text),
+            ItemKind::Word => numbered(at + 1),
         };
         let title = one_line(&text);
-        let work = filler.single(at + 1, Thing::of(text, fanout.naming))?;
-        drafts.push(Draft { name, title: work.title().unwrap_or(title), work });
+        let work = filler.single(at + 1, item_with_parts(text, fanout.naming))?;
+        drafts.push(TaskDraft { name, title: work.title().unwrap_or(title), work });
     }
     Ok(drafts)
 }
 
-fn chunked(fanout: &Fanout<'_>, size: NonZeroUsize) -> Result<Vec<Draft>, Error> {
-    let filler = Filler::read(fanout.pattern, Portion::Chunk)?;
+fn chunked(fanout: &FanOut<'_>, size: NonZeroUsize) -> Result<Vec<TaskDraft>, Error> {
+    let filler = ParsedTemplate::read(fanout.pattern, ItemsPerTask::Chunk)?;
     let mut drafts = Vec::new();
     for (at, items) in fanout.items.chunks(size.get()).enumerate() {
         let title = match items {
@@ -91,14 +91,18 @@ fn chunked(fanout: &Fanout<'_>, size: NonZeroUsize) -> Result<Vec<Draft>, Error>
             [first, others @ ..] => format!("{} and {} more", one_line(first), others.len()),
             [] => String::new(),
         };
-        let items = items.iter().map(|item| Thing::of(item.clone(), fanout.naming)).collect();
+        let items = items.iter().map(|item| item_with_parts(item.clone(), fanout.naming)).collect();
         let work = filler.chunk(at + 1, items)?;
-        drafts.push(Draft { name: numbered(at + 1), title: work.title().unwrap_or(title), work });
+        drafts.push(TaskDraft {
+            name: numbered(at + 1),
+            title: work.title().unwrap_or(title),
+            work,
+        });
     }
     Ok(drafts)
 }
 
-impl Drafted {
+impl DraftWork {
     /// A prompt has a title of its own; a command is told by its items.
     fn title(&self) -> Option<String> {
         match self {
@@ -109,32 +113,34 @@ impl Drafted {
 }
 
 /// A pattern that has been read.
-enum Filler {
-    Script(Template),
-    Prompt(Prompt),
+enum ParsedTemplate {
+    Script(ScriptTemplate),
+    Prompt(PromptTemplate),
 }
 
-impl Filler {
-    fn read(pattern: &Pattern, portion: Portion) -> Result<Self, Error> {
+impl ParsedTemplate {
+    fn read(pattern: &WorkTemplate, portion: ItemsPerTask) -> Result<Self, Error> {
         match pattern {
-            Pattern::Command(script) => Template::read(script, portion).map(Self::Script),
-            Pattern::Prompt(prompt) => Prompt::read(prompt, portion).map(Self::Prompt),
+            WorkTemplate::Command(script) => {
+                ScriptTemplate::read(script, portion).map(Self::Script)
+            }
+            WorkTemplate::Prompt(prompt) => PromptTemplate::read(prompt, portion).map(Self::Prompt),
         }
     }
 
-    fn single(&self, number: usize, item: Item) -> Result<Drafted, Error> {
+    fn single(&self, number: usize, item: Item) -> Result<DraftWork, Error> {
         let template = match self {
-            Self::Prompt(prompt) => return Ok(Drafted::Prompt(prompt.fill(number, &[item]))),
+            Self::Prompt(prompt) => return Ok(DraftWork::Prompt(prompt.fill(number, &[item]))),
             Self::Script(template) => template,
         };
         let script = template.fill(number, Some(&item))?;
         let arguments = if template.takes_items() { vec![item.item.clone()] } else { Vec::new() };
-        Ok(Drafted::Command(Command { script, item: Some(item), arguments }))
+        Ok(DraftWork::Command(Command { script, item: Some(item), arguments }))
     }
 
-    fn chunk(&self, number: usize, items: Vec<Item>) -> Result<Drafted, Error> {
+    fn chunk(&self, number: usize, items: Vec<Item>) -> Result<DraftWork, Error> {
         let template = match self {
-            Self::Prompt(prompt) => return Ok(Drafted::Prompt(prompt.fill(number, &items))),
+            Self::Prompt(prompt) => return Ok(DraftWork::Prompt(prompt.fill(number, &items))),
             Self::Script(template) => template,
         };
         let together: usize =
@@ -147,7 +153,7 @@ impl Filler {
         }
         let script = template.fill(number, None)?;
         let arguments = items.into_iter().map(|item| item.item).collect();
-        Ok(Drafted::Command(Command { script, item: None, arguments }))
+        Ok(DraftWork::Command(Command { script, item: None, arguments }))
     }
 }
 
@@ -158,7 +164,7 @@ fn numbered(number: usize) -> TaskName {
 
 /// Hands out names; two that differ only in case never both.
 #[derive(Default)]
-pub(crate) struct Names {
+pub(crate) struct NameAllocator {
     taken: HashSet<String>,
     /// The last number given after a beginning, so that equal items do not count from the start.
     last: HashMap<String, usize>,
@@ -167,7 +173,7 @@ pub(crate) struct Names {
 /// A number may cut the end off a long name, so what may meet there counts together.
 const BEGINNING: usize = 40;
 
-impl Names {
+impl NameAllocator {
     /// Returns the nearest free name to `text`.
     pub(crate) fn nearest(&mut self, text: &str) -> TaskName {
         let name = TaskName::nearest(text);

@@ -7,6 +7,6 @@ mod selection;
 pub use choice::BaseUrl;
 pub(crate) use choice::is_scenario;
 pub use choice::{ModelChoice, Role};
-pub(crate) use preflight::{is_rehearsed, reach, routes};
+pub(crate) use preflight::{check_models, is_scripted, routes};
 pub use selection::Roles;
-pub(crate) use selection::{Named, Selection};
+pub(crate) use selection::{ModelOption, ModelSelection};

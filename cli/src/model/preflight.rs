@@ -13,19 +13,19 @@ use crate::error::{Error, ErrorKind};
 ///
 /// # Errors
 /// Why one cannot be had.
-pub(crate) async fn reach(catalogue: &Catalogue, spec: &RunSpec) -> Result<(), Error> {
+pub(crate) async fn check_models(catalogue: &Catalogue, spec: &RunSpec) -> Result<(), Error> {
     let routes = routes(spec);
     for (route, task) in &routes {
-        catalogue.open(route).map_err(|failure| unhad(route, task, &failure))?;
+        catalogue.open(route).map_err(|failure| unusable(route, task, &failure))?;
     }
     let looks = routes.iter().map(|(route, task)| async move {
-        catalogue.preflight(route).await.map_err(|failure| unhad(route, task, &failure))
+        catalogue.preflight(route).await.map_err(|failure| unusable(route, task, &failure))
     });
     join_all(looks).await.into_iter().collect()
 }
 
 /// Returns whether a scenario plays the model of some task.
-pub(crate) fn is_rehearsed(spec: &RunSpec) -> bool {
+pub(crate) fn is_scripted(spec: &RunSpec) -> bool {
     agents(spec).any(|(_, agent)| is_scenario(&agent.model))
 }
 
@@ -48,7 +48,7 @@ fn agents(spec: &RunSpec) -> impl Iterator<Item = (&TaskName, &Agent)> {
 }
 
 /// A failure says what is wrong and, behind a semicolon, what else there is to know or to do.
-fn unhad(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
+fn unusable(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
     let what = format!("cannot use the model {route} of task `{task}`");
     let (why, rest) = failure.message.split_once("; ").unwrap_or((&failure.message, ""));
     // The number of an error says nothing that its name does not.
@@ -58,7 +58,7 @@ fn unhad(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
     match (failure.class, key) {
         (FailureClass::Auth, Some(key)) => error.hint(format!("export {key}=…")),
         _ if rest.is_empty() => error,
-        _ if DEEDS.iter().any(|deed| rest.starts_with(deed)) => {
+        _ if ACTION_PREFIXES.iter().any(|prefix| rest.starts_with(prefix)) => {
             error.hint(rest.trim_start_matches("try: "))
         }
         _ => error.because(rest),
@@ -66,7 +66,7 @@ fn unhad(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
 }
 
 /// What begins with one of these is something to do.
-const DEEDS: [&str; 3] = ["try: ", "start it ", "is the base URL right"];
+const ACTION_PREFIXES: [&str; 3] = ["try: ", "start it ", "is the base URL right"];
 
 #[cfg(test)]
 mod tests {
@@ -87,8 +87,8 @@ mod tests {
         let run = spec(&["local/a", "offline/b", "local/a"]);
         let found: Vec<_> = routes(&run).iter().map(|(_, task)| task.as_str()).collect();
         assert_eq!(found, ["a", "b"]);
-        assert!(is_rehearsed(&run));
-        assert!(!is_rehearsed(&spec(&["local/a"])));
+        assert!(is_scripted(&run));
+        assert!(!is_scripted(&spec(&["local/a"])));
         assert_eq!(routes(&spec(&[])), []);
     }
 
@@ -96,7 +96,7 @@ mod tests {
     fn a_failure_is_told_with_what_to_do_about_it() {
         let told = |route: &str, class, message: &str| {
             let (route, task) = (route.parse().unwrap(), "t1".parse().unwrap());
-            let said = unhad(&route, &task, &Failure::new(class, message)).to_string();
+            let said = unusable(&route, &task, &Failure::new(class, message)).to_string();
             said.split_once("of task `t1`\n").unwrap().1.to_owned()
         };
         let refused = "ollama is silent: Connection refused (os error 111); start it with `x`";

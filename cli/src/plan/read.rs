@@ -8,7 +8,7 @@ use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
 use super::format::PlanFile;
-use super::text::{Text, read_all, read_file};
+use super::text::{PlanText, read_all, read_file};
 use super::{Plan, schema, validate};
 use crate::error::{Error, ErrorKind};
 
@@ -62,14 +62,14 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
             error.as_bytes()[..error.utf8_error().valid_up_to()].split(|b| *b == b'\n').count();
         Error::new(ErrorKind::Plan, what.clone()).because(format!("line {line} is not UTF-8"))
     })?;
-    let text = Text { name: &name, whole: &whole };
+    let text = PlanText { name: &name, whole: &whole };
     check_keys(text)?;
     let file: PlanFile = toml::from_str(&whole).map_err(|error| text.unread(&error))?;
     validate::validate(text, source.folder(), file)
 }
 
 /// One kind of table in a plan.
-struct Table {
+struct KeyTable {
     /// How it is called in sentences.
     what: &'static str,
     /// Its keys.
@@ -97,17 +97,20 @@ const LATER_IN_TASK: [(&str, &str); 3] = [
 ///
 /// # Errors
 /// A key that is not built yet, or that nobody knows, with the nearest that is known.
-fn check_keys(text: Text<'_>) -> Result<(), Error> {
+fn check_keys(text: PlanText<'_>) -> Result<(), Error> {
     let plan = DeTable::parse(text.whole).map_err(|error| {
         text.error(&error.span().unwrap_or_default(), error.message().trim_end())
     })?;
     let schema = schema();
     let properties = &schema["properties"];
-    let root = Table { what: "a plan", keys: keys(&schema), later: &LATER };
+    let root = KeyTable { what: "a plan", keys: keys(&schema), later: &LATER };
     let limits =
-        Table { what: "limits", keys: keys(&properties["limits"]), later: &LATER_IN_LIMITS };
-    let task =
-        Table { what: "a task", keys: keys(&properties["task"]["items"]), later: &LATER_IN_TASK };
+        KeyTable { what: "limits", keys: keys(&properties["limits"]), later: &LATER_IN_LIMITS };
+    let task = KeyTable {
+        what: "a task",
+        keys: keys(&properties["task"]["items"]),
+        later: &LATER_IN_TASK,
+    };
     root.check(text, plan.get_ref())?;
     for (key, value) in plan.get_ref() {
         match (key.get_ref().as_ref(), value.get_ref()) {
@@ -130,8 +133,8 @@ fn keys(schema: &Value) -> Vec<String> {
     properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect()
 }
 
-impl Table {
-    fn check(&self, text: Text<'_>, table: &DeTable<'_>) -> Result<(), Error> {
+impl KeyTable {
+    fn check(&self, text: PlanText<'_>, table: &DeTable<'_>) -> Result<(), Error> {
         // In the order of the file, so that the first mistake is told first.
         let mut found: Vec<_> = table.keys().collect();
         found.sort_by_key(|key| key.span().start);

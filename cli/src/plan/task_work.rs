@@ -6,7 +6,7 @@ use protocol::TaskName;
 use toml::Spanned;
 
 use super::format::TaskTable;
-use super::text::{Text, read_file};
+use super::text::{PlanText, read_file};
 use crate::each::{refuse_placeholders, without_items};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice, is_scenario};
@@ -33,7 +33,7 @@ pub(crate) enum PlannedWork {
 /// # Errors
 /// It says nothing of that, or says it twice, or there is nothing in what it says.
 pub(super) fn of(
-    text: Text<'_>,
+    text: PlanText<'_>,
     folder: &Path,
     task: &Spanned<TaskTable>,
     name: &TaskName,
@@ -71,7 +71,7 @@ pub(super) fn of(
     }
 }
 
-fn command(text: Text<'_>, exec: &Spanned<String>, name: &TaskName) -> Result<String, Error> {
+fn command(text: PlanText<'_>, exec: &Spanned<String>, name: &TaskName) -> Result<String, Error> {
     let script = exec.get_ref().clone();
     if script.trim().is_empty() {
         return Err(text.error(&exec.span(), format!("the command of task `{name}` is empty")));
@@ -83,7 +83,7 @@ fn command(text: Text<'_>, exec: &Spanned<String>, name: &TaskName) -> Result<St
 
 /// Returns a prompt that says something.
 fn worded(
-    text: Text<'_>,
+    text: PlanText<'_>,
     at: &Spanned<String>,
     name: &TaskName,
     prompt: String,
@@ -109,7 +109,7 @@ fn prompt_of(path: &Path) -> Result<String, Error> {
 /// Returns a model that a plan names. The scenario of an offline model is a file: like every other
 /// in a plan, it is found from the plan's folder on.
 pub(super) fn model(
-    text: Text<'_>,
+    text: PlanText<'_>,
     folder: &Path,
     word: &Spanned<String>,
 ) -> Result<ModelChoice, Error> {
@@ -125,7 +125,7 @@ pub(super) fn model(
 
 /// Returns where the provider of the plan's model is.
 pub(super) fn base_url(
-    text: Text<'_>,
+    text: PlanText<'_>,
     model: Option<&ModelChoice>,
     word: Option<&Spanned<String>>,
 ) -> Result<Option<BaseUrl>, Error> {
@@ -144,7 +144,7 @@ pub(super) fn base_url(
 }
 
 /// Returns an error about what stands at `at`.
-fn placed(text: Text<'_>, at: &Spanned<String>, error: Error) -> Error {
+fn placed(text: PlanText<'_>, at: &Spanned<String>, error: Error) -> Error {
     let what = text.error(&at.span(), &error.what).what;
     Error { what, kind: ErrorKind::Plan, ..error }
 }

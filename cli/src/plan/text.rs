@@ -13,12 +13,12 @@ use crate::error::{Error, ErrorKind};
 
 /// A text and what its file is called.
 #[derive(Clone, Copy)]
-pub(super) struct Text<'a> {
+pub(super) struct PlanText<'a> {
     pub(super) name: &'a str,
     pub(super) whole: &'a str,
 }
 
-impl Text<'_> {
+impl PlanText<'_> {
     /// Returns an error about what stands at `span`.
     pub(super) fn error(&self, span: &Range<usize>, what: impl AsRef<str>) -> Error {
         let (line, column) = self.line_and_column(span.start);

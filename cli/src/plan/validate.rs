@@ -13,7 +13,7 @@ use toml::Spanned;
 
 use super::format::{PlanFile, TaskTable};
 use super::task_work::{self, PlannedWork};
-use super::text::{Text, read_file};
+use super::text::{PlanText, read_file};
 use crate::args::{AgentChoice, MergeChoice};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice};
@@ -25,7 +25,7 @@ const LONGEST_SCHEMA: u64 = 1_000_000;
 ///
 /// # Errors
 /// The first thing that makes no sense.
-pub(super) fn validate(text: Text<'_>, folder: &Path, file: PlanFile) -> Result<Plan, Error> {
+pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Result<Plan, Error> {
     if *file.version.get_ref() != 1 {
         let what = format!("version {} of the format is not known", file.version.get_ref());
         return Err(text.error(&file.version.span(), what).hint("version = 1"));
@@ -81,7 +81,7 @@ struct TaskNames {
     known: HashMap<String, (usize, Range<usize>)>,
 }
 
-fn names(text: Text<'_>, tables: &[Spanned<TaskTable>]) -> Result<TaskNames, Error> {
+fn names(text: PlanText<'_>, tables: &[Spanned<TaskTable>]) -> Result<TaskNames, Error> {
     let mut names = TaskNames { in_order: Vec::new(), known: HashMap::new() };
     for (at, table) in tables.iter().enumerate() {
         let (name, span) = match &table.get_ref().id {
@@ -101,7 +101,7 @@ fn names(text: Text<'_>, tables: &[Spanned<TaskTable>]) -> Result<TaskNames, Err
     Ok(names)
 }
 
-fn name(text: Text<'_>, id: &Spanned<String>) -> Result<TaskName, Error> {
+fn name(text: PlanText<'_>, id: &Spanned<String>) -> Result<TaskName, Error> {
     id.get_ref().parse().map_err(|error| match error {
         NameError::Task { name, nearest } => text
             .error(&id.span(), format!("`{name}` cannot name a task"))
@@ -115,7 +115,7 @@ fn name(text: Text<'_>, id: &Spanned<String>) -> Result<TaskName, Error> {
 }
 
 fn task(
-    text: Text<'_>,
+    text: PlanText<'_>,
     folder: &Path,
     table: &Spanned<TaskTable>,
     name: &TaskName,
@@ -137,7 +137,7 @@ fn task(
     Ok(PlannedTask { name, work, depends_on, priority, change, schema })
 }
 
-fn unknown(text: Text<'_>, name: &TaskName, on: &Spanned<String>, names: &TaskNames) -> Error {
+fn unknown(text: PlanText<'_>, name: &TaskName, on: &Spanned<String>, names: &TaskNames) -> Error {
     let what = format!("task `{name}` depends on `{}`, which is not in the plan", on.get_ref());
     let known = names.in_order.iter().map(TaskName::as_str);
     let error = text.error(&on.span(), what);
@@ -147,7 +147,7 @@ fn unknown(text: Text<'_>, name: &TaskName, on: &Spanned<String>, names: &TaskNa
     }
 }
 
-fn schema(text: Text<'_>, folder: &Path, table: &TaskTable) -> Result<Option<Value>, Error> {
+fn schema(text: PlanText<'_>, folder: &Path, table: &TaskTable) -> Result<Option<Value>, Error> {
     match (&table.schema, &table.schema_file) {
         (Some(_), Some(file)) => {
             Err(text.error(&file.span(), "`schema` and `schema_file` do not go together"))

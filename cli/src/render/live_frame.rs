@@ -4,8 +4,8 @@ use protocol::{MergeMode, Phase, Timestamp};
 
 use super::numbers::{count, elapsed, span, tokens, used};
 use super::printable::{cut, fit, one_line, width};
-use super::run_view::{Head, Picture};
-use super::task_row::{Doing, Row, Stage};
+use super::run_view::{RunInfo, RunView};
+use super::task_view::{RunningTask, TaskStage, TaskView};
 use super::terminal::{Meaning, Palette, Size};
 
 /// The steps of a spinner.
@@ -13,7 +13,7 @@ const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 
 /// One moment of the live view.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(super) struct FrameInput {
     /// The time.
     pub(super) now: Timestamp,
     /// Counts the frames; turns the spinners.
@@ -23,23 +23,23 @@ pub(super) struct Moment {
 }
 
 /// Returns the lines to show, each narrower than the terminal and all together fewer than it has.
-pub(super) fn frame(picture: &Picture, moment: Moment, palette: Palette) -> Vec<String> {
-    let Some(head) = picture.head() else { return Vec::new() };
+pub(super) fn frame(run: &RunView, input: FrameInput, palette: Palette) -> Vec<String> {
+    let Some(head) = run.head() else { return Vec::new() };
     // A full last column wraps on some terminals, and the cursor needs a line of its own.
-    let columns = moment.size.columns.saturating_sub(1);
-    let room = moment.size.rows.saturating_sub(1);
-    let total = total_line(picture, head, moment.now, columns, palette);
+    let columns = input.size.columns.saturating_sub(1);
+    let room = input.size.rows.saturating_sub(1);
+    let total = total_line(run, head, input.now, columns, palette);
     if room < 5 {
         return vec![total].into_iter().take(room).collect();
     }
     let mut lines = vec![cut(&headline(head), columns), String::new()];
-    lines.extend(middle(picture, moment, columns, room - 3));
+    lines.extend(middle(run, input, columns, room - 3));
     lines.push(total);
     lines
 }
 
 /// Returns what a run is in one line.
-pub(super) fn headline(head: &Head) -> String {
+pub(super) fn headline(head: &RunInfo) -> String {
     let isolation = head.isolation.label();
     let lands = match (head.isolation.capabilities().can_capture, head.merge) {
         (false, _) => "nothing is captured or landed",
@@ -58,19 +58,18 @@ pub fn passes(names: &[String]) -> Option<String> {
 }
 
 /// The lines between the head and the total: what runs, or what the landing is at.
-fn middle(picture: &Picture, moment: Moment, columns: usize, room: usize) -> Vec<String> {
-    let running = picture.running().len();
+fn middle(run: &RunView, input: FrameInput, columns: usize, room: usize) -> Vec<String> {
+    let running = run.running().len();
     if running == 0 {
-        let spinner = SPINNER[moment.turn % SPINNER.len()];
-        let landing =
-            picture.landing().map(|landing| cut(&format!("  {spinner} {landing}"), columns));
+        let spinner = SPINNER[input.turn % SPINNER.len()];
+        let landing = run.landing().map(|landing| cut(&format!("  {spinner} {landing}"), columns));
         return landing.into_iter().collect();
     }
     let shown = if running > room { room - 1 } else { running };
-    let rows: Vec<&Row> = picture.running().take(shown).collect();
+    let rows: Vec<&TaskView> = run.running().take(shown).collect();
     let room = Columns::of(&rows, columns);
     let mut lines: Vec<_> =
-        rows.iter().enumerate().map(|(at, row)| room.line(row, at, moment)).collect();
+        rows.iter().enumerate().map(|(at, row)| room.line(row, at, input)).collect();
     if shown < running {
         lines.push(cut(&format!("    and {} more", running - shown), columns));
     }
@@ -101,8 +100,8 @@ struct Columns {
 
 impl Columns {
     /// Returns columns for `rows`, in lines of `all` columns.
-    fn of(rows: &[&Row], all: usize) -> Self {
-        let widest = |width: &dyn Fn(&Row) -> usize| rows.iter().map(|row| width(row)).max();
+    fn of(rows: &[&TaskView], all: usize) -> Self {
+        let widest = |width: &dyn Fn(&TaskView) -> usize| rows.iter().map(|row| width(row)).max();
         let name = widest(&|row| row.name.as_str().len()).unwrap_or(0).min(NAMES);
         let model = widest(&|row| model(row).map_or(0, |model| width(&model))).unwrap_or(0);
         let with_tokens = rows.iter().any(|row| row.model.is_some() || row.used.is_some());
@@ -115,10 +114,10 @@ impl Columns {
     }
 
     /// Returns the line of the task at place `at`.
-    fn line(&self, row: &Row, at: usize, moment: Moment) -> String {
-        let Stage::Running(doing) = &row.stage else { return String::new() };
-        let spinner = SPINNER[(moment.turn + 3 * at) % SPINNER.len()];
-        let (deed, said) = deed(row, doing, moment.now);
+    fn line(&self, row: &TaskView, at: usize, input: FrameInput) -> String {
+        let TaskStage::Running(running) = &row.stage else { return String::new() };
+        let spinner = SPINNER[(input.turn + 3 * at) % SPINNER.len()];
+        let (deed, said) = deed(row, running, input.now);
         let mut begin = format!("  {spinner} {}  ", fit(row.name.as_str(), self.name));
         if self.model > 0 {
             begin.push_str(&fit(&model(row).unwrap_or_default(), self.model));
@@ -131,16 +130,16 @@ impl Columns {
             let used = row.used.map(|used| tokens(used.tokens())).unwrap_or_default();
             end = format!("  {used:>0$}", self.tokens);
         }
-        end.push_str(&format!("  {:>6}", span(elapsed(doing.since, moment.now))));
+        end.push_str(&format!("  {:>6}", span(elapsed(running.since, input.now))));
         let room = self.all.saturating_sub(width(&begin) + width(&end));
         cut(&format!("{begin}{}{end}", fit(&said, room)), self.all)
     }
 }
 
 /// Returns what a task does, in a word and in more.
-fn deed(row: &Row, doing: &Doing, now: Timestamp) -> (String, String) {
+fn deed(row: &TaskView, running: &RunningTask, now: Timestamp) -> (String, String) {
     let title = || one_line(&row.title);
-    if let (Some(wait), Phase::Working) = (&doing.wait, doing.phase)
+    if let (Some(wait), Phase::Working) = (&running.wait, running.phase)
         && wait.until > now
     {
         let provider = row.model.as_deref().and_then(|model| model.split('/').next());
@@ -149,8 +148,8 @@ fn deed(row: &Row, doing: &Doing, now: Timestamp) -> (String, String) {
         let why = one_line(&wait.why);
         return ("waits".to_owned(), format!("for {provider}, {more}s more: {why}"));
     }
-    let said = doing.line.as_deref().and_then(last_part);
-    let word = match (doing.phase, &doing.tool, &row.model) {
+    let said = running.line.as_deref().and_then(last_part);
+    let word = match (running.phase, &running.tool, &row.model) {
         (Phase::Preparing, ..) => "prepares",
         (Phase::Working, Some(tool), _) => {
             return (one_line(tool), said.unwrap_or_default());
@@ -169,7 +168,7 @@ fn last_part(line: &str) -> Option<String> {
 }
 
 /// Returns the short name of a task's model: what stands behind the last slash.
-fn model(row: &Row) -> Option<String> {
+fn model(row: &TaskView) -> Option<String> {
     row.model.as_deref().and_then(|model| model.rsplit('/').next()).map(one_line)
 }
 
@@ -181,13 +180,13 @@ const NARROW: usize = 14;
 
 /// Returns the line. Where it is narrow the bar is the first to go, and then what was used.
 fn total_line(
-    picture: &Picture,
-    head: &Head,
+    run: &RunView,
+    head: &RunInfo,
     now: Timestamp,
     columns: usize,
     palette: Palette,
 ) -> String {
-    let ended = picture.ended();
+    let ended = run.ended();
     let begin = format!("{} of {} · ", ended.all, head.tasks);
     let kinds = [(ended.failed, "failed"), (ended.cancelled, "cancelled")];
     let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
@@ -196,7 +195,7 @@ fn total_line(
     let between = if failures.is_empty() { "" } else { " · " };
     let mut end = format!("{between}{}", span(elapsed(head.started, now)));
     let mut text = width(&begin) + width(&failures) + width(&end);
-    let spent = picture.used().map(|usage| format!(" · {}", used(usage))).unwrap_or_default();
+    let spent = run.used().map(|usage| format!(" · {}", used(usage))).unwrap_or_default();
     if text + width(&spent) <= columns {
         end.push_str(&spent);
         text += width(&spent);

@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use protocol::{Escapes, Timestamp};
 
-use super::live_frame::{Moment, frame};
+use super::live_frame::{FrameInput, frame};
 use super::printable;
-use super::run_view::Picture;
+use super::run_view::RunView;
 use super::terminal::{Palette, Size};
 
 /// How long a frame stays at least, in milliseconds.
@@ -19,7 +19,7 @@ const FRAME: i64 = 100;
 const NOTICES: usize = 20;
 
 /// A view of a run on a terminal. Cleared when dropped.
-pub(super) struct Live {
+pub(super) struct LiveView {
     bar: ProgressBar,
     measure: fn() -> Size,
     palette: Palette,
@@ -28,7 +28,7 @@ pub(super) struct Live {
     drawn: Option<Timestamp>,
 }
 
-impl Live {
+impl LiveView {
     /// Returns a view on a terminal, whose size is asked for before each frame.
     pub(super) fn on(sink: Box<dyn Write + Send>, measure: fn() -> Size, palette: Palette) -> Self {
         let screen = Screen::new(sink, measure);
@@ -39,15 +39,15 @@ impl Live {
     }
 
     /// Draws the picture unless the last frame is too young.
-    pub(super) fn draw(&mut self, picture: &Picture, now: Timestamp) {
+    pub(super) fn draw(&mut self, run: &RunView, now: Timestamp) {
         let young = self.drawn.is_some_and(|drawn| {
             (0..FRAME).contains(&(now.as_millisecond() - drawn.as_millisecond()))
         });
-        if young || picture.head().is_none() {
+        if young || run.head().is_none() {
             return;
         }
-        let moment = Moment { now, turn: self.turn, size: (self.measure)() };
-        self.bar.set_message(frame(picture, moment, self.palette).join("\n"));
+        let input = FrameInput { now, turn: self.turn, size: (self.measure)() };
+        self.bar.set_message(frame(run, input, self.palette).join("\n"));
         self.turn += 1;
         self.drawn = Some(now);
     }
@@ -75,15 +75,15 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for LiveView {
     fn drop(&mut self) {
         self.clear();
     }
 }
 
-impl fmt::Debug for Live {
+impl fmt::Debug for LiveView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Live").field("turn", &self.turn).finish_non_exhaustive()
+        f.debug_struct("LiveView").field("turn", &self.turn).finish_non_exhaustive()
     }
 }
 
@@ -105,17 +105,17 @@ struct Output {
     /// How many columns each line of the frame takes.
     widths: Vec<usize>,
     /// The last frame, as it stands on the terminal.
-    standing: Standing,
+    drawn_frame: DrawnFrame,
 }
 
 /// A frame on the terminal.
 #[derive(Default)]
-struct Standing {
+struct DrawnFrame {
     widths: Vec<usize>,
     columns: usize,
 }
 
-impl Standing {
+impl DrawnFrame {
     /// Returns what makes a terminal of now `columns` as if no line had been wrapped.
     fn unwrapped(&self, columns: usize) -> String {
         let lines = self.widths.len();
@@ -136,7 +136,7 @@ impl Standing {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     First,
-    Filler,
+    ParsedTemplate,
     Text,
 }
 
@@ -149,7 +149,7 @@ impl Screen {
                 frame: String::new(),
                 next: Part::First,
                 widths: Vec::new(),
-                standing: Standing::default(),
+                drawn_frame: DrawnFrame::default(),
             }),
         }
     }
@@ -200,7 +200,7 @@ impl TermLike for Screen {
     fn write_str(&self, text: &str) -> io::Result<()> {
         let mut output = self.output();
         let begin = match output.next {
-            Part::Filler => {
+            Part::ParsedTemplate => {
                 output.frame.push_str("\u{1b}[K");
                 output.next = Part::Text;
                 return Ok(());
@@ -211,7 +211,7 @@ impl TermLike for Screen {
         output.frame.push_str(begin);
         output.frame.push_str(text);
         output.widths.push(width(text));
-        output.next = Part::Filler;
+        output.next = Part::ParsedTemplate;
         Ok(())
     }
 
@@ -222,9 +222,9 @@ impl TermLike for Screen {
     fn flush(&self) -> io::Result<()> {
         let mut output = self.output();
         let columns = (self.measure)().columns;
-        let frame = output.standing.unwrapped(columns) + &std::mem::take(&mut output.frame);
+        let frame = output.drawn_frame.unwrapped(columns) + &std::mem::take(&mut output.frame);
         output.next = Part::First;
-        output.standing = Standing { widths: std::mem::take(&mut output.widths), columns };
+        output.drawn_frame = DrawnFrame { widths: std::mem::take(&mut output.widths), columns };
         output.sink.write_all(frame.as_bytes())?;
         output.sink.flush()
     }
@@ -248,14 +248,14 @@ mod tests {
 
     #[test]
     fn a_frame_that_a_narrower_terminal_wrapped_is_taken_away_whole() {
-        let standing = Standing { widths: vec![5, 80, 0, 41], columns: 80 };
-        assert_eq!(standing.unwrapped(80), "");
-        assert_eq!(standing.unwrapped(120), "");
+        let drawn_frame = DrawnFrame { widths: vec![5, 80, 0, 41], columns: 80 };
+        assert_eq!(drawn_frame.unwrapped(80), "");
+        assert_eq!(drawn_frame.unwrapped(120), "");
         // Six rows: up to the first, erase, and down to where the last of four lines would be.
-        assert_eq!(standing.unwrapped(40), "\r\u{1b}[5A\u{1b}[J\u{1b}[3B");
-        let short = Standing { widths: vec![5, 0], columns: 80 };
+        assert_eq!(drawn_frame.unwrapped(40), "\r\u{1b}[5A\u{1b}[J\u{1b}[3B");
+        let short = DrawnFrame { widths: vec![5, 0], columns: 80 };
         assert_eq!(short.unwrapped(40), "", "nothing was wrapped");
-        assert_eq!(Standing::default().unwrapped(40), "");
+        assert_eq!(DrawnFrame::default().unwrapped(40), "");
     }
 
     #[test]

@@ -12,7 +12,7 @@ const NAMED: usize = 5;
 
 /// Why the work of a task is kept and not landed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loose {
+pub enum KeptReason {
     /// It disagrees with what is there.
     Conflict,
     /// It is whole, but was not landed.
@@ -21,7 +21,7 @@ pub enum Loose {
     Unfinished,
 }
 
-impl Loose {
+impl KeptReason {
     /// Returns why the work of a task is kept, if there is any and it is.
     #[must_use]
     pub fn of(report: &TaskReport, landing: Option<&Landed>) -> Option<Self> {
@@ -37,7 +37,7 @@ impl Loose {
 
 /// Returns whether a task failed whose model or command got to work: its log says more.
 #[must_use]
-pub fn failed_at_work(outcome: &Outcome, usage: Option<Usage>) -> bool {
+pub fn failed_while_working(outcome: &Outcome, usage: Option<Usage>) -> bool {
     match outcome {
         Outcome::Failed { failure } => {
             let of_a_command = [FailureClass::Command, FailureClass::Timeout];
@@ -54,9 +54,9 @@ pub fn closing(
     run: &RunName,
     merge: MergeMode,
     landed: usize,
-    loose: &[(TaskName, Loose)],
+    loose: &[(TaskName, KeptReason)],
     failed: &[TaskName],
-    typing: &Typing,
+    hints: &CommandHints,
 ) -> Vec<String> {
     let mut lines = Vec::new();
     if landed > 0 {
@@ -68,14 +68,14 @@ pub fn closing(
             MergeMode::Branch => format!("landed  the work of {tasks}, each on its own branch"),
         });
     }
-    let kept = kept(run, loose, typing);
+    let kept = kept(run, loose, hints);
     let widest = kept.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
     for (at, (command, why)) in kept.into_iter().enumerate() {
         let label = if at == 0 { "kept  " } else { "      " };
         lines.push(format!("{label}  {command:widest$}  {why}").trim_end().to_owned());
     }
     if let Some(task) = failed.first() {
-        let command = typing.command(&format!("logs {run}/{task}"));
+        let command = hints.command(&format!("logs {run}/{task}"));
         lines.push(format!("said    {command:widest$}  what was said and done"));
     }
     lines
@@ -84,8 +84,8 @@ pub fn closing(
 /// The commands that lead to what is kept, each with what it is for.
 fn kept(
     run: &RunName,
-    loose: &[(TaskName, Loose)],
-    typing: &Typing,
+    loose: &[(TaskName, KeptReason)],
+    hints: &CommandHints,
 ) -> Vec<(String, &'static str)> {
     let with = |wanted| {
         loose
@@ -95,40 +95,40 @@ fn kept(
             .collect::<Vec<_>>()
     };
     let (conflicts, whole, unfinished) =
-        (with(Loose::Conflict), with(Loose::Whole), with(Loose::Unfinished));
+        (with(KeptReason::Conflict), with(KeptReason::Whole), with(KeptReason::Unfinished));
     let mut lines = Vec::new();
     for task in conflicts.iter().take(NAMED) {
-        lines.push((typing.command(&format!("diff {run}/{task}")), "what it wanted"));
+        lines.push((hints.command(&format!("diff {run}/{task}")), "what it wanted"));
     }
     if !conflicts.is_empty() {
-        lines.push((typing.command(&format!("conflicts {run}")), "where it disagrees"));
+        lines.push((hints.command(&format!("conflicts {run}")), "where it disagrees"));
     }
     if !whole.is_empty() {
-        lines.push((typing.command(&format!("diff {run}")), "the work of all tasks"));
-        lines.push((typing.command(&format!("apply {run}")), "lands what is ready"));
+        lines.push((hints.command(&format!("diff {run}")), "the work of all tasks"));
+        lines.push((hints.command(&format!("apply {run}")), "lands what is ready"));
     }
     for task in unfinished.iter().take(NAMED) {
-        lines.push((typing.command(&format!("diff {run}/{task}")), "what it had done by then"));
+        lines.push((hints.command(&format!("diff {run}/{task}")), "what it had done by then"));
     }
     if let Some(task) = unfinished.first() {
-        lines.push((typing.command(&format!("apply {run}/{task}")), "lands it all the same"));
+        lines.push((hints.command(&format!("apply {run}/{task}")), "lands it all the same"));
     }
     if conflicts.len() > NAMED || unfinished.len() > NAMED {
-        lines.push((typing.command(&format!("runs show {run}")), "all of them"));
+        lines.push((hints.command(&format!("runs show {run}")), "all of them"));
     }
     lines
 }
 
 /// What has to stand around a command so that it reaches the same ledger and repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Typing {
+pub struct CommandHints {
     /// The `REGATTA_HOME` that the ledger is under, where it is not the usual one.
     pub home: Option<PathBuf>,
     /// The repository, where it is not the current folder.
     pub repo: Option<PathBuf>,
 }
 
-impl Typing {
+impl CommandHints {
     /// Returns the line to type for `words`, which follow the program's name.
     #[must_use]
     pub fn command(&self, words: &str) -> String {
@@ -166,12 +166,18 @@ mod tests {
         let run: RunName = "r7k3f".parse().unwrap();
         let task = |name: &str| name.parse::<TaskName>().unwrap();
         let loose = [
-            (task("billing"), Loose::Conflict),
-            (task("docs"), Loose::Whole),
-            (task("search"), Loose::Unfinished),
+            (task("billing"), KeptReason::Conflict),
+            (task("docs"), KeptReason::Whole),
+            (task("search"), KeptReason::Unfinished),
         ];
-        let lines =
-            closing(&run, MergeMode::Patch, 14, &loose, &[task("search")], &Typing::default());
+        let lines = closing(
+            &run,
+            MergeMode::Patch,
+            14,
+            &loose,
+            &[task("search")],
+            &CommandHints::default(),
+        );
         assert_eq!(
             lines,
             [
@@ -190,28 +196,28 @@ mod tests {
     #[test]
     fn a_run_that_leaves_nothing_behind_says_only_what_landed() {
         let run: RunName = "r7k3f".parse().unwrap();
-        let lines = closing(&run, MergeMode::Branch, 1, &[], &[], &Typing::default());
+        let lines = closing(&run, MergeMode::Branch, 1, &[], &[], &CommandHints::default());
         assert_eq!(lines, ["landed  the work of 1 task, each on its own branch"]);
-        assert!(closing(&run, MergeMode::Patch, 0, &[], &[], &Typing::default()).is_empty());
+        assert!(closing(&run, MergeMode::Patch, 0, &[], &[], &CommandHints::default()).is_empty());
     }
 
     #[test]
     fn many_kept_tasks_are_not_all_named() {
         let run: RunName = "r7k3f".parse().unwrap();
         let loose: Vec<_> =
-            (0..40).map(|at| (format!("t{at}").parse().unwrap(), Loose::Conflict)).collect();
-        let lines = closing(&run, MergeMode::Patch, 0, &loose, &[], &Typing::default());
+            (0..40).map(|at| (format!("t{at}").parse().unwrap(), KeptReason::Conflict)).collect();
+        let lines = closing(&run, MergeMode::Patch, 0, &loose, &[], &CommandHints::default());
         assert_eq!(lines.len(), NAMED + 2);
         assert!(lines[NAMED + 1].contains("regatta runs show r7k3f"), "{lines:?}");
     }
 
     #[test]
     fn a_command_can_be_typed_as_it_is_printed() {
-        let typing = Typing { home: Some("/tmp/a b".into()), repo: Some("/tmp/it's".into()) };
+        let hints = CommandHints { home: Some("/tmp/a b".into()), repo: Some("/tmp/it's".into()) };
         assert_eq!(
-            typing.command("diff r7k3f/auth"),
+            hints.command("diff r7k3f/auth"),
             r"REGATTA_HOME='/tmp/a b' regatta diff r7k3f/auth --repo '/tmp/it'\''s'"
         );
-        assert_eq!(Typing::default().command("runs"), "regatta runs");
+        assert_eq!(CommandHints::default().command("runs"), "regatta runs");
     }
 }

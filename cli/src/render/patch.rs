@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::Room;
+use super::OutputWidth;
 use super::printable::harmless;
 use super::terminal::{Meaning, Palette, View};
 
@@ -12,8 +12,8 @@ use super::terminal::{Meaning, Palette, View};
 /// What the writer said.
 pub fn write_patch(out: &mut dyn Write, patch: &[u8], view: &View) -> io::Result<()> {
     match (view.room, view.palette) {
-        (Room::Pipe, Palette::Plain) => out.write_all(patch)?,
-        (Room::Pipe | Room::Columns(_), palette) => {
+        (OutputWidth::Pipe, Palette::Plain) => out.write_all(patch)?,
+        (OutputWidth::Pipe | OutputWidth::Columns(_), palette) => {
             let mut place = Place::Header;
             for line in patch.split_inclusive(|byte| *byte == b'\n') {
                 let text = String::from_utf8_lossy(line);
@@ -71,7 +71,7 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::super::Size;
-    use super::super::terminal::{Consent, Skill, Surroundings, Wishes};
+    use super::super::terminal::{ColorEnv, OutputOptions, TermCapability, Terminal};
     use super::*;
     use crate::args::{ColorWhen, Globals};
 
@@ -79,9 +79,13 @@ mod tests {
         b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\x1b[2J\n+n\xffew\tx\n";
 
     fn view(stdout: Option<Size>, color: ColorWhen) -> View {
-        let around =
-            Surroundings { stdout, stderr: None, terminal: Skill::Able, colours: Consent::Silent };
-        View::of(Wishes { color, ..Wishes::from(&Globals::default()) }, around)
+        let terminal = Terminal {
+            stdout,
+            stderr: None,
+            capability: TermCapability::Able,
+            color_env: ColorEnv::Silent,
+        };
+        View::of(OutputOptions { color, ..OutputOptions::from(&Globals::default()) }, terminal)
     }
 
     fn written(view: &View) -> Vec<u8> {

@@ -7,27 +7,27 @@ use super::kept_files::{kept_workspace, left_out, rescue_line};
 use super::live_frame::{headline, passes};
 use super::numbers::{clock, count, lines, span, tokens, used};
 use super::printable::one_line;
-use super::run_view::Picture;
-use super::task_outcome::{Verdict, contested, verdict};
-use super::task_row::Stage;
+use super::run_view::RunView;
+use super::task_outcome::{OutcomeLine, contested, outcome_line};
+use super::task_view::TaskStage;
 use super::terminal::{Meaning, Palette};
 use crate::args::Verbosity;
 
 /// Writes lines such as `12:03:41 auth landed 3 files +41 −7 31s`.
 #[derive(Debug)]
-pub(super) struct Plain {
+pub(super) struct ProgressLines {
     pub(super) palette: Palette,
     pub(super) zone: TimeZone,
     pub(super) verbosity: Verbosity,
 }
 
-impl Plain {
+impl ProgressLines {
     /// Returns the line for what happened, or two, if it is worth one. `picture` holds it already.
-    pub(super) fn line(&self, picture: &Picture, event: &Event) -> Option<String> {
+    pub(super) fn line(&self, run: &RunView, event: &Event) -> Option<String> {
         let at = clock(event.at, &self.zone);
         let said = match &event.kind {
             EventKind::RunStarted { pass_env, .. } => {
-                let headline = headline(picture.head()?);
+                let headline = headline(run.head()?);
                 let passes = passes(pass_env).map(|line| format!("\n{at} {line}"));
                 format!("{headline}{}", passes.unwrap_or_default())
             }
@@ -36,10 +36,10 @@ impl Plain {
                 format!("{task} {}", self.ended(report))
             }
             EventKind::LandingWaited | EventKind::LandingStarted { .. } => {
-                picture.landing()?.to_owned()
+                run.landing()?.to_owned()
             }
             EventKind::TaskLanded { task, branch } => {
-                let Stage::Ended { report, .. } = &picture.find(task)?.stage else { return None };
+                let TaskStage::Ended { report, .. } = &run.find(task)?.stage else { return None };
                 let branch =
                     branch.as_deref().map(|branch| format!(" on branch {}", one_line(branch)));
                 let word = self.palette.paint(Meaning::Good, "landed");
@@ -104,8 +104,8 @@ impl Plain {
     /// The end of a task before its landing is known.
     fn ended(&self, report: &TaskReport) -> String {
         let mut ended = match &report.outcome {
-            Outcome::Done { .. } => Verdict::plain("done", Meaning::Neutral),
-            Outcome::Failed { .. } | Outcome::Cancelled => verdict(report, None),
+            Outcome::Done { .. } => OutcomeLine::plain("done", Meaning::Neutral),
+            Outcome::Failed { .. } | Outcome::Cancelled => outcome_line(report, None),
         };
         if let Some(captured) = &report.captured {
             // The end of a failure has the first of them already.
@@ -115,7 +115,7 @@ impl Plain {
                 ended.add_note(note);
             }
         }
-        let Verdict { word, meaning, note } = ended;
+        let OutcomeLine { word, meaning, note } = ended;
         let note = if note.is_empty() { note } else { format!("  {note}") };
         let spent = report.usage.map(|usage| format!(" {} tokens", tokens(usage.tokens())));
         let word = self.palette.paint(meaning, &word);

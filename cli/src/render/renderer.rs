@@ -8,14 +8,14 @@ use protocol::{Event, EventKind, Landed, LeftOut, TaskName, Timestamp};
 use super::json;
 use super::kept_files::{left_out_lines, rescue_line};
 use super::live_frame::passes;
-use super::live_view::Live;
-use super::next_commands::{Loose, Typing, closing, failed_at_work};
-use super::progress_lines::{Plain, notice};
-use super::run_view::Picture;
-use super::table::{Extent, Table, TableRow, write_table};
-use super::task_outcome::{Verdict, verdict};
-use super::task_row::{Row, Stage};
-use super::terminal::{Meaning, Progress, View, stderr_size};
+use super::live_view::LiveView;
+use super::next_commands::{CommandHints, KeptReason, closing, failed_while_working};
+use super::progress_lines::{ProgressLines, notice};
+use super::run_view::RunView;
+use super::task_outcome::{OutcomeLine, outcome_line};
+use super::task_table::{Table, TableRow, TableRows, write_table};
+use super::task_view::{TaskStage, TaskView};
+use super::terminal::{Meaning, ProgressMode, View, stderr_size};
 use crate::args::{Form, Verbosity};
 
 /// Shows a run to whoever started it.
@@ -28,14 +28,14 @@ pub trait Renderer: Send {
 
     /// Says a line to whoever follows the run, on standard error. No event says it. It must be safe
     /// already.
-    fn remark(&mut self, line: &str);
+    fn note(&mut self, line: &str);
 
     /// Has what was written reach its readers. To be called whenever nothing more is to be shown at
     /// once: a reader that is woken for each of many events costs more than the events.
     ///
     /// # Errors
     /// Standard output cannot be written.
-    fn settle(&mut self) -> io::Result<()>;
+    fn flush(&mut self) -> io::Result<()>;
 
     /// Lets time pass in the live view. To be called a few times a second.
     fn tick(&mut self, now: Timestamp);
@@ -48,7 +48,7 @@ pub trait Renderer: Send {
 }
 
 /// Where a run is shown.
-pub struct Streams {
+pub struct OutputStreams {
     /// Results.
     pub out: Box<dyn Write + Send>,
     /// Everything said to a person.
@@ -58,7 +58,7 @@ pub struct Streams {
 /// How much of standard output is written at once at most.
 const BUFFERED: usize = 64 << 10;
 
-impl Streams {
+impl OutputStreams {
     /// Returns this process's own.
     #[must_use]
     pub fn standard() -> Self {
@@ -67,44 +67,44 @@ impl Streams {
     }
 }
 
-impl fmt::Debug for Streams {
+impl fmt::Debug for OutputStreams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Streams").finish_non_exhaustive()
+        f.debug_struct("OutputStreams").finish_non_exhaustive()
     }
 }
 
 /// Returns a renderer for one run. What it tells people to type reaches the run by `typing`.
 #[must_use]
-pub fn renderer(view: View, streams: Streams, typing: Typing) -> Box<dyn Renderer> {
-    Box::new(Show::new(view, streams, Some(typing)))
+pub fn renderer(view: View, streams: OutputStreams, hints: CommandHints) -> Box<dyn Renderer> {
+    Box::new(RunRenderer::new(view, streams, Some(hints)))
 }
 
 /// Returns a renderer for a run that cannot be reached any more when it is over: after the table
 /// it tells nobody to type anything.
 #[must_use]
-pub fn table_renderer(view: View, streams: Streams) -> Box<dyn Renderer> {
-    Box::new(Show::new(view, streams, None))
+pub fn table_renderer(view: View, streams: OutputStreams) -> Box<dyn Renderer> {
+    Box::new(RunRenderer::new(view, streams, None))
 }
 
-enum Showing {
-    Live(Live),
-    Lines(Plain),
-    Nothing,
+enum ProgressDisplay {
+    Live(LiveView),
+    Lines(ProgressLines),
+    Silent,
 }
 
-struct Show {
+struct RunRenderer {
     view: View,
-    streams: Streams,
-    typing: Option<Typing>,
-    progress: Showing,
-    picture: Picture,
+    streams: OutputStreams,
+    hints: Option<CommandHints>,
+    progress: ProgressDisplay,
+    run: RunView,
 }
 
-impl Renderer for Show {
+impl Renderer for RunRenderer {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        self.picture.apply(event);
+        self.run.apply(event);
         match &mut self.progress {
-            Showing::Live(live) => {
+            ProgressDisplay::Live(live) => {
                 if let EventKind::Degraded { from, to, why } = &event.kind {
                     live.notice(&notice(from, to, why));
                 }
@@ -116,16 +116,16 @@ impl Renderer for Show {
                 {
                     live.notice(&passes);
                 }
-                live.draw(&self.picture, event.at);
+                live.draw(&self.run, event.at);
             }
-            Showing::Lines(plain) => {
-                if let Some(line) = plain.line(&self.picture, event) {
+            ProgressDisplay::Lines(plain) => {
+                if let Some(line) = plain.line(&self.run, event) {
                     // A run does not end because nobody listens to its progress.
                     let _deaf = writeln!(self.streams.err, "{line}");
                 }
             }
             // Who wants to see no progress must know all the same where work is that was replaced.
-            Showing::Nothing => {
+            ProgressDisplay::Silent => {
                 if let (EventKind::FileRescued { rescue }, Form::Text) =
                     (&event.kind, self.view.form)
                 {
@@ -139,14 +139,14 @@ impl Renderer for Show {
         }
     }
 
-    fn remark(&mut self, line: &str) {
+    fn note(&mut self, line: &str) {
         match &mut self.progress {
-            Showing::Live(live) => live.notice(line),
-            Showing::Lines(_) => {
+            ProgressDisplay::Live(live) => live.notice(line),
+            ProgressDisplay::Lines(_) => {
                 let _deaf = writeln!(self.streams.err, "{line}");
             }
             // Who reads events instead has no other way to know what a remark says.
-            Showing::Nothing => match (self.view.form, self.view.verbosity) {
+            ProgressDisplay::Silent => match (self.view.form, self.view.verbosity) {
                 (Form::Json, Verbosity::Normal | Verbosity::Verbose) => {
                     let _deaf = writeln!(self.streams.err, "{line}");
                 }
@@ -155,21 +155,21 @@ impl Renderer for Show {
         }
     }
 
-    fn settle(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         self.streams.out.flush()
     }
 
     fn tick(&mut self, now: Timestamp) {
-        if let Showing::Live(live) = &mut self.progress {
-            live.draw(&self.picture, now);
+        if let ProgressDisplay::Live(live) = &mut self.progress {
+            live.draw(&self.run, now);
         }
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        if let Showing::Live(live) = &self.progress {
+        if let ProgressDisplay::Live(live) = &self.progress {
             live.clear();
         }
-        self.progress = Showing::Nothing;
+        self.progress = ProgressDisplay::Silent;
         match self.view.form {
             Form::Json => self.streams.out.flush(),
             Form::Text => self.report(),
@@ -177,47 +177,49 @@ impl Renderer for Show {
     }
 }
 
-impl Show {
-    fn new(view: View, streams: Streams, typing: Option<Typing>) -> Self {
+impl RunRenderer {
+    fn new(view: View, streams: OutputStreams, hints: Option<CommandHints>) -> Self {
         let palette = view.progress_palette;
         let progress = match view.progress {
-            Progress::Live => Showing::Live(Live::on(Box::new(io::stderr()), stderr_size, palette)),
-            Progress::Plain => Showing::Lines(Plain {
+            ProgressMode::Live => {
+                ProgressDisplay::Live(LiveView::on(Box::new(io::stderr()), stderr_size, palette))
+            }
+            ProgressMode::Plain => ProgressDisplay::Lines(ProgressLines {
                 palette,
                 zone: view.zone.clone(),
                 verbosity: view.verbosity,
             }),
-            Progress::Silent => Showing::Nothing,
+            ProgressMode::Silent => ProgressDisplay::Silent,
         };
-        Self { view, streams, typing, progress, picture: Picture::default() }
+        Self { view, streams, hints, progress, run: RunView::default() }
     }
 
     fn report(&mut self) -> io::Result<()> {
-        let Some(head) = self.picture.head() else { return Ok(()) };
+        let Some(head) = self.run.head() else { return Ok(()) };
         let quiet = self.view.verbosity == Verbosity::Quiet;
-        let rows = self.picture.rows().iter().map(row);
+        let rows = self.run.rows().iter().map(row);
         let table = Table {
             rows: rows.collect(),
-            ms: self.picture.end().map(|(totals, _)| totals.ms),
+            ms: self.run.end().map(|(totals, _)| totals.ms),
             room: self.view.room,
             palette: self.view.palette,
-            extent: if quiet { Extent::Trouble } else { Extent::Whole },
+            rows_shown: if quiet { TableRows::Problems } else { TableRows::All },
         };
         let out = &mut self.streams.out;
         write_table(out, &table)?;
-        let left_out: Vec<_> = self.picture.rows().iter().filter_map(left_out).collect();
+        let left_out: Vec<_> = self.run.rows().iter().filter_map(left_out).collect();
         let left_out = left_out_lines(&left_out);
         if !left_out.is_empty() && !quiet {
             writeln!(out, "\n{}", left_out.join("\n"))?;
         }
-        if let (Some(typing), false) = (&self.typing, quiet) {
+        if let (Some(hints), false) = (&self.hints, quiet) {
             let lines = closing(
                 &head.run,
                 head.merge,
-                self.picture.rows().iter().filter(|row| landed(row)).count(),
-                &self.picture.rows().iter().filter_map(loose).collect::<Vec<_>>(),
-                &self.picture.rows().iter().filter_map(failed_work).collect::<Vec<_>>(),
-                typing,
+                self.run.rows().iter().filter(|row| landed(row)).count(),
+                &self.run.rows().iter().filter_map(loose).collect::<Vec<_>>(),
+                &self.run.rows().iter().filter_map(failed_work).collect::<Vec<_>>(),
+                hints,
             );
             if !lines.is_empty() {
                 writeln!(out, "\n{}", lines.join("\n"))?;
@@ -227,42 +229,42 @@ impl Show {
     }
 }
 
-fn row(row: &Row) -> TableRow {
+fn row(row: &TaskView) -> TableRow {
     let task = row.name.to_string();
     match &row.stage {
-        Stage::Ended { report, landing } => TableRow {
+        TaskStage::Ended { report, landing } => TableRow {
             task,
-            verdict: verdict(report, landing.as_ref()),
+            outcome: outcome_line(report, landing.as_ref()),
             changes: report.captured.as_ref().map(|captured| captured.changes),
             ms: Some(report.ms),
             usage: report.usage,
         },
         // Only an engine that fell leaves a task without an end.
-        Stage::Queued | Stage::Running { .. } => {
-            let verdict = Verdict::plain("interrupted", Meaning::Bad);
-            TableRow { task, verdict, changes: None, ms: None, usage: row.used }
+        TaskStage::Queued | TaskStage::Running { .. } => {
+            let outcome = OutcomeLine::plain("interrupted", Meaning::Bad);
+            TableRow { task, outcome, changes: None, ms: None, usage: row.used }
         }
     }
 }
 
-fn landed(row: &Row) -> bool {
-    matches!(&row.stage, Stage::Ended { landing: Some(Landed::Landed { .. }), .. })
+fn landed(row: &TaskView) -> bool {
+    matches!(&row.stage, TaskStage::Ended { landing: Some(Landed::Landed { .. }), .. })
 }
 
-fn loose(row: &Row) -> Option<(TaskName, Loose)> {
-    let Stage::Ended { report, landing } = &row.stage else { return None };
-    Loose::of(report, landing.as_ref()).map(|loose| (row.name.clone(), loose))
+fn loose(row: &TaskView) -> Option<(TaskName, KeptReason)> {
+    let TaskStage::Ended { report, landing } = &row.stage else { return None };
+    KeptReason::of(report, landing.as_ref()).map(|loose| (row.name.clone(), loose))
 }
 
-fn left_out(row: &Row) -> Option<(&TaskName, &LeftOut)> {
-    let Stage::Ended { report, .. } = &row.stage else { return None };
+fn left_out(row: &TaskView) -> Option<(&TaskName, &LeftOut)> {
+    let TaskStage::Ended { report, .. } = &row.stage else { return None };
     report.captured.as_ref().map(|captured| (&row.name, &captured.left_out))
 }
 
 /// Returns the name of a task whose model or command failed.
-fn failed_work(row: &Row) -> Option<TaskName> {
-    let Stage::Ended { report, .. } = &row.stage else { return None };
-    failed_at_work(&report.outcome, row.used).then(|| row.name.clone())
+fn failed_work(row: &TaskView) -> Option<TaskName> {
+    let TaskStage::Ended { report, .. } = &row.stage else { return None };
+    failed_while_working(&report.outcome, row.used).then(|| row.name.clone())
 }
 
 #[cfg(test)]

@@ -7,23 +7,23 @@ use protocol::{
     RunName, SessionEvent, TaskName, TaskReport, Timestamp, Totals, Usage,
 };
 
-use super::task_row::{Doing, Progress, Row, Stage};
+use super::task_view::{ProgressReport, RunningTask, TaskStage, TaskView};
 
 /// Everything that is shown of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Picture {
-    head: Option<Head>,
-    rows: Vec<Row>,
+pub struct RunView {
+    head: Option<RunInfo>,
+    rows: Vec<TaskView>,
     places: BTreeMap<TaskName, usize>,
     running: BTreeSet<usize>,
-    ended: Ended,
+    ended: EndCounts,
     landing: Option<String>,
     end: Option<(Totals, ExitCode)>,
 }
 
 /// How many tasks have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndCounts {
     /// In whatever way.
     pub all: usize,
     /// By failing.
@@ -34,7 +34,7 @@ pub struct Ended {
 
 /// What a run is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct RunInfo {
     /// Its name.
     pub run: RunName,
     /// How many tasks it has.
@@ -49,13 +49,13 @@ pub struct Head {
     pub started: Timestamp,
 }
 
-impl Picture {
+impl RunView {
     /// Adds what happened.
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
             EventKind::RunStarted { tasks, jobs, isolation, merge, .. } => {
                 let Some(run) = event.run().cloned() else { return };
-                self.head = Some(Head {
+                self.head = Some(RunInfo {
                     run,
                     tasks: *tasks,
                     jobs: *jobs,
@@ -74,11 +74,11 @@ impl Picture {
             EventKind::WorkspaceReady { task, .. } => self.enter(task, event.at, Phase::Working),
             EventKind::TaskProgress { task, phase, line, tool, tokens } => {
                 let (line, tool) = (line.as_ref(), tool.as_ref());
-                let progress = Progress { phase: *phase, line, tool, tokens: *tokens };
-                self.run(task, event.at, |doing| doing.hear(&progress));
+                let progress = ProgressReport { phase: *phase, line, tool, tokens: *tokens };
+                self.run(task, event.at, |running| running.update(&progress));
             }
             EventKind::SessionEvent { task: Some(task), event: said } => {
-                self.attend(task, event.at, said);
+                self.on_session_event(task, event.at, said);
             }
             EventKind::SessionEvent { task: None, .. } => {} // of a session beside the run
             EventKind::TaskFinished { task, report } => self.finish(task, report),
@@ -112,30 +112,30 @@ impl Picture {
 
     /// Returns what the run is, once it has begun.
     #[must_use]
-    pub fn head(&self) -> Option<&Head> {
+    pub fn head(&self) -> Option<&RunInfo> {
         self.head.as_ref()
     }
 
     /// Returns all tasks, in the order in which they were queued.
     #[must_use]
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[TaskView] {
         &self.rows
     }
 
     /// Returns the tasks that run, in the same order.
-    pub fn running(&self) -> impl ExactSizeIterator<Item = &Row> {
+    pub fn running(&self) -> impl ExactSizeIterator<Item = &TaskView> {
         self.running.iter().map(|place| &self.rows[*place])
     }
 
     /// Returns the row of a task.
     #[must_use]
-    pub fn find(&self, task: &TaskName) -> Option<&Row> {
+    pub fn find(&self, task: &TaskName) -> Option<&TaskView> {
         self.places.get(task).map(|place| &self.rows[*place])
     }
 
     /// Returns how many tasks have ended.
     #[must_use]
-    pub fn ended(&self) -> Ended {
+    pub fn ended(&self) -> EndCounts {
         self.ended
     }
 
@@ -162,39 +162,44 @@ impl Picture {
         if let Some(place) = self.places.get(task) {
             return *place;
         }
-        self.rows.push(Row {
+        self.rows.push(TaskView {
             name: task.clone(),
             title: String::new(),
             model: None,
             used: None,
-            stage: Stage::Queued,
+            stage: TaskStage::Queued,
         });
         self.places.insert(task.clone(), self.rows.len() - 1);
         self.rows.len() - 1
     }
 
     fn enter(&mut self, task: &TaskName, at: Timestamp, phase: Phase) {
-        self.run(task, at, |doing| doing.phase = phase);
+        self.run(task, at, |running| running.phase = phase);
     }
 
-    fn attend(&mut self, task: &TaskName, at: Timestamp, said: &SessionEvent) {
-        if self.run(task, at, |doing| doing.attend(at, said)) {
+    fn on_session_event(&mut self, task: &TaskName, at: Timestamp, said: &SessionEvent) {
+        if self.run(task, at, |running| running.on_session_event(at, said)) {
             let place = self.row(task);
-            self.rows[place].use_up(said);
+            self.rows[place].add_usage(said);
         }
     }
 
     /// Changes what a task does. One that has ended stays so: what it still said comes too late.
-    fn run(&mut self, task: &TaskName, at: Timestamp, change: impl FnOnce(&mut Doing)) -> bool {
+    fn run(
+        &mut self,
+        task: &TaskName,
+        at: Timestamp,
+        change: impl FnOnce(&mut RunningTask),
+    ) -> bool {
         let place = self.row(task);
         let stage = &mut self.rows[place].stage;
-        if *stage == Stage::Queued {
-            *stage = Stage::Running(Doing::from(at, Phase::Preparing));
+        if *stage == TaskStage::Queued {
+            *stage = TaskStage::Running(RunningTask::from(at, Phase::Preparing));
             self.running.insert(place);
         }
         match stage {
-            Stage::Running(doing) => change(doing),
-            Stage::Queued | Stage::Ended { .. } => return false,
+            TaskStage::Running(running) => change(running),
+            TaskStage::Queued | TaskStage::Ended { .. } => return false,
         }
         true
     }
@@ -205,9 +210,9 @@ impl Picture {
         self.rows[place].used = report.usage.or(self.rows[place].used);
         let before = std::mem::replace(
             &mut self.rows[place].stage,
-            Stage::Ended { report: report.clone(), landing: None },
+            TaskStage::Ended { report: report.clone(), landing: None },
         );
-        if !matches!(before, Stage::Ended { .. }) {
+        if !matches!(before, TaskStage::Ended { .. }) {
             self.ended.all += 1;
             match report.outcome {
                 Outcome::Done { .. } => {}
@@ -220,14 +225,14 @@ impl Picture {
     /// What could not be captured at first may be later, when the task's report is out already.
     fn capture(&mut self, task: &TaskName, captured: &Captured) {
         let place = self.row(task);
-        if let Stage::Ended { report, .. } = &mut self.rows[place].stage {
+        if let TaskStage::Ended { report, .. } = &mut self.rows[place].stage {
             report.captured.get_or_insert_with(|| captured.clone());
         }
     }
 
     fn land(&mut self, task: &TaskName, landed: Landed) {
         let place = self.row(task);
-        if let Stage::Ended { landing, .. } = &mut self.rows[place].stage {
+        if let TaskStage::Ended { landing, .. } = &mut self.rows[place].stage {
             *landing = Some(landed);
         }
     }

@@ -10,7 +10,7 @@ use super::terminal::Meaning;
 
 /// The end of a task as people read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct OutcomeLine {
     /// What became of it: `landed`, `conflict`, `failed: timeout` and so on.
     pub word: String,
     /// What that means.
@@ -19,7 +19,7 @@ pub struct Verdict {
     pub note: String,
 }
 
-impl Verdict {
+impl OutcomeLine {
     fn new(word: impl Into<String>, meaning: Meaning, note: impl AsRef<str>) -> Self {
         Self { word: word.into(), meaning, note: printable::one_line(note.as_ref()) }
     }
@@ -41,8 +41,8 @@ impl Verdict {
 
 /// Returns what became of a task that ended, given what became of its work if that was tried.
 #[must_use]
-pub fn verdict(report: &TaskReport, landing: Option<&Landed>) -> Verdict {
-    let mut found = outcome(report, landing);
+pub fn outcome_line(report: &TaskReport, landing: Option<&Landed>) -> OutcomeLine {
+    let mut found = outcome_without_notes(report, landing);
     let Some(captured) = &report.captured else { return found };
     let holds = captured.holds_uncaptured_files();
     if holds && matches!(found.meaning, Meaning::Good | Meaning::Neutral) {
@@ -59,23 +59,23 @@ pub fn verdict(report: &TaskReport, landing: Option<&Landed>) -> Verdict {
     found
 }
 
-fn outcome(report: &TaskReport, landing: Option<&Landed>) -> Verdict {
+fn outcome_without_notes(report: &TaskReport, landing: Option<&Landed>) -> OutcomeLine {
     let landed = matches!(landing, Some(Landed::Landed { .. }));
     match &report.outcome {
         Outcome::Failed { failure } => {
             let word = format!("failed: {}", failure.class);
             let prefix = if landed { "its work has landed since; " } else { "" };
             let again = again(failure).map(|again| format!("{again}; ")).unwrap_or_default();
-            Verdict::new(word, Meaning::Bad, format!("{prefix}{again}{}", failure.message))
+            OutcomeLine::new(word, Meaning::Bad, format!("{prefix}{again}{}", failure.message))
         }
         Outcome::Cancelled => {
             let note = if landed { "its work has landed since" } else { "" };
-            Verdict::new("cancelled", Meaning::Bad, note)
+            OutcomeLine::new("cancelled", Meaning::Bad, note)
         }
         Outcome::Done { .. } => match &report.captured {
-            None => Verdict::new("done", Meaning::Good, "in place"),
+            None => OutcomeLine::new("done", Meaning::Good, "in place"),
             Some(captured) if captured.changes.files == 0 => {
-                Verdict::new("no change", Meaning::Neutral, "")
+                OutcomeLine::new("no change", Meaning::Neutral, "")
             }
             Some(_) => work(landing),
         },
@@ -94,26 +94,26 @@ pub fn again(failure: &Failure) -> Option<String> {
 }
 
 /// Returns what became of work that there is.
-fn work(landing: Option<&Landed>) -> Verdict {
+fn work(landing: Option<&Landed>) -> OutcomeLine {
     match landing {
-        Some(Landed::Landed { branch: None }) => Verdict::new("landed", Meaning::Good, ""),
+        Some(Landed::Landed { branch: None }) => OutcomeLine::new("landed", Meaning::Good, ""),
         Some(Landed::Landed { branch: Some(branch) }) => {
-            Verdict::new("landed", Meaning::Good, format!("branch {branch}"))
+            OutcomeLine::new("landed", Meaning::Good, format!("branch {branch}"))
         }
-        Some(Landed::Unchanged) => Verdict::new("no change", Meaning::Neutral, ""),
+        Some(Landed::Unchanged) => OutcomeLine::new("no change", Meaning::Neutral, ""),
         Some(Landed::Conflicted { conflicts }) => {
-            Verdict::new("conflict", Meaning::Kept, contested(conflicts))
+            OutcomeLine::new("conflict", Meaning::Kept, contested(conflicts))
         }
-        Some(Landed::Unwritten { message }) => Verdict::new("kept", Meaning::Kept, message),
+        Some(Landed::Unwritten { message }) => OutcomeLine::new("kept", Meaning::Kept, message),
         Some(Landed::Waiting { on }) => {
             let on: Vec<_> = on.iter().map(|task| task.as_str()).collect();
-            Verdict::new(
+            OutcomeLine::new(
                 "kept",
                 Meaning::Kept,
                 format!("builds on {}, which did not land", on.join(", ")),
             )
         }
-        None => Verdict::new("kept", Meaning::Kept, ""),
+        None => OutcomeLine::new("kept", Meaning::Kept, ""),
     }
 }
 
@@ -217,12 +217,12 @@ mod tests {
         let at = Timestamp::from_millisecond(1_767_323_045_678);
         let used_up = Failure::new(FailureClass::Quota, "used up");
         let used_up = used_up.with(FailureDetail::Until { at });
-        let note = verdict(&report(Outcome::Failed { failure: used_up }, None), None).note;
+        let note = outcome_line(&report(Outcome::Failed { failure: used_up }, None), None).note;
         assert!(note.starts_with("it may work again at 2026-01-0"), "{note}");
         assert!(note.ends_with("; used up"), "{note}");
         for (report, landing, word, note) in cases {
-            let verdict = verdict(&report, landing.as_ref());
-            assert_eq!((verdict.word.as_str(), verdict.note.as_str()), (word, note));
+            let outcome = outcome_line(&report, landing.as_ref());
+            assert_eq!((outcome.word.as_str(), outcome.note.as_str()), (word, note));
         }
     }
 
@@ -238,7 +238,7 @@ mod tests {
         };
         let landed = |branch: Option<&str>| Landed::Landed { branch: branch.map(str::to_owned) };
         let word = |report: &TaskReport, landing: Option<Landed>| {
-            let Verdict { word, note, .. } = verdict(report, landing.as_ref());
+            let OutcomeLine { word, note, .. } = outcome_line(report, landing.as_ref());
             format!("{word}: {note}")
         };
         let work = LeftOutKind::Submodule { files: 3 };

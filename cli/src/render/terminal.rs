@@ -8,7 +8,7 @@ use crate::args::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 
 /// What was asked for on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wishes {
+pub struct OutputOptions {
     /// `--progress`.
     pub progress: ProgressStyle,
     /// `--color`.
@@ -19,7 +19,7 @@ pub struct Wishes {
     pub form: Form,
 }
 
-impl From<&Globals> for Wishes {
+impl From<&Globals> for OutputOptions {
     fn from(globals: &Globals) -> Self {
         let (progress, color) = (globals.progress, globals.color);
         Self { progress, color, verbosity: globals.verbosity(), form: globals.form() }
@@ -28,20 +28,20 @@ impl From<&Globals> for Wishes {
 
 /// What is at the other end of our outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct Terminal {
     /// The size of the terminal that standard output is, if it is one.
     pub stdout: Option<Size>,
     /// The size of the terminal that standard error is, if it is one.
     pub stderr: Option<Size>,
     /// Whether the terminal can move its cursor and knows colours.
-    pub terminal: Skill,
+    pub capability: TermCapability,
     /// What `NO_COLOR` says.
-    pub colours: Consent,
+    pub color_env: ColorEnv,
 }
 
 /// What a terminal can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Skill {
+pub enum TermCapability {
     /// Move its cursor and show colours.
     Able,
     /// Only print: `TERM` is `dumb` or missing.
@@ -50,14 +50,14 @@ pub enum Skill {
 
 /// What the environment says about colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Consent {
+pub enum ColorEnv {
     /// Nothing.
     Silent,
     /// `NO_COLOR`: none, please.
     Refused,
 }
 
-impl Surroundings {
+impl Terminal {
     /// Looks at this process's outputs and environment.
     #[must_use]
     pub fn here() -> Self {
@@ -67,8 +67,8 @@ impl Surroundings {
         Self {
             stdout: terminal(&|| std::io::stdout().is_terminal(), stdout_size),
             stderr: terminal(&|| std::io::stderr().is_terminal(), stderr_size),
-            terminal: if dumb { Skill::Dumb } else { Skill::Able },
-            colours: if set("NO_COLOR").is_some() { Consent::Refused } else { Consent::Silent },
+            capability: if dumb { TermCapability::Dumb } else { TermCapability::Able },
+            color_env: if set("NO_COLOR").is_some() { ColorEnv::Refused } else { ColorEnv::Silent },
         }
     }
 }
@@ -91,7 +91,7 @@ fn size(found: rustix::io::Result<rustix::termios::Winsize>) -> Size {
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum ProgressMode {
     Live,
     Plain,
     Silent,
@@ -100,12 +100,12 @@ pub(super) enum Progress {
 /// What is shown where, decided.
 #[derive(Clone, Debug)]
 pub struct View {
-    pub(super) progress: Progress,
+    pub(super) progress: ProgressMode,
     /// The colours of standard output.
     pub palette: Palette,
     pub(super) progress_palette: Palette,
     /// How long a line of standard output may be.
-    pub room: Room,
+    pub room: OutputWidth,
     /// How much is said.
     pub verbosity: Verbosity,
     /// What standard output gets.
@@ -118,35 +118,40 @@ impl View {
     /// Decides what is shown where in this process.
     #[must_use]
     pub fn here(globals: &Globals) -> Self {
-        Self::of(globals.into(), Surroundings::here())
+        Self::of(globals.into(), Terminal::here())
     }
 
     /// Decides what is shown where.
     #[must_use]
-    pub fn of(wishes: Wishes, around: Surroundings) -> Self {
-        let able = around.stderr.is_some() && around.terminal == Skill::Able;
-        let progress = match (wishes.verbosity, wishes.progress, wishes.form) {
-            (Verbosity::Quiet, ..) | (_, ProgressStyle::None, _) => Progress::Silent,
+    pub fn of(options: OutputOptions, terminal: Terminal) -> Self {
+        let able = terminal.stderr.is_some() && terminal.capability == TermCapability::Able;
+        let progress = match (options.verbosity, options.progress, options.form) {
+            (Verbosity::Quiet, ..) | (_, ProgressStyle::None, _) => ProgressMode::Silent,
             // Nobody sees a live view that is not on a terminal.
-            (_, ProgressStyle::Live, _) if able => Progress::Live,
-            (_, ProgressStyle::Live | ProgressStyle::Plain, _) => Progress::Plain,
+            (_, ProgressStyle::Live, _) if able => ProgressMode::Live,
+            (_, ProgressStyle::Live | ProgressStyle::Plain, _) => ProgressMode::Plain,
             // The program that reads the events is told everything already.
-            (_, ProgressStyle::Auto, Form::Json) => Progress::Silent,
-            (_, ProgressStyle::Auto, Form::Text) if able => Progress::Live,
-            (_, ProgressStyle::Auto, Form::Text) => Progress::Plain,
+            (_, ProgressStyle::Auto, Form::Json) => ProgressMode::Silent,
+            (_, ProgressStyle::Auto, Form::Text) if able => ProgressMode::Live,
+            (_, ProgressStyle::Auto, Form::Text) => ProgressMode::Plain,
         };
-        let palette = |terminal: bool| match (wishes.color, around.colours, around.terminal) {
-            (ColorWhen::Always, ..) => Palette::Colour,
-            (ColorWhen::Auto, Consent::Silent, Skill::Able) if terminal => Palette::Colour,
-            (ColorWhen::Auto | ColorWhen::Never, ..) => Palette::Plain,
-        };
+        let palette =
+            |is_terminal: bool| match (options.color, terminal.color_env, terminal.capability) {
+                (ColorWhen::Always, ..) => Palette::Colour,
+                (ColorWhen::Auto, ColorEnv::Silent, TermCapability::Able) if is_terminal => {
+                    Palette::Colour
+                }
+                (ColorWhen::Auto | ColorWhen::Never, ..) => Palette::Plain,
+            };
         Self {
             progress,
-            palette: palette(around.stdout.is_some()),
-            progress_palette: palette(around.stderr.is_some()),
-            room: around.stdout.map_or(Room::Pipe, |size| Room::Columns(size.columns)),
-            verbosity: wishes.verbosity,
-            form: wishes.form,
+            palette: palette(terminal.stdout.is_some()),
+            progress_palette: palette(terminal.stderr.is_some()),
+            room: terminal
+                .stdout
+                .map_or(OutputWidth::Pipe, |size| OutputWidth::Columns(size.columns)),
+            verbosity: options.verbosity,
+            form: options.form,
             zone: TimeZone::system(),
         }
     }
@@ -163,14 +168,14 @@ pub struct Size {
 
 /// How long a line may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum OutputWidth {
     /// As many columns as a terminal has.
     Columns(usize),
     /// Nobody will wrap it; only what is absurdly long is cut.
     Pipe,
 }
 
-impl Room {
+impl OutputWidth {
     /// The longest free text on a pipe, in columns.
     const LONGEST: usize = 300;
 
@@ -235,47 +240,48 @@ impl Palette {
 mod tests {
     use super::*;
 
-    const TERMINAL: Surroundings = Surroundings {
+    const TERMINAL: Terminal = Terminal {
         stdout: Some(Size { columns: 100, rows: 30 }),
         stderr: Some(Size { columns: 100, rows: 30 }),
-        terminal: Skill::Able,
-        colours: Consent::Silent,
+        capability: TermCapability::Able,
+        color_env: ColorEnv::Silent,
     };
 
-    fn progress(wishes: Wishes, around: Surroundings) -> Progress {
-        View::of(wishes, around).progress
+    fn progress(options: OutputOptions, terminal: Terminal) -> ProgressMode {
+        View::of(options, terminal).progress
     }
 
     #[test]
     fn the_live_view_is_for_terminals_only() {
-        let pipe = Surroundings { stderr: None, ..TERMINAL };
-        let dumb = Surroundings { terminal: Skill::Dumb, ..TERMINAL };
-        let wishes = Wishes::from(&Globals::default());
-        let live = Wishes { progress: ProgressStyle::Live, ..wishes };
-        let quiet = Wishes { verbosity: Verbosity::Quiet, ..live };
-        let json = Wishes { form: Form::Json, ..wishes };
-        assert_eq!(progress(wishes, TERMINAL), Progress::Live);
-        assert_eq!(progress(wishes, pipe), Progress::Plain);
-        assert_eq!(progress(live, pipe), Progress::Plain);
-        assert_eq!(progress(live, dumb), Progress::Plain);
-        assert_eq!(progress(quiet, TERMINAL), Progress::Silent);
-        assert_eq!(progress(json, TERMINAL), Progress::Silent);
-        assert_eq!(progress(json, pipe), Progress::Silent);
+        let pipe = Terminal { stderr: None, ..TERMINAL };
+        let dumb = Terminal { capability: TermCapability::Dumb, ..TERMINAL };
+        let options = OutputOptions::from(&Globals::default());
+        let live = OutputOptions { progress: ProgressStyle::Live, ..options };
+        let quiet = OutputOptions { verbosity: Verbosity::Quiet, ..live };
+        let json = OutputOptions { form: Form::Json, ..options };
+        assert_eq!(progress(options, TERMINAL), ProgressMode::Live);
+        assert_eq!(progress(options, pipe), ProgressMode::Plain);
+        assert_eq!(progress(live, pipe), ProgressMode::Plain);
+        assert_eq!(progress(live, dumb), ProgressMode::Plain);
+        assert_eq!(progress(quiet, TERMINAL), ProgressMode::Silent);
+        assert_eq!(progress(json, TERMINAL), ProgressMode::Silent);
+        assert_eq!(progress(json, pipe), ProgressMode::Silent);
     }
 
     #[test]
     fn colours_are_for_those_who_want_them() {
-        let palette = |color, around| {
-            View::of(Wishes { color, ..Wishes::from(&Globals::default()) }, around).palette
+        let palette = |color, terminal| {
+            View::of(OutputOptions { color, ..OutputOptions::from(&Globals::default()) }, terminal)
+                .palette
         };
-        let refused = Surroundings { colours: Consent::Refused, ..TERMINAL };
-        let dumb = Surroundings { terminal: Skill::Dumb, ..TERMINAL };
-        let pipe = Surroundings { stdout: None, ..TERMINAL };
+        let refused = Terminal { color_env: ColorEnv::Refused, ..TERMINAL };
+        let dumb = Terminal { capability: TermCapability::Dumb, ..TERMINAL };
+        let pipe = Terminal { stdout: None, ..TERMINAL };
         assert_eq!(palette(ColorWhen::Auto, TERMINAL), Palette::Colour);
         assert_eq!(palette(ColorWhen::Never, TERMINAL), Palette::Plain);
-        for around in [refused, dumb, pipe] {
-            assert_eq!(palette(ColorWhen::Auto, around), Palette::Plain);
-            assert_eq!(palette(ColorWhen::Always, around), Palette::Colour);
+        for terminal in [refused, dumb, pipe] {
+            assert_eq!(palette(ColorWhen::Auto, terminal), Palette::Plain);
+            assert_eq!(palette(ColorWhen::Always, terminal), Palette::Colour);
         }
     }
 

@@ -18,19 +18,19 @@ const OF_WORDS: usize = 200;
 pub fn transcript(entries: &[(Timestamp, &SessionEntry)], view: &View) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
     let mut before = None;
-    for (at, piece) in pieces(entries) {
-        let calls = matches!(piece, Piece::Call { .. });
+    for (at, entry) in transcript_entries(entries) {
+        let calls = matches!(entry, TranscriptEntry::Call { .. });
         // Calls stand together; everything else has air around it.
         if before.is_some_and(|before| !(before && calls)) {
             told.push(String::new());
         }
         before = Some(calls);
-        told.extend(lines_of(at, &piece, view));
+        told.extend(lines_of(at, &entry, view));
     }
     told
 }
 
-fn lines_of(at: Timestamp, piece: &Piece<'_>, view: &View) -> Vec<String> {
+fn lines_of(at: Timestamp, entry: &TranscriptEntry<'_>, view: &View) -> Vec<String> {
     let words = |title: &str, text: &str, meaning: Meaning| {
         let time = view.palette.paint(Meaning::Aside, &clock(at, &view.zone));
         let mut told = vec![format!("{}  {time}", view.palette.paint(Meaning::Heading, title))];
@@ -39,19 +39,21 @@ fn lines_of(at: Timestamp, piece: &Piece<'_>, view: &View) -> Vec<String> {
         told.extend(words.map(|line| format!("  {line}").trim_end().to_owned()));
         told
     };
-    match piece {
-        Piece::Prompt(text) => words("prompt", text, Meaning::Neutral),
-        Piece::Reminder(text) => words("reminder", text, Meaning::Kept),
-        Piece::Thought(text) => words("thinks", text, Meaning::Aside),
-        Piece::Said(text) => words("says", text, Meaning::Neutral),
-        Piece::Broken(why) => words("its answer is not whole", why, Meaning::Bad),
-        Piece::Call { call, result } => tool_call::told(call, *result, view.palette, view.room),
+    match entry {
+        TranscriptEntry::Prompt(text) => words("prompt", text, Meaning::Neutral),
+        TranscriptEntry::Reminder(text) => words("reminder", text, Meaning::Kept),
+        TranscriptEntry::Thought(text) => words("thinks", text, Meaning::Aside),
+        TranscriptEntry::Said(text) => words("says", text, Meaning::Neutral),
+        TranscriptEntry::Broken(why) => words("its answer is not whole", why, Meaning::Bad),
+        TranscriptEntry::Call { call, result } => {
+            tool_call::told(call, *result, view.palette, view.room)
+        }
     }
 }
 
 /// Something worth telling.
 #[derive(Clone, Debug, PartialEq)]
-enum Piece<'a> {
+enum TranscriptEntry<'a> {
     /// What the session was asked to do.
     Prompt(String),
     /// What it was told later.
@@ -67,59 +69,67 @@ enum Piece<'a> {
 }
 
 /// Returns what there is to tell of a session, each with its time.
-fn pieces<'a>(entries: &[(Timestamp, &'a SessionEntry)]) -> Vec<(Timestamp, Piece<'a>)> {
-    let mut pieces = Vec::new();
+fn transcript_entries<'a>(
+    entries: &[(Timestamp, &'a SessionEntry)],
+) -> Vec<(Timestamp, TranscriptEntry<'a>)> {
+    let mut transcript_entries = Vec::new();
     let mut asked = None;
     for (place, (at, entry)) in entries.iter().enumerate() {
         match entry {
             SessionEntry::SessionInit { task, .. } => asked = Some((*at, task)),
             SessionEntry::ModelChange { .. } => {}
             SessionEntry::Message { message: Message::User(said), .. } => {
-                let first = !pieces.iter().any(|(_, piece)| matches!(piece, Piece::Prompt(_)));
-                let piece = if first { Piece::Prompt } else { Piece::Reminder };
-                pieces.push((*at, piece(said.text())));
+                let first = !transcript_entries
+                    .iter()
+                    .any(|(_, entry)| matches!(entry, TranscriptEntry::Prompt(_)));
+                let entry = if first { TranscriptEntry::Prompt } else { TranscriptEntry::Reminder };
+                transcript_entries.push((*at, entry(said.text())));
             }
             SessionEntry::Message { message: Message::Assistant(answer), .. } => {
                 let told = told(answer, &entries[place + 1..]);
-                pieces.extend(told.into_iter().map(|piece| (*at, piece)));
+                transcript_entries.extend(told.into_iter().map(|entry| (*at, entry)));
             }
             // They are told with their calls.
             SessionEntry::Message { message: Message::ToolResult(_), .. } => {}
         }
     }
-    if let (Some((at, task)), true) = (asked, pieces.is_empty()) {
-        pieces.push((at, Piece::Prompt(task.clone())));
+    if let (Some((at, task)), true) = (asked, transcript_entries.is_empty()) {
+        transcript_entries.push((at, TranscriptEntry::Prompt(task.clone())));
     }
-    pieces
+    transcript_entries
 }
 
 /// Returns what there is to tell of an answer, given what followed it.
 fn told<'a>(
     answer: &'a AssistantMessage,
     after: &[(Timestamp, &'a SessionEntry)],
-) -> Vec<Piece<'a>> {
-    let mut pieces = Vec::new();
+) -> Vec<TranscriptEntry<'a>> {
+    let mut transcript_entries = Vec::new();
     for part in &answer.content {
         match part {
             Part::Thinking { thinking } if !thinking.trim().is_empty() => {
-                pieces.push(Piece::Thought(thinking));
+                transcript_entries.push(TranscriptEntry::Thought(thinking));
             }
-            Part::Text { text } if !text.trim().is_empty() => pieces.push(Piece::Said(text)),
+            Part::Text { text } if !text.trim().is_empty() => {
+                transcript_entries.push(TranscriptEntry::Said(text))
+            }
             Part::Thinking { .. } | Part::Text { .. } => {}
             Part::ToolCall(call) => {
-                pieces.push(Piece::Call { call, result: result_of(call, after) });
+                transcript_entries
+                    .push(TranscriptEntry::Call { call, result: result_of(call, after) });
             }
         }
     }
     match answer.stop_reason {
         StopReason::Stop | StopReason::ToolUse => {}
-        StopReason::Length => pieces.push(Piece::Broken("it was too long and was cut off".into())),
+        StopReason::Length => transcript_entries
+            .push(TranscriptEntry::Broken("it was too long and was cut off".into())),
         StopReason::Error | StopReason::Aborted => {
             let why = answer.error_message.as_deref().unwrap_or("it was stopped");
-            pieces.push(Piece::Broken(why.to_owned()));
+            transcript_entries.push(TranscriptEntry::Broken(why.to_owned()));
         }
     }
-    pieces
+    transcript_entries
 }
 
 /// Returns what a call was answered, before the model spoke again.

@@ -7,8 +7,8 @@ mod run_settings;
 mod run_spec;
 
 pub use dry_run::{Listing, listing};
-pub use run_request::Request;
+pub use run_request::RunRequest;
 pub use run_settings::Defaults;
 #[cfg(test)]
 pub(crate) use run_spec::sample;
-pub use run_spec::{Ground, resolve};
+pub use run_spec::{ResolveInputs, resolve};

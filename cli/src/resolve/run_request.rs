@@ -3,36 +3,36 @@
 use std::ffi::OsStr;
 
 use crate::args::{RunArgs, no_task};
-use crate::each::{Pattern, Source, refuse_placeholders, without_items};
+use crate::each::{ItemSource, WorkTemplate, refuse_placeholders, without_items};
 use crate::error::Error;
 use crate::model::{ModelChoice, is_scenario};
 use crate::plan::PlanSource;
 
 /// Where the tasks of a run come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request(pub(super) Origin);
+pub struct RunRequest(pub(super) TaskSource);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum TaskSource {
     /// A plan.
     Plan(PlanSource),
     /// One command.
     Command(String),
     /// One command for each of some words.
-    Words { script: Pattern, words: Vec<String> },
+    Words { script: WorkTemplate, words: Vec<String> },
     /// A model for each of some prompts.
     Prompts(Vec<String>),
     /// One piece of work for each item, or each chunk of them.
-    Each { pattern: Pattern, source: Source },
+    Each { pattern: WorkTemplate, source: ItemSource },
 }
 
-impl Request {
+impl RunRequest {
     /// Reads what was typed. `inside` is the task in which it was typed, if it was: the value of
     /// the variable REGATTA_TASK.
     ///
     /// # Errors
     /// It makes no sense, is not yet built, or would be a run inside a task.
-    pub fn read(args: &RunArgs, inside: Option<&OsStr>) -> Result<Self, Error> {
+    pub fn parse(args: &RunArgs, inside: Option<&OsStr>) -> Result<Self, Error> {
         if let Some(task) = inside.filter(|task| !task.is_empty()) {
             let task = task.to_string_lossy();
             return Err(Error::usage(format!("this is task `{task}` of a run already"))
@@ -48,12 +48,12 @@ impl Request {
             && is_scenario(route)
         {
             return Err(Error::usage(format!("--base-url and {route} do not go together"))
-                .because("a scenario is played here, and nobody is asked")
+                .because("a scenario is result here, and nobody is asked")
                 .hint("leave --base-url out"));
         }
         if let Some(plan) = &args.plan {
             apart_from_plan(args)?;
-            return Ok(Self(Origin::Plan(PlanSource::of(plan))));
+            return Ok(Self(TaskSource::Plan(PlanSource::of(plan))));
         }
         match &args.exec {
             Some(script) => commands(script, args),
@@ -62,18 +62,21 @@ impl Request {
     }
 }
 
-impl Request {
+impl RunRequest {
     /// Returns what a person may want to know before anything is spent: words without quotes are
     /// tasks of one word each, and a prompt without placeholders is the same for each item.
     #[must_use]
-    pub fn remark(&self) -> Option<String> {
+    pub fn note(&self) -> Option<String> {
         let prompts = match &self.0 {
-            Origin::Prompts(prompts) => prompts,
-            Origin::Each { pattern: Pattern::Prompt(prompt), .. } => {
+            TaskSource::Prompts(prompts) => prompts,
+            TaskSource::Each { pattern: WorkTemplate::Prompt(prompt), .. } => {
                 let alike = "each item makes the same task, because {{item}} is not in the TASK";
                 return (!prompt.contains("{{")).then(|| alike.to_owned());
             }
-            Origin::Plan(_) | Origin::Command(_) | Origin::Words { .. } | Origin::Each { .. } => {
+            TaskSource::Plan(_)
+            | TaskSource::Command(_)
+            | TaskSource::Words { .. }
+            | TaskSource::Each { .. } => {
                 return None;
             }
         };
@@ -87,7 +90,7 @@ impl Request {
 }
 
 /// Reads what a command is to do.
-fn commands(script: &str, args: &RunArgs) -> Result<Request, Error> {
+fn commands(script: &str, args: &RunArgs) -> Result<RunRequest, Error> {
     if script.trim().is_empty() {
         return Err(
             Error::usage("the command of --exec is empty").hint("regatta run --exec 'make docs'")
@@ -101,27 +104,27 @@ fn commands(script: &str, args: &RunArgs) -> Result<Request, Error> {
     }
     match &args.each {
         Some(_) if !args.tasks.is_empty() => Err(together("TASK", "--each")),
-        Some(each) => items(each, Pattern::Command(script.to_owned())),
+        Some(each) => items(each, WorkTemplate::Command(script.to_owned())),
         None if args.tasks.is_empty() => {
             refuse_placeholders(script, "regatta run --each SPEC --exec CMD")?;
-            Ok(Request(Origin::Command(script.to_owned())))
+            Ok(RunRequest(TaskSource::Command(script.to_owned())))
         }
         None => {
             filled(&args.tasks)?;
-            let script = Pattern::Command(script.to_owned());
-            Ok(Request(Origin::Words { script, words: args.tasks.clone() }))
+            let script = WorkTemplate::Command(script.to_owned());
+            Ok(RunRequest(TaskSource::Words { script, words: args.tasks.clone() }))
         }
     }
 }
 
 /// Reads what a model is to do.
-fn prompts(args: &RunArgs) -> Result<Request, Error> {
+fn prompts(args: &RunArgs) -> Result<RunRequest, Error> {
     filled(&args.tasks)?;
     match (&args.each, args.tasks.as_slice()) {
         (Some(_), []) => Err(Error::usage("--each says what to work on, but not how")
             .hint("regatta run --each SPEC 'What to do with {{item}}'")
             .hint("regatta run --each SPEC --exec 'COMMAND {{item}}'")),
-        (Some(each), [prompt]) => items(each, Pattern::Prompt(prompt.clone())),
+        (Some(each), [prompt]) => items(each, WorkTemplate::Prompt(prompt.clone())),
         (Some(_), tasks) => {
             Err(Error::usage(format!("--each goes with one TASK, and there are {}", tasks.len()))
                 .because(
@@ -135,17 +138,17 @@ fn prompts(args: &RunArgs) -> Result<Request, Error> {
         }
         (None, tasks) => {
             let prompts = tasks.iter().map(|task| without_items(task));
-            Ok(Request(Origin::Prompts(prompts.collect::<Result<_, _>>()?)))
+            Ok(RunRequest(TaskSource::Prompts(prompts.collect::<Result<_, _>>()?)))
         }
     }
 }
 
-fn items(each: &str, pattern: Pattern) -> Result<Request, Error> {
+fn items(each: &str, pattern: WorkTemplate) -> Result<RunRequest, Error> {
     if each.is_empty() {
         return Err(Error::usage("the pattern of --each is empty")
             .hint("regatta run --each '**/*.rs' --exec CMD"));
     }
-    Ok(Request(Origin::Each { pattern, source: Source::of(each) }))
+    Ok(RunRequest(TaskSource::Each { pattern, source: ItemSource::parse(each) }))
 }
 
 fn filled(words: &[String]) -> Result<(), Error> {
@@ -181,7 +184,7 @@ mod tests {
     use super::*;
 
     fn refused(args: &RunArgs) -> String {
-        Request::read(args, None).expect_err("it makes no sense").to_string()
+        RunRequest::parse(args, None).expect_err("it makes no sense").to_string()
     }
 
     fn owned(text: &str) -> Option<String> {
@@ -200,11 +203,14 @@ mod tests {
         let args =
             RunArgs { tasks: vec!["fix it".into(), "test {{it}}".into()], ..RunArgs::default() };
         let prompts = vec!["fix it".to_owned(), "test {{it}}".to_owned()];
-        assert_eq!(Request::read(&args, None), Ok(Request(Origin::Prompts(prompts))));
+        assert_eq!(RunRequest::parse(&args, None), Ok(RunRequest(TaskSource::Prompts(prompts))));
         let each = RunArgs { tasks: vec!["fix {{item}}".into()], each: owned("*"), ..args.clone() };
-        let pattern = Pattern::Prompt("fix {{item}}".to_owned());
-        let source = Source::of("*");
-        assert_eq!(Request::read(&each, None), Ok(Request(Origin::Each { pattern, source })));
+        let pattern = WorkTemplate::Prompt("fix {{item}}".to_owned());
+        let source = ItemSource::parse("*");
+        assert_eq!(
+            RunRequest::parse(&each, None),
+            Ok(RunRequest(TaskSource::Each { pattern, source }))
+        );
         let two = RunArgs { each: owned("*"), ..args };
         assert!(refused(&two).starts_with("error: --each goes with one TASK, and there are 2\n"));
         let item = RunArgs { tasks: vec!["fix {{item}}".into()], ..RunArgs::default() };
@@ -213,21 +219,21 @@ mod tests {
 
     #[test]
     fn words_that_may_have_lost_their_quotes_are_remarked_upon() {
-        let remark = |words: &[&str]| {
+        let note = |words: &[&str]| {
             let tasks = words.iter().map(|word| (*word).to_owned()).collect();
-            Request::read(&RunArgs { tasks, ..RunArgs::default() }, None).unwrap().remark()
+            RunRequest::parse(&RunArgs { tasks, ..RunArgs::default() }, None).unwrap().note()
         };
-        let told = remark(&["fix", "the", "tests"]).unwrap();
+        let told = note(&["fix", "the", "tests"]).unwrap();
         assert!(
             told.starts_with("these are 3 tasks of one word each, the first is `fix`"),
             "{told}"
         );
-        assert_eq!(remark(&["fix the tests", "lint"]), None);
-        assert_eq!(remark(&["lint"]), None);
+        assert_eq!(note(&["fix the tests", "lint"]), None);
+        assert_eq!(note(&["lint"]), None);
         let each = |prompt: &str| {
             let tasks = vec![prompt.to_owned()];
             let args = RunArgs { tasks, each: owned("*.rs"), ..RunArgs::default() };
-            Request::read(&args, None).unwrap().remark()
+            RunRequest::parse(&args, None).unwrap().note()
         };
         assert!(each("fix it").is_some_and(|told| told.contains("the same task")));
         assert_eq!(each("fix {{item.stem}}"), None);
@@ -262,8 +268,8 @@ mod tests {
         assert!(refused(&RunArgs { exec: owned("a"), ..plan() }).contains("--exec and --plan"));
         assert!(refused(&RunArgs { each: owned("a"), ..plan() }).contains("--each and --plan"));
         assert_eq!(
-            Request::read(&plan(), None),
-            Ok(Request(Origin::Plan(PlanSource::File(PathBuf::from("p.toml")))))
+            RunRequest::parse(&plan(), None),
+            Ok(RunRequest(TaskSource::Plan(PlanSource::File(PathBuf::from("p.toml")))))
         );
     }
 
@@ -285,8 +291,8 @@ mod tests {
     #[test]
     fn a_run_inside_a_task_is_refused() {
         let args = RunArgs { exec: owned("a"), ..RunArgs::default() };
-        let said = Request::read(&args, Some(OsStr::new("auth"))).unwrap_err().to_string();
+        let said = RunRequest::parse(&args, Some(OsStr::new("auth"))).unwrap_err().to_string();
         assert!(said.starts_with("error: this is task `auth` of a run already\n"), "{said}");
-        assert!(Request::read(&args, Some(OsStr::new(""))).is_ok());
+        assert!(RunRequest::parse(&args, Some(OsStr::new(""))).is_ok());
     }
 }

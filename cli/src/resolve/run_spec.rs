@@ -13,12 +13,14 @@ use serde_json::Value;
 
 use super::Defaults;
 use super::check::{check, has_model};
-use super::run_request::{Origin, Request};
+use super::run_request::{RunRequest, TaskSource};
 use super::run_settings::{limits, pass_env};
 use crate::args::{MergeChoice, RunArgs};
-use crate::each::{Draft, Drafted, Fanout, Input, Naming, Tracked, drafts, first_line, one_line};
+use crate::each::{
+    DraftWork, FanOut, ItemInput, ItemKind, TaskDraft, TrackedFiles, drafts, first_line, one_line,
+};
 use crate::error::Error;
-use crate::model::{ModelChoice, Named, Selection};
+use crate::model::{ModelChoice, ModelOption, ModelSelection};
 use crate::plan::{self, Plan, PlannedWork};
 
 /// How many tasks run at the same time where a model does the work: it is waited for, mostly, and
@@ -26,13 +28,13 @@ use crate::plan::{self, Plan, PlannedWork};
 const AT_ONCE: NonZeroUsize = NonZeroUsize::new(32).expect("thirty-two is not zero");
 
 /// What a run is to stand on.
-pub struct Ground<'a> {
+pub struct ResolveInputs<'a> {
     /// The root of the repository's working tree.
     pub root: &'a Path,
     /// The folder below the root in which tasks work; empty for the root.
     pub subfolder: &'a Path,
     /// Lists the repository's tracked files, from its root on.
-    pub tracked: Tracked<'a>,
+    pub tracked: TrackedFiles<'a>,
     /// Standard input.
     pub standard: &'a mut dyn Read,
     /// Compiles the schemas of yields.
@@ -47,13 +49,13 @@ pub struct Ground<'a> {
 /// # Errors
 /// A plan, a list, a schema or a limit that makes no sense.
 pub fn resolve(
-    request: &Request,
+    request: &RunRequest,
     args: &RunArgs,
     defaults: &Defaults,
-    ground: Ground<'_>,
+    ground: ResolveInputs<'_>,
 ) -> Result<RunSpec, Error> {
-    let Ground { root, subfolder, tracked, standard, schemas, cores } = ground;
-    let input = Input { standard, tracked, subfolder, end: args.item_end() };
+    let ResolveInputs { root, subfolder, tracked, standard, schemas, cores } = ground;
+    let input = ItemInput { standard, tracked, subfolder, end: args.item_end() };
     let tasks = Tasks::of(request, args, input)?;
     let (isolation, merge) = modes(args, tasks.plan.as_ref(), defaults)?;
     let planned = tasks.plan.as_ref();
@@ -64,8 +66,8 @@ pub fn resolve(
     let asked = args.jobs.or(planned.and_then(|plan| plan.jobs));
     let selection = selection(args, planned, defaults);
     let context = planned.and_then(|plan| plan.context.as_deref());
-    let workforce = Workforce { selection, context };
-    let tasks = tasks.specs(&workforce, limits, schema.as_ref())?;
+    let models = ModelDefaults { selection, context };
+    let tasks = tasks.specs(&models, limits, schema.as_ref())?;
     let suits = if tasks.iter().any(has_model) { AT_ONCE } else { cores };
     let jobs = asked.unwrap_or_else(|| match isolation.capabilities().workspace {
         WorkspaceKind::Shared => NonZeroUsize::MIN,
@@ -94,22 +96,22 @@ fn selection<'a>(
     args: &'a RunArgs,
     plan: Option<&'a Plan>,
     defaults: &'a Defaults,
-) -> Selection<'a> {
-    let typed = Named { model: args.model.as_ref(), base_url: args.base_url.as_ref() };
-    let planned = plan.map_or_else(Named::default, |plan| Named {
+) -> ModelSelection<'a> {
+    let typed = ModelOption { model: args.model.as_ref(), base_url: args.base_url.as_ref() };
+    let planned = plan.map_or_else(ModelOption::default, |plan| ModelOption {
         model: plan.model.as_ref(),
         base_url: plan.base_url.as_ref(),
     });
-    Selection { typed, planned, roles: &defaults.roles }
+    ModelSelection { typed, planned, roles: &defaults.roles }
 }
 
 /// Who works at prompts.
-struct Workforce<'a> {
-    selection: Selection<'a>,
+struct ModelDefaults<'a> {
+    selection: ModelSelection<'a>,
     context: Option<&'a str>,
 }
 
-impl Workforce<'_> {
+impl ModelDefaults<'_> {
     fn agent(&self, prompt: String, own: Option<&ModelChoice>) -> Result<Work, Error> {
         let (model, context) = (self.selection.route(own)?, self.context.map(str::to_owned));
         Ok(Work::Agent(Agent { model, prompt, context }))
@@ -119,39 +121,39 @@ impl Workforce<'_> {
 /// The tasks of a run, wherever they come from.
 struct Tasks {
     plan: Option<Plan>,
-    drafts: Vec<Draft>,
+    drafts: Vec<TaskDraft>,
 }
 
 impl Tasks {
-    fn of(request: &Request, args: &RunArgs, input: Input<'_>) -> Result<Self, Error> {
+    fn of(request: &RunRequest, args: &RunArgs, input: ItemInput<'_>) -> Result<Self, Error> {
         let drafted = |drafts| Ok(Self { plan: None, drafts });
         let (pattern, items, naming, chunk) = match &request.0 {
-            Origin::Plan(source) => {
+            TaskSource::Plan(source) => {
                 let plan = Some(plan::read(source, input.standard)?);
                 return Ok(Self { plan, drafts: Vec::new() });
             }
-            Origin::Command(script) => {
+            TaskSource::Command(script) => {
                 let command = Command { script: script.clone(), item: None, arguments: Vec::new() };
-                return drafted(vec![draft(1, one_line(script), Drafted::Command(command))]);
+                return drafted(vec![draft(1, one_line(script), DraftWork::Command(command))]);
             }
-            Origin::Prompts(prompts) => {
+            TaskSource::Prompts(prompts) => {
                 let numbered = prompts.iter().enumerate();
                 let prompt = |(at, prompt): (usize, &String)| {
-                    draft(at + 1, first_line(prompt), Drafted::Prompt(prompt.clone()))
+                    draft(at + 1, first_line(prompt), DraftWork::Prompt(prompt.clone()))
                 };
                 return drafted(numbered.map(prompt).collect());
             }
-            Origin::Words { script, words } => (script, words.clone(), Naming::Word, None),
-            Origin::Each { pattern, source } => {
-                (pattern, source.items(input)?, Naming::Path, args.chunk)
+            TaskSource::Words { script, words } => (script, words.clone(), ItemKind::Word, None),
+            TaskSource::Each { pattern, source } => {
+                (pattern, source.items(input)?, ItemKind::Path, args.chunk)
             }
         };
-        drafted(drafts(Fanout { pattern, items, naming, chunk })?)
+        drafted(drafts(FanOut { pattern, items, naming, chunk })?)
     }
 
     fn specs(
         &self,
-        workforce: &Workforce<'_>,
+        models: &ModelDefaults<'_>,
         limits: TaskLimits,
         schema: Option<&Value>,
     ) -> Result<Vec<TaskSpec>, Error> {
@@ -161,8 +163,8 @@ impl Tasks {
                 name: draft.name.clone(),
                 title: draft.title.clone(),
                 work: match &draft.work {
-                    Drafted::Command(command) => Work::Command(command.clone()),
-                    Drafted::Prompt(prompt) => workforce.agent(prompt.clone(), None)?,
+                    DraftWork::Command(command) => Work::Command(command.clone()),
+                    DraftWork::Prompt(prompt) => models.agent(prompt.clone(), None)?,
                 },
                 depends_on: Vec::new(),
                 priority: 0,
@@ -182,7 +184,7 @@ impl Tasks {
                     }),
                 ),
                 PlannedWork::Prompt { prompt, model } => {
-                    (first_line(prompt), workforce.agent(prompt.clone(), model.as_ref())?)
+                    (first_line(prompt), models.agent(prompt.clone(), model.as_ref())?)
                 }
             };
             Ok(TaskSpec {
@@ -202,8 +204,8 @@ impl Tasks {
 }
 
 /// Returns a task that has only a number.
-fn draft(number: usize, title: String, work: Drafted) -> Draft {
-    Draft { name: TaskName::nearest(&format!("t{number}")), title, work }
+fn draft(number: usize, title: String, work: DraftWork) -> TaskDraft {
+    TaskDraft { name: TaskName::nearest(&format!("t{number}")), title, work }
 }
 
 /// Chooses how tasks are kept apart and where their work goes.

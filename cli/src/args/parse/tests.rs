@@ -3,7 +3,7 @@
 use protocol::{ExitCode, IsolationMode, MergeMode};
 
 use super::*;
-use crate::args::{AgentChoice, Command, Form, Intent, RunArgs, Step, Verbosity};
+use crate::args::{AgentChoice, Command, Execution, Form, RunArgs, Verbosity};
 
 fn read(words: &[&str]) -> Result<Parsed, Error> {
     parse(std::iter::once("regatta").chain(words.iter().copied()).map(OsString::from))
@@ -69,7 +69,7 @@ fn a_run_takes_its_options() {
     assert_eq!(args.merge.map(|merge| merge.0), Some(MergeMode::None));
     assert_eq!(args.isolation.map(|choice| choice.mode()), Some(IsolationMode::Worktree));
     assert_eq!(args.on_failure(), protocol::OnFailure::CancelTheRest);
-    assert_eq!((args.item_end(), args.intent()), (0, Intent::Show));
+    assert_eq!((args.item_end(), args.execution()), (0, Execution::DryRun));
     assert_eq!(args.limits.len(), 1);
 }
 
@@ -121,7 +121,7 @@ fn destructive_commands_can_be_tried_and_need_a_name() {
     let Command::Discard(discard) = command(&["discard", "r7k3f/auth", "--dry-run"]).command else {
         panic!("it is a discard");
     };
-    assert_eq!((discard.target.as_str(), discard.step()), ("r7k3f/auth", Step::Say));
+    assert_eq!((discard.target.as_str(), discard.execution()), ("r7k3f/auth", Execution::DryRun));
     assert_eq!(complaint(&["discard"]).lines().next(), Some("error: <RUN[/TASK]> is missing"));
 }
 

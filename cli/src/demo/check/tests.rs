@@ -21,14 +21,14 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             theirs: None,
             with: Some(with.parse().unwrap()),
         };
-        let (outcome, landing) = match ticket.fate {
-            Fate::Lands | Fate::LandsAfterReminder => {
+        let (outcome, landing) = match ticket.expected {
+            ExpectedEnd::Lands | ExpectedEnd::LandsAfterReminder => {
                 (done(nonce), Some(Landed::Landed { branch: None }))
             }
-            Fate::ConflictsWith(with) => {
+            ExpectedEnd::ConflictsWith(with) => {
                 (done(nonce), Some(Landed::Conflicted { conflicts: vec![conflict(with)] }))
             }
-            Fate::GivesUp(why) => {
+            ExpectedEnd::GivesUp(why) => {
                 let failure = Failure::new(FailureClass::GaveUp, why);
                 (Outcome::Failed { failure }, None)
             }
@@ -54,7 +54,7 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             workspace: None,
             spec,
         };
-        let landed = if ticket.fate.lands() { nonce } else { "something else" };
+        let landed = if ticket.expected.lands() { nonce } else { "something else" };
         TaskEvidence {
             row: Some(row),
             patch: Ok(format!("+++ b/{}\n+{nonce}\n", ticket.file)),
@@ -69,14 +69,14 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
 /// Returns the session of a task that went well.
 fn said(ticket: &Ticket, nonce: &str) -> Vec<Message> {
     let tool = if ticket.before.is_some() && ticket.name != "legacy" { "edit" } else { "write" };
-    let result = match ticket.fate {
-        Fate::GivesUp(why) => json!({ "error": why }),
+    let result = match ticket.expected {
+        ExpectedEnd::GivesUp(why) => json!({ "error": why }),
         _ => json!({ "data": { "ticket": nonce } }),
     };
     let mut said = vec![Message::user("do it", Timestamp::from_millisecond(0))];
     said.extend(turn("a", "read", json!({ "path": "tickets" }), nonce));
     said.extend(turn("b", tool, json!({ "text": nonce }), "edited"));
-    if ticket.fate == Fate::LandsAfterReminder {
+    if ticket.expected == ExpectedEnd::LandsAfterReminder {
         said.push(reminder());
     }
     said.extend(turn("c", "yield", json!({ "result": result }), "received"));
@@ -127,13 +127,13 @@ fn done(nonce: &str) -> Outcome {
 
 #[test]
 fn a_demo_that_went_well_has_no_disagreement() {
-    let sample = Sample::passing().unwrap();
+    let sample = Sample::temporary().unwrap();
     assert_eq!(disagreements(&sample, &well(&sample)), [""; 0]);
 }
 
 #[test]
 fn each_thing_that_can_disagree_is_found_and_named() {
-    let sample = Sample::passing().unwrap();
+    let sample = Sample::temporary().unwrap();
     type Spoil = fn(&mut Vec<TaskEvidence>);
     let spoils: [(Spoil, &str); 16] = [
         (|all| all[0].endings = 2, "task auth: its end was announced 2 times"),

@@ -1,15 +1,15 @@
 //! Filled scripts.
 
-use super::super::items::{Naming, Thing};
+use super::super::items::{ItemKind, item_with_parts};
 use super::*;
 
 fn filled(script: &str, item: &str) -> String {
-    let item = Thing::of(item.to_owned(), Naming::Path);
-    Template::read(script, Portion::One).unwrap().fill(7, Some(&item)).unwrap()
+    let item = item_with_parts(item.to_owned(), ItemKind::Path);
+    ScriptTemplate::read(script, ItemsPerTask::One).unwrap().fill(7, Some(&item)).unwrap()
 }
 
 fn refused(script: &str) -> String {
-    Template::read(script, Portion::One).unwrap_err().to_string()
+    ScriptTemplate::read(script, ItemsPerTask::One).unwrap_err().to_string()
 }
 
 #[test]
@@ -55,10 +55,10 @@ fn a_script_for_another_shell_gets_the_variable_and_not_its_value() {
 
 #[test]
 fn where_no_name_is_safe_it_is_refused() {
-    let odd = Thing::of("a[$(x)]".to_owned(), Naming::Path);
-    let plain = Thing::of("12".to_owned(), Naming::Path);
+    let odd = item_with_parts("a[$(x)]".to_owned(), ItemKind::Path);
+    let plain = item_with_parts("12".to_owned(), ItemKind::Path);
     for script in ["echo $(( {{item}} + 1 ))", "echo \\{{item}}"] {
-        let template = Template::read(script, Portion::One).unwrap();
+        let template = ScriptTemplate::read(script, ItemsPerTask::One).unwrap();
         assert!(template.fill(1, Some(&plain)).unwrap().contains("12"));
         let error = template.fill(1, Some(&odd)).unwrap_err().to_string();
         assert!(error.contains("cannot be put in safely") && error.contains("a[$(x)]"), "{error}");
@@ -79,7 +79,7 @@ fn an_unknown_placeholder_is_named_and_other_braces_are_left_alone() {
 
 #[test]
 fn a_chunk_has_no_single_item() {
-    let error = Template::read("cat {{item}}", Portion::Chunk).unwrap_err().to_string();
+    let error = ScriptTemplate::read("cat {{item}}", ItemsPerTask::Chunk).unwrap_err().to_string();
     assert!(
         error.contains("has no meaning with --chunk") && error.ends_with("{{items}}"),
         "{error}"

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use protocol::Item;
 
-use super::super::items::Naming;
-use super::super::task_drafts::{Drafted, Fanout, Pattern, drafts};
+use super::super::items::ItemKind;
+use super::super::task_drafts::{DraftWork, FanOut, WorkTemplate, drafts};
 
 /// Names that try to be programs.
 const HOSTILE: [&str; 16] = [
@@ -32,9 +32,9 @@ const HOSTILE: [&str; 16] = [
 /// Runs a script made for `item` as the engine would, and returns what it printed. Fails where the
 /// item ran.
 fn run(script: &str, item: &str) -> String {
-    let (pattern, items) = (&Pattern::Command(script.to_owned()), vec![item.to_owned()]);
-    let fanout = Fanout { pattern, items, naming: Naming::Path, chunk: None };
-    let Drafted::Command(command) = drafts(fanout).unwrap().remove(0).work else {
+    let (pattern, items) = (&WorkTemplate::Command(script.to_owned()), vec![item.to_owned()]);
+    let fanout = FanOut { pattern, items, naming: ItemKind::Path, chunk: None };
+    let DraftWork::Command(command) = drafts(fanout).unwrap().remove(0).work else {
         panic!("a command was asked for")
     };
     let item = command.item.as_ref().unwrap();

@@ -2,24 +2,29 @@
 
 use super::*;
 
-fn of(script: &str, items: &[&str], naming: Naming, chunk: usize) -> Result<Vec<Draft>, Error> {
+fn of(
+    script: &str,
+    items: &[&str],
+    naming: ItemKind,
+    chunk: usize,
+) -> Result<Vec<TaskDraft>, Error> {
     let items = items.iter().map(|item| (*item).to_owned()).collect();
-    let pattern = &Pattern::Command(script.to_owned());
-    drafts(Fanout { pattern, items, naming, chunk: NonZeroUsize::new(chunk) })
+    let pattern = &WorkTemplate::Command(script.to_owned());
+    drafts(FanOut { pattern, items, naming, chunk: NonZeroUsize::new(chunk) })
 }
 
-fn command(draft: &Draft) -> &Command {
-    let Drafted::Command(command) = &draft.work else { panic!("a command was asked for") };
+fn command(draft: &TaskDraft) -> &Command {
+    let DraftWork::Command(command) = &draft.work else { panic!("a command was asked for") };
     command
 }
 
-fn names(drafts: &[Draft]) -> Vec<&str> {
+fn names(drafts: &[TaskDraft]) -> Vec<&str> {
     drafts.iter().map(|draft| draft.name.as_str()).collect()
 }
 
 #[test]
 fn each_item_is_a_task_with_a_slug_for_a_name() {
-    let drafts = of("make {{item}} {{index}}", &["src/a.c", "b c"], Naming::Path, 0).unwrap();
+    let drafts = of("make {{item}} {{index}}", &["src/a.c", "b c"], ItemKind::Path, 0).unwrap();
     assert_eq!(names(&drafts), ["src-a-c", "b-c"]);
     assert_eq!(drafts[0].title, "src/a.c");
     assert_eq!(command(&drafts[0]).script, "make src/a.c 1");
@@ -30,14 +35,14 @@ fn each_item_is_a_task_with_a_slug_for_a_name() {
 
 #[test]
 fn each_word_is_a_task_with_a_number_for_a_name() {
-    let drafts = of("ask {{item}}", &["fix the tests", "-v"], Naming::Word, 0).unwrap();
+    let drafts = of("ask {{item}}", &["fix the tests", "-v"], ItemKind::Word, 0).unwrap();
     assert_eq!(names(&drafts), ["t1", "t2"]);
     assert_eq!(command(&drafts[1]).item.as_ref().map(|item| item.item.as_str()), Some("-v"));
 }
 
 #[test]
 fn a_chunk_has_its_items_as_parameters() {
-    let drafts = of("ls {{items}} {{index}}", &["a", "b b", "-c"], Naming::Path, 2).unwrap();
+    let drafts = of("ls {{items}} {{index}}", &["a", "b b", "-c"], ItemKind::Path, 2).unwrap();
     assert_eq!(names(&drafts), ["t1", "t2"]);
     assert_eq!(command(&drafts[0]).script, "ls \"$@\" 1");
     assert_eq!(command(&drafts[0]).arguments, ["a", "b b"]);
@@ -50,16 +55,16 @@ fn a_chunk_has_its_items_as_parameters() {
 fn a_chunk_that_no_process_can_take_is_refused() {
     let long = "x".repeat(60_000);
     let items = vec![long.as_str(); 20];
-    let error = of("ls {{items}}", &items, Naming::Path, 20).unwrap_err().to_string();
+    let error = of("ls {{items}}", &items, ItemKind::Path, 20).unwrap_err().to_string();
     assert!(error.ends_with("try: a smaller --chunk"), "{error}");
-    assert_eq!(of("ls {{items}}", &items, Naming::Path, 10).unwrap().len(), 2);
+    assert_eq!(of("ls {{items}}", &items, ItemKind::Path, 10).unwrap().len(), 2);
 }
 
 #[test]
 fn a_hundred_thousand_items_are_tasks_at_once() {
     let items = (0..100_000).map(|n| format!("src/some/folder/file {}.rs", n % 50_000)).collect();
-    let pattern = &Pattern::Command("cat {{item}}".to_owned());
-    let fanout = Fanout { pattern, items, naming: Naming::Path, chunk: None };
+    let pattern = &WorkTemplate::Command("cat {{item}}".to_owned());
+    let fanout = FanOut { pattern, items, naming: ItemKind::Path, chunk: None };
     let drafts = drafts(fanout).unwrap();
     let distinct: std::collections::BTreeSet<_> =
         drafts.iter().map(|draft| draft.name.folded()).collect();
@@ -68,23 +73,23 @@ fn a_hundred_thousand_items_are_tasks_at_once() {
 
 #[test]
 fn each_item_is_a_prompt_whose_first_line_is_the_title() {
-    let pattern = &Pattern::Prompt("Port {{item}}.\nKeep {{item.stem}}.".to_owned());
+    let pattern = &WorkTemplate::Prompt("Port {{item}}.\nKeep {{item.stem}}.".to_owned());
     let items = || vec!["src/a b.c".to_owned(), "-d.c".to_owned()];
-    let fanout = |chunk| Fanout { pattern, items: items(), naming: Naming::Path, chunk };
+    let fanout = |chunk| FanOut { pattern, items: items(), naming: ItemKind::Path, chunk };
     let prompts = drafts(fanout(None)).unwrap();
     assert_eq!(names(&prompts), ["src-a-b-c", "d-c"]);
     assert_eq!(prompts[0].title, "Port src/a b.c.");
-    assert_eq!(prompts[0].work, Drafted::Prompt("Port src/a b.c.\nKeep a b.".to_owned()));
+    assert_eq!(prompts[0].work, DraftWork::Prompt("Port src/a b.c.\nKeep a b.".to_owned()));
     assert_eq!(prompts[1].title, "Port ./-d.c.");
-    let pattern = &Pattern::Prompt("Port these.\n{{items}}".to_owned());
+    let pattern = &WorkTemplate::Prompt("Port these.\n{{items}}".to_owned());
     let chunk = NonZeroUsize::new(2);
-    let chunked = drafts(Fanout { pattern, chunk, ..fanout(None) }).unwrap();
+    let chunked = drafts(FanOut { pattern, chunk, ..fanout(None) }).unwrap();
     assert_eq!((names(&chunked), chunked[0].title.as_str()), (vec!["t1"], "Port these."));
-    assert_eq!(chunked[0].work, Drafted::Prompt("Port these.\nsrc/a b.c\n./-d.c".to_owned()));
+    assert_eq!(chunked[0].work, DraftWork::Prompt("Port these.\nsrc/a b.c\n./-d.c".to_owned()));
 }
 
 fn slugs(texts: &[&str]) -> Vec<String> {
-    let mut names = Names::default();
+    let mut names = NameAllocator::default();
     texts.iter().map(|text| names.nearest(text).to_string()).collect()
 }
 
@@ -100,7 +105,7 @@ fn a_name_is_the_slug_of_its_item_and_collisions_are_numbered() {
 
 #[test]
 fn a_hundred_thousand_items_get_names_at_once() {
-    let mut names = Names::default();
+    let mut names = NameAllocator::default();
     let long = "x".repeat(60);
     let all: HashSet<_> = (0..100_000)
         .map(|n| match n % 3 {

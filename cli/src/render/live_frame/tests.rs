@@ -10,14 +10,14 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millisecond(seconds * 1000)
 }
 
-fn run() -> EventScope {
+fn scope() -> EventScope {
     EventScope::Run("r7k3f".parse().unwrap())
 }
 
-fn picture(tasks: usize, running: usize) -> Picture {
-    let mut picture = Picture::default();
+fn run_view(tasks: usize, running: usize) -> RunView {
+    let mut run = RunView::default();
     let mut tell = |seconds, kind| {
-        picture.apply(&Event { seq: 1, at: at(seconds), scope: Some(run()), kind });
+        run.apply(&Event { seq: 1, at: at(seconds), scope: Some(scope()), kind });
     };
     let (isolation, merge) = (IsolationMode::Worktree, MergeMode::Patch);
     tell(0, EventKind::RunStarted { tasks, jobs: 8, isolation, merge, pass_env: Vec::new() });
@@ -33,13 +33,13 @@ fn picture(tasks: usize, running: usize) -> Picture {
     let report =
         TaskReport { outcome: Outcome::Failed { failure }, captured: None, ms: 5, usage: None };
     tell(3, EventKind::TaskFinished { task: "broken".parse().unwrap(), report });
-    picture
+    run
 }
 
 /// Adds four agents: one that calls a tool, one that thinks, one that waits, one that is stopped.
-fn with_agents(mut picture: Picture) -> Picture {
+fn with_agents(mut run: RunView) -> RunView {
     let mut tell = |seconds, kind| {
-        picture.apply(&Event { seq: 1, at: at(seconds), scope: Some(run()), kind });
+        run.apply(&Event { seq: 1, at: at(seconds), scope: Some(scope()), kind });
     };
     for (name, phase, tool, line) in [
         ("calls", Phase::Working, Some("bash"), Some("cargo check -p auth\u{1b}[2J")),
@@ -62,7 +62,7 @@ fn with_agents(mut picture: Picture) -> Picture {
         let (tool, line) = (tool.map(str::to_owned), line.map(str::to_owned));
         tell(9, EventKind::TaskProgress { task, phase, line, tool, tokens: Some(24_100) });
     }
-    picture
+    run
 }
 
 fn answer() -> AssistantMessage {
@@ -86,7 +86,7 @@ fn answer() -> AssistantMessage {
 #[test]
 fn the_line_of_an_agent_has_its_model_its_tool_and_its_tokens() {
     let shown = |columns| {
-        let lines = frame(&with_agents(picture(16, 0)), moment(columns, 24), Palette::Plain);
+        let lines = frame(&with_agents(run_view(16, 0)), input(columns, 24), Palette::Plain);
         format!("\n{}\n", lines[2..].join("\n"))
     };
     assert_eq!(
@@ -113,25 +113,25 @@ fn the_line_of_an_agent_has_its_model_its_tool_and_its_tokens() {
 
 #[test]
 fn a_wait_is_over_when_its_time_is_or_when_the_session_goes_on() {
-    let mut picture = with_agents(picture(16, 0));
-    let waits = |picture: &Picture, seconds| {
-        let moment = Moment { now: at(seconds), ..moment(100, 24) };
-        frame(picture, moment, Palette::Plain)[4].contains("waits     for openrouter")
+    let mut run = with_agents(run_view(16, 0));
+    let waits = |run: &RunView, seconds| {
+        let input = FrameInput { now: at(seconds), ..input(100, 24) };
+        frame(run, input, Palette::Plain)[4].contains("waits     for openrouter")
     };
-    assert_eq!([16, 17].map(|seconds| waits(&picture, seconds)), [true, false]);
+    assert_eq!([16, 17].map(|seconds| waits(&run, seconds)), [true, false]);
     let event = SessionEvent::TurnStart { turn: 2 };
     let kind = EventKind::SessionEvent { task: "waits".parse().ok(), event };
-    picture.apply(&Event { seq: 1, at: at(10), scope: Some(run()), kind });
-    assert!(!waits(&picture, 10));
+    run.apply(&Event { seq: 1, at: at(10), scope: Some(scope()), kind });
+    assert!(!waits(&run, 10));
 }
 
-fn moment(columns: usize, rows: usize) -> Moment {
-    Moment { now: at(13), turn: 0, size: Size { columns, rows } }
+fn input(columns: usize, rows: usize) -> FrameInput {
+    FrameInput { now: at(13), turn: 0, size: Size { columns, rows } }
 }
 
 #[test]
 fn a_frame_has_a_head_a_line_per_running_task_and_a_total() {
-    let lines = frame(&picture(16, 2), moment(80, 24), Palette::Plain);
+    let lines = frame(&run_view(16, 2), input(80, 24), Palette::Plain);
     assert_eq!(
         lines,
         [
@@ -146,12 +146,12 @@ fn a_frame_has_a_head_a_line_per_running_task_and_a_total() {
 
 #[test]
 fn a_frame_never_has_more_lines_or_columns_than_the_terminal() {
-    let agents = with_agents(picture(100, 7));
-    let commands = [0, 1, 5, 40].map(|running| picture(100, running));
-    for picture in commands.into_iter().chain([agents]) {
+    let agents = with_agents(run_view(100, 7));
+    let commands = [0, 1, 5, 40].map(|running| run_view(100, running));
+    for run in commands.into_iter().chain([agents]) {
         for rows in 0..30 {
             for columns in [0, 1, 7, 20, 33, 60, 81, 200] {
-                let lines = frame(&picture, moment(columns, rows), Palette::Plain);
+                let lines = frame(&run, input(columns, rows), Palette::Plain);
                 assert!(lines.len() <= rows.saturating_sub(1), "{rows} rows: {lines:?}");
                 for line in &lines {
                     assert!(width(line) < columns.max(1), "{columns} columns: {line:?}");
@@ -163,14 +163,14 @@ fn a_frame_never_has_more_lines_or_columns_than_the_terminal() {
 
 #[test]
 fn what_does_not_fit_is_counted() {
-    let lines = frame(&picture(100, 40), moment(80, 10), Palette::Plain);
+    let lines = frame(&run_view(100, 40), input(80, 10), Palette::Plain);
     assert_eq!(lines.len(), 9);
     assert_eq!(lines[7], "    and 35 more");
 }
 
 #[test]
 fn nothing_that_a_task_wrote_reaches_the_terminal_as_a_command() {
-    let lines = frame(&with_agents(picture(16, 3)), moment(80, 24), Palette::Plain);
+    let lines = frame(&with_agents(run_view(16, 3)), input(80, 24), Palette::Plain);
     assert!(lines.iter().all(|line| !line.contains(char::is_control)), "{lines:?}");
 }
 
@@ -183,12 +183,11 @@ fn of_a_line_that_rewrites_itself_the_last_part_is_shown() {
 #[test]
 fn who_was_cancelled_has_not_failed() {
     let at = Timestamp::from_millisecond(0);
-    let run: protocol::RunName = "r7k3f".parse().unwrap();
-    let mut picture = Picture::default();
+    let mut run = RunView::default();
     let mut seq = 0;
     let mut tell = |kind| {
         seq += 1;
-        picture.apply(&Event { seq, at, scope: Some(EventScope::Run(run.clone())), kind });
+        run.apply(&Event { seq, at, scope: Some(scope()), kind });
     };
     tell(EventKind::RunStarted {
         tasks: 3,
@@ -203,7 +202,7 @@ fn who_was_cancelled_has_not_failed() {
         let report = TaskReport { outcome, captured: None, ms: 1, usage: None };
         tell(EventKind::TaskFinished { task: format!("t{at}").parse().unwrap(), report });
     }
-    let line = total_line(&picture, picture.head().unwrap(), at, 60, Palette::Plain);
+    let line = total_line(&run, run.head().unwrap(), at, 60, Palette::Plain);
     assert!(line.ends_with("  3 of 3 · 1 failed · 2 cancelled · 0.0s"), "{line}");
 }
 

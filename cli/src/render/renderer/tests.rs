@@ -7,7 +7,7 @@ use protocol::{
     Totals, Usage,
 };
 
-use super::super::terminal::{Consent, Palette, Size, Skill, Surroundings, Wishes};
+use super::super::terminal::{ColorEnv, OutputOptions, Palette, Size, TermCapability, Terminal};
 use super::*;
 use crate::args::{Globals, ProgressStyle};
 
@@ -200,25 +200,25 @@ fn events_of_an_agent() -> Vec<Event> {
     ])
 }
 
-fn view(wishes: Wishes) -> View {
-    let around = Surroundings {
+fn view(options: OutputOptions) -> View {
+    let terminal = Terminal {
         stdout: None,
         stderr: None,
-        terminal: Skill::Able,
-        colours: Consent::Silent,
+        capability: TermCapability::Able,
+        color_env: ColorEnv::Silent,
     };
-    View { zone: jiff::tz::TimeZone::UTC, ..View::of(wishes, around) }
+    View { zone: jiff::tz::TimeZone::UTC, ..View::of(options, terminal) }
 }
 
 /// Returns what a run writes to standard output and to standard error.
-fn shown(wishes: Wishes) -> (String, String) {
-    shown_of(events(), wishes)
+fn shown(options: OutputOptions) -> (String, String) {
+    shown_of(events(), options)
 }
 
-fn shown_of(events: Vec<Event>, wishes: Wishes) -> (String, String) {
+fn shown_of(events: Vec<Event>, options: OutputOptions) -> (String, String) {
     let (out, err) = (Sink::default(), Sink::default());
-    let streams = Streams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
-    let mut renderer = renderer(view(wishes), streams, Typing::default());
+    let streams = OutputStreams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
+    let mut renderer = renderer(view(options), streams, CommandHints::default());
     for event in events {
         renderer.event(&event).unwrap();
         renderer.tick(event.at);
@@ -237,7 +237,7 @@ search   failed: command      3  +41 −7     31s   it ended with code 1�␊
 
 #[test]
 fn without_a_terminal_a_run_is_plain_lines_and_a_table() {
-    let (out, err) = shown(Wishes::from(&Globals::default()));
+    let (out, err) = shown(OutputOptions::from(&Globals::default()));
     assert_eq!(
         err,
         "03:04:06 run r7k3f · 3 tasks · 2 at once · worktree · lands at the end\n\
@@ -263,7 +263,7 @@ said    regatta logs r7k3f/search   what was said and done
 
 #[test]
 fn of_an_agent_its_end_is_a_plain_line_and_what_it_does_on_the_way_is_not() {
-    let (out, err) = shown_of(events_of_an_agent(), Wishes::from(&Globals::default()));
+    let (out, err) = shown_of(events_of_an_agent(), OutputOptions::from(&Globals::default()));
     assert_eq!(
         err,
         "03:04:06 run r7k3f · 1 task · 8 at once · in place · nothing is captured or landed\n\
@@ -276,7 +276,8 @@ fn of_an_agent_its_end_is_a_plain_line_and_what_it_does_on_the_way_is_not() {
          auth  done                      31s   24.1k    $0.05   in place\n\
          1 done    31s · 24.1k tokens · $0.05\n"
     );
-    let talkative = Wishes { verbosity: Verbosity::Verbose, ..Wishes::from(&Globals::default()) };
+    let talkative =
+        OutputOptions { verbosity: Verbosity::Verbose, ..OutputOptions::from(&Globals::default()) };
     let err = shown_of(events_of_an_agent(), talkative).1;
     let lines: Vec<_> = err.lines().skip(1).take(3).collect();
     assert_eq!(
@@ -296,7 +297,7 @@ fn a_tool_that_is_left_out_is_said_with_the_reason_on_one_line() {
         error_message: "no \u{1b}[2Janswer".to_owned(),
     };
     let events = numbered(vec![EventKind::SessionEvent { task: "auth".parse().ok(), event }]);
-    let err = shown_of(events, Wishes::from(&Globals::default())).1;
+    let err = shown_of(events, OutputOptions::from(&Globals::default())).1;
     let line = err.lines().next().unwrap();
     assert!(line.contains("note: auth works without the tool `search"), "{err}");
     assert!(line.contains("answer") && !err.contains('\u{1b}'), "{err}");
@@ -304,7 +305,8 @@ fn a_tool_that_is_left_out_is_said_with_the_reason_on_one_line() {
 
 #[test]
 fn with_json_standard_output_is_events_and_nothing_else() {
-    let (out, err) = shown(Wishes { form: Form::Json, ..Wishes::from(&Globals::default()) });
+    let (out, err) =
+        shown(OutputOptions { form: Form::Json, ..OutputOptions::from(&Globals::default()) });
     let read: Vec<Event> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(read, events());
     assert_eq!(err, "");
@@ -312,18 +314,20 @@ fn with_json_standard_output_is_events_and_nothing_else() {
 
 #[test]
 fn progress_can_be_asked_for_beside_events() {
-    let plain = Wishes {
+    let plain = OutputOptions {
         form: Form::Json,
         progress: ProgressStyle::Plain,
-        ..Wishes::from(&Globals::default())
+        ..OutputOptions::from(&Globals::default())
     };
     assert!(shown(plain).1.contains("auth landed"));
 }
 
 #[test]
 fn a_quiet_run_says_what_went_wrong_and_the_totals() {
-    let (out, err) =
-        shown(Wishes { verbosity: Verbosity::Quiet, ..Wishes::from(&Globals::default()) });
+    let (out, err) = shown(OutputOptions {
+        verbosity: Verbosity::Quiet,
+        ..OutputOptions::from(&Globals::default())
+    });
     assert_eq!(err, "");
     assert!(out.contains("search") && out.contains("billing") && !out.contains("\nauth"), "{out}");
     assert!(out.ends_with("1 landed · 1 conflict · 1 failed    1m48s\n"), "{out}");
@@ -336,11 +340,11 @@ fn terminal() -> Size {
 #[test]
 fn the_live_view_redraws_in_place_and_leaves_nothing_behind() {
     let sink = Sink::default();
-    let mut live = Live::on(Box::new(sink.clone()), terminal, Palette::Plain);
-    let mut picture = Picture::default();
+    let mut live = LiveView::on(Box::new(sink.clone()), terminal, Palette::Plain);
+    let mut run = RunView::default();
     for event in events().into_iter().take(11) {
-        picture.apply(&event);
-        live.draw(&picture, event.at);
+        run.apply(&event);
+        live.draw(&run, event.at);
     }
     let text = sink.text();
     let last = text.rsplit("\u{1b}[5A").next().unwrap();
@@ -358,10 +362,10 @@ fn the_live_view_redraws_in_place_and_leaves_nothing_behind() {
 #[test]
 fn a_notice_scrolls_by_above_the_live_view() {
     let sink = Sink::default();
-    let mut live = Live::on(Box::new(sink.clone()), terminal, Palette::Plain);
-    let mut picture = Picture::default();
-    picture.apply(&events()[0]);
-    live.draw(&picture, Timestamp::from_millisecond(0));
+    let mut live = LiveView::on(Box::new(sink.clone()), terminal, Palette::Plain);
+    let mut run = RunView::default();
+    run.apply(&events()[0]);
+    live.draw(&run, Timestamp::from_millisecond(0));
     live.notice("note: x");
     let text = sink.text();
     let last = text.rsplit("\u{1b}[2A").next().unwrap();
@@ -371,11 +375,11 @@ fn a_notice_scrolls_by_above_the_live_view() {
 #[test]
 fn the_live_view_draws_at_most_ten_frames_a_second() {
     let sink = Sink::default();
-    let mut live = Live::on(Box::new(sink.clone()), terminal, Palette::Plain);
-    let mut picture = Picture::default();
-    picture.apply(&events()[0]);
+    let mut live = LiveView::on(Box::new(sink.clone()), terminal, Palette::Plain);
+    let mut run = RunView::default();
+    run.apply(&events()[0]);
     for ms in 0..1000 {
-        live.draw(&picture, Timestamp::from_millisecond(ms));
+        live.draw(&run, Timestamp::from_millisecond(ms));
     }
     assert_eq!(sink.text().matches("run r7k3f").count(), 10);
 }
@@ -483,9 +487,9 @@ fn a_rescued_version_is_told_in_every_form_and_also_to_those_who_want_no_progres
     let command = "git --git-dir /data/app.git show refs/rescued/12ab:bytes > FILE";
     let shown = |form, verbosity| {
         let (out, err) = (Sink::default(), Sink::default());
-        let streams = Streams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
-        let wishes = Wishes { form, verbosity, ..Wishes::from(&Globals::default()) };
-        renderer(view(wishes), streams, Typing::default()).event(&event).unwrap();
+        let streams = OutputStreams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
+        let options = OutputOptions { form, verbosity, ..OutputOptions::from(&Globals::default()) };
+        renderer(view(options), streams, CommandHints::default()).event(&event).unwrap();
         (out.text(), err.text())
     };
     for verbosity in [Verbosity::Quiet, Verbosity::Normal, Verbosity::Verbose] {
@@ -498,7 +502,7 @@ fn a_rescued_version_is_told_in_every_form_and_also_to_those_who_want_no_progres
     assert_eq!(value["rescue"]["path"], "src/x.rs");
     assert_eq!(value["rescue"]["kept"]["object"], "refs/rescued/12ab:bytes");
     let screen = Sink::default();
-    let live = Live::on(Box::new(screen.clone()), terminal, Palette::Plain);
+    let live = LiveView::on(Box::new(screen.clone()), terminal, Palette::Plain);
     live.print("kept");
     assert!(screen.text().contains("kept"), "{:?}", screen.text());
 }
@@ -508,16 +512,16 @@ fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
     let mut numbers = Numbers(7);
     for _ in 0..300 {
         let (out, err, screen) = (Sink::default(), Sink::default(), Sink::default());
-        let streams = Streams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
+        let streams = OutputStreams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
         let verbosity = Verbosity::Verbose;
-        let wishes = Wishes { verbosity, ..Wishes::from(&Globals::default()) };
-        let mut renderer = renderer(view(wishes), streams, Typing::default());
-        let mut live = Live::on(Box::new(screen.clone()), terminal, Palette::Plain);
-        let mut picture = Picture::default();
+        let options = OutputOptions { verbosity, ..OutputOptions::from(&Globals::default()) };
+        let mut renderer = renderer(view(options), streams, CommandHints::default());
+        let mut live = LiveView::on(Box::new(screen.clone()), terminal, Palette::Plain);
+        let mut run = RunView::default();
         for event in hostile(all_events(), &mut numbers) {
             renderer.event(&event).unwrap();
-            picture.apply(&event);
-            live.draw(&picture, event.at);
+            run.apply(&event);
+            live.draw(&run, event.at);
         }
         renderer.finish().unwrap();
         live.clear();
@@ -544,19 +548,19 @@ fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
 
 #[test]
 fn a_remark_reaches_who_follows_and_not_who_reads_results() {
-    let said = |wishes| {
+    let said = |options| {
         let (out, err) = (Sink::default(), Sink::default());
-        let streams = Streams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
-        let mut renderer = renderer(view(wishes), streams, Typing::default());
-        renderer.remark("stopping");
+        let streams = OutputStreams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
+        let mut renderer = renderer(view(options), streams, CommandHints::default());
+        renderer.note("stopping");
         (out.text(), err.text())
     };
     let to_who_follows = (String::new(), "stopping\n".to_owned());
-    let wishes = Wishes::from(&Globals::default());
-    assert_eq!(said(wishes), to_who_follows);
+    let options = OutputOptions::from(&Globals::default());
+    assert_eq!(said(options), to_who_follows);
     // No event says what a remark does.
-    let json = Wishes { form: Form::Json, ..wishes };
+    let json = OutputOptions { form: Form::Json, ..options };
     assert_eq!(said(json), to_who_follows);
-    let quiet = Wishes { verbosity: Verbosity::Quiet, ..json };
+    let quiet = OutputOptions { verbosity: Verbosity::Quiet, ..json };
     assert_eq!(said(quiet), (String::new(), String::new()));
 }

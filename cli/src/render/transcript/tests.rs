@@ -3,7 +3,7 @@ use protocol::{
 };
 use serde_json::{Value, json};
 
-use super::super::terminal::{Consent, Skill, Surroundings, Wishes};
+use super::super::terminal::{ColorEnv, OutputOptions, TermCapability, Terminal};
 use super::super::{Size, printable};
 use super::*;
 use crate::args::{ColorWhen, Globals};
@@ -13,10 +13,14 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn view(stdout: Option<Size>, color: ColorWhen) -> View {
-    let around =
-        Surroundings { stdout, stderr: None, terminal: Skill::Able, colours: Consent::Silent };
-    let wishes = Wishes { color, ..Wishes::from(&Globals::default()) };
-    View { zone: jiff::tz::TimeZone::UTC, ..View::of(wishes, around) }
+    let terminal = Terminal {
+        stdout,
+        stderr: None,
+        capability: TermCapability::Able,
+        color_env: ColorEnv::Silent,
+    };
+    let options = OutputOptions { color, ..OutputOptions::from(&Globals::default()) };
+    View { zone: jiff::tz::TimeZone::UTC, ..View::of(options, terminal) }
 }
 
 fn user(text: &str) -> Message {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::patch::painted;
 use super::super::printable::{cut, one_line};
-use super::super::terminal::{Meaning, Palette, Room};
+use super::super::terminal::{Meaning, OutputWidth, Palette};
 use super::{Excerpt, excerpt};
 
 /// The tool by which a session ends.
@@ -28,7 +28,7 @@ pub(super) fn told(
     call: &ToolCall,
     result: Option<&ToolResult>,
     palette: Palette,
-    room: Room,
+    room: OutputWidth,
 ) -> Vec<String> {
     let failed = result.is_some_and(|result| result.is_error);
     let (about, mut body) = asked(call);
@@ -79,7 +79,7 @@ fn yielded(call: &ToolCall) -> Vec<String> {
 }
 
 /// Returns the lines of a result that are worth reading.
-fn answered(result: &ToolResult, palette: Palette, room: Room) -> Vec<String> {
+fn answered(result: &ToolResult, palette: Palette, room: OutputWidth) -> Vec<String> {
     let details = result.details.as_ref();
     if let (Some(diff), false) =
         (details.and_then(|details| details.get("diff")).and_then(Value::as_str), result.is_error)

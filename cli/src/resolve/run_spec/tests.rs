@@ -49,7 +49,7 @@ fn exec(script: &str) -> RunArgs {
 
 fn with(args: &RunArgs, defaults: &Defaults, standard: &str) -> Result<RunSpec, Error> {
     let tracked = || Ok(["a.c", "b c.c"].into_iter().filter_map(RepoPath::new).collect());
-    let ground = Ground {
+    let ground = ResolveInputs {
         root: Path::new("/repo"),
         subfolder: Path::new(""),
         tracked: &tracked,
@@ -57,7 +57,7 @@ fn with(args: &RunArgs, defaults: &Defaults, standard: &str) -> Result<RunSpec, 
         schemas: &schema::JsonSchemas,
         cores: NonZeroUsize::new(6).unwrap(),
     };
-    resolve(&Request::read(args, None)?, args, defaults, ground)
+    resolve(&RunRequest::parse(args, None)?, args, defaults, ground)
 }
 
 fn spec(args: &RunArgs) -> RunSpec {

@@ -4,7 +4,7 @@ use protocol::{Landed, Phase, SessionEvent, TaskName, TaskReport, Timestamp, Usa
 
 /// One task.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct TaskView {
     /// Its name.
     pub name: TaskName,
     /// What it is about.
@@ -14,16 +14,16 @@ pub struct Row {
     /// What that model has used so far.
     pub used: Option<Usage>,
     /// How far it is.
-    pub stage: Stage,
+    pub stage: TaskStage,
 }
 
 /// How far a task is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Stage {
+pub enum TaskStage {
     /// It waits.
     Queued,
     /// It runs.
-    Running(Doing),
+    Running(RunningTask),
     /// It ended.
     Ended {
         /// How.
@@ -35,7 +35,7 @@ pub enum Stage {
 
 /// What a running task is doing.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Doing {
+pub struct RunningTask {
     /// Since when it runs.
     pub since: Timestamp,
     /// What it is doing.
@@ -45,12 +45,12 @@ pub struct Doing {
     /// The tool that its model has called.
     pub tool: Option<String>,
     /// How long its provider lets it wait, if it does.
-    pub wait: Option<Wait>,
+    pub wait: Option<ProviderWait>,
 }
 
 /// A wait for a provider.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wait {
+pub struct ProviderWait {
     /// Until when.
     pub until: Timestamp,
     /// Why.
@@ -58,21 +58,21 @@ pub struct Wait {
 }
 
 /// What a task tells about itself now and then.
-pub(super) struct Progress<'a> {
+pub(super) struct ProgressReport<'a> {
     pub(super) phase: Phase,
     pub(super) line: Option<&'a String>,
     pub(super) tool: Option<&'a String>,
     pub(super) tokens: Option<u64>,
 }
 
-impl Doing {
+impl RunningTask {
     /// Returns what a task does that begins.
     pub(super) fn from(since: Timestamp, phase: Phase) -> Self {
         Self { since, phase, line: None, tool: None, wait: None }
     }
 
     /// Takes note of what the task tells about itself.
-    pub(super) fn hear(&mut self, progress: &Progress<'_>) {
+    pub(super) fn update(&mut self, progress: &ProgressReport<'_>) {
         self.phase = progress.phase;
         match progress.tokens {
             // A model between two calls is thinking: what it did last is over.
@@ -85,13 +85,13 @@ impl Doing {
     }
 
     /// Takes note of what happened in the task's session.
-    pub(super) fn attend(&mut self, at: Timestamp, event: &SessionEvent) {
+    pub(super) fn on_session_event(&mut self, at: Timestamp, event: &SessionEvent) {
         self.wait = match event {
             SessionEvent::AutoRetryStart { delay_ms, error_message, .. } => {
                 let delay = i64::try_from(*delay_ms).unwrap_or(i64::MAX);
                 let until = at.as_millisecond().saturating_add(delay);
                 let until = Timestamp::from_millisecond(until);
-                Some(Wait { until, why: error_message.clone() })
+                Some(ProviderWait { until, why: error_message.clone() })
             }
             SessionEvent::ToolUnavailable { .. }
             | SessionEvent::AgentStart
@@ -114,9 +114,9 @@ impl Doing {
     }
 }
 
-impl Row {
+impl TaskView {
     /// Takes note of what the task's model has used, as far as its session tells.
-    pub(super) fn use_up(&mut self, event: &SessionEvent) {
+    pub(super) fn add_usage(&mut self, event: &SessionEvent) {
         if let SessionEvent::MessageEnd { message } = event {
             self.used = Some(self.used.unwrap_or(Usage::ZERO) + message.usage);
         }

@@ -6,8 +6,8 @@ use protocol::{ChangeSummary, Usage};
 
 use super::numbers::{lines, price, span, tokens, used};
 use super::printable::{cut, fit, one_line, width};
-use super::task_outcome::Verdict;
-use super::terminal::{Meaning, Palette, Room};
+use super::task_outcome::OutcomeLine;
+use super::terminal::{Meaning, OutputWidth, Palette};
 
 /// Above this many tasks the ones without trouble are only counted.
 const WHOLE: usize = 50;
@@ -21,7 +21,7 @@ pub struct TableRow {
     /// The task.
     pub task: String,
     /// What became of it.
-    pub verdict: Verdict,
+    pub outcome: OutcomeLine,
     /// How much it changed, where that is known.
     pub changes: Option<ChangeSummary>,
     /// How long it took, where it ended.
@@ -38,20 +38,20 @@ pub struct Table {
     /// How long the run took, where it is over.
     pub ms: Option<u64>,
     /// How long a line may be.
-    pub room: Room,
+    pub room: OutputWidth,
     /// With which colours.
     pub palette: Palette,
     /// Which tasks get a line.
-    pub extent: Extent,
+    pub rows_shown: TableRows,
 }
 
 /// Which tasks get a line of a table. The others are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum TableRows {
     /// All of them, unless there are very many.
-    Whole,
+    All,
     /// Those with trouble.
-    Trouble,
+    Problems,
 }
 
 /// Writes a table: every task of a small run; of a big one those with trouble, the rest counted.
@@ -69,7 +69,7 @@ pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
         writeln!(out, "{}", columns.row(row, table))?;
     }
     let hidden = table.rows.len() - shown.len();
-    if hidden > 0 && !shown.is_empty() && table.extent == Extent::Whole {
+    if hidden > 0 && !shown.is_empty() && table.rows_shown == TableRows::All {
         writeln!(out, "and {hidden} more without trouble")?;
     }
     let totals = totals(&table.rows, table.palette);
@@ -81,10 +81,10 @@ pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
 }
 
 fn shown(table: &Table) -> Vec<&TableRow> {
-    if table.extent == Extent::Whole && table.rows.len() <= WHOLE {
+    if table.rows_shown == TableRows::All && table.rows.len() <= WHOLE {
         return table.rows.iter().collect();
     }
-    let with = |meaning| table.rows.iter().filter(move |row| row.verdict.meaning == meaning);
+    let with = |meaning| table.rows.iter().filter(move |row| row.outcome.meaning == meaning);
     with(Meaning::Bad).chain(with(Meaning::Kept)).collect()
 }
 
@@ -92,10 +92,10 @@ fn shown(table: &Table) -> Vec<&TableRow> {
 fn totals(rows: &[TableRow], palette: Palette) -> String {
     let mut counts: Vec<(&str, Meaning, usize)> = Vec::new();
     for row in rows {
-        let word = row.verdict.word.split(':').next().unwrap_or_default();
+        let word = row.outcome.word.split(':').next().unwrap_or_default();
         match counts.iter_mut().find(|(known, ..)| *known == word) {
             Some((.., count)) => *count += 1,
-            None => counts.push((word, row.verdict.meaning, 1)),
+            None => counts.push((word, row.outcome.meaning, 1)),
         }
     }
     counts.sort_by_key(|(_, meaning, _)| match meaning {
@@ -135,14 +135,14 @@ impl Columns {
             rows.iter().map(|row| width(&cell(row))).max().unwrap_or(0).max(header.len())
         };
         let task = widest(&|row| one_line(&row.task), "task");
-        let task = if table.room == Room::Pipe { task } else { task.min(NAMES) };
-        let outcome = widest(&|row| row.verdict.word.clone(), "outcome");
+        let task = if table.room == OutputWidth::Pipe { task } else { task.min(NAMES) };
+        let outcome = widest(&|row| row.outcome.word.clone(), "outcome");
         let lines = widest(&|row| row.changes.map(lines).unwrap_or_default(), "lines");
         let used = table.rows.iter().any(|row| row.usage.is_some());
         let whole = task + outcome + lines + 19 + USAGE;
         let fits = match table.room {
-            Room::Pipe => true,
-            Room::Columns(columns) => whole <= columns,
+            OutputWidth::Pipe => true,
+            OutputWidth::Columns(columns) => whole <= columns,
         };
         Self { task, outcome, lines, usage: if used && fits { Shown::Yes } else { Shown::No } }
     }
@@ -155,7 +155,7 @@ impl Columns {
 
     fn row(&self, row: &TableRow, table: &Table) -> String {
         let task = fit(&one_line(&row.task), self.task);
-        let word = fit(&row.verdict.word, self.outcome);
+        let word = fit(&row.outcome.word, self.outcome);
         let files = row.changes.map(|changes| changes.files.to_string()).unwrap_or_default();
         let lines = row.changes.map(lines).unwrap_or_default();
         let indent = " ".repeat(self.lines.saturating_sub(width(&lines)));
@@ -169,8 +169,8 @@ impl Columns {
         };
         let middle = format!("  {files:>5}  {indent}{lines}  {time:>6}{usage}");
         let used = self.task + 2 + self.outcome + width(&middle) + 3;
-        let note = note(&one_line(&row.verdict.note), used, table.room);
-        let painted = table.palette.paint(row.verdict.meaning, word.trim_end());
+        let note = note(&one_line(&row.outcome.note), used, table.room);
+        let painted = table.palette.paint(row.outcome.meaning, word.trim_end());
         let rest = " ".repeat(width(&word) - width(word.trim_end()));
         format!("{task}  {painted}{rest}{middle}{note}").trim_end().to_owned()
     }
@@ -180,12 +180,14 @@ impl Columns {
 const INDENT: usize = 6;
 
 /// Returns a note as it stands behind `used` columns of its row, or below them if it does not fit.
-fn note(note: &str, used: usize, room: Room) -> String {
+fn note(note: &str, used: usize, room: OutputWidth) -> String {
     match room {
-        Room::Columns(columns) if used + width(note) > columns => {
+        OutputWidth::Columns(columns) if used + width(note) > columns => {
             format!("\n{}{}", " ".repeat(INDENT), cut(note, columns.saturating_sub(INDENT)))
         }
-        Room::Columns(_) | Room::Pipe => format!("   {}", cut(note, room.behind(used))),
+        OutputWidth::Columns(_) | OutputWidth::Pipe => {
+            format!("   {}", cut(note, room.behind(used)))
+        }
     }
 }
 
@@ -196,16 +198,21 @@ mod tests {
     use super::*;
 
     fn row(task: &str, word: &str, meaning: Meaning, note: &str) -> TableRow {
-        let mut verdict = Verdict::plain(word, meaning);
-        verdict.note = note.to_owned();
+        let mut outcome = OutcomeLine::plain(word, meaning);
+        outcome.note = note.to_owned();
         let changes = Some(ChangeSummary { files: 3, added: 41, removed: 7 });
-        TableRow { task: task.to_owned(), verdict, changes, ms: Some(31_000), usage: None }
+        TableRow { task: task.to_owned(), outcome, changes, ms: Some(31_000), usage: None }
     }
 
-    fn written(rows: Vec<TableRow>, room: Room) -> String {
+    fn written(rows: Vec<TableRow>, room: OutputWidth) -> String {
         let mut out = Vec::new();
-        let table =
-            Table { rows, ms: Some(108_000), room, palette: Palette::Plain, extent: Extent::Whole };
+        let table = Table {
+            rows,
+            ms: Some(108_000),
+            room,
+            palette: Palette::Plain,
+            rows_shown: TableRows::All,
+        };
         write_table(&mut out, &table).unwrap();
         String::from_utf8(out).unwrap()
     }
@@ -218,7 +225,7 @@ mod tests {
             row("search", "failed: contract", Meaning::Bad, "no yield"),
         ];
         assert_eq!(
-            written(rows, Room::Pipe),
+            written(rows, OutputWidth::Pipe),
             "task     outcome           files   lines    time\n\
              auth     landed                3  +41 −7     31s\n\
              billing  conflict              3  +41 −7     31s   src/config.rs, with auth\n\
@@ -245,25 +252,25 @@ mod tests {
     #[test]
     fn where_models_were_asked_there_are_tokens_and_costs() {
         assert_eq!(
-            written(with_usage(), Room::Pipe),
+            written(with_usage(), OutputWidth::Pipe),
             "\
-    task    outcome           files   lines    time  tokens     cost
-    auth    landed                3  +41 −7     31s   24.1k    $0.05
-    make    landed                3  +41 −7     31s       –        –
-    search  failed: contract      3  +41 −7     31s   30.2k        ?   no yield after 3 reminders
-    2 landed · 1 failed    1m48s · 54.3k tokens · cost unknown
-    "
+task    outcome           files   lines    time  tokens     cost
+auth    landed                3  +41 −7     31s   24.1k    $0.05
+make    landed                3  +41 −7     31s       –        –
+search  failed: contract      3  +41 −7     31s   30.2k        ?   no yield after 3 reminders
+2 landed · 1 failed    1m48s · 54.3k tokens · cost unknown
+"
         );
         let mut rows = with_usage();
         rows.truncate(2);
-        let text = written(rows, Room::Pipe);
+        let text = written(rows, OutputWidth::Pipe);
         assert!(text.ends_with("2 landed    1m48s · 24.1k tokens · $0.05\n"), "{text}");
     }
 
     #[test]
     fn a_narrow_terminal_has_no_room_for_tokens_but_for_their_sum() {
         for columns in 24..120 {
-            let text = written(with_usage(), Room::Columns(columns));
+            let text = written(with_usage(), OutputWidth::Columns(columns));
             let roomy = text.lines().next().unwrap().ends_with("tokens     cost");
             assert_eq!(roomy, columns >= 64, "{columns}: {text}");
             assert!(text.ends_with("· 54.3k tokens · cost unknown\n"), "{text}");
@@ -276,7 +283,7 @@ mod tests {
             (0..998).map(|at| row(&format!("t{at}"), "landed", Meaning::Good, "")).collect();
         rows.insert(5, row("clash", "conflict", Meaning::Kept, ""));
         rows.push(row("broken", "failed: command", Meaning::Bad, ""));
-        let text = written(rows, Room::Pipe);
+        let text = written(rows, OutputWidth::Pipe);
         let tasks: Vec<_> = text.lines().map(|line| line.split(' ').next().unwrap()).collect();
         assert_eq!(tasks, ["task", "broken", "clash", "and", "998"]);
         assert!(text.ends_with("998 landed · 1 conflict · 1 failed    1m48s\n"), "{text}");
@@ -288,9 +295,9 @@ mod tests {
         let table = Table {
             rows,
             ms: None,
-            room: Room::Pipe,
+            room: OutputWidth::Pipe,
             palette: Palette::Plain,
-            extent: Extent::Trouble,
+            rows_shown: TableRows::Problems,
         };
         let mut out = Vec::new();
         write_table(&mut out, &table).unwrap();
@@ -299,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_note_that_does_not_fit_stands_below() {
-        let written = written(with_usage(), Room::Columns(80));
+        let written = written(with_usage(), OutputWidth::Columns(80));
         let lines: Vec<_> = written.lines().skip(3).take(2).collect();
         assert_eq!(
             lines,
@@ -313,7 +320,7 @@ mod tests {
     #[test]
     fn a_row_stays_inside_the_terminal_and_obeys_nobody() {
         let rows = vec![row("auth", "failed: x", Meaning::Bad, &"long\u{1b}[2J words ".repeat(50))];
-        let text = written(rows, Room::Columns(80));
+        let text = written(rows, OutputWidth::Columns(80));
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
         assert!(!text.contains('\u{1b}'), "{text}");
     }
