@@ -73,10 +73,10 @@ impl Error {
         Self::new(ErrorKind::Usage, what)
     }
 
-    /// Returns the refusal of something that comes later.
+    /// Returns the refusal of something that is planned and not implemented yet.
     #[must_use]
     pub fn not_implemented(what: &str) -> Self {
-        Self::usage(format!("{what} is not yet built"))
+        Self::usage(format!("{what} is not implemented yet"))
     }
 
     /// Adds a cause behind those that are known.

@@ -9,6 +9,7 @@ mod display_thread;
 mod each;
 pub mod error;
 pub mod model;
+mod not_implemented;
 mod plan;
 pub mod process;
 pub mod recovery;

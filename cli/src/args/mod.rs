@@ -3,7 +3,6 @@
 mod commands;
 mod globals;
 mod help_text;
-mod not_implemented;
 mod parse;
 mod run;
 

@@ -7,8 +7,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use config::nearest;
 
-use super::{Arguments, help_text, not_implemented};
+use super::{Arguments, help_text};
 use crate::error::Error;
+use crate::not_implemented;
 
 /// What a command line comes to.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ pub fn help_of(path: &[String]) -> Option<String> {
 }
 
 fn grammar() -> clap::Command {
-    not_implemented::add(Arguments::command())
+    not_implemented::add_hidden(Arguments::command())
 }
 
 /// The commands that there are.
@@ -123,7 +124,7 @@ fn about_command(error: &clap::Error) -> Error {
     let prompt = "a session with a prompt";
     match nearest(&word, COMMANDS).filter(|_| !word.contains(char::is_whitespace)) {
         Some(near) => Error::usage(format!("`{word}` is not a command"))
-            .because(format!("{prompt} is not yet built"))
+            .because(format!("{prompt} is not implemented yet"))
             .hint(format!("regatta {near}")),
         None => Error::not_implemented(prompt)
             .because(format!("`{word}` is not a command, so it would be a prompt"))

@@ -9,6 +9,7 @@ use protocol::{IsolationMode, MergeMode};
 
 use super::Execution;
 use crate::model::{BaseUrl, ModelChoice};
+use crate::not_implemented::refused_value;
 
 /// What to fan out, and how.
 #[derive(Args, Clone, Debug, Default)]
@@ -142,7 +143,7 @@ impl FromStr for AgentChoice {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "task" => Ok(Self::Task),
-            _ => Err("other agents than `task` are not yet built".to_owned()),
+            _ => Err("other agents than `task` are not implemented yet".to_owned()),
         }
     }
 }
@@ -156,7 +157,7 @@ impl FromStr for IsolationChoice {
         }
         IsolationMode::named(text).map(Self::Mode).ok_or_else(|| {
             if IsolationMode::is_planned(text) {
-                format!("isolation `{text}` is not yet built; `worktree` is")
+                format!("isolation `{text}` is not implemented yet; use `worktree`")
             } else {
                 "the modes are auto, worktree and none".to_owned()
             }
@@ -176,8 +177,8 @@ impl FromStr for MergeChoice {
             "patch" => Ok(Self(MergeMode::Patch)),
             "branch" => Ok(Self(MergeMode::Branch)),
             "none" => Ok(Self(MergeMode::None)),
-            "stack" => Err("merge `stack` is not yet built; `branch` is".to_owned()),
-            _ => Err("the modes are patch, branch and none".to_owned()),
+            _ => Err(refused_value("merge", text)
+                .unwrap_or_else(|| "the modes are patch, branch and none".to_owned())),
         }
     }
 }
@@ -225,8 +226,8 @@ impl FromStr for LimitSetting {
             "wall" | "output" | "turns" | "tokens" => {
                 Ok(Self { name: name.to_owned(), value: value.to_owned() })
             }
-            "cost" | "processes" | "memory" => Err(format!("limit `{name}` is not yet built")),
-            _ => Err("the limits are wall, output, turns and tokens".to_owned()),
+            _ => Err(refused_value("limit", name)
+                .unwrap_or_else(|| "the limits are wall, output, turns and tokens".to_owned())),
         }
     }
 }

@@ -38,6 +38,6 @@ mod tests {
     fn another_schema_is_refused() {
         let said = text("plans").unwrap_err().to_string();
         assert_eq!(said, "error: there is no schema `plans`\n  try: regatta schema plan");
-        assert!(text("events").unwrap_err().to_string().contains("not yet built"));
+        assert!(text("events").unwrap_err().to_string().contains("not implemented yet"));
     }
 }

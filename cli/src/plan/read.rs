@@ -11,6 +11,7 @@ use super::format::PlanFile;
 use super::text::{PlanText, read_all, read_file};
 use super::{Plan, schema, validate};
 use crate::error::{Error, ErrorKind};
+use crate::not_implemented::instead_of_plan_key;
 
 /// How many bytes a plan may have.
 const LONGEST: u64 = 10_000_000;
@@ -74,24 +75,7 @@ struct KeyTable {
     what: &'static str,
     /// Its keys.
     keys: Vec<String>,
-    /// Keys that come later, with what to do today.
-    later: &'static [(&'static str, &'static str)],
 }
-
-const OWN_CHECK: &str = "check it at the end of the command, or say so in the prompt";
-
-const LATER: [(&str, &str); 2] = [
-    ("fallback", "leave it out: the run ends where its model cannot be had"),
-    ("verify", "run it yourself after the run"),
-];
-
-const LATER_IN_LIMITS: [(&str, &str); 1] = [("cost", "limit the tokens instead: tokens = 400_000")];
-
-const LATER_IN_TASK: [(&str, &str); 3] = [
-    ("agent", "leave it out: every prompt has the agent `task`"),
-    ("scope", OWN_CHECK),
-    ("proofs", OWN_CHECK),
-];
 
 /// Checks the keys of a plan before anything else is read from it.
 ///
@@ -103,14 +87,9 @@ fn check_keys(text: PlanText<'_>) -> Result<(), Error> {
     })?;
     let schema = schema();
     let properties = &schema["properties"];
-    let root = KeyTable { what: "a plan", keys: keys(&schema), later: &LATER };
-    let limits =
-        KeyTable { what: "limits", keys: keys(&properties["limits"]), later: &LATER_IN_LIMITS };
-    let task = KeyTable {
-        what: "a task",
-        keys: keys(&properties["task"]["items"]),
-        later: &LATER_IN_TASK,
-    };
+    let root = KeyTable { what: "a plan", keys: keys(&schema) };
+    let limits = KeyTable { what: "limits", keys: keys(&properties["limits"]) };
+    let task = KeyTable { what: "a task", keys: keys(&properties["task"]["items"]) };
     root.check(text, plan.get_ref())?;
     for (key, value) in plan.get_ref() {
         match (key.get_ref().as_ref(), value.get_ref()) {
@@ -143,11 +122,10 @@ impl KeyTable {
             if self.keys.iter().any(|known| known == name) {
                 continue;
             }
-            let later = self.later.iter().find(|(later, _)| *later == name);
-            return Err(match later {
-                Some((_, instead)) => text
-                    .error(&key.span(), format!("`{name}` in {} is not yet built", self.what))
-                    .hint(*instead),
+            return Err(match instead_of_plan_key(self.what, name) {
+                Some(instead) => text
+                    .error(&key.span(), format!("`{name}` in {} is not implemented yet", self.what))
+                    .hint(instead),
                 None => self.unknown(
                     text.error(&key.span(), format!("`{name}` is not a key of {}", self.what)),
                     name,

@@ -31,7 +31,7 @@ impl RunRequest {
     /// the variable REGATTA_TASK.
     ///
     /// # Errors
-    /// It makes no sense, is not yet built, or would be a run inside a task.
+    /// It makes no sense, is not implemented yet, or would be a run inside a task.
     pub fn parse(args: &RunArgs, inside: Option<&OsStr>) -> Result<Self, Error> {
         if let Some(task) = inside.filter(|task| !task.is_empty()) {
             let task = task.to_string_lossy();

@@ -160,7 +160,7 @@ fn a_usage_error_is_in_our_own_form() {
         ),
         (
             &["rnus"],
-            "error: `rnus` is not a command\n  because a session with a prompt is not yet built\n  try: regatta runs",
+            "error: `rnus` is not a command\n  because a session with a prompt is not implemented yet\n  try: regatta runs",
         ),
     ];
     let said: Vec<_> = cases.iter().map(|(words, _)| complaint(words)).collect();
@@ -208,7 +208,10 @@ fn what_is_not_yet_built_is_refused_by_its_name() {
         &[],
     ] {
         let said = complaint(words);
-        assert!(said.contains("not yet built") && said.contains("\n  try: "), "{words:?}: {said}");
+        assert!(
+            said.contains("not implemented yet") && said.contains("\n  try: "),
+            "{words:?}: {said}"
+        );
     }
 }
 

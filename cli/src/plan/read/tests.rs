@@ -100,11 +100,15 @@ fn what_is_not_yet_built_is_refused_never_ignored() {
     ] {
         let said = refused(&format!("version = 1\n{text}"));
         assert!(said.contains(&format!("`{key}` in ")), "{said}");
-        assert!(said.contains("is not yet built\n  try: "), "{said}");
+        assert!(said.contains("is not implemented yet\n  try: "), "{said}");
     }
-    assert!(refused(&format!("merge = 'stack'\n{}", task("exec = 'a'"))).contains("not yet built"));
     assert!(
-        refused(&format!("agent = 'scout'\n{}", task("prompt = 'a'"))).contains("not yet built")
+        refused(&format!("merge = 'stack'\n{}", task("exec = 'a'")))
+            .contains("not implemented yet")
+    );
+    assert!(
+        refused(&format!("agent = 'scout'\n{}", task("prompt = 'a'")))
+            .contains("not implemented yet")
     );
 }
 
