@@ -1,10 +1,12 @@
 //! What the program says when it cannot go on: one error type, with what, why and what to do.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use config::{PlacesError, SettingsError};
 use engine::ports::{IsolationError, LedgerError};
 use protocol::ExitCode;
+
+use crate::render::escaped;
 
 /// Why the program ends without having done what was asked.
 ///
@@ -86,17 +88,10 @@ impl Error {
         self
     }
 
-    /// Adds everything behind `source`, and itself, as causes.
+    /// Adds `source` and the errors behind it as causes.
     #[must_use]
     pub fn caused_by(mut self, source: &dyn std::error::Error) -> Self {
-        let mut next = Some(source);
-        while let Some(error) = next {
-            let told = error.to_string();
-            // The number of an error says nothing that its name does not.
-            let name = told.split(" (os error ").next().unwrap_or_default();
-            self.because.push(name.to_owned());
-            next = error.source();
-        }
+        self.because.extend(causes(source).map(|cause| without_os_code(&cause).to_owned()));
         self
     }
 
@@ -126,12 +121,12 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", Line(&self.what))?;
+        write!(f, "error: {}", escaped(&self.what))?;
         for cause in &self.because {
-            write!(f, "\n  because {}", Line(cause))?;
+            write!(f, "\n  because {}", escaped(cause))?;
         }
         for hint in &self.hints {
-            write!(f, "\n  try: {}", Line(hint))?;
+            write!(f, "\n  try: {}", escaped(hint))?;
         }
         Ok(())
     }
@@ -139,17 +134,19 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// One line of text for a terminal: whatever is no visible character is written as an escape.
-struct Line<'a>(&'a str);
+/// Returns the texts of `error` and of the errors behind it.
+fn causes(error: &dyn std::error::Error) -> impl Iterator<Item = String> {
+    std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string)
+}
 
-impl fmt::Display for Line<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.chars().try_for_each(|letter| {
-            let moves = letter.is_control()
-                || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-            if moves { write!(f, "{}", letter.escape_default()) } else { f.write_char(letter) }
-        })
-    }
+/// Returns an error and the errors behind it in one line: `cannot open x: No such file`.
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
+    causes(error).collect::<Vec<_>>().join(": ")
+}
+
+/// Removes the number of a system error from a message, which says nothing that its name does not.
+pub(crate) fn without_os_code(message: &str) -> &str {
+    message.split(" (os error ").next().unwrap_or_default()
 }
 
 impl From<IsolationError> for Error {

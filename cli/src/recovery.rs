@@ -11,7 +11,7 @@ use protocol::{Landed, LedgerEntry, RunName, RunState, TaskState, Work};
 use store::{Reader, RunRow, TaskRow, read_session, used_in};
 
 use crate::app_context::AppContext;
-use crate::error::Error;
+use crate::error::{Error, error_chain};
 use crate::render::{count, kept_workspace, left_out, rescue_line};
 
 /// An opened repository and what recovery found.
@@ -41,14 +41,15 @@ pub async fn open_repository(app: &AppContext, at: &Path) -> Result<OpenedReposi
 
 async fn recover(app: &AppContext, repository: &dyn Repository) -> Result<Vec<String>, String> {
     let reader = app.ledger.reader();
-    let open = open_runs(&reader, &repository.facts().root).map_err(|error| words(&error))?;
+    let open = open_runs(&reader, &repository.facts().root).map_err(|error| error_chain(&error))?;
     let recovery = repository.recover(open).await.map_err(|error| error.to_failure().message)?;
     // Whatever is in the ledger already was recorded by its engine, or by a recovery that was
     // killed before it could finish.
-    let unrecorded = Unrecorded::of(&reader, recovery.found()).map_err(|error| words(&error))?;
-    record(app, &reader, &unrecorded).await.map_err(|error| words(&error))?;
+    let unrecorded =
+        Unrecorded::of(&reader, recovery.found()).map_err(|error| error_chain(&error))?;
+    record(app, &reader, &unrecorded).await.map_err(|error| error_chain(&error))?;
     let mut found =
-        describe(&reader, &unrecorded, recovery.found()).map_err(|error| words(&error))?;
+        describe(&reader, &unrecorded, recovery.found()).map_err(|error| error_chain(&error))?;
     let unknown = unrecorded.unknown.iter().cloned().collect();
     if let Err(error) = recovery.finish(unknown).await {
         found.push(format!("what is left of it stays for now: {}", error.to_failure().message));
@@ -236,8 +237,4 @@ fn has_ended(reader: &Reader, task: &RecoveredTask) -> Result<bool, LedgerError>
     let Some(run) = reader.run_by_name(&task.run)? else { return Ok(false) };
     let row = reader.task_by_name(run.id, &task.task)?;
     Ok(row.is_some_and(|row| row.report.is_some()))
-}
-
-fn words(error: &LedgerError) -> String {
-    format!("{error}: {}", error.source)
 }

@@ -5,9 +5,9 @@ use serde::Serialize;
 use store::TaskRow;
 
 use crate::args::Form;
-use crate::commands::context::{CommandContext, Out, say};
+use crate::commands::context::{CommandContext, Out, print_json, say};
 use crate::error::Error;
-use crate::render::{Meaning, contested, count, document, lines, one_line};
+use crate::render::{Meaning, contested, count, lines, one_line};
 
 /// A landing that was done, for programs.
 #[derive(Serialize)]
@@ -33,7 +33,7 @@ pub(super) fn result(
 ) -> Result<(), Error> {
     if context.view.form == Form::Json {
         let told = Done { run, tasks: &report.tasks };
-        return document(out, &told).map_err(|error| Error::output(&error));
+        return print_json(out, &told);
     }
     let told = report.tasks.iter().map(|TaskLanding { task, landed }| {
         let (meaning, [word, _]) = words(landed);
@@ -58,7 +58,7 @@ pub(super) fn forecast(
         let lands = |task: &&TaskLanding| matches!(task.landed, Landed::Landed { .. });
         let would_land = report.tasks.iter().filter(lands).map(|task| &task.task).collect();
         let told = Forecast { run, would_land, tasks: &report.tasks };
-        return document(out, &told).map_err(|error| Error::output(&error));
+        return print_json(out, &told);
     }
     let told = report.tasks.iter().map(|TaskLanding { task, landed }| {
         let (meaning, [_, word]) = words(landed);

@@ -3,12 +3,12 @@
 use protocol::{Conflict, ExitCode, Landed, RunName, Side, TaskName};
 use serde::Serialize;
 
-use super::context::{CommandContext, Out, say};
+use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{kept_reason, table_row};
 use super::target::Target;
 use crate::args::{ConflictsArgs, Form};
 use crate::error::Error;
-use crate::render::{Meaning, document, one_line, reason_words};
+use crate::render::{Meaning, one_line, reason_words};
 
 /// How many digits of an object's id tell it apart.
 const DIGITS: usize = 12;
@@ -38,7 +38,7 @@ pub fn run(
         }
     }
     match context.view.form {
-        Form::Json => document(out, &listed).map_err(|error| Error::output(&error))?,
+        Form::Json => print_json(out, &listed)?,
         Form::Text => say(out, &listed.text(context))?,
     }
     Ok(ExitCode::Success)

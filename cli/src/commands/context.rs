@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use engine::ports::{Clock, IsolationError, LedgerStore};
 use protocol::{CaptureRef, LedgerEntry, RunName};
+use serde::Serialize;
 use store::Reader;
 
 use crate::app_context::{AppContext, isolation_places};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::render::{CommandHints, View};
 
 /// Captured work, for those who look at it or throw it away.
@@ -90,4 +91,12 @@ pub type Out<'a> = &'a mut (dyn Write + Send);
 /// Writes lines of results.
 pub(super) fn say(out: Out<'_>, text: &str) -> Result<(), Error> {
     writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|error| Error::output(&error))
+}
+
+/// Writes a result as one JSON document.
+pub(super) fn print_json(out: Out<'_>, value: &impl Serialize) -> Result<(), Error> {
+    let document = serde_json::to_string_pretty(value).map_err(|error| {
+        Error::new(ErrorKind::Bug, "cannot write the result as JSON").caused_by(&error)
+    })?;
+    say(out, &document)
 }

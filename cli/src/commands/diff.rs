@@ -4,12 +4,12 @@ use engine::ports::IsolationError;
 use protocol::{CaptureRef, ChangeSummary, ExitCode, TaskName};
 use serde::Serialize;
 
-use super::context::{CommandContext, Out, say};
+use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::table_row;
 use super::target::{Target, TargetKind};
 use crate::args::{DiffArgs, Form};
 use crate::error::Error;
-use crate::render::{Meaning, OutputWidth, count, document, lines, write_patch};
+use crate::render::{Meaning, OutputWidth, count, lines, write_patch};
 
 /// Writes the captured work of one task, or of all tasks of a run one after the other. On a pipe
 /// that is a patch, byte for byte.
@@ -39,7 +39,7 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
             patch: String::from_utf8_lossy(patch),
         });
         let work: Vec<_> = work.collect();
-        document(out, &work).map_err(|error| Error::output(&error))?;
+        print_json(out, &work)?;
         return Ok(ExitCode::Success);
     }
     for (row, captured, patch) in &works {

@@ -4,12 +4,12 @@ use protocol::{CaptureRef, ExitCode, LedgerEntry, RunName, TaskName};
 use serde::Serialize;
 use store::TaskRow;
 
-use super::context::{CommandContext, Out, say};
+use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::kept_reason;
 use super::target::Target;
 use crate::args::{DiscardArgs, Execution, Form};
 use crate::error::Error;
-use crate::render::{count, document, lines};
+use crate::render::{count, lines};
 
 /// Forgets the captured work of one task, or of all tasks of a run. What has landed stays where
 /// it is.
@@ -81,8 +81,7 @@ fn tell(
             Execution::Real => Done::Yes,
             Execution::DryRun => Done::DryRun,
         };
-        return document(out, &Told { run, discarded: gone, done })
-            .map_err(|error| Error::output(&error));
+        return print_json(out, &Told { run, discarded: gone, done });
     }
     let verb = match execution {
         Execution::Real => "discarded",

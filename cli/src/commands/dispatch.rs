@@ -11,7 +11,7 @@ use exec::EnvironmentRules;
 use protocol::{ExitCode, RunSpec, Work};
 use schema::JsonSchemas;
 
-use super::context::CommandContext;
+use super::context::{CommandContext, print_json};
 use super::{apply, conflicts, demo, diff, discard, help, logs, run, runs, schema as schemas};
 use crate::app_context::AppContext;
 use crate::args::{Command, Execution, Form, Globals, Parsed, RunArgs, Verbosity};
@@ -43,35 +43,35 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         }
         Command::Schema(args) => schemas::run(args),
         Command::Help(args) => help::run(args),
-        Command::Demo(args) => at_work(async move |log| {
+        Command::Demo(args) => in_runtime(async move |log| {
             demo::run(args, globals, &log, process::faults_from_environment()?, &mut out).await
         }),
-        Command::Run(args) => at_work(async move |log| start(globals, args, &log).await),
+        Command::Run(args) => in_runtime(async move |log| start(globals, args, &log).await),
         Command::Runs(args) => {
-            at_work(async move |_| runs::run(&look(globals).await?, args, &mut out))
+            in_runtime(async move |_| runs::run(&open_to_look(globals).await?, args, &mut out))
         }
         Command::Logs(args) => {
-            at_work(async move |_| logs::run(&look(globals).await?, args, &mut out))
+            in_runtime(async move |_| logs::run(&open_to_look(globals).await?, args, &mut out))
         }
         Command::Diff(args) => {
-            at_work(async move |_| diff::run(&look(globals).await?, args, &mut out))
+            in_runtime(async move |_| diff::run(&open_to_look(globals).await?, args, &mut out))
         }
         Command::Conflicts(args) => {
-            at_work(async move |_| conflicts::run(&look(globals).await?, args, &mut out))
+            in_runtime(async move |_| conflicts::run(&open_to_look(globals).await?, args, &mut out))
         }
-        Command::Apply(args) => at_work(async move |_| {
-            let Arrival { app, repository } = come(globals).await?;
+        Command::Apply(args) => in_runtime(async move |_| {
+            let OpenedForWork { app, repository } = open_to_work(globals).await?;
             let context = context(globals, &app, &repository.facts().root);
             apply::run(&context, repository.as_ref(), args, &mut out).await
         }),
-        Command::Discard(args) => {
-            at_work(async move |_| discard::run(&look(globals).await?, args, &mut out).await)
-        }
+        Command::Discard(args) => in_runtime(async move |_| {
+            discard::run(&open_to_look(globals).await?, args, &mut out).await
+        }),
     }
 }
 
 /// Does work that takes a runtime, and keeps a log of it.
-fn at_work(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<ExitCode, Error> {
+fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<ExitCode, Error> {
     let runtime = runtime::start()?;
     let end = runtime.block_on(work(Log::install()));
     // Whatever still blocks a thread is not waited for.
@@ -82,9 +82,9 @@ fn at_work(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<Exi
 /// Starts a run, or shows its tasks.
 async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode, Error> {
     let request = RunRequest::parse(args, std::env::var_os("REGATTA_TASK").as_deref())?;
-    let arrival = come(globals).await?;
+    let OpenedForWork { app, repository } = open_to_work(globals).await?;
     request.note().iter().for_each(|line| note(globals, &format!("note: {line}")));
-    let facts = arrival.repository.facts();
+    let facts = repository.facts();
     let tracked = || isolation::tracked_files(&facts.root).map_err(Error::from);
     let ground = ResolveInputs {
         root: &facts.root,
@@ -94,7 +94,7 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         schemas: &JsonSchemas,
         cores: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     };
-    let defaults = Defaults::from(&arrival.app.settings);
+    let defaults = Defaults::from(&app.settings);
     let mut spec = resolve(&request, args, &defaults, ground)?;
     spec.pass_env.retain(|name| {
         let is_set = std::env::var_os(name).is_some();
@@ -105,12 +105,10 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
     });
     match (args.execution(), globals.form()) {
         (Execution::DryRun, Form::Text) => process::print(&listing(&spec)?.text())?,
-        (Execution::DryRun, Form::Json) => render::document(&mut io::stdout(), &listing(&spec)?)
-            .map_err(|error| Error::output(&error))?,
+        (Execution::DryRun, Form::Json) => print_json(&mut io::stdout(), &listing(&spec)?)?,
         (Execution::Real, _) => {
             let shown =
                 render::renderer(View::here(globals), OutputStreams::standard(), hints(globals));
-            let Arrival { app, repository } = arrival;
             let mut nobody = |_event: &protocol::Event| {};
             let withheld = withheld_keys(&spec);
             let result = run::execute(&app, log, spec, repository, shown, &mut nobody).await?;
@@ -145,7 +143,7 @@ fn withheld_keys(spec: &RunSpec) -> Vec<String> {
 }
 
 /// A repository, and what to work on it with.
-struct Arrival {
+struct OpenedForWork {
     app: AppContext,
     repository: Arc<dyn Repository>,
 }
@@ -153,8 +151,8 @@ struct Arrival {
 /// Opens the repository to look at its runs and captured work. That needs the ledger and the task
 /// store only: in a repository that cannot be worked on now, a merge under way for instance, nothing
 /// is recovered and everything that is kept can be looked at.
-async fn look(globals: &Globals) -> Result<CommandContext, Error> {
-    let app = equip(globals)?;
+async fn open_to_look(globals: &Globals) -> Result<CommandContext, Error> {
+    let app = build_app(globals)?;
     let at = folder(globals);
     let root = match open_repository(&app, &at).await {
         Ok(opened) => {
@@ -183,15 +181,15 @@ fn context(globals: &Globals, app: &AppContext, root: &Path) -> CommandContext {
 }
 
 /// Opens the repository to work in it, and recovers what engines left there that died.
-async fn come(globals: &Globals) -> Result<Arrival, Error> {
-    let app = equip(globals)?;
+async fn open_to_work(globals: &Globals) -> Result<OpenedForWork, Error> {
+    let app = build_app(globals)?;
     let opened = open_repository(&app, &folder(globals)).await?;
     opened.found.iter().for_each(|line| note(globals, &format!("note: {line}")));
-    Ok(Arrival { app, repository: opened.repository })
+    Ok(OpenedForWork { app, repository: opened.repository })
 }
 
 /// Reads the settings and opens the ledger.
-fn equip(globals: &Globals) -> Result<AppContext, Error> {
+fn build_app(globals: &Globals) -> Result<AppContext, Error> {
     let faults = process::faults_from_environment()?;
     let places = Places::of_this_process()?;
     let sources = Sources {

@@ -8,12 +8,12 @@ use protocol::{ExitCode, Outcome, RunName, TaskName, TaskState, Usage, Work};
 use serde::Serialize;
 use store::{SessionLine, TaskRow, read_session, used_in};
 
-use super::context::{CommandContext, Out, say};
+use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::table_row;
 use super::target::{Target, TargetKind};
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
-use crate::render::{Meaning, account, again, document, one_line, span, transcript, visible_line};
+use crate::render::{Meaning, account, again, one_line, span, transcript, visible_line};
 
 /// The longest piece of a command's output that is shown as one line, in bytes.
 const LONGEST: u64 = 64 << 10;
@@ -28,7 +28,7 @@ pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<Ex
     if context.view.form == Form::Json {
         let logs: Result<Vec<_>, _> =
             target.tasks.iter().map(|row| log(context, run, row)).collect();
-        document(out, &logs?).map_err(|error| Error::output(&error))?;
+        print_json(out, &logs?)?;
         return Ok(ExitCode::Success);
     }
     for (at, row) in target.tasks.iter().enumerate() {

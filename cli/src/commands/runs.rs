@@ -4,14 +4,14 @@ use protocol::{ExitCode, MergeMode, Outcome, RunState, TaskName};
 use serde::Serialize;
 use store::{RunRow, TaskRow};
 
-use super::context::{CommandContext, Out, say};
+use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{kept_reason, landed, table_row};
 use super::target::{Target, TargetKind};
 use crate::args::{Form, RunsArgs, RunsCommand};
 use crate::error::Error;
 use crate::render::{
-    Table, TableRows, account, closing, count, cut, document, elapsed, failed_while_working,
-    left_out_lines, one_line, span, used, when, width, write_table,
+    Table, TableRows, account, closing, count, cut, elapsed, failed_while_working, left_out_lines,
+    one_line, span, used, when, width, write_table,
 };
 
 /// How many runs are listed unless one says otherwise.
@@ -39,7 +39,7 @@ pub fn run(context: &CommandContext, args: &RunsArgs, out: Out<'_>) -> Result<Ex
 fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Error> {
     let runs = context.reader.runs(Some(&context.root), limit)?;
     if context.view.form == Form::Json {
-        return document(out, &runs).map_err(|error| Error::output(&error));
+        return print_json(out, &runs);
     }
     if runs.is_empty() {
         return say(out, "there is no run yet in this repository");
@@ -110,7 +110,7 @@ fn show(context: &CommandContext, given: Option<&str>, out: Out<'_>) -> Result<(
     let target = Target::find(context, given)?;
     let Target { run, tasks, kind } = &target;
     if context.view.form == Form::Json {
-        return document(out, &Shown { run, tasks }).map_err(|error| Error::output(&error));
+        return print_json(out, &Shown { run, tasks });
     }
     say(out, &headline(context, run))?;
     let took = run.finished.map(|finished| elapsed(run.started, finished));

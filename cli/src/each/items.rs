@@ -47,7 +47,7 @@ pub(super) fn is_plain(text: &str) -> bool {
 }
 
 /// Returns a text as people read it in a list: one line, and not a long one.
-pub(crate) fn one_line(text: &str) -> String {
+pub(crate) fn title_of(text: &str) -> String {
     const LONGEST: usize = 120;
     let mut line: String = text
         .trim()
@@ -62,8 +62,8 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Returns the first line of a text that says something, as people read it in a list.
-pub(crate) fn first_line(text: &str) -> String {
-    one_line(text.trim().lines().next().unwrap_or_default())
+pub(crate) fn first_line_title(text: &str) -> String {
+    title_of(text.trim().lines().next().unwrap_or_default())
 }
 
 /// Lists the tracked files of the repository, when someone asks.
@@ -268,10 +268,10 @@ mod tests {
 
     #[test]
     fn a_line_in_a_list_is_one_line_and_not_a_long_one() {
-        assert_eq!(one_line(" a\nb\u{1b}[2J "), "a b [2J");
-        assert_eq!(one_line(&"ä".repeat(300)).chars().count(), 121);
-        assert_eq!(first_line("\n\n Fix it. \nAll of it."), "Fix it.");
-        assert_eq!(first_line(" "), "");
+        assert_eq!(title_of(" a\nb\u{1b}[2J "), "a b [2J");
+        assert_eq!(title_of(&"ä".repeat(300)).chars().count(), 121);
+        assert_eq!(first_line_title("\n\n Fix it. \nAll of it."), "Fix it.");
+        assert_eq!(first_line_title(" "), "");
     }
 
     fn items(spec: &str, standard: &[u8], end: u8, subfolder: &str) -> Result<Vec<String>, Error> {

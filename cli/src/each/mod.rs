@@ -7,7 +7,7 @@ mod shell_quoting;
 mod task_drafts;
 
 pub(crate) use items::{ItemInput, ItemSource, TrackedFiles};
-pub(crate) use items::{ItemKind, first_line, one_line};
+pub(crate) use items::{ItemKind, first_line_title, title_of};
 pub(crate) use prompt_template::without_items;
 pub(crate) use script_template::refuse_placeholders;
 pub(crate) use task_drafts::{DraftWork, FanOut, TaskDraft, WorkTemplate, drafts};

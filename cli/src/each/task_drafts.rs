@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use protocol::{Command, Item, TaskName};
 
-use super::items::{ItemKind, first_line, item_with_parts, one_line};
+use super::items::{ItemKind, first_line_title, item_with_parts, title_of};
 use super::prompt_template::PromptTemplate;
 use super::script_template::{ItemsPerTask, ScriptTemplate};
 use crate::error::Error;
@@ -75,7 +75,7 @@ fn single(fanout: FanOut<'_>) -> Result<Vec<TaskDraft>, Error> {
             ItemKind::Path => names.nearest(&text),
             ItemKind::Word => numbered(at + 1),
         };
-        let title = one_line(&text);
+        let title = title_of(&text);
         let work = filler.single(at + 1, item_with_parts(text, fanout.naming))?;
         drafts.push(TaskDraft { name, title: work.title().unwrap_or(title), work });
     }
@@ -87,8 +87,8 @@ fn chunked(fanout: &FanOut<'_>, size: NonZeroUsize) -> Result<Vec<TaskDraft>, Er
     let mut drafts = Vec::new();
     for (at, items) in fanout.items.chunks(size.get()).enumerate() {
         let title = match items {
-            [one] => one_line(one),
-            [first, others @ ..] => format!("{} and {} more", one_line(first), others.len()),
+            [one] => title_of(one),
+            [first, others @ ..] => format!("{} and {} more", title_of(first), others.len()),
             [] => String::new(),
         };
         let items = items.iter().map(|item| item_with_parts(item.clone(), fanout.naming)).collect();
@@ -107,7 +107,7 @@ impl DraftWork {
     fn title(&self) -> Option<String> {
         match self {
             Self::Command(_) => None,
-            Self::Prompt(prompt) => Some(first_line(prompt)),
+            Self::Prompt(prompt) => Some(first_line_title(prompt)),
         }
     }
 }

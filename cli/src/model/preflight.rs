@@ -6,7 +6,7 @@ use protocol::{Agent, Failure, FailureClass, ModelRoute, RunSpec, TaskName, Work
 use providers::{Catalogue, Known};
 
 use super::is_scenario;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, without_os_code};
 
 /// Opens every model of a run, and looks whether those on this machine, or at an address of the
 /// user's, answer.
@@ -51,9 +51,7 @@ fn agents(spec: &RunSpec) -> impl Iterator<Item = (&TaskName, &Agent)> {
 fn unusable(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
     let what = format!("cannot use the model {route} of task `{task}`");
     let (why, rest) = failure.message.split_once("; ").unwrap_or((&failure.message, ""));
-    // The number of an error says nothing that its name does not.
-    let error = Error::new(ErrorKind::Model, what)
-        .because(why.split(" (os error ").next().unwrap_or_default());
+    let error = Error::new(ErrorKind::Model, what).because(without_os_code(why));
     let key = Known::find(&route.provider).and_then(Known::key);
     match (failure.class, key) {
         (FailureClass::Auth, Some(key)) => error.hint(format!("export {key}=…")),

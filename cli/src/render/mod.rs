@@ -1,7 +1,6 @@
 //! What people and programs see of a run: one picture fed by events, shown as it grows on standard
 //! error and summed up on standard output.
 
-mod json;
 mod kept_files;
 mod live_frame;
 mod live_view;
@@ -18,7 +17,6 @@ mod task_view;
 mod terminal;
 mod transcript;
 
-pub use json::document;
 pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace, left_out, left_out_lines};
 pub use live_frame::passes;
@@ -26,7 +24,7 @@ pub use next_commands::{CommandHints, shell_word};
 pub use next_commands::{KeptReason, closing, failed_while_working};
 pub use numbers::{account, count, elapsed, lines, span, tokens, used, when};
 pub use patch::write_patch;
-pub use printable::{cut, one_line, width};
+pub use printable::{cut, escaped, one_line, visible_line, width};
 pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
 pub use task_outcome::{OutcomeLine, again, contested, outcome_line, reason_words};
@@ -35,4 +33,4 @@ pub use task_view::{ProviderWait, RunningTask, TaskStage, TaskView};
 pub use terminal::{ColorEnv, OutputOptions, TermCapability, Terminal, View};
 pub use terminal::{Meaning, Palette};
 pub use terminal::{OutputWidth, Size};
-pub use transcript::{transcript, visible_line};
+pub use transcript::transcript;

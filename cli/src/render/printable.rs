@@ -13,12 +13,38 @@ pub fn one_line(text: &str) -> String {
         match letter {
             '\u{1b}' => skip_sequence(&mut letters, &mut out),
             '\t' => out.push(' '),
-            // Terminals disagree on how wide what these join or vary is.
-            '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' => {}
+            joiner if is_joiner(joiner) => {}
             other => out.push(harmless(other)),
         }
     }
     out
+}
+
+/// Returns a line that a terminal can only print, with its tabs: they are part of how text looks.
+#[must_use]
+pub fn visible_line(line: &str) -> String {
+    let parts = line.trim_end_matches(['\n', '\r']).split('\t').map(one_line);
+    parts.collect::<Vec<_>>().join("\t")
+}
+
+/// Returns `text` as one line in which every character that a terminal would obey is an escape such
+/// as `\n` or `\u{1b}`. For messages that quote a name exactly.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if harmless(letter) == letter || is_joiner(letter) {
+            out.push(letter);
+        } else {
+            out.extend(letter.escape_default());
+        }
+    }
+    out
+}
+
+/// Terminals disagree on how wide what these join or vary is.
+fn is_joiner(letter: char) -> bool {
+    matches!(letter, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
 /// Returns `letter`, or what stands for it where a terminal would obey it.
@@ -111,6 +137,11 @@ mod tests {
         let safe = one_line(hostile);
         assert!(safe.chars().all(|letter| harmless(letter) == letter), "{safe:?}");
         assert_eq!(safe, "ared␇�2J�evilb␍␊c␛");
+    }
+
+    #[test]
+    fn a_quoted_name_is_escaped_and_keeps_what_is_only_printed() {
+        assert_eq!(escaped("a\u{1b}[2J\n\u{9b}\u{202e}ä"), "a\\u{1b}[2J\\n\\u{9b}\\u{202e}ä");
     }
 
     #[test]

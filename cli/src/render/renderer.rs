@@ -5,7 +5,6 @@ use std::io::{self, Write};
 
 use protocol::{Event, EventKind, Landed, LeftOut, TaskName, Timestamp};
 
-use super::json;
 use super::kept_files::{left_out_lines, rescue_line};
 use super::live_frame::passes;
 use super::live_view::LiveView;
@@ -134,7 +133,7 @@ impl Renderer for RunRenderer {
             }
         }
         match self.view.form {
-            Form::Json => json::event(&mut self.streams.out, event),
+            Form::Json => write_event(&mut self.streams.out, event),
             Form::Text => Ok(()),
         }
     }
@@ -227,6 +226,13 @@ impl RunRenderer {
         }
         out.flush()
     }
+}
+
+/// Writes an event as one line of JSON.
+fn write_event(out: &mut dyn Write, event: &Event) -> io::Result<()> {
+    let mut line = serde_json::to_vec(event)?;
+    line.push(b'\n');
+    out.write_all(&line)
 }
 
 fn row(row: &TaskView) -> TableRow {

@@ -5,7 +5,7 @@ use protocol::{
 };
 
 use super::numbers::clock;
-use super::printable::{cut, one_line};
+use super::printable::{cut, visible_line};
 use super::terminal::{Meaning, View};
 
 mod tool_call;
@@ -159,13 +159,6 @@ pub(super) enum Excerpt {
     First(usize),
     /// So many of the last.
     Last(usize),
-}
-
-/// Returns a line that a terminal can only print. Tabs stay: they are part of how text looks.
-#[must_use]
-pub fn visible_line(line: &str) -> String {
-    let parts = line.trim_end_matches(['\n', '\r']).split('\t').map(one_line);
-    parts.collect::<Vec<_>>().join("\t")
 }
 
 /// Returns the lines of a text that are to be shown, and a line that counts the others.

@@ -17,7 +17,8 @@ use super::run_request::{RunRequest, TaskSource};
 use super::run_settings::{limits, pass_env};
 use crate::args::{MergeChoice, RunArgs};
 use crate::each::{
-    DraftWork, FanOut, ItemInput, ItemKind, TaskDraft, TrackedFiles, drafts, first_line, one_line,
+    DraftWork, FanOut, ItemInput, ItemKind, TaskDraft, TrackedFiles, drafts, first_line_title,
+    title_of,
 };
 use crate::error::Error;
 use crate::model::{ModelChoice, ModelOption, ModelSelection};
@@ -134,12 +135,12 @@ impl Tasks {
             }
             TaskSource::Command(script) => {
                 let command = Command { script: script.clone(), item: None, arguments: Vec::new() };
-                return drafted(vec![draft(1, one_line(script), DraftWork::Command(command))]);
+                return drafted(vec![draft(1, title_of(script), DraftWork::Command(command))]);
             }
             TaskSource::Prompts(prompts) => {
                 let numbered = prompts.iter().enumerate();
                 let prompt = |(at, prompt): (usize, &String)| {
-                    draft(at + 1, first_line(prompt), DraftWork::Prompt(prompt.clone()))
+                    draft(at + 1, first_line_title(prompt), DraftWork::Prompt(prompt.clone()))
                 };
                 return drafted(numbered.map(prompt).collect());
             }
@@ -176,7 +177,7 @@ impl Tasks {
         let planned = self.plan.iter().flat_map(|plan| &plan.tasks).map(|task| {
             let (title, work) = match &task.work {
                 PlannedWork::Command(script) => (
-                    one_line(script),
+                    title_of(script),
                     Work::Command(Command {
                         script: script.clone(),
                         item: None,
@@ -184,7 +185,7 @@ impl Tasks {
                     }),
                 ),
                 PlannedWork::Prompt { prompt, model } => {
-                    (first_line(prompt), models.agent(prompt.clone(), model.as_ref())?)
+                    (first_line_title(prompt), models.agent(prompt.clone(), model.as_ref())?)
                 }
             };
             Ok(TaskSpec {

@@ -564,3 +564,23 @@ fn a_remark_reaches_who_follows_and_not_who_reads_results() {
     let quiet = OutputOptions { verbosity: Verbosity::Quiet, ..json };
     assert_eq!(said(quiet), (String::new(), String::new()));
 }
+
+#[test]
+fn an_event_is_one_line_whatever_is_in_it() {
+    let kind = EventKind::TaskQueued {
+        task: "t1".parse().unwrap(),
+        title: "a\nb\u{1b}[0m".into(),
+        model: None,
+    };
+    let given = Event {
+        seq: 1,
+        at: Timestamp::from_millisecond(0),
+        scope: Some(EventScope::Run("r7k3f".parse().unwrap())),
+        kind,
+    };
+    let mut out = Vec::new();
+    write_event(&mut out, &given).unwrap();
+    assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 1);
+    assert!(!out.contains(&0x1b));
+    assert_eq!(serde_json::from_slice::<Event>(&out).unwrap(), given);
+}
