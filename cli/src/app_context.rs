@@ -1,4 +1,4 @@
-//! The one place that names the concrete types and wires them.
+//! The application context: names the concrete type behind each port, and wires them together.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -33,7 +33,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Ids that are unique in the world.
+/// Generates globally unique ids.
 #[derive(Clone, Copy, Debug)]
 pub struct UniqueIds;
 
@@ -47,27 +47,27 @@ impl Ids for UniqueIds {
     }
 }
 
-/// What every command that touches a repository works with.
+/// What every command over a repository works with.
 #[derive(Clone)]
 pub struct AppContext {
-    /// Where everything is.
+    /// The folders and files of the program.
     pub places: Places,
-    /// How everything is to be.
+    /// The settings.
     pub settings: Settings,
-    /// Faults on purpose.
+    /// The failpoints, for tests.
     pub faults: Faults,
     /// The record of what runs did.
     pub ledger: Arc<Ledger>,
     /// Opens repositories.
     pub isolation: Arc<dyn Isolation>,
-    /// Knows where models are had.
+    /// Resolves models to providers.
     pub models: Arc<Catalogue>,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
 }
 
 impl AppContext {
-    /// Opens the ledger and names what is used for everything else.
+    /// Opens the ledger and builds the rest.
     ///
     /// # Errors
     /// The ledger cannot be opened.
@@ -84,10 +84,10 @@ impl AppContext {
         Ok(Self { places, settings, faults, ledger, isolation, models, clock })
     }
 
-    /// Opens an engine in which a run can be worked at.
+    /// Opens an engine for a run.
     ///
     /// # Errors
-    /// The machine has no room for it.
+    /// The machine has no resources for it.
     pub async fn open_engine(&self, spec: &RunSpec) -> Result<Engine, Error> {
         // Programs that embed this may not have done it at their start.
         process::hide();
@@ -128,8 +128,8 @@ impl AppContext {
 }
 
 impl AppContext {
-    /// Returns what of our environment a task's processes get: no key of the run's own providers
-    /// either, whatever these are called.
+    /// Returns which environment variables the processes of tasks get. The keys of the run's own
+    /// providers are removed, whatever they are called.
     fn environment_rules(&self, spec: &RunSpec) -> EnvironmentRules {
         let mut remove = self.settings.env_remove.value.clone();
         let routes = routes(spec).into_iter();
@@ -142,7 +142,7 @@ impl AppContext {
     }
 }
 
-/// Returns what resolves models to providers. A key is looked up when it is needed.
+/// Returns the catalogue of models. A key is read when it is needed.
 fn catalogue(settings: &Settings, clock: Arc<dyn Clock>) -> Catalogue {
     let prices = settings.prices.value.iter();
     let prices: BTreeMap<_, _> =
@@ -154,7 +154,7 @@ fn catalogue(settings: &Settings, clock: Arc<dyn Clock>) -> Catalogue {
     })
 }
 
-/// Returns how requests to models are made.
+/// Returns the retries, timeouts and concurrency of requests to models.
 fn request_policy(settings: &Settings) -> RequestPolicy {
     let max_retries =
         if settings.retry_enabled.value { settings.retry_max_retries.value } else { 0 };
@@ -191,7 +191,7 @@ fn price(said: ModelPrice) -> Option<Price> {
     })
 }
 
-/// Returns where isolation keeps its things.
+/// Returns the folders of the isolation layer.
 #[must_use]
 pub fn isolation_places(places: &Places) -> isolation::Places {
     isolation::Places {
@@ -201,9 +201,9 @@ pub fn isolation_places(places: &Places) -> isolation::Places {
     }
 }
 
-/// The command that starts this program as the watcher over process groups. Linux finds the file
-/// that runs now even when another has taken its name since. What it starts with can be read by
-/// every process of the user: it gets no key.
+/// Returns the command that starts this program as the watcher of process groups. `/proc/self/exe`
+/// is the running file, even when another file has its name by now. Every process of the user can
+/// read the watcher's environment, so it has no keys.
 fn watcher(environment: &BaseEnvironment) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg("__watch").env_clear().envs(environment.variables());

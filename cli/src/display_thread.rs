@@ -1,5 +1,5 @@
-//! Shows a run on a thread of its own, so that a reader of our output who stands still holds up
-//! nothing but what is shown: neither signals nor the closing of the engine.
+//! Displays a run on a thread of its own. A reader of the output that is slow or stopped delays the
+//! display only: neither signals nor the shutdown of the engine.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use tokio::time::MissedTickBehavior;
 
 use crate::render::Renderer;
 
-/// How often the live view moves.
+/// How often the live view is redrawn.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A run that is being shown.
+/// The display of a run, on its own thread.
 #[derive(Debug)]
 pub(crate) struct Display {
     commands: mpsc::UnboundedSender<DisplayCommand>,
@@ -25,7 +25,7 @@ pub(crate) struct Display {
     ended: oneshot::Receiver<io::Result<()>>,
 }
 
-/// Says lines to whoever follows the run.
+/// Sends notes to the display.
 #[derive(Clone, Debug)]
 pub(crate) struct Notes(mpsc::UnboundedSender<DisplayCommand>);
 
@@ -36,7 +36,7 @@ enum DisplayCommand {
 }
 
 impl Display {
-    /// Begins to show `events`.
+    /// Begins to display `events`.
     ///
     /// # Errors
     /// The machine has no thread left.
@@ -58,12 +58,12 @@ impl Display {
         Ok(Self { commands: sender, failure: Some(failure), ended })
     }
 
-    /// Returns what says lines between the events.
+    /// Returns a sender of notes, which are displayed between the events.
     pub(crate) fn notes(&self) -> Notes {
         Notes(self.commands.clone())
     }
 
-    /// Waits until standard output cannot be written, and says why. Comes back once at most.
+    /// Waits until standard output cannot be written, and returns the error. Returns at most once.
     pub(crate) async fn failed(&mut self) -> io::Error {
         if let Some(failure) = &mut self.failure {
             let failed = failure.await;
@@ -75,11 +75,11 @@ impl Display {
         std::future::pending().await
     }
 
-    /// Has everything shown that was published so far, and what the run came to. Takes as long as
-    /// the reader does.
+    /// Displays every event published so far, and then the result of the run. Takes as long as the
+    /// reader of the output does.
     ///
     /// # Errors
-    /// What the run came to cannot be written, or showing it has panicked.
+    /// The result cannot be written, or the display has panicked.
     pub(crate) async fn finish(self) -> io::Result<()> {
         let _ended = self.commands.send(DisplayCommand::Finish); // it can only have panicked
         self.ended.await.unwrap_or_else(|_panicked| Err(io::Error::other("showing it crashed")))
@@ -87,24 +87,25 @@ impl Display {
 }
 
 impl Notes {
-    /// Says a line. It must be safe already.
+    /// Sends a line, which must be printable.
     pub(crate) fn say(&self, line: impl Into<Cow<'static, str>>) {
         let _ended = self.0.send(DisplayCommand::Note(line.into())); // then nothing is shown any more
     }
 }
 
-/// What the thread works with.
+/// The state of the display's thread.
 struct DisplayLoop {
     show: Box<dyn Renderer>,
     events: Events,
     commands: mpsc::UnboundedReceiver<DisplayCommand>,
     clock: Arc<dyn Clock>,
-    /// Is told of the first failure.
+    /// Receives the first error.
     failure: Option<oneshot::Sender<io::Error>>,
 }
 
 impl DisplayLoop {
-    /// Shows what happens. Nothing but this runs on the thread, so that every write may block it.
+    /// Displays events and notes until told to finish. Nothing else runs on the thread, so every write
+    /// may block.
     async fn until_finished(&mut self) -> io::Result<()> {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);

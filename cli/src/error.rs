@@ -1,4 +1,4 @@
-//! What the program says when it cannot go on: one error type, with what, why and what to do.
+//! The error of the command line: what failed, why, what to try, and the exit code.
 
 use std::fmt;
 
@@ -8,46 +8,46 @@ use protocol::ExitCode;
 
 use crate::render::escaped;
 
-/// Why the program ends without having done what was asked.
+/// Why a command failed.
 ///
 /// It prints as `error: what` in one line, then `  because …` and `  try: …` lines. Nothing that
 /// it quotes can move a terminal's cursor or begin a line of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Whose fault it is.
+    /// Where the cause is.
     pub kind: ErrorKind,
-    /// What cannot be done, and where.
+    /// What failed.
     pub what: String,
-    /// Why, the nearest cause first.
+    /// The causes, the nearest first.
     pub because: Vec<String>,
-    /// What to do about it; lines to type where there are such.
+    /// What to do about it; commands to type, where there are some.
     pub hints: Vec<String>,
-    /// How the program ends.
+    /// The exit code.
     pub exit: ExitCode,
 }
 
-/// Whose fault an error is.
+/// Where the cause of an error is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// What was typed.
+    /// The command line.
     Usage,
-    /// What the settings say.
+    /// The settings or the environment.
     Settings,
     /// A plan, a list or a schema.
     Plan,
     /// The repository.
     Repository,
-    /// A model, or where it is had.
+    /// A model or its provider.
     Model,
     /// The machine: disk, memory, permissions.
     Machine,
-    /// Ours.
+    /// This program.
     Bug,
-    /// Nobody's: who read our output has read enough.
+    /// No error: the reader of the output has closed the pipe.
     Closed,
 }
 
-/// The exit code of an error, unless it says otherwise.
+/// Returns the exit code of errors of a kind.
 fn usual_exit(kind: ErrorKind) -> ExitCode {
     match kind {
         ErrorKind::Usage
@@ -69,7 +69,7 @@ impl Error {
         Self { kind, what: what.into(), because, hints, exit: usual_exit(kind) }
     }
 
-    /// Returns an error about what was typed.
+    /// Returns an error about the command line.
     #[must_use]
     pub fn usage(what: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, what)
@@ -81,7 +81,7 @@ impl Error {
         Self::usage(format!("{what} is not implemented yet"))
     }
 
-    /// Adds a cause behind those that are known.
+    /// Adds a cause after the known ones.
     #[must_use]
     pub fn because(mut self, cause: impl Into<String>) -> Self {
         self.because.push(cause.into());
@@ -102,14 +102,14 @@ impl Error {
         self
     }
 
-    /// Returns the same error with another way for the program to end.
+    /// Returns the same error with another exit code.
     #[must_use]
     pub fn exit(self, exit: ExitCode) -> Self {
         Self { exit, ..self }
     }
 
-    /// Returns what it means that standard output could not be written. A reader who has read
-    /// enough is no error: the program then ends quietly.
+    /// Returns the error of a failed write to standard output. A closed pipe is no error: the program
+    /// then exits quietly.
     #[must_use]
     pub fn output(error: &std::io::Error) -> Self {
         match error.kind() {

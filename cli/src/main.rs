@@ -1,4 +1,4 @@
-//! The binary: reads the command line, does what it asks, says how it ended.
+//! The binary: parses the command line, runs the command, and reports the result.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! What this process does about itself before it does anything else.
+//! This process: closes its memory to others, reads its failpoints, writes standard output, and ends
+//! with an exit code.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -9,23 +10,22 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::error::{Error, ErrorKind};
 
-/// Closes the memory and the environment of this process, where keys are, to other processes of the
-/// same user: the commands of tasks are such. Root can still look.
+/// Closes the memory and the environment of this process, which hold keys, to other processes of the
+/// same user, such as the commands of tasks. Root can still read them.
 ///
-/// A process that this one starts can be looked into again once it has become another program: it
-/// must get an environment without keys.
+/// A child process can be read again after its `exec`, so its environment must have no keys.
 pub fn hide() {
     // Where the kernel does not know that, nothing is worse than before.
     let _older = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
-/// The variable that holds the plan of faults.
+/// The variable that sets failpoints.
 const FAULT_VARIABLE: &str = "REGATTA_FAULT";
 
-/// Reads the plan of faults from the environment. A release build has none.
+/// Reads the failpoints from the environment, in builds with debug assertions only.
 ///
 /// # Errors
-/// The word of the plan that is not one.
+/// A word in the variable is not a failpoint.
 pub fn faults_from_environment() -> Result<Faults, Error> {
     let plan = std::env::var_os(FAULT_VARIABLE).unwrap_or_default();
     let means = FaultMeans { kill: kill_self, wait: || std::thread::sleep(HALF_A_SECOND) };
@@ -46,7 +46,7 @@ fn kill_self() {
     }
 }
 
-/// Says what went wrong, if something did, and returns how the program ends.
+/// Prints the error of a command, if it failed, and returns the exit code of the process.
 #[must_use]
 pub fn report(end: Result<ExitCode, Error>) -> std::process::ExitCode {
     let code = match end {
@@ -62,7 +62,7 @@ pub fn report(end: Result<ExitCode, Error>) -> std::process::ExitCode {
     std::process::ExitCode::from(u8::from(code))
 }
 
-/// Writes to standard output and sees it through.
+/// Writes to standard output and flushes it.
 ///
 /// # Errors
 /// [`Error::output`].

@@ -1,4 +1,4 @@
-//! Opening a repository to work in it, and recovering what engines that died left there: found,
+//! Opens a repository to work in it, and recovers what engines that died left there: it is found,
 //! recorded in the ledger, and only then removed.
 
 use std::path::Path;
@@ -18,16 +18,16 @@ use crate::render::{count, kept_workspace, left_out, rescue_line};
 pub struct OpenedRepository {
     /// The repository.
     pub repository: Arc<dyn Repository>,
-    /// What was found of engines that died there and what became of it, in lines for people.
+    /// What recovery found and did, as lines of text.
     pub found: Vec<String>,
 }
 
-/// Opens the repository at `at`, rolls landings forward that a dead engine left half done, captures
-/// what its workspaces hold, and writes both to the ledger. What cannot be recovered now stays for
-/// the next start, and is told.
+/// Opens the repository at `at` and recovers what dead engines left: completes their landings,
+/// captures the work in their workspaces, and records both in the ledger. What cannot be recovered
+/// now stays for the next start, and a line says so.
 ///
 /// # Errors
-/// The repository cannot be worked on.
+/// The repository cannot be worked in.
 pub async fn open_repository(app: &AppContext, at: &Path) -> Result<OpenedRepository, Error> {
     let repository = app.isolation.open(at).await?;
     let found = match recover(app, repository.as_ref()).await {
@@ -57,7 +57,7 @@ async fn recover(app: &AppContext, repository: &dyn Repository) -> Result<Vec<St
     Ok(found)
 }
 
-/// The runs of a repository that are not over as far as the ledger knows.
+/// Returns the runs of a repository that have not ended according to the ledger.
 fn open_runs(reader: &Reader, root: &Path) -> Result<Vec<OpenRun>, LedgerError> {
     let mut open = Vec::new();
     for row in reader.open_runs(root)? {
@@ -68,14 +68,14 @@ fn open_runs(reader: &Reader, root: &Path) -> Result<Vec<OpenRun>, LedgerError> 
     Ok(open)
 }
 
-/// What a recovery found that the ledger does not say yet.
+/// What a recovery found and the ledger has not recorded yet.
 #[derive(Default)]
 struct Unrecorded {
-    /// Runs whose engine died before they were over, as the ledger has them.
+    /// Runs whose engine died before they ended.
     interrupted: Vec<RunRow>,
-    /// Runs that left a folder and that the ledger does not know.
+    /// Runs with a folder of workspaces that are not in the ledger.
     unknown: Vec<RunName>,
-    /// Work that was captured.
+    /// Captures.
     captured: Vec<LedgerEntry>,
     /// Landings, with their runs.
     landed: Vec<(RunName, Completion, LedgerEntry)>,
@@ -121,7 +121,7 @@ fn is_open(state: RunState) -> bool {
     }
 }
 
-/// Returns the entry of work that was captured, if the ledger does not have it.
+/// Returns the ledger entry of captured work, if it is not recorded yet.
 fn captured(reader: &Reader, task: &RecoveredTask) -> Result<Option<LedgerEntry>, LedgerError> {
     let Ok(captured) = &task.captured else { return Ok(None) };
     let Some(run) = reader.run_by_name(&task.run)? else { return Ok(None) };
@@ -133,7 +133,7 @@ fn captured(reader: &Reader, task: &RecoveredTask) -> Result<Option<LedgerEntry>
     Ok(Some(LedgerEntry::TaskCaptured { task: row.id, attempt, captured }))
 }
 
-/// Records everything at once: a recovery that is killed has recorded all of it or nothing.
+/// Records everything in one transaction: a recovery that is killed has recorded all or nothing.
 async fn record(
     app: &AppContext,
     reader: &Reader,
@@ -152,7 +152,7 @@ async fn record(
     app.ledger.append(entries.into_iter().map(|entry| (now, entry)).collect()).await
 }
 
-/// Returns what the models of the tasks that were at work had used, as far as it was logged.
+/// Returns the usage of tasks that were running, as far as their session logs have it.
 fn used(app: &AppContext, reader: &Reader, run: &RunRow) -> Result<Vec<LedgerEntry>, LedgerError> {
     let tasks = reader.tasks(run.id)?.into_iter();
     let asked = tasks.filter(|task| {
@@ -167,7 +167,7 @@ fn used(app: &AppContext, reader: &Reader, run: &RunRow) -> Result<Vec<LedgerEnt
     Ok(entries.collect())
 }
 
-/// Returns what was found and recorded, in lines for people.
+/// Describes what was found and recorded, as lines of text.
 fn describe(
     reader: &Reader,
     unrecorded: &Unrecorded,
@@ -225,14 +225,14 @@ fn describe(
     Ok(lines)
 }
 
-/// Returns whether work of a task is kept that has not landed.
+/// Returns whether a task has kept work that has not landed.
 fn has_kept_work(task: &TaskRow) -> bool {
     let has_changes = task.captured.as_ref().is_some_and(|captured| captured.changes.files > 0);
     let is_landed = matches!(task.landing, Some(Landed::Landed { .. } | Landed::Unchanged));
     has_changes && !is_landed && task.discarded.is_none()
 }
 
-/// Returns whether the ledger has the end of a task.
+/// Returns whether a task has ended according to the ledger.
 fn has_ended(reader: &Reader, task: &RecoveredTask) -> Result<bool, LedgerError> {
     let Some(run) = reader.run_by_name(&task.run)? else { return Ok(false) };
     let row = reader.task_by_name(run.id, &task.task)?;

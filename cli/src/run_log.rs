@@ -1,4 +1,4 @@
-//! The log of a run: everything the engine traces, in a file of the run's own.
+//! The log file of a run: everything that the engine traces.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal as _, Write};
@@ -12,13 +12,13 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
-/// Where the log goes once the run has a name; until then nothing is written.
+/// The log of a run. Nothing is written before the run has a name.
 #[derive(Clone, Debug, Default)]
 pub struct Log(Arc<OnceLock<File>>);
 
 impl Log {
-    /// Has everything traced that the engine says: `info` and above into the run's log, and what
-    /// `RUST_LOG` asks for also to standard error.
+    /// Installs the subscriber of traces: `info` and above go to the run's log, and what `RUST_LOG`
+    /// selects goes to standard error, too.
     #[must_use]
     pub fn install() -> Self {
         let log = Self::default();
@@ -44,8 +44,8 @@ impl Log {
         log
     }
 
-    /// Has panics written into the run's log once there is one: they are supervised, and what comes
-    /// of them is told in words. Before, they are nobody's but the reader's.
+    /// Writes panics to the run's log once there is one: the supervisor of the actor reports them to
+    /// the user. Before that, they are printed as usual.
     fn take_panics(&self) {
         let (log, default) = (self.clone(), std::panic::take_hook());
         std::panic::set_hook(Box::new(move |panic| {
@@ -59,7 +59,7 @@ impl Log {
         }));
     }
 
-    /// Begins the log of a run in `file`. A log that cannot be written is no reason not to run.
+    /// Opens the log of a run. If that fails, the run goes on without a log.
     pub fn begin(&self, file: &Path) {
         let opened = file
             .parent()
@@ -84,7 +84,7 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-/// One line on its way into the log.
+/// The writer of one line of the log.
 pub struct Line<'a>(Option<&'a File>);
 
 impl Write for Line<'_> {

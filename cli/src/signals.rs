@@ -1,4 +1,4 @@
-//! What people and the system tell a running program: Ctrl-C, SIGTERM, SIGHUP.
+//! Signals: Ctrl-C, SIGTERM and SIGHUP, and how they cancel a landing.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,11 +10,11 @@ use tokio::task::JoinSet;
 
 use crate::error::{Error, ErrorKind};
 
-/// Listens for signals from the moment it is made.
+/// A listener for signals.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Nothing where it was ignored when we were started, as `nohup` does.
+    /// None if it was ignored when the program started, as under `nohup`.
     hangup: Option<Signal>,
 }
 
@@ -47,7 +47,7 @@ impl Signals {
     }
 }
 
-/// Returns how the program ends when it was stopped.
+/// Returns the exit code of an interrupted program.
 pub(crate) fn code(interruption: Interruption) -> ExitCode {
     match interruption {
         Interruption::Interrupt => ExitCode::Interrupted,
@@ -56,7 +56,7 @@ pub(crate) fn code(interruption: Interruption) -> ExitCode {
     }
 }
 
-/// Ends the program as it is; the next start sees to what it had begun.
+/// Exits at once; the next start recovers what was begun.
 pub(crate) fn end_now(interruption: Interruption) -> ! {
     std::process::exit(i32::from(u8::from(code(interruption))))
 }
@@ -70,7 +70,7 @@ async fn hung_up(hangup: &mut Option<Signal>) {
     }
 }
 
-/// Whether a signal was ignored when this process was started.
+/// Returns whether a signal was ignored when this process started.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -78,7 +78,7 @@ fn is_ignored(kind: SignalKind) -> bool {
     mask >> (kind.as_raw_value() - 1) & 1 == 1
 }
 
-/// Hears signals for as long as it lives, whatever the command waits for.
+/// Cancels a landing on signals, until it is dropped.
 pub(crate) struct CancelOnSignal {
     cancel: CancelToken,
     heard: Arc<OnceLock<Interruption>>,
@@ -86,8 +86,8 @@ pub(crate) struct CancelOnSignal {
 }
 
 impl CancelOnSignal {
-    /// Begins to listen. The first signal withdraws the landing; the second ends the program, and
-    /// leaves what has begun to the next start.
+    /// Begins to listen. The first signal cancels the landing; the second exits at once, and leaves
+    /// what was begun to the next start.
     ///
     /// # Errors
     /// The system refuses.
@@ -104,12 +104,12 @@ impl CancelOnSignal {
         Ok(Self { cancel, heard, _listening: listening })
     }
 
-    /// Returns what the landing looks at.
+    /// Returns the token that cancels the landing.
     pub(crate) fn cancel(&self) -> CancelToken {
         self.cancel.clone()
     }
 
-    /// Returns how the program ends, if someone lost patience.
+    /// Returns the exit code, if a signal came.
     pub(crate) fn code(&self) -> Option<ExitCode> {
         self.heard.get().copied().map(code)
     }

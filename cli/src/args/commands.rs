@@ -1,4 +1,4 @@
-//! The root of the command line.
+//! The commands, and the options of all of them but `regatta run`.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ use super::{Globals, RunArgs, help_text};
     after_help = help_text::ROOT
 )]
 pub struct Arguments {
-    /// What every command can be told.
+    /// The options of every command.
     #[command(flatten)]
     pub globals: Globals,
 
@@ -32,7 +32,7 @@ pub struct Arguments {
     version: Option<bool>,
 }
 
-/// Everything that can be done.
+/// The commands.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
     /// Show what this is: eight tasks on a small sample repository, merged; offline
@@ -70,7 +70,7 @@ pub enum Command {
     Watch,
 }
 
-/// Which schema.
+/// The arguments of `regatta schema`.
 #[derive(Args, Clone, Debug)]
 pub struct SchemaArgs {
     /// Its name: `plan` or `events`
@@ -78,7 +78,7 @@ pub struct SchemaArgs {
     pub name: String,
 }
 
-/// What to explain.
+/// The arguments of `regatta help`.
 #[derive(Args, Clone, Debug)]
 pub struct HelpArgs {
     /// A command, or `exit-codes`
@@ -86,7 +86,7 @@ pub struct HelpArgs {
     pub topic: Vec<String>,
 }
 
-/// How to show what this is.
+/// The arguments of `regatta demo`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DemoArgs {
     /// Make the sample repository in this folder and leave it there
@@ -94,15 +94,15 @@ pub struct DemoArgs {
     pub keep: Option<PathBuf>,
 }
 
-/// Which runs to look at.
+/// The arguments of `regatta runs`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RunsArgs {
-    /// What to do with them; without it they are listed.
+    /// The subcommand; without one, runs are listed.
     #[command(subcommand)]
     pub command: Option<RunsCommand>,
 }
 
-/// What can be done with runs.
+/// The subcommands of `regatta runs`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum RunsCommand {
     /// List the runs over this repository, the latest first
@@ -119,7 +119,7 @@ pub enum RunsCommand {
     },
 }
 
-/// Whose words and deeds to show.
+/// The arguments of `regatta logs`.
 #[derive(Args, Clone, Debug)]
 pub struct LogsArgs {
     /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
@@ -127,7 +127,7 @@ pub struct LogsArgs {
     pub target: Option<String>,
 }
 
-/// Whose work to show.
+/// The arguments of `regatta diff`.
 #[derive(Args, Clone, Debug)]
 pub struct DiffArgs {
     /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
@@ -135,7 +135,7 @@ pub struct DiffArgs {
     pub target: Option<String>,
 }
 
-/// Whose conflicts to list.
+/// The arguments of `regatta conflicts`.
 #[derive(Args, Clone, Debug)]
 pub struct ConflictsArgs {
     /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
@@ -143,7 +143,7 @@ pub struct ConflictsArgs {
     pub target: Option<String>,
 }
 
-/// Whose work to land.
+/// The arguments of `regatta apply`.
 #[derive(Args, Clone, Debug)]
 pub struct ApplyArgs {
     /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
@@ -155,7 +155,7 @@ pub struct ApplyArgs {
     dry_run: bool,
 }
 
-/// Whose work to throw away.
+/// The arguments of `regatta discard`.
 #[derive(Args, Clone, Debug)]
 pub struct DiscardArgs {
     /// A run, a task as RUN/TASK, or a task of the latest run; `@` is the latest run
@@ -168,7 +168,7 @@ pub struct DiscardArgs {
 }
 
 impl ApplyArgs {
-    /// Returns whether it is to be done or only said.
+    /// Returns whether the command acts, or only says what it would do.
     #[must_use]
     pub fn execution(&self) -> Execution {
         if self.dry_run { Execution::DryRun } else { Execution::Real }
@@ -176,7 +176,7 @@ impl ApplyArgs {
 }
 
 impl DiscardArgs {
-    /// Returns whether it is to be done or only said.
+    /// Returns whether the command acts, or only says what it would do.
     #[must_use]
     pub fn execution(&self) -> Execution {
         if self.dry_run { Execution::DryRun } else { Execution::Real }

@@ -1,4 +1,4 @@
-//! The examples at the end of each help text.
+//! The long help of each command: examples first, then details.
 
 pub(super) const ROOT: &str = "\
 Examples:
@@ -89,7 +89,7 @@ Examples:
   regatta help run
   regatta help exit-codes";
 
-/// Returns what to type instead of nothing.
+/// Returns an example of each kind of run, for an error about a command line without a task.
 pub(crate) fn no_task() -> [&'static str; 4] {
     [
         "regatta run --model PROVIDER/ID 'fix the failing tests'",

@@ -1,4 +1,4 @@
-//! What can be typed: commands, options, and what is made of a command line.
+//! The command line: its grammar, its help, and how it is parsed.
 
 mod commands;
 mod globals;

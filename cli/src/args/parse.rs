@@ -1,4 +1,4 @@
-//! From a command line to what it asks for.
+//! Parses a command line, and turns the parser's errors into errors of this program.
 
 use std::ffi::OsString;
 use std::num::ParseIntError;
@@ -11,19 +11,19 @@ use super::{Arguments, help_text};
 use crate::error::Error;
 use crate::not_implemented;
 
-/// What a command line comes to.
+/// A parsed command line.
 #[derive(Debug)]
 pub enum Parsed {
-    /// Do this.
+    /// A command to run.
     Command(Box<Arguments>),
-    /// Print this: help that was asked for, or the version.
+    /// A text to print: help that was asked for, or the version.
     Text(String),
 }
 
-/// Reads a command line, its first word being the name of the program.
+/// Parses a command line, whose first word is the name of the program.
 ///
 /// # Errors
-/// What is wrong with it, and what to type instead.
+/// The usage error, with what to type instead.
 pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> {
     let line: Vec<OsString> = line.into_iter().collect();
     let matches = match grammar().try_get_matches_from(&line) {
@@ -41,8 +41,8 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
     Ok(Parsed::Command(Box::new(arguments)))
 }
 
-/// Returns the help text of a command, or of the whole program where `path` is empty. None if
-/// there is no such command.
+/// Returns the long help of a command, or of the program if `path` is empty; none if there is no
+/// such command.
 #[must_use]
 pub fn help_of(path: &[String]) -> Option<String> {
     let mut command = grammar();
@@ -58,11 +58,11 @@ fn grammar() -> clap::Command {
     not_implemented::add_hidden(Arguments::command())
 }
 
-/// The commands that there are.
+/// The commands, for finding out which one a wrong command line is about.
 const COMMANDS: [&str; 9] =
     ["demo", "run", "runs", "diff", "conflicts", "apply", "discard", "schema", "help"];
 
-/// Puts what the parser found wrong into our own words and form.
+/// Returns the usage error for an error of the parser.
 fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
     let command = command_of(line);
     let what = match error.kind() {
@@ -109,7 +109,7 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
     error_so_far.hint(help(command))
 }
 
-/// Returns the command that was meant, if the line names one.
+/// Returns the command of a command line, if it names one.
 fn command_of(line: &[OsString]) -> Option<&str> {
     let words = line.iter().skip(1).filter_map(|word| word.to_str());
     words.into_iter().find(|word| COMMANDS.contains(word))
@@ -171,7 +171,7 @@ fn about_option(error: &clap::Error, command: Option<&str>, line: &[OsString]) -
     error_so_far.hint(help(command))
 }
 
-/// Returns the name of the argument that is at fault, without what stands after it.
+/// Returns the name of the invalid argument, without its value.
 fn argument(error: &clap::Error) -> String {
     let whole = text(error, ContextKind::InvalidArg);
     whole.split(' ').next().unwrap_or_default().trim_end_matches("...").to_owned()

@@ -11,7 +11,7 @@ use super::Execution;
 use crate::model::{BaseUrl, ModelChoice};
 use crate::not_implemented::refused_value;
 
-/// What to fan out, and how.
+/// The arguments of `regatta run`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RunArgs {
     /// What a model is asked to do in one task, in quotes. With --each, it is asked that for each
@@ -93,7 +93,7 @@ impl RunArgs {
         if self.null { 0 } else { b'\n' }
     }
 
-    /// Returns what the first failure means, if the command line says so.
+    /// Returns whether the first failure cancels the other tasks.
     #[must_use]
     pub fn on_failure(&self) -> protocol::OnFailure {
         if self.fail_fast {
@@ -103,17 +103,17 @@ impl RunArgs {
         }
     }
 
-    /// Returns whether the run is wanted or only its tasks.
+    /// Returns whether the run is started, or only its tasks are printed.
     #[must_use]
     pub fn execution(&self) -> Execution {
         if self.dry_run { Execution::DryRun } else { Execution::Real }
     }
 }
 
-/// A way to keep tasks apart, as it is typed.
+/// The value of `--isolation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsolationChoice {
-    /// The best that this machine can do.
+    /// The best mode that this machine supports.
     Auto,
     /// This one.
     Mode(IsolationMode),
@@ -130,10 +130,10 @@ impl IsolationChoice {
     }
 }
 
-/// A kind of agent, as it is typed. There is one for now.
+/// The value of `--agent`. There is one kind of agent for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentChoice {
-    /// It has every tool, and yields what its task's contract asks for.
+    /// The agent `task`: it has every tool, and yields a value that fits the schema of its task.
     Task,
 }
 
@@ -165,7 +165,7 @@ impl FromStr for IsolationChoice {
     }
 }
 
-/// Where work goes, as it is typed.
+/// The value of `--merge`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MergeChoice(pub MergeMode);
 
@@ -183,7 +183,7 @@ impl FromStr for MergeChoice {
     }
 }
 
-/// The name of an environment variable, as it is typed.
+/// The value of `--pass-env`: the name of an environment variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariableName(String);
 
@@ -208,12 +208,12 @@ impl FromStr for VariableName {
     }
 }
 
-/// One limit, its value not yet read.
+/// The value of `--limit`, of which the part after `=` is not parsed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitSetting {
-    /// What is limited.
+    /// The name of the limit.
     pub name: String,
-    /// To what.
+    /// Its value.
     pub value: String,
 }
 

@@ -1,4 +1,4 @@
-//! `regatta apply`: lands work that is kept.
+//! `regatta apply`: lands kept work.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use crate::error::Error;
 use crate::render::{count, one_line, rescue_line};
 use crate::signals::CancelOnSignal;
 
-/// Lands the kept work of one task, or everything of a run that is whole: each task's work whole
-/// or not at all. What a task had done when it failed lands only when the task is named.
+/// Lands the kept work of one task, or of every task of a run that is complete. The work of a task
+/// lands whole or not at all. The work of a failed task lands only if that task is named.
 ///
 /// # Errors
-/// There is no such run or task, the run is still going on, the landing could not be done, or it was
-/// stopped before it began.
+/// There is no such run or task, the run has not ended, the landing failed, or it was cancelled
+/// before it began.
 pub async fn run(
     context: &CommandContext,
     repository: &dyn Repository,
@@ -56,7 +56,7 @@ pub async fn run(
     land(context, repository, &target, out).await
 }
 
-/// Lands what is there to land of `target`, whose run is locked.
+/// Lands the kept work of `target`, whose run is locked.
 async fn land(
     context: &CommandContext,
     repository: &dyn Repository,
@@ -98,12 +98,12 @@ async fn land(
     Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
 }
 
-/// The tasks of `target` whose work is there to land.
+/// Returns the tasks of `target` whose work can land.
 fn chosen(target: &Target) -> Vec<&TaskRow> {
     target.tasks.iter().filter(|row| wanted(row, target.kind)).collect()
 }
 
-/// What has to be asked of the repository to land the work of the tasks that are chosen.
+/// Returns the request that lands the work of the chosen tasks.
 fn request(
     context: &CommandContext,
     target: &Target,
@@ -121,7 +121,7 @@ fn request(
     })
 }
 
-/// Says that nothing landed, and how it can.
+/// Returns the error of a landing that was cancelled, with the command that lands the work.
 fn stopped(context: &CommandContext, target: &Target, code: Option<ExitCode>) -> Error {
     let name = match (target.kind, target.tasks.first()) {
         (TargetKind::Task, Some(row)) => format!("{}/{}", target.run.name, row.name),
@@ -164,7 +164,7 @@ fn nothing(context: &CommandContext, target: &Target, out: Out<'_>) -> Result<Ex
     Ok(ExitCode::Success)
 }
 
-/// Returns why no work is left that could land, as a line.
+/// Returns why there is no work left to land, as a line.
 fn nothing_left(target: &Target) -> String {
     let name = &target.run.name;
     if let (TargetKind::Task, Some(row)) = (target.kind, target.tasks.first()) {
@@ -188,7 +188,7 @@ pub(super) fn exit_code(report: &LandingReport) -> ExitCode {
     if report.tasks.iter().all(there) { ExitCode::Success } else { ExitCode::Kept }
 }
 
-/// Lands in the repository at hand.
+/// Implements the port of landings by the opened repository.
 struct Here<'a>(&'a dyn Repository);
 
 #[async_trait]

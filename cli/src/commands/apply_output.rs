@@ -1,4 +1,4 @@
-//! What a landing did, and what one would do, for people and for programs.
+//! The output of `regatta apply`: what a landing did, and what a dry run would do, as text and as JSON.
 
 use protocol::{ExitCode, Landed, LandingReport, RunName, TaskLanding, TaskName};
 use serde::Serialize;
@@ -9,14 +9,14 @@ use crate::commands::context::{CommandContext, Out, print_json, say};
 use crate::error::Error;
 use crate::render::{Meaning, contested, count, lines, one_line};
 
-/// A landing that was done, for programs.
+/// The JSON document of a landing.
 #[derive(Serialize)]
 struct Done<'a> {
     run: &'a RunName,
     tasks: &'a [TaskLanding],
 }
 
-/// A landing that was not done, for programs.
+/// The JSON document of a dry run.
 #[derive(Serialize)]
 struct Forecast<'a> {
     run: &'a RunName,
@@ -24,7 +24,7 @@ struct Forecast<'a> {
     tasks: &'a [TaskLanding],
 }
 
-/// Tells what a landing did.
+/// Prints what a landing did.
 pub(super) fn result(
     context: &CommandContext,
     run: &RunName,
@@ -46,7 +46,7 @@ pub(super) fn result(
     Ok(())
 }
 
-/// Tells what a landing of the tasks in `rows` would do.
+/// Prints what a landing of the tasks in `rows` would do.
 pub(super) fn forecast(
     context: &CommandContext,
     run: &RunName,
@@ -80,7 +80,7 @@ pub(super) fn forecast(
     table(context, &told.collect::<Vec<_>>(), out)
 }
 
-/// What is said of one task.
+/// The line of one task.
 struct Line<'a> {
     task: &'a TaskName,
     meaning: Meaning,
@@ -99,7 +99,7 @@ fn table(context: &CommandContext, table: &[Line<'_>], out: Out<'_>) -> Result<(
     Ok(())
 }
 
-/// The word for what became of a task's work, and the one for what would become of it.
+/// Returns the word for the result of a landing, and the word for it in a dry run.
 fn words(landed: &Landed) -> (Meaning, [&'static str; 2]) {
     match landed {
         Landed::Landed { .. } => (Meaning::Good, ["landed", "would land"]),

@@ -10,10 +10,10 @@ use crate::args::{ConflictsArgs, Form};
 use crate::error::Error;
 use crate::render::{Meaning, one_line, reason_words};
 
-/// How many digits of an object's id tell it apart.
+/// How many digits of an object id are printed.
 const DIGITS: usize = 12;
 
-/// Lists conflicts and other work that waits.
+/// Lists conflicts and other work that did not land.
 ///
 /// # Errors
 /// There is no such run or task, or the ledger cannot be read.
@@ -44,7 +44,7 @@ pub fn run(
     Ok(ExitCode::Success)
 }
 
-/// Everything of a run that could not land.
+/// The work of a run that could not land.
 #[derive(Serialize)]
 struct Listed<'a> {
     run: &'a RunName,
@@ -52,7 +52,7 @@ struct Listed<'a> {
     kept: Vec<Kept<'a>>,
 }
 
-/// A path on which a task's work disagrees with what is there.
+/// A path on which a task conflicts with the tree.
 #[derive(Serialize)]
 struct Contested<'a> {
     task: &'a TaskName,

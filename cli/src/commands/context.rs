@@ -1,4 +1,4 @@
-//! What the commands that look at runs and captured work have to do with.
+//! The context of the commands that read runs and captured work, and how they write results.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::app_context::{AppContext, isolation_places};
 use crate::error::{Error, ErrorKind};
 use crate::render::{CommandHints, View};
 
-/// Captured work, for those who look at it or throw it away.
+/// The port to captured work: reads it as a patch, and removes it.
 pub trait CapturedWork: Send + Sync {
     /// Returns the work as a patch that `git apply` takes.
     ///
@@ -21,10 +21,10 @@ pub trait CapturedWork: Send + Sync {
     /// It is not there, or cannot be read.
     fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError>;
 
-    /// Forgets the work. Succeeds if it is already gone.
+    /// Removes the work. Succeeds if it is already gone.
     ///
     /// # Errors
-    /// It cannot be forgotten.
+    /// It cannot be removed.
     fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError>;
 }
 
@@ -38,7 +38,7 @@ impl CapturedWork for isolation::Captures {
     }
 }
 
-/// One repository and the record of what was done in it.
+/// A repository with its ledger, its captured work and the output options.
 #[derive(Clone)]
 pub struct CommandContext {
     /// The canonical root of the repository.
@@ -51,16 +51,16 @@ pub struct CommandContext {
     pub captured: Arc<dyn CapturedWork>,
     /// Where the logs and outputs of tasks are kept.
     pub artifacts: PathBuf,
-    /// Tells the time of day.
+    /// The time of day.
     pub clock: Arc<dyn Clock>,
     /// What is shown where.
     pub view: View,
-    /// How the commands that we print have to be typed.
+    /// Formats the commands that are suggested to the user.
     pub hints: CommandHints,
 }
 
 impl CommandContext {
-    /// Returns what is needed to look at runs over a repository and at their work.
+    /// Returns the context of the repository at `root`.
     #[must_use]
     pub fn of(app: &AppContext, root: PathBuf, view: View, hints: CommandHints) -> Self {
         let places = isolation_places(&app.places);
@@ -77,7 +77,7 @@ impl CommandContext {
         }
     }
 
-    /// Writes down what happened, durably.
+    /// Records entries in the ledger, durably.
     pub(super) async fn record(&self, entries: Vec<LedgerEntry>) -> Result<(), Error> {
         let now = self.clock.now();
         let entries = entries.into_iter().map(|entry| (now, entry)).collect();
@@ -85,10 +85,10 @@ impl CommandContext {
     }
 }
 
-/// Where a command writes its results.
+/// The output of a command.
 pub type Out<'a> = &'a mut (dyn Write + Send);
 
-/// Writes lines of results.
+/// Writes lines of a result.
 pub(super) fn say(out: Out<'_>, text: &str) -> Result<(), Error> {
     writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|error| Error::output(&error))
 }

@@ -1,4 +1,4 @@
-//! `regatta demo`: eight tasks on a small sample repository, shown, checked and explained.
+//! `regatta demo`: runs eight tasks on a sample repository, checks the result, and explains it.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -20,14 +20,14 @@ use crate::recovery::open_repository;
 use crate::render::{CommandHints, OutputStreams, View, renderer, table_renderer, write_patch};
 use crate::run_log::Log;
 
-/// How the run of the demo has to end: one of its tasks fails on purpose.
+/// The expected exit code of the demo's run: one of its tasks fails on purpose.
 const EXPECTED: ExitCode = ExitCode::Partial;
 
-/// Runs the demo and checks what came of it.
+/// Runs the demo and checks its result.
 ///
 /// # Errors
-/// The sample cannot be made, the run cannot be started; or tree, ledger, captures and events do
-/// not agree, and then the error says where.
+/// The sample cannot be made, or the run cannot be started; or tree, ledger, captures and events do
+/// not agree, and the error lists where.
 pub async fn run(
     args: &DemoArgs,
     globals: &Globals,
@@ -82,7 +82,8 @@ fn no_sample(error: SampleError) -> Error {
     }
 }
 
-/// The demo has a home of its own and no settings: nothing of the user's is read or touched.
+/// Builds the context of the demo. It has its own home and default settings: no file of the user is
+/// read or changed.
 fn equip(sample: &Sample, faults: Faults) -> Result<AppContext, Error> {
     let variable = |name: &str| match name {
         "REGATTA_HOME" => Some(OsString::from(sample.home())),
@@ -98,7 +99,7 @@ fn equip(sample: &Sample, faults: Faults) -> Result<AppContext, Error> {
     AppContext::build(places, defaults, faults)
 }
 
-/// Holds what was found against what has to be.
+/// Compares the result of the demo with the expected one.
 fn check(
     sample: &Sample,
     app: &AppContext,
@@ -154,7 +155,7 @@ fn messages(log: &Path) -> std::io::Result<Vec<Message>> {
         .collect())
 }
 
-/// Shows what landed, and says what to type next.
+/// Prints what landed, and what to type next.
 fn explain(sample: &Sample, view: &View, hints: &CommandHints, out: Out<'_>) -> Result<(), Error> {
     let patch = isolation::sample::diff(sample.root())?;
     say(out, "\nwhat landed, as `git diff` shows it:\n")?;
@@ -184,7 +185,7 @@ fn explain(sample: &Sample, view: &View, hints: &CommandHints, out: Out<'_>) -> 
     Ok(())
 }
 
-/// A sample that cannot be removed is told: it is the only thing left behind.
+/// Removes a temporary sample. If that fails, a note says where it is.
 fn remove(sample: Sample) {
     let place = sample.root().to_owned();
     if let Err(error) = sample.close() {

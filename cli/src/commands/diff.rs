@@ -54,7 +54,7 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
     Ok(ExitCode::Success)
 }
 
-/// The work of one task, for programs. Where bytes are no text, `�` stands for them.
+/// The JSON document of one task's work. Bytes that are not UTF-8 become `�`.
 #[derive(Serialize)]
 struct Work<'a> {
     task: &'a TaskName,

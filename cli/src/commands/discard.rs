@@ -11,11 +11,10 @@ use crate::args::{DiscardArgs, Execution, Form};
 use crate::error::Error;
 use crate::render::{count, lines};
 
-/// Forgets the captured work of one task, or of all tasks of a run. What has landed stays where
-/// it is.
+/// Removes the captured work of one task, or of all tasks of a run. What has landed stays.
 ///
 /// # Errors
-/// There is no such run or task, the run is still going on, or the work cannot be forgotten.
+/// There is no such run or task, the run has not ended, or the work cannot be removed.
 pub async fn run(
     context: &CommandContext,
     args: &DiscardArgs,
@@ -37,7 +36,7 @@ pub async fn run(
     Ok(ExitCode::Success)
 }
 
-/// Work that was, or would be, thrown away.
+/// Work that was discarded, or would be.
 #[derive(Serialize)]
 struct Gone<'a> {
     task: &'a TaskName,
@@ -53,7 +52,7 @@ impl<'a> Gone<'a> {
     }
 }
 
-/// Everything of a run that was, or would be, thrown away.
+/// The JSON document of a discard.
 #[derive(Serialize)]
 struct Told<'a> {
     run: &'a RunName,
@@ -61,7 +60,7 @@ struct Told<'a> {
     done: Done,
 }
 
-/// Whether it was done or only said.
+/// Whether the work was discarded, or this was a dry run.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Done {

@@ -1,4 +1,4 @@
-//! From what was asked to the command that does it.
+//! Runs the command that was given: opens what it needs, and calls its function.
 
 use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
@@ -22,10 +22,10 @@ use crate::resolve::{Defaults, ResolveInputs, RunRequest, listing, resolve};
 use crate::run_log::Log;
 use crate::{process, runtime};
 
-/// Does what was asked.
+/// Runs a parsed command.
 ///
 /// # Errors
-/// Why it could not be done.
+/// The error of the command.
 pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
     let arguments = match parsed {
         Parsed::Text(text) => {
@@ -70,7 +70,7 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
     }
 }
 
-/// Does work that takes a runtime, and keeps a log of it.
+/// Runs a command in a tokio runtime, with a log.
 fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<ExitCode, Error> {
     let runtime = runtime::start()?;
     let end = runtime.block_on(work(Log::install()));
@@ -79,7 +79,7 @@ fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<
     end
 }
 
-/// Starts a run, or shows its tasks.
+/// Starts a run, or prints its tasks for `--dry-run`.
 async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode, Error> {
     let request = RunRequest::parse(args, std::env::var_os("REGATTA_TASK").as_deref())?;
     let OpenedForWork { app, repository } = open_to_work(globals).await?;
@@ -129,7 +129,7 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
     Ok(ExitCode::Success)
 }
 
-/// Returns the keys of model providers that are set and that the commands of a run do not get.
+/// Returns the provider keys that are set and not passed on to the commands of a run.
 fn withheld_keys(spec: &RunSpec) -> Vec<String> {
     if spec.tasks.iter().all(|task| matches!(task.work, Work::Agent(_))) {
         return Vec::new();
@@ -142,15 +142,15 @@ fn withheld_keys(spec: &RunSpec) -> Vec<String> {
     names
 }
 
-/// A repository, and what to work on it with.
+/// An opened repository and the context to work in it.
 struct OpenedForWork {
     app: AppContext,
     repository: Arc<dyn Repository>,
 }
 
-/// Opens the repository to look at its runs and captured work. That needs the ledger and the task
-/// store only: in a repository that cannot be worked on now, a merge under way for instance, nothing
-/// is recovered and everything that is kept can be looked at.
+/// Opens the repository to read its runs and captured work. That needs the ledger and the task store
+/// only. So it works in a repository that cannot be worked in now, during a merge for instance; then
+/// nothing is recovered.
 async fn open_to_look(globals: &Globals) -> Result<CommandContext, Error> {
     let app = build_app(globals)?;
     let at = folder(globals);
@@ -180,7 +180,7 @@ fn context(globals: &Globals, app: &AppContext, root: &Path) -> CommandContext {
     CommandContext::of(app, root.to_path_buf(), View::here(globals), hints(globals))
 }
 
-/// Opens the repository to work in it, and recovers what engines left there that died.
+/// Opens the repository to work in it, and recovers what engines that died left there.
 async fn open_to_work(globals: &Globals) -> Result<OpenedForWork, Error> {
     let app = build_app(globals)?;
     let opened = open_repository(&app, &folder(globals)).await?;
@@ -203,12 +203,12 @@ fn build_app(globals: &Globals) -> Result<AppContext, Error> {
     AppContext::build(places, settings, faults)
 }
 
-/// The folder that names the repository.
+/// Returns the folder in which the repository is looked for.
 fn folder(globals: &Globals) -> PathBuf {
     globals.repo.clone().unwrap_or_else(|| PathBuf::from("."))
 }
 
-/// Says something to a person that is no result, unless asked to be quiet.
+/// Prints a note to standard error, unless `--quiet` is given.
 fn note(globals: &Globals, line: &str) {
     if globals.verbosity() != Verbosity::Quiet {
         // A person who cannot be reached misses a remark, nothing else.
@@ -216,7 +216,7 @@ fn note(globals: &Globals, line: &str) {
     }
 }
 
-/// Returns how the commands that are printed have to be typed.
+/// Returns how suggested commands are formatted.
 fn hints(globals: &Globals) -> CommandHints {
     CommandHints { home: None, repo: globals.repo.clone() }
 }

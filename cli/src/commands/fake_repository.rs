@@ -1,5 +1,5 @@
-//! A repository and its captures that only remember what they were asked, for the tests of the
-//! commands. The ledger is a real one.
+//! A fake repository with fake captures that record their calls, for the tests of the commands. The
+//! ledger is real.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use super::context::{CapturedWork, CommandContext};
 use crate::args::Globals;
 use crate::render::{ColorEnv, CommandHints, OutputOptions, TermCapability, Terminal, View};
 
-/// A repository that lands as it was told.
+/// A repository whose landings have the results that a test sets.
 pub(super) struct FakeRepository {
     facts: RepositoryFacts,
-    /// What the next landing does to each task; what is not named lands.
+    /// The result of the next landing for each task; a task that is missing lands.
     pub(super) fates: Mutex<BTreeMap<String, Landed>>,
-    /// What was asked to land.
+    /// The requests so far.
     pub(super) landings: Mutex<Vec<LandingRequest>>,
-    /// What happens while somebody waits for the lock of a run.
+    /// Runs when the lock of a run is taken, before it is granted.
     pub(super) meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
@@ -85,7 +85,7 @@ impl Repository for FakeRepository {
 /// Captures whose patch is their name.
 #[derive(Default)]
 pub(super) struct FakeCaptures {
-    /// What was thrown away.
+    /// The captures that were removed.
     pub(super) removed: Mutex<Vec<CaptureRef>>,
 }
 
@@ -108,7 +108,7 @@ impl Clock for Noon {
     }
 }
 
-/// An engine with one repository, ready for commands.
+/// A fake repository, fake captures and a real ledger, ready for commands.
 pub(super) struct Bench {
     folder: tempfile::TempDir,
     pub(super) context: CommandContext,
@@ -116,13 +116,13 @@ pub(super) struct Bench {
     pub(super) captures: Arc<FakeCaptures>,
 }
 
-/// How a task of a run on the bench ended.
+/// The end of a task of a recorded run.
 pub(super) enum End {
-    /// Done, with this many changed files, and this became of its work.
+    /// Done, with this many changed files and this landing.
     Done(u64, Option<Landed>),
     /// Failed after it had changed a file.
     Failed,
-    /// A model did it, or could not, and used this much.
+    /// The task of a model, with its outcome and usage.
     Agent(Outcome, Usage),
     /// It has not ended.
     Open,
@@ -268,12 +268,12 @@ fn task(name: &str, on: &[&str]) -> TaskSpec {
     }
 }
 
-/// Returns that a task's work landed in the tree.
+/// Returns a landing in the tree.
 pub(super) fn in_tree() -> Option<Landed> {
     Some(Landed::Landed { branch: None })
 }
 
-/// Returns that a task's work conflicts with another's on one path.
+/// Returns a landing that conflicts with another task on one path.
 pub(super) fn conflicting(with: &str) -> Option<Landed> {
     let side = |digit: &str| Some(Side { mode: 0o100_644, oid: digit.repeat(40) });
     let conflict = Conflict {

@@ -1,4 +1,4 @@
-//! Explains a command or a topic.
+//! `regatta help`: prints the help of a command or of a topic.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use crate::args::{HelpArgs, help_of};
 use crate::error::Error;
 use crate::process;
 
-/// Prints the explanation.
+/// Prints the help of a command or a topic.
 ///
 /// # Errors
-/// There is nothing of that name to explain.
+/// There is no such command or topic.
 pub fn run(args: &HelpArgs) -> Result<ExitCode, Error> {
     process::print(&text(&args.topic)?)?;
     Ok(ExitCode::Success)
@@ -28,7 +28,7 @@ fn text(topic: &[String]) -> Result<String, Error> {
     })
 }
 
-/// Returns the table of exit codes, for people.
+/// Returns the table of exit codes.
 fn exit_codes() -> String {
     let mut table = String::from("code  meaning\n");
     for code in ExitCode::ALL {

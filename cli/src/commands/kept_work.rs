@@ -1,4 +1,5 @@
-//! What the ledger's rows mean for a person: a verdict per task, and whether its work is kept.
+//! The outcome of each task by its row in the ledger: its line in a table, whether its work is kept,
+//! and which work `regatta apply` lands.
 
 use std::collections::BTreeSet;
 
@@ -47,12 +48,12 @@ fn interrupted(row: &TaskRow) -> OutcomeLine {
     outcome
 }
 
-/// Returns whether the work of a task is where it was meant to go.
+/// Returns whether the work of a task has landed.
 pub(super) fn landed(row: &TaskRow) -> bool {
     matches!(row.landing, Some(Landed::Landed { .. }))
 }
 
-/// Returns why the work of a task is kept and not landed, if there is any and it is.
+/// Returns why the work of a task is kept; none if there is no work, or it has landed.
 pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
     let captured = row.captured.as_ref().filter(|captured| captured.changes.files > 0)?;
     if row.discarded.is_some() {
@@ -71,7 +72,8 @@ pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
     }
 }
 
-/// A run lands what is whole; what is unfinished has to be asked for by name.
+/// Returns whether the work of a task is to land. The work of a task that did not end well lands
+/// only if the task is named.
 pub(super) fn wanted(row: &TaskRow, kind: TargetKind) -> bool {
     match (kept_reason(row), kind) {
         (Some(KeptReason::Conflict | KeptReason::Whole), _)
@@ -80,8 +82,8 @@ pub(super) fn wanted(row: &TaskRow, kind: TargetKind) -> bool {
     }
 }
 
-/// Returns the tasks to land, predecessors first. What builds on work that is kept and not chosen
-/// is refused: it would land without what it stands on.
+/// Returns the tasks to land, predecessors first. Work that builds on kept work which is not chosen
+/// is refused, because it would land without that.
 pub(super) fn landing_tasks(
     context: &CommandContext,
     run: &RunName,

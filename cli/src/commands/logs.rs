@@ -1,4 +1,4 @@
-//! `regatta logs`: shows what was said and done, task by task.
+//! `regatta logs`: prints the session or the output of each task.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -15,10 +15,10 @@ use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
 use crate::render::{Meaning, account, again, one_line, span, transcript, visible_line};
 
-/// The longest piece of a command's output that is shown as one line, in bytes.
+/// The longest line of a command's output, in bytes; a longer one is split.
 const LONGEST: u64 = 64 << 10;
 
-/// Shows the logs of one task, or of all tasks of a run.
+/// Prints the logs of one task, or of all tasks of a run.
 ///
 /// # Errors
 /// There is no such run or task, or a log cannot be read.
@@ -40,15 +40,14 @@ pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<Ex
     Ok(ExitCode::Success)
 }
 
-/// The log of one task, for programs.
+/// The JSON document of one task's log.
 #[derive(Serialize)]
 struct Log<'a> {
     task: &'a TaskName,
-    /// What was said, of a task that a model does; nothing while there is no log.
+    /// The session log, if a model works at the task and there is a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<SessionLine>>,
-    /// What the command wrote, of a task that a command does. Where bytes are no text, `�` stands
-    /// for them.
+    /// The output, if a command does the work. Bytes that are not UTF-8 become `�`.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
 }
@@ -111,7 +110,7 @@ fn show(
     }
 }
 
-/// Where what a task said or wrote is kept.
+/// Returns the path of a task's session log or output.
 fn place(context: &CommandContext, run: &RunName, row: &TaskRow) -> PathBuf {
     let name = match row.spec.work {
         Work::Agent(_) => "session.jsonl",
@@ -125,7 +124,7 @@ fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) ->
     say(out, &context.view.palette.paint(Meaning::Heading, &title))
 }
 
-/// Writes what a command wrote.
+/// Prints the output of a command.
 fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Error> {
     let Some(file) = if_there(File::open(path), path)? else { return missing(row, out) };
     let mut from = BufReader::new(file);
@@ -143,7 +142,7 @@ fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Error> {
     to.flush().map_err(|error| Error::output(&error))
 }
 
-/// Says why there is nothing to show.
+/// Prints why there is no log.
 fn missing(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
     let why = match row.state {
         TaskState::Queued => "it has not begun",
@@ -155,7 +154,7 @@ fn missing(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
     say(out, &format!("{} has no log: {why}", row.name))
 }
 
-/// Says how a task ended, and what it used: by its report, or by its log where it has none.
+/// Prints the outcome and the usage of a task, from its report, or from its log if it has none.
 fn ending(
     context: &CommandContext,
     row: &TaskRow,
@@ -179,7 +178,7 @@ fn ending(
     Ok(())
 }
 
-/// Returns what was read, or nothing where there is nothing to read.
+/// Turns a file that does not exist into none.
 fn if_there<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
     match read {
         Ok(read) => Ok(Some(read)),

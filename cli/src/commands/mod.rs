@@ -1,4 +1,4 @@
-//! One file for each command.
+//! The commands: one file each, and what they share.
 
 pub mod apply;
 mod apply_output;

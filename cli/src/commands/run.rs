@@ -1,4 +1,4 @@
-//! Starts a run, shows it to its end, and says how the program ends.
+//! `regatta run`: starts a run, displays it until it ends, and returns the exit code.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,20 +20,21 @@ use crate::render::{Renderer, rescue_line};
 use crate::run_log::Log;
 use crate::signals::{Signals, code, end_now};
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunResult {
-    /// The name it got.
+    /// Its name.
     pub run: RunName,
-    /// How the program ends.
+    /// The exit code.
     pub exit_code: ExitCode,
 }
 
-/// Starts the run, has `show` show it and tells `also` every event, and returns when the engine is
-/// closed again and everything is shown.
+/// Starts a run and displays it with `show`. Passes each event to `also`. Returns when the engine is
+/// closed and everything is displayed.
 ///
 /// # Errors
-/// Why nothing was started; or a part of the engine fell, and then what ran is captured.
+/// The run could not be started, or a critical part of the engine failed; then the work of running
+/// tasks is captured.
 pub async fn execute(
     app: &AppContext,
     log: &Log,
@@ -100,8 +101,8 @@ pub async fn execute(
     Ok(RunResult { run: submitted.name, exit_code })
 }
 
-/// Returns the folder of the workspaces of a repository, if the run has any: it is closed to
-/// others, also where the folder that it stands in is not.
+/// Returns the folder of the workspaces of a repository, if the run has workspaces. It is made
+/// private, even if its parent folder is not.
 fn workspaces_of(app: &AppContext, spec: &RunSpec) -> Option<PathBuf> {
     match spec.isolation.capabilities().workspace {
         WorkspaceKind::Shared => return None,
@@ -112,25 +113,25 @@ fn workspaces_of(app: &AppContext, spec: &RunSpec) -> Option<PathBuf> {
     of_run.parent().map(Path::to_path_buf)
 }
 
-/// What is said when a run is asked to stop.
+/// The note after the first signal.
 const STOPS: &str = "canceller_on_signal: what was done is kept, and nothing lands; Ctrl-C again grants no more time";
 
-/// What is said when a run cannot begin before a landing is over.
+/// The note while a run waits for the landing of another engine.
 const WAITS: &str = "waits: another engine is landing in this repository";
 
-/// And when it is asked again.
+/// The note after the second signal.
 const AT_ONCE: &str = "canceller_on_signal at once; Ctrl-C again leaves the rest to the next start";
 
-/// Hears signals for as long as it lives.
+/// Cancels a run on signals, until it is dropped.
 struct CancelRunOnSignal {
     is_over: Arc<AtomicBool>,
     _listening: JoinSet<()>,
 }
 
 impl CancelRunOnSignal {
-    /// Begins to listen. Once: stop gently. Twice: no grace. A third time leaves the capturing to
-    /// the next start. When the run is over, nothing is left but to wait for who reads what it
-    /// says: then the next signal ends that.
+    /// Begins to listen. The first signal cancels the run gently, the second without a grace period,
+    /// and the third exits and leaves captures to the next start. Once the run has ended, only a
+    /// slow reader of the output is waited for, and the next signal exits.
     fn begin(mut signals: Signals, canceller: Canceller, run: RunId, notes: Notes) -> Self {
         let is_over = Arc::<AtomicBool>::default();
         let over = Arc::clone(&is_over);
@@ -149,29 +150,30 @@ impl CancelRunOnSignal {
         Self { is_over, _listening: listening }
     }
 
-    /// Notes that there is nothing left to stop.
+    /// Records that there is nothing left to cancel.
     fn run_is_over(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 }
 
-/// The end of a run whose output could not be written: the run's own, unless nobody reads on.
+/// Returns the error of output that could not be written, with the exit code of the run. A closed
+/// pipe is no error.
 fn unread(error: &io::Error, exit_code: ExitCode) -> Error {
     let unread = Error::output(error);
     if unread.kind == ErrorKind::Closed { unread } else { unread.exit(exit_code) }
 }
 
-/// How the following of a run ended.
+/// Why [`follow`] returned.
 enum FollowEnd {
-    /// With the run.
+    /// The run has ended.
     With(ExitCode),
-    /// Our output cannot be written any more, and the run was cancelled.
+    /// Standard output cannot be written, and the run was cancelled.
     Unread(io::Error),
-    /// The engine fell.
+    /// A critical part of the engine failed.
     Fell(String),
 }
 
-/// Follows a run to its end.
+/// Passes on the events of a run until it has ended.
 async fn follow(
     engine: &Engine,
     run: &Submitted,
@@ -201,7 +203,7 @@ async fn follow(
     }
 }
 
-/// Why a run was not started. Where the engine fell, that is why.
+/// Returns why a run was not started.
 fn not_started(refused: SubmitError, fell: Option<String>) -> Error {
     match fell {
         Some(fell) => {

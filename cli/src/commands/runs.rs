@@ -14,13 +14,13 @@ use crate::render::{
     one_line, span, used, when, width, write_table,
 };
 
-/// How many runs are listed unless one says otherwise.
+/// How many runs are listed without `--limit`.
 const LISTED: usize = 20;
 
 /// How many lines of details are shown below the table.
 const DETAILS: usize = 100;
 
-/// How wide a message may be that the table can be trusted to show whole.
+/// The longest message that the table shows whole.
 const SHORT: usize = 40;
 
 /// Lists runs, or shows one.
@@ -60,7 +60,7 @@ fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Erro
     say(out, &lines.join("\n"))
 }
 
-/// Returns what a run came to, or how far it is, in a few words.
+/// Returns the result or the state of a run in a few words.
 fn outcome(run: &RunRow) -> String {
     let mut parts = Vec::new();
     match run.state {
@@ -99,7 +99,7 @@ fn outcome(run: &RunRow) -> String {
     parts.join(" · ")
 }
 
-/// One run with its tasks, for programs.
+/// The JSON document of one run with its tasks.
 #[derive(Serialize)]
 struct Shown<'a> {
     run: &'a RunRow,
@@ -173,7 +173,7 @@ fn failed_work(row: &TaskRow) -> Option<TaskName> {
     failed_while_working(&report.outcome, report.usage).then(|| row.name.clone())
 }
 
-/// What a table has no room for: the failure's whole message, and where the work is.
+/// Returns what the table has no room for: whole messages of failures, and where the work is.
 fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(Outcome::Failed { failure }) = row.report.as_ref().map(|report| &report.outcome) {

@@ -1,4 +1,4 @@
-//! Prints a published JSON Schema.
+//! `regatta schema`: prints a published JSON Schema.
 
 use protocol::ExitCode;
 
@@ -9,7 +9,7 @@ use crate::{plan, process};
 /// Prints the schema.
 ///
 /// # Errors
-/// There is none of that name.
+/// There is no schema of that name.
 pub fn run(args: &SchemaArgs) -> Result<ExitCode, Error> {
     process::print(&text(&args.name)?)?;
     Ok(ExitCode::Success)

@@ -1,4 +1,4 @@
-//! Which run, or which task of it, a person means: `r7k3f`, `r7k3f/auth`, `auth`, `@`.
+//! Resolves a target argument to a run or to one of its tasks: `r7k3f`, `r7k3f/auth`, `auth`, `@`.
 
 use std::path::Path;
 
@@ -8,28 +8,28 @@ use store::{FindError, Reader, RunRow, TaskRow};
 use super::context::CommandContext;
 use crate::error::{Error, ErrorKind};
 
-/// What was meant.
+/// A run, or a task of it, that a user named.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     /// The run.
     pub(super) run: RunRow,
     /// All of its tasks, or the one that was named.
     pub(super) tasks: Vec<TaskRow>,
-    /// Which of the two.
+    /// Whether a run or a task was named.
     pub(super) kind: TargetKind,
 }
 
-/// How much of a run was meant.
+/// Whether a target is a run or a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TargetKind {
-    /// All of it.
+    /// A run with all of its tasks.
     Run,
-    /// One task, by name.
+    /// One task.
     Task,
 }
 
 impl Target {
-    /// Finds what was meant in the repository at hand; the latest run where nothing was given.
+    /// Finds a target in the repository; the latest run if none is given.
     pub(super) fn find(context: &CommandContext, given: Option<&str>) -> Result<Self, Error> {
         let root = &context.root;
         let given = given.unwrap_or("@");
@@ -46,7 +46,7 @@ impl Target {
         Ok(found)
     }
 
-    /// Reads the same run and tasks again.
+    /// Reads the same tasks from the ledger again.
     pub(super) fn again(&self, context: &CommandContext) -> Result<Self, Error> {
         let is_meant = |row: &TaskRow| self.tasks.iter().any(|task| task.id == row.id);
         let rows = context.reader.tasks(self.run.id)?;
@@ -54,7 +54,7 @@ impl Target {
         Ok(Self { run: self.run.clone(), tasks, kind: self.kind })
     }
 
-    /// Makes sure that no engine is at the run any more.
+    /// Checks that the run has ended.
     pub(super) fn must_be_over(&self, what: &str) -> Result<(), Error> {
         match self.run.state {
             RunState::Finished | RunState::Interrupted => Ok(()),
@@ -68,7 +68,8 @@ impl Target {
     }
 }
 
-/// A single word may be a run or a task of the latest run; whole names come before beginnings.
+/// Finds a target. A word without a slash may be a run or a task of the latest run; a whole name goes
+/// before the beginning of one.
 fn find(reader: &Reader, root: &Path, given: &str) -> Result<Target, FindError> {
     if let Some((run, task)) = given.split_once('/') {
         let run = reader.find_run(Some(root), run)?;
@@ -111,7 +112,7 @@ fn same(name: &str, given: &str) -> bool {
     name.eq_ignore_ascii_case(given)
 }
 
-/// Says what there is instead of what was meant.
+/// Returns the error of a target that was not found, with what there is instead.
 fn not_found(error: FindError, context: &CommandContext) -> Error {
     let list = context.hints.command("runs");
     match error {

@@ -1,5 +1,5 @@
-//! Whether tree, ledger, captures, session logs and events agree about the demo, and with what was
-//! asked.
+//! Checks the result of the demo: working tree, ledger, captures, session logs and events must agree
+//! with each other and with what each task had to do.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the models of the demo say: a scenario for the offline provider, one script per ticket.
+//! The scenario of the demo: what its scripted models answer, one script per ticket.
 //!
 //! No script holds the number of its ticket. A model can only have read it with its tool, and only
 //! its edit can have written it.

@@ -1,4 +1,4 @@
-//! The eight tasks of the demo: what each reads, what it edits, and how it has to end.
+//! The eight tickets of the demo: what each task reads and edits, and how it has to end.
 
 /// One task of the demo.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! One item and its parts.
+//! The items of `--each`: where they are read from, and the parts of each.
 
 use std::fs::File;
 use std::io::Read;

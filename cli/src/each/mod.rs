@@ -1,4 +1,4 @@
-//! `--each`: one task per item, whatever the items are called.
+//! `--each` and several TASK words: one task per item, whatever the items are called.
 
 mod items;
 mod prompt_template;

@@ -1,5 +1,5 @@
-//! A prompt with placeholders, read once and filled for each task. What is put in is plain text: no
-//! shell reads it.
+//! Prompts with placeholders, parsed once and filled for each task. The values are plain text: no
+//! shell reads them.
 
 use protocol::Item;
 

@@ -1,4 +1,4 @@
-//! A script with placeholders, read once and filled for each task.
+//! Shell scripts with placeholders, parsed once and filled for each task.
 
 use protocol::Item;
 

@@ -1,8 +1,8 @@
-//! Follows a script as the shell will read it, to know what quotes stand around a place in it.
+//! Parses a script as the shell does, as far as is needed to know which quotes surround a placeholder.
 //!
-//! What is put into a script for an item is only ever the name of a variable, and the shell never
-//! reads the value of a variable as a program. So a mistake here, for instance in a here-document,
-//! can split a name or leave it unexpanded, but cannot let it run.
+//! A script gets only the names of variables, never the items themselves, and the shell never runs
+//! the value of a variable. So a mistake here, for instance in a here-document, can split a name or
+//! leave it unexpanded, but cannot run it.
 
 use std::mem::take;
 

@@ -1,4 +1,5 @@
-//! Tasks, as far as a command line or a list tells them apart.
+//! Makes a draft of each task from the items of a list or the words of the command line: its name,
+//! its title and its work.
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;

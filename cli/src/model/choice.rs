@@ -1,4 +1,4 @@
-//! A model, as it is typed: one of a provider, or one that has a role.
+//! The model that a user names: a model of a provider or a role, and the base URL of the provider.
 
 use std::fmt;
 use std::str::FromStr;

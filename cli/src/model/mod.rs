@@ -1,4 +1,4 @@
-//! Which model does the work of a task, and whether it can.
+//! Models: which one works at a task, and whether it can be used.
 
 mod choice;
 mod preflight;

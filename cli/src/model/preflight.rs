@@ -1,4 +1,4 @@
-//! Sees to it, before a run begins, that each of its models can be had.
+//! Checks, before a run starts, that each of its models can be used.
 
 use engine::ports::Models as _;
 use futures_util::future::join_all;

@@ -1,4 +1,5 @@
-//! Which model does the work of a task: what is said nearest to the user goes before the rest.
+//! Selects the model of a task: the command line goes before the task, the task before the plan, and
+//! the plan before the settings.
 
 use config::Settings;
 use protocol::ModelRoute;

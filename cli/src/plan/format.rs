@@ -1,4 +1,4 @@
-//! A plan as it stands in its file. This is also where its JSON Schema comes from.
+//! The format of a plan file, and its JSON Schema.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;

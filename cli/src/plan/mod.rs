@@ -1,4 +1,4 @@
-//! Plans: files that say what a run is to do.
+//! Plans: files that define the tasks of a run.
 
 mod format;
 mod read;

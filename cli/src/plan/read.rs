@@ -1,4 +1,4 @@
-//! From a plan's bytes to a plan that makes sense.
+//! Reads a plan: checks its keys, deserializes it, and has it validated.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What a task of a plan does, and which model does it.
+//! The work of a task of a plan: a command, or a prompt and its model.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Where in a file something stands.
+//! The text of a plan, with errors that name a line and column, and files of limited size.
 
 use std::fmt::Display;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Whether what a plan says makes sense.
+//! Validates a plan: makes a [`Plan`] of a [`PlanFile`], or reports the first error.
 
 use std::collections::{BTreeSet, HashMap};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};

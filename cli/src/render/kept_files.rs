@@ -1,4 +1,5 @@
-//! What captures do not hold of what tasks made, in words.
+//! Describes files that are not where a user expects them: those that a capture left out, and
+//! versions that a landing replaced.
 
 use protocol::{LeftOut, LeftOutEntry, LeftOutKind, Rescue, RescueLocation, TaskName};
 

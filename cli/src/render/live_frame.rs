@@ -1,4 +1,4 @@
-//! The live view as lines of text: what is on the screen at one moment.
+//! One frame of the live view as lines of text: a line per running task, and the totals.
 
 use protocol::{MergeMode, Phase, Timestamp};
 

@@ -1,4 +1,4 @@
-//! The live view: redraws a frame on a terminal, a few times a second.
+//! The live view: redraws a frame on a terminal a few times a second.
 
 use std::fmt;
 use std::io::{self, Write};

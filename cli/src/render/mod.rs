@@ -1,5 +1,5 @@
-//! What people and programs see of a run: one picture fed by events, shown as it grows on standard
-//! error and summed up on standard output.
+//! Rendering of runs and results: progress on standard error, results on standard output. A run is
+//! rendered from a view that its events update.
 
 mod kept_files;
 mod live_frame;

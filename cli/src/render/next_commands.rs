@@ -1,4 +1,4 @@
-//! The last lines of a run: what landed, what is kept, and how to get it.
+//! The last lines of a run: what landed, what is kept, and the commands to type next.
 
 use std::path::PathBuf;
 

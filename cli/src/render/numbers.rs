@@ -1,4 +1,4 @@
-//! How counts, changes, times and spans of time are written.
+//! Formats numbers: counts, changes, tokens, costs, times and durations.
 
 use jiff::tz::TimeZone;
 use protocol::{ChangeSummary, Cost, Timestamp, Usage};

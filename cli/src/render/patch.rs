@@ -1,4 +1,4 @@
-//! Patches: byte for byte for programs, harmless and in colour for people.
+//! Writes patches: byte for byte to a pipe, printable and in colour to a terminal.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! Makes text from tasks, files and branches harmless to a terminal, and fits it into columns.
+//! Makes text of others printable: what a terminal would obey is removed or replaced. Also measures
+//! text and fits it into columns.
 
 use protocol::is_unseen;
 use unicode_width::UnicodeWidthChar;

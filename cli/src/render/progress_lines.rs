@@ -1,4 +1,4 @@
-//! Progress as plain lines, one for each thing worth a line.
+//! Progress as plain lines: one for each event worth a line.
 
 use jiff::tz::TimeZone;
 use protocol::{Event, EventKind, Outcome, SessionEvent, TaskReport};

@@ -1,4 +1,4 @@
-//! The one who is told every event of a run, and shows it.
+//! The renderer of a run: takes every event, displays progress, and writes the result at the end.
 
 use std::fmt;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! The picture of a run that its events add up to.
+//! The state of a run as its events tell it: what the renderer displays.
 
 use std::collections::{BTreeMap, BTreeSet};
 

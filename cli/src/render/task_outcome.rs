@@ -1,4 +1,4 @@
-//! What became of a task, in a word, with what a person should know about it.
+//! The outcome of a task as a word and a note: `landed`, `conflict`, `failed: timeout`.
 
 use jiff::tz::TimeZone;
 use protocol::{Conflict, ConflictReason, Failure, FailureDetail, Landed, Outcome, TaskReport};

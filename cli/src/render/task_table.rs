@@ -1,4 +1,4 @@
-//! The table at the end: a line per task, and what they come to.
+//! The table of a run: a line per task, and the totals.
 
 use std::io::{self, Write};
 

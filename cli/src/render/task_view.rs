@@ -1,4 +1,4 @@
-//! One task of a run as it is shown: how far it is, and what it is doing.
+//! The state of one task as its events tell it: queued, running or ended.
 
 use protocol::{Landed, Phase, SessionEvent, TaskName, TaskReport, Timestamp, Usage};
 

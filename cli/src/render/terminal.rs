@@ -1,4 +1,4 @@
-//! What is shown where: the choices of the command line against what is at the other end.
+//! The terminal: its size and capabilities, colours, and what is displayed on it with which options.
 
 use std::io::IsTerminal;
 
@@ -106,7 +106,7 @@ pub struct View {
     pub(super) progress_palette: Palette,
     /// How long a line of standard output may be.
     pub room: OutputWidth,
-    /// How much is said.
+    /// How much is printed.
     pub verbosity: Verbosity,
     /// What standard output gets.
     pub form: Form,

@@ -1,4 +1,4 @@
-//! Checks what only the whole run can tell.
+//! Checks a whole run before it starts: scripts, prompts, schemas and options that have no effect.
 
 use engine::ports::Schemas;
 use protocol::{Agent, ChangeDemand, Command, External, RunSpec, TaskName, TaskSpec, Work};

@@ -1,4 +1,4 @@
-//! What `--dry-run` prints: the tasks of a run, in the order in which they could run.
+//! The output of `regatta run --dry-run`: the tasks of a run, in an order in which they could run.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! From what was typed, planned and set to what a run is asked.
+//! Resolves the command line, the plan and the settings to the specification of a run.
 
 mod check;
 mod dry_run;

@@ -1,4 +1,4 @@
-//! What kind of run was typed: everything that can be said before a repository is looked at.
+//! The kind of run that the command line asks for, checked before a repository is opened.
 
 use std::ffi::OsStr;
 

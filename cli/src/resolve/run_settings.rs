@@ -1,4 +1,5 @@
-//! What holds where neither the command line nor a plan says anything.
+//! The settings of a run and their precedence: the command line goes before the plan, and the plan
+//! before the settings files.
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 

@@ -1,4 +1,4 @@
-//! A whole run, asked for in full.
+//! Builds the specification of a run from the request, the plan and the settings.
 
 use std::io::Read;
 use std::num::NonZeroUsize;

@@ -1,4 +1,4 @@
-//! One call of a tool: a line for what was asked, and a few for what came of it.
+//! A tool call in a transcript: a line for the call, and the first or last lines of its result.
 
 use protocol::{ToolCall, ToolResult};
 use serde_json::Value;
