@@ -11,7 +11,7 @@ use store::TaskRow;
 use super::sample_repository::Sample;
 use super::tickets::{Change, ExpectedEnd, Ticket};
 
-/// Returns everything that is not as it has to be, one sentence each. Empty when all is well.
+/// Returns every difference from the expected result, one sentence each.
 #[must_use]
 pub fn disagreements(sample: &Sample, evidence: &[TaskEvidence]) -> Vec<String> {
     let mut found = Vec::new();
@@ -35,7 +35,7 @@ pub fn disagreements(sample: &Sample, evidence: &[TaskEvidence]) -> Vec<String> 
     found
 }
 
-/// What landed is in the tree, and nothing else is.
+/// Checks that the tree has what was to land, and nothing else.
 fn tree(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut(String)) {
     match (ticket.expected.lands(), seen.file.contains(nonce)) {
         (true, false) => wrong(format!("{} has not its number {nonce}", ticket.file)),
@@ -46,7 +46,7 @@ fn tree(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut
     }
 }
 
-/// The ledger has the end, the yield and the landing of the task.
+/// Checks that the ledger has the outcome, the yield and the landing of the task.
 fn ledger(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut(String)) {
     let Some(row) = &seen.row else { return wrong("the ledger does not know it".to_owned()) };
     match (ticket.expected, row.report.as_ref().map(|report| &report.outcome)) {
@@ -94,7 +94,7 @@ fn ledger(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnM
     }
 }
 
-/// The captured work has the number of the task, and of no other.
+/// Checks that the captured work has the number of its ticket, and of no other.
 fn capture(
     ticket: &Ticket,
     nonce: &str,
@@ -122,7 +122,7 @@ fn capture(
 /// How many `task_finished` events each task had.
 pub type EndCounts = BTreeMap<TaskName, usize>;
 
-/// Where what tasks left behind is found; what cannot be read is said in words.
+/// The sources of evidence. An error is the message of what cannot be read.
 pub struct EvidenceSources<'a> {
     /// The tasks' rows in the ledger.
     pub rows: &'a [TaskRow],
@@ -130,26 +130,26 @@ pub struct EvidenceSources<'a> {
     pub endings: &'a EndCounts,
     /// Reads captured work as a patch.
     pub patch: &'a dyn Fn(&CaptureRef) -> Result<Vec<u8>, String>,
-    /// Reads what was said in a task's session.
+    /// Reads the messages of a task's session.
     pub session: &'a dyn Fn(&str) -> Result<Vec<Message>, String>,
 }
 
-/// Everything that was found of one task.
+/// The evidence of one task.
 #[derive(Clone, Debug)]
 pub struct TaskEvidence {
     /// Its row in the ledger.
     pub row: Option<TaskRow>,
     /// Its captured work as a patch, or why it cannot be read.
     pub patch: Result<String, String>,
-    /// The file that it was to change, as it is in the user's tree.
+    /// The contents of its file in the user's tree.
     pub file: String,
-    /// What was said in its session, or why that cannot be read.
+    /// The messages of its session, or why they cannot be read.
     pub session: Result<Vec<Message>, String>,
     /// How many times its end was announced.
     pub endings: usize,
 }
 
-/// Collects what was found, task by task, in the order of their declaration.
+/// Collects the evidence of each task, in the order of their declaration.
 #[must_use]
 pub fn collect_evidence(sample: &Sample, found: &EvidenceSources<'_>) -> Vec<TaskEvidence> {
     let one = |name: &str, file: &str| {
@@ -171,13 +171,14 @@ pub fn collect_evidence(sample: &Sample, found: &EvidenceSources<'_>) -> Vec<Tas
     sample.tickets().map(|(ticket, _)| one(ticket.name, ticket.file)).collect()
 }
 
-/// A file that is not there holds nothing.
+/// Returns the contents of a file, or nothing if it does not exist.
 fn content(path: &Path) -> String {
     let bytes = std::fs::read(path).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Tells `wrong` everything in the log of a task that is not as it has to be.
+/// Checks the session log of a task: a tool read the number of the ticket before the model said it,
+/// an edit wrote it, and it was yielded.
 fn session_log(ticket: &Ticket, nonce: &str, said: &[Message], wrong: &mut dyn FnMut(String)) {
     let first = said.iter().find(|message| holds(message, nonce));
     if !matches!(first, Some(Message::ToolResult(result)) if result.tool_name == "read") {
@@ -218,7 +219,7 @@ fn calls(said: &[Message]) -> impl Iterator<Item = &ToolCall> {
     })
 }
 
-/// Returns whether a call has a result, and a good one.
+/// Returns whether a call has a result that is no error.
 fn succeeded(said: &[Message], call: &ToolCall) -> bool {
     said.iter().any(|message| match message {
         Message::ToolResult(result) => result.tool_call_id == call.id && !result.is_error,

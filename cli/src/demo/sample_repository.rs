@@ -13,10 +13,10 @@ use tempfile::TempDir;
 use super::scenario::{prompt, scenario, schema};
 use super::tickets::{TICKETS, Ticket};
 
-/// How many tasks run at the same time: enough to see them side by side.
+/// How many tasks run at the same time: enough to see that they do.
 const JOBS: NonZeroUsize = NonZeroUsize::new(4).expect("four is not zero");
 
-/// What the models of the demo say, beside the repository.
+/// The name of the scenario file, which is beside the repository.
 const SCENARIO: &str = "scenario.toml";
 
 /// A sample repository with a home of its own beside it.
@@ -29,22 +29,22 @@ pub struct Sample {
     nonces: Vec<String>,
 }
 
-/// Where a sample is, and for how long.
+/// How long a sample exists.
 #[derive(Debug)]
 enum Lifetime {
-    /// It is removed when the demo is over.
+    /// Until it is dropped.
     Temporary(TempDir),
-    /// It stays in a folder that the user named.
+    /// For good, in a folder that the user named.
     Kept,
 }
 
-/// Why there is no sample.
+/// Why a sample could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SampleError {
-    /// Something is there already.
+    /// The folder is not empty.
     #[error("cannot make the sample in {}: it is not empty", .0.display())]
     NotEmpty(PathBuf),
-    /// The folder cannot be made or looked at.
+    /// The folder cannot be created or read.
     #[error("cannot make the folder {} for the sample", .path.display())]
     Folder {
         /// Which.
@@ -99,10 +99,10 @@ impl Sample {
         Ok(Self { lifetime, root, home, model, nonces })
     }
 
-    /// Removes what is not to stay.
+    /// Removes a temporary sample.
     ///
     /// # Errors
-    /// What could not be removed.
+    /// The folder could not be removed.
     pub fn close(self) -> std::io::Result<()> {
         match self.lifetime {
             Lifetime::Temporary(folder) => folder.close(),
@@ -133,7 +133,7 @@ impl Sample {
         TICKETS.iter().zip(self.nonces.iter().map(String::as_str))
     }
 
-    /// Returns what the demo asks for.
+    /// Returns the specification of the demo's run.
     #[must_use]
     pub fn run(&self) -> RunSpec {
         RunSpec {
@@ -172,14 +172,14 @@ fn folder_error(path: &Path, source: std::io::Error) -> SampleError {
     SampleError::Folder { path: path.to_owned(), source }
 }
 
-/// Returns a number that no earlier demo had: its place and the random end of a fresh identity.
+/// Returns a number that no earlier demo had: its position and the random part of a new id.
 fn nonce(place: usize) -> String {
     let id = TaskId::generate();
     let random = id.as_bytes()[8..].iter().map(|byte| format!("{byte:02x}"));
     std::iter::once(place.to_string()).chain(random).collect()
 }
 
-/// Returns everything that is in the sample's first commit.
+/// Returns the files of the sample's first commit.
 fn files(nonces: &[String]) -> Vec<(String, String)> {
     const README: &str = "# Harbour\n\nThe books of a small harbour: who comes, who goes, what it \
                           costs.\n\nOpen tickets are in `tickets/`.\n";

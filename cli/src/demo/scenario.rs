@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::tickets::{Change, ExpectedEnd, TICKETS, Ticket};
 
-/// How long a model thinks before each answer: enough to see them side by side.
+/// How long a model waits before each answer: enough to see the tasks run side by side.
 const DELAY: &str = "120ms";
 
-/// How long it takes over each piece of its words.
+/// How long it takes for each chunk of an answer.
 const PACE: &str = "15ms";
 
-/// Returns what a task's model is asked.
+/// Returns the prompt of a task.
 #[must_use]
 pub(super) fn prompt(ticket: &Ticket) -> String {
     format!(
@@ -23,7 +23,7 @@ pub(super) fn prompt(ticket: &Ticket) -> String {
     )
 }
 
-/// Returns the JSON Schema of what each task has to yield.
+/// Returns the JSON Schema of each task's yield.
 #[must_use]
 pub(super) fn schema() -> Value {
     json!({
@@ -87,7 +87,7 @@ fn edit(ticket: &Ticket) -> Value {
     }
 }
 
-/// What the model yields, one after another until it is accepted.
+/// Returns the yields of the model, which are tried until one is accepted.
 fn ends(ticket: &Ticket) -> Vec<Value> {
     let data = json!({ "data": { "file": ticket.file, "ticket": "{{ticket}}" } });
     match ticket.expected {

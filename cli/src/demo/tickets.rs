@@ -9,9 +9,9 @@ pub struct Ticket {
     pub title: &'static str,
     /// The file it changes.
     pub file: &'static str,
-    /// What that file holds at first; none where the task adds it.
+    /// The contents of that file before; none if the task adds it.
     pub before: Option<&'static str>,
-    /// What the task makes of it.
+    /// How the task changes it.
     pub change: Change,
     /// What its model thinks first.
     pub thought: &'static str,
@@ -19,15 +19,14 @@ pub struct Ticket {
     pub expected: ExpectedEnd,
 }
 
-/// What a task of the demo makes of its file. `{{ticket}}` is the number that stands in its ticket
-/// and nowhere else.
+/// The change of a file by a task of the demo. `{{ticket}}` is the number of its ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A piece is replaced.
+    /// A part of it is replaced.
     Replace {
-        /// What stands there.
+        /// The old text.
         old: &'static str,
-        /// What is to stand there.
+        /// The new text.
         new: &'static str,
     },
     /// The whole file is written.
@@ -39,7 +38,7 @@ pub enum Change {
 pub enum ExpectedEnd {
     /// Its work lands.
     Lands,
-    /// Its first yield is against the schema, the second is not, and its work lands.
+    /// Its first yield does not fit the schema, the second does, and its work lands.
     LandsAfterReminder,
     /// Its work conflicts with that of this task.
     ConflictsWith(&'static str),

@@ -10,12 +10,12 @@ use protocol::{Item, RepoPath};
 
 use crate::error::{Error, ErrorKind};
 
-/// How an item came to be, and so what may be done to it.
+/// What an item is, and so whether `./` may be put before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemKind {
-    /// It names a file, or may: no program shall take it for an option.
+    /// It may name a file: no program may take it for an option.
     Path,
-    /// Someone typed it for this run; it stays as it is.
+    /// A word of the command line, which stays as it is.
     Word,
 }
 
@@ -35,18 +35,18 @@ pub(crate) fn item_with_parts(text: String, naming: ItemKind) -> Item {
     Item { item: guarded(text, naming), stem, dir }
 }
 
-/// Puts `./` before what a program would take for an option.
+/// Puts `./` before a path that a program would take for an option.
 fn guarded(text: String, naming: ItemKind) -> String {
     if naming == ItemKind::Path && text.starts_with('-') { format!("./{text}") } else { text }
 }
 
-/// Returns whether a text can stand in a script, in every kind of quotes, and be only itself.
+/// Returns whether a text means only itself in a script, in every kind of quotes.
 pub(super) fn is_plain(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./,:=@%+-".contains(&byte);
     !text.is_empty() && text.bytes().all(plain)
 }
 
-/// Returns a text as people read it in a list: one line, and not a long one.
+/// Returns the title of a task from a text: one line of limited length.
 pub(crate) fn title_of(text: &str) -> String {
     const LONGEST: usize = 120;
     let mut line: String = text
@@ -61,29 +61,29 @@ pub(crate) fn title_of(text: &str) -> String {
     line
 }
 
-/// Returns the first line of a text that says something, as people read it in a list.
+/// Returns the title of a task from the first line of a text that is not blank.
 pub(crate) fn first_line_title(text: &str) -> String {
     title_of(text.trim().lines().next().unwrap_or_default())
 }
 
-/// Lists the tracked files of the repository, when someone asks.
+/// Lists the tracked files of the repository on demand.
 pub(crate) type TrackedFiles<'a> = &'a dyn Fn() -> Result<Vec<RepoPath>, Error>;
 
-/// How many bytes a list may have.
+/// The longest list, in bytes.
 const LONGEST_LIST: u64 = 64 << 20;
 
-/// How many bytes an item may have: it travels in the environment of a process, where Linux
-/// allows 128 KiB for one variable.
+/// The longest item, in bytes. It is passed in the environment of a process, where Linux allows
+/// 128 KiB for one variable.
 const LONGEST_ITEM: usize = 64 << 10;
 
-/// How long a pattern may be, and how many alternatives it may open: each is compiled.
+/// The longest glob, and the most braces in it: each alternative is compiled.
 const LONGEST_PATTERN: usize = 4096;
 const MOST_BRACES: usize = 50;
 
-/// How many items a run may have.
+/// The most items of a run.
 const MOST_ITEMS: usize = 1_000_000;
 
-/// Where items come from.
+/// The source of items: the value of `--each`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ItemSource {
     /// The tracked files that match.
@@ -94,7 +94,7 @@ pub(crate) enum ItemSource {
     Standard,
 }
 
-/// What items are read from.
+/// The inputs from which items are read.
 pub(crate) struct ItemInput<'a> {
     /// Standard input.
     pub(crate) standard: &'a mut dyn Read,
@@ -102,12 +102,12 @@ pub(crate) struct ItemInput<'a> {
     pub(crate) tracked: TrackedFiles<'a>,
     /// The folder below the root in which tasks work; empty for the root.
     pub(crate) subfolder: &'a Path,
-    /// What ends an item of a list.
+    /// The byte that ends an item of a list.
     pub(crate) end: u8,
 }
 
 impl ItemSource {
-    /// Reads what stands after `--each`.
+    /// Parses the value of `--each`.
     pub(crate) fn parse(spec: &str) -> Self {
         match (spec, spec.strip_prefix('@')) {
             ("-", _) => Self::Standard,
@@ -119,7 +119,7 @@ impl ItemSource {
     /// Returns the items, at least one.
     ///
     /// # Errors
-    /// What cannot be read, an item that cannot be handed to a command, or none at all.
+    /// The source cannot be read, an item cannot be passed to a command, or there are no items.
     pub(crate) fn items(&self, input: ItemInput<'_>) -> Result<Vec<String>, Error> {
         let items = match self {
             Self::Glob(glob) => matching(glob, &input)?,
@@ -185,7 +185,7 @@ fn matching(glob: &str, input: &ItemInput<'_>) -> Result<Vec<String>, Error> {
     Ok(items)
 }
 
-/// Returns a path as seen from a folder that contains it.
+/// Returns a path relative to a folder that contains it.
 fn relative(path: &RepoPath, folder: Option<&RepoPath>) -> Option<RepoPath> {
     let Some(folder) = folder else { return Some(path.clone()) };
     let below = path.as_bytes().strip_prefix(folder.as_bytes())?.strip_prefix(b"/")?;
@@ -211,7 +211,7 @@ fn lines(from: &mut dyn Read, what: &str, end: u8) -> Result<Vec<String>, Error>
     Ok(items)
 }
 
-/// Makes an item of its bytes; `name` is how it is called where it cannot be one.
+/// Returns the item of these bytes; `name` names it in an error.
 fn item_of(bytes: Vec<u8>, name: impl Fn() -> String) -> Result<String, Error> {
     let refused = |why: &str| {
         Error::new(ErrorKind::Plan, format!("the item {} cannot be given to a task", name()))

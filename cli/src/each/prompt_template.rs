@@ -8,7 +8,7 @@ use super::script_template::{
 };
 use crate::error::Error;
 
-/// A prompt with placeholders. A backslash before one makes it the word that it is.
+/// A prompt with placeholders. A backslash before a placeholder makes it plain text.
 #[derive(Clone, Debug)]
 pub(super) struct PromptTemplate {
     parts: Vec<PromptPart>,
@@ -20,14 +20,14 @@ enum PromptPart {
     Place(Placeholder),
 }
 
-/// How to write a placeholder that is none.
+/// The hint about two braces that are no placeholder.
 const LITERAL: &str = "write \\{{ where two braces are meant";
 
 impl PromptTemplate {
-    /// Reads a prompt.
+    /// Parses a prompt.
     ///
     /// # Errors
-    /// A placeholder that is none, or has no meaning here.
+    /// A placeholder is unknown, or has no meaning here.
     pub(super) fn read(prompt: &str, portion: ItemsPerTask) -> Result<Self, Error> {
         let known = |name: &str| {
             let what = Placeholder::of(name).ok_or_else(|| unknown(name, LITERAL))?;
@@ -37,7 +37,7 @@ impl PromptTemplate {
         Ok(Self { parts: split(prompt, |_any| true, known)? })
     }
 
-    /// Fills the prompt for the task with this number, counted from 1, and these items.
+    /// Fills the prompt for the task number `index`, counted from 1, with these items.
     pub(super) fn fill(&self, index: usize, items: &[Item]) -> String {
         let mut prompt = String::new();
         for part in &self.parts {
@@ -56,10 +56,10 @@ impl PromptTemplate {
     }
 }
 
-/// Returns a prompt that nothing is put into, as it is meant.
+/// Returns the text of a prompt that has no items.
 ///
 /// # Errors
-/// A placeholder, which would have nothing to stand for. Other words in two braces are left alone.
+/// It has a placeholder. Other words in two braces stay.
 pub(crate) fn without_items(prompt: &str) -> Result<String, Error> {
     let ours = |name: &str| Placeholder::of(name).is_some();
     let parts = split(prompt, ours, |name| match ours(name) {
@@ -73,8 +73,8 @@ pub(crate) fn without_items(prompt: &str) -> Result<String, Error> {
     Ok(parts.into_iter().map(text).collect())
 }
 
-/// Splits a prompt at the placeholders that `known` knows; what it does not know is text. A
-/// backslash is taken away before a word in braces that is `escapable`.
+/// Splits a prompt at its placeholders, which `known` recognizes; the rest is text. A backslash
+/// before a word in braces is removed if the word is `escapable`.
 fn split(
     prompt: &str,
     escapable: impl Fn(&str) -> bool,

@@ -6,7 +6,7 @@ use super::items::is_plain;
 use super::shell_quoting::{Reference, ShellParser, UnsafePlacement};
 use crate::error::Error;
 
-/// A script with placeholders.
+/// A shell script with placeholders.
 #[derive(Clone, Debug)]
 pub(super) struct ScriptTemplate {
     parts: Vec<ScriptPart>,
@@ -18,7 +18,7 @@ enum ScriptPart {
     Place { what: Placeholder, written: Result<String, UnsafePlacement> },
 }
 
-/// What can be put into a script or a prompt.
+/// A placeholder of a script or a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placeholder {
     Index,
@@ -39,17 +39,17 @@ const PLACEHOLDERS: [(&str, Placeholder); 5] = [
 /// How many items a task has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ItemsPerTask {
-    /// One, which has a name of its own.
+    /// One item.
     One,
-    /// A number of them, which only `{{items}}` can name.
+    /// A chunk of items, which only `{{items}}` can stand for.
     Chunk,
 }
 
 impl ScriptTemplate {
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
-    /// A placeholder that is none, or has no meaning here.
+    /// A placeholder is unknown, or has no meaning here.
     pub(super) fn read(script: &str, portion: ItemsPerTask) -> Result<Self, Error> {
         let (mut parts, mut shell) = (Vec::new(), ShellParser::new());
         let mut rest = script;
@@ -71,17 +71,17 @@ impl ScriptTemplate {
         Ok(Self { parts })
     }
 
-    /// Returns whether the script asks for all items of its task.
+    /// Returns whether the script has `{{items}}`.
     pub(super) fn takes_items(&self) -> bool {
         let items =
             |part: &ScriptPart| matches!(part, ScriptPart::Place { what: Placeholder::Items, .. });
         self.parts.iter().any(items)
     }
 
-    /// Fills the script for the task with this number, counted from 1.
+    /// Fills the script for the task number `index`, counted from 1.
     ///
     /// # Errors
-    /// A name that cannot be put in where the script wants it.
+    /// An item cannot be put safely where its placeholder is.
     pub(super) fn fill(&self, index: usize, item: Option<&Item>) -> Result<String, Error> {
         let mut script = String::new();
         for part in &self.parts {
@@ -111,7 +111,7 @@ impl Placeholder {
         PLACEHOLDERS.iter().find(|(known, _)| *known == name).map(|(_, what)| *what)
     }
 
-    /// Refuses a placeholder that has no meaning where a task has so many items.
+    /// Checks that a placeholder has a meaning for one item or for a chunk.
     pub(super) fn suits(self, name: &str, portion: ItemsPerTask) -> Result<(), Error> {
         let single = matches!(self, Self::Item | Self::Stem | Self::Dir);
         if single && portion == ItemsPerTask::Chunk {
@@ -133,7 +133,7 @@ impl Placeholder {
         }
     }
 
-    /// Returns what it stands for; nothing where that is no single text.
+    /// Returns the value; none for `{{items}}`, which is not a single text.
     pub(super) fn value(self, index: usize, item: Option<&Item>) -> Option<String> {
         match self {
             Self::Index => Some(index.to_string()),
@@ -145,10 +145,10 @@ impl Placeholder {
     }
 }
 
-/// Refuses placeholders in a script that no item is put into.
+/// Refuses placeholders in a script that has no items.
 ///
 /// # Errors
-/// The placeholder.
+/// The script has a placeholder.
 pub(crate) fn refuse_placeholders(script: &str, instead: &str) -> Result<(), Error> {
     let Some((_, name, _)) = next_placeholder(script) else { return Ok(()) };
     if Placeholder::of(name).is_none() {
@@ -157,14 +157,14 @@ pub(crate) fn refuse_placeholders(script: &str, instead: &str) -> Result<(), Err
     Err(nothing_to_stand_for(name, instead))
 }
 
-/// The refusal of a placeholder where there are no items.
+/// Returns the error about a placeholder without items.
 pub(super) fn nothing_to_stand_for(name: &str, instead: &str) -> Error {
     let what = format!("`{{{{{name}}}}}` has nothing to stand for");
     Error::usage(what).because("there are no items").hint(instead)
 }
 
-/// Splits a script at its next placeholder: two braces around a word. Other things in two braces,
-/// as in `awk '{{ print $1 }}'`, are left alone.
+/// Splits a script at its next placeholder: two braces around a word. Other text in two braces, as
+/// in `awk '{{ print $1 }}'`, is no placeholder.
 pub(super) fn next_placeholder(script: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while let Some(found) = script[from..].find("{{") {
@@ -182,7 +182,7 @@ pub(super) fn next_placeholder(script: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
-/// The refusal of a placeholder that is none; `otherwise` says how to mean something else.
+/// Returns the error about an unknown placeholder; `otherwise` is the hint if no known one is near.
 pub(super) fn unknown(name: &str, otherwise: &str) -> Error {
     let known = PLACEHOLDERS.map(|(known, _)| known);
     let error = Error::usage(format!("`{{{{{name}}}}}` is not a placeholder"))

@@ -6,10 +6,10 @@
 
 use std::mem::take;
 
-/// Stands somewhere in a script.
+/// A parser at a position of a script.
 #[derive(Clone, Debug)]
 pub(super) struct ShellParser {
-    /// The script itself and the substitutions that are open, innermost last.
+    /// The script and the open substitutions, innermost last.
     levels: Vec<Level>,
     escaped: bool,
     dollar: bool,
@@ -40,7 +40,7 @@ enum Quote {
     Comment,
 }
 
-/// The words of a simple command, as far as they tell which word another shell will read.
+/// The words of a simple command, as far as they tell which word is a script for another shell.
 #[derive(Clone, Debug, Default)]
 struct Words {
     word: Option<String>,
@@ -57,7 +57,7 @@ enum Seen {
     Yes,
 }
 
-/// What is put in at a place.
+/// What replaces a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reference {
     /// One variable, as one word.
@@ -66,7 +66,7 @@ pub(super) enum Reference {
     Parameters,
 }
 
-/// Why no name can be put in at a place.
+/// Why nothing can be put safely at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum UnsafePlacement {
     #[error("it stands in arithmetic, where a shell may read a value as a program")]
@@ -81,19 +81,19 @@ const SHELLS: [&str; 11] =
     ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "busybox", "su", "rbash"];
 
 impl ShellParser {
-    /// Stands at the beginning of a script.
+    /// Returns a parser at the beginning of a script.
     pub(super) fn new() -> Self {
         let levels = vec![Level::new(Kind::Script)];
         Self { levels, escaped: false, dollar: false, opened: false }
     }
 
-    /// Goes on by `text`.
+    /// Advances over `text`.
     pub(super) fn read(&mut self, text: &str) {
         text.chars().for_each(|letter| self.step(letter));
     }
 
-    /// Returns how to write `reference` at this place so that it is one word there, and goes on
-    /// as if a name had been read.
+    /// Returns `reference` quoted for this position, so that its value is one word, and advances as if
+    /// a name had been read.
     pub(super) fn substitute(&mut self, reference: Reference) -> Result<String, UnsafePlacement> {
         if self.escaped {
             self.escaped = false;
@@ -156,7 +156,7 @@ impl ShellParser {
         self.dollar = letter == '$' && matches!(self.level().quote, Quote::None | Quote::Double);
     }
 
-    /// Reads a letter that stands in no quotes.
+    /// Reads a character outside of quotes.
     fn bare(&mut self, letter: char) {
         let level = self.level();
         match letter {
@@ -200,7 +200,7 @@ impl ShellParser {
         }
     }
 
-    /// A substitution is part of a word, whatever comes of it.
+    /// Begins a word after a substitution, which is part of one whatever its value.
     fn after_substitution(&mut self) {
         let level = self.level();
         if level.quote == Quote::None {
@@ -216,7 +216,7 @@ impl Level {
 }
 
 impl Words {
-    /// A word begins here, unless one has.
+    /// Begins a word, unless one has begun.
     fn begin(&mut self) {
         if self.word.is_some() {
             return;
@@ -228,7 +228,7 @@ impl Words {
         }
     }
 
-    /// Reads a letter that stands for itself.
+    /// Reads a literal character.
     fn letter(&mut self, letter: char) {
         match (&mut self.inner, &mut self.word) {
             (Some(inner), _) => inner.step(letter),
@@ -265,7 +265,7 @@ impl Words {
     }
 }
 
-/// Writes a reference so that its value is whole, in these quotes.
+/// Returns a reference whose value is not split inside these quotes.
 fn quoted(reference: Reference, quote: Quote) -> String {
     let bare = match reference {
         Reference::Variable(name) => format!("${{{name}}}"),
@@ -278,7 +278,7 @@ fn quoted(reference: Reference, quote: Quote) -> String {
     }
 }
 
-/// Writes a piece of script so that this shell hands it on as it is, in these quotes.
+/// Escapes a part of a script inside these quotes, for another shell to read.
 fn escaped(script: &str, quote: Quote) -> String {
     match quote {
         Quote::Single => script.replace('\'', "'\\''"),

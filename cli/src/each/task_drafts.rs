@@ -11,22 +11,22 @@ use super::prompt_template::PromptTemplate;
 use super::script_template::{ItemsPerTask, ScriptTemplate};
 use crate::error::Error;
 
-/// How many bytes the items of one task may have together: they are the arguments of a process,
-/// which share 2 MiB with its environment.
+/// The most bytes of all items of a task. They are the arguments of a process, which share 2 MiB
+/// with its environment.
 const MOST_TOGETHER: usize = 1 << 20;
 
-/// A task that has work and a name, and nothing else yet.
+/// A task with a name, a title and work, whose model and limits are not resolved yet.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TaskDraft {
     /// Its name.
     pub(crate) name: TaskName,
-    /// What people read about it.
+    /// Its title.
     pub(crate) title: String,
     /// What it does.
     pub(crate) work: DraftWork,
 }
 
-/// What a task does, before it is known who does it.
+/// The work of a draft.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum DraftWork {
     /// A command.
@@ -35,7 +35,7 @@ pub(crate) enum DraftWork {
     Prompt(String),
 }
 
-/// What is to be done with each item.
+/// The work to do with each item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WorkTemplate {
     /// A command, with placeholders.
@@ -44,7 +44,7 @@ pub(crate) enum WorkTemplate {
     Prompt(String),
 }
 
-/// One piece of work for many items.
+/// A template of work, and the items to fill it with.
 pub(crate) struct FanOut<'a> {
     /// The work.
     pub(crate) pattern: &'a WorkTemplate,
@@ -52,14 +52,14 @@ pub(crate) struct FanOut<'a> {
     pub(crate) items: Vec<String>,
     /// What they are.
     pub(crate) naming: ItemKind,
-    /// How many of them a task gets, if not one.
+    /// How many of them a task gets; one if none.
     pub(crate) chunk: Option<NonZeroUsize>,
 }
 
 /// Makes a task of each item, or of each chunk of items.
 ///
 /// # Errors
-/// A placeholder that is none, or a name that cannot be put in where the script wants it.
+/// A placeholder is unknown, or an item cannot be put safely where its placeholder is.
 pub(crate) fn drafts(fanout: FanOut<'_>) -> Result<Vec<TaskDraft>, Error> {
     match fanout.chunk {
         None => single(fanout),
@@ -104,7 +104,7 @@ fn chunked(fanout: &FanOut<'_>, size: NonZeroUsize) -> Result<Vec<TaskDraft>, Er
 }
 
 impl DraftWork {
-    /// A prompt has a title of its own; a command is told by its items.
+    /// Returns the title of a prompt. A command has the title of its items.
     fn title(&self) -> Option<String> {
         match self {
             Self::Command(_) => None,
@@ -113,7 +113,7 @@ impl DraftWork {
     }
 }
 
-/// A pattern that has been read.
+/// A parsed template.
 enum ParsedTemplate {
     Script(ScriptTemplate),
     Prompt(PromptTemplate),
@@ -158,20 +158,20 @@ impl ParsedTemplate {
     }
 }
 
-/// Returns the name of a task that has none of its own.
+/// Returns the default name of a task.
 fn numbered(number: usize) -> TaskName {
     TaskName::nearest(&format!("t{number}"))
 }
 
-/// Hands out names; two that differ only in case never both.
+/// Generates the names of tasks: slugs of their items. No two differ only in case.
 #[derive(Default)]
 pub(crate) struct NameAllocator {
     taken: HashSet<String>,
-    /// The last number given after a beginning, so that equal items do not count from the start.
+    /// The last number used after each prefix, so that equal items do not count from the start.
     last: HashMap<String, usize>,
 }
 
-/// A number may cut the end off a long name, so what may meet there counts together.
+/// How many characters of a name are its prefix: a number may cut off the end of a long name.
 const BEGINNING: usize = 40;
 
 impl NameAllocator {

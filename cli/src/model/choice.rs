@@ -6,25 +6,25 @@ use std::str::FromStr;
 use config::nearest;
 use protocol::ModelRoute;
 
-/// Which model is wanted.
+/// The value of `--model`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelChoice {
     /// This one.
     Route(ModelRoute),
-    /// The one that the settings give this role.
+    /// The model that the settings name for a role.
     Role(Role),
 }
 
-/// What a model is used for. The settings `modelRoles` say which it is.
+/// A role of models. The settings `modelRoles` name the model of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Everything where nothing else is said.
+    /// For every task that names no model.
     Default,
-    /// Small things.
+    /// For small tasks.
     Smol,
-    /// Hard things.
+    /// For hard tasks.
     Slow,
-    /// Planning.
+    /// For planning.
     Plan,
 }
 
@@ -32,7 +32,7 @@ impl Role {
     /// Every role.
     pub const ALL: [Self; 4] = [Self::Default, Self::Smol, Self::Slow, Self::Plan];
 
-    /// Returns its word.
+    /// Returns its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Role {
     }
 }
 
-/// Returns whether a model is one that a scenario plays.
+/// Returns whether a model is played by a scenario.
 pub(crate) fn is_scenario(route: &ModelRoute) -> bool {
     route.provider == "offline"
 }
@@ -77,16 +77,16 @@ impl FromStr for ModelChoice {
     }
 }
 
-/// The address that a provider's paths begin with: http or https, a host, and a path if it has
-/// one. It holds no name and no password, so that it can be shown and logged.
+/// The value of `--base-url`: http or https, a host, and maybe a path. It holds no user name and no
+/// password, so it can be displayed and logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl(String);
 
-/// How long an address may be.
+/// The longest URL, in bytes.
 const LONGEST: usize = 2_000;
 
 impl BaseUrl {
-    /// Returns the address, without a slash at its end.
+    /// Returns the URL without a slash at its end.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -8,11 +8,10 @@ use providers::{Catalogue, Known};
 use super::is_scenario;
 use crate::error::{Error, ErrorKind, without_os_code};
 
-/// Opens every model of a run, and looks whether those on this machine, or at an address of the
-/// user's, answer.
+/// Opens every model of a run, and checks that local ones and those at a base URL answer.
 ///
 /// # Errors
-/// Why one cannot be had.
+/// A model cannot be used.
 pub(crate) async fn check_models(catalogue: &Catalogue, spec: &RunSpec) -> Result<(), Error> {
     let routes = routes(spec);
     for (route, task) in &routes {
@@ -24,12 +23,12 @@ pub(crate) async fn check_models(catalogue: &Catalogue, spec: &RunSpec) -> Resul
     join_all(looks).await.into_iter().collect()
 }
 
-/// Returns whether a scenario plays the model of some task.
+/// Returns whether a scenario plays a model of the run.
 pub(crate) fn is_scripted(spec: &RunSpec) -> bool {
     agents(spec).any(|(_, agent)| is_scenario(&agent.model))
 }
 
-/// Returns the models of a run, each once, with the first task that has it.
+/// Returns the models of a run, each once, with the first task that uses it.
 pub(crate) fn routes(spec: &RunSpec) -> Vec<(&ModelRoute, &TaskName)> {
     let mut routes: Vec<(&ModelRoute, &TaskName)> = Vec::new();
     for (task, agent) in agents(spec) {
@@ -47,7 +46,8 @@ fn agents(spec: &RunSpec) -> impl Iterator<Item = (&TaskName, &Agent)> {
     })
 }
 
-/// A failure says what is wrong and, behind a semicolon, what else there is to know or to do.
+/// Returns the error about a model that cannot be used. In the message of a failure, the cause comes
+/// before a semicolon, and another cause or a hint after it.
 fn unusable(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
     let what = format!("cannot use the model {route} of task `{task}`");
     let (why, rest) = failure.message.split_once("; ").unwrap_or((&failure.message, ""));
@@ -63,7 +63,7 @@ fn unusable(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
     }
 }
 
-/// What begins with one of these is something to do.
+/// The prefixes by which the part after the semicolon is a hint.
 const ACTION_PREFIXES: [&str; 3] = ["try: ", "start it ", "is the base URL right"];
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use protocol::ModelRoute;
 use super::{BaseUrl, ModelChoice, Role};
 use crate::error::{Error, ErrorKind};
 
-/// The models that have roles.
+/// The models of the roles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// For everything where nothing else is said.
+    /// For every task that names no model.
     pub default: Option<ModelRoute>,
-    /// For small things.
+    /// For small tasks.
     pub smol: Option<ModelRoute>,
-    /// For hard things.
+    /// For hard tasks.
     pub slow: Option<ModelRoute>,
     /// For planning.
     pub plan: Option<ModelRoute>,
@@ -42,29 +42,29 @@ impl Roles {
     }
 }
 
-/// A model, and where its provider is, if not where it always is.
+/// A model and a base URL as one source names them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ModelOption<'a> {
     pub(crate) model: Option<&'a ModelChoice>,
     pub(crate) base_url: Option<&'a BaseUrl>,
 }
 
-/// Everything that says which model is wanted, but what a task says of itself.
+/// The sources that name a model, except the task itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ModelSelection<'a> {
     /// The command line.
     pub(crate) typed: ModelOption<'a>,
-    /// The plan. What it says of where its provider is holds for every model of that provider.
+    /// The plan. Its base URL holds for every model of the same provider.
     pub(crate) planned: ModelOption<'a>,
     /// The settings.
     pub(crate) roles: &'a Roles,
 }
 
 impl ModelSelection<'_> {
-    /// Returns the model of a task that itself names `own`, or none.
+    /// Returns the model of a task; `own` is the one that the task names.
     ///
     /// # Errors
-    /// Nothing names one, or a role that no model has.
+    /// No source names a model, or the role has none.
     pub(crate) fn route(&self, own: Option<&ModelChoice>) -> Result<ModelRoute, Error> {
         let choice = self.typed.model.or(own).or(self.planned.model);
         let mut route = match choice.unwrap_or(&ModelChoice::Role(Role::Default)) {
@@ -94,7 +94,7 @@ fn no_model_for_role(role: Role, choice: Option<&ModelChoice>) -> Error {
     }
 }
 
-/// What is said where a model is needed and none is named: the three easiest ways to one.
+/// Returns the error about a run without a model, with the three easiest ways to get one.
 fn no_model() -> Error {
     let error = Error::usage("no model is named that could do this")
         .because("neither --model, nor a plan, nor the setting modelRoles.default names one");

@@ -37,7 +37,7 @@ pub(super) struct PlanFile {
     #[schemars(with = "Option<String>")]
     pub(super) base_url: Option<Spanned<String>>,
 
-    /// What a model should know about every task.
+    /// The context that is given to the model of every task.
     pub(super) context: Option<String>,
 
     /// Where the work of the tasks goes: `patch` (the working tree, the default), `branch` (one

@@ -13,10 +13,10 @@ use super::{Plan, schema, validate};
 use crate::error::{Error, ErrorKind};
 use crate::not_implemented::instead_of_plan_key;
 
-/// How many bytes a plan may have.
+/// The longest plan, in bytes.
 const LONGEST: u64 = 10_000_000;
 
-/// Where a plan comes from.
+/// The source of a plan: the value of `--plan`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PlanSource {
     /// A file.
@@ -26,7 +26,7 @@ pub(crate) enum PlanSource {
 }
 
 impl PlanSource {
-    /// Reads what stands after `--plan`.
+    /// Parses the value of `--plan`.
     pub(crate) fn of(path: &Path) -> Self {
         if path == Path::new("-") { Self::Standard } else { Self::File(path.to_owned()) }
     }
@@ -38,7 +38,7 @@ impl PlanSource {
         }
     }
 
-    /// The folder that the paths in the plan start from.
+    /// Returns the folder to which the paths in the plan are relative.
     fn folder(&self) -> &Path {
         match self {
             Self::File(path) => path.parent().unwrap_or(Path::new("")),
@@ -50,7 +50,7 @@ impl PlanSource {
 /// Reads a plan.
 ///
 /// # Errors
-/// What cannot be read, or the first thing that makes no sense, with its line and column.
+/// The plan cannot be read, or is invalid; then the error has a line and column.
 pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan, Error> {
     let name = source.name();
     let what = format!("cannot read the plan {name}");
@@ -69,18 +69,18 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
     validate::validate(text, source.folder(), file)
 }
 
-/// One kind of table in a plan.
+/// The known keys of a kind of table in a plan.
 struct KeyTable {
-    /// How it is called in sentences.
+    /// The name of the table in messages.
     what: &'static str,
     /// Its keys.
     keys: Vec<String>,
 }
 
-/// Checks the keys of a plan before anything else is read from it.
+/// Checks the keys of a plan before it is deserialized.
 ///
 /// # Errors
-/// A key that is not built yet, or that nobody knows, with the nearest that is known.
+/// A key is not implemented yet, or is unknown; then the nearest known key is the hint.
 fn check_keys(text: PlanText<'_>) -> Result<(), Error> {
     let plan = DeTable::parse(text.whole).map_err(|error| {
         text.error(&error.span().unwrap_or_default(), error.message().trim_end())

@@ -11,27 +11,27 @@ use crate::each::{refuse_placeholders, without_items};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice, is_scenario};
 
-/// How many bytes the file of a prompt may have.
+/// The longest file of a prompt, in bytes.
 const LONGEST_PROMPT: u64 = 16_000_000;
 
-/// What a task of a plan does.
+/// The work of a task of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PlannedWork {
-    /// What the shell is given.
+    /// A shell script.
     Command(String),
     /// What a model is asked to do.
     Prompt {
-        /// The words.
+        /// The text.
         prompt: String,
         /// The model, if the task names one.
         model: Option<ModelChoice>,
     },
 }
 
-/// Returns what a task does.
+/// Returns the work of a task.
 ///
 /// # Errors
-/// It says nothing of that, or says it twice, or there is nothing in what it says.
+/// The task has no work, has two kinds of it, or its work is empty.
 pub(super) fn of(
     text: PlanText<'_>,
     folder: &Path,
@@ -81,7 +81,7 @@ fn command(text: PlanText<'_>, exec: &Spanned<String>, name: &TaskName) -> Resul
     Ok(script)
 }
 
-/// Returns a prompt that says something.
+/// Checks that a prompt is not blank.
 fn worded(
     text: PlanText<'_>,
     at: &Spanned<String>,
@@ -106,8 +106,8 @@ fn prompt_of(path: &Path) -> Result<String, Error> {
         .map_err(|_not_text| Error::new(ErrorKind::Plan, what).because("it is not UTF-8"))
 }
 
-/// Returns a model that a plan names. The scenario of an offline model is a file: like every other
-/// in a plan, it is found from the plan's folder on.
+/// Returns a model that a plan names. The scenario of an offline model is a file, relative to the
+/// folder of the plan.
 pub(super) fn model(
     text: PlanText<'_>,
     folder: &Path,
@@ -123,7 +123,7 @@ pub(super) fn model(
     Ok(choice)
 }
 
-/// Returns where the provider of the plan's model is.
+/// Returns the base URL of the plan's model.
 pub(super) fn base_url(
     text: PlanText<'_>,
     model: Option<&ModelChoice>,
@@ -143,7 +143,7 @@ pub(super) fn base_url(
     }
 }
 
-/// Returns an error about what stands at `at`.
+/// Returns an error with the position of `at`.
 fn placed(text: PlanText<'_>, at: &Spanned<String>, error: Error) -> Error {
     let what = text.error(&at.span(), &error.what).what;
     Error { what, kind: ErrorKind::Plan, ..error }

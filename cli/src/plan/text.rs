@@ -11,7 +11,7 @@ use toml::Spanned;
 
 use crate::error::{Error, ErrorKind};
 
-/// A text and what its file is called.
+/// The text of a plan and the name of its file.
 #[derive(Clone, Copy)]
 pub(super) struct PlanText<'a> {
     pub(super) name: &'a str,
@@ -19,14 +19,14 @@ pub(super) struct PlanText<'a> {
 }
 
 impl PlanText<'_> {
-    /// Returns an error about what stands at `span`.
+    /// Returns an error with the position of `span`.
     pub(super) fn error(&self, span: &Range<usize>, what: impl AsRef<str>) -> Error {
         let (line, column) = self.line_and_column(span.start);
         let place = format!("{}:{line}:{column}", self.name);
         Error::new(ErrorKind::Plan, format!("{place}: {}", what.as_ref()))
     }
 
-    /// Returns the error of a reader of TOML, without words that only programmers know.
+    /// Returns the error for an error of the TOML parser, without the names of Rust types.
     pub(super) fn unread(&self, error: &toml::de::Error) -> Error {
         let message = error.message().trim_end();
         let what = match message.rsplit_once("expected ") {
@@ -40,10 +40,10 @@ impl PlanText<'_> {
         self.error(&error.span().unwrap_or_default(), what)
     }
 
-    /// Reads a word as `read` does.
+    /// Parses a word.
     ///
     /// # Errors
-    /// What `read` says, with the place of the word.
+    /// The error of `read`, with the position of the word.
     pub(super) fn parse<T, E: Display>(
         &self,
         word: &Spanned<String>,
@@ -52,10 +52,10 @@ impl PlanText<'_> {
         read(word.get_ref()).map_err(|error| self.error(&word.span(), error.to_string()))
     }
 
-    /// Reads the value of `key`, a number from 1 on that `T` can count.
+    /// Converts the value of `key` to a positive number of type `T`.
     ///
     /// # Errors
-    /// It is smaller, or larger than `T` can count.
+    /// The value is not positive, or too large for `T`.
     pub(super) fn positive<T>(&self, key: &str, number: &Spanned<i64>) -> Result<T, Error>
     where
         T: TryFrom<NonZeroU64>,
@@ -66,7 +66,7 @@ impl PlanText<'_> {
         counted.ok_or_else(|| self.error(&number.span(), what()))
     }
 
-    /// Returns the number of the line in which something stands, counted from 1.
+    /// Returns the line number of `span`, counted from 1.
     pub(super) fn line(&self, span: &Range<usize>) -> usize {
         self.line_and_column(span.start).0
     }
@@ -79,14 +79,14 @@ impl PlanText<'_> {
     }
 }
 
-/// Reads a file that may have at most `most` bytes.
+/// Reads a file of at most `most` bytes.
 pub(super) fn read_file(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Error> {
     let mut file = File::open(path)
         .map_err(|error| Error::new(ErrorKind::Plan, what.to_owned()).caused_by(&error))?;
     read_all(&mut file, most, what)
 }
 
-/// Reads everything of a stream that may have at most `most` bytes.
+/// Reads a stream of at most `most` bytes to its end.
 pub(super) fn read_all(from: &mut dyn Read, most: u64, what: &str) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     from.take(most + 1)

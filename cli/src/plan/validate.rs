@@ -18,13 +18,13 @@ use crate::args::{AgentChoice, MergeChoice};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice};
 
-/// How many bytes a schema may have.
+/// The longest schema, in bytes.
 const LONGEST_SCHEMA: u64 = 1_000_000;
 
-/// Makes a plan of what stands in its file.
+/// Validates the contents of a plan file.
 ///
 /// # Errors
-/// The first thing that makes no sense.
+/// The first invalid value.
 pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Result<Plan, Error> {
     if *file.version.get_ref() != 1 {
         let what = format!("version {} of the format is not known", file.version.get_ref());
@@ -77,7 +77,7 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
 /// The names of a plan's tasks.
 struct TaskNames {
     in_order: Vec<TaskName>,
-    /// The position of each and where it stands, by its folded form.
+    /// The index and the span of each name, by its case-folded form.
     known: HashMap<String, (usize, Range<usize>)>,
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn schema_of(path: &Path) -> Result<Value, Error> {
     })
 }
 
-/// A plan that makes sense.
+/// A valid plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
     /// What the run is called.
@@ -188,9 +188,9 @@ pub(crate) struct Plan {
     pub(crate) merge: Option<MergeMode>,
     /// The model that works at its prompts.
     pub(crate) model: Option<ModelChoice>,
-    /// Where that model's provider is.
+    /// The base URL of that model's provider.
     pub(crate) base_url: Option<BaseUrl>,
-    /// What a model should know about every task.
+    /// The context that is given to the model of every task.
     pub(crate) context: Option<String>,
     /// How long a task may take.
     pub(crate) wall: Option<Duration>,
@@ -207,24 +207,24 @@ pub(crate) struct Plan {
 /// A task of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PlannedTask {
-    /// Its name, unlike every other's.
+    /// Its name, which is unique in the plan.
     pub(crate) name: TaskName,
     /// What it does.
     pub(crate) work: PlannedWork,
-    /// Tasks of the same plan that come first; they form no circle.
+    /// Tasks of the same plan that come first; there are no cycles.
     pub(crate) depends_on: Vec<TaskName>,
     /// Higher runs earlier.
     pub(crate) priority: i32,
-    /// Whether a success that changes nothing is one.
+    /// Whether a success that changes nothing counts as a failure.
     pub(crate) change: ChangeDemand,
     /// The JSON Schema of its yield.
     pub(crate) schema: Option<Value>,
 }
 
-/// Returns the same value as JSON.
+/// Converts a TOML value to JSON.
 ///
 /// # Errors
-/// What JSON has no word for.
+/// JSON has no such value.
 fn json(value: &toml::Value) -> Result<Value, &'static str> {
     Ok(match value {
         toml::Value::String(text) => Value::String(text.clone()),

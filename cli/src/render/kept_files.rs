@@ -7,26 +7,26 @@ use super::next_commands::shell_word;
 use super::numbers::count;
 use super::printable::one_line;
 
-/// How many entries a note names. The lines under a table name all that are known.
+/// How many entries a note names. The lines below a table name all that are known.
 const NOTED: usize = 3;
 
-/// How many tasks have lines under a table.
+/// How many tasks have lines below a table.
 const TASKS: usize = 20;
 
-/// Returns what is left out as a note in a table, or as the end of a line.
+/// Returns a note that names the files which a capture left out.
 #[must_use]
 pub fn left_out(left_out: &LeftOut) -> Option<String> {
     (!left_out.is_empty()).then(|| format!("left out: {}", entries(left_out, NOTED)))
 }
 
-/// Returns where the workspace is that is kept because of what is left out.
+/// Returns a note with the workspace that is kept because files in it were not captured.
 #[must_use]
 pub fn kept_workspace(left_out: &LeftOut) -> Option<String> {
     let workspace = left_out.workspace.as_deref()?;
     Some(format!("its workspace is kept until you remove it: {}", one_line(workspace)))
 }
 
-/// Returns the lines under a table that say what is left out of each task, and what is kept.
+/// Returns the lines below a table: for each task, the files left out and the kept workspace.
 #[must_use]
 pub fn left_out_lines(tasks: &[(&TaskName, &LeftOut)]) -> Vec<String> {
     let mut lines = Vec::new();
@@ -65,7 +65,7 @@ fn entry(entry: &LeftOutEntry) -> String {
     format!("{} ({kind})", one_line(&entry.path))
 }
 
-/// Returns what is kept and how it is had, as one line that is safe to print.
+/// Returns a printable line that says where the replaced version of a file is kept.
 #[must_use]
 pub fn rescue_line(rescue: &Rescue) -> String {
     let what = format!(

@@ -8,21 +8,21 @@ use super::run_view::{RunInfo, RunView};
 use super::task_view::{RunningTask, TaskStage, TaskView};
 use super::terminal::{Meaning, Palette, Size};
 
-/// The steps of a spinner.
+/// The states of the spinner.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// One moment of the live view.
+/// What a frame depends on, besides the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameInput {
     /// The time.
     pub(super) now: Timestamp,
-    /// Counts the frames; turns the spinners.
+    /// The number of the frame, which turns the spinners.
     pub(super) turn: usize,
-    /// How much room there is.
+    /// The size of the terminal.
     pub(super) size: Size,
 }
 
-/// Returns the lines to show, each narrower than the terminal and all together fewer than it has.
+/// Returns the lines of a frame: narrower and fewer than those of the terminal.
 pub(super) fn frame(run: &RunView, input: FrameInput, palette: Palette) -> Vec<String> {
     let Some(head) = run.head() else { return Vec::new() };
     // A full last column wraps on some terminals, and the cursor needs a line of its own.
@@ -38,7 +38,7 @@ pub(super) fn frame(run: &RunView, input: FrameInput, palette: Palette) -> Vec<S
     lines
 }
 
-/// Returns what a run is in one line.
+/// Returns the first line of a run: its name, tasks and modes.
 pub(super) fn headline(head: &RunInfo) -> String {
     let isolation = head.isolation.label();
     let lands = match (head.isolation.capabilities().can_capture, head.merge) {
@@ -51,13 +51,13 @@ pub(super) fn headline(head: &RunInfo) -> String {
     format!("run {} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
 }
 
-/// Returns the line that says which variables are passed on; nothing where none is.
+/// Returns the line that names the variables passed on to tasks; none if there are none.
 pub fn passes(names: &[String]) -> Option<String> {
     let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
     (!names.is_empty()).then(|| format!("passes {} on to what tasks run", names.join(", ")))
 }
 
-/// The lines between the head and the total: what runs, or what the landing is at.
+/// Returns the lines between the headline and the totals: the running tasks, or the landing.
 fn middle(run: &RunView, input: FrameInput, columns: usize, room: usize) -> Vec<String> {
     let running = run.running().len();
     if running == 0 {
@@ -76,20 +76,20 @@ fn middle(run: &RunView, input: FrameInput, columns: usize, room: usize) -> Vec<
     lines
 }
 
-/// The widest that a column of task names gets.
+/// The widest column of task names.
 const NAMES: usize = 24;
 
-/// The widest that a column of models gets.
+/// The widest column of models.
 const MODELS: usize = 18;
 
-/// The narrowest line that has a column of models, and one of tokens.
+/// The narrowest lines with a column of models, and with one of tokens.
 const WITH_MODELS: usize = 76;
 const WITH_TOKENS: usize = 48;
 
-/// How wide the word is that says what a task does.
+/// The width of the column with the state or the tool of a task.
 const DEEDS: usize = 8;
 
-/// The columns of the lines of tasks. Those that nothing stands in are not there.
+/// The widths of the columns of task lines; 0 for a column that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Columns {
     name: usize,
@@ -99,7 +99,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// Returns columns for `rows`, in lines of `all` columns.
+    /// Returns the columns for `rows`, in lines `all` wide.
     fn of(rows: &[&TaskView], all: usize) -> Self {
         let widest = |width: &dyn Fn(&TaskView) -> usize| rows.iter().map(|row| width(row)).max();
         let name = widest(&|row| row.name.as_str().len()).unwrap_or(0).min(NAMES);
@@ -113,7 +113,7 @@ impl Columns {
         }
     }
 
-    /// Returns the line of the task at place `at`.
+    /// Returns the line of the task at index `at`.
     fn line(&self, row: &TaskView, at: usize, input: FrameInput) -> String {
         let TaskStage::Running(running) = &row.stage else { return String::new() };
         let spinner = SPINNER[(input.turn + 3 * at) % SPINNER.len()];
@@ -136,7 +136,7 @@ impl Columns {
     }
 }
 
-/// Returns what a task does, in a word and in more.
+/// Returns what a task is doing: a word, and details.
 fn deed(row: &TaskView, running: &RunningTask, now: Timestamp) -> (String, String) {
     let title = || one_line(&row.title);
     if let (Some(wait), Phase::Working) = (&running.wait, running.phase)
@@ -162,12 +162,12 @@ fn deed(row: &TaskView, running: &RunningTask, now: Timestamp) -> (String, Strin
     (word.to_owned(), said.unwrap_or_else(title))
 }
 
-/// A line that rewrites itself has parts; the last one is what a terminal would show.
+/// Returns the last part of a line that rewrites itself with `\r`, which is what a terminal shows.
 fn last_part(line: &str) -> Option<String> {
     line.split('\r').rfind(|part| !part.trim().is_empty()).map(|part| one_line(part.trim()))
 }
 
-/// Returns the short name of a task's model: what stands behind the last slash.
+/// Returns the short name of a task's model: the part after the last slash.
 fn model(row: &TaskView) -> Option<String> {
     row.model.as_deref().and_then(|model| model.rsplit('/').next()).map(one_line)
 }
@@ -175,10 +175,10 @@ fn model(row: &TaskView) -> Option<String> {
 /// The widest bar, in columns.
 const BAR: usize = 32;
 
-/// The narrowest, with what stands around it.
+/// The narrowest bar with the spaces around it.
 const NARROW: usize = 14;
 
-/// Returns the line. Where it is narrow the bar is the first to go, and then what was used.
+/// Returns the line of totals. A narrow line has no bar, and a very narrow one no usage.
 fn total_line(
     run: &RunView,
     head: &RunInfo,
@@ -207,7 +207,7 @@ fn total_line(
     format!("  {bar}  {begin}{}{end}", palette.paint(Meaning::Bad, &failures))
 }
 
-/// A bar of `room` columns of which the done part is thick.
+/// Returns a progress bar of `room` columns.
 fn bar(done: usize, all: usize, room: usize) -> String {
     let done = done.min(all);
     let thick = (room * done).checked_div(all).unwrap_or(room);

@@ -12,13 +12,13 @@ use super::printable;
 use super::run_view::RunView;
 use super::terminal::{Palette, Size};
 
-/// How long a frame stays at least, in milliseconds.
+/// The shortest time between two frames, in milliseconds.
 const FRAME: i64 = 100;
 
-/// How many notices may scroll by above the view; the rest is for the end.
+/// How many notes are printed above the view.
 const NOTICES: usize = 20;
 
-/// A view of a run on a terminal. Cleared when dropped.
+/// The live view of a run on a terminal. Cleared when dropped.
 pub(super) struct LiveView {
     bar: ProgressBar,
     measure: fn() -> Size,
@@ -29,7 +29,7 @@ pub(super) struct LiveView {
 }
 
 impl LiveView {
-    /// Returns a view on a terminal, whose size is asked for before each frame.
+    /// Returns a view on a terminal; `measure` is called before each frame.
     pub(super) fn on(sink: Box<dyn Write + Send>, measure: fn() -> Size, palette: Palette) -> Self {
         let screen = Screen::new(sink, measure);
         let target = ProgressDrawTarget::term_like(Box::new(screen));
@@ -38,7 +38,7 @@ impl LiveView {
         Self { bar, measure, palette, turn: 0, notices: 0, drawn: None }
     }
 
-    /// Draws the picture unless the last frame is too young.
+    /// Draws a frame, unless the last one is too recent.
     pub(super) fn draw(&mut self, run: &RunView, now: Timestamp) {
         let young = self.drawn.is_some_and(|drawn| {
             (0..FRAME).contains(&(now.as_millisecond() - drawn.as_millisecond()))
@@ -52,7 +52,7 @@ impl LiveView {
         self.drawn = Some(now);
     }
 
-    /// Lets a line scroll by above the view. It must be safe already.
+    /// Prints a line above the view, up to a limit. It must be printable.
     pub(super) fn notice(&mut self, line: &str) {
         self.notices += 1;
         if self.notices <= NOTICES {
@@ -60,7 +60,7 @@ impl LiveView {
         }
     }
 
-    /// Lets a line scroll by above the view, however many there were. It must be safe already.
+    /// Prints a line above the view without a limit. It must be printable.
     pub(super) fn print(&self, line: &str) {
         if self.drawn.is_none() {
             // The library ends a line only where a frame follows it.
@@ -87,12 +87,12 @@ impl fmt::Debug for LiveView {
     }
 }
 
-/// A terminal as the drawing library wants it, with two differences, for terminals that are made
-/// wider or narrower meanwhile.
+/// The terminal for the drawing library `indicatif`, with two additions for terminals that are
+/// resized.
 ///
-/// Lines end with a line break: the library fills each line with spaces up to the edge and lets the
-/// terminal wrap, and a terminal that is made wider would join the lines. And when it was made
-/// narrower, the lines that it wrapped are taken away: the library counts each as one.
+/// Each line ends with a line break. The library fills lines with spaces up to the edge and lets the
+/// terminal wrap them, and a terminal that is made wider would join them. When the terminal was made
+/// narrower, the lines that it wrapped are erased; the library counts each of them as one.
 struct Screen {
     measure: fn() -> Size,
     output: Mutex<Output>,
@@ -104,7 +104,7 @@ struct Output {
     next: Part,
     /// How many columns each line of the frame takes.
     widths: Vec<usize>,
-    /// The last frame, as it stands on the terminal.
+    /// The last frame on the terminal.
     drawn_frame: DrawnFrame,
 }
 
@@ -116,7 +116,7 @@ struct DrawnFrame {
 }
 
 impl DrawnFrame {
-    /// Returns what makes a terminal of now `columns` as if no line had been wrapped.
+    /// Returns the sequence that erases the lines which a terminal of now `columns` has wrapped.
     fn unwrapped(&self, columns: usize) -> String {
         let lines = self.widths.len();
         let rows: usize =
@@ -132,7 +132,7 @@ impl DrawnFrame {
     }
 }
 
-/// Lines are drawn as a text and a filler in turn.
+/// What the library writes next: it draws a line as a text and then a filler.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     First,
@@ -230,7 +230,7 @@ impl TermLike for Screen {
     }
 }
 
-/// Returns how many columns a line takes on a terminal: its colours take none.
+/// Returns the width of a line on a terminal, without its colours.
 fn width(line: &str) -> usize {
     let mut escapes = Escapes::default();
     printable::width(&line.chars().filter_map(|letter| escapes.step(letter)).collect::<String>())

@@ -7,22 +7,22 @@ use protocol::{FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, Task
 use super::numbers::count;
 use super::printable;
 
-/// How many tasks are named for each reason.
+/// How many tasks are named for each reason to keep work.
 const NAMED: usize = 5;
 
 /// Why the work of a task is kept and not landed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptReason {
-    /// It disagrees with what is there.
+    /// It conflicts with the tree.
     Conflict,
-    /// It is whole, but was not landed.
+    /// The task is done, but its work was not landed.
     Whole,
-    /// The task failed or was cancelled before it was whole.
+    /// The task failed or was cancelled.
     Unfinished,
 }
 
 impl KeptReason {
-    /// Returns why the work of a task is kept, if there is any and it is.
+    /// Returns why the work of a task is kept; none if there is no work, or it has landed.
     #[must_use]
     pub fn of(report: &TaskReport, landing: Option<&Landed>) -> Option<Self> {
         report.captured.as_ref().filter(|captured| captured.changes.files > 0)?;
@@ -35,7 +35,7 @@ impl KeptReason {
     }
 }
 
-/// Returns whether a task failed whose model or command got to work: its log says more.
+/// Returns whether a task failed after its model or command had started, so that its log says more.
 #[must_use]
 pub fn failed_while_working(outcome: &Outcome, usage: Option<Usage>) -> bool {
     match outcome {
@@ -81,7 +81,7 @@ pub fn closing(
     lines
 }
 
-/// The commands that lead to what is kept, each with what it is for.
+/// Returns the commands for kept work, each with what it is for.
 fn kept(
     run: &RunName,
     loose: &[(TaskName, KeptReason)],
@@ -119,17 +119,17 @@ fn kept(
     lines
 }
 
-/// What has to stand around a command so that it reaches the same ledger and repository.
+/// Formats commands that are suggested to the user so that they reach the same ledger and repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandHints {
-    /// The `REGATTA_HOME` that the ledger is under, where it is not the usual one.
+    /// The value of `REGATTA_HOME` to set, if the ledger is not in the usual place.
     pub home: Option<PathBuf>,
-    /// The repository, where it is not the current folder.
+    /// The value of `--repo`, if the repository is not in the current folder.
     pub repo: Option<PathBuf>,
 }
 
 impl CommandHints {
-    /// Returns the line to type for `words`, which follow the program's name.
+    /// Returns the command line for `words`, which follow the name of the program.
     #[must_use]
     pub fn command(&self, words: &str) -> String {
         let mut line = String::new();

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use protocol::{ChangeSummary, Cost, Timestamp, Usage};
 
-/// Returns a span of time as people read it: `0.4s`, `31s`, `1m48s`, `2h05m`.
+/// Formats a duration: `0.4s`, `31s`, `1m48s`, `2h05m`.
 #[must_use]
 pub fn span(ms: u64) -> String {
     let seconds = ms / 1000;
@@ -15,13 +15,13 @@ pub fn span(ms: u64) -> String {
     }
 }
 
-/// Returns the lines of a change: `+41 −7`.
+/// Formats the lines of a change: `+41 −7`.
 #[must_use]
 pub fn lines(changes: ChangeSummary) -> String {
     format!("+{} −{}", changes.added, changes.removed)
 }
 
-/// Returns `1 file`, `3 files`: a number and its noun.
+/// Formats a number and its noun: `1 file`, `3 files`.
 #[must_use]
 pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
@@ -29,7 +29,7 @@ pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-/// Returns a number of tokens as people read it: `950`, `24.1k`, `182k`, `1.2M`.
+/// Formats a number of tokens: `950`, `24.1k`, `182k`, `1.2M`.
 #[must_use]
 pub fn tokens(number: u64) -> String {
     let short = |unit: u64, letter| match number / unit {
@@ -43,19 +43,19 @@ pub fn tokens(number: u64) -> String {
     }
 }
 
-/// Returns a cost for a column of them: `?` where it is not known.
+/// Formats a cost for a column: `?` if it is unknown.
 pub(super) fn price(cost: Option<Cost>) -> String {
     cost.map_or_else(|| "?".to_owned(), |cost| cost.to_string())
 }
 
-/// Returns what models used in all: `182k tokens · $0.41`.
+/// Formats a usage: `182k tokens · $0.41`.
 #[must_use]
 pub fn used(usage: Usage) -> String {
     let cost = usage.cost.map_or_else(|| "cost unknown".to_owned(), |cost| cost.to_string());
     format!("{} tokens · {cost}", tokens(usage.tokens()))
 }
 
-/// Returns what models used, kind by kind: `24.1k tokens (20.0k read, 4.1k written) · $0.05`.
+/// Formats a usage with each kind of token: `24.1k tokens (20.0k read, 4.1k written) · $0.05`.
 #[must_use]
 pub fn account(usage: Usage) -> String {
     let kinds = [
@@ -75,13 +75,13 @@ pub fn account(usage: Usage) -> String {
     }
 }
 
-/// Returns the local date and time, to the minute.
+/// Formats a local date and time, to the minute.
 #[must_use]
 pub fn when(at: Timestamp, zone: &TimeZone) -> String {
     zoned(at, zone).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// Returns the local time of day.
+/// Formats a local time of day.
 pub(super) fn clock(at: Timestamp, zone: &TimeZone) -> String {
     zoned(at, zone).strftime("%H:%M:%S").to_string()
 }
@@ -91,7 +91,7 @@ fn zoned(at: Timestamp, zone: &TimeZone) -> jiff::Zoned {
     at.unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_zoned(zone.clone())
 }
 
-/// Returns how long after `since` it is now, in milliseconds; a clock that went back counts as 0.
+/// Returns the milliseconds from `since` to `now`; 0 if the clock was set back.
 #[must_use]
 pub fn elapsed(since: Timestamp, now: Timestamp) -> u64 {
     u64::try_from(now.as_millisecond() - since.as_millisecond()).unwrap_or(0)

@@ -6,7 +6,7 @@ use super::OutputWidth;
 use super::printable::harmless;
 use super::terminal::{Meaning, Palette, View};
 
-/// Writes a patch. On a pipe it is written as it is, so that `git apply` takes it.
+/// Writes a patch. A pipe gets it as it is, so that `git apply` takes it.
 ///
 /// # Errors
 /// What the writer said.
@@ -26,7 +26,7 @@ pub fn write_patch(out: &mut dyn Write, patch: &[u8], view: &View) -> io::Result
     out.flush()
 }
 
-/// Paints the lines of a patch, which are safe already.
+/// Colours the lines of a patch, which must be printable.
 pub(super) fn painted(lines: &[String], palette: Palette) -> Vec<String> {
     let mut place = Place::Header;
     let painted = lines.iter().map(|line| {
@@ -36,12 +36,12 @@ pub(super) fn painted(lines: &[String], palette: Palette) -> Vec<String> {
     painted.collect()
 }
 
-/// Tabs stay: they are part of how code looks.
+/// Replaces a control character, but not a tab, which is part of how code looks.
 fn visible(letter: char) -> char {
     if letter == '\t' { letter } else { harmless(letter) }
 }
 
-/// Where in a patch a line stands.
+/// The part of a patch that a line belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Header,

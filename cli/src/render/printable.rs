@@ -4,8 +4,8 @@
 use protocol::is_unseen;
 use unicode_width::UnicodeWidthChar;
 
-/// Returns `text` as one line that a terminal can only print: escape sequences are dropped, other
-/// control characters become their pictures, and what reorders or hides text becomes `�`.
+/// Returns `text` as one printable line: escape sequences are removed, other control characters
+/// become symbols such as `␊`, and characters that reorder or hide text become `�`.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -21,7 +21,7 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
-/// Returns a line that a terminal can only print, with its tabs: they are part of how text looks.
+/// Returns a line like [`one_line`], but with its tabs, which are part of how text looks.
 #[must_use]
 pub fn visible_line(line: &str) -> String {
     let parts = line.trim_end_matches(['\n', '\r']).split('\t').map(one_line);
@@ -43,12 +43,12 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// Terminals disagree on how wide what these join or vary is.
+/// Returns whether a character joins or varies others; terminals disagree on the width of those.
 fn is_joiner(letter: char) -> bool {
     matches!(letter, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Returns `letter`, or what stands for it where a terminal would obey it.
+/// Returns a character, or its replacement if a terminal would obey it.
 pub(super) fn harmless(letter: char) -> char {
     match letter {
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(letter)).unwrap_or('\u{fffd}'),
@@ -59,8 +59,7 @@ pub(super) fn harmless(letter: char) -> char {
     }
 }
 
-/// Drops what follows an ESC, as far as it is a sequence: parameters and their end, or a text for
-/// the terminal and its end.
+/// Skips the rest of an escape sequence after ESC.
 fn skip_sequence(letters: &mut std::iter::Peekable<std::str::Chars<'_>>, out: &mut String) {
     match letters.peek() {
         Some('[') => {
@@ -88,7 +87,7 @@ fn skip_sequence(letters: &mut std::iter::Peekable<std::str::Chars<'_>>, out: &m
     }
 }
 
-/// Returns how many columns `text` takes at most.
+/// Returns the width of `text` in columns.
 #[must_use]
 pub fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
@@ -98,7 +97,7 @@ fn columns(letter: char) -> usize {
     letter.width().unwrap_or(0)
 }
 
-/// Returns `text` cut to at most `room` columns, with `…` where something is missing.
+/// Returns `text` cut to at most `room` columns, with `…` at the end if something is missing.
 #[must_use]
 pub fn cut(text: &str, room: usize) -> String {
     if width(text) <= room {
@@ -119,7 +118,7 @@ pub fn cut(text: &str, room: usize) -> String {
     out
 }
 
-/// Returns `text` cut to `room` columns and filled with spaces up to them.
+/// Returns `text` cut or padded to `room` columns.
 pub(super) fn fit(text: &str, room: usize) -> String {
     let mut out = cut(text, room);
     let missing = room.saturating_sub(width(&out));

@@ -13,7 +13,7 @@ use super::task_view::TaskStage;
 use super::terminal::{Meaning, Palette};
 use crate::args::Verbosity;
 
-/// Writes lines such as `12:03:41 auth landed 3 files +41 −7 31s`.
+/// Formats events as lines such as `12:03:41 auth landed 3 files +41 −7 31s`.
 #[derive(Debug)]
 pub(super) struct ProgressLines {
     pub(super) palette: Palette,
@@ -22,7 +22,7 @@ pub(super) struct ProgressLines {
 }
 
 impl ProgressLines {
-    /// Returns the line for what happened, or two, if it is worth one. `picture` holds it already.
+    /// Returns the line of an event, if it has one; sometimes two. `run` has the event already.
     pub(super) fn line(&self, run: &RunView, event: &Event) -> Option<String> {
         let at = clock(event.at, &self.zone);
         let said = match &event.kind {
@@ -96,12 +96,12 @@ impl ProgressLines {
         Some(format!("{at} {said}"))
     }
 
-    /// What is said only when one asks for more.
+    /// Returns a line that is printed with `--verbose` only.
     fn chatter(&self, said: String) -> Option<String> {
         (self.verbosity == Verbosity::Verbose).then_some(said)
     }
 
-    /// The end of a task before its landing is known.
+    /// Returns the outcome of a task before its landing is known.
     fn ended(&self, report: &TaskReport) -> String {
         let mut ended = match &report.outcome {
             Outcome::Done { .. } => OutcomeLine::plain("done", Meaning::Neutral),
@@ -123,12 +123,12 @@ impl ProgressLines {
     }
 }
 
-/// Returns a notice as one line: what is done instead of what, and why.
+/// Returns a note about a fallback: from what, to what, and why.
 pub(super) fn notice(from: &str, to: &str, why: &str) -> String {
     format!("note: {}: {} ({})", one_line(from), one_line(to), one_line(why))
 }
 
-/// How much a task changed and how long it took, behind a space.
+/// Returns the size of a task's change and its duration, after a space.
 fn size(report: &TaskReport) -> String {
     let changes = report.captured.as_ref().map(|captured| captured.changes);
     let changes = changes.map(|changes| match (changes.files, &report.outcome) {

@@ -17,48 +17,47 @@ use super::task_view::{TaskStage, TaskView};
 use super::terminal::{Meaning, ProgressMode, View, stderr_size};
 use crate::args::{Form, Verbosity};
 
-/// Shows a run to whoever started it.
+/// Displays a run to the user who started it.
 pub trait Renderer: Send {
-    /// Takes note of what happened, and says it where it is worth saying.
+    /// Applies an event, and displays it.
     ///
     /// # Errors
-    /// Standard output cannot be written. What goes to standard error is said if it can be.
+    /// Standard output cannot be written. Errors of standard error are ignored.
     fn event(&mut self, event: &Event) -> io::Result<()>;
 
-    /// Says a line to whoever follows the run, on standard error. No event says it. It must be safe
-    /// already.
+    /// Prints a note that no event tells to standard error. It must be printable.
     fn note(&mut self, line: &str);
 
-    /// Has what was written reach its readers. To be called whenever nothing more is to be shown at
-    /// once: a reader that is woken for each of many events costs more than the events.
+    /// Flushes standard output. To be called when no more events are ready: flushing after each event
+    /// would cost more than the events.
     ///
     /// # Errors
     /// Standard output cannot be written.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Lets time pass in the live view. To be called a few times a second.
+    /// Updates the live view. To be called a few times a second.
     fn tick(&mut self, now: Timestamp);
 
-    /// Takes the live view off the screen and writes what the run came to.
+    /// Clears the live view and writes the result of the run.
     ///
     /// # Errors
     /// Standard output cannot be written.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// Where a run is shown.
+/// The outputs of a renderer.
 pub struct OutputStreams {
     /// Results.
     pub out: Box<dyn Write + Send>,
-    /// Everything said to a person.
+    /// Progress and notes.
     pub err: Box<dyn Write + Send>,
 }
 
-/// How much of standard output is written at once at most.
+/// The size of the buffer of standard output.
 const BUFFERED: usize = 64 << 10;
 
 impl OutputStreams {
-    /// Returns this process's own.
+    /// Returns standard output and standard error.
     #[must_use]
     pub fn standard() -> Self {
         let out = io::BufWriter::with_capacity(BUFFERED, io::stdout());
@@ -72,14 +71,13 @@ impl fmt::Debug for OutputStreams {
     }
 }
 
-/// Returns a renderer for one run. What it tells people to type reaches the run by `typing`.
+/// Returns the renderer of a run. It suggests commands that are formatted by `hints`.
 #[must_use]
 pub fn renderer(view: View, streams: OutputStreams, hints: CommandHints) -> Box<dyn Renderer> {
     Box::new(RunRenderer::new(view, streams, Some(hints)))
 }
 
-/// Returns a renderer for a run that cannot be reached any more when it is over: after the table
-/// it tells nobody to type anything.
+/// Returns the renderer of a run that is removed when it has ended. It suggests no commands.
 #[must_use]
 pub fn table_renderer(view: View, streams: OutputStreams) -> Box<dyn Renderer> {
     Box::new(RunRenderer::new(view, streams, None))

@@ -9,7 +9,7 @@ use protocol::{
 
 use super::task_view::{ProgressReport, RunningTask, TaskStage, TaskView};
 
-/// Everything that is shown of a run.
+/// The state of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunView {
     head: Option<RunInfo>,
@@ -24,15 +24,15 @@ pub struct RunView {
 /// How many tasks have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndCounts {
-    /// In whatever way.
+    /// All that have ended.
     pub all: usize,
-    /// By failing.
+    /// Those that failed.
     pub failed: usize,
-    /// By being cancelled.
+    /// Those that were cancelled.
     pub cancelled: usize,
 }
 
-/// What a run is.
+/// The facts of a run that do not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunInfo {
     /// Its name.
@@ -50,7 +50,7 @@ pub struct RunInfo {
 }
 
 impl RunView {
-    /// Adds what happened.
+    /// Applies an event.
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
             EventKind::RunStarted { tasks, jobs, isolation, merge, .. } => {
@@ -110,7 +110,7 @@ impl RunView {
         }
     }
 
-    /// Returns what the run is, once it has begun.
+    /// Returns the facts of the run, once it has started.
     #[must_use]
     pub fn head(&self) -> Option<&RunInfo> {
         self.head.as_ref()
@@ -127,7 +127,7 @@ impl RunView {
         self.running.iter().map(|place| &self.rows[*place])
     }
 
-    /// Returns the row of a task.
+    /// Returns a task by its name.
     #[must_use]
     pub fn find(&self, task: &TaskName) -> Option<&TaskView> {
         self.places.get(task).map(|place| &self.rows[*place])
@@ -139,20 +139,20 @@ impl RunView {
         self.ended
     }
 
-    /// Returns what models have used so far; nothing where none was asked.
+    /// Returns the usage of all models so far; none if no model was used.
     #[must_use]
     pub fn used(&self) -> Option<Usage> {
         let used = self.rows.iter().filter_map(|row| row.used);
         used.reduce(|one, other| one + other).filter(|used| used.tokens() > 0)
     }
 
-    /// Returns what the landing is at, once there is one.
+    /// Returns the state of the landing, once there is one.
     #[must_use]
     pub fn landing(&self) -> Option<&str> {
         self.landing.as_deref()
     }
 
-    /// Returns what the run came to, once it is over.
+    /// Returns the result of the run, once it has ended.
     #[must_use]
     pub fn end(&self) -> Option<&(Totals, ExitCode)> {
         self.end.as_ref()
@@ -184,7 +184,7 @@ impl RunView {
         }
     }
 
-    /// Changes what a task does. One that has ended stays so: what it still said comes too late.
+    /// Changes the state of a running task. Events of a task that has ended are ignored.
     fn run(
         &mut self,
         task: &TaskName,
@@ -222,7 +222,7 @@ impl RunView {
         }
     }
 
-    /// What could not be captured at first may be later, when the task's report is out already.
+    /// Adds a capture that was made after the report of its task.
     fn capture(&mut self, task: &TaskName, captured: &Captured) {
         let place = self.row(task);
         if let TaskStage::Ended { report, .. } = &mut self.rows[place].stage {

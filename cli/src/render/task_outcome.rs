@@ -8,14 +8,14 @@ use super::numbers::when;
 use super::printable;
 use super::terminal::Meaning;
 
-/// The end of a task as people read it.
+/// The outcome of a task as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutcomeLine {
-    /// What became of it: `landed`, `conflict`, `failed: timeout` and so on.
+    /// The outcome: `landed`, `conflict`, `failed: timeout` and so on.
     pub word: String,
-    /// What that means.
+    /// How it is coloured.
     pub meaning: Meaning,
-    /// The branch, the paths in conflict, the failure's message; safe to print.
+    /// The branch, the paths in conflict or the message of the failure; printable.
     pub note: String,
 }
 
@@ -24,7 +24,7 @@ impl OutcomeLine {
         Self { word: word.into(), meaning, note: printable::one_line(note.as_ref()) }
     }
 
-    /// Adds a note to what is noted already. It must be safe.
+    /// Adds to the note. It must be printable.
     pub fn add_note(&mut self, note: &str) {
         if !self.note.is_empty() {
             self.note.push_str("; ");
@@ -32,14 +32,14 @@ impl OutcomeLine {
         self.note.push_str(note);
     }
 
-    /// Returns a word without a note.
+    /// Returns an outcome without a note.
     #[must_use]
     pub fn plain(word: &str, meaning: Meaning) -> Self {
         Self::new(word, meaning, "")
     }
 }
 
-/// Returns what became of a task that ended, given what became of its work if that was tried.
+/// Returns the outcome of a task that ended, with the landing of its work, if there was one.
 #[must_use]
 pub fn outcome_line(report: &TaskReport, landing: Option<&Landed>) -> OutcomeLine {
     let mut found = outcome_without_notes(report, landing);
@@ -82,7 +82,7 @@ fn outcome_without_notes(report: &TaskReport, landing: Option<&Landed>) -> Outco
     }
 }
 
-/// Returns from when on what failed may work again, where that is known.
+/// Returns when a failed task can be tried again, if that is known.
 #[must_use]
 pub fn again(failure: &Failure) -> Option<String> {
     match &failure.detail {
@@ -93,7 +93,7 @@ pub fn again(failure: &Failure) -> Option<String> {
     }
 }
 
-/// Returns what became of work that there is.
+/// Returns the outcome of a task with captured work.
 fn work(landing: Option<&Landed>) -> OutcomeLine {
     match landing {
         Some(Landed::Landed { branch: None }) => OutcomeLine::new("landed", Meaning::Good, ""),
@@ -117,7 +117,7 @@ fn work(landing: Option<&Landed>) -> OutcomeLine {
     }
 }
 
-/// Returns the paths of conflicts, each with the task it disagrees with, as one line.
+/// Returns the paths of conflicts, each with the other task, as one line.
 #[must_use]
 pub fn contested(conflicts: &[Conflict]) -> String {
     const NAMED: usize = 3;
@@ -136,7 +136,7 @@ fn one(conflict: &Conflict) -> String {
     }
 }
 
-/// Returns what a disagreement is, in a few words.
+/// Describes the reason of a conflict in a few words.
 #[must_use]
 pub fn reason_words(reason: ConflictReason) -> &'static str {
     match reason {

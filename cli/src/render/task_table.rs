@@ -9,10 +9,10 @@ use super::printable::{cut, fit, one_line, width};
 use super::task_outcome::OutcomeLine;
 use super::terminal::{Meaning, OutputWidth, Palette};
 
-/// Above this many tasks the ones without trouble are only counted.
+/// In a run of more tasks than this, those without problems are only counted.
 const WHOLE: usize = 50;
 
-/// The widest that the column of task names gets on a terminal.
+/// The widest column of task names on a terminal.
 const NAMES: usize = 32;
 
 /// One line of the table.
@@ -20,26 +20,26 @@ const NAMES: usize = 32;
 pub struct TableRow {
     /// The task.
     pub task: String,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: OutcomeLine,
-    /// How much it changed, where that is known.
+    /// The size of its change, if that is known.
     pub changes: Option<ChangeSummary>,
-    /// How long it took, where it ended.
+    /// How long it took, if it has ended.
     pub ms: Option<u64>,
-    /// What its model used, where one was asked.
+    /// The usage of its model, if it has one.
     pub usage: Option<Usage>,
 }
 
-/// A table and how it is to be written.
+/// A table and how it is written.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// The tasks, in the order of their declaration.
     pub rows: Vec<TableRow>,
-    /// How long the run took, where it is over.
+    /// How long the run took, if it has ended.
     pub ms: Option<u64>,
     /// How long a line may be.
     pub room: OutputWidth,
-    /// With which colours.
+    /// The colours.
     pub palette: Palette,
     /// Which tasks get a line.
     pub rows_shown: TableRows,
@@ -50,11 +50,12 @@ pub struct Table {
 pub enum TableRows {
     /// All of them, unless there are very many.
     All,
-    /// Those with trouble.
+    /// Those with problems.
     Problems,
 }
 
-/// Writes a table: every task of a small run; of a big one those with trouble, the rest counted.
+/// Writes a table: every task of a small run; the tasks with problems of a big one, and a count of
+/// the rest.
 ///
 /// # Errors
 /// What the writer said.
@@ -88,7 +89,7 @@ fn shown(table: &Table) -> Vec<&TableRow> {
     with(Meaning::Bad).chain(with(Meaning::Kept)).collect()
 }
 
-/// Returns the counts of each kind of end: `14 landed · 1 conflict · 1 failed`.
+/// Returns the count of each outcome: `14 landed · 1 conflict · 1 failed`.
 fn totals(rows: &[TableRow], palette: Palette) -> String {
     let mut counts: Vec<(&str, Meaning, usize)> = Vec::new();
     for row in rows {
@@ -126,7 +127,7 @@ enum Shown {
     No,
 }
 
-/// How wide the columns of tokens and cost are together.
+/// The width of the columns of tokens and cost.
 const USAGE: usize = 2 + 6 + 2 + 7;
 
 impl Columns {
@@ -176,10 +177,11 @@ impl Columns {
     }
 }
 
-/// How far a note stands in that has a line of its own.
+/// The indent of a note on a line of its own.
 const INDENT: usize = 6;
 
-/// Returns a note as it stands behind `used` columns of its row, or below them if it does not fit.
+/// Returns a note as the end of a row with `used` columns, or as a line of its own if it does not
+/// fit.
 fn note(note: &str, used: usize, room: OutputWidth) -> String {
     match room {
         OutputWidth::Columns(columns) if used + width(note) > columns => {

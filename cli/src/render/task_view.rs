@@ -7,17 +7,17 @@ use protocol::{Landed, Phase, SessionEvent, TaskName, TaskReport, Timestamp, Usa
 pub struct TaskView {
     /// Its name.
     pub name: TaskName,
-    /// What it is about.
+    /// Its title.
     pub title: String,
-    /// The model that does it, where one does: `PROVIDER/ID`.
+    /// The model that works at it, if one does: `PROVIDER/ID`.
     pub model: Option<String>,
-    /// What that model has used so far.
+    /// The usage of that model so far.
     pub used: Option<Usage>,
-    /// How far it is.
+    /// Its state.
     pub stage: TaskStage,
 }
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskStage {
     /// It waits.
@@ -33,22 +33,22 @@ pub enum TaskStage {
     },
 }
 
-/// What a running task is doing.
+/// The state of a running task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunningTask {
-    /// Since when it runs.
+    /// When it started.
     pub since: Timestamp,
     /// What it is doing.
     pub phase: Phase,
-    /// The last line it wrote, or what its last call of a tool is about.
+    /// The last line of its output, or the argument of its last tool call.
     pub line: Option<String>,
     /// The tool that its model has called.
     pub tool: Option<String>,
-    /// How long its provider lets it wait, if it does.
+    /// The wait before the next request, if there is one.
     pub wait: Option<ProviderWait>,
 }
 
-/// A wait for a provider.
+/// A wait before a request to a provider is retried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProviderWait {
     /// Until when.
@@ -57,7 +57,7 @@ pub struct ProviderWait {
     pub why: String,
 }
 
-/// What a task tells about itself now and then.
+/// The fields of a progress event.
 pub(super) struct ProgressReport<'a> {
     pub(super) phase: Phase,
     pub(super) line: Option<&'a String>,
@@ -66,12 +66,12 @@ pub(super) struct ProgressReport<'a> {
 }
 
 impl RunningTask {
-    /// Returns what a task does that begins.
+    /// Returns the state of a task that starts.
     pub(super) fn from(since: Timestamp, phase: Phase) -> Self {
         Self { since, phase, line: None, tool: None, wait: None }
     }
 
-    /// Takes note of what the task tells about itself.
+    /// Applies a progress event.
     pub(super) fn update(&mut self, progress: &ProgressReport<'_>) {
         self.phase = progress.phase;
         match progress.tokens {
@@ -84,7 +84,7 @@ impl RunningTask {
         }
     }
 
-    /// Takes note of what happened in the task's session.
+    /// Applies an event of the task's session.
     pub(super) fn on_session_event(&mut self, at: Timestamp, event: &SessionEvent) {
         self.wait = match event {
             SessionEvent::AutoRetryStart { delay_ms, error_message, .. } => {
@@ -115,7 +115,7 @@ impl RunningTask {
 }
 
 impl TaskView {
-    /// Takes note of what the task's model has used, as far as its session tells.
+    /// Adds the usage of a message of the task's session.
     pub(super) fn add_usage(&mut self, event: &SessionEvent) {
         if let SessionEvent::MessageEnd { message } = event {
             self.used = Some(self.used.unwrap_or(Usage::ZERO) + message.usage);

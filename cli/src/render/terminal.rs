@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use crate::args::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 
-/// What was asked for on the command line.
+/// The output options of the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputOptions {
     /// `--progress`.
@@ -26,16 +26,16 @@ impl From<&Globals> for OutputOptions {
     }
 }
 
-/// What is at the other end of our outputs.
+/// The terminals that standard output and standard error are, if they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
     /// The size of the terminal that standard output is, if it is one.
     pub stdout: Option<Size>,
     /// The size of the terminal that standard error is, if it is one.
     pub stderr: Option<Size>,
-    /// Whether the terminal can move its cursor and knows colours.
+    /// What the terminal can do.
     pub capability: TermCapability,
-    /// What `NO_COLOR` says.
+    /// Whether `NO_COLOR` is set.
     pub color_env: ColorEnv,
 }
 
@@ -48,7 +48,7 @@ pub enum TermCapability {
     Dumb,
 }
 
-/// What the environment says about colours.
+/// Whether the environment turns colours off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColorEnv {
     /// Nothing.
@@ -58,7 +58,7 @@ pub enum ColorEnv {
 }
 
 impl Terminal {
-    /// Looks at this process's outputs and environment.
+    /// Returns the terminals of this process.
     #[must_use]
     pub fn here() -> Self {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -73,7 +73,7 @@ impl Terminal {
     }
 }
 
-/// Returns the size of the terminal that standard error is.
+/// Returns the size of the terminal on standard error.
 pub(super) fn stderr_size() -> Size {
     size(rustix::termios::tcgetwinsize(std::io::stderr()))
 }
@@ -82,7 +82,7 @@ fn stdout_size() -> Size {
     size(rustix::termios::tcgetwinsize(std::io::stdout()))
 }
 
-/// A terminal that does not know its size, or says 0, is taken for one of the usual size.
+/// Returns the size of a terminal; 80 by 24 if it is unknown.
 fn size(found: rustix::io::Result<rustix::termios::Winsize>) -> Size {
     let (rows, columns) = found.map_or((0, 0), |size| (size.ws_row, size.ws_col));
     let known = |found: u16, usual: usize| if found == 0 { usual } else { found.into() };
@@ -97,7 +97,7 @@ pub(super) enum ProgressMode {
     Silent,
 }
 
-/// What is shown where, decided.
+/// How progress and results are displayed.
 #[derive(Clone, Debug)]
 pub struct View {
     pub(super) progress: ProgressMode,
@@ -108,20 +108,20 @@ pub struct View {
     pub room: OutputWidth,
     /// How much is printed.
     pub verbosity: Verbosity,
-    /// What standard output gets.
+    /// The format of standard output.
     pub form: Form,
-    /// The time zone of the times that people read.
+    /// The time zone of printed times.
     pub zone: TimeZone,
 }
 
 impl View {
-    /// Decides what is shown where in this process.
+    /// Returns the view for the options and the terminals of this process.
     #[must_use]
     pub fn here(globals: &Globals) -> Self {
         Self::of(globals.into(), Terminal::here())
     }
 
-    /// Decides what is shown where.
+    /// Returns the view for these options and terminals.
     #[must_use]
     pub fn of(options: OutputOptions, terminal: Terminal) -> Self {
         let able = terminal.stderr.is_some() && terminal.capability == TermCapability::Able;
@@ -171,15 +171,15 @@ pub struct Size {
 pub enum OutputWidth {
     /// As many columns as a terminal has.
     Columns(usize),
-    /// Nobody will wrap it; only what is absurdly long is cut.
+    /// No limit for lines; only very long notes are cut.
     Pipe,
 }
 
 impl OutputWidth {
-    /// The longest free text on a pipe, in columns.
+    /// The longest note on a pipe, in columns.
     const LONGEST: usize = 300;
 
-    /// Returns how many columns are left behind `used` ones, and never fewer than a word needs.
+    /// Returns how many columns are left after `used` ones; at least 24.
     pub(super) fn behind(self, used: usize) -> usize {
         match self {
             Self::Columns(columns) => columns.saturating_sub(used).max(24),
@@ -188,7 +188,7 @@ impl OutputWidth {
     }
 }
 
-/// Whether text is painted.
+/// Whether output is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Palette {
     /// With the terminal's own colours.
@@ -197,7 +197,7 @@ pub enum Palette {
     Plain,
 }
 
-/// What a colour says.
+/// The meaning of a text, which has a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// Landed, added: green.
@@ -206,18 +206,18 @@ pub enum Meaning {
     Kept,
     /// Failed, removed: red.
     Bad,
-    /// Where one is: bold.
+    /// A heading: bold.
     Heading,
     /// A place inside a file: cyan.
     Place,
-    /// Said by the way, not to anybody: faint.
+    /// Less important: faint.
     Aside,
-    /// Nothing: left as it is.
+    /// None: not coloured.
     Neutral,
 }
 
 impl Palette {
-    /// Returns `text` in the colour of its meaning. The text must be safe already.
+    /// Returns `text` in the colour of its meaning. The text must be printable.
     #[must_use]
     pub fn paint(self, meaning: Meaning, text: &str) -> String {
         let code = match meaning {

@@ -10,10 +10,10 @@ use super::terminal::{Meaning, View};
 
 mod tool_call;
 
-/// How many lines are shown of what was asked, thought or said.
+/// How many lines of a prompt, a thought or an answer are shown.
 const OF_WORDS: usize = 200;
 
-/// Returns what was said and done in a session as lines without line breaks, safe to print.
+/// Returns the transcript of a session as printable lines.
 #[must_use]
 pub fn transcript(entries: &[(Timestamp, &SessionEntry)], view: &View) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
@@ -51,24 +51,24 @@ fn lines_of(at: Timestamp, entry: &TranscriptEntry<'_>, view: &View) -> Vec<Stri
     }
 }
 
-/// Something worth telling.
+/// An entry of a transcript.
 #[derive(Clone, Debug, PartialEq)]
 enum TranscriptEntry<'a> {
-    /// What the session was asked to do.
+    /// The prompt of the session.
     Prompt(String),
-    /// What it was told later.
+    /// A later message of the user: a reminder.
     Reminder(String),
-    /// What the model said to itself.
+    /// A thought of the model.
     Thought(&'a str),
-    /// What it said.
+    /// An answer of the model.
     Said(&'a str),
-    /// What it had a tool do.
+    /// A tool call.
     Call { call: &'a ToolCall, result: Option<&'a ToolResult> },
-    /// An answer of it was not had whole.
+    /// An answer that is incomplete, with the reason.
     Broken(String),
 }
 
-/// Returns what there is to tell of a session, each with its time.
+/// Returns the transcript entries of a session, each with its time.
 fn transcript_entries<'a>(
     entries: &[(Timestamp, &'a SessionEntry)],
 ) -> Vec<(Timestamp, TranscriptEntry<'a>)> {
@@ -99,7 +99,7 @@ fn transcript_entries<'a>(
     transcript_entries
 }
 
-/// Returns what there is to tell of an answer, given what followed it.
+/// Returns the transcript entries of an answer; `after` has the results of its calls.
 fn told<'a>(
     answer: &'a AssistantMessage,
     after: &[(Timestamp, &'a SessionEntry)],
@@ -132,7 +132,7 @@ fn told<'a>(
     transcript_entries
 }
 
-/// Returns what a call was answered, before the model spoke again.
+/// Returns the result of a call, if there is one before the next answer.
 fn result_of<'a>(
     call: &ToolCall,
     after: &[(Timestamp, &'a SessionEntry)],
@@ -149,19 +149,19 @@ fn result_of<'a>(
     results.find(|result| result.tool_call_id == call.id)
 }
 
-/// The widest that any line gets, in columns.
+/// The widest line, in columns.
 const WIDEST: usize = 2_000;
 
-/// Which lines of a long text are shown.
+/// Which lines of a long text are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excerpt {
-    /// So many of the first.
+    /// The first lines, up to this many.
     First(usize),
-    /// So many of the last.
+    /// The last lines, up to this many.
     Last(usize),
 }
 
-/// Returns the lines of a text that are to be shown, and a line that counts the others.
+/// Returns the first or last lines of a text, and a line that counts the others.
 pub(super) fn excerpt(text: &str, part: Excerpt) -> Vec<String> {
     let text = text.trim_end();
     let all = text.lines().count();

@@ -42,10 +42,10 @@ struct ListedTask<'a> {
     change: ChangeDemand,
 }
 
-/// Lists the tasks of a run: predecessors first, else in the order of their declaration.
+/// Lists the tasks of a run: predecessors first, otherwise in the order of their declaration.
 ///
 /// # Errors
-/// They depend on each other in a circle.
+/// Their dependencies have a cycle.
 pub fn listing(spec: &RunSpec) -> Result<Listing<'_>, Error> {
     let view: Vec<_> =
         spec.tasks.iter().map(|task| (&task.name, task.depends_on.as_slice())).collect();
@@ -83,7 +83,7 @@ fn listed(task: &TaskSpec) -> ListedTask<'_> {
 }
 
 impl Listing<'_> {
-    /// Returns the listing as people read it.
+    /// Returns the listing as text.
     #[must_use]
     pub fn text(&self) -> String {
         let names = self.tasks.iter().map(|task| task.task.as_str().to_owned());
@@ -121,13 +121,13 @@ impl Listing<'_> {
 }
 
 impl ListedTask<'_> {
-    /// Returns the task's model as people read it.
+    /// Returns the task's model as printable text.
     fn shown_model(&self) -> String {
         self.model.as_deref().map_or_else(|| "–".to_owned(), render::one_line)
     }
 }
 
-/// Returns how wide a column is with this head and these cells.
+/// Returns the width of a column with this header and these cells.
 fn column(head: &str, cells: impl Iterator<Item = String>) -> usize {
     const WIDEST: usize = 32;
     cells.map(|cell| cell.chars().count()).max().unwrap_or_default().clamp(head.len(), WIDEST)

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::model::{ModelChoice, is_scenario};
 use crate::plan::PlanSource;
 
-/// Where the tasks of a run come from.
+/// A request for a run: where its tasks come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRequest(pub(super) TaskSource);
 
@@ -18,20 +18,20 @@ pub(super) enum TaskSource {
     Plan(PlanSource),
     /// One command.
     Command(String),
-    /// One command for each of some words.
+    /// One command for each TASK word.
     Words { script: WorkTemplate, words: Vec<String> },
-    /// A model for each of some prompts.
+    /// A model for each prompt.
     Prompts(Vec<String>),
-    /// One piece of work for each item, or each chunk of them.
+    /// A template of work for each item, or each chunk of items.
     Each { pattern: WorkTemplate, source: ItemSource },
 }
 
 impl RunRequest {
-    /// Reads what was typed. `inside` is the task in which it was typed, if it was: the value of
-    /// the variable REGATTA_TASK.
+    /// Parses the arguments of `regatta run`. `inside` is the value of the variable REGATTA_TASK: the
+    /// name of the task in which the program runs, if it does.
     ///
     /// # Errors
-    /// It makes no sense, is not implemented yet, or would be a run inside a task.
+    /// The arguments are contradictory or not implemented yet, or this would be a run inside a task.
     pub fn parse(args: &RunArgs, inside: Option<&OsStr>) -> Result<Self, Error> {
         if let Some(task) = inside.filter(|task| !task.is_empty()) {
             let task = task.to_string_lossy();
@@ -63,8 +63,8 @@ impl RunRequest {
 }
 
 impl RunRequest {
-    /// Returns what a person may want to know before anything is spent: words without quotes are
-    /// tasks of one word each, and a prompt without placeholders is the same for each item.
+    /// Returns a note about a likely mistake: words without quotes are tasks of one word each, and a
+    /// prompt without placeholders is the same for each item.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let prompts = match &self.0 {
@@ -89,7 +89,7 @@ impl RunRequest {
     }
 }
 
-/// Reads what a command is to do.
+/// Parses a run whose work is a command.
 fn commands(script: &str, args: &RunArgs) -> Result<RunRequest, Error> {
     if script.trim().is_empty() {
         return Err(
@@ -117,7 +117,7 @@ fn commands(script: &str, args: &RunArgs) -> Result<RunRequest, Error> {
     }
 }
 
-/// Reads what a model is to do.
+/// Parses a run whose work is a model's.
 fn prompts(args: &RunArgs) -> Result<RunRequest, Error> {
     filled(&args.tasks)?;
     match (&args.each, args.tasks.as_slice()) {

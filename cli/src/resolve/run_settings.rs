@@ -12,11 +12,11 @@ use crate::error::{Error, ErrorKind};
 use crate::model::Roles;
 use crate::plan::Plan;
 
-/// What the settings say about runs.
+/// The settings of runs from the settings files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defaults {
-    /// How many tasks run at the same time; without it, 32 where a model does the work of some, and
-    /// as many as the machine has cores where none does.
+    /// How many tasks run at the same time. If none, 32 if a model works at some task, otherwise the
+    /// number of cores.
     pub jobs: Option<NonZeroUsize>,
     /// How tasks are kept apart.
     pub isolation: IsolationMode,
@@ -24,13 +24,13 @@ pub struct Defaults {
     pub merge: MergeMode,
     /// How much each task may use.
     pub limits: TaskLimits,
-    /// What the names of branches begin with.
+    /// The prefix of branch names.
     pub branch_prefix: String,
     /// How many bytes of untracked files may be copied into each workspace.
     pub untracked_limit: u64,
-    /// The models that have roles.
+    /// The models of the roles.
     pub roles: Roles,
-    /// The names of variables that are passed on to what tasks run.
+    /// The environment variables that are passed on to tasks.
     pub pass_env: Setting<Vec<String>>,
 }
 
@@ -49,11 +49,10 @@ impl From<&Settings> for Defaults {
     }
 }
 
-/// Returns the limits: those of the command line go before those of the plan, and these before
-/// the settings.
+/// Returns the limits of each task.
 ///
 /// # Errors
-/// A value that is none.
+/// A value is invalid.
 pub(super) fn limits(
     args: &RunArgs,
     plan: Option<&Plan>,
@@ -92,10 +91,11 @@ fn read<T>(
     })
 }
 
-/// Returns the names: those of the command line, else those of the settings, each once.
+/// Returns the environment variables to pass on, each once: those of the command line, or else those
+/// of the settings.
 ///
 /// # Errors
-/// One of them can never be passed on.
+/// A variable can never be passed on.
 pub(super) fn pass_env(args: &RunArgs, defaults: &Defaults) -> Result<Vec<String>, Error> {
     let (names, origin, kind) = if args.pass_env.is_empty() {
         let Setting { value, origin } = &defaults.pass_env;

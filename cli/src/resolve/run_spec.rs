@@ -24,11 +24,10 @@ use crate::error::Error;
 use crate::model::{ModelChoice, ModelOption, ModelSelection};
 use crate::plan::{self, Plan, PlannedWork};
 
-/// How many tasks run at the same time where a model does the work: it is waited for, mostly, and
-/// not computed with.
+/// How many tasks run at the same time if a model works at some: they mostly wait for answers.
 const AT_ONCE: NonZeroUsize = NonZeroUsize::new(32).expect("thirty-two is not zero");
 
-/// What a run is to stand on.
+/// The inputs of [`resolve`] that come from the repository and the machine.
 pub struct ResolveInputs<'a> {
     /// The root of the repository's working tree.
     pub root: &'a Path,
@@ -44,11 +43,11 @@ pub struct ResolveInputs<'a> {
     pub cores: NonZeroUsize,
 }
 
-/// Returns what the run is asked in full. The command line goes before the plan, and that before
+/// Returns the specification of a run. The command line goes before the plan, and the plan before
 /// the settings.
 ///
 /// # Errors
-/// A plan, a list, a schema or a limit that makes no sense.
+/// A plan, a list, a schema or a limit is invalid.
 pub fn resolve(
     request: &RunRequest,
     args: &RunArgs,
@@ -92,7 +91,7 @@ pub fn resolve(
     Ok(spec)
 }
 
-/// Puts together what says which model is wanted.
+/// Collects the sources that name a model.
 fn selection<'a>(
     args: &'a RunArgs,
     plan: Option<&'a Plan>,
@@ -106,7 +105,7 @@ fn selection<'a>(
     ModelSelection { typed, planned, roles: &defaults.roles }
 }
 
-/// Who works at prompts.
+/// The model and the context of tasks that name none.
 struct ModelDefaults<'a> {
     selection: ModelSelection<'a>,
     context: Option<&'a str>,
@@ -119,7 +118,7 @@ impl ModelDefaults<'_> {
     }
 }
 
-/// The tasks of a run, wherever they come from.
+/// The tasks of a run, from a plan or as drafts.
 struct Tasks {
     plan: Option<Plan>,
     drafts: Vec<TaskDraft>,
@@ -204,7 +203,7 @@ impl Tasks {
     }
 }
 
-/// Returns a task that has only a number.
+/// Returns a draft that is named by its number.
 fn draft(number: usize, title: String, work: DraftWork) -> TaskDraft {
     TaskDraft { name: TaskName::nearest(&format!("t{number}")), title, work }
 }

@@ -8,22 +8,22 @@ use super::super::printable::{cut, one_line};
 use super::super::terminal::{Meaning, OutputWidth, Palette};
 use super::{Excerpt, excerpt};
 
-/// The tool by which a session ends.
+/// The name of the tool that ends a session.
 const YIELD: &str = "yield";
 
-/// The arguments that say best what a call is about.
+/// The arguments that describe a call best, the best first.
 const TELLING: [&str; 8] =
     ["command", "path", "file_path", "pattern", "query", "url", "task", "prompt"];
 
-/// How many lines are shown of a change, of an output, and of anything else.
+/// How many lines of a change, of an output and of another result are shown.
 const OF_CHANGE: usize = 60;
 const OF_OUTPUT: usize = 12;
 const OF_OTHERS: usize = 4;
 
-/// How many lines are shown of a yield.
+/// How many lines of a yield are shown.
 const OF_YIELD: usize = 200;
 
-/// Returns the lines of a call and of its result, which may be missing.
+/// Returns the lines of a call and of its result, if it has one.
 pub(super) fn told(
     call: &ToolCall,
     result: Option<&ToolResult>,
@@ -46,7 +46,7 @@ pub(super) fn told(
     told
 }
 
-/// Returns what a call is about, in one line, and what of it has lines of its own.
+/// Returns a summary of a call in one line, and the lines below it.
 fn asked(call: &ToolCall) -> (String, Vec<String>) {
     if let Some(malformed) = &call.malformed {
         return (one_line(malformed), Vec::new());
@@ -66,7 +66,7 @@ fn asked(call: &ToolCall) -> (String, Vec<String>) {
     (format!("{first}{more}"), Vec::new())
 }
 
-/// Returns the lines of what a session ends with.
+/// Returns the lines of a yield.
 fn yielded(call: &ToolCall) -> Vec<String> {
     let given = call.arguments.get("result").and_then(Value::as_object).unwrap_or(&call.arguments);
     let text = match (given.get("data"), given.get("error").and_then(Value::as_str)) {
@@ -78,7 +78,7 @@ fn yielded(call: &ToolCall) -> Vec<String> {
     excerpt(&text, Excerpt::First(OF_YIELD))
 }
 
-/// Returns the lines of a result that are worth reading.
+/// Returns the first or last lines of a result.
 fn answered(result: &ToolResult, palette: Palette, room: OutputWidth) -> Vec<String> {
     let details = result.details.as_ref();
     if let (Some(diff), false) =
