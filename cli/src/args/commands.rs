@@ -16,7 +16,8 @@ use super::{Globals, RunArgs, help_text};
     disable_help_subcommand = true,
     disable_version_flag = true,
     max_term_width = 100,
-    after_help = help_text::ROOT
+    about = "Fans out many tasks over one git repository, and lands their work",
+    long_about = help_text::ROOT
 )]
 pub struct Arguments {
     /// The options of every command.
@@ -35,35 +36,35 @@ pub struct Arguments {
 /// The commands.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
-    /// Show what this is: eight tasks on a small sample repository, merged; offline
-    #[command(after_help = help_text::DEMO)]
+    /// Run eight tasks on a small sample repository, offline
+    #[command(long_about = help_text::DEMO)]
     Demo(DemoArgs),
-    /// Fan out tasks over this repository and land their work
-    #[command(after_help = help_text::RUN)]
+    /// Run tasks over this repository and land their work
+    #[command(long_about = help_text::RUN, after_long_help = help_text::RUN_DETAILS)]
     Run(Box<RunArgs>),
     /// List runs, or show one
-    #[command(after_help = help_text::RUNS, args_conflicts_with_subcommands = true)]
+    #[command(long_about = help_text::RUNS, args_conflicts_with_subcommands = true)]
     Runs(RunsArgs),
-    /// Show what was said and done
-    #[command(after_help = help_text::LOGS)]
+    /// Show the session or the output of tasks
+    #[command(long_about = help_text::LOGS, after_long_help = help_text::TARGET_DETAILS)]
     Logs(LogsArgs),
     /// Show captured work as a patch
-    #[command(after_help = help_text::DIFF)]
+    #[command(long_about = help_text::DIFF, after_long_help = help_text::TARGET_DETAILS)]
     Diff(DiffArgs),
-    /// List what could not land and why
-    #[command(after_help = help_text::CONFLICTS)]
+    /// List work that could not land, and why
+    #[command(long_about = help_text::CONFLICTS, after_long_help = help_text::TARGET_DETAILS)]
     Conflicts(ConflictsArgs),
-    /// Land captured work that is kept
-    #[command(after_help = help_text::APPLY)]
+    /// Land kept work
+    #[command(long_about = help_text::APPLY, after_long_help = help_text::APPLY_DETAILS)]
     Apply(ApplyArgs),
-    /// Throw captured work away
-    #[command(after_help = help_text::DISCARD)]
+    /// Remove captured work
+    #[command(long_about = help_text::DISCARD, after_long_help = help_text::DISCARD_DETAILS)]
     Discard(DiscardArgs),
     /// Print a published JSON Schema
-    #[command(after_help = help_text::SCHEMA)]
+    #[command(long_about = help_text::SCHEMA)]
     Schema(SchemaArgs),
     /// Explain a command or a topic
-    #[command(after_help = help_text::HELP)]
+    #[command(long_about = help_text::HELP)]
     Help(HelpArgs),
     /// Watch over process groups for an engine at the other end of standard input
     #[command(name = "__watch", hide = true)]
@@ -89,7 +90,7 @@ pub struct HelpArgs {
 /// The arguments of `regatta demo`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DemoArgs {
-    /// Make the sample repository in this folder and leave it there
+    /// Create the sample repository in this folder, and keep it
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
 }
@@ -150,7 +151,7 @@ pub struct ApplyArgs {
     #[arg(value_name = "RUN[/TASK]")]
     pub target: Option<String>,
 
-    /// Say what would land and what would conflict, with the exit code of it, and do nothing
+    /// Print what would land and what would conflict, with that exit code, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
 }
@@ -162,7 +163,7 @@ pub struct DiscardArgs {
     #[arg(value_name = "RUN[/TASK]")]
     pub target: String,
 
-    /// Say what would be done, and do nothing
+    /// Print what would be removed, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
 }

@@ -11,7 +11,7 @@ pub struct Globals {
     #[arg(long, value_name = "DIR", global = true, help_heading = "Options of every command")]
     pub repo: Option<PathBuf>,
 
-    /// Whether what is printed has colours; NO_COLOR is honoured
+    /// When to use colours; NO_COLOR is respected
     #[arg(
         long,
         value_name = "WHEN",
@@ -22,7 +22,7 @@ pub struct Globals {
     )]
     pub color: ColorWhen,
 
-    /// How progress is shown
+    /// How to show progress
     #[arg(
         long,
         value_name = "STYLE",
@@ -33,11 +33,11 @@ pub struct Globals {
     )]
     pub progress: ProgressStyle,
 
-    /// Print for programs: events, one per line, or one JSON document
+    /// Print JSON: the events of a run, one per line, or one document
     #[arg(long, global = true, action = ArgAction::SetTrue, help_heading = "Options of every command")]
     json: bool,
 
-    /// Say less
+    /// Print less
     #[arg(
         short,
         long,
@@ -48,7 +48,7 @@ pub struct Globals {
     )]
     quiet: bool,
 
-    /// Say more
+    /// Print more
     #[arg(short, long, global = true, action = ArgAction::SetTrue, help_heading = "Options of every command")]
     verbose: bool,
 }

@@ -66,47 +66,49 @@ const COMMANDS: [&str; 9] =
 fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
     let command = command_of(line);
     let what = match error.kind() {
-        ErrorKind::InvalidSubcommand if command == Some("runs") => return about_runs(error),
-        ErrorKind::InvalidSubcommand => return about_command(error),
-        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            return about_nothing(command);
+        ErrorKind::InvalidSubcommand if command == Some("runs") => {
+            return unknown_runs_command(error);
         }
-        ErrorKind::UnknownArgument => return about_option(error, command, line),
+        ErrorKind::InvalidSubcommand => return unknown_command(error),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            return no_command(command);
+        }
+        ErrorKind::UnknownArgument => return unknown_option(error, command, line),
         ErrorKind::InvalidValue => match text(error, ContextKind::InvalidValue) {
-            value if value.is_empty() => format!("{} needs a value", argument(error)),
-            value => format!("`{value}` is no value of {}", argument(error)),
+            value if value.is_empty() => format!("`{}` needs a value", argument(error)),
+            value => format!("invalid value `{value}` for `{}`", argument(error)),
         },
         ErrorKind::ValueValidation => {
             let value = text(error, ContextKind::InvalidValue);
-            format!("`{value}` is no value of {}", argument(error))
+            format!("invalid value `{value}` for `{}`", argument(error))
         }
         ErrorKind::ArgumentConflict => match text(error, ContextKind::PriorArg) {
             prior if prior.is_empty() || prior == argument(error) => {
-                format!("{} is given more than once", argument(error))
+                format!("`{}` cannot be used more than once", argument(error))
             }
-            prior => format!("{} and {prior} do not go together", argument(error)),
+            prior => format!("`{}` cannot be used with `{prior}`", argument(error)),
         },
         ErrorKind::MissingRequiredArgument => {
-            format!("{} is missing", texts(error, ContextKind::InvalidArg).join(" and "))
+            format!("`{}` is required", texts(error, ContextKind::InvalidArg).join("` and `"))
         }
         ErrorKind::InvalidUtf8 => "the command line is not UTF-8".to_owned(),
-        _ => "the command line makes no sense".to_owned(),
+        _ => "invalid command line".to_owned(),
     };
-    let mut error_so_far = Error::usage(what);
+    let mut usage_error = Error::usage(what);
     if let Some(source) = std::error::Error::source(error) {
-        error_so_far = match source.downcast_ref::<ParseIntError>() {
-            Some(_) => error_so_far.because("it takes a whole number, 1 or more"),
-            None => error_so_far.because(source.to_string()),
+        usage_error = match source.downcast_ref::<ParseIntError>() {
+            Some(_) => usage_error.because("it takes a whole number, 1 or more"),
+            None => usage_error.because(source.to_string()),
         };
     }
     let valid = texts(error, ContextKind::ValidValue);
     if !valid.is_empty() {
-        error_so_far = error_so_far.because(format!("the values are {}", valid.join(", ")));
+        usage_error = usage_error.because(format!("the values are {}", valid.join(", ")));
     }
     for nearest in texts(error, ContextKind::SuggestedValue) {
-        error_so_far = error_so_far.hint(nearest);
+        usage_error = usage_error.hint(nearest);
     }
-    error_so_far.hint(help(command))
+    usage_error.hint(help(command))
 }
 
 /// Returns the command of a command line, if it names one.
@@ -119,11 +121,11 @@ fn help(command: Option<&str>) -> String {
     command.map_or_else(|| "regatta --help".to_owned(), |name| format!("regatta {name} --help"))
 }
 
-fn about_command(error: &clap::Error) -> Error {
+fn unknown_command(error: &clap::Error) -> Error {
     let word = text(error, ContextKind::InvalidSubcommand);
     let prompt = "a session with a prompt";
     match nearest(&word, COMMANDS).filter(|_| !word.contains(char::is_whitespace)) {
-        Some(near) => Error::usage(format!("`{word}` is not a command"))
+        Some(near) => Error::usage(format!("no such command: `{word}`"))
             .because(format!("{prompt} is not implemented yet"))
             .hint(format!("regatta {near}")),
         None => Error::not_implemented(prompt)
@@ -133,14 +135,14 @@ fn about_command(error: &clap::Error) -> Error {
     }
 }
 
-fn about_runs(error: &clap::Error) -> Error {
+fn unknown_runs_command(error: &clap::Error) -> Error {
     let word = text(error, ContextKind::InvalidSubcommand);
-    Error::usage(format!("`{word}` is nothing to do with runs"))
+    Error::usage(format!("no such command: `runs {word}`"))
         .hint("regatta runs list")
         .hint("regatta runs show RUN")
 }
 
-fn about_nothing(command: Option<&str>) -> Error {
+fn no_command(command: Option<&str>) -> Error {
     match command {
         Some(_) => Error::usage("the command is not complete").hint(help(command)),
         None => Error::not_implemented("an interactive session")
@@ -150,25 +152,25 @@ fn about_nothing(command: Option<&str>) -> Error {
     }
 }
 
-fn about_option(error: &clap::Error, command: Option<&str>, line: &[OsString]) -> Error {
+fn unknown_option(error: &clap::Error, command: Option<&str>, line: &[OsString]) -> Error {
     let part = text(error, ContextKind::InvalidArg);
     // The parser names one letter of a cluster; the whole word is what was typed.
     let words = line.iter().filter_map(|word| word.to_str());
     let whole = words.into_iter().find(|word| word.starts_with(&part) && !part.starts_with("--"));
     let word = whole.unwrap_or(&part);
     if !word.starts_with('-') {
-        return Error::usage(format!("`{part}` is one word too many")).hint(help(command));
+        return Error::usage(format!("unexpected argument `{part}`")).hint(help(command));
     }
-    let mut error_so_far = Error::usage(format!("`{word}` is not an option"));
+    let mut usage_error = Error::usage(format!("no such option: `{word}`"));
     for near in texts(error, ContextKind::SuggestedArg) {
-        error_so_far = error_so_far.hint(near);
+        usage_error = usage_error.hint(near);
     }
     if command == Some("run") {
-        error_so_far = error_so_far
+        usage_error = usage_error
             .because("a TASK that begins with `-` has to stand after `--`")
             .hint(format!("regatta run -- '{}'", word.replace('\'', "'\\''")));
     }
-    error_so_far.hint(help(command))
+    usage_error.hint(help(command))
 }
 
 /// Returns the name of the invalid argument, without its value.

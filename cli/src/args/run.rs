@@ -14,24 +14,24 @@ use crate::not_implemented::refused_value;
 /// The arguments of `regatta run`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RunArgs {
-    /// What a model is asked to do in one task, in quotes. With --each, it is asked that for each
-    /// item. With --exec, the command is run once for each TASK, which it has as {{item}}
+    /// The prompt of a task for a model, in quotes. With --each, the prompt of every task; with
+    /// --exec, the command is run once for each TASK, which is {{item}} then
     #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
 
-    /// Let a command do the work of each task, run by /bin/sh -c in the task's own copy
+    /// The command that does the work of each task, run by /bin/sh -c in the task's own copy
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
 
-    /// The model that does the work of each TASK, or one of the roles default, smol, slow and plan
+    /// The model of each TASK, or one of the roles default, smol, slow and plan
     #[arg(long, value_name = "PROVIDER/ID")]
     pub model: Option<ModelChoice>,
 
-    /// Where the model's provider is, if not where it always is
+    /// The URL of the model's provider, if it is not the usual one
     #[arg(long, value_name = "URL")]
     pub base_url: Option<BaseUrl>,
 
-    /// The kind of agent that works at each TASK: task
+    /// The kind of agent of each TASK: task
     #[arg(long, value_name = "NAME")]
     pub agent: Option<AgentChoice>,
 
@@ -44,7 +44,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", requires = "each")]
     pub chunk: Option<NonZeroUsize>,
 
-    /// The items of --each end with NUL instead of a line break
+    /// Items of --each end with NUL instead of a line break
     #[arg(long, requires = "each", action = ArgAction::SetTrue)]
     pub(crate) null: bool,
 
@@ -56,15 +56,15 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 
-    /// How tasks are kept apart: auto, worktree, none
+    /// How tasks are isolated: auto, worktree, none
     #[arg(long, value_name = "MODE")]
     pub isolation: Option<IsolationChoice>,
 
-    /// Where their work goes: patch (the working tree), branch (one per task), none
+    /// Where work lands: patch (the working tree), branch (one per task), none
     #[arg(short, long, value_name = "MODE")]
     pub merge: Option<MergeChoice>,
 
-    /// Cancel the rest when a task fails
+    /// Cancel the other tasks when one fails
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) fail_fast: bool,
 
@@ -76,12 +76,12 @@ pub struct RunArgs {
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     pub limits: Vec<LimitSetting>,
 
-    /// Pass a variable of the environment on to what tasks run, also one that is else removed: the
-    /// key of a model provider. Can be given more than once
+    /// Pass an environment variable on to tasks, even the key of a model provider. Can be used more
+    /// than once
     #[arg(long, value_name = "NAME")]
     pub pass_env: Vec<VariableName>,
 
-    /// Print the tasks in their order and start nothing
+    /// Print the tasks in their order, and start nothing
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) dry_run: bool,
 }

@@ -132,7 +132,7 @@ pub(super) fn base_url(
     let Some(word) = word else { return Ok(None) };
     match model {
         Some(ModelChoice::Route(route)) if is_scenario(route) => {
-            let what = format!("`base_url` and {route} do not go together");
+            let what = format!("`base_url` cannot be used with {route}");
             Err(text.error(&word.span(), what).hint("leave base_url out"))
         }
         Some(ModelChoice::Route(_)) => text.parse(word, str::parse).map(Some),

@@ -150,7 +150,7 @@ fn unknown(text: PlanText<'_>, name: &TaskName, on: &Spanned<String>, names: &Ta
 fn schema(text: PlanText<'_>, folder: &Path, table: &TaskTable) -> Result<Option<Value>, Error> {
     match (&table.schema, &table.schema_file) {
         (Some(_), Some(file)) => {
-            Err(text.error(&file.span(), "`schema` and `schema_file` do not go together"))
+            Err(text.error(&file.span(), "`schema` cannot be used with `schema_file`"))
         }
         (Some(inline), None) => {
             let value = json(inline.get_ref());

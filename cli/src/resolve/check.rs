@@ -46,7 +46,7 @@ pub(super) fn check(spec: &RunSpec, args: &RunArgs, schemas: &dyn Schemas) -> Re
             continue;
         };
         schemas.compile(schema).map_err(|fault| {
-            let what = format!("the schema of task `{}` is none", task.name);
+            let what = format!("task `{}`: invalid JSON Schema", task.name);
             Error::new(ErrorKind::Plan, what).because(fault)
         })?;
         compiled = Some(schema);

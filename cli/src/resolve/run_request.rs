@@ -47,7 +47,7 @@ impl RunRequest {
         if let (Some(ModelChoice::Route(route)), Some(_)) = (&args.model, &args.base_url)
             && is_scenario(route)
         {
-            return Err(Error::usage(format!("--base-url and {route} do not go together"))
+            return Err(Error::usage(format!("`--base-url` cannot be used with {route}"))
                 .because("a scenario is result here, and nobody is asked")
                 .hint("leave --base-url out"));
         }
@@ -98,7 +98,7 @@ fn commands(script: &str, args: &RunArgs) -> Result<RunRequest, Error> {
     }
     let for_a_model = [(args.model.is_some(), "--model"), (args.agent.is_some(), "--agent")];
     if let Some((_, option)) = for_a_model.into_iter().find(|(given, _)| *given) {
-        return Err(Error::usage(format!("--exec and {option} do not go together"))
+        return Err(Error::usage(format!("`--exec` cannot be used with `{option}`"))
             .because("either a command does the work, or a model")
             .hint(format!("leave one of them out: --exec or {option}")));
     }
@@ -172,7 +172,7 @@ fn apart_from_plan(args: &RunArgs) -> Result<(), Error> {
 }
 
 fn together(one: &str, other: &str) -> Error {
-    Error::usage(format!("{one} and {other} do not go together"))
+    Error::usage(format!("`{one}` cannot be used with `{other}`"))
         .because(format!("{other} says what the tasks are"))
         .hint(format!("leave one of them out: {one} or {other}"))
 }
@@ -243,9 +243,9 @@ mod tests {
     fn either_a_command_or_a_model_does_the_work() {
         let model = || RunArgs { model: "a/b".parse().ok(), ..RunArgs::default() };
         let both = RunArgs { exec: owned("a"), ..model() };
-        assert!(refused(&both).starts_with("error: --exec and --model do not go together\n"));
+        assert!(refused(&both).starts_with("error: `--exec` cannot be used with `--model`\n"));
         let agent = RunArgs { exec: owned("a"), agent: "task".parse().ok(), ..RunArgs::default() };
-        assert!(refused(&agent).starts_with("error: --exec and --agent do not go together\n"));
+        assert!(refused(&agent).starts_with("error: `--exec` cannot be used with `--agent`\n"));
         let where_only = RunArgs {
             base_url: "http://a".parse().ok(),
             tasks: vec!["fix it".into()],
@@ -264,9 +264,15 @@ mod tests {
     fn a_plan_goes_with_no_other_source_of_tasks() {
         let plan = || RunArgs { plan: Some(PathBuf::from("p.toml")), ..RunArgs::default() };
         let task = RunArgs { tasks: vec!["a".into()], ..plan() };
-        assert!(refused(&task).starts_with("error: TASK and --plan do not go together\n"));
-        assert!(refused(&RunArgs { exec: owned("a"), ..plan() }).contains("--exec and --plan"));
-        assert!(refused(&RunArgs { each: owned("a"), ..plan() }).contains("--each and --plan"));
+        assert!(refused(&task).starts_with("error: `TASK` cannot be used with `--plan`\n"));
+        assert!(
+            refused(&RunArgs { exec: owned("a"), ..plan() })
+                .contains("`--exec` cannot be used with `--plan`")
+        );
+        assert!(
+            refused(&RunArgs { each: owned("a"), ..plan() })
+                .contains("`--each` cannot be used with `--plan`")
+        );
         assert_eq!(
             RunRequest::parse(&plan(), None),
             Ok(RunRequest(TaskSource::Plan(PlanSource::File(PathBuf::from("p.toml")))))
@@ -278,7 +284,7 @@ mod tests {
         let each = RunArgs { each: owned("*"), ..RunArgs::default() };
         assert!(refused(&each).starts_with("error: --each says what to work on, but not how"));
         let both = RunArgs { exec: owned("a"), tasks: vec!["b".into()], ..each };
-        assert!(refused(&both).starts_with("error: TASK and --each do not go together"));
+        assert!(refused(&both).starts_with("error: `TASK` cannot be used with `--each`"));
         let empty = RunArgs { exec: owned(" "), ..RunArgs::default() };
         assert!(refused(&empty).starts_with("error: the command of --exec is empty"));
         let word =

@@ -76,7 +76,7 @@ pub(super) fn limits(
         }
     }
     if limits.wall.is_zero() {
-        return Err(Error::usage("a task cannot be done in no time").hint("--limit wall=20m"));
+        return Err(Error::usage("`--limit wall` must be longer than 0").hint("--limit wall=20m"));
     }
     Ok(limits)
 }
@@ -86,7 +86,7 @@ fn read<T>(
     parse: impl Fn(&str) -> Result<T, config::QuantityError>,
 ) -> Result<T, Error> {
     parse(&limit.value).map_err(|error| {
-        Error::usage(format!("`{}` is no value of --limit {}", limit.value, limit.name))
+        Error::usage(format!("invalid value `{}` for `--limit {}`", limit.value, limit.name))
             .because(error.to_string())
     })
 }

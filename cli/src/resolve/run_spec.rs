@@ -224,7 +224,7 @@ fn modes(
         None | Some(MergeMode::None | MergeMode::Patch) => Ok((isolation, MergeMode::None)),
         Some(MergeMode::Branch) => {
             let what =
-                format!("isolation `{}` and merge `branch` do not go together", isolation.name());
+                format!("isolation `{}` cannot be used with merge `branch`", isolation.name());
             Err(Error::usage(what)
                 .because("tasks that work in place are not captured, so there is nothing to commit")
                 .hint("--isolation worktree"))

@@ -147,7 +147,7 @@ fn in_place_one_task_runs_at_a_time_unless_the_user_says_otherwise() {
     let args = RunArgs { jobs: NonZeroUsize::new(4), ..args };
     assert_eq!(spec(&args).jobs.get(), 4);
     let args = RunArgs { merge: Some(MergeChoice(MergeMode::Branch)), ..args };
-    assert!(refused(&args).starts_with("error: isolation `none` and merge `branch` do not go"));
+    assert!(refused(&args).starts_with("error: isolation `none` cannot be used with merge"));
     let args = RunArgs { plan: Some("-".into()), isolation: none, ..RunArgs::default() };
     let plan = "version = 1\n[[task]]\nexec = 'a'\nmust_change = true";
     let said = with(&args, &defaults(), plan).unwrap_err().to_string();
@@ -162,7 +162,7 @@ fn a_schema_is_checked_before_anything_is_started() {
     std::fs::write(&path, "{\"type\": \"object\"}").unwrap();
     assert_eq!(spec(&args).tasks[0].schema, Some(serde_json::json!({ "type": "object" })));
     std::fs::write(&path, "{\"type\": \"thing\"}").unwrap();
-    assert!(refused(&args).starts_with("error: the schema of task `t1` is none\n  because "));
+    assert!(refused(&args).starts_with("error: task `t1`: invalid JSON Schema\n  because "));
     let gone = RunArgs { schema: Some("/nowhere".into()), ..exec("a") };
     assert!(refused(&gone).starts_with("error: cannot read the schema /nowhere\n"));
 }
@@ -174,7 +174,8 @@ fn limits_and_commands_that_cannot_be_are_refused() {
         ..exec("a")
     };
     assert!(
-        refused(&limit("wall", "soon")).starts_with("error: `soon` is no value of --limit wall\n")
+        refused(&limit("wall", "soon"))
+            .starts_with("error: invalid value `soon` for `--limit wall`\n")
     );
     assert!(refused(&limit("wall", "0s")).starts_with("error: "));
     assert!(refused(&limit("output", "much")).contains("--limit output"));
@@ -278,7 +279,7 @@ fn what_only_a_model_could_heed_is_refused_where_none_works() {
     assert!(said.starts_with("error: --limit turns is for a model, and no task"), "{said}");
     let limits = vec![LimitSetting { name: "turns".into(), value: "0".into() }];
     let said = refused(RunArgs { limits, ..args() });
-    assert!(said.starts_with("error: `0` is no value of --limit turns\n"), "{said}");
+    assert!(said.starts_with("error: invalid value `0` for `--limit turns`\n"), "{said}");
     assert!(self::refused(&asked(&[&"x".repeat(16_000_001)])).contains("longer than 16 MB"));
 }
 
