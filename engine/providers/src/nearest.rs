@@ -1,27 +1,15 @@
-//! Finds what somebody may have meant.
+//! Finds the name nearest to a mistyped one.
 
 /// Returns the name nearest to `given`, if one is near.
 pub(crate) fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let given: Vec<char> = given.chars().take(64).collect();
-    let allowed = (given.len() / 3).clamp(1, 4);
-    let rated = names.map(|name| (distance(&given, name), name));
+    let given: String = given.chars().take(LONGEST).flat_map(char::to_lowercase).collect();
+    let allowed = (given.chars().count() / 3).clamp(1, 4);
+    let rated = names.map(|name| (strsim::osa_distance(&given, &name.to_lowercase()), name));
     rated.filter(|(distance, _)| *distance <= allowed).min().map(|(_, name)| name)
 }
 
-/// Returns how many letters have to change, come or go.
-fn distance(one: &[char], two: &str) -> usize {
-    let mut row: Vec<usize> = (0..=one.len()).collect();
-    for (at, two) in two.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (at, one) in one.iter().enumerate() {
-            let change = diagonal + usize::from(!one.eq_ignore_ascii_case(&two));
-            diagonal = row[at + 1];
-            row[at + 1] = change.min(row[at] + 1).min(diagonal + 1);
-        }
-    }
-    row[one.len()]
-}
+/// The longest name that is compared, in characters.
+const LONGEST: usize = 64;
 
 #[cfg(test)]
 mod tests {

@@ -95,6 +95,7 @@ const GUESTS: &[(&str, &[&str])] = &[
     ("serde_json", &[]),
     ("sha2", &["regatta-isolation"]),
     ("similar", &["regatta-tools"]),
+    ("strsim", &["regatta-config", "regatta-providers"]),
     ("tempfile", &[]),
     ("syn", &["regatta-tests"]),
     ("thiserror", &[]),
