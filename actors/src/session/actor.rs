@@ -13,7 +13,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tracing::Instrument as _;
 
 use super::delta_coalescer::DeltaCoalescer;
-use super::messages::{Ended, Opened, SessionArguments, SessionMessage};
+use super::messages::{Ended, Opened, SessionArguments, SessionInput, SessionMessage};
 use super::opening::{open, open_model, open_tools};
 use super::turns::Turns;
 use crate::executors::ToolExecutorMessage;
@@ -80,13 +80,15 @@ impl Actor for Session {
                 let _gone = reply.send(answer.map_err(Failure::clone));
                 state.activity = Activity::Idle(opened.ok());
             }
-            SessionMessage::Resume(asked_by) => state.start(&myself, None, asked_by),
+            SessionMessage::Resume(asked_by, waiting) => {
+                state.start(&myself, None, asked_by);
+                waiting.into_iter().for_each(|input| state.say(input));
+            }
             SessionMessage::Prompt(prompt, asked_by) => {
-                state.asked.extend(asked_by.map(|asked_by| (prompt.input.id, asked_by)));
+                state.asked.insert(prompt.input.id, asked_by);
                 state.queue.prompt(prompt);
             }
-            SessionMessage::Steer(input) => state.queue.steer(input),
-            SessionMessage::FollowUp(input) => state.queue.follow_up(input),
+            SessionMessage::Say(input) => state.say(input),
             SessionMessage::SetModel(route, reply) => state.set_model(&myself, route, reply),
             SessionMessage::ModelOpened(model, reply) => {
                 let _gone = reply.send(state.note_model(model));
@@ -126,6 +128,14 @@ impl SessionState {
         let job = job.instrument(self.arguments.span.clone());
         let then = |opened| SessionMessage::Opened(opened, reply);
         self.jobs.run(Job::SessionOpen, myself, job, then);
+    }
+
+    fn say(&mut self, input: SessionInput) {
+        match input {
+            SessionInput::Prompt(input) => self.queue.prompt(Prompt::free(input)),
+            SessionInput::Steer(input) => self.queue.steer(input),
+            SessionInput::FollowUp(input) => self.queue.follow_up(input),
+        }
     }
 
     /// Starts work on the next input if the session is idle.

@@ -42,17 +42,35 @@ pub(crate) struct SessionArguments {
     pub(crate) span: tracing::Span,
 }
 
+/// An input, by the moment at which the model gets it.
+#[derive(Clone)]
+pub(crate) enum SessionInput {
+    /// When the session is idle.
+    Prompt(UserInput),
+    /// With the next request.
+    Steer(UserInput),
+    /// When the model stops.
+    FollowUp(UserInput),
+}
+
+impl SessionInput {
+    pub(crate) fn input(&self) -> &UserInput {
+        match self {
+            Self::Prompt(input) | Self::Steer(input) | Self::FollowUp(input) => input,
+        }
+    }
+}
+
 pub(crate) enum SessionMessage {
     /// Opens the log before any input.
     Open(RpcReplyPort<Result<SessionId, Failure>>),
-    /// Continues the conversation from the log: its assignment, or work that a crash interrupted.
-    Resume(Option<RpcReplyPort<AgentEnd>>),
-    /// Starts work on an input as soon as the session is idle.
-    Prompt(Prompt, Option<RpcReplyPort<AgentEnd>>),
-    /// Adds an input to the next request.
-    Steer(UserInput),
-    /// Adds an input for the moment at which the model stops.
-    FollowUp(UserInput),
+    /// Continues the conversation from the log: its assignment, or work that a crash interrupted and
+    /// the inputs that waited for it then.
+    Resume(Option<RpcReplyPort<AgentEnd>>, Vec<SessionInput>),
+    /// Starts work on an input as soon as the session is idle, for a caller that waits for its end.
+    Prompt(Prompt, RpcReplyPort<AgentEnd>),
+    /// Adds an input.
+    Say(SessionInput),
     /// Changes the model from the next request on.
     SetModel(ModelRoute, RpcReplyPort<Result<(), Failure>>),
     /// Aborts the current work and drops the waiting inputs.

@@ -9,4 +9,4 @@ mod turns;
 
 pub(crate) use actor::Session;
 pub use messages::SessionSpec;
-pub(crate) use messages::{SessionArguments, SessionMessage};
+pub(crate) use messages::{SessionArguments, SessionInput, SessionMessage};

@@ -4,9 +4,10 @@ use engine::ports::CancelLevel;
 use protocol::{Failure, FailureClass, ModelRoute, SessionId, UserInput};
 use ractor::ActorRef;
 
-use super::messages::{OpenedSession, SessionInput, SessionKey, SessionsMessage};
+use super::messages::{OpenedSession, SessionKey, SessionsMessage};
 use crate::events::Events;
 use crate::messaging::answer;
+use crate::session::SessionInput;
 
 /// Why a session was not opened.
 #[derive(Debug, thiserror::Error)]

@@ -1,13 +1,13 @@
 //! The messages of the sessions' supervisor.
 
 use engine::ports::CancelLevel;
-use protocol::{Failure, ModelRoute, SessionEvent, SessionId, UserInput};
+use protocol::{Failure, ModelRoute, SessionEvent, SessionId};
 use ractor::{ActorId, ActorRef, RpcReplyPort};
 
 use crate::events::Events;
 use crate::executors::{ExecutorLease, ToolSetup};
 use crate::messaging::NoAnswer;
-use crate::session::SessionSpec;
+use crate::session::{SessionInput, SessionSpec};
 
 /// Identifies a session among those that are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,20 +62,4 @@ pub(crate) enum SessionsMessage {
     Ended(SessionKey),
     /// The processes of a closing session were stopped, or could not be stopped.
     Sealed(SessionKey, Result<(), NoAnswer>),
-}
-
-/// An input, by the moment at which the model gets it.
-#[derive(Clone)]
-pub(crate) enum SessionInput {
-    Prompt(UserInput),
-    Steer(UserInput),
-    FollowUp(UserInput),
-}
-
-impl SessionInput {
-    pub(super) fn input(&self) -> &UserInput {
-        match self {
-            Self::Prompt(input) | Self::Steer(input) | Self::FollowUp(input) => input,
-        }
-    }
 }

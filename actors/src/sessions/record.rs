@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use engine::agent::Prompt;
+use engine::ports::CancelLevel;
 use engine::restarts::{CrashLog, Decision, RestartBudget};
-use protocol::{Event, EventKind, EventScope, SessionEvent, SessionId, Timestamp};
+use protocol::{AgentEnd, Event, EventKind, EventScope, SessionEvent, SessionId, Timestamp};
 use ractor::{ActorRef, RpcReplyPort};
 
-use super::messages::{SessionInput, SessionOpening, SessionsReply};
+use super::messages::{SessionOpening, SessionsReply};
 use crate::executors::{ExecutorLease, ToolSetup};
-use crate::session::{SessionMessage, SessionSpec};
+use crate::session::{SessionInput, SessionMessage, SessionSpec};
 
 /// How often a crashed session is restarted from its log.
 const CRASHES: RestartBudget = RestartBudget { restarts: 3, window: Duration::from_secs(600) };
@@ -99,7 +99,8 @@ impl Record {
     /// Sends the session an input, now or after its restart.
     pub(super) fn say(&mut self, input: SessionInput) {
         if let Some(session) = &self.session {
-            send(session, input.clone());
+            // A dead session is started again, and then told.
+            let _dead = session.cast(SessionMessage::Say(input.clone()));
         }
         self.waiting.push(input);
     }
@@ -144,24 +145,34 @@ impl Record {
     /// Continues a restarted session where the crashed one was. Inputs that were taken are in the log
     /// and are not sent again.
     pub(super) fn resume(&self, session: &ActorRef<SessionMessage>) {
-        if self.work == Work::Begun {
-            let _dead = session.cast(SessionMessage::Resume(None));
+        let waiting = self.waiting.iter().cloned();
+        match self.work {
+            // At once: what was to be said to the work must not come when that is over.
+            Work::Begun => {
+                let _dead = session.cast(SessionMessage::Resume(None, waiting.collect()));
+            }
+            Work::Idle => waiting.for_each(|input| {
+                let _dead = session.cast(SessionMessage::Say(input));
+            }),
         }
-        for input in &self.waiting {
-            send(session, input.clone());
+    }
+
+    /// Aborts the work under way. Returns the events of that if the session has crashed and cannot
+    /// publish them itself.
+    pub(super) fn abort(&mut self, level: CancelLevel) -> Vec<SessionEvent> {
+        let session = self.session.as_ref();
+        if session.is_some_and(|session| session.cast(SessionMessage::Abort(level)).is_ok()) {
+            return Vec::new();
         }
+        let work = self.work;
+        let mut events = self.drop_waiting();
+        if work == Work::Begun {
+            events.push(SessionEvent::AgentEnd { end: AgentEnd::Aborted });
+        }
+        events
     }
 
     pub(super) fn record_crash(&mut self, now: Instant) -> Decision {
         self.crashes.record(CRASHES, now)
     }
-}
-
-fn send(session: &ActorRef<SessionMessage>, input: SessionInput) {
-    // A dead session is started again, and then told.
-    let _dead = session.cast(match input {
-        SessionInput::Prompt(input) => SessionMessage::Prompt(Prompt::free(input), None),
-        SessionInput::Steer(input) => SessionMessage::Steer(input),
-        SessionInput::FollowUp(input) => SessionMessage::FollowUp(input),
-    });
 }

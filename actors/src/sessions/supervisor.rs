@@ -92,15 +92,9 @@ impl Actor for Sessions {
                 }
             }
             SessionsMessage::Abort(key, level) => {
-                let Some(record) = state.open_record(key) else { return Ok(()) };
-                match &record.session {
-                    Some(session) => {
-                        let _dead = session.cast(SessionMessage::Abort(level));
-                    }
-                    None => {
-                        let dropped = record.drop_waiting();
-                        state.publish(key, dropped);
-                    }
+                if let Some(record) = state.open_record(key) {
+                    let events = record.abort(level);
+                    state.publish(key, events);
                 }
             }
             SessionsMessage::SetModel(key, model, reply) => {

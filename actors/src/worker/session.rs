@@ -72,10 +72,10 @@ fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
 impl Worker for SessionWorker {
     async fn work(&self, reminder: Option<Reminder>) -> SessionEnd {
         let ended = answer(&self.session, |reply| match reminder {
-            None => SessionMessage::Resume(Some(reply)),
+            None => SessionMessage::Resume(Some(reply), Vec::new()),
             Some(reminder) => {
                 let id = InputId::of_task(self.task, self.attempt, reminder.number.into());
-                SessionMessage::Prompt(prompt(id, &reminder), Some(reply))
+                SessionMessage::Prompt(prompt(id, &reminder), reply)
             }
         });
         match ended.await {
