@@ -90,7 +90,7 @@ impl AppContext {
     /// The machine has no resources for it.
     pub async fn open_engine(&self, spec: &RunSpec) -> Result<Engine, Error> {
         // Programs that embed this may not have done it at their start.
-        process::hide();
+        process::hide_memory();
         let rules = self.environment_rules(spec);
         let environment = BaseEnvironment::new(std::env::vars_os(), &rules);
         let keyless = EnvironmentRules { pass: Vec::new(), ..rules };

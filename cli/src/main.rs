@@ -11,7 +11,7 @@ use regatta::{args, process};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    process::hide();
+    process::hide_memory();
     isolation::initialise();
     process::report(args::parse(std::env::args_os()).and_then(dispatch))
 }

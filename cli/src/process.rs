@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind};
 /// same user, such as the commands of tasks. Root can still read them.
 ///
 /// A child process can be read again after its `exec`, so its environment must have no keys.
-pub fn hide() {
+pub fn hide_memory() {
     // Where the kernel does not know that, nothing is worse than before.
     let _older = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_process_that_is_hidden_cannot_be_looked_into() {
-        hide();
+        hide_memory();
         let now = rustix::process::dumpable_behavior().unwrap();
         assert_eq!(now, DumpableBehavior::NotDumpable);
     }

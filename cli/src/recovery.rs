@@ -12,7 +12,7 @@ use store::{Reader, RunRow, TaskRow, read_session, used_in};
 
 use crate::app_context::AppContext;
 use crate::error::{Error, error_chain};
-use crate::render::{count, kept_workspace, left_out, rescue_line};
+use crate::render::{count, kept_workspace_note, left_out_note, rescue_line};
 
 /// An opened repository and what recovery found.
 pub struct OpenedRepository {
@@ -94,7 +94,7 @@ impl Unrecorded {
             }
         }
         for task in &found.tasks {
-            unrecorded.captured.extend(captured(reader, task)?);
+            unrecorded.captured.extend(capture_entry(reader, task)?);
         }
         for landing in &found.landings {
             let Some(row) = reader.run_by_name(&landing.run)? else { continue };
@@ -122,7 +122,10 @@ fn is_open(state: RunState) -> bool {
 }
 
 /// Returns the ledger entry of captured work, if it is not recorded yet.
-fn captured(reader: &Reader, task: &RecoveredTask) -> Result<Option<LedgerEntry>, LedgerError> {
+fn capture_entry(
+    reader: &Reader,
+    task: &RecoveredTask,
+) -> Result<Option<LedgerEntry>, LedgerError> {
     let Ok(captured) = &task.captured else { return Ok(None) };
     let Some(run) = reader.run_by_name(&task.run)? else { return Ok(None) };
     let Some(row) = reader.task_by_name(run.id, &task.task)? else { return Ok(None) };
@@ -142,7 +145,7 @@ async fn record(
     let mut entries = unrecorded.captured.clone();
     entries.extend(unrecorded.landed.iter().map(|(_, _, entry)| entry.clone()));
     for run in &unrecorded.interrupted {
-        entries.extend(used(app, reader, run)?);
+        entries.extend(logged_usage(app, reader, run)?);
         entries.push(LedgerEntry::RunInterrupted { run: run.id });
     }
     if entries.is_empty() {
@@ -153,7 +156,11 @@ async fn record(
 }
 
 /// Returns the usage of tasks that were running, as far as their session logs have it.
-fn used(app: &AppContext, reader: &Reader, run: &RunRow) -> Result<Vec<LedgerEntry>, LedgerError> {
+fn logged_usage(
+    app: &AppContext,
+    reader: &Reader,
+    run: &RunRow,
+) -> Result<Vec<LedgerEntry>, LedgerError> {
     let tasks = reader.tasks(run.id)?.into_iter();
     let asked = tasks.filter(|task| {
         matches!((task.state, &task.spec.work), (TaskState::Running, Work::Agent(_)))
@@ -206,8 +213,8 @@ fn describe(
         let name = format!("{}/{}", task.run, task.task);
         match &task.captured {
             Ok(captured) => {
-                let kept = kept_workspace(&captured.left_out);
-                if let (Some(kept), Some(left_out)) = (kept, left_out(&captured.left_out)) {
+                let kept = kept_workspace_note(&captured.left_out);
+                if let (Some(kept), Some(left_out)) = (kept, left_out_note(&captured.left_out)) {
                     lines.push(format!("{name}: {left_out}; {kept}"));
                 }
             }

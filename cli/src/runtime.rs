@@ -24,13 +24,13 @@ const BLOCKING_KEPT: usize = 4;
 /// How many other threads and processes a run needs: the writers of the ledger and of session logs,
 /// the thread that starts commands, the watcher and the thread that waits for it, and a few
 /// processes of a task.
-const BESIDES: usize = 12;
+const OTHER_THREADS: usize = 12;
 
 /// How many files a small run has open at the same time, with some to spare.
 const FILES: usize = 48;
 
 /// Worker threads, and blocking threads, are at most the process limit divided by this.
-const SHARE: usize = 16;
+const LIMIT_DIVISOR: usize = 16;
 
 /// How long a started thread may take until it runs.
 const START_LIMIT: Duration = Duration::from_secs(5);
@@ -46,9 +46,9 @@ pub(crate) fn start() -> Result<Runtime, Error> {
     check_files()?;
     let processes = getrlimit(Resource::Nproc);
     let threads = Threads::under(processes.current);
-    check_threads(threads.in_all(), processes)?;
+    check_threads(threads.total(), processes)?;
     let started = Arc::new(AtomicBool::new(false));
-    exit_where_no_thread_starts(Arc::clone(&started), threads.in_all(), processes);
+    exit_if_no_thread_starts(Arc::clone(&started), threads.total(), processes);
     let runtime = Builder::new_multi_thread()
         .enable_all()
         .worker_threads(threads.workers)
@@ -79,14 +79,14 @@ impl Threads {
     /// Returns the numbers for this machine that leave room for tasks under a process limit.
     fn under(limit: Option<u64>) -> Self {
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-        let share = (limit / SHARE).max(BLOCKING_KEPT);
+        let share = (limit / LIMIT_DIVISOR).max(BLOCKING_KEPT);
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self { workers: cores.min(share), blocking: BLOCKING.min(share) }
     }
 
     /// Returns how many threads and processes a run needs in all.
-    fn in_all(self) -> usize {
-        self.workers + BLOCKING_KEPT + BESIDES
+    fn total(self) -> usize {
+        self.workers + BLOCKING_KEPT + OTHER_THREADS
     }
 }
 
@@ -180,7 +180,7 @@ impl Gate {
 
 /// Exits with an error if the runtime cannot start a thread although the check passed, because other
 /// processes took the resources in between. The runtime then panics, and its first threads never end.
-fn exit_where_no_thread_starts(started: Arc<AtomicBool>, wanted: usize, processes: Rlimit) {
+fn exit_if_no_thread_starts(started: Arc<AtomicBool>, wanted: usize, processes: Rlimit) {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let words = panic.payload_as_str().unwrap_or_default();

@@ -24,15 +24,15 @@ impl Signals {
     /// # Errors
     /// The system refuses.
     pub(crate) fn listen() -> Result<Self, Error> {
-        let hear = |kind| {
+        let listener = |kind| {
             signal(kind).map_err(|error| {
                 Error::new(ErrorKind::Machine, "cannot listen for signals").caused_by(&error)
             })
         };
-        let hangup = (!is_ignored(SignalKind::hangup())).then(|| hear(SignalKind::hangup()));
+        let hangup = (!is_ignored(SignalKind::hangup())).then(|| listener(SignalKind::hangup()));
         Ok(Self {
-            interrupt: hear(SignalKind::interrupt())?,
-            terminate: hear(SignalKind::terminate())?,
+            interrupt: listener(SignalKind::interrupt())?,
+            terminate: listener(SignalKind::terminate())?,
             hangup: hangup.transpose()?,
         })
     }
@@ -42,13 +42,13 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => Interruption::Interrupt,
             _ = self.terminate.recv() => Interruption::Terminate,
-            () = hung_up(&mut self.hangup) => Interruption::Terminate,
+            () = hangup(&mut self.hangup) => Interruption::Terminate,
         }
     }
 }
 
 /// Returns the exit code of an interrupted program.
-pub(crate) fn code(interruption: Interruption) -> ExitCode {
+pub(crate) fn exit_code(interruption: Interruption) -> ExitCode {
     match interruption {
         Interruption::Interrupt => ExitCode::Interrupted,
         Interruption::Terminate => ExitCode::Terminated,
@@ -57,11 +57,11 @@ pub(crate) fn code(interruption: Interruption) -> ExitCode {
 }
 
 /// Exits at once; the next start recovers what was begun.
-pub(crate) fn end_now(interruption: Interruption) -> ! {
-    std::process::exit(i32::from(u8::from(code(interruption))))
+pub(crate) fn exit_now(interruption: Interruption) -> ! {
+    std::process::exit(i32::from(u8::from(exit_code(interruption))))
 }
 
-async fn hung_up(hangup: &mut Option<Signal>) {
+async fn hangup(hangup: &mut Option<Signal>) {
     match hangup {
         Some(hangup) => {
             let _closed = hangup.recv().await;
@@ -81,7 +81,7 @@ fn is_ignored(kind: SignalKind) -> bool {
 /// Cancels a landing on signals, until it is dropped.
 pub(crate) struct CancelOnSignal {
     cancel: CancelToken,
-    heard: Arc<OnceLock<Interruption>>,
+    received: Arc<OnceLock<Interruption>>,
     _listening: JoinSet<()>,
 }
 
@@ -93,15 +93,15 @@ impl CancelOnSignal {
     /// The system refuses.
     pub(crate) fn begin() -> Result<Self, Error> {
         let mut signals = Signals::listen()?;
-        let (cancel, heard) = (CancelToken::default(), Arc::new(OnceLock::new()));
-        let (withdrawn, first) = (cancel.clone(), Arc::clone(&heard));
+        let (cancel, received) = (CancelToken::default(), Arc::new(OnceLock::new()));
+        let (withdrawn, first) = (cancel.clone(), Arc::clone(&received));
         let mut listening = JoinSet::new();
         listening.spawn(async move {
             let _first = first.set(signals.next().await); // nobody else sets it
             withdrawn.cancel(CancelLevel::Gently);
-            end_now(signals.next().await)
+            exit_now(signals.next().await)
         });
-        Ok(Self { cancel, heard, _listening: listening })
+        Ok(Self { cancel, received, _listening: listening })
     }
 
     /// Returns the token that cancels the landing.
@@ -111,6 +111,6 @@ impl CancelOnSignal {
 
     /// Returns the exit code, if a signal came.
     pub(crate) fn code(&self) -> Option<ExitCode> {
-        self.heard.get().copied().map(code)
+        self.received.get().copied().map(exit_code)
     }
 }

@@ -16,7 +16,7 @@ use store::TaskRow;
 
 use super::apply_output;
 use super::context::{CommandContext, Out, say};
-use super::kept_work::{kept_reason, landed, landing_tasks, wanted};
+use super::kept_work::{has_landed, kept_reason, landing_tasks, wanted};
 use super::target::{Target, TargetKind};
 use crate::app_context::UniqueIds;
 use crate::args::{ApplyArgs, Execution, Form};
@@ -37,14 +37,14 @@ pub async fn run(
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let target = Target::find(context, args.target.as_deref())?;
-    target.must_be_over("land")?;
+    target.check_has_ended("land")?;
     let chosen = chosen(&target);
     if chosen.is_empty() {
-        return nothing(context, &target, out);
+        return nothing_to_land(context, &target, out);
     }
     if args.execution() == Execution::DryRun {
         let report = repository.rehearse(request(context, &target, &chosen)?).await?;
-        apply_output::forecast(context, &target.run.name, &report, &chosen, out)?;
+        apply_output::print_dry_run(context, &target.run.name, &report, &chosen, out)?;
         return Ok(exit_code(&report));
     }
     // Refused, if it has to be, before anybody is waited for.
@@ -52,7 +52,7 @@ pub async fn run(
     // Held until the ledger has the landing: nobody else lands the same work meanwhile.
     let _lock = repository.lock_run(&target.run.name)?;
     // Whoever had the lock before may have landed it.
-    let target = target.again(context)?;
+    let target = target.reload(context)?;
     land(context, repository, &target, out).await
 }
 
@@ -65,12 +65,12 @@ async fn land(
 ) -> Result<ExitCode, Error> {
     let chosen = chosen(target);
     if chosen.is_empty() {
-        return nothing(context, target, out);
+        return nothing_to_land(context, target, out);
     }
     let request = request(context, target, &chosen)?;
     let stop = CancelOnSignal::begin()?;
-    let news = Arc::new(|news| {
-        let line = match news {
+    let notify = Arc::new(|notice| {
+        let line = match notice {
             LandingNews::Waiting => {
                 "waits: another engine is landing in this repository".to_owned()
             }
@@ -88,13 +88,21 @@ async fn land(
     });
     let (landing, work) = (UniqueIds.landing(), (target.run.id, request));
     let cancel = stop.cancel();
-    let report =
-        match landing::land(landing, work, &Here(repository), context, cancel, news).await? {
-            LandingEnd::Reported(report) => report,
-            LandingEnd::Cancelled => return Err(stopped(context, target, stop.code())),
-            LandingEnd::Failed(error) => return Err(Error::from(error).exit(ExitCode::Kept)),
-        };
-    apply_output::result(context, &target.run.name, &report, out)?;
+    let report = match landing::land(
+        landing,
+        work,
+        &RepositoryLandings(repository),
+        context,
+        cancel,
+        notify,
+    )
+    .await?
+    {
+        LandingEnd::Reported(report) => report,
+        LandingEnd::Cancelled => return Err(cancelled(context, target, stop.code())),
+        LandingEnd::Failed(error) => return Err(Error::from(error).exit(ExitCode::Kept)),
+    };
+    apply_output::print_landing(context, &target.run.name, &report, out)?;
     Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
 }
 
@@ -122,7 +130,7 @@ fn request(
 }
 
 /// Returns the error of a landing that was cancelled, with the command that lands the work.
-fn stopped(context: &CommandContext, target: &Target, code: Option<ExitCode>) -> Error {
+fn cancelled(context: &CommandContext, target: &Target, code: Option<ExitCode>) -> Error {
     let name = match (target.kind, target.tasks.first()) {
         (TargetKind::Task, Some(row)) => format!("{}/{}", target.run.name, row.name),
         _ => target.run.name.to_string(),
@@ -132,10 +140,14 @@ fn stopped(context: &CommandContext, target: &Target, code: Option<ExitCode>) ->
         .exit(code.unwrap_or(ExitCode::Interrupted))
 }
 
-fn nothing(context: &CommandContext, target: &Target, out: Out<'_>) -> Result<ExitCode, Error> {
+fn nothing_to_land(
+    context: &CommandContext,
+    target: &Target,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
     let name = &target.run.name;
     if let (TargetKind::Task, Some(row)) = (target.kind, target.tasks.first())
-        && !landed(row)
+        && !has_landed(row)
     {
         let why = match (&row.captured, row.discarded) {
             (Some(_), Some(_)) => "it was discarded",
@@ -149,7 +161,7 @@ fn nothing(context: &CommandContext, target: &Target, out: Out<'_>) -> Result<Ex
         target.tasks.iter().filter(|row| kept_reason(row).is_some()).collect::<Vec<_>>();
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {
-            apply_output::result(context, name, &LandingReport::default(), out)?;
+            apply_output::print_landing(context, name, &LandingReport::default(), out)?;
         }
         (Form::Text, None) => say(out, &nothing_left(target))?,
         (Form::Text, Some(row)) => {
@@ -175,7 +187,7 @@ fn nothing_left(target: &Target) -> String {
     let mut works = target.tasks.iter().filter(has_changes).peekable();
     if works.peek().is_none() {
         format!("there is no work of run {name} to land: nothing was changed")
-    } else if works.all(|row| landed(row) || row.discarded.is_none()) {
+    } else if works.all(|row| has_landed(row) || row.discarded.is_none()) {
         format!("everything of run {name} has landed already")
     } else {
         format!("nothing of run {name} is left to land: what had not landed was discarded")
@@ -189,18 +201,18 @@ pub(super) fn exit_code(report: &LandingReport) -> ExitCode {
 }
 
 /// Implements the port of landings by the opened repository.
-struct Here<'a>(&'a dyn Repository);
+struct RepositoryLandings<'a>(&'a dyn Repository);
 
 #[async_trait]
-impl Lands for Here<'_> {
+impl Lands for RepositoryLandings<'_> {
     async fn land(
         &self,
         landing: LandingId,
         request: LandingRequest,
         cancel: CancelToken,
-        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        notify: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
-        self.0.land(landing, request, cancel, news).await
+        self.0.land(landing, request, cancel, notify).await
     }
 
     async fn acknowledge(&self, run: &RunName) {

@@ -7,39 +7,39 @@ use store::TaskRow;
 use crate::args::Form;
 use crate::commands::context::{CommandContext, Out, print_json, say};
 use crate::error::Error;
-use crate::render::{Meaning, contested, count, lines, one_line};
+use crate::render::{Meaning, changed_lines, conflicts_text, count, one_line};
 
 /// The JSON document of a landing.
 #[derive(Serialize)]
-struct Done<'a> {
+struct LandingDocument<'a> {
     run: &'a RunName,
     tasks: &'a [TaskLanding],
 }
 
 /// The JSON document of a dry run.
 #[derive(Serialize)]
-struct Forecast<'a> {
+struct DryRunDocument<'a> {
     run: &'a RunName,
     would_land: Vec<&'a TaskName>,
     tasks: &'a [TaskLanding],
 }
 
 /// Prints what a landing did.
-pub(super) fn result(
+pub(super) fn print_landing(
     context: &CommandContext,
     run: &RunName,
     report: &LandingReport,
     out: Out<'_>,
 ) -> Result<(), Error> {
     if context.view.form == Form::Json {
-        let told = Done { run, tasks: &report.tasks };
-        return print_json(out, &told);
+        let lines = LandingDocument { run, tasks: &report.tasks };
+        return print_json(out, &lines);
     }
-    let told = report.tasks.iter().map(|TaskLanding { task, landed }| {
+    let lines = report.tasks.iter().map(|TaskLanding { task, landed }| {
         let (meaning, [word, _]) = words(landed);
         Line { task, meaning, word, note: note(landed) }
     });
-    table(context, &told.collect::<Vec<_>>(), out)?;
+    table(context, &lines.collect::<Vec<_>>(), out)?;
     if super::apply::exit_code(report) == ExitCode::Kept {
         say(out, &format!("\nkept  {}", context.hints.command(&format!("conflicts {run}"))))?;
     }
@@ -47,7 +47,7 @@ pub(super) fn result(
 }
 
 /// Prints what a landing of the tasks in `rows` would do.
-pub(super) fn forecast(
+pub(super) fn print_dry_run(
     context: &CommandContext,
     run: &RunName,
     report: &LandingReport,
@@ -57,10 +57,10 @@ pub(super) fn forecast(
     if context.view.form == Form::Json {
         let lands = |task: &&TaskLanding| matches!(task.landed, Landed::Landed { .. });
         let would_land = report.tasks.iter().filter(lands).map(|task| &task.task).collect();
-        let told = Forecast { run, would_land, tasks: &report.tasks };
-        return print_json(out, &told);
+        let lines = DryRunDocument { run, would_land, tasks: &report.tasks };
+        return print_json(out, &lines);
     }
-    let told = report.tasks.iter().map(|TaskLanding { task, landed }| {
+    let lines = report.tasks.iter().map(|TaskLanding { task, landed }| {
         let (meaning, [_, word]) = words(landed);
         let note = match landed {
             Landed::Landed { branch } => {
@@ -71,13 +71,13 @@ pub(super) fn forecast(
                     Some(branch) => format!("on branch {branch}"),
                     None => "in the working tree".to_owned(),
                 };
-                format!("{} {}  {place}", count(changes.files, "file"), lines(changes))
+                format!("{} {}  {place}", count(changes.files, "file"), changed_lines(changes))
             }
             _ => note(landed),
         };
         Line { task, meaning, word, note }
     });
-    table(context, &told.collect::<Vec<_>>(), out)
+    table(context, &lines.collect::<Vec<_>>(), out)
 }
 
 /// The line of one task.
@@ -116,7 +116,7 @@ fn note(landed: &Landed) -> String {
         Landed::Landed { branch: None } => String::new(),
         Landed::Landed { branch: Some(branch) } => format!("branch {branch}"),
         Landed::Unchanged => "it is all there already".to_owned(),
-        Landed::Conflicted { conflicts } => contested(conflicts),
+        Landed::Conflicted { conflicts } => conflicts_text(conflicts),
         Landed::Unwritten { message } => message.clone(),
         Landed::Waiting { on } => {
             let on: Vec<_> = on.iter().map(TaskName::as_str).collect();

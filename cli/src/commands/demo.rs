@@ -39,8 +39,8 @@ pub async fn run(
         Some(folder) => Sample::kept(folder),
         None => Sample::temporary(),
     };
-    let sample = sample.map_err(no_sample)?;
-    let app = equip(&sample, faults)?;
+    let sample = sample.map_err(sample_error)?;
+    let app = build_app(&sample, faults)?;
     let view = View::here(globals);
     let hints =
         CommandHints { home: Some(sample.home().to_owned()), repo: Some(sample.root().to_owned()) };
@@ -70,7 +70,7 @@ pub async fn run(
     Ok(ExitCode::Success)
 }
 
-fn no_sample(error: SampleError) -> Error {
+fn sample_error(error: SampleError) -> Error {
     match error {
         SampleError::Repository(error) => error.into(),
         SampleError::NotEmpty(_) => {
@@ -84,7 +84,7 @@ fn no_sample(error: SampleError) -> Error {
 
 /// Builds the context of the demo. It has its own home and default settings: no file of the user is
 /// read or changed.
-fn equip(sample: &Sample, faults: Faults) -> Result<AppContext, Error> {
+fn build_app(sample: &Sample, faults: Faults) -> Result<AppContext, Error> {
     let variable = |name: &str| match name {
         "REGATTA_HOME" => Some(OsString::from(sample.home())),
         _ => None,

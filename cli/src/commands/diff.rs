@@ -9,7 +9,7 @@ use super::kept_work::table_row;
 use super::target::{Target, TargetKind};
 use crate::args::{DiffArgs, Form};
 use crate::error::Error;
-use crate::render::{Meaning, OutputWidth, count, lines, write_patch};
+use crate::render::{Meaning, OutputWidth, changed_lines, count, write_patch};
 
 /// Writes the captured work of one task, or of all tasks of a run one after the other. On a pipe
 /// that is a patch, byte for byte.
@@ -46,7 +46,8 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
         if target.kind == TargetKind::Run && context.view.room != OutputWidth::Pipe {
             let outcome = table_row(row).outcome.word;
             let files = count(captured.changes.files, "file");
-            let title = format!("{} · {outcome} · {files} · {}", row.name, lines(captured.changes));
+            let title =
+                format!("{} · {outcome} · {files} · {}", row.name, changed_lines(captured.changes));
             say(out, &context.view.palette.paint(Meaning::Heading, &title))?;
         }
         write_patch(out, patch, &context.view).map_err(|error| Error::output(&error))?;

@@ -9,7 +9,7 @@ use super::kept_work::kept_reason;
 use super::target::Target;
 use crate::args::{DiscardArgs, Execution, Form};
 use crate::error::Error;
-use crate::render::{count, lines};
+use crate::render::{changed_lines, count};
 
 /// Removes the captured work of one task, or of all tasks of a run. What has landed stays.
 ///
@@ -21,8 +21,8 @@ pub async fn run(
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let target = Target::find(context, Some(&args.target))?;
-    target.must_be_over("discard")?;
-    let gone: Vec<_> = target.tasks.iter().filter_map(Gone::of).collect();
+    target.check_has_ended("discard")?;
+    let gone: Vec<_> = target.tasks.iter().filter_map(DiscardedWork::of).collect();
     if args.execution() == Execution::Real {
         // Written down first: a capture that the ledger still offers must be there.
         let entries = gone.iter().map(|gone| LedgerEntry::TaskDiscarded { task: gone.row.id });
@@ -32,20 +32,20 @@ pub async fn run(
             context.captured.remove(&target.run.name, &captured.capture)?;
         }
     }
-    tell(context, &target.run.name, &gone, args.execution(), out)?;
+    print(context, &target.run.name, &gone, args.execution(), out)?;
     Ok(ExitCode::Success)
 }
 
 /// Work that was discarded, or would be.
 #[derive(Serialize)]
-struct Gone<'a> {
+struct DiscardedWork<'a> {
     task: &'a TaskName,
     capture: &'a CaptureRef,
     #[serde(skip)]
     row: &'a TaskRow,
 }
 
-impl<'a> Gone<'a> {
+impl<'a> DiscardedWork<'a> {
     fn of(row: &'a TaskRow) -> Option<Self> {
         let captured = row.captured.as_ref().filter(|_| row.discarded.is_none())?;
         Some(Self { task: &row.name, capture: &captured.capture, row })
@@ -54,9 +54,9 @@ impl<'a> Gone<'a> {
 
 /// The JSON document of a discard.
 #[derive(Serialize)]
-struct Told<'a> {
+struct DiscardDocument<'a> {
     run: &'a RunName,
-    discarded: &'a [Gone<'a>],
+    discarded: &'a [DiscardedWork<'a>],
     done: Done,
 }
 
@@ -68,10 +68,10 @@ enum Done {
     DryRun,
 }
 
-fn tell(
+fn print(
     context: &CommandContext,
     run: &RunName,
-    gone: &[Gone<'_>],
+    gone: &[DiscardedWork<'_>],
     execution: Execution,
     out: Out<'_>,
 ) -> Result<(), Error> {
@@ -80,7 +80,7 @@ fn tell(
             Execution::Real => Done::Yes,
             Execution::DryRun => Done::DryRun,
         };
-        return print_json(out, &Told { run, discarded: gone, done });
+        return print_json(out, &DiscardDocument { run, discarded: gone, done });
     }
     let verb = match execution {
         Execution::Real => "discarded",
@@ -89,9 +89,9 @@ fn tell(
     if gone.is_empty() {
         return say(out, &format!("there is no captured work of run {run} to discard"));
     }
-    for Gone { task, row, .. } in gone {
+    for DiscardedWork { task, row, .. } in gone {
         let changes = row.captured.as_ref().map(|captured| captured.changes).unwrap_or_default();
-        let size = format!("{} {}", count(changes.files, "file"), lines(changes));
+        let size = format!("{} {}", count(changes.files, "file"), changed_lines(changes));
         let only = if kept_reason(row).is_some() { ", the only copy of it" } else { "" };
         say(out, &format!("{verb}  {task}  {size}{only}"))?;
     }

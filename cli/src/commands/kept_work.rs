@@ -11,7 +11,7 @@ use store::TaskRow;
 use super::context::CommandContext;
 use super::target::TargetKind;
 use crate::error::{Error, ErrorKind};
-use crate::render::{KeptReason, Meaning, OutcomeLine, TableRow, left_out, outcome_line};
+use crate::render::{KeptReason, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line};
 
 /// Returns the line of a task in a table.
 pub(super) fn table_row(row: &TaskRow) -> TableRow {
@@ -39,17 +39,18 @@ pub(super) fn table_row(row: &TaskRow) -> TableRow {
 
 fn interrupted(row: &TaskRow) -> OutcomeLine {
     let mut outcome = OutcomeLine::plain("interrupted", Meaning::Bad);
-    if landed(row) {
+    if has_landed(row) {
         "its work has landed since".clone_into(&mut outcome.note);
     }
-    if let Some(note) = row.captured.as_ref().and_then(|captured| left_out(&captured.left_out)) {
+    if let Some(note) = row.captured.as_ref().and_then(|captured| left_out_note(&captured.left_out))
+    {
         outcome.add_note(&note);
     }
     outcome
 }
 
 /// Returns whether the work of a task has landed.
-pub(super) fn landed(row: &TaskRow) -> bool {
+pub(super) fn has_landed(row: &TaskRow) -> bool {
     matches!(row.landing, Some(Landed::Landed { .. }))
 }
 

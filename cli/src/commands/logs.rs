@@ -13,7 +13,9 @@ use super::kept_work::table_row;
 use super::target::{Target, TargetKind};
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
-use crate::render::{Meaning, account, again, one_line, span, transcript, visible_line};
+use crate::render::{
+    Meaning, duration, one_line, retry_time_note, transcript, usage_details, visible_line,
+};
 
 /// The longest line of a command's output, in bytes; a longer one is split.
 const LONGEST: u64 = 64 << 10;
@@ -53,15 +55,15 @@ struct Log<'a> {
 }
 
 fn log<'a>(context: &CommandContext, run: &RunName, row: &'a TaskRow) -> Result<Log<'a>, Error> {
-    let path = place(context, run, row);
+    let path = log_path(context, run, row);
     let task = &row.name;
     Ok(match row.spec.work {
         Work::Agent(_) => {
-            let entries = if_there(read_session(&path), &path)?;
+            let entries = if_exists(read_session(&path), &path)?;
             Log { task, entries, output: None }
         }
         Work::Command(_) | Work::External(_) => {
-            let output = if_there(std::fs::read(&path), &path)?;
+            let output = if_exists(std::fs::read(&path), &path)?;
             let output = output.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             Log { task, entries: None, output }
         }
@@ -75,22 +77,22 @@ fn show(
     kind: TargetKind,
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let path = place(context, run, row);
+    let path = log_path(context, run, row);
     match (&row.spec.work, kind) {
         (Work::Agent(agent), _) => {
             heading(context, row, &format!(" · {}", one_line(&agent.model.to_string())), out)?;
-            match if_there(read_session(&path), &path)? {
+            match if_exists(read_session(&path), &path)? {
                 Some(lines) => {
                     let entries: Vec<_> =
                         lines.iter().map(|line| (line.timestamp, &line.entry)).collect();
                     let told = transcript(&entries, &context.view);
                     say(out, &told.join("\n"))?;
                     say(out, "")?;
-                    ending(context, row, used_in(&lines), out)
+                    outcome(context, row, used_in(&lines), out)
                 }
                 None => {
-                    missing(row, out)?;
-                    ending(context, row, None, out)
+                    no_log(row, out)?;
+                    outcome(context, row, None, out)
                 }
             }
         }
@@ -98,12 +100,12 @@ fn show(
             heading(context, row, "", out)?;
             say(out, &format!("$ {}", one_line(&command.script)))?;
             output(row, &path, out)?;
-            ending(context, row, None, out)
+            outcome(context, row, None, out)
         }
         (Work::External(external), _) => {
             heading(context, row, &format!(" · {}", one_line(&external.program)), out)?;
             output(row, &path, out)?;
-            ending(context, row, None, out)
+            outcome(context, row, None, out)
         }
         // What a command wrote and nothing else: it may be read by another.
         (Work::Command(_), TargetKind::Task) => output(row, &path, out),
@@ -111,7 +113,7 @@ fn show(
 }
 
 /// Returns the path of a task's session log or output.
-fn place(context: &CommandContext, run: &RunName, row: &TaskRow) -> PathBuf {
+fn log_path(context: &CommandContext, run: &RunName, row: &TaskRow) -> PathBuf {
     let name = match row.spec.work {
         Work::Agent(_) => "session.jsonl",
         Work::Command(_) | Work::External(_) => "output.log",
@@ -126,7 +128,7 @@ fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) ->
 
 /// Prints the output of a command.
 fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Error> {
-    let Some(file) = if_there(File::open(path), path)? else { return missing(row, out) };
+    let Some(file) = if_exists(File::open(path), path)? else { return no_log(row, out) };
     let mut from = BufReader::new(file);
     let mut to = io::BufWriter::new(out);
     let mut line = Vec::new();
@@ -143,7 +145,7 @@ fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Error> {
 }
 
 /// Prints why there is no log.
-fn missing(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
+fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
     let why = match row.state {
         TaskState::Queued => "it has not begun",
         TaskState::Running => "its session has not begun",
@@ -155,7 +157,7 @@ fn missing(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
 }
 
 /// Prints the outcome and the usage of a task, from its report, or from its log if it has none.
-fn ending(
+fn outcome(
     context: &CommandContext,
     row: &TaskRow,
     logged: Option<Usage>,
@@ -163,15 +165,15 @@ fn ending(
 ) -> Result<(), Error> {
     let outcome = table_row(row).outcome;
     let mut parts = vec![context.view.palette.paint(outcome.meaning, &outcome.word)];
-    parts.extend(row.report.as_ref().map(|report| span(report.ms)));
+    parts.extend(row.report.as_ref().map(|report| duration(report.ms)));
     let usage = row.usage.or(logged);
-    parts.extend(usage.map(account));
+    parts.extend(usage.map(usage_details));
     say(out, &parts.join(" · "))?;
     if let Some(Outcome::Failed { failure }) = row.report.as_ref().map(|report| &report.outcome) {
         for line in failure.message.lines() {
             say(out, &format!("  {}", visible_line(line)))?;
         }
-        if let Some(again) = again(failure) {
+        if let Some(again) = retry_time_note(failure) {
             say(out, &format!("  {again}"))?;
         }
     }
@@ -179,7 +181,7 @@ fn ending(
 }
 
 /// Turns a file that does not exist into none.
-fn if_there<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
+fn if_exists<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind};
 use crate::model::check_models;
 use crate::render::{Renderer, rescue_line};
 use crate::run_log::Log;
-use crate::signals::{Signals, code, end_now};
+use crate::signals::{self, Signals, exit_now};
 
 /// A run that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,44 +60,44 @@ pub async fn execute(
     })?;
     let run = spec.id;
     let notes = display.notes();
-    let news = Arc::new(move |news| match news {
-        LandingNews::Waiting => notes.say(WAITS),
+    let notify = Arc::new(move |notice| match notice {
+        LandingNews::Waiting => notes.say(WAIT_NOTE),
         // Of a landing that was waited for, and finished here because its engine died.
         LandingNews::Rescued(rescue) => notes.say(rescue_line(&rescue)),
         LandingNews::HeadMoved | LandingNews::Unwatched { .. } => {}
     });
-    let submitted = engine.submit(Submission { spec, repository, news });
+    let submitted = engine.submit(Submission { spec, repository, news: notify });
     // From here on signals are heard beside everything else that is waited for.
     let canceller_on_signal =
         CancelRunOnSignal::begin(signals, engine.canceller(), run, display.notes());
     let submitted = match submitted.await {
         Ok(submitted) => submitted,
         Err(refused) => {
-            let fell = engine.close().await;
-            canceller_on_signal.run_is_over();
+            let failure = engine.close().await;
+            canceller_on_signal.run_has_ended();
             let _unread = display.finish().await; // there was nothing to show
-            return Err(not_started(refused, fell));
+            return Err(not_started(refused, failure));
         }
     };
     log.begin(&app.places.log(&submitted.name));
     let ended = follow(&engine, &submitted, &mut events, &mut display, also).await;
-    let fell = engine.close().await;
-    // What ran when the engine fell is reported on the way down.
+    let failure = engine.close().await;
+    // What ran when the engine failure is reported on the way down.
     while let Some(event) = events.take() {
         also(&event);
     }
-    canceller_on_signal.run_is_over();
+    canceller_on_signal.run_has_ended();
     tracing::info!("the run is over; its reader may still read");
     let shown = display.finish().await;
-    if let Some(fell) = fell {
-        return Err(bug(app, &submitted.name, &fell));
+    if let Some(failure) = failure {
+        return Err(engine_failed(app, &submitted.name, &failure));
     }
     let exit_code = match ended {
         FollowEnd::With(exit_code) => exit_code,
-        FollowEnd::Unread(error) => return Err(unread(&error, ExitCode::Terminated)),
-        FollowEnd::Fell(what) => return Err(bug(app, &submitted.name, &what)),
+        FollowEnd::OutputFailed(error) => return Err(output_error(&error, ExitCode::Terminated)),
+        FollowEnd::Failed(what) => return Err(engine_failed(app, &submitted.name, &what)),
     };
-    shown.map_err(|error| unread(&error, exit_code))?;
+    shown.map_err(|error| output_error(&error, exit_code))?;
     Ok(RunResult { run: submitted.name, exit_code })
 }
 
@@ -114,13 +114,15 @@ fn workspaces_of(app: &AppContext, spec: &RunSpec) -> Option<PathBuf> {
 }
 
 /// The note after the first signal.
-const STOPS: &str = "canceller_on_signal: what was done is kept, and nothing lands; Ctrl-C again grants no more time";
+const CANCEL_NOTE: &str =
+    "stopping: what was done is kept, and nothing lands; Ctrl-C again grants no more time";
 
 /// The note while a run waits for the landing of another engine.
-const WAITS: &str = "waits: another engine is landing in this repository";
+const WAIT_NOTE: &str = "waits: another engine is landing in this repository";
 
 /// The note after the second signal.
-const AT_ONCE: &str = "canceller_on_signal at once; Ctrl-C again leaves the rest to the next start";
+const CANCEL_AT_ONCE_NOTE: &str =
+    "stopping at once; Ctrl-C again leaves the rest to the next start";
 
 /// Cancels a run on signals, until it is dropped.
 struct CancelRunOnSignal {
@@ -137,30 +139,32 @@ impl CancelRunOnSignal {
         let over = Arc::clone(&is_over);
         let mut listening = JoinSet::new();
         listening.spawn(async move {
-            for (how, note) in [(CancelLevel::Gently, STOPS), (CancelLevel::AtOnce, AT_ONCE)] {
+            for (how, note) in
+                [(CancelLevel::Gently, CANCEL_NOTE), (CancelLevel::AtOnce, CANCEL_AT_ONCE_NOTE)]
+            {
                 let why = signals.next().await;
                 if over.load(Ordering::Acquire) {
-                    end_now(why);
+                    exit_now(why);
                 }
                 canceller.cancel(run, how, why);
                 notes.say(note);
             }
-            end_now(signals.next().await);
+            exit_now(signals.next().await);
         });
         Self { is_over, _listening: listening }
     }
 
     /// Records that there is nothing left to cancel.
-    fn run_is_over(&self) {
+    fn run_has_ended(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 }
 
 /// Returns the error of output that could not be written, with the exit code of the run. A closed
 /// pipe is no error.
-fn unread(error: &io::Error, exit_code: ExitCode) -> Error {
-    let unread = Error::output(error);
-    if unread.kind == ErrorKind::Closed { unread } else { unread.exit(exit_code) }
+fn output_error(error: &io::Error, exit_code: ExitCode) -> Error {
+    let output_error = Error::output(error);
+    if output_error.kind == ErrorKind::Closed { output_error } else { output_error.exit(exit_code) }
 }
 
 /// Why [`follow`] returned.
@@ -168,9 +172,9 @@ enum FollowEnd {
     /// The run has ended.
     With(ExitCode),
     /// Standard output cannot be written, and the run was cancelled.
-    Unread(io::Error),
+    OutputFailed(io::Error),
     /// A critical part of the engine failed.
-    Fell(String),
+    Failed(String),
 }
 
 /// Passes on the events of a run until it has ended.
@@ -181,44 +185,44 @@ async fn follow(
     display: &mut Display,
     also: &mut (dyn FnMut(&Event) + Send),
 ) -> FollowEnd {
-    let mut unread: Option<io::Error> = None;
+    let mut output_error: Option<io::Error> = None;
     loop {
         tokio::select! {
             biased;
             event = events.recv() => {
                 let Some(event) = event else {
-                    return FollowEnd::Fell("its events ended before it did".to_owned());
+                    return FollowEnd::Failed("its events ended before it did".to_owned());
                 };
                 also(&event);
                 if let EventKind::RunFinished { exit_code, .. } = event.kind {
-                    return unread.map_or(FollowEnd::With(exit_code), FollowEnd::Unread);
+                    return output_error.map_or(FollowEnd::With(exit_code), FollowEnd::OutputFailed);
                 }
             }
             error = display.failed() => {
                 engine.cancel(run.id, CancelLevel::AtOnce, Interruption::Terminate);
-                unread = Some(error);
+                output_error = Some(error);
             }
-            what = engine.fallen() => return FollowEnd::Fell(what),
+            what = engine.fallen() => return FollowEnd::Failed(what),
         }
     }
 }
 
 /// Returns why a run was not started.
-fn not_started(refused: SubmitError, fell: Option<String>) -> Error {
-    match fell {
-        Some(fell) => {
+fn not_started(refused: SubmitError, failure: Option<String>) -> Error {
+    match failure {
+        Some(failure) => {
             Error::new(ErrorKind::Bug, "a part of the program failed, and the run was not started")
-                .because(fell)
+                .because(failure)
         }
         None => refused.into(),
     }
 }
 
 fn interrupted(interruption: Interruption) -> Error {
-    Error::usage("stopped before anything was started").exit(code(interruption))
+    Error::usage("stopped before anything was started").exit(signals::exit_code(interruption))
 }
 
-fn bug(app: &AppContext, run: &RunName, what: &str) -> Error {
+fn engine_failed(app: &AppContext, run: &RunName, what: &str) -> Error {
     let log = app.places.log(run);
     Error::new(ErrorKind::Bug, "a part of the program failed, and it cannot go on")
         .because(what)

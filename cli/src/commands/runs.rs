@@ -5,13 +5,13 @@ use serde::Serialize;
 use store::{RunRow, TaskRow};
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{kept_reason, landed, table_row};
+use super::kept_work::{has_landed, kept_reason, table_row};
 use super::target::{Target, TargetKind};
 use crate::args::{Form, RunsArgs, RunsCommand};
 use crate::error::Error;
 use crate::render::{
-    Table, TableRows, account, closing, count, cut, elapsed, failed_while_working, left_out_lines,
-    one_line, span, used, when, width, write_table,
+    Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
+    failed_while_working, left_out_lines, one_line, usage_details, usage_text, width, write_table,
 };
 
 /// How many runs are listed without `--limit`.
@@ -51,7 +51,7 @@ fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Erro
     let mut lines =
         vec![format!("{:name$}  {:label_room$}  {:16}  tasks  came to", "run", "label", "when")];
     for run in &runs {
-        let when = when(run.started, &context.view.zone);
+        let when = date_time(run.started, &context.view.zone);
         let label = cut(&label(run), label_room);
         let line =
             format!("{:name$}  {label:label_room$}  {when:16}  {:>5}", run.name, run.tasks.all);
@@ -91,7 +91,7 @@ fn outcome(run: &RunRow) -> String {
         }
     }
     if let Some(usage) = run.usage {
-        parts.push(used(usage));
+        parts.push(usage_text(usage));
     }
     if let Some(code) = run.exit_code {
         parts.push(format!("exit {}", u8::from(code)));
@@ -137,9 +137,10 @@ fn show(context: &CommandContext, given: Option<&str>, out: Out<'_>) -> Result<(
         .iter()
         .filter_map(|row| kept_reason(row).map(|why| (row.name.clone(), why)))
         .collect();
-    let landed = tasks.iter().filter(|row| landed(row)).count();
+    let landed = tasks.iter().filter(|row| has_landed(row)).count();
     let failed_work: Vec<_> = tasks.iter().filter_map(failed_work).collect();
-    let lines = closing(&run.name, run.spec.merge, landed, &kept, &failed_work, &context.hints);
+    let lines =
+        closing_lines(&run.name, run.spec.merge, landed, &kept, &failed_work, &context.hints);
     if lines.is_empty() { Ok(()) } else { say(out, &format!("\n{}", lines.join("\n"))) }
 }
 
@@ -157,7 +158,7 @@ fn headline(context: &CommandContext, run: &RunRow) -> String {
         MergeMode::Branch => "onto branches",
         MergeMode::None => "nowhere: kept",
     };
-    let started = when(run.started, &context.view.zone);
+    let started = date_time(run.started, &context.view.zone);
     let tasks = count(run.tasks.all, "task");
     format!(
         "run {}{} · {state}{exit}\n{started} · {tasks} · {} at once · lands {merge}\n",
@@ -193,11 +194,11 @@ fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
     if kind == TargetKind::Task {
         lines.push(format!("{}  {}", row.name, one_line(&row.title)));
         if let Some(report) = &row.report {
-            let used = report.usage.map(|usage| format!(", {}", account(usage)));
+            let used = report.usage.map(|usage| format!(", {}", usage_details(usage)));
             lines.push(format!(
                 "{}  took {}{}",
                 row.name,
-                span(report.ms),
+                duration(report.ms),
                 used.unwrap_or_default()
             ));
         }

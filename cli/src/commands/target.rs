@@ -47,7 +47,7 @@ impl Target {
     }
 
     /// Reads the same tasks from the ledger again.
-    pub(super) fn again(&self, context: &CommandContext) -> Result<Self, Error> {
+    pub(super) fn reload(&self, context: &CommandContext) -> Result<Self, Error> {
         let is_meant = |row: &TaskRow| self.tasks.iter().any(|task| task.id == row.id);
         let rows = context.reader.tasks(self.run.id)?;
         let tasks = rows.into_iter().filter(is_meant).collect();
@@ -55,7 +55,7 @@ impl Target {
     }
 
     /// Checks that the run has ended.
-    pub(super) fn must_be_over(&self, what: &str) -> Result<(), Error> {
+    pub(super) fn check_has_ended(&self, what: &str) -> Result<(), Error> {
         match self.run.state {
             RunState::Finished | RunState::Interrupted => Ok(()),
             RunState::Running | RunState::Landing => {
@@ -88,8 +88,8 @@ fn find(reader: &Reader, root: &Path, given: &str) -> Result<Target, FindError> 
     };
     let only = |task| Ok(Target { run: latest.clone(), tasks: vec![task], kind: TargetKind::Task });
     match (run, reader.find_task(latest.id, given)) {
-        (Ok(run), _) if same(run.name.as_str(), given) => whole_run(reader, run),
-        (_, Ok(task)) if same(task.name.as_str(), given) => only(task),
+        (Ok(run), _) if is_name(run.name.as_str(), given) => whole_run(reader, run),
+        (_, Ok(task)) if is_name(task.name.as_str(), given) => only(task),
         (Ok(_), Ok(task)) => {
             let candidates = vec![task.name];
             Err(FindError::AmbiguousTask { given: given.to_owned(), candidates })
@@ -108,7 +108,7 @@ fn whole_run(reader: &Reader, run: RunRow) -> Result<Target, FindError> {
     Ok(Target { run, tasks, kind: TargetKind::Run })
 }
 
-fn same(name: &str, given: &str) -> bool {
+fn is_name(name: &str, given: &str) -> bool {
     name.eq_ignore_ascii_case(given)
 }
 

@@ -21,11 +21,11 @@ pub fn disagreements(sample: &Sample, evidence: &[TaskEvidence]) -> Vec<String> 
         if seen.endings != 1 {
             wrong(format!("its end was announced {} times", seen.endings));
         }
-        tree(ticket, nonce, seen, &mut wrong);
-        ledger(ticket, nonce, seen, &mut wrong);
-        capture(ticket, nonce, &nonces, seen, &mut wrong);
+        check_tree(ticket, nonce, seen, &mut wrong);
+        check_ledger(ticket, nonce, seen, &mut wrong);
+        check_capture(ticket, nonce, &nonces, seen, &mut wrong);
         match &seen.session {
-            Ok(said) => session_log(ticket, nonce, said, &mut wrong),
+            Ok(messages) => check_session_log(ticket, nonce, messages, &mut wrong),
             Err(why) => wrong(format!("what was said in its session is lost: {why}")),
         }
     }
@@ -36,7 +36,7 @@ pub fn disagreements(sample: &Sample, evidence: &[TaskEvidence]) -> Vec<String> 
 }
 
 /// Checks that the tree has what was to land, and nothing else.
-fn tree(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut(String)) {
+fn check_tree(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut(String)) {
     match (ticket.expected.lands(), seen.file.contains(nonce)) {
         (true, false) => wrong(format!("{} has not its number {nonce}", ticket.file)),
         (false, true) => {
@@ -47,7 +47,7 @@ fn tree(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut
 }
 
 /// Checks that the ledger has the outcome, the yield and the landing of the task.
-fn ledger(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut(String)) {
+fn check_ledger(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut(String)) {
     let Some(row) = &seen.row else { return wrong("the ledger does not know it".to_owned()) };
     match (ticket.expected, row.report.as_ref().map(|report| &report.outcome)) {
         (
@@ -95,7 +95,7 @@ fn ledger(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnM
 }
 
 /// Checks that the captured work has the number of its ticket, and of no other.
-fn capture(
+fn check_capture(
     ticket: &Ticket,
     nonce: &str,
     nonces: &[&str],
@@ -179,8 +179,13 @@ fn content(path: &Path) -> String {
 
 /// Checks the session log of a task: a tool read the number of the ticket before the model said it,
 /// an edit wrote it, and it was yielded.
-fn session_log(ticket: &Ticket, nonce: &str, said: &[Message], wrong: &mut dyn FnMut(String)) {
-    let first = said.iter().find(|message| holds(message, nonce));
+fn check_session_log(
+    ticket: &Ticket,
+    nonce: &str,
+    messages: &[Message],
+    wrong: &mut dyn FnMut(String),
+) {
+    let first = messages.iter().find(|message| holds(message, nonce));
     if !matches!(first, Some(Message::ToolResult(result)) if result.tool_name == "read") {
         wrong("its number was not first said by the tool that read its ticket".to_owned());
     }
@@ -188,10 +193,12 @@ fn session_log(ticket: &Ticket, nonce: &str, said: &[Message], wrong: &mut dyn F
         Change::Replace { .. } => "edit",
         Change::Write(_) => "write",
     };
-    if !calls(said).any(|call| call.name == tool && succeeded(said, call) && names(call, nonce)) {
+    if !calls(messages)
+        .any(|call| call.name == tool && succeeded(messages, call) && names(call, nonce))
+    {
         wrong(format!("no call of {tool} wrote its number"));
     }
-    let last = calls(said).last().filter(|call| call.name == "yield");
+    let last = calls(messages).last().filter(|call| call.name == "yield");
     let says = match ticket.expected {
         ExpectedEnd::Lands | ExpectedEnd::LandsAfterReminder | ExpectedEnd::ConflictsWith(_) => {
             nonce
@@ -201,8 +208,8 @@ fn session_log(ticket: &Ticket, nonce: &str, said: &[Message], wrong: &mut dyn F
     if !last.is_some_and(|call| names(call, says)) {
         wrong("its log does not end with its yield".to_owned());
     }
-    let reminded = said.iter().filter(|message| match message {
-        Message::User(said) => said.text().starts_with("Reminder "),
+    let reminded = messages.iter().filter(|message| match message {
+        Message::User(messages) => messages.text().starts_with("Reminder "),
         Message::Assistant(_) | Message::ToolResult(_) => false,
     });
     let (reminded, expected) =
@@ -212,16 +219,16 @@ fn session_log(ticket: &Ticket, nonce: &str, said: &[Message], wrong: &mut dyn F
     }
 }
 
-fn calls(said: &[Message]) -> impl Iterator<Item = &ToolCall> {
-    said.iter().flat_map(|message| match message {
+fn calls(messages: &[Message]) -> impl Iterator<Item = &ToolCall> {
+    messages.iter().flat_map(|message| match message {
         Message::Assistant(answer) => answer.calls().collect(),
         Message::User(_) | Message::ToolResult(_) => Vec::new(),
     })
 }
 
 /// Returns whether a call has a result that is no error.
-fn succeeded(said: &[Message], call: &ToolCall) -> bool {
-    said.iter().any(|message| match message {
+fn succeeded(messages: &[Message], call: &ToolCall) -> bool {
+    messages.iter().any(|message| match message {
         Message::ToolResult(result) => result.tool_call_id == call.id && !result.is_error,
         Message::User(_) | Message::Assistant(_) => false,
     })
@@ -229,7 +236,7 @@ fn succeeded(said: &[Message], call: &ToolCall) -> bool {
 
 fn holds(message: &Message, word: &str) -> bool {
     match message {
-        Message::User(said) => said.text().contains(word),
+        Message::User(messages) => messages.text().contains(word),
         Message::ToolResult(result) => result.text().contains(word),
         Message::Assistant(answer) => answer.content.iter().any(|part| match part {
             Part::Text { text } => text.contains(word),

@@ -31,12 +31,13 @@ pub(crate) fn item_with_parts(text: String, naming: ItemKind) -> Item {
         Some((stem, _)) if !stem.is_empty() => stem,
         _ => name,
     };
-    let (stem, dir) = (guarded(stem.to_owned(), naming), guarded(dir.to_owned(), naming));
-    Item { item: guarded(text, naming), stem, dir }
+    let (stem, dir) =
+        (with_dot_slash(stem.to_owned(), naming), with_dot_slash(dir.to_owned(), naming));
+    Item { item: with_dot_slash(text, naming), stem, dir }
 }
 
 /// Puts `./` before a path that a program would take for an option.
-fn guarded(text: String, naming: ItemKind) -> String {
+fn with_dot_slash(text: String, naming: ItemKind) -> String {
     if naming == ItemKind::Path && text.starts_with('-') { format!("./{text}") } else { text }
 }
 

@@ -4,7 +4,7 @@
 use protocol::Item;
 
 use super::script_template::{
-    ItemsPerTask, Placeholder, next_placeholder, nothing_to_stand_for, unknown,
+    ItemsPerTask, Placeholder, next_placeholder, no_items_error, unknown_placeholder,
 };
 use crate::error::Error;
 
@@ -30,8 +30,8 @@ impl PromptTemplate {
     /// A placeholder is unknown, or has no meaning here.
     pub(super) fn read(prompt: &str, portion: ItemsPerTask) -> Result<Self, Error> {
         let known = |name: &str| {
-            let what = Placeholder::of(name).ok_or_else(|| unknown(name, LITERAL))?;
-            what.suits(name, portion)?;
+            let what = Placeholder::of(name).ok_or_else(|| unknown_placeholder(name, LITERAL))?;
+            what.check_items(name, portion)?;
             Ok(Some(what))
         };
         Ok(Self { parts: split(prompt, |_any| true, known)? })
@@ -63,7 +63,7 @@ impl PromptTemplate {
 pub(crate) fn without_items(prompt: &str) -> Result<String, Error> {
     let ours = |name: &str| Placeholder::of(name).is_some();
     let parts = split(prompt, ours, |name| match ours(name) {
-        true => Err(nothing_to_stand_for(name, "regatta run --each SPEC TASK").hint(LITERAL)),
+        true => Err(no_items_error(name, "regatta run --each SPEC TASK").hint(LITERAL)),
         false => Ok(None),
     })?;
     let text = |part: PromptPart| match part {

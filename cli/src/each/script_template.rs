@@ -55,9 +55,12 @@ impl ScriptTemplate {
         let mut rest = script;
         while let Some((before, name, after)) = next_placeholder(rest) {
             let Some(what) = Placeholder::of(name) else {
-                return Err(unknown(name, "write {''{ where the shell is to see two braces"));
+                return Err(unknown_placeholder(
+                    name,
+                    "write {''{ where the shell is to see two braces",
+                ));
             };
-            what.suits(name, portion)?;
+            what.check_items(name, portion)?;
             shell.read(before);
             let written = shell.substitute(what.reference());
             if let (Placeholder::Items, Err(reason)) = (what, &written) {
@@ -112,7 +115,7 @@ impl Placeholder {
     }
 
     /// Checks that a placeholder has a meaning for one item or for a chunk.
-    pub(super) fn suits(self, name: &str, portion: ItemsPerTask) -> Result<(), Error> {
+    pub(super) fn check_items(self, name: &str, portion: ItemsPerTask) -> Result<(), Error> {
         let single = matches!(self, Self::Item | Self::Stem | Self::Dir);
         if single && portion == ItemsPerTask::Chunk {
             return Err(Error::usage(format!("`{{{{{name}}}}}` has no meaning with --chunk"))
@@ -152,13 +155,13 @@ impl Placeholder {
 pub(crate) fn refuse_placeholders(script: &str, instead: &str) -> Result<(), Error> {
     let Some((_, name, _)) = next_placeholder(script) else { return Ok(()) };
     if Placeholder::of(name).is_none() {
-        return Err(unknown(name, "write {''{ where the shell is to see two braces"));
+        return Err(unknown_placeholder(name, "write {''{ where the shell is to see two braces"));
     }
-    Err(nothing_to_stand_for(name, instead))
+    Err(no_items_error(name, instead))
 }
 
 /// Returns the error about a placeholder without items.
-pub(super) fn nothing_to_stand_for(name: &str, instead: &str) -> Error {
+pub(super) fn no_items_error(name: &str, instead: &str) -> Error {
     let what = format!("`{{{{{name}}}}}` has nothing to stand for");
     Error::usage(what).because("there are no items").hint(instead)
 }
@@ -183,7 +186,7 @@ pub(super) fn next_placeholder(script: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Returns the error about an unknown placeholder; `otherwise` is the hint if no known one is near.
-pub(super) fn unknown(name: &str, otherwise: &str) -> Error {
+pub(super) fn unknown_placeholder(name: &str, otherwise: &str) -> Error {
     let known = PLACEHOLDERS.map(|(known, _)| known);
     let error = Error::usage(format!("`{{{{{name}}}}}` is not a placeholder"))
         .because("they are {{item}}, {{index}}, {{item.stem}}, {{item.dir}} and {{items}}");

@@ -65,7 +65,7 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
     })?;
     let text = PlanText { name: &name, whole: &whole };
     check_keys(text)?;
-    let file: PlanFile = toml::from_str(&whole).map_err(|error| text.unread(&error))?;
+    let file: PlanFile = toml::from_str(&whole).map_err(|error| text.parse_error(&error))?;
     validate::validate(text, source.folder(), file)
 }
 

@@ -52,15 +52,16 @@ pub(super) fn of(
             None => command(text, exec, name).map(PlannedWork::Command),
         },
         (None, Some(prompt), None) => {
-            let asked =
-                without_items(prompt.get_ref()).map_err(|error| placed(text, prompt, error))?;
-            worded(text, prompt, name, asked)
+            let asked = without_items(prompt.get_ref())
+                .map_err(|error| at_position(text, prompt, error))?;
+            not_blank(text, prompt, name, asked)
                 .map(|prompt| PlannedWork::Prompt { prompt, model: own })
         }
         (None, None, Some(file)) => {
             let asked = prompt_of(&folder.join(file.get_ref()))
-                .map_err(|error| placed(text, file, error))?;
-            worded(text, file, name, asked).map(|prompt| PlannedWork::Prompt { prompt, model: own })
+                .map_err(|error| at_position(text, file, error))?;
+            not_blank(text, file, name, asked)
+                .map(|prompt| PlannedWork::Prompt { prompt, model: own })
         }
         (Some(second), Some(_), _) | (_, Some(_), Some(second)) | (Some(_), None, Some(second)) => {
             let what = format!("task `{name}` says twice what it does");
@@ -77,12 +78,12 @@ fn command(text: PlanText<'_>, exec: &Spanned<String>, name: &TaskName) -> Resul
         return Err(text.error(&exec.span(), format!("the command of task `{name}` is empty")));
     }
     refuse_placeholders(&script, "regatta run --each SPEC --exec CMD")
-        .map_err(|error| placed(text, exec, error))?;
+        .map_err(|error| at_position(text, exec, error))?;
     Ok(script)
 }
 
 /// Checks that a prompt is not blank.
-fn worded(
+fn not_blank(
     text: PlanText<'_>,
     at: &Spanned<String>,
     name: &TaskName,
@@ -144,7 +145,7 @@ pub(super) fn base_url(
 }
 
 /// Returns an error with the position of `at`.
-fn placed(text: PlanText<'_>, at: &Spanned<String>, error: Error) -> Error {
+fn at_position(text: PlanText<'_>, at: &Spanned<String>, error: Error) -> Error {
     let what = text.error(&at.span(), &error.what).what;
     Error { what, kind: ErrorKind::Plan, ..error }
 }

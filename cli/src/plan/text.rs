@@ -27,7 +27,7 @@ impl PlanText<'_> {
     }
 
     /// Returns the error for an error of the TOML parser, without the names of Rust types.
-    pub(super) fn unread(&self, error: &toml::de::Error) -> Error {
+    pub(super) fn parse_error(&self, error: &toml::de::Error) -> Error {
         let message = error.message().trim_end();
         let what = match message.rsplit_once("expected ") {
             Some((before, "i64" | "i32" | "u64" | "u32")) => {

@@ -15,13 +15,13 @@ const TASKS: usize = 20;
 
 /// Returns a note that names the files which a capture left out.
 #[must_use]
-pub fn left_out(left_out: &LeftOut) -> Option<String> {
+pub fn left_out_note(left_out: &LeftOut) -> Option<String> {
     (!left_out.is_empty()).then(|| format!("left out: {}", entries(left_out, NOTED)))
 }
 
 /// Returns a note with the workspace that is kept because files in it were not captured.
 #[must_use]
-pub fn kept_workspace(left_out: &LeftOut) -> Option<String> {
+pub fn kept_workspace_note(left_out: &LeftOut) -> Option<String> {
     let workspace = left_out.workspace.as_deref()?;
     Some(format!("its workspace is kept until you remove it: {}", one_line(workspace)))
 }
@@ -33,7 +33,7 @@ pub fn left_out_lines(tasks: &[(&TaskName, &LeftOut)]) -> Vec<String> {
     let told: Vec<_> = tasks.iter().filter(|(_, left_out)| !left_out.is_empty()).collect();
     for (task, left_out) in told.iter().take(TASKS) {
         lines.push(format!("{task}: left out: {}", entries(left_out, LeftOut::NAMED)));
-        lines.extend(kept_workspace(left_out).map(|kept| format!("{task}: {kept}")));
+        lines.extend(kept_workspace_note(left_out).map(|kept| format!("{task}: {kept}")));
     }
     if told.len() > TASKS {
         lines.push(format!("and {} more", count(told.len() - TASKS, "task")));
@@ -101,12 +101,12 @@ mod tests {
     #[test]
     fn a_note_names_a_few_and_counts_the_rest() {
         let some = of(&[("a", LeftOutKind::Fifo), ("b", LeftOutKind::Socket)], 2);
-        assert_eq!(left_out(&some).unwrap(), "left out: a (FIFO), b (socket)");
+        assert_eq!(left_out_note(&some).unwrap(), "left out: a (FIFO), b (socket)");
         let path = ["a", "b", "c", "d"];
         let many = of(&path.map(|path| (path, LeftOutKind::Device)), 60);
         let note = "left out: a (device), b (device), c (device) and 57 more";
-        assert_eq!(left_out(&many).unwrap(), note);
-        assert_eq!(left_out(&LeftOut::default()), None);
+        assert_eq!(left_out_note(&many).unwrap(), note);
+        assert_eq!(left_out_note(&LeftOut::default()), None);
     }
 
     #[test]

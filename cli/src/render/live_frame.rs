@@ -2,7 +2,7 @@
 
 use protocol::{MergeMode, Phase, Timestamp};
 
-use super::numbers::{count, elapsed, span, tokens, used};
+use super::numbers::{count, duration, elapsed, tokens, usage_text};
 use super::printable::{cut, fit, one_line, width};
 use super::run_view::{RunInfo, RunView};
 use super::task_view::{RunningTask, TaskStage, TaskView};
@@ -33,7 +33,7 @@ pub(super) fn frame(run: &RunView, input: FrameInput, palette: Palette) -> Vec<S
         return vec![total].into_iter().take(room).collect();
     }
     let mut lines = vec![cut(&headline(head), columns), String::new()];
-    lines.extend(middle(run, input, columns, room - 3));
+    lines.extend(middle_lines(run, input, columns, room - 3));
     lines.push(total);
     lines
 }
@@ -52,13 +52,13 @@ pub(super) fn headline(head: &RunInfo) -> String {
 }
 
 /// Returns the line that names the variables passed on to tasks; none if there are none.
-pub fn passes(names: &[String]) -> Option<String> {
+pub fn passed_variables(names: &[String]) -> Option<String> {
     let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
     (!names.is_empty()).then(|| format!("passes {} on to what tasks run", names.join(", ")))
 }
 
 /// Returns the lines between the headline and the totals: the running tasks, or the landing.
-fn middle(run: &RunView, input: FrameInput, columns: usize, room: usize) -> Vec<String> {
+fn middle_lines(run: &RunView, input: FrameInput, columns: usize, room: usize) -> Vec<String> {
     let running = run.running().len();
     if running == 0 {
         let spinner = SPINNER[input.turn % SPINNER.len()];
@@ -77,17 +77,17 @@ fn middle(run: &RunView, input: FrameInput, columns: usize, room: usize) -> Vec<
 }
 
 /// The widest column of task names.
-const NAMES: usize = 24;
+const NAME_WIDTH: usize = 24;
 
 /// The widest column of models.
-const MODELS: usize = 18;
+const MODEL_WIDTH: usize = 18;
 
 /// The narrowest lines with a column of models, and with one of tokens.
 const WITH_MODELS: usize = 76;
 const WITH_TOKENS: usize = 48;
 
 /// The width of the column with the state or the tool of a task.
-const DEEDS: usize = 8;
+const ACTIVITY_WIDTH: usize = 8;
 
 /// The widths of the columns of task lines; 0 for a column that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,12 +102,12 @@ impl Columns {
     /// Returns the columns for `rows`, in lines `all` wide.
     fn of(rows: &[&TaskView], all: usize) -> Self {
         let widest = |width: &dyn Fn(&TaskView) -> usize| rows.iter().map(|row| width(row)).max();
-        let name = widest(&|row| row.name.as_str().len()).unwrap_or(0).min(NAMES);
+        let name = widest(&|row| row.name.as_str().len()).unwrap_or(0).min(NAME_WIDTH);
         let model = widest(&|row| model(row).map_or(0, |model| width(&model))).unwrap_or(0);
         let with_tokens = rows.iter().any(|row| row.model.is_some() || row.used.is_some());
         Self {
             name,
-            model: if all < WITH_MODELS { 0 } else { model.min(MODELS) },
+            model: if all < WITH_MODELS { 0 } else { model.min(MODEL_WIDTH) },
             tokens: if all < WITH_TOKENS || !with_tokens { 0 } else { 6 },
             all,
         }
@@ -117,27 +117,27 @@ impl Columns {
     fn line(&self, row: &TaskView, at: usize, input: FrameInput) -> String {
         let TaskStage::Running(running) = &row.stage else { return String::new() };
         let spinner = SPINNER[(input.turn + 3 * at) % SPINNER.len()];
-        let (deed, said) = deed(row, running, input.now);
+        let (activity, said) = activity(row, running, input.now);
         let mut begin = format!("  {spinner} {}  ", fit(row.name.as_str(), self.name));
         if self.model > 0 {
             begin.push_str(&fit(&model(row).unwrap_or_default(), self.model));
             begin.push_str("  ");
         }
-        begin.push_str(&fit(&deed, DEEDS));
+        begin.push_str(&fit(&activity, ACTIVITY_WIDTH));
         begin.push_str("  ");
         let mut end = String::new();
         if self.tokens > 0 {
             let used = row.used.map(|used| tokens(used.tokens())).unwrap_or_default();
             end = format!("  {used:>0$}", self.tokens);
         }
-        end.push_str(&format!("  {:>6}", span(elapsed(running.since, input.now))));
+        end.push_str(&format!("  {:>6}", duration(elapsed(running.since, input.now))));
         let room = self.all.saturating_sub(width(&begin) + width(&end));
         cut(&format!("{begin}{}{end}", fit(&said, room)), self.all)
     }
 }
 
 /// Returns what a task is doing: a word, and details.
-fn deed(row: &TaskView, running: &RunningTask, now: Timestamp) -> (String, String) {
+fn activity(row: &TaskView, running: &RunningTask, now: Timestamp) -> (String, String) {
     let title = || one_line(&row.title);
     if let (Some(wait), Phase::Working) = (&running.wait, running.phase)
         && wait.until > now
@@ -173,10 +173,10 @@ fn model(row: &TaskView) -> Option<String> {
 }
 
 /// The widest bar, in columns.
-const BAR: usize = 32;
+const BAR_WIDTH: usize = 32;
 
 /// The narrowest bar with the spaces around it.
-const NARROW: usize = 14;
+const NARROWEST_BAR: usize = 14;
 
 /// Returns the line of totals. A narrow line has no bar, and a very narrow one no usage.
 fn total_line(
@@ -193,17 +193,17 @@ fn total_line(
     let failures = kinds.map(|(number, kind)| format!("{number} {kind}")).collect::<Vec<_>>();
     let failures = failures.join(" · ");
     let between = if failures.is_empty() { "" } else { " · " };
-    let mut end = format!("{between}{}", span(elapsed(head.started, now)));
+    let mut end = format!("{between}{}", duration(elapsed(head.started, now)));
     let mut text = width(&begin) + width(&failures) + width(&end);
-    let spent = run.used().map(|usage| format!(" · {}", used(usage))).unwrap_or_default();
+    let spent = run.usage().map(|usage| format!(" · {}", usage_text(usage))).unwrap_or_default();
     if text + width(&spent) <= columns {
         end.push_str(&spent);
         text += width(&spent);
     }
-    if columns < text + NARROW {
+    if columns < text + NARROWEST_BAR {
         return cut(&format!("{begin}{failures}{end}"), columns);
     }
-    let bar = bar(ended.all, head.tasks, BAR.min(columns - text - 4));
+    let bar = bar(ended.all, head.tasks, BAR_WIDTH.min(columns - text - 4));
     format!("  {bar}  {begin}{}{end}", palette.paint(Meaning::Bad, &failures))
 }
 

@@ -18,16 +18,18 @@ mod terminal;
 mod transcript;
 
 pub use kept_files::rescue_line;
-pub use kept_files::{kept_workspace, left_out, left_out_lines};
-pub use live_frame::passes;
+pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
+pub use live_frame::passed_variables;
 pub use next_commands::{CommandHints, shell_word};
-pub use next_commands::{KeptReason, closing, failed_while_working};
-pub use numbers::{account, count, elapsed, lines, span, tokens, used, when};
+pub use next_commands::{KeptReason, closing_lines, failed_while_working};
+pub use numbers::{
+    changed_lines, count, date_time, duration, elapsed, tokens, usage_details, usage_text,
+};
 pub use patch::write_patch;
 pub use printable::{cut, escaped, one_line, visible_line, width};
 pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
-pub use task_outcome::{OutcomeLine, again, contested, outcome_line, reason_words};
+pub use task_outcome::{OutcomeLine, conflicts_text, outcome_line, reason_text, retry_time_note};
 pub use task_table::{Table, TableRow, TableRows, write_table};
 pub use task_view::{ProviderWait, RunningTask, TaskStage, TaskView};
 pub use terminal::{ColorEnv, OutputOptions, TermCapability, Terminal, View};

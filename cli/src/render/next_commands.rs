@@ -50,7 +50,7 @@ pub fn failed_while_working(outcome: &Outcome, usage: Option<Usage>) -> bool {
 /// Returns the closing lines of a run, without line breaks. `failed` are the tasks whose model
 /// or command failed.
 #[must_use]
-pub fn closing(
+pub fn closing_lines(
     run: &RunName,
     merge: MergeMode,
     landed: usize,
@@ -68,7 +68,7 @@ pub fn closing(
             MergeMode::Branch => format!("landed  the work of {tasks}, each on its own branch"),
         });
     }
-    let kept = kept(run, loose, hints);
+    let kept = kept_commands(run, loose, hints);
     let widest = kept.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
     for (at, (command, why)) in kept.into_iter().enumerate() {
         let label = if at == 0 { "kept  " } else { "      " };
@@ -82,7 +82,7 @@ pub fn closing(
 }
 
 /// Returns the commands for kept work, each with what it is for.
-fn kept(
+fn kept_commands(
     run: &RunName,
     loose: &[(TaskName, KeptReason)],
     hints: &CommandHints,
@@ -170,7 +170,7 @@ mod tests {
             (task("docs"), KeptReason::Whole),
             (task("search"), KeptReason::Unfinished),
         ];
-        let lines = closing(
+        let lines = closing_lines(
             &run,
             MergeMode::Patch,
             14,
@@ -196,9 +196,11 @@ mod tests {
     #[test]
     fn a_run_that_leaves_nothing_behind_says_only_what_landed() {
         let run: RunName = "r7k3f".parse().unwrap();
-        let lines = closing(&run, MergeMode::Branch, 1, &[], &[], &CommandHints::default());
+        let lines = closing_lines(&run, MergeMode::Branch, 1, &[], &[], &CommandHints::default());
         assert_eq!(lines, ["landed  the work of 1 task, each on its own branch"]);
-        assert!(closing(&run, MergeMode::Patch, 0, &[], &[], &CommandHints::default()).is_empty());
+        assert!(
+            closing_lines(&run, MergeMode::Patch, 0, &[], &[], &CommandHints::default()).is_empty()
+        );
     }
 
     #[test]
@@ -206,7 +208,7 @@ mod tests {
         let run: RunName = "r7k3f".parse().unwrap();
         let loose: Vec<_> =
             (0..40).map(|at| (format!("t{at}").parse().unwrap(), KeptReason::Conflict)).collect();
-        let lines = closing(&run, MergeMode::Patch, 0, &loose, &[], &CommandHints::default());
+        let lines = closing_lines(&run, MergeMode::Patch, 0, &loose, &[], &CommandHints::default());
         assert_eq!(lines.len(), NAMED + 2);
         assert!(lines[NAMED + 1].contains("regatta runs show r7k3f"), "{lines:?}");
     }

@@ -5,7 +5,7 @@ use protocol::{ChangeSummary, Cost, Timestamp, Usage};
 
 /// Formats a duration: `0.4s`, `31s`, `1m48s`, `2h05m`.
 #[must_use]
-pub fn span(ms: u64) -> String {
+pub fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0..10 => format!("{seconds}.{}s", ms % 1000 / 100),
@@ -17,7 +17,7 @@ pub fn span(ms: u64) -> String {
 
 /// Formats the lines of a change: `+41 −7`.
 #[must_use]
-pub fn lines(changes: ChangeSummary) -> String {
+pub fn changed_lines(changes: ChangeSummary) -> String {
     format!("+{} −{}", changes.added, changes.removed)
 }
 
@@ -50,14 +50,14 @@ pub(super) fn price(cost: Option<Cost>) -> String {
 
 /// Formats a usage: `182k tokens · $0.41`.
 #[must_use]
-pub fn used(usage: Usage) -> String {
+pub fn usage_text(usage: Usage) -> String {
     let cost = usage.cost.map_or_else(|| "cost unknown".to_owned(), |cost| cost.to_string());
     format!("{} tokens · {cost}", tokens(usage.tokens()))
 }
 
 /// Formats a usage with each kind of token: `24.1k tokens (20.0k read, 4.1k written) · $0.05`.
 #[must_use]
-pub fn account(usage: Usage) -> String {
+pub fn usage_details(usage: Usage) -> String {
     let kinds = [
         (usage.input, "read"),
         (usage.cache_read, "read from a cache"),
@@ -66,7 +66,7 @@ pub fn account(usage: Usage) -> String {
     ];
     let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
     let kinds: Vec<_> = kinds.map(|(number, kind)| format!("{} {kind}", tokens(number))).collect();
-    let all = used(usage);
+    let all = usage_text(usage);
     match all.split_once(" · ") {
         Some((tokens, cost)) if !kinds.is_empty() => {
             format!("{tokens} ({}) · {cost}", kinds.join(", "))
@@ -77,12 +77,12 @@ pub fn account(usage: Usage) -> String {
 
 /// Formats a local date and time, to the minute.
 #[must_use]
-pub fn when(at: Timestamp, zone: &TimeZone) -> String {
+pub fn date_time(at: Timestamp, zone: &TimeZone) -> String {
     zoned(at, zone).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 /// Formats a local time of day.
-pub(super) fn clock(at: Timestamp, zone: &TimeZone) -> String {
+pub(super) fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {
     zoned(at, zone).strftime("%H:%M:%S").to_string()
 }
 
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_span_has_two_figures_that_matter() {
-        let spans: Vec<_> = [0, 440, 9_999, 31_000, 108_000, 7_500_000].map(span).into();
+        let spans: Vec<_> = [0, 440, 9_999, 31_000, 108_000, 7_500_000].map(duration).into();
         assert_eq!(spans, ["0.0s", "0.4s", "9.9s", "31s", "1m48s", "2h05m"]);
     }
 
@@ -117,10 +117,10 @@ mod tests {
         let usage = Usage { input: 180_000, output: 2_400, ..Usage::ZERO };
         let priced = Usage { cost: Some(Cost::from_nanodollars(410_000_000)), ..usage };
         let unpriced = Usage { cost: None, ..usage };
-        assert_eq!(used(priced), "182k tokens · $0.41");
-        assert_eq!(used(unpriced), "182k tokens · cost unknown");
-        assert_eq!(account(priced), "182k tokens (180k read, 2.4k written) · $0.41");
-        assert_eq!(account(Usage::ZERO), "0 tokens · $0.00");
+        assert_eq!(usage_text(priced), "182k tokens · $0.41");
+        assert_eq!(usage_text(unpriced), "182k tokens · cost unknown");
+        assert_eq!(usage_details(priced), "182k tokens (180k read, 2.4k written) · $0.41");
+        assert_eq!(usage_details(Usage::ZERO), "0 tokens · $0.00");
         assert_eq!((price(priced.cost), price(None)), ("$0.41".to_owned(), "?".to_owned()));
     }
 
@@ -136,7 +136,7 @@ mod tests {
     fn times_are_local() {
         let at = Timestamp::from_millisecond(1_767_323_045_678);
         let zone = TimeZone::fixed(jiff::tz::offset(2));
-        assert_eq!(clock(at, &zone), "05:04:05");
-        assert_eq!(when(at, &zone), "2026-01-02 05:04");
+        assert_eq!(time_of_day(at, &zone), "05:04:05");
+        assert_eq!(date_time(at, &zone), "2026-01-02 05:04");
     }
 }

@@ -3,12 +3,12 @@
 use jiff::tz::TimeZone;
 use protocol::{Event, EventKind, Outcome, SessionEvent, TaskReport};
 
-use super::kept_files::{kept_workspace, left_out, rescue_line};
-use super::live_frame::{headline, passes};
-use super::numbers::{clock, count, lines, span, tokens, used};
+use super::kept_files::{kept_workspace_note, left_out_note, rescue_line};
+use super::live_frame::{headline, passed_variables};
+use super::numbers::{changed_lines, count, duration, time_of_day, tokens, usage_text};
 use super::printable::one_line;
 use super::run_view::RunView;
-use super::task_outcome::{OutcomeLine, contested, outcome_line};
+use super::task_outcome::{OutcomeLine, conflicts_text, outcome_line};
 use super::task_view::TaskStage;
 use super::terminal::{Meaning, Palette};
 use crate::args::Verbosity;
@@ -24,14 +24,14 @@ pub(super) struct ProgressLines {
 impl ProgressLines {
     /// Returns the line of an event, if it has one; sometimes two. `run` has the event already.
     pub(super) fn line(&self, run: &RunView, event: &Event) -> Option<String> {
-        let at = clock(event.at, &self.zone);
+        let at = time_of_day(event.at, &self.zone);
         let said = match &event.kind {
             EventKind::RunStarted { pass_env, .. } => {
                 let headline = headline(run.head()?);
-                let passes = passes(pass_env).map(|line| format!("\n{at} {line}"));
+                let passes = passed_variables(pass_env).map(|line| format!("\n{at} {line}"));
                 format!("{headline}{}", passes.unwrap_or_default())
             }
-            EventKind::Degraded { from, to, why } => notice(from, to, why),
+            EventKind::Degraded { from, to, why } => fallback_note(from, to, why),
             EventKind::TaskFinished { task, report } => {
                 format!("{task} {}", self.ended(report))
             }
@@ -43,11 +43,11 @@ impl ProgressLines {
                 let branch =
                     branch.as_deref().map(|branch| format!(" on branch {}", one_line(branch)));
                 let word = self.palette.paint(Meaning::Good, "landed");
-                format!("{task} {word}{}{}", branch.unwrap_or_default(), size(report))
+                format!("{task} {word}{}{}", branch.unwrap_or_default(), change_size(report))
             }
             EventKind::TaskConflicted { task, conflicts } => {
                 let word = self.palette.paint(Meaning::Kept, "conflict");
-                format!("{task} {word}: {}", contested(conflicts))
+                format!("{task} {word}: {}", conflicts_text(conflicts))
             }
             EventKind::TaskKept { task, why } => {
                 let word = self.palette.paint(Meaning::Kept, "kept");
@@ -55,31 +55,33 @@ impl ProgressLines {
             }
             EventKind::FileRescued { rescue } => rescue_line(rescue),
             EventKind::RunFinished { totals, .. } => {
-                let spent = totals.usage.map(|usage| format!(" · {}", used(usage)));
+                let spent = totals.usage.map(|usage| format!(" · {}", usage_text(usage)));
                 format!(
                     "run {} ended after {}{}",
                     event.run()?,
-                    span(totals.ms),
+                    duration(totals.ms),
                     spent.unwrap_or_default()
                 )
             }
             EventKind::ContractReminded { task, complaint } => {
-                self.chatter(format!("{task} was reminded: {}", one_line(complaint)))?
+                self.verbose_line(format!("{task} was reminded: {}", one_line(complaint)))?
             }
-            EventKind::TaskStarted { task, .. } => self.chatter(format!("{task} started"))?,
-            EventKind::WorkspaceReady { task, path, ms } => {
-                self.chatter(format!("{task} works in {} ({})", one_line(path), span(*ms)))?
-            }
+            EventKind::TaskStarted { task, .. } => self.verbose_line(format!("{task} started"))?,
+            EventKind::WorkspaceReady { task, path, ms } => self.verbose_line(format!(
+                "{task} works in {} ({})",
+                one_line(path),
+                duration(*ms)
+            ))?,
             EventKind::TaskCaptured { task, captured } => {
-                self.chatter(format!("{task} captured {}", captured.capture))?
+                self.verbose_line(format!("{task} captured {}", captured.capture))?
             }
             EventKind::SessionEvent {
                 task: Some(task),
                 event: SessionEvent::AutoRetryStart { delay_ms, error_message, .. },
             } => {
-                let wait = span(*delay_ms);
+                let wait = duration(*delay_ms);
                 let why = one_line(error_message);
-                self.chatter(format!("{task} waits {wait} for its provider: {why}"))?
+                self.verbose_line(format!("{task} waits {wait} for its provider: {why}"))?
             }
             EventKind::SessionEvent {
                 task: Some(task),
@@ -97,7 +99,7 @@ impl ProgressLines {
     }
 
     /// Returns a line that is printed with `--verbose` only.
-    fn chatter(&self, said: String) -> Option<String> {
+    fn verbose_line(&self, said: String) -> Option<String> {
         (self.verbosity == Verbosity::Verbose).then_some(said)
     }
 
@@ -110,8 +112,10 @@ impl ProgressLines {
         if let Some(captured) = &report.captured {
             // The end of a failure has the first of them already.
             let left_out = matches!(report.outcome, Outcome::Done { .. })
-                .then(|| left_out(&captured.left_out));
-            for note in [left_out.flatten(), kept_workspace(&captured.left_out)].iter().flatten() {
+                .then(|| left_out_note(&captured.left_out));
+            for note in
+                [left_out.flatten(), kept_workspace_note(&captured.left_out)].iter().flatten()
+            {
                 ended.add_note(note);
             }
         }
@@ -119,22 +123,22 @@ impl ProgressLines {
         let note = if note.is_empty() { note } else { format!("  {note}") };
         let spent = report.usage.map(|usage| format!(" {} tokens", tokens(usage.tokens())));
         let word = self.palette.paint(meaning, &word);
-        format!("{word}{}{}{note}", size(report), spent.unwrap_or_default())
+        format!("{word}{}{}{note}", change_size(report), spent.unwrap_or_default())
     }
 }
 
 /// Returns a note about a fallback: from what, to what, and why.
-pub(super) fn notice(from: &str, to: &str, why: &str) -> String {
+pub(super) fn fallback_note(from: &str, to: &str, why: &str) -> String {
     format!("note: {}: {} ({})", one_line(from), one_line(to), one_line(why))
 }
 
 /// Returns the size of a task's change and its duration, after a space.
-fn size(report: &TaskReport) -> String {
+fn change_size(report: &TaskReport) -> String {
     let changes = report.captured.as_ref().map(|captured| captured.changes);
     let changes = changes.map(|changes| match (changes.files, &report.outcome) {
         (0, Outcome::Done { .. }) => " no change".to_owned(),
         (0, Outcome::Failed { .. } | Outcome::Cancelled) => String::new(),
-        (files, _) => format!(" {} {}", count(files, "file"), lines(changes)),
+        (files, _) => format!(" {} {}", count(files, "file"), changed_lines(changes)),
     });
-    format!("{} {}", changes.unwrap_or_default(), span(report.ms))
+    format!("{} {}", changes.unwrap_or_default(), duration(report.ms))
 }

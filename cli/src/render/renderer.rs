@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use protocol::{Event, EventKind, Landed, LeftOut, TaskName, Timestamp};
 
 use super::kept_files::{left_out_lines, rescue_line};
-use super::live_frame::passes;
+use super::live_frame::passed_variables;
 use super::live_view::LiveView;
-use super::next_commands::{CommandHints, KeptReason, closing, failed_while_working};
-use super::progress_lines::{ProgressLines, notice};
+use super::next_commands::{CommandHints, KeptReason, closing_lines, failed_while_working};
+use super::progress_lines::{ProgressLines, fallback_note};
 use super::run_view::RunView;
 use super::task_outcome::{OutcomeLine, outcome_line};
 use super::task_table::{Table, TableRow, TableRows, write_table};
@@ -103,13 +103,13 @@ impl Renderer for RunRenderer {
         match &mut self.progress {
             ProgressDisplay::Live(live) => {
                 if let EventKind::Degraded { from, to, why } = &event.kind {
-                    live.notice(&notice(from, to, why));
+                    live.notice(&fallback_note(from, to, why));
                 }
                 if let EventKind::FileRescued { rescue } = &event.kind {
                     live.print(&rescue_line(rescue));
                 }
                 if let EventKind::RunStarted { pass_env, .. } = &event.kind
-                    && let Some(passes) = passes(pass_env)
+                    && let Some(passes) = passed_variables(pass_env)
                 {
                     live.notice(&passes);
                 }
@@ -194,7 +194,7 @@ impl RunRenderer {
     fn report(&mut self) -> io::Result<()> {
         let Some(head) = self.run.head() else { return Ok(()) };
         let quiet = self.view.verbosity == Verbosity::Quiet;
-        let rows = self.run.rows().iter().map(row);
+        let rows = self.run.rows().iter().map(table_row);
         let table = Table {
             rows: rows.collect(),
             ms: self.run.end().map(|(totals, _)| totals.ms),
@@ -204,17 +204,17 @@ impl RunRenderer {
         };
         let out = &mut self.streams.out;
         write_table(out, &table)?;
-        let left_out: Vec<_> = self.run.rows().iter().filter_map(left_out).collect();
+        let left_out: Vec<_> = self.run.rows().iter().filter_map(left_out_files).collect();
         let left_out = left_out_lines(&left_out);
         if !left_out.is_empty() && !quiet {
             writeln!(out, "\n{}", left_out.join("\n"))?;
         }
         if let (Some(hints), false) = (&self.hints, quiet) {
-            let lines = closing(
+            let lines = closing_lines(
                 &head.run,
                 head.merge,
-                self.run.rows().iter().filter(|row| landed(row)).count(),
-                &self.run.rows().iter().filter_map(loose).collect::<Vec<_>>(),
+                self.run.rows().iter().filter(|row| has_landed(row)).count(),
+                &self.run.rows().iter().filter_map(kept_reason).collect::<Vec<_>>(),
                 &self.run.rows().iter().filter_map(failed_work).collect::<Vec<_>>(),
                 hints,
             );
@@ -233,7 +233,7 @@ fn write_event(out: &mut dyn Write, event: &Event) -> io::Result<()> {
     out.write_all(&line)
 }
 
-fn row(row: &TaskView) -> TableRow {
+fn table_row(row: &TaskView) -> TableRow {
     let task = row.name.to_string();
     match &row.stage {
         TaskStage::Ended { report, landing } => TableRow {
@@ -251,16 +251,16 @@ fn row(row: &TaskView) -> TableRow {
     }
 }
 
-fn landed(row: &TaskView) -> bool {
+fn has_landed(row: &TaskView) -> bool {
     matches!(&row.stage, TaskStage::Ended { landing: Some(Landed::Landed { .. }), .. })
 }
 
-fn loose(row: &TaskView) -> Option<(TaskName, KeptReason)> {
+fn kept_reason(row: &TaskView) -> Option<(TaskName, KeptReason)> {
     let TaskStage::Ended { report, landing } = &row.stage else { return None };
     KeptReason::of(report, landing.as_ref()).map(|loose| (row.name.clone(), loose))
 }
 
-fn left_out(row: &TaskView) -> Option<(&TaskName, &LeftOut)> {
+fn left_out_files(row: &TaskView) -> Option<(&TaskName, &LeftOut)> {
     let TaskStage::Ended { report, .. } = &row.stage else { return None };
     report.captured.as_ref().map(|captured| (&row.name, &captured.left_out))
 }

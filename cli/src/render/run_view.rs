@@ -14,7 +14,7 @@ use super::task_view::{ProgressReport, RunningTask, TaskStage, TaskView};
 pub struct RunView {
     head: Option<RunInfo>,
     rows: Vec<TaskView>,
-    places: BTreeMap<TaskName, usize>,
+    indices: BTreeMap<TaskName, usize>,
     running: BTreeSet<usize>,
     ended: EndCounts,
     landing: Option<String>,
@@ -65,8 +65,8 @@ impl RunView {
                 });
             }
             EventKind::TaskQueued { task, title, model } => {
-                let place = self.row(task);
-                let row = &mut self.rows[place];
+                let index = self.row(task);
+                let row = &mut self.rows[index];
                 row.title.clone_from(title);
                 row.model.clone_from(model);
             }
@@ -77,8 +77,8 @@ impl RunView {
                 let progress = ProgressReport { phase: *phase, line, tool, tokens: *tokens };
                 self.run(task, event.at, |running| running.update(&progress));
             }
-            EventKind::SessionEvent { task: Some(task), event: said } => {
-                self.on_session_event(task, event.at, said);
+            EventKind::SessionEvent { task: Some(task), event: session_event } => {
+                self.on_session_event(task, event.at, session_event);
             }
             EventKind::SessionEvent { task: None, .. } => {} // of a session beside the run
             EventKind::TaskFinished { task, report } => self.finish(task, report),
@@ -124,13 +124,13 @@ impl RunView {
 
     /// Returns the tasks that run, in the same order.
     pub fn running(&self) -> impl ExactSizeIterator<Item = &TaskView> {
-        self.running.iter().map(|place| &self.rows[*place])
+        self.running.iter().map(|index| &self.rows[*index])
     }
 
     /// Returns a task by its name.
     #[must_use]
     pub fn find(&self, task: &TaskName) -> Option<&TaskView> {
-        self.places.get(task).map(|place| &self.rows[*place])
+        self.indices.get(task).map(|index| &self.rows[*index])
     }
 
     /// Returns how many tasks have ended.
@@ -141,7 +141,7 @@ impl RunView {
 
     /// Returns the usage of all models so far; none if no model was used.
     #[must_use]
-    pub fn used(&self) -> Option<Usage> {
+    pub fn usage(&self) -> Option<Usage> {
         let used = self.rows.iter().filter_map(|row| row.used);
         used.reduce(|one, other| one + other).filter(|used| used.tokens() > 0)
     }
@@ -159,8 +159,8 @@ impl RunView {
     }
 
     fn row(&mut self, task: &TaskName) -> usize {
-        if let Some(place) = self.places.get(task) {
-            return *place;
+        if let Some(index) = self.indices.get(task) {
+            return *index;
         }
         self.rows.push(TaskView {
             name: task.clone(),
@@ -169,7 +169,7 @@ impl RunView {
             used: None,
             stage: TaskStage::Queued,
         });
-        self.places.insert(task.clone(), self.rows.len() - 1);
+        self.indices.insert(task.clone(), self.rows.len() - 1);
         self.rows.len() - 1
     }
 
@@ -177,10 +177,10 @@ impl RunView {
         self.run(task, at, |running| running.phase = phase);
     }
 
-    fn on_session_event(&mut self, task: &TaskName, at: Timestamp, said: &SessionEvent) {
-        if self.run(task, at, |running| running.on_session_event(at, said)) {
-            let place = self.row(task);
-            self.rows[place].add_usage(said);
+    fn on_session_event(&mut self, task: &TaskName, at: Timestamp, session_event: &SessionEvent) {
+        if self.run(task, at, |running| running.on_session_event(at, session_event)) {
+            let index = self.row(task);
+            self.rows[index].add_usage(session_event);
         }
     }
 
@@ -191,11 +191,11 @@ impl RunView {
         at: Timestamp,
         change: impl FnOnce(&mut RunningTask),
     ) -> bool {
-        let place = self.row(task);
-        let stage = &mut self.rows[place].stage;
+        let index = self.row(task);
+        let stage = &mut self.rows[index].stage;
         if *stage == TaskStage::Queued {
             *stage = TaskStage::Running(RunningTask::from(at, Phase::Preparing));
-            self.running.insert(place);
+            self.running.insert(index);
         }
         match stage {
             TaskStage::Running(running) => change(running),
@@ -205,11 +205,11 @@ impl RunView {
     }
 
     fn finish(&mut self, task: &TaskName, report: &TaskReport) {
-        let place = self.row(task);
-        self.running.remove(&place);
-        self.rows[place].used = report.usage.or(self.rows[place].used);
+        let index = self.row(task);
+        self.running.remove(&index);
+        self.rows[index].used = report.usage.or(self.rows[index].used);
         let before = std::mem::replace(
-            &mut self.rows[place].stage,
+            &mut self.rows[index].stage,
             TaskStage::Ended { report: report.clone(), landing: None },
         );
         if !matches!(before, TaskStage::Ended { .. }) {
@@ -224,15 +224,15 @@ impl RunView {
 
     /// Adds a capture that was made after the report of its task.
     fn capture(&mut self, task: &TaskName, captured: &Captured) {
-        let place = self.row(task);
-        if let TaskStage::Ended { report, .. } = &mut self.rows[place].stage {
+        let index = self.row(task);
+        if let TaskStage::Ended { report, .. } = &mut self.rows[index].stage {
             report.captured.get_or_insert_with(|| captured.clone());
         }
     }
 
     fn land(&mut self, task: &TaskName, landed: Landed) {
-        let place = self.row(task);
-        if let TaskStage::Ended { landing, .. } = &mut self.rows[place].stage {
+        let index = self.row(task);
+        if let TaskStage::Ended { landing, .. } = &mut self.rows[index].stage {
             *landing = Some(landed);
         }
     }

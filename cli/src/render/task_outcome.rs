@@ -3,8 +3,8 @@
 use jiff::tz::TimeZone;
 use protocol::{Conflict, ConflictReason, Failure, FailureDetail, Landed, Outcome, TaskReport};
 
-use super::kept_files::left_out;
-use super::numbers::when;
+use super::kept_files::left_out_note;
+use super::numbers::date_time;
 use super::printable;
 use super::terminal::Meaning;
 
@@ -53,7 +53,7 @@ pub fn outcome_line(report: &TaskReport, landing: Option<&Landed>) -> OutcomeLin
         };
         (found.word, found.meaning) = ("kept".to_owned(), Meaning::Kept);
     }
-    if let Some(note) = left_out(&captured.left_out) {
+    if let Some(note) = left_out_note(&captured.left_out) {
         found.add_note(&note);
     }
     found
@@ -65,7 +65,8 @@ fn outcome_without_notes(report: &TaskReport, landing: Option<&Landed>) -> Outco
         Outcome::Failed { failure } => {
             let word = format!("failed: {}", failure.class);
             let prefix = if landed { "its work has landed since; " } else { "" };
-            let again = again(failure).map(|again| format!("{again}; ")).unwrap_or_default();
+            let again =
+                retry_time_note(failure).map(|again| format!("{again}; ")).unwrap_or_default();
             OutcomeLine::new(word, Meaning::Bad, format!("{prefix}{again}{}", failure.message))
         }
         Outcome::Cancelled => {
@@ -77,24 +78,24 @@ fn outcome_without_notes(report: &TaskReport, landing: Option<&Landed>) -> Outco
             Some(captured) if captured.changes.files == 0 => {
                 OutcomeLine::new("no change", Meaning::Neutral, "")
             }
-            Some(_) => work(landing),
+            Some(_) => work_outcome(landing),
         },
     }
 }
 
 /// Returns when a failed task can be tried again, if that is known.
 #[must_use]
-pub fn again(failure: &Failure) -> Option<String> {
+pub fn retry_time_note(failure: &Failure) -> Option<String> {
     match &failure.detail {
         Some(FailureDetail::Until { at }) => {
-            Some(format!("it may work again at {}", when(*at, &TimeZone::system())))
+            Some(format!("it may work again at {}", date_time(*at, &TimeZone::system())))
         }
         _ => None,
     }
 }
 
 /// Returns the outcome of a task with captured work.
-fn work(landing: Option<&Landed>) -> OutcomeLine {
+fn work_outcome(landing: Option<&Landed>) -> OutcomeLine {
     match landing {
         Some(Landed::Landed { branch: None }) => OutcomeLine::new("landed", Meaning::Good, ""),
         Some(Landed::Landed { branch: Some(branch) }) => {
@@ -102,7 +103,7 @@ fn work(landing: Option<&Landed>) -> OutcomeLine {
         }
         Some(Landed::Unchanged) => OutcomeLine::new("no change", Meaning::Neutral, ""),
         Some(Landed::Conflicted { conflicts }) => {
-            OutcomeLine::new("conflict", Meaning::Kept, contested(conflicts))
+            OutcomeLine::new("conflict", Meaning::Kept, conflicts_text(conflicts))
         }
         Some(Landed::Unwritten { message }) => OutcomeLine::new("kept", Meaning::Kept, message),
         Some(Landed::Waiting { on }) => {
@@ -119,26 +120,26 @@ fn work(landing: Option<&Landed>) -> OutcomeLine {
 
 /// Returns the paths of conflicts, each with the other task, as one line.
 #[must_use]
-pub fn contested(conflicts: &[Conflict]) -> String {
+pub fn conflicts_text(conflicts: &[Conflict]) -> String {
     const NAMED: usize = 3;
-    let mut parts: Vec<String> = conflicts.iter().take(NAMED).map(one).collect();
+    let mut parts: Vec<String> = conflicts.iter().take(NAMED).map(conflict_text).collect();
     if conflicts.len() > NAMED {
         parts.push(format!("and {} more", conflicts.len() - NAMED));
     }
     parts.join("; ")
 }
 
-fn one(conflict: &Conflict) -> String {
+fn conflict_text(conflict: &Conflict) -> String {
     let path = printable::one_line(&conflict.path.to_string());
     match &conflict.with {
         Some(other) => format!("{path}, with {other}"),
-        None => format!("{path}, {}", reason_words(conflict.reason)),
+        None => format!("{path}, {}", reason_text(conflict.reason)),
     }
 }
 
 /// Describes the reason of a conflict in a few words.
 #[must_use]
-pub fn reason_words(reason: ConflictReason) -> &'static str {
+pub fn reason_text(reason: ConflictReason) -> &'static str {
     match reason {
         ConflictReason::Content => "both changed the same lines",
         ConflictReason::Binary => "both changed a file that has no lines",

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use protocol::{ChangeSummary, Usage};
 
-use super::numbers::{lines, price, span, tokens, used};
+use super::numbers::{changed_lines, duration, price, tokens, usage_text};
 use super::printable::{cut, fit, one_line, width};
 use super::task_outcome::OutcomeLine;
 use super::terminal::{Meaning, OutputWidth, Palette};
@@ -74,10 +74,10 @@ pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
         writeln!(out, "and {hidden} more without trouble")?;
     }
     let totals = totals(&table.rows, table.palette);
-    let spent = table.ms.map(|ms| format!("    {}", span(ms))).unwrap_or_default();
+    let spent = table.ms.map(|ms| format!("    {}", duration(ms))).unwrap_or_default();
     let usage = table.rows.iter().filter_map(|row| row.usage).reduce(|one, other| one + other);
     let between = if spent.is_empty() { "    " } else { " · " };
-    let used = usage.map(|usage| format!("{between}{}", used(usage))).unwrap_or_default();
+    let used = usage.map(|usage| format!("{between}{}", usage_text(usage))).unwrap_or_default();
     writeln!(out, "{totals}{spent}{used}")
 }
 
@@ -138,7 +138,7 @@ impl Columns {
         let task = widest(&|row| one_line(&row.task), "task");
         let task = if table.room == OutputWidth::Pipe { task } else { task.min(NAMES) };
         let outcome = widest(&|row| row.outcome.word.clone(), "outcome");
-        let lines = widest(&|row| row.changes.map(lines).unwrap_or_default(), "lines");
+        let lines = widest(&|row| row.changes.map(changed_lines).unwrap_or_default(), "lines");
         let used = table.rows.iter().any(|row| row.usage.is_some());
         let whole = task + outcome + lines + 19 + USAGE;
         let fits = match table.room {
@@ -158,9 +158,9 @@ impl Columns {
         let task = fit(&one_line(&row.task), self.task);
         let word = fit(&row.outcome.word, self.outcome);
         let files = row.changes.map(|changes| changes.files.to_string()).unwrap_or_default();
-        let lines = row.changes.map(lines).unwrap_or_default();
+        let lines = row.changes.map(changed_lines).unwrap_or_default();
         let indent = " ".repeat(self.lines.saturating_sub(width(&lines)));
-        let time = row.ms.map(span).unwrap_or_default();
+        let time = row.ms.map(duration).unwrap_or_default();
         let usage = match (self.usage, row.usage) {
             (Shown::No, _) => String::new(),
             (Shown::Yes, None) => format!("  {:>6}  {:>7}", "–", "–"),

@@ -4,40 +4,40 @@ use protocol::{
     AssistantMessage, Message, Part, SessionEntry, StopReason, Timestamp, ToolCall, ToolResult,
 };
 
-use super::numbers::clock;
+use super::numbers::time_of_day;
 use super::printable::{cut, visible_line};
 use super::terminal::{Meaning, View};
 
 mod tool_call;
 
 /// How many lines of a prompt, a thought or an answer are shown.
-const OF_WORDS: usize = 200;
+const TEXT_LINES: usize = 200;
 
 /// Returns the transcript of a session as printable lines.
 #[must_use]
 pub fn transcript(entries: &[(Timestamp, &SessionEntry)], view: &View) -> Vec<String> {
-    let mut told: Vec<String> = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     let mut before = None;
     for (at, entry) in transcript_entries(entries) {
         let calls = matches!(entry, TranscriptEntry::Call { .. });
         // Calls stand together; everything else has air around it.
         if before.is_some_and(|before| !(before && calls)) {
-            told.push(String::new());
+            lines.push(String::new());
         }
         before = Some(calls);
-        told.extend(lines_of(at, &entry, view));
+        lines.extend(entry_lines(at, &entry, view));
     }
-    told
+    lines
 }
 
-fn lines_of(at: Timestamp, entry: &TranscriptEntry<'_>, view: &View) -> Vec<String> {
+fn entry_lines(at: Timestamp, entry: &TranscriptEntry<'_>, view: &View) -> Vec<String> {
     let words = |title: &str, text: &str, meaning: Meaning| {
-        let time = view.palette.paint(Meaning::Aside, &clock(at, &view.zone));
-        let mut told = vec![format!("{}  {time}", view.palette.paint(Meaning::Heading, title))];
-        let words = excerpt(text, Excerpt::First(OF_WORDS)).into_iter();
+        let time = view.palette.paint(Meaning::Aside, &time_of_day(at, &view.zone));
+        let mut lines = vec![format!("{}  {time}", view.palette.paint(Meaning::Heading, title))];
+        let words = excerpt(text, Excerpt::First(TEXT_LINES)).into_iter();
         let words = words.map(|line| view.palette.paint(meaning, &line));
-        told.extend(words.map(|line| format!("  {line}").trim_end().to_owned()));
-        told
+        lines.extend(words.map(|line| format!("  {line}").trim_end().to_owned()));
+        lines
     };
     match entry {
         TranscriptEntry::Prompt(text) => words("prompt", text, Meaning::Neutral),
@@ -46,7 +46,7 @@ fn lines_of(at: Timestamp, entry: &TranscriptEntry<'_>, view: &View) -> Vec<Stri
         TranscriptEntry::Said(text) => words("says", text, Meaning::Neutral),
         TranscriptEntry::Broken(why) => words("its answer is not whole", why, Meaning::Bad),
         TranscriptEntry::Call { call, result } => {
-            tool_call::told(call, *result, view.palette, view.room)
+            tool_call::tool_call_lines(call, *result, view.palette, view.room)
         }
     }
 }
@@ -86,10 +86,10 @@ fn transcript_entries<'a>(
                 transcript_entries.push((*at, entry(said.text())));
             }
             SessionEntry::Message { message: Message::Assistant(answer), .. } => {
-                let told = told(answer, &entries[place + 1..]);
-                transcript_entries.extend(told.into_iter().map(|entry| (*at, entry)));
+                let lines = answer_entries(answer, &entries[place + 1..]);
+                transcript_entries.extend(lines.into_iter().map(|entry| (*at, entry)));
             }
-            // They are told with their calls.
+            // They are lines with their calls.
             SessionEntry::Message { message: Message::ToolResult(_), .. } => {}
         }
     }
@@ -100,7 +100,7 @@ fn transcript_entries<'a>(
 }
 
 /// Returns the transcript entries of an answer; `after` has the results of its calls.
-fn told<'a>(
+fn answer_entries<'a>(
     answer: &'a AssistantMessage,
     after: &[(Timestamp, &'a SessionEntry)],
 ) -> Vec<TranscriptEntry<'a>> {

@@ -27,13 +27,13 @@ pub(super) fn has_model(task: &TaskSpec) -> bool {
 /// A task cannot be done, or an option has no effect.
 pub(super) fn check(spec: &RunSpec, args: &RunArgs, schemas: &dyn Schemas) -> Result<(), Error> {
     if !spec.tasks.iter().any(has_model) {
-        in_vain(args)?;
+        check_model_options(args)?;
     }
     let mut compiled: Option<&Value> = None;
     for task in &spec.tasks {
         match &task.work {
-            Work::Command(command) => runnable(&task.name, command)?,
-            Work::Agent(agent) => askable(&task.name, agent)?,
+            Work::Command(command) => check_script(&task.name, command)?,
+            Work::Agent(agent) => check_prompt(&task.name, agent)?,
             Work::External(external) => return Err(unavailable(&task.name, external)),
         }
         if task.change == ChangeDemand::Required && !spec.isolation.capabilities().can_capture {
@@ -62,7 +62,7 @@ fn unavailable(task: &TaskName, external: &External) -> Error {
 }
 
 /// Refuses options for a model where no task has one.
-fn in_vain(args: &RunArgs) -> Result<(), Error> {
+fn check_model_options(args: &RunArgs) -> Result<(), Error> {
     let limit = args.limits.iter().find(|limit| ["turns", "tokens"].contains(&limit.name.as_str()));
     let option = match (&args.model, &args.agent, limit) {
         (Some(_), _, _) => "--model".to_owned(),
@@ -75,7 +75,7 @@ fn in_vain(args: &RunArgs) -> Result<(), Error> {
         .hint("leave it out"))
 }
 
-fn runnable(name: &TaskName, command: &Command) -> Result<(), Error> {
+fn check_script(name: &TaskName, command: &Command) -> Result<(), Error> {
     let unfit = if command.script.len() > LONGEST_SCRIPT {
         "is longer than 128 KiB, and no shell is given more"
     } else if command.script.contains('\0') {
@@ -87,7 +87,7 @@ fn runnable(name: &TaskName, command: &Command) -> Result<(), Error> {
         .hint("put it into a file, and let the command be that file"))
 }
 
-fn askable(name: &TaskName, agent: &Agent) -> Result<(), Error> {
+fn check_prompt(name: &TaskName, agent: &Agent) -> Result<(), Error> {
     let context = agent.context.as_ref().map_or(0, String::len);
     if agent.prompt.len() + context > LONGEST_PROMPT {
         return Err(Error::usage(format!("the prompt of task `{name}` is longer than 16 MB"))

@@ -110,7 +110,7 @@ impl Listing<'_> {
             }
             text.push('\n');
         }
-        if let Some(passes) = render::passes(self.pass_env) {
+        if let Some(passes) = render::passed_variables(self.pass_env) {
             let _written = write!(text, "\n{passes}");
         }
         let (tasks, jobs) = (self.tasks.len(), self.jobs);

@@ -48,16 +48,16 @@ impl RunRequest {
             && is_scenario(route)
         {
             return Err(Error::usage(format!("`--base-url` cannot be used with {route}"))
-                .because("a scenario is result here, and nobody is asked")
+                .because("a scenario is played here, and nobody is asked")
                 .hint("leave --base-url out"));
         }
         if let Some(plan) = &args.plan {
-            apart_from_plan(args)?;
+            check_only_plan(args)?;
             return Ok(Self(TaskSource::Plan(PlanSource::of(plan))));
         }
         match &args.exec {
-            Some(script) => commands(script, args),
-            None => prompts(args),
+            Some(script) => command_request(script, args),
+            None => prompt_request(args),
         }
     }
 }
@@ -90,7 +90,7 @@ impl RunRequest {
 }
 
 /// Parses a run whose work is a command.
-fn commands(script: &str, args: &RunArgs) -> Result<RunRequest, Error> {
+fn command_request(script: &str, args: &RunArgs) -> Result<RunRequest, Error> {
     if script.trim().is_empty() {
         return Err(
             Error::usage("the command of --exec is empty").hint("regatta run --exec 'make docs'")
@@ -103,14 +103,14 @@ fn commands(script: &str, args: &RunArgs) -> Result<RunRequest, Error> {
             .hint(format!("leave one of them out: --exec or {option}")));
     }
     match &args.each {
-        Some(_) if !args.tasks.is_empty() => Err(together("TASK", "--each")),
-        Some(each) => items(each, WorkTemplate::Command(script.to_owned())),
+        Some(_) if !args.tasks.is_empty() => Err(conflicting("TASK", "--each")),
+        Some(each) => each_request(each, WorkTemplate::Command(script.to_owned())),
         None if args.tasks.is_empty() => {
             refuse_placeholders(script, "regatta run --each SPEC --exec CMD")?;
             Ok(RunRequest(TaskSource::Command(script.to_owned())))
         }
         None => {
-            filled(&args.tasks)?;
+            check_not_blank(&args.tasks)?;
             let script = WorkTemplate::Command(script.to_owned());
             Ok(RunRequest(TaskSource::Words { script, words: args.tasks.clone() }))
         }
@@ -118,13 +118,13 @@ fn commands(script: &str, args: &RunArgs) -> Result<RunRequest, Error> {
 }
 
 /// Parses a run whose work is a model's.
-fn prompts(args: &RunArgs) -> Result<RunRequest, Error> {
-    filled(&args.tasks)?;
+fn prompt_request(args: &RunArgs) -> Result<RunRequest, Error> {
+    check_not_blank(&args.tasks)?;
     match (&args.each, args.tasks.as_slice()) {
         (Some(_), []) => Err(Error::usage("--each says what to work on, but not how")
             .hint("regatta run --each SPEC 'What to do with {{item}}'")
             .hint("regatta run --each SPEC --exec 'COMMAND {{item}}'")),
-        (Some(each), [prompt]) => items(each, WorkTemplate::Prompt(prompt.clone())),
+        (Some(each), [prompt]) => each_request(each, WorkTemplate::Prompt(prompt.clone())),
         (Some(_), tasks) => {
             Err(Error::usage(format!("--each goes with one TASK, and there are {}", tasks.len()))
                 .because(
@@ -143,7 +143,7 @@ fn prompts(args: &RunArgs) -> Result<RunRequest, Error> {
     }
 }
 
-fn items(each: &str, pattern: WorkTemplate) -> Result<RunRequest, Error> {
+fn each_request(each: &str, pattern: WorkTemplate) -> Result<RunRequest, Error> {
     if each.is_empty() {
         return Err(Error::usage("the pattern of --each is empty")
             .hint("regatta run --each '**/*.rs' --exec CMD"));
@@ -151,7 +151,7 @@ fn items(each: &str, pattern: WorkTemplate) -> Result<RunRequest, Error> {
     Ok(RunRequest(TaskSource::Each { pattern, source: ItemSource::parse(each) }))
 }
 
-fn filled(words: &[String]) -> Result<(), Error> {
+fn check_not_blank(words: &[String]) -> Result<(), Error> {
     match words.iter().position(|word| word.trim().is_empty()) {
         Some(at) => Err(Error::usage(format!("TASK number {} is empty", at + 1))
             .hint("regatta run 'what is to be done'")),
@@ -159,19 +159,19 @@ fn filled(words: &[String]) -> Result<(), Error> {
     }
 }
 
-fn apart_from_plan(args: &RunArgs) -> Result<(), Error> {
+fn check_only_plan(args: &RunArgs) -> Result<(), Error> {
     let others = [
         (!args.tasks.is_empty(), "TASK"),
         (args.exec.is_some(), "--exec"),
         (args.each.is_some(), "--each"),
     ];
     match others.into_iter().find(|(given, _)| *given) {
-        Some((_, other)) => Err(together(other, "--plan")),
+        Some((_, other)) => Err(conflicting(other, "--plan")),
         None => Ok(()),
     }
 }
 
-fn together(one: &str, other: &str) -> Error {
+fn conflicting(one: &str, other: &str) -> Error {
     Error::usage(format!("`{one}` cannot be used with `{other}`"))
         .because(format!("{other} says what the tasks are"))
         .hint(format!("leave one of them out: {one} or {other}"))

@@ -12,62 +12,63 @@ use super::{Excerpt, excerpt};
 const YIELD: &str = "yield";
 
 /// The arguments that describe a call best, the best first.
-const TELLING: [&str; 8] =
+const DESCRIPTIVE_ARGUMENTS: [&str; 8] =
     ["command", "path", "file_path", "pattern", "query", "url", "task", "prompt"];
 
 /// How many lines of a change, of an output and of another result are shown.
-const OF_CHANGE: usize = 60;
-const OF_OUTPUT: usize = 12;
-const OF_OTHERS: usize = 4;
+const CHANGE_LINES: usize = 60;
+const OUTPUT_LINES: usize = 12;
+const OTHER_LINES: usize = 4;
 
 /// How many lines of a yield are shown.
-const OF_YIELD: usize = 200;
+const YIELD_LINES: usize = 200;
 
 /// Returns the lines of a call and of its result, if it has one.
-pub(super) fn told(
+pub(super) fn tool_call_lines(
     call: &ToolCall,
     result: Option<&ToolResult>,
     palette: Palette,
     room: OutputWidth,
 ) -> Vec<String> {
     let failed = result.is_some_and(|result| result.is_error);
-    let (about, mut body) = asked(call);
+    let (about, mut body) = summary(call);
     let name = one_line(&call.name);
     let line = cut(format!("● {name} {about}").trim_end(), room.behind(0));
     let meaning = if failed { Meaning::Bad } else { Meaning::Neutral };
-    let mut told = vec![palette.paint(meaning, &line)];
+    let mut lines = vec![palette.paint(meaning, &line)];
     match result {
         None => body.push(palette.paint(Meaning::Aside, "no result yet")),
         // A yield is answered by what the contract says to it later.
         Some(result) if call.name == YIELD && !result.is_error => {}
-        Some(result) => body.extend(answered(result, palette, room)),
+        Some(result) => body.extend(result_lines(result, palette, room)),
     }
-    told.extend(body.into_iter().map(|line| format!("    {line}").trim_end().to_owned()));
-    told
+    lines.extend(body.into_iter().map(|line| format!("    {line}").trim_end().to_owned()));
+    lines
 }
 
 /// Returns a summary of a call in one line, and the lines below it.
-fn asked(call: &ToolCall) -> (String, Vec<String>) {
+fn summary(call: &ToolCall) -> (String, Vec<String>) {
     if let Some(malformed) = &call.malformed {
         return (one_line(malformed), Vec::new());
     }
     if call.name == YIELD {
-        return ("".to_owned(), yielded(call));
+        return ("".to_owned(), yield_lines(call));
     }
-    let telling = TELLING.iter().find_map(|key| call.arguments.get(*key)?.as_str());
-    let Some(telling) = telling else {
+    let description =
+        DESCRIPTIVE_ARGUMENTS.iter().find_map(|key| call.arguments.get(*key)?.as_str());
+    let Some(description) = description else {
         let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
         let arguments = if call.arguments.is_empty() { String::new() } else { arguments };
         return (one_line(&arguments), Vec::new());
     };
-    let mut all = telling.trim().lines();
+    let mut all = description.trim().lines();
     let first = one_line(all.next().unwrap_or_default());
     let more = if all.next().is_some() { " …" } else { "" };
     (format!("{first}{more}"), Vec::new())
 }
 
 /// Returns the lines of a yield.
-fn yielded(call: &ToolCall) -> Vec<String> {
+fn yield_lines(call: &ToolCall) -> Vec<String> {
     let given = call.arguments.get("result").and_then(Value::as_object).unwrap_or(&call.arguments);
     let text = match (given.get("data"), given.get("error").and_then(Value::as_str)) {
         (None | Some(Value::Null), Some(why)) => format!("it gives up: {why}"),
@@ -75,21 +76,21 @@ fn yielded(call: &ToolCall) -> Vec<String> {
         (Some(data), _) => serde_json::to_string_pretty(data).unwrap_or_default(),
         (None, None) => serde_json::to_string_pretty(given).unwrap_or_default(),
     };
-    excerpt(&text, Excerpt::First(OF_YIELD))
+    excerpt(&text, Excerpt::First(YIELD_LINES))
 }
 
 /// Returns the first or last lines of a result.
-fn answered(result: &ToolResult, palette: Palette, room: OutputWidth) -> Vec<String> {
+fn result_lines(result: &ToolResult, palette: Palette, room: OutputWidth) -> Vec<String> {
     let details = result.details.as_ref();
     if let (Some(diff), false) =
         (details.and_then(|details| details.get("diff")).and_then(Value::as_str), result.is_error)
     {
-        return painted(&excerpt(diff, Excerpt::First(OF_CHANGE)), palette);
+        return painted(&excerpt(diff, Excerpt::First(CHANGE_LINES)), palette);
     }
     let part = match result.tool_name.as_str() {
-        "bash" => Excerpt::Last(OF_OUTPUT),
-        _ if result.is_error => Excerpt::First(OF_OUTPUT),
-        _ => Excerpt::First(OF_OTHERS),
+        "bash" => Excerpt::Last(OUTPUT_LINES),
+        _ if result.is_error => Excerpt::First(OUTPUT_LINES),
+        _ => Excerpt::First(OTHER_LINES),
     };
     let meaning = if result.is_error { Meaning::Bad } else { Meaning::Aside };
     let shown = excerpt(&result.text(), part).into_iter();
