@@ -222,7 +222,9 @@ mod tests {
 
     #[test]
     fn no_key_of_a_provider_that_we_know_reaches_a_command() {
-        let keys = providers::known().filter_map(providers::Known::key).chain(["REGATTA_API_KEY"]);
+        let keys = providers::known_providers()
+            .filter_map(providers::KnownProvider::key)
+            .chain(["REGATTA_API_KEY"]);
         let keys = keys.map(|key| (OsString::from(key), OsString::from("secret")));
         let environment = BaseEnvironment::new(keys, &EnvironmentRules::default());
         assert_eq!(environment, BaseEnvironment::default());

@@ -3,7 +3,7 @@
 use engine::ports::Models as _;
 use futures_util::future::join_all;
 use protocol::{Agent, Failure, FailureClass, ModelRoute, RunSpec, TaskName, Work};
-use providers::{Catalogue, Known};
+use providers::{Catalogue, KnownProvider};
 
 use super::is_scenario;
 use crate::error::{Error, ErrorKind};
@@ -54,7 +54,7 @@ fn unhad(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
     // The number of an error says nothing that its name does not.
     let error = Error::new(ErrorKind::Model, what)
         .because(why.split(" (os error ").next().unwrap_or_default());
-    let key = Known::find(&route.provider).and_then(Known::key);
+    let key = KnownProvider::find(&route.provider).and_then(KnownProvider::key);
     match (failure.class, key) {
         (FailureClass::Auth, Some(key)) => error.hint(format!("export {key}=…")),
         _ if rest.is_empty() => error,

@@ -1,35 +1,33 @@
-//! Puts the calls of an answer together, which come in pieces.
+//! Assembles the tool calls of an answer, which arrive in fragments.
 
 use protocol::ToolCall;
 use serde_json::{Map, Value};
 
-use super::json_scanner::JsonScanner;
+/// The most bytes of a name or an id that are kept.
+const MAX_NAME: usize = 256;
 
-/// The most bytes of a name or an identity that are kept.
-const LONGEST_NAME: usize = 256;
+/// The most bytes that are kept of arguments that are not a JSON object.
+const MAX_MALFORMED: usize = 64 << 10;
 
-/// The most bytes that are kept of arguments that are no JSON object.
-const LONGEST_MALFORMED: usize = 64 << 10;
+/// How deep arguments may be nested. Session logs wrap them in further objects, and JSON nested
+/// deeper than 128 cannot be read again.
+const MAX_DEPTH: usize = 100;
 
-/// How deep arguments may be nested. What reads them again, session logs for one, wraps them in
-/// more, and reads nothing deeper than 128.
-const DEEPEST: usize = 100;
-
-/// A call of which some has come.
+/// A call of which part has arrived.
 #[derive(Debug, Default)]
-pub(crate) struct Pending {
+pub(crate) struct PendingCall {
     index: Option<u64>,
     id: String,
     name: String,
     arguments: String,
     scanner: JsonScanner,
-    /// Whether the arguments are no JSON object, whatever follows.
+    /// Whether the arguments cannot become a JSON object, whatever follows.
     is_broken: bool,
 }
 
-impl Pending {
-    /// Returns whether the arguments are whole. Asked with every piece, it reads them when they
-    /// may be: servers that repeat the name in each piece would have them read a million times.
+impl PendingCall {
+    /// Returns whether the arguments are complete. It parses them only when all brackets are
+    /// closed: with servers that repeat the name in each fragment it is asked for every one.
     fn is_complete(&mut self) -> bool {
         if self.name.is_empty() || self.is_broken || !self.scanner.is_closed() {
             return false;
@@ -40,132 +38,133 @@ impl Pending {
     }
 }
 
-/// What a piece of a call holds.
+/// What a fragment of a call contains.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Content {
+enum Fragment {
     /// No name.
-    More,
+    Continuation,
     /// A name.
     Name,
     /// A name and arguments.
-    Whole,
+    NameAndArguments,
 }
 
-impl Content {
+impl Fragment {
     fn of(name: &str, arguments: &str) -> Self {
         match (name.is_empty(), arguments.is_empty()) {
-            (true, _) => Self::More,
+            (true, _) => Self::Continuation,
             (false, true) => Self::Name,
-            (false, false) => Self::Whole,
+            (false, false) => Self::NameAndArguments,
         }
     }
 }
 
-/// The calls of one answer.
+/// The tool calls of one answer, of which part has arrived.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
-    pending: Vec<Pending>,
+pub(crate) struct ToolCallBuilder {
+    pending: Vec<PendingCall>,
 }
 
-/// What a piece of a call brought.
+/// What a fragment added to a call.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
-    /// Which call it belongs to.
+pub(crate) struct CallDelta {
+    /// The index of the call.
     pub(crate) at: usize,
-    /// The name, when it is now known.
+    /// The name of the tool, if this fragment gave it.
     pub(crate) named: Option<String>,
-    /// How many bytes it had.
+    /// The size of the fragment in bytes.
     pub(crate) size: usize,
 }
 
-impl Calls {
+impl ToolCallBuilder {
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
     }
 
-    /// Forgets all calls after the first `most`.
+    /// Drops all calls after the first `most`.
     pub(crate) fn truncate(&mut self, most: usize) {
         self.pending.truncate(most);
     }
 
-    /// Takes a piece of a call.
-    pub(crate) fn take(&mut self, piece: &Value) -> Option<Taken> {
-        let function = piece.get("function").unwrap_or(&Value::Null);
+    /// Adds a fragment of a call. Returns `None` if it is empty.
+    pub(crate) fn push(&mut self, fragment: &Value) -> Option<CallDelta> {
+        let function = fragment.get("function").unwrap_or(&Value::Null);
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-        let index = piece.get("index").and_then(Value::as_u64);
-        let id = text(piece.get("id")).unwrap_or_default();
+        let index = fragment.get("index").and_then(Value::as_u64);
+        let id = text(fragment.get("id")).unwrap_or_default();
         let name = text(function.get("name")).unwrap_or_default();
         let arguments = match function.get("arguments") {
             Some(Value::String(text)) => text.clone(),
-            // Some servers send what they have parsed.
+            // Some servers send the arguments as an object.
             Some(object @ Value::Object(_)) => object.to_string(),
             _ => String::new(),
         };
         if index.is_none() && id.is_empty() && name.is_empty() && arguments.is_empty() {
             return None;
         }
-        let at = self.find(index, cut(&id, LONGEST_NAME), Content::of(&name, &arguments));
+        let at = self.find(index, cut(&id, MAX_NAME), Fragment::of(&name, &arguments));
         let call = &mut self.pending[at];
         if call.id.is_empty() {
-            call.id = cut(&id, LONGEST_NAME).to_owned();
+            call.id = cut(&id, MAX_NAME).to_owned();
         }
         let named = (call.name.is_empty() && !name.is_empty()).then(|| {
-            cut(&name, LONGEST_NAME).clone_into(&mut call.name);
+            cut(&name, MAX_NAME).clone_into(&mut call.name);
             call.name.clone()
         });
         call.arguments.push_str(&arguments);
-        call.scanner.take(&arguments);
-        Some(Taken { at, named, size: id.len() + name.len() + arguments.len() })
+        call.scanner.push(&arguments);
+        Some(CallDelta { at, named, size: id.len() + name.len() + arguments.len() })
     }
 
-    /// Returns which call a piece belongs to, which may be a new one.
-    fn find(&mut self, index: Option<u64>, id: &str, content: Content) -> usize {
-        let same = |call: &Pending| call.id.is_empty() || id.is_empty() || call.id == id;
+    /// Returns the index of the call that a fragment belongs to, adding one if it is new.
+    fn find(&mut self, index: Option<u64>, id: &str, content: Fragment) -> usize {
+        let same = |call: &PendingCall| call.id.is_empty() || id.is_empty() || call.id == id;
         let found = match index {
-            // The latest of this index: servers that count badly give all the same one.
+            // The latest of this index: some servers give all calls the same one.
             Some(_) => {
                 let latest = self.pending.iter().rposition(|call| call.index == index);
                 latest.filter(|at| same(&self.pending[*at]))
             }
             None if !id.is_empty() => self.pending.iter().rposition(|call| call.id == id),
-            None if content == Content::More => self.pending.len().checked_sub(1),
+            None if content == Fragment::Continuation => self.pending.len().checked_sub(1),
             None => None,
         };
-        // What has a name and arguments, and comes when those are complete, is another call.
-        let found =
-            found.filter(|at| content != Content::Whole || !self.pending[*at].is_complete());
+        // A fragment with name and arguments that follows a complete call begins another one.
+        let found = found
+            .filter(|at| content != Fragment::NameAndArguments || !self.pending[*at].is_complete());
         found.unwrap_or_else(|| {
-            self.pending.push(Pending { index, ..Pending::default() });
+            self.pending.push(PendingCall { index, ..PendingCall::default() });
             self.pending.len() - 1
         })
     }
 
-    /// Returns the calls. Telling those apart that have one identity is up to the session.
+    /// Returns the complete calls. Ids may be empty or repeated; the session makes them unique.
     pub(crate) fn into_calls(self) -> Vec<ToolCall> {
-        self.pending.into_iter().map(whole).collect()
+        self.pending.into_iter().map(complete).collect()
     }
 }
 
-fn whole(call: Pending) -> ToolCall {
+fn complete(call: PendingCall) -> ToolCall {
     let name = if call.name.is_empty() { "unnamed".to_owned() } else { call.name };
     let (arguments, malformed) = arguments(&call.arguments);
     ToolCall { id: call.id, name, arguments, malformed }
 }
 
-/// Reads what a call is called with. No text at all is a call without arguments.
+/// Parses the arguments of a call, and returns the text if it is malformed. An empty text means no
+/// arguments.
 pub(crate) fn arguments(text: &str) -> (Map<String, Value>, Option<String>) {
     if text.trim().is_empty() {
         return (Map::new(), None);
     }
     match serde_json::from_str(text) {
-        Ok(Value::Object(arguments)) if arguments.values().all(|it| is_within(it, DEEPEST)) => {
+        Ok(Value::Object(arguments)) if arguments.values().all(|it| is_within(it, MAX_DEPTH)) => {
             (arguments, None)
         }
-        Ok(_) | Err(_) => (Map::new(), Some(cut(text, LONGEST_MALFORMED).to_owned())),
+        Ok(_) | Err(_) => (Map::new(), Some(cut(text, MAX_MALFORMED).to_owned())),
     }
 }
 
-/// Returns whether what is nested in `value` is at most so deep.
+/// Returns whether `value` is nested at most `deep` levels.
 fn is_within(value: &Value, deep: usize) -> bool {
     match value {
         Value::Array(values) => deep > 0 && values.iter().all(|it| is_within(it, deep - 1)),
@@ -179,16 +178,57 @@ fn cut(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
+/// Tracks how far a JSON text has arrived. Each byte is looked at once.
+#[derive(Debug, Default)]
+struct JsonScanner {
+    position: Position,
+    /// How many arrays and objects are open.
+    depth: usize,
+    /// Whether one ever was.
+    is_begun: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Position {
+    #[default]
+    Values,
+    Text,
+    Escape,
+}
+
+impl JsonScanner {
+    /// Adds the next fragment.
+    fn push(&mut self, piece: &str) {
+        for byte in piece.bytes() {
+            match (self.position, byte) {
+                (Position::Escape, _) | (Position::Values, b'"') => self.position = Position::Text,
+                (Position::Text, b'\\') => self.position = Position::Escape,
+                (Position::Text, b'"') => self.position = Position::Values,
+                (Position::Values, b'{' | b'[') => {
+                    self.depth = self.depth.saturating_add(1);
+                    self.is_begun = true;
+                }
+                (Position::Values, b'}' | b']') => self.depth = self.depth.saturating_sub(1),
+                (Position::Values | Position::Text, _) => {}
+            }
+        }
+    }
+
+    /// Returns whether every opened bracket is closed. Only then can the text be a complete object.
+    fn is_closed(&self) -> bool {
+        self.is_begun && self.depth == 0 && self.position == Position::Values
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use serde_json::json;
 
-    use super::*;
-
     fn calls(pieces: &[Value]) -> Vec<(String, String, String)> {
-        let mut calls = Calls::default();
+        let mut calls = ToolCallBuilder::default();
         for piece in pieces {
-            calls.take(piece);
+            calls.push(piece);
         }
         let shown = |call: ToolCall| {
             let arguments =
@@ -217,20 +257,20 @@ mod tests {
     #[test]
     fn arguments_that_nobody_could_read_again_are_none() {
         let nested = |deep: usize| format!("{{\"a\":{}{}}}", "[".repeat(deep), "]".repeat(deep));
-        assert_eq!(arguments(&nested(DEEPEST)).1, None);
-        for deep in [DEEPEST + 1, 126, 10_000] {
+        assert_eq!(arguments(&nested(MAX_DEPTH)).1, None);
+        for deep in [MAX_DEPTH + 1, 126, 10_000] {
             assert_eq!(arguments(&nested(deep)), (Map::new(), Some(nested(deep))), "{deep}");
         }
     }
 
     #[test]
     fn a_name_in_every_piece_is_no_reason_to_read_all_of_them_each_time() {
-        let mut calls = Calls::default();
+        let mut calls = ToolCallBuilder::default();
         let arguments = format!("{{\"content\":\"{}\"}}", "} ".repeat(500_000));
         let began = std::time::Instant::now();
         for piece in arguments.as_bytes().chunks(8) {
             let piece = std::str::from_utf8(piece).unwrap();
-            calls.take(
+            calls.push(
                 &json!({ "index": 0, "id": "a", "function": { "name": "w", "arguments": piece } }),
             );
         }
@@ -274,8 +314,19 @@ mod tests {
             assert_eq!(arguments(text), (Map::new(), Some(text.to_owned())));
         }
         assert_eq!(arguments(" \n"), (Map::new(), None));
-        let long = format!("{{{}", "ä".repeat(LONGEST_MALFORMED));
+        let long = format!("{{{}", "ä".repeat(MAX_MALFORMED));
         let kept = arguments(&long).1.unwrap();
-        assert!(kept.len() <= LONGEST_MALFORMED && long.starts_with(&kept));
+        assert!(kept.len() <= MAX_MALFORMED && long.starts_with(&kept));
+    }
+
+    #[test]
+    fn what_is_whole_is_closed_and_no_beginning_of_it_is() {
+        let text = r#"{"a\\":"}\"]","b":[{},{"c":"ä"}]}"#;
+        let mut scanner = JsonScanner::default();
+        for (at, letter) in text.char_indices() {
+            assert!(!scanner.is_closed(), "{}", &text[..at]);
+            scanner.push(letter.encode_utf8(&mut [0; 4]));
+        }
+        assert!(scanner.is_closed());
     }
 }

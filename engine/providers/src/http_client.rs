@@ -1,4 +1,4 @@
-//! What sends requests: one client for this machine, one for the world, each made when it is
+//! The HTTP clients: one for servers on this machine and one for all others, each built when it is
 //! first needed.
 
 use std::sync::OnceLock;
@@ -10,8 +10,8 @@ use reqwest::{Client, ClientBuilder};
 use url::{Host, Url};
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a connection on this machine is kept. Its servers hang up after five seconds, and to
-/// connect costs nothing here.
+/// How long an idle connection to this machine is kept. Local servers close theirs after five
+/// seconds, and connecting again costs nothing.
 const IDLE: Duration = Duration::from_secs(4);
 const AGENT: &str = concat!("regatta/", env!("CARGO_PKG_VERSION"));
 
@@ -23,10 +23,10 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// Returns what sends requests to `url`.
-    pub(crate) fn of(&self, url: &Url) -> Result<Client, Failure> {
+    /// Returns the client for requests to `url`.
+    pub(crate) fn client_for(&self, url: &Url) -> Result<Client, Failure> {
         let client = if is_near(url) {
-            // Neither a proxy nor certificates have a say about this machine.
+            // Requests to this machine need neither a proxy nor certificates.
             let near = || builder().no_proxy().tls_certs_only([]).pool_idle_timeout(IDLE);
             self.near.get_or_init(|| near().build().ok())
         } else {
@@ -50,19 +50,17 @@ pub(crate) fn is_near(url: &Url) -> bool {
 }
 
 fn far() -> Option<Client> {
-    // Where the machine has no certificates, plain HTTP still works, and HTTPS says what it lacks.
+    // Without certificates on this machine plain HTTP still works, and HTTPS fails with a message.
     builder().build().or_else(|_none| builder().tls_certs_only([]).build()).ok()
 }
 
 fn builder() -> ClientBuilder {
-    // Whoever was first has installed one; any will do.
+    // An error means that a provider is installed already; any will do.
     let _installed = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .user_agent(AGENT)
         .redirect(Policy::none())
         .connect_timeout(CONNECT)
-        // A compressed stream comes in lumps.
-        .gzip(false)
 }
 
 #[cfg(test)]
@@ -86,7 +84,7 @@ mod tests {
     fn clients_can_be_made_any_number_of_times() {
         for url in ["http://127.0.0.1:1/", "https://example.org/"] {
             for _time in 0..2 {
-                assert!(Clients::default().of(&Url::parse(url).unwrap()).is_ok());
+                assert!(Clients::default().client_for(&Url::parse(url).unwrap()).is_ok());
             }
         }
     }

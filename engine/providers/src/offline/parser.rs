@@ -1,4 +1,4 @@
-//! Reads a scenario file, and finds everything that is wrong with it before it is played.
+//! Parses a scenario file, and reports mistakes in it with line and column before it is played.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,16 +10,17 @@ use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 use toml::Spanned;
 
-use super::file::{CallTable, Fault, File, ScenarioTable, TurnTable};
-use super::script::{
-    After, Arguments, Call, Planned, Planted, Remember, Scenario, Script, Times, Turn,
+use super::scenario::{
+    AfterTurn, Arguments, Call, PlannedFault, Remember, Scenario, Script, Times, Turn,
+    ValueTemplate,
 };
+use super::scenario::{CallTable, Fault, FileTable, ScenarioTable, TurnTable};
 use super::template::{Template, is_name};
 
 /// The most memory of one regular expression.
 const LARGEST_REGEX: usize = 1 << 20;
 
-/// What is wrong with a scenario file, and where.
+/// A mistake in a scenario file, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {what}")]
 pub(crate) struct ScriptError {
@@ -28,12 +29,12 @@ pub(crate) struct ScriptError {
     what: String,
 }
 
-/// Reads a scenario file.
-pub(crate) fn script(text: &str) -> Result<Script, ScriptError> {
-    let file: File = toml::from_str(text).map_err(|error| {
+/// Parses a scenario file.
+pub(crate) fn parse(text: &str) -> Result<Script, ScriptError> {
+    let file: FileTable = toml::from_str(text).map_err(|error| {
         let message = error.message().trim_end();
         let what = match message.rsplit_once("expected ") {
-            // What only programmers know.
+            // Names of Rust types.
             Some((before, "i64" | "u64" | "u32")) => format!("{before}expected a whole number"),
             Some((before, "a sequence")) => format!("{before}expected a list"),
             Some((before, "a map")) => format!("{before}expected a table"),
@@ -49,7 +50,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn script(&self, file: File) -> Result<Script, ScriptError> {
+    fn script(&self, file: FileTable) -> Result<Script, ScriptError> {
         if *file.version.get_ref() != 1 {
             return Err(self.wrong(&file.version, "this is read as version = 1 only"));
         }
@@ -132,8 +133,8 @@ impl Checker<'_> {
             }),
             fault: table.fault.map(|fault| planned(fault, table.times.map(Spanned::into_inner))),
             after: match table.repeat.map(Spanned::into_inner) {
-                Some(true) => After::Again,
-                Some(false) | None => After::Next,
+                Some(true) => AfterTurn::Repeat,
+                Some(false) | None => AfterTurn::Next,
             },
         })
     }
@@ -172,7 +173,7 @@ impl Checker<'_> {
             }
             (table, None) => {
                 let table = toml::Value::Table(table.unwrap_or_default());
-                Arguments::Values(self.planted(table, &span, known)?)
+                Arguments::Values(self.value(table, &span, known)?)
             }
         };
         let id = table.id.as_ref();
@@ -180,27 +181,27 @@ impl Checker<'_> {
         Ok(Call { tool: table.tool, arguments, id })
     }
 
-    fn planted(
+    fn value(
         &self,
         value: toml::Value,
         span: &Range<usize>,
         known: &BTreeSet<String>,
-    ) -> Result<Planted, ScriptError> {
+    ) -> Result<ValueTemplate, ScriptError> {
         Ok(match value {
             toml::Value::String(text) => {
-                Planted::Text(self.template(&text, span.clone(), known)?)
+                ValueTemplate::Text(self.template(&text, span.clone(), known)?)
             }
-            toml::Value::Integer(number) => Planted::Plain(number.into()),
-            toml::Value::Float(number) => Planted::Plain(number.into()),
-            toml::Value::Boolean(truth) => Planted::Plain(truth.into()),
-            toml::Value::Datetime(time) => Planted::Plain(time.to_string().into()),
+            toml::Value::Integer(number) => ValueTemplate::Plain(number.into()),
+            toml::Value::Float(number) => ValueTemplate::Plain(number.into()),
+            toml::Value::Boolean(truth) => ValueTemplate::Plain(truth.into()),
+            toml::Value::Datetime(time) => ValueTemplate::Plain(time.to_string().into()),
             toml::Value::Array(list) => {
-                let list = list.into_iter().map(|value| self.planted(value, span, known));
-                Planted::List(list.collect::<Result<_, _>>()?)
+                let list = list.into_iter().map(|value| self.value(value, span, known));
+                ValueTemplate::List(list.collect::<Result<_, _>>()?)
             }
             toml::Value::Table(table) => {
-                let planted = |(key, value)| Ok((key, self.planted(value, span, known)?));
-                Planted::Table(table.into_iter().map(planted).collect::<Result<_, _>>()?)
+                let member = |(key, value)| Ok((key, self.value(value, span, known)?));
+                ValueTemplate::Table(table.into_iter().map(member).collect::<Result<_, _>>()?)
             }
         })
     }
@@ -240,8 +241,8 @@ impl Checker<'_> {
     }
 }
 
-fn planned(fault: Fault, times: Option<u32>) -> Planned {
-    Planned { fault, times: times.map_or(Times::Always, Times::First) }
+fn planned(fault: Fault, times: Option<u32>) -> PlannedFault {
+    PlannedFault { fault, times: times.map_or(Times::Always, Times::First) }
 }
 
 fn duration(text: &str) -> Option<Duration> {
@@ -263,15 +264,15 @@ fn at(text: &str, span: Range<usize>, what: String) -> ScriptError {
     ScriptError { line, column, what }
 }
 
-impl Planted {
-    /// Returns the value with its placeholders filled.
-    pub(crate) fn fill(&self, words: &dyn Fn(&Template) -> String) -> Value {
+impl ValueTemplate {
+    /// Returns the value with its placeholders replaced.
+    pub(crate) fn fill(&self, text: &dyn Fn(&Template) -> String) -> Value {
         match self {
             Self::Plain(value) => value.clone(),
-            Self::Text(template) => words(template).into(),
-            Self::List(list) => list.iter().map(|one| one.fill(words)).collect(),
+            Self::Text(template) => text(template).into(),
+            Self::List(list) => list.iter().map(|one| one.fill(text)).collect(),
             Self::Table(table) => {
-                let fields = table.iter().map(|(key, one)| (key.clone(), one.fill(words)));
+                let fields = table.iter().map(|(key, one)| (key.clone(), one.fill(text)));
                 Value::Object(fields.collect::<Map<_, _>>())
             }
         }

@@ -4,7 +4,7 @@ use super::*;
 const DOCUMENT: &str = include_str!("../../../../../docs/scenarios.md");
 
 fn wrong(text: &str) -> String {
-    script(text).unwrap_err().to_string()
+    parse(text).unwrap_err().to_string()
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn each_example_in_the_document_can_be_played() {
         } else {
             format!("version = 1\n{block}")
         };
-        assert!(script(&text).is_ok(), "{:?} in\n{text}", script(&text));
+        assert!(parse(&text).is_ok(), "{:?} in\n{text}", parse(&text));
     }
     for word in
         ["crash", "silence", "cut", "endless", "refused", "quota", "transient", "auth", "panic"]
