@@ -100,7 +100,7 @@ impl Equipment {
         let commands: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
         let schemas: Arc<dyn Schemas> = Arc::new(JsonSchemas);
         let tools = Builtins::new(self.faults.clone());
-        let tools = if is_rehearsed(spec) { tools.with_rehearsal() } else { tools };
+        let tools = if is_rehearsed(spec) { tools.with_panic_tool() } else { tools };
         let artifacts = self.places.all_artifacts();
         let deps = Deps {
             ledger: Arc::clone(&self.ledger) as Arc<_>,

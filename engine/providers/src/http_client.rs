@@ -57,10 +57,7 @@ fn far() -> Option<Client> {
 fn builder() -> ClientBuilder {
     // An error means that a provider is installed already; any will do.
     let _installed = rustls::crypto::ring::default_provider().install_default();
-    Client::builder()
-        .user_agent(AGENT)
-        .redirect(Policy::none())
-        .connect_timeout(CONNECT)
+    Client::builder().user_agent(AGENT).redirect(Policy::none()).connect_timeout(CONNECT)
 }
 
 #[cfg(test)]

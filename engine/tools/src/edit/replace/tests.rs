@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn edited(text: &str, old: &str, new: &str) -> Result<String, String> {
-    replaced(text, &[Piece::new(old, new)]).map_err(|mismatch| mismatch.to_string())
+    replaced(text, &[TextEdit::new(old, new)]).map_err(|mismatch| mismatch.to_string())
 }
 
 #[test]
@@ -91,7 +91,7 @@ proptest! {
         let pieces: Vec<_> = lines
             .iter()
             .rev()
-            .map(|line| Piece::new(&format!("<{line}>\n"), &format!("[{line}]\n\n")))
+            .map(|line| TextEdit::new(&format!("<{line}>\n"), &format!("[{line}]\n\n")))
             .collect();
         let expected: String = lines.iter().map(|line| format!("[{line}]{end}{end}")).collect();
         prop_assert_eq!(replaced(&text, &pieces).unwrap(), expected);

@@ -1,20 +1,20 @@
-//! Why an edit does not fit its file, and what it was perhaps meant for.
+//! Why an edit does not apply to a file, with the place that was perhaps meant.
 
 use std::cmp::{Ordering, Reverse};
 
 use engine::tools::quote;
 
-/// How many lines are compared with a line that is not there, and how much of each.
+/// How many lines are compared with a line that is not found, and how much of each.
 const COMPARED: usize = 20_000;
 const COLUMNS: usize = 200;
 
-/// How many lines like the first of a text are looked at.
-const BEGINNINGS: usize = 200;
+/// How many lines equal to the first line of a text are tried.
+const CANDIDATES: usize = 200;
 
-/// How much a line must be like another to be named.
-const ALIKE: f32 = 0.6;
+/// How similar a line has to be to be suggested.
+const SIMILARITY: f32 = 0.6;
 
-/// Why a file was not edited. It is as it was.
+/// Why a file was not edited. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[error("{path} was not edited: {}{mismatch}", which(*.count, .mismatch.number()))]
 pub(crate) struct EditError {
@@ -25,7 +25,7 @@ pub(crate) struct EditError {
 }
 
 impl EditError {
-    /// Returns why the file at `path` was not edited with `count` edits.
+    /// Returns the error of a call with `count` edits for the file at `path`.
     pub(super) fn new(path: &str, count: usize, mismatch: Mismatch) -> Self {
         Self { path: path.to_owned(), count, mismatch }
     }
@@ -38,46 +38,46 @@ fn which(count: usize, number: Option<usize>) -> String {
     }
 }
 
-/// Why edits do not fit a text. Edits are counted from 1.
+/// Why edits do not apply to a text. Edits are counted from 1.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Mismatch {
-    /// There is nothing to look for.
+    /// The old text is empty.
     #[error("oldText is empty; use write to make a file")]
     Empty {
         /// The edit.
         number: usize,
     },
-    /// The old text is not there.
-    #[error("oldText is not in it{}", .nearest.told())]
+    /// The old text is not in the file.
+    #[error("oldText is not in it{}", .nearest.describe())]
     Missing {
         /// The edit.
         number: usize,
-        /// What comes nearest.
-        nearest: Nearest,
+        /// The most similar place in the file.
+        nearest: NearestMatch,
     },
-    /// The old text is there more than once.
+    /// The old text occurs more than once.
     #[error(
         "oldText has {}{count} occurrences, on lines {}; it must have exactly one: add lines \
          around it",
         if .count == .most { "at least " } else { "" },
-        told_lines(.lines, *.count)
+        line_list(.lines, *.count)
     )]
     Several {
         /// The edit.
         number: usize,
-        /// How often.
+        /// How many occurrences were counted.
         count: usize,
-        /// How many are counted.
+        /// How many are counted at most.
         most: usize,
-        /// The lines of the first of them.
+        /// The lines of the first occurrences.
         lines: Vec<usize>,
     },
-    /// Two edits are for the same piece.
+    /// Two edits replace the same text.
     #[error("edits {one} and {other} overlap; make one edit of them")]
     Overlap {
-        /// One.
+        /// The first edit.
         one: usize,
-        /// The other.
+        /// The second edit.
         other: usize,
     },
     /// Nothing would change.
@@ -96,46 +96,46 @@ impl Mismatch {
     }
 }
 
-fn told_lines(lines: &[usize], count: usize) -> String {
-    let told: Vec<_> = lines.iter().map(usize::to_string).collect();
+fn line_list(lines: &[usize], count: usize) -> String {
+    let numbers: Vec<_> = lines.iter().map(usize::to_string).collect();
     let more = if count > lines.len() { ", …" } else { "" };
-    format!("{}{more}", told.join(", "))
+    format!("{}{more}", numbers.join(", "))
 }
 
-/// What comes nearest to a text that is not there.
+/// The place that is most similar to a text that is not in the file.
 #[derive(Debug)]
-pub(crate) enum Nearest {
-    /// It is there but for blanks.
+pub(crate) enum NearestMatch {
+    /// The text is there with other white space.
     Blanks {
-        /// The line it begins on.
+        /// The line on which it begins.
         line: usize,
-        /// That line.
+        /// The text of that line.
         text: String,
     },
-    /// It begins as this does, up to a line that is different.
+    /// The text begins the same, up to a line that differs.
     Begins {
-        /// The line it begins on.
+        /// The line on which it begins.
         line: usize,
-        /// The line that is different.
+        /// The line that differs.
         differs: usize,
-        /// What stands there.
+        /// The text of that line.
         text: String,
     },
-    /// It has the numbers of lines in it.
+    /// The old text contains line numbers.
     Numbers,
-    /// Its first line is like this one.
+    /// A line is similar to the first line of the text.
     Line {
         /// The line's number.
         line: usize,
         /// The line.
         text: String,
     },
-    /// Nothing does.
+    /// Nothing is similar.
     Nothing,
 }
 
-impl Nearest {
-    fn told(&self) -> String {
+impl NearestMatch {
+    fn describe(&self) -> String {
         match self {
             Self::Blanks { line, text } => format!(
                 "; with other blanks it is on line {line}: `{}`. Copy it exactly as it stands there",
@@ -154,19 +154,19 @@ impl Nearest {
     }
 }
 
-/// Returns what comes nearest to `old` in `text`.
-pub(super) fn nearest(text: &str, old: &str) -> Nearest {
+/// Returns the place in `text` that is most similar to `old`.
+pub(super) fn nearest(text: &str, old: &str) -> NearestMatch {
     let wanted = old.lines().find(|line| !line.trim().is_empty()).unwrap_or(old);
     let lines: Vec<&str> = text.lines().take(COMPARED).collect();
-    if let Some(near) = same_but_for_blanks(&lines, old) {
+    if let Some(near) = longest_match(&lines, old) {
         return near;
     }
     if is_numbered(wanted) {
-        return Nearest::Numbers;
+        return NearestMatch::Numbers;
     }
     let wanted = pairs(wanted);
-    let likeness = |line: &str| alike(&pairs(line), &wanted);
-    let mut best = (ALIKE, None);
+    let likeness = |line: &str| similarity(&pairs(line), &wanted);
+    let mut best = (SIMILARITY, None);
     for (number, line) in (1..).zip(&lines).filter(|(_, line)| !line.trim().is_empty()) {
         let alike = likeness(line);
         if alike > best.0 {
@@ -174,35 +174,35 @@ pub(super) fn nearest(text: &str, old: &str) -> Nearest {
         }
     }
     match best.1 {
-        Some((line, text)) => Nearest::Line { line, text: (*text).to_owned() },
-        None => Nearest::Nothing,
+        Some((line, text)) => NearestMatch::Line { line, text: (*text).to_owned() },
+        None => NearestMatch::Nothing,
     }
 }
 
-/// Returns where `lines` have the most lines of `old` in a row from its first, without regard to
-/// blanks.
-fn same_but_for_blanks(lines: &[&str], old: &str) -> Option<Nearest> {
-    let wanted: Vec<_> = old.trim().lines().map(squeezed).collect();
+/// Returns where `lines` have the most lines of `old` in a row from its first, ignoring white space.
+fn longest_match(lines: &[&str], old: &str) -> Option<NearestMatch> {
+    let wanted: Vec<_> = old.trim().lines().map(without_spaces).collect();
     let first = wanted.first()?;
-    let begins = (0..lines.len()).filter(|at| squeezed(lines[*at]) == *first).take(BEGINNINGS);
+    let begins =
+        (0..lines.len()).filter(|at| without_spaces(lines[*at]) == *first).take(CANDIDATES);
     let alike = begins.map(|at| {
-        let there = lines[at..].iter().map(|line| squeezed(line));
+        let there = lines[at..].iter().map(|line| without_spaces(line));
         (at, there.zip(&wanted).take_while(|(there, wanted)| there == *wanted).count())
     });
     let (at, count) = alike.max_by_key(|(at, count)| (*count, Reverse(*at)))?;
     if count == wanted.len() {
-        return Some(Nearest::Blanks { line: at + 1, text: lines[at].to_owned() });
+        return Some(NearestMatch::Blanks { line: at + 1, text: lines[at].to_owned() });
     }
     let text = lines.get(at + count).copied().unwrap_or("the end of the file");
-    Some(Nearest::Begins { line: at + 1, differs: at + count + 1, text: text.to_owned() })
+    Some(NearestMatch::Begins { line: at + 1, differs: at + count + 1, text: text.to_owned() })
 }
 
-/// A line without its blanks.
-fn squeezed(line: &str) -> String {
+/// Returns a line without its white space.
+fn without_spaces(line: &str) -> String {
     line.chars().filter(|letter| !letter.is_whitespace()).collect()
 }
 
-/// The pairs of letters of a line, sorted.
+/// Returns the pairs of adjacent characters of a line, sorted.
 fn pairs(line: &str) -> Vec<(char, char)> {
     let letters = || line.trim().chars().take(COLUMNS);
     let mut pairs: Vec<_> = letters().zip(letters().skip(1)).collect();
@@ -210,9 +210,9 @@ fn pairs(line: &str) -> Vec<(char, char)> {
     pairs
 }
 
-/// How much of two lines is the same, between 0 and 1 (the Sørensen–Dice coefficient).
+/// Returns the similarity of two lines between 0 and 1 (the Sørensen–Dice coefficient).
 #[expect(clippy::cast_precision_loss, reason = "a few hundred at most")]
-fn alike(one: &[(char, char)], other: &[(char, char)]) -> f32 {
+fn similarity(one: &[(char, char)], other: &[(char, char)]) -> f32 {
     let (mut here, mut there, mut same) = (0, 0, 0);
     while here < one.len() && there < other.len() {
         match one[here].cmp(&other[there]) {
@@ -227,7 +227,7 @@ fn alike(one: &[(char, char)], other: &[(char, char)]) -> f32 {
     }
 }
 
-/// Whether a line begins with a number as read shows them.
+/// Returns whether a line begins with a line number as the tool `read` shows them.
 fn is_numbered(line: &str) -> bool {
     let rest = line.trim_start().trim_start_matches(|letter: char| letter.is_ascii_digit());
     rest.len() < line.trim_start().len() && (rest.starts_with("  ") || rest.starts_with('\t'))
