@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use actors::{Deps, Engine, Policy};
-use config::{ModelPrice, Origin, Places, Settings};
+use config::{DataPaths, ModelPrice, Origin, Settings};
 use engine::fault::Faults;
 use engine::ports::{Clock, Commands, Ids, Isolation, NoExternalWorkers, Schemas};
 use engine::request::{RequestPolicy, RetryPolicy, Watchdog};
@@ -51,7 +51,7 @@ impl Ids for UniqueIds {
 #[derive(Clone)]
 pub struct Equipment {
     /// Where everything is.
-    pub places: Places,
+    pub places: DataPaths,
     /// How everything is to be.
     pub settings: Settings,
     /// Faults on purpose.
@@ -71,7 +71,7 @@ impl Equipment {
     ///
     /// # Errors
     /// The ledger cannot be opened.
-    pub fn gather(places: Places, settings: Settings, faults: Faults) -> Result<Self, Error> {
+    pub fn gather(places: DataPaths, settings: Settings, faults: Faults) -> Result<Self, Error> {
         let places = places.with_workspaces(settings.isolation_dir.value.clone());
         if let Err(error) = places.make_private() {
             // Whoever needs the folder says so; a file system without modes is no reason not to run.
@@ -193,7 +193,7 @@ fn price(said: ModelPrice) -> Option<Price> {
 
 /// Returns where isolation keeps its things.
 #[must_use]
-pub fn isolation_places(places: &Places) -> isolation::Places {
+pub fn isolation_places(places: &DataPaths) -> isolation::Places {
     isolation::Places {
         workspaces: places.workspaces().to_path_buf(),
         stores: places.stores(),

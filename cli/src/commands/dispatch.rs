@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::{Places, Settings, Sources};
+use config::{DataPaths, Settings, Sources};
 use engine::ports::Repository;
 use exec::EnvironmentRules;
 use protocol::{ExitCode, RunSpec, Work};
@@ -193,7 +193,7 @@ async fn come(globals: &Globals) -> Result<Arrival, Error> {
 /// Reads the settings and opens the ledger.
 fn equip(globals: &Globals) -> Result<Equipment, Error> {
     let faults = fault::from_environment()?;
-    let places = Places::of_this_process()?;
+    let places = DataPaths::of_this_process()?;
     let sources = Sources {
         file: &places.config_file(),
         home: places.home(),

@@ -1,23 +1,23 @@
-//! Makes judges out of JSON Schemas, and refuses schemas that reach outside themselves.
+//! Compiles JSON Schemas to validators, and refuses schemas with external references.
 
 use engine::ports::{Schema, Schemas};
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-use crate::complaint;
+use crate::violation_message;
 
-/// How deep a schema or a value may be nested; the checks recurse.
+/// How deep a schema or a value may be nested; validation is recursive.
 const DEPTH: usize = 128;
 
-/// How many faults are told about one value.
-const FAULTS: usize = 10;
+/// How many violations are reported for one value.
+const MAX_VIOLATIONS: usize = 10;
 
-/// How much work and memory one regular expression of a schema may cost.
+/// The limits of time and memory for one regular expression of a schema.
 const BACKTRACKS: usize = 100_000;
 const PATTERN_BYTES: usize = 1 << 20;
 
-/// Compiles JSON Schemas: draft 2020-12 unless `$schema` names another. A reference to anything but
-/// a part of the same schema is an error.
+/// Compiles JSON Schemas: draft 2020-12 unless `$schema` names another. External
+/// references are errors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsonSchemas;
 
@@ -31,40 +31,44 @@ impl Schemas for JsonSchemas {
             .size_limit(PATTERN_BYTES)
             .dfa_size_limit(PATTERN_BYTES);
         let built = jsonschema::options().offline().with_pattern_options(patterns).build(schema);
-        let validator = built.map_err(|error| told(complaint::lines(&error)).join("; "))?;
-        Ok(Box::new(Judge { validator }))
+        let validator =
+            built.map_err(|error| distinct(violation_message::lines(&error)).join("; "))?;
+        Ok(Box::new(CompiledSchema { validator }))
     }
 }
 
-struct Judge {
+/// A compiled schema.
+struct CompiledSchema {
     validator: Validator,
 }
 
-impl Schema for Judge {
+impl Schema for CompiledSchema {
     fn faults(&self, value: &Value) -> Vec<String> {
         if is_deeper(value, DEPTH) {
             return vec![format!("it is nested deeper than {DEPTH} levels")];
         }
-        told(self.validator.iter_errors(value).flat_map(|error| complaint::lines(&error)))
+        distinct(
+            self.validator.iter_errors(value).flat_map(|error| violation_message::lines(&error)),
+        )
     }
 }
 
-/// The first lines, each once, and whether there were more.
-fn told(lines: impl IntoIterator<Item = String>) -> Vec<String> {
-    let mut told: Vec<String> = Vec::new();
+/// Returns the first distinct lines, and `and more` if there were more.
+fn distinct(lines: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut distinct: Vec<String> = Vec::new();
     for line in lines {
-        if told.len() == FAULTS {
-            told.push("and more".to_owned());
+        if distinct.len() == MAX_VIOLATIONS {
+            distinct.push("and more".to_owned());
             break;
         }
-        if !told.contains(&line) {
-            told.push(line);
+        if !distinct.contains(&line) {
+            distinct.push(line);
         }
     }
-    told
+    distinct
 }
 
-/// Whether `value` is nested deeper than `left` levels.
+/// Returns whether `value` is nested deeper than `left` levels.
 fn is_deeper(value: &Value, left: usize) -> bool {
     let Some(left) = left.checked_sub(1) else { return true };
     match value {

@@ -1,32 +1,32 @@
-//! Says in one line what a validation error means: where, and what was expected.
+//! Describes each violation of a schema in one line: where it is, and what was expected.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError};
 use protocol::is_unseen;
 use serde_json::Value;
 
-/// How many characters a line, and a value quoted in it, may have.
+/// The most characters of a line, and of a value quoted in it.
 const LINE: usize = 240;
 const QUOTE: usize = 60;
 
-/// How many names of a list are quoted.
+/// How many options of a list are quoted.
 const NAMES: usize = 5;
 
-/// How many alternatives are looked into below each other.
+/// How many levels of nested alternatives are described.
 const ALTERNATIVES: usize = 4;
 
-/// Returns what `error` means, a line for each fault at a leaf of the value: its JSON pointer and
-/// what is wrong there.
+/// Describes `error`, with a line for each violation in the value: its JSON pointer and what is wrong
+/// there.
 pub(crate) fn lines(error: &ValidationError<'_>) -> Vec<String> {
-    let faults = faults(error, ALTERNATIVES);
-    faults
+    let violations = violations(error, ALTERNATIVES);
+    violations
         .into_iter()
-        .map(|(place, what)| cut(&format!("{}: {what}", shown(&place)), LINE))
+        .map(|(place, what)| cut(&format!("{}: {what}", display_pointer(&place)), LINE))
         .collect()
 }
 
-/// The faults behind an error, as JSON pointers with what is wrong there.
-fn faults(error: &ValidationError<'_>, depth: usize) -> Vec<(String, String)> {
+/// Returns the violations behind an error, as JSON pointers with a description.
+fn violations(error: &ValidationError<'_>, depth: usize) -> Vec<(String, String)> {
     let at = error.instance_path().as_str().to_owned();
     match error.kind() {
         Kind::Required { property } => {
@@ -42,12 +42,12 @@ fn faults(error: &ValidationError<'_>, depth: usize) -> Vec<(String, String)> {
             alternatives(at, context, depth)
         }
         Kind::PropertyNames { error } => {
-            let why = faults(error, depth.saturating_sub(1));
+            let why = violations(error, depth.saturating_sub(1));
             let why = why.first().map_or("is not allowed", |(_, what)| what.as_str());
             let name = quote(error.instance());
             vec![(at, format!("the name {name} of a property {why}"))]
         }
-        // Without named properties the checker does not tell which one is too many.
+        // Without named properties the validator does not report which one is not allowed.
         Kind::FalseSchema if is_about_properties(error) => {
             vec![(at, "must have no properties".to_owned())]
         }
@@ -61,20 +61,21 @@ fn is_about_properties(error: &ValidationError<'_>) -> bool {
         && !error.instance_path().as_str().ends_with(keyword)
 }
 
-/// What is wrong with a value that matches none of several schemas: the faults of the one that it
-/// comes nearest to, if one can be told from the others.
+/// Describes a value that matches none of several schemas: the violations of the schema with the
+/// fewest of them.
 fn alternatives(
     at: String,
     context: &[Vec<ValidationError<'static>>],
     depth: usize,
 ) -> Vec<(String, String)> {
     let count = context.len();
-    let types: Option<Vec<_>> = context.iter().map(|errors| expected(errors, &at)).collect();
+    let types: Option<Vec<_>> = context.iter().map(|errors| expected_type(errors, &at)).collect();
     if let Some(types) = types.filter(|types| !types.is_empty()) {
         return vec![(at, format!("must be {}", types.join(" or ")))];
     }
-    // What fails by its very type was hardly meant.
-    let meant: Vec<_> = context.iter().filter(|errors| expected(errors, &at).is_none()).collect();
+    // An alternative of another type was hardly meant.
+    let meant: Vec<_> =
+        context.iter().filter(|errors| expected_type(errors, &at).is_none()).collect();
     let nearest = meant.iter().min_by_key(|errors| errors.len());
     let Some(nearest) = nearest.filter(|_| depth > 0) else {
         return vec![(at, format!("matches none of the {count} alternatives"))];
@@ -83,12 +84,12 @@ fn alternatives(
     if meant.len() > 1 {
         lines.push((at, format!("matches none of the {count} alternatives; for the nearest")));
     }
-    lines.extend(nearest.iter().flat_map(|error| faults(error, depth - 1)));
+    lines.extend(nearest.iter().flat_map(|error| violations(error, depth - 1)));
     lines
 }
 
-/// What one alternative expects, where all it says is that the value itself is of another type.
-fn expected(errors: &[ValidationError<'static>], at: &str) -> Option<String> {
+/// Returns the type that one alternative expects, if the type is all that is wrong.
+fn expected_type(errors: &[ValidationError<'static>], at: &str) -> Option<String> {
     match errors {
         [error] if error.instance_path().as_str() == at => match error.kind() {
             Kind::Type { kind } => Some(types(kind)),
@@ -98,7 +99,7 @@ fn expected(errors: &[ValidationError<'static>], at: &str) -> Option<String> {
     }
 }
 
-/// What is wrong with a value that has no parts to blame.
+/// Describes what is wrong with a value as a whole.
 fn leaf(kind: &Kind, found: &Value) -> String {
     match kind {
         Kind::Type { kind } => format!("must be {}, not {}", types(kind), named(found)),
@@ -155,7 +156,7 @@ fn leaf(kind: &Kind, found: &Value) -> String {
         }
         Kind::Custom { message, .. } => escaped(message),
         Kind::FromUtf8 { .. } => "is not UTF-8 once decoded".to_owned(),
-        // Handled by the caller, who knows the parts to blame.
+        // Handled by the caller, which names the properties.
         Kind::Required { .. }
         | Kind::AdditionalProperties { .. }
         | Kind::UnevaluatedProperties { .. }
@@ -187,7 +188,7 @@ fn with_article(kind: JsonType) -> &'static str {
     }
 }
 
-/// What was found instead of another type: the value where it is short, else its type.
+/// Names a value of the wrong type: the value if it is short, else its type.
 fn named(found: &Value) -> String {
     match found {
         Value::Array(_) => "an array".to_owned(),
@@ -205,22 +206,22 @@ fn one_of(options: &Value) -> String {
     if shown.len() == 1 { shown.concat() } else { format!("one of {}{more}", shown.join(", ")) }
 }
 
-/// A value as JSON, shortened; JSON escapes all control characters but those beyond ASCII.
+/// Formats a value as shortened JSON, with all control characters escaped.
 fn quote(value: &Value) -> String {
     cut(&escaped(&value.to_string()), QUOTE)
 }
 
-/// The pointer to the member `name` of what `at` points to.
+/// Returns the pointer to the property `name` of the object at `at`.
 fn below(at: &str, name: &str) -> String {
     format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// A pointer as it is shown: the empty one has a name.
-fn shown(pointer: &str) -> String {
+/// Formats a pointer for a message.
+fn display_pointer(pointer: &str) -> String {
     if pointer.is_empty() { "the value".to_owned() } else { cut(&escaped(pointer), LINE / 2) }
 }
 
-/// Text that may come from anywhere, without anything that a terminal would obey.
+/// Escapes control and bidirectional characters.
 fn escaped(text: &str) -> String {
     text.chars()
         .flat_map(|letter| escape(letter).into_iter().flatten().chain(plain(letter)))

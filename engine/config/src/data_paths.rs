@@ -1,4 +1,4 @@
-//! Where things are on disk.
+//! The folders and files of the program: settings, ledger, workspaces, artifacts, logs and sockets.
 
 use std::env::VarError;
 use std::ffi::OsString;
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use protocol::{RunName, TaskName};
 
-/// The name of our folder in the folders of others.
+/// The name of the program's folder in the XDG folders.
 const NAME: &str = "regatta";
 
-/// Where things are on disk: all below `REGATTA_HOME`, or in the folders of the XDG specification.
+/// The folders of the program: all below `REGATTA_HOME`, or in the XDG base directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct DataPaths {
     config: PathBuf,
     data: PathBuf,
     state: PathBuf,
@@ -23,35 +23,35 @@ pub struct Places {
     home: Option<PathBuf>,
 }
 
-/// Why it is not known where things are.
+/// Why the folders cannot be determined.
 #[derive(Debug, thiserror::Error)]
-pub enum PlacesError {
-    /// Nothing says where this user's files are.
+pub enum DataPathsError {
+    /// No variable names the user's home.
     #[error(
         "HOME is not set, so there is no folder for settings and data (set HOME or REGATTA_HOME)"
     )]
     NoHome,
-    /// A folder that has to be absolute is not.
+    /// A path that must be absolute is relative.
     #[error("{variable} must be an absolute path, not `{}`", .folder.display())]
     NotAbsolute {
-        /// The variable that names it.
+        /// The variable with the path.
         variable: &'static str,
-        /// What it says.
+        /// The relative path.
         folder: PathBuf,
     },
 }
 
-impl Places {
-    /// Finds the places. `variable` looks up an environment variable. Nothing is read or made.
+impl DataPaths {
+    /// Determines the folders. `variable` looks up an environment variable. Nothing is read or created.
     ///
     /// # Errors
-    /// `HOME` is needed and not set, or a folder that has to be absolute is not.
-    pub fn resolve(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, PlacesError> {
+    /// `HOME` is needed and not set, or a path that must be absolute is relative.
+    pub fn resolve(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, DataPathsError> {
         let folder =
             |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let absolute = |name: &'static str| match folder(name) {
             Some(folder) if folder.is_relative() => {
-                Err(PlacesError::NotAbsolute { variable: name, folder })
+                Err(DataPathsError::NotAbsolute { variable: name, folder })
             }
             found => Ok(found),
         };
@@ -67,11 +67,11 @@ impl Places {
             });
         }
         let home = absolute("HOME")?;
-        // The specification wants relative paths to be ignored.
+        // The XDG specification requires that relative paths are ignored.
         let given = |name: &str| folder(name).filter(|path| path.is_absolute());
-        let xdg = |name: &str, usual: &str| -> Result<PathBuf, PlacesError> {
+        let xdg = |name: &str, usual: &str| -> Result<PathBuf, DataPathsError> {
             let base = given(name).or_else(|| home.as_ref().map(|home| home.join(usual)));
-            Ok(base.ok_or(PlacesError::NoHome)?.join(NAME))
+            Ok(base.ok_or(DataPathsError::NoHome)?.join(NAME))
         };
         let data = xdg("XDG_DATA_HOME", ".local/share")?;
         let state = xdg("XDG_STATE_HOME", ".local/state")?;
@@ -86,11 +86,11 @@ impl Places {
         })
     }
 
-    /// Returns the places of this process.
+    /// Returns the folders from the environment of this process.
     ///
     /// # Errors
-    /// As [`Places::resolve`].
-    pub fn of_this_process() -> Result<Self, PlacesError> {
+    /// As [`DataPaths::resolve`].
+    pub fn of_this_process() -> Result<Self, DataPathsError> {
         Self::resolve(|name| match std::env::var(name) {
             Ok(value) => Some(value.into()),
             Err(VarError::NotUnicode(value)) => Some(value),
@@ -98,27 +98,27 @@ impl Places {
         })
     }
 
-    /// Returns the same places with workspaces in another folder: the setting `isolation.dir`.
+    /// Sets another folder for workspaces: the setting `isolation.dir`.
     #[must_use]
     pub fn with_workspaces(self, folder: Option<PathBuf>) -> Self {
         Self { workspaces: folder.unwrap_or(self.workspaces), ..self }
     }
 
-    /// Makes the folders that lead to everything else, open to this user only whatever the umask
-    /// is, and closes those that were open to others. Folders of the user's own stay as they are.
+    /// Creates the top folders with access for this user only, whatever the umask is, and removes
+    /// the access of others from existing ones. The folder of workspaces stays as it is if it exists.
     ///
     /// # Errors
-    /// One cannot be made or closed.
+    /// A folder cannot be created, or its access not changed.
     pub fn make_private(&self) -> io::Result<()> {
         for folder in [&self.data, &self.state] {
             make_private(folder)?;
             let permissions = fs::metadata(folder)?.permissions();
-            if permissions.mode() & OF_OTHERS != 0 {
-                let closed = Permissions::from_mode(permissions.mode() & !OF_OTHERS);
+            if permissions.mode() & GROUP_AND_OTHERS != 0 {
+                let closed = Permissions::from_mode(permissions.mode() & !GROUP_AND_OTHERS);
                 fs::set_permissions(folder, closed)?;
             }
         }
-        // It may be a folder that the user has made for this and other things.
+        // The user may have created this folder for other things, too.
         make_private(&self.workspaces)
     }
 
@@ -134,7 +134,7 @@ impl Places {
         self.config.join("config.yml")
     }
 
-    /// Returns the ledger.
+    /// Returns the database file of the ledger.
     #[must_use]
     pub fn ledger(&self) -> PathBuf {
         self.data.join("ledger.db")
@@ -158,19 +158,19 @@ impl Places {
         self.data.join("landings")
     }
 
-    /// Returns the folder of what all tasks' processes wrote: `RUN/TASK/`.
+    /// Returns the folder of the output files of all tasks: `RUN/TASK/` below it.
     #[must_use]
     pub fn all_artifacts(&self) -> PathBuf {
         self.data.join("artifacts")
     }
 
-    /// Returns the folder of what a task's processes wrote.
+    /// Returns the folder of the output files of a task.
     #[must_use]
     pub fn artifacts(&self, run: &RunName, task: &TaskName) -> PathBuf {
         self.all_artifacts().join(run.as_str()).join(task.as_str())
     }
 
-    /// Returns the file of what a task's model was told, said and did.
+    /// Returns the session log of a task.
     #[must_use]
     pub fn session_log(&self, run: &RunName, task: &TaskName) -> PathBuf {
         self.artifacts(run, task).join("session.jsonl")
@@ -188,20 +188,20 @@ impl Places {
         self.state.join("logs")
     }
 
-    /// Returns the folder of sockets, which need not outlive the machine's uptime.
+    /// Returns the folder of sockets, which may be lost at a reboot.
     #[must_use]
     pub fn runtime(&self) -> &Path {
         &self.runtime
     }
 }
 
-/// What others may do with a folder, as its mode says it.
-const OF_OTHERS: u32 = 0o077;
+/// The permission bits of group and others.
+const GROUP_AND_OTHERS: u32 = 0o077;
 
-/// Makes a folder, and those above it, open to this user only. One that is there stays as it is.
+/// Creates a folder and its parents with access for this user only. An existing folder stays as it is.
 ///
 /// # Errors
-/// It cannot be made.
+/// The folder cannot be created.
 pub fn make_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
@@ -210,8 +210,8 @@ pub fn make_private(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn resolve(variables: &[(&str, &str)]) -> Result<Places, PlacesError> {
-        Places::resolve(|name| {
+    fn resolve(variables: &[(&str, &str)]) -> Result<DataPaths, DataPathsError> {
+        DataPaths::resolve(|name| {
             let found = variables.iter().find(|(variable, _)| *variable == name);
             found.map(|(_, value)| OsString::from(value))
         })
