@@ -1,7 +1,7 @@
-//! What a child does between fork and exec.
+//! The hooks that a child process runs between fork and exec.
 //!
-//! Only async-signal-safe calls are made here, and nothing is allocated: another thread may have
-//! held any lock when the child was made.
+//! They make only async-signal-safe calls and allocate nothing, because another thread may have held
+//! any lock at the fork.
 #![expect(unsafe_code, reason = "hooks between fork and exec, and signal dispositions, are unsafe")]
 
 use std::ffi::{CStr, CString};
@@ -18,43 +18,44 @@ use rustix::process::{
 };
 use rustix::stdio::stdin;
 
-/// The end of the pipe to the watcher, and the words that a child puts before its number.
+/// How a child registers its process group with the watcher process.
 #[derive(Debug)]
 pub(crate) struct Registration<P> {
-    /// Where the watcher listens.
+    /// The pipe to the watcher process.
     pub(crate) pipe: Arc<P>,
-    /// What comes before the number of the child's group.
+    /// The text before the id of the child's group.
     pub(crate) prefix: String,
 }
 
-/// What a child does to itself before it becomes the program.
-pub(crate) struct Preparation {
-    /// Where it starts.
+/// How a child sets itself up before exec.
+pub(crate) struct ChildSetup {
+    /// The working directory.
     pub(crate) folder: OwnedFd,
-    /// Whether its standard input becomes its terminal.
+    /// Whether standard input becomes the controlling terminal.
     pub(crate) session: ProcessSession,
-    /// How much it may use.
+    /// The resource limits.
     pub(crate) limits: Vec<(Resource, u64)>,
-    /// Its namespaces.
+    /// Whether the child gets namespaces of its own.
     pub(crate) namespaces: Namespaces,
 }
 
-/// Makes what `command` starts a session and a process group of its own, which dies with us.
+/// Gives the child of `command` a session and a process group of its own, which is killed when the
+/// engine ends.
 ///
-/// A session rather than a group alone: without a terminal of its own, what wants to ask for a
-/// password fails at once, where in a background group it would be stopped for ever.
-/// The child registers its group itself, so that there is no moment in which it runs unknown to
-/// the watcher. It runs all the same if it cannot: it still dies with the thread that started it.
-pub(crate) fn as_command<P>(
+/// It is a session rather than only a group: without a terminal, a program that asks for a password
+/// fails at once, while in a background group it would be stopped for ever. The child registers its
+/// group itself, so that it never runs unknown to the watcher. It also runs if it cannot register:
+/// it is still killed when the thread that started it ends.
+pub(crate) fn prepare_command<P>(
     command: &mut Command,
-    preparation: Preparation,
+    preparation: ChildSetup,
     registration: Option<Registration<P>>,
 ) where
     P: AsFd + Send + Sync + 'static,
 {
     let parent = getpid();
-    let Preparation { folder, session, limits, namespaces } = preparation;
-    let identity = Identity::of_engine();
+    let ChildSetup { folder, session, limits, namespaces } = preparation;
+    let identity = IdMap::of_this_process();
     let hook = move || {
         setsid()?;
         set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -65,9 +66,9 @@ pub(crate) fn as_command<P>(
         if session == ProcessSession::Terminal {
             ioctl_tiocsctty(stdin())?;
         }
-        signals(&[libc::SIGPIPE]);
-        close_the_rest();
-        // Before its own namespaces: the watcher knows it by the number it has outside.
+        reset_signals(&[libc::SIGPIPE]);
+        set_close_on_exec();
+        // Before the namespaces: the watcher needs the process id outside of them.
         if let Some(Registration { pipe, prefix }) = &registration {
             register(pipe.as_ref(), prefix.as_bytes());
         }
@@ -78,7 +79,7 @@ pub(crate) fn as_command<P>(
             let most = Some(most);
             setrlimit(resource, Rlimit { current: most, maximum: most })?;
         }
-        signals(&[]);
+        reset_signals(&[]);
         Ok(())
     };
     // SAFETY: the hook makes system calls only; it neither allocates nor takes a lock, and its
@@ -86,40 +87,40 @@ pub(crate) fn as_command<P>(
     unsafe { command.pre_exec(hook) };
 }
 
-/// Makes what `command` starts outlive us, deaf to what is meant for us: a session of its own,
-/// where no signal from the terminal or to our group arrives.
-pub(crate) fn as_watcher(command: &mut Command) {
-    let deaf = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE];
+/// Lets the child of `command` outlive the engine: it gets a session of its own and ignores the
+/// signals that terminals and users send.
+pub(crate) fn prepare_watcher(command: &mut Command) {
+    let ignored = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE];
     let hook = move || {
         setsid()?;
-        signals(&deaf);
-        close_the_rest();
+        reset_signals(&ignored);
+        set_close_on_exec();
         Ok(())
     };
     // SAFETY: as above.
     unsafe { command.pre_exec(hook) };
 }
 
-/// Who the engine is, as a user namespace is told.
-struct Identity {
+/// The lines of the user and group id maps of a user namespace.
+struct IdMap {
     users: CString,
     groups: CString,
 }
 
-impl Identity {
-    fn of_engine() -> Self {
+impl IdMap {
+    fn of_this_process() -> Self {
         let mapped = |id: u32| CString::new(format!("{id} {id} 1")).expect("digits hold no zero");
         Self { users: mapped(geteuid().as_raw()), groups: mapped(getegid().as_raw()) }
     }
 }
 
 /// Moves the calling process into user, mount and network namespaces of its own.
-fn unshare(identity: &Identity) -> io::Result<()> {
+fn unshare(identity: &IdMap) -> io::Result<()> {
     // SAFETY: the process has one thread, and no memory is passed.
     if unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWNET) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // A kernel before 3.19 has no `setgroups` there, and needs none.
+    // Kernels before 3.19 have no such file, and need none.
     let _old = write_file(c"/proc/self/setgroups", c"deny".to_bytes());
     write_file(c"/proc/self/uid_map", identity.users.to_bytes())?;
     write_file(c"/proc/self/gid_map", identity.groups.to_bytes())
@@ -132,12 +133,11 @@ fn write_file(path: &CStr, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives every signal its default effect except `ignored`, which have none, and blocks none.
-fn signals(ignored: &[libc::c_int]) {
+/// Resets every signal to its default action except `ignored`, and unblocks all.
+fn reset_signals(ignored: &[libc::c_int]) {
     for signal in 1..=64 {
         let effect = if ignored.contains(&signal) { libc::SIG_IGN } else { libc::SIG_DFL };
-        // SAFETY: neither effect is a handler. A number that is no signal, or none of ours to
-        // change, is refused without any effect.
+        // SAFETY: neither action is a handler. Invalid signals are refused without any effect.
         unsafe { libc::signal(signal, effect) };
     }
     let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
@@ -148,15 +148,15 @@ fn signals(ignored: &[libc::c_int]) {
     }
 }
 
-/// Marks every descriptor but the first three to be closed by exec: what somebody left open for
-/// us is not for what we start. A kernel that cannot leaves them.
-fn close_the_rest() {
+/// Sets close-on-exec for every descriptor but the first three, so that the program inherits no
+/// others. Old kernels cannot do it.
+fn set_close_on_exec() {
     let (first, last, close_on_exec): (u32, u32, u32) = (3, u32::MAX, 4);
     // SAFETY: no memory is passed, and the descriptors stay open until exec.
     unsafe { libc::syscall(libc::SYS_close_range, first, last, close_on_exec) };
 }
 
-/// Writes `prefix`, our number and a line break in one piece.
+/// Writes `prefix`, the process id and a line break in one write.
 fn register(pipe: impl AsFd, prefix: &[u8]) {
     let mut line = [0_u8; 64];
     let (mut digits, mut rest) = ([0_u8; 12], Pid::as_raw(Some(getpid())));
@@ -173,5 +173,5 @@ fn register(pipe: impl AsFd, prefix: &[u8]) {
         place.copy_from_slice(part);
         length += part.len();
     }
-    let _unheard = rustix::io::write(pipe, &line[..length]);
+    let _failed = rustix::io::write(pipe, &line[..length]);
 }

@@ -1,66 +1,66 @@
-//! The watcher's side of the pipe: kills every group that is left when the engine is gone.
+//! The main function of the watcher process: kills every process group that is left when the engine
+//! has ended.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::time::{Duration, Instant};
 
-use crate::group::{BEFORE_LOOKING, Group};
+use crate::process_group::{BEFORE_PROC_SCAN, ProcessGroup};
 
-/// How long what was killed is waited for.
-const LIMIT: Duration = Duration::from_secs(5);
+/// The longest time to wait for killed groups.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long it waits before it kills again.
+/// The pause before groups are killed again.
 const BETWEEN_ROUNDS: Duration = Duration::from_millis(10);
 
-/// No line is longer: a sign, two numbers, a blank.
+/// The longest valid line: a sign, two numbers, a space.
 const LINE_LIMIT: usize = 64;
 
-/// Learns from `input` which process groups there are, and when it ends kills those that are left.
+/// Reads from `input` which process groups are running, and kills those that are left when it ends.
 ///
-/// This is all that the watching process does. It returns when none of the groups runs any more,
-/// or after a few seconds. Lines are `+TOKEN GROUP` and `-TOKEN`; what is not such a line is
-/// ignored.
+/// This is all that the watcher process does. It returns when none of the groups runs any more, or
+/// after a few seconds. Lines are `+TOKEN GROUP` and `-TOKEN`; all others are ignored.
 pub fn watch(mut input: impl Read) {
-    let mut watched = Watched::default();
+    let mut watched = WatchedGroups::default();
     let mut buffer = [0_u8; 4096];
     loop {
         match input.read(&mut buffer) {
             Ok(0) => break,
             Ok(count) => watched.feed(&buffer[..count]),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // An engine that cannot be heard is one that may be dead.
+            // If the pipe cannot be read, the engine may be dead.
             Err(_) => break,
         }
     }
-    watched.end(LIMIT);
+    watched.end(TIMEOUT);
 }
 
-/// The groups that are to die with the engine.
+/// The groups that are killed when the engine ends.
 #[derive(Debug, Default)]
-struct Watched {
+struct WatchedGroups {
     open: Vec<u8>,
-    groups: BTreeMap<u64, Group>,
+    groups: BTreeMap<u64, ProcessGroup>,
 }
 
-impl Watched {
+impl WatchedGroups {
     fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if byte == b'\n' {
                 let line = std::mem::take(&mut self.open);
-                self.learn(&line);
+                self.parse_line(&line);
             } else if self.open.len() <= LINE_LIMIT {
                 self.open.push(byte);
             }
         }
     }
 
-    fn learn(&mut self, line: &[u8]) {
+    fn parse_line(&mut self, line: &[u8]) {
         if line.len() > LINE_LIMIT {
             return;
         }
         let Ok(line) = std::str::from_utf8(line) else { return };
         if let Some((token, group)) = line.strip_prefix('+').and_then(|rest| rest.split_once(' ')) {
-            let group = group.parse().ok().and_then(Group::led_by);
+            let group = group.parse().ok().and_then(ProcessGroup::led_by);
             if let (Ok(token), Some(group)) = (token.parse(), group) {
                 self.groups.insert(token, group);
             }
@@ -69,13 +69,13 @@ impl Watched {
         }
     }
 
-    /// Kills again and again, for a group may not be there yet, or be joined, when it is killed.
+    /// Kills the groups repeatedly, because a group may not exist yet, or get a new process, when it is
+    /// killed.
     fn end(mut self, limit: Duration) {
         let began = Instant::now();
         loop {
-            // Dead processes that nobody collects make a group look alive; to tell, one has to
-            // read about every process of the machine.
-            let look = began.elapsed() >= BEFORE_LOOKING;
+            // Zombies make a group look alive; only a scan of all processes tells.
+            let look = began.elapsed() >= BEFORE_PROC_SCAN;
             self.groups.retain(|_, group| {
                 group.kill_if_there();
                 if look { !group.is_dead() } else { !group.is_empty() }
@@ -100,9 +100,10 @@ mod tests {
     }
 
     fn learned(input: &str) -> Vec<(u64, u32)> {
-        let mut watched = Watched::default();
+        let mut watched = WatchedGroups::default();
         watched.feed(input.as_bytes());
-        let number = |group: &Group| u32::try_from(group.leader().as_raw_nonzero().get()).unwrap();
+        let number =
+            |group: &ProcessGroup| u32::try_from(group.leader().as_raw_nonzero().get()).unwrap();
         watched.groups.iter().map(|(&token, group)| (token, number(group))).collect()
     }
 
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_line_that_comes_in_pieces_is_one_line() {
-        let mut watched = Watched::default();
+        let mut watched = WatchedGroups::default();
         watched.feed(b"+1");
         watched.feed(b"2 555");
         assert!(watched.groups.is_empty());

@@ -1,26 +1,26 @@
-//! Keeps a command's output in a file, up to a limit: its beginning and its end.
+//! The file with the output of a command. Of long output it keeps the beginning and the end.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// How far the file grows beyond the limit, at least, before its middle is taken out: taking it
-/// out costs as much as writing the end once more.
+/// How far the file grows beyond its limit before the middle is removed, which costs as much as
+/// writing the end again.
 const GROWTH: u64 = 256 << 10;
 
-/// How much is copied at once.
+/// How many bytes are copied at once.
 const COPIED: usize = 256 << 10;
 
-/// What a sink needs of a file.
+/// The file operations that an output file needs.
 pub(crate) trait Storage {
     /// Writes bytes at this offset and returns how many were written.
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<usize>;
 
-    /// Fills the buffer with what is at this offset.
+    /// Fills the buffer from this offset.
     fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
 
-    /// Removes what is beyond this length.
+    /// Truncates the file to this length.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 }
 
@@ -38,45 +38,45 @@ impl Storage for File {
     }
 }
 
-/// A file that takes everything and keeps the beginning and the end of it.
+/// A file that keeps the beginning and the end of the output.
 ///
-/// Output is appended. When the file has grown well beyond its limit, the end of it is moved to
-/// the front, behind the beginning and one line that says how much was left out between them. So
-/// no more than a buffer is held in memory, and whenever the program is killed, the beginning and
-/// the end of what was written by then are in the file, in their order.
+/// Output is appended. When the file has grown well beyond its limit, its end is moved to the front,
+/// behind the beginning and a line that says how many bytes were left out. So only a buffer is held
+/// in memory, and if the program is killed at any time, the file has the beginning and the end of
+/// the output in their order.
 ///
-/// It never refuses: a command must be able to go on writing, whatever becomes of the disk. What
-/// went wrong is told at the end.
+/// Writing never fails: a command must be able to go on even if the disk is full. The error is
+/// returned when the file is closed.
 #[derive(Debug)]
-pub(crate) struct Sink<S = File> {
+pub(crate) struct OutputFile<S = File> {
     storage: S,
     /// How many bytes of the beginning are kept.
     head: u64,
     /// How many bytes of the end are kept.
     tail: u64,
-    /// How many bytes came.
+    /// How many bytes were received.
     written: u64,
-    /// How long the file is.
+    /// The length of the file.
     length: u64,
-    /// How long the line in it is that says what was left out; 0 while there is none.
+    /// The length of the line about the bytes left out; 0 if there is none.
     notice: u64,
-    trouble: Option<io::Error>,
+    error: Option<io::Error>,
 }
 
-/// What became of the output.
+/// How much output was received, and how much of it is in the file.
 #[derive(Debug)]
-pub(crate) struct Filled {
-    /// How many bytes came.
-    pub(crate) written: u64,
+pub(crate) struct WrittenOutput {
+    /// How many bytes were received.
+    pub(crate) bytes: u64,
     /// How many of them are not in the file.
     pub(crate) dropped: u64,
-    /// Why the file could not take what it should have taken.
-    pub(crate) trouble: Option<io::Error>,
+    /// The error of writing to the file.
+    pub(crate) error: Option<io::Error>,
 }
 
-impl Sink {
-    /// Makes the file, empty, and the folders above it. Nobody else may read it: output has
-    /// secrets in it.
+impl OutputFile {
+    /// Creates the empty file and the folders above it. Only this user can read it, because output may
+    /// contain secrets.
     pub(crate) fn create(path: &Path, keep: u64) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -87,39 +87,39 @@ impl Sink {
     }
 }
 
-impl<S: Storage> Sink<S> {
+impl<S: Storage> OutputFile<S> {
     fn over(storage: S, keep: u64) -> Self {
         let head = keep / 2;
         let tail = keep - head;
-        Self { storage, head, tail, written: 0, length: 0, notice: 0, trouble: None }
+        Self { storage, head, tail, written: 0, length: 0, notice: 0, error: None }
     }
 
-    /// Returns whether nothing more will be kept, so that taking is only counting.
+    /// Returns whether nothing more will be kept, so that bytes are only counted.
     pub(crate) fn is_full(&self) -> bool {
-        self.tail == 0 || self.trouble.is_some()
+        self.tail == 0 || self.error.is_some()
     }
 
-    /// Takes bytes, and leaves out some of the middle where the file has grown too long.
-    pub(crate) fn take(&mut self, bytes: &[u8]) {
+    /// Appends bytes, and removes some of the middle when the file has grown too long.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.written = self.written.saturating_add(bytes.len() as u64);
         if self.is_full() {
             return;
         }
-        let mut taken = self.append(bytes);
+        let mut pushed = self.append(bytes);
         let limit = self.head + self.notice + self.tail;
-        if taken.is_ok() && self.length >= limit.saturating_add(self.tail.max(GROWTH)) {
-            taken = self.leave_out();
+        if pushed.is_ok() && self.length >= limit.saturating_add(self.tail.max(GROWTH)) {
+            pushed = self.remove_middle();
         }
-        self.trouble = taken.err();
+        self.error = pushed.err();
     }
 
-    /// Closes the file, with what does not fit left out of it.
-    pub(crate) fn close(mut self) -> Filled {
-        if self.trouble.is_none() && self.written > self.head.saturating_add(self.tail) {
-            self.trouble = self.leave_out().err();
+    /// Closes the file, after removing the middle if it is too long.
+    pub(crate) fn close(mut self) -> WrittenOutput {
+        if self.error.is_none() && self.written > self.head.saturating_add(self.tail) {
+            self.error = self.remove_middle().err();
         }
         let kept = self.length - self.notice;
-        Filled { written: self.written, dropped: self.written - kept, trouble: self.trouble }
+        WrittenOutput { bytes: self.written, dropped: self.written - kept, error: self.error }
     }
 
     fn append(&mut self, mut bytes: &[u8]) -> io::Result<()> {
@@ -131,14 +131,14 @@ impl<S: Storage> Sink<S> {
         Ok(())
     }
 
-    /// Leaves only the beginning and the end in the file, with a line between them.
+    /// Removes the middle of the file, and writes a line in its place.
     ///
-    /// Copying goes from front to back and the end is cut off last, so that at every moment all of
-    /// the end is in the file.
-    fn leave_out(&mut self) -> io::Result<()> {
+    /// The end is copied from front to back and truncated last, so that at every moment all of it is
+    /// in the file.
+    fn remove_middle(&mut self) -> io::Result<()> {
         let before = if self.head == 0 { b'\n' } else { self.byte(self.head - 1)? };
         let mut from = self.length.saturating_sub(self.tail).max(self.head);
-        // Where hardly anything is left out, the line needs more room than that: the end gives it.
+        // If little is removed, the line is longer than that, and more of the end is removed.
         let notice = loop {
             let missing = self.written - self.head - (self.length - from);
             let notice = notice(missing, before);
@@ -171,7 +171,7 @@ impl<S: Storage> Sink<S> {
     }
 }
 
-/// The line that stands for what is not there, behind a byte that may end a line or not.
+/// Returns the line in place of the removed bytes; `before` is the byte in front of it.
 fn notice(missing: u64, before: u8) -> String {
     let end = if before == b'\n' { "" } else { "\n" };
     format!("{end}… {missing} bytes left out …\n")

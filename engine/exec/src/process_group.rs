@@ -1,4 +1,4 @@
-//! Process groups: signalling one, and telling whether anything of it still runs.
+//! Process groups: sends signals to one, and checks whether any of its processes still runs.
 
 use std::fs;
 use std::thread;
@@ -7,45 +7,45 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-/// How long a group may be seen before we look whether all that is left of it is dead and merely
-/// not collected by its parent. Looking costs a read of every process on the machine.
-pub(crate) const BEFORE_LOOKING: Duration = Duration::from_millis(8);
+/// How long to wait for a group before checking whether it has only zombies left. The check reads
+/// every process of the machine in `/proc`.
+pub(crate) const BEFORE_PROC_SCAN: Duration = Duration::from_millis(8);
 
-/// A process group, named by its first process.
+/// A process group, identified by its leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Group(Pid);
+pub(crate) struct ProcessGroup(Pid);
 
-impl Group {
-    /// Returns the group that this process leads. Neither "none" nor the first process of the
-    /// machine leads one of ours: to signal those groups would be to signal everybody.
+impl ProcessGroup {
+    /// Returns the group that this process leads. The ids 0 and 1 are refused: a signal to those would
+    /// go to the engine itself or to every process.
     pub(crate) fn led_by(process: u32) -> Option<Self> {
         let process = i32::try_from(process).ok().filter(|&process| process > 1)?;
         Pid::from_raw(process).map(Self)
     }
 
-    /// Returns the process that leads it, or led it.
+    /// Returns the leader, which may have exited.
     pub(crate) fn leader(self) -> Pid {
         self.0
     }
 
-    /// Signals everything in it. That nothing is left to be signalled is no error.
+    /// Sends a signal to all processes of the group. An empty group is no error.
     pub(crate) fn signal(self, signal: Signal) {
         let _gone = kill_process_group(self.0, signal);
     }
 
-    /// Kills what is in it, if anything is: the number of an empty group may name another soon.
+    /// Kills the processes of the group if it is not empty: the id of an empty group may be reused.
     pub(crate) fn kill_if_there(self) {
         if !self.is_empty() {
             self.signal(Signal::KILL);
         }
     }
 
-    /// Returns whether no process is in it, not even one that is dead but not collected.
+    /// Returns whether the group has no process, not even a zombie.
     pub(crate) fn is_empty(self) -> bool {
         test_kill_process_group(self.0) == Err(Errno::SRCH)
     }
 
-    /// Returns whether nothing in it runs any more. What cannot be read counts as running.
+    /// Returns whether no process of the group runs. Processes that cannot be read count as running.
     pub(crate) fn is_dead(self) -> bool {
         if self.is_empty() {
             return true;
@@ -62,16 +62,16 @@ impl Group {
                 }
             }
         }
-        // A group of which nothing is seen may be hidden from us, unless it has just gone.
+        // The processes of a group may be hidden in `/proc`.
         seen > 0 || self.is_empty()
     }
 
-    /// Waits until nothing in it runs, and returns whether that came true within `limit`.
+    /// Waits until no process of the group runs; returns `false` after `limit`.
     pub(crate) fn wait(self, limit: Duration) -> bool {
         let began = Instant::now();
         for pause in pauses() {
             let passed = began.elapsed();
-            if self.is_empty() || (passed >= BEFORE_LOOKING && self.is_dead()) {
+            if self.is_empty() || (passed >= BEFORE_PROC_SCAN && self.is_dead()) {
                 return true;
             }
             if passed >= limit {
@@ -82,7 +82,7 @@ impl Group {
         false
     }
 
-    /// Does what [`Self::wait`] does without blocking its thread.
+    /// The asynchronous form of [`Self::wait`].
     pub(crate) async fn gone(self, limit: Duration) -> bool {
         let began = Instant::now();
         for pause in pauses() {
@@ -90,7 +90,7 @@ impl Group {
             if self.is_empty() {
                 return true;
             }
-            if passed >= BEFORE_LOOKING {
+            if passed >= BEFORE_PROC_SCAN {
                 let look = tokio::task::spawn_blocking(move || self.is_dead());
                 if look.await.unwrap_or(false) {
                     return true;
@@ -105,14 +105,14 @@ impl Group {
     }
 }
 
-/// A killed process is gone in a fraction of a millisecond, or takes its time.
+/// Returns growing pauses: most killed processes end within a millisecond.
 fn pauses() -> impl Iterator<Item = Duration> {
     let growing = [1, 1, 2, 4, 8, 16, 32];
     growing.into_iter().chain(std::iter::repeat(50)).map(Duration::from_millis)
 }
 
-/// Reads the state and the group of a process from its line in `/proc`. Its name comes before
-/// them, in brackets, and may itself hold brackets, blanks and line breaks.
+/// Parses the state and the group of a process from `/proc/PID/stat`. The name before them is in
+/// brackets, and may itself contain brackets, spaces and line breaks.
 fn state_and_group(stat: &[u8]) -> Option<(u8, i32)> {
     let close = stat.iter().rposition(|&byte| byte == b')')?;
     let mut fields = std::str::from_utf8(&stat[close + 1..]).ok()?.split_ascii_whitespace();
@@ -130,9 +130,9 @@ mod tests {
 
     #[test]
     fn numbers_that_would_signal_everybody_name_no_group() {
-        assert_eq!(Group::led_by(0), None);
-        assert_eq!(Group::led_by(1), None);
-        assert_eq!(Group::led_by(u32::MAX), None);
+        assert_eq!(ProcessGroup::led_by(0), None);
+        assert_eq!(ProcessGroup::led_by(1), None);
+        assert_eq!(ProcessGroup::led_by(u32::MAX), None);
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
     fn a_group_whose_last_process_is_dead_but_not_collected_is_dead() {
         let mut child =
             Command::new("sleep").arg("600").process_group(0).stdin(Stdio::null()).spawn().unwrap();
-        let group = Group::led_by(child.id()).unwrap();
+        let group = ProcessGroup::led_by(child.id()).unwrap();
         assert!(!group.is_dead());
         assert!(!group.wait(Duration::from_millis(60)));
         group.kill_if_there();

@@ -1,4 +1,4 @@
-//! The stage: a folder, a shell, and this very program as the other processes of the play.
+//! The harness: a folder, a shell, and this test binary as the engine and watcher processes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,13 +17,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Enough for every output but a flood.
 const KEEP: u64 = 1 << 20;
 
-pub(crate) struct Stage {
+pub(crate) struct Harness {
     folder: TempDir,
     pub(crate) shell: Shell,
     pub(crate) lines: Arc<Mutex<Vec<String>>>,
 }
 
-impl Stage {
+impl Harness {
     pub(crate) fn new() -> Self {
         Self::with_grace(Duration::from_millis(300))
     }
@@ -117,7 +117,7 @@ pub(crate) fn shell(grace: Duration, watcher: Command) -> Shell {
 pub(crate) fn part(part: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "stage::a_process_plays_the_part_it_is_given", "--nocapture"])
+        .args(["--exact", "harness::a_process_plays_the_part_it_is_given", "--nocapture"])
         .env("STAGE_PART", part)
         .env("STAGE_FOLDER", folder);
     command

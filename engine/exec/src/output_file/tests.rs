@@ -5,14 +5,14 @@ use tempfile::NamedTempFile;
 
 use super::*;
 
-fn fill(keep: u64, chunks: &[&[u8]]) -> (String, Filled) {
+fn fill(keep: u64, chunks: &[&[u8]]) -> (String, WrittenOutput) {
     let file = NamedTempFile::new().unwrap();
-    let mut sink = Sink::create(file.path(), keep).unwrap();
+    let mut sink = OutputFile::create(file.path(), keep).unwrap();
     for chunk in chunks {
-        sink.take(chunk);
+        sink.push(chunk);
     }
     let filled = sink.close();
-    assert!(filled.trouble.is_none(), "{:?}", filled.trouble);
+    assert!(filled.error.is_none(), "{:?}", filled.error);
     (fs::read_to_string(file.path()).unwrap(), filled)
 }
 
@@ -25,14 +25,14 @@ fn lines(from: u64, to: u64) -> Vec<u8> {
 fn what_fits_is_kept_whole_and_without_a_notice() {
     let (text, filled) = fill(8, &[b"1234", b"5678"]);
     assert_eq!(text, "12345678");
-    assert_eq!((filled.written, filled.dropped), (8, 0));
+    assert_eq!((filled.bytes, filled.dropped), (8, 0));
 }
 
 #[test]
 fn what_does_not_fit_is_left_out_between_the_beginning_and_the_end() {
     let all = lines(0, 1000);
     let (text, filled) = fill(200, &[&all]);
-    assert_eq!((filled.written, filled.dropped), (10_000, 9_800));
+    assert_eq!((filled.bytes, filled.dropped), (10_000, 9_800));
     let (head, rest) = text.split_once('…').unwrap();
     let (notice, tail) = rest.split_once('\n').unwrap();
     assert_eq!(head.as_bytes(), lines(0, 10));
@@ -50,7 +50,7 @@ fn where_hardly_anything_is_left_out_the_end_makes_room_for_the_notice() {
         let (head, tail) = text.split_once(&notice).unwrap();
         assert_eq!(head.as_bytes(), lines(0, 10));
         assert!(all.ends_with(tail.as_bytes()), "{more}: {tail:?}");
-        assert_eq!((head.len() + tail.len()) as u64 + filled.dropped, filled.written);
+        assert_eq!((head.len() + tail.len()) as u64 + filled.dropped, filled.bytes);
         assert!(text.len() <= 200 + notice.len(), "{more}: {}", text.len());
         assert!(filled.dropped <= (more + notice.len()) as u64, "{more}: {}", filled.dropped);
     }
@@ -70,13 +70,13 @@ fn the_notice_stands_on_a_line_of_its_own() {
 fn at_every_moment_of_a_flood_the_beginning_and_the_end_are_in_the_file() {
     let keep = 600_000;
     let file = NamedTempFile::new().unwrap();
-    let mut sink = Sink::create(file.path(), keep).unwrap();
+    let mut sink = OutputFile::create(file.path(), keep).unwrap();
     let (mut written, mut longest) = (0, 0);
     let all = lines(0, 240_000);
     let place = |line: u64| usize::try_from(line).unwrap() * 10;
     let lines = |from: u64, to: u64| &all[place(from)..place(to)];
     while written < 240_000 {
-        sink.take(lines(written, written + 4000));
+        sink.push(lines(written, written + 4000));
         written += 4000;
         let kept = fs::read(file.path()).unwrap();
         longest = longest.max(kept.len() as u64);
@@ -87,7 +87,7 @@ fn at_every_moment_of_a_flood_the_beginning_and_the_end_are_in_the_file() {
     // Until it is closed there is room for what is left out next.
     assert!(longest < keep + keep / 2 + 50_000, "{longest}");
     let filled = sink.close();
-    assert_eq!((filled.written, filled.dropped), (2_400_000, 1_800_000));
+    assert_eq!((filled.bytes, filled.dropped), (2_400_000, 1_800_000));
     let notice = "… 1800000 bytes left out …\n";
     assert_eq!(fs::metadata(file.path()).unwrap().size(), keep + notice.len() as u64);
     let text = fs::read_to_string(file.path()).unwrap();
@@ -122,13 +122,13 @@ impl Storage for Small {
 
 #[test]
 fn a_full_disk_is_told_and_everything_is_still_taken() {
-    let mut sink = Sink::over(Small(Vec::new(), 5), 1000);
-    sink.take(b"1234");
+    let mut sink = OutputFile::over(Small(Vec::new(), 5), 1000);
+    sink.push(b"1234");
     assert!(!sink.is_full());
-    sink.take(b"5678");
+    sink.push(b"5678");
     assert!(sink.is_full());
-    sink.take(b"90");
+    sink.push(b"90");
     let filled = sink.close();
-    assert_eq!((filled.written, filled.dropped), (10, 5));
-    assert_eq!(filled.trouble.map(|error| error.kind()), Some(io::ErrorKind::StorageFull));
+    assert_eq!((filled.bytes, filled.dropped), (10, 5));
+    assert_eq!(filled.error.map(|error| error.kind()), Some(io::ErrorKind::StorageFull));
 }
