@@ -6,7 +6,7 @@ use protocol::{
 };
 
 use crate::TaskRow;
-use crate::sample::{House, captured, done, run, started};
+use crate::test_support::{TestLedger, captured, done, run, started};
 
 /// Every kind of entry that a run leaves in the ledger, in an order that happens.
 fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry> {
@@ -88,7 +88,7 @@ async fn what_is_read_of_a_run_is_the_fold_of_the_entries_that_were_written() {
         },
     ];
     for end in ends {
-        let house = House::new();
+        let house = TestLedger::new();
         let (mut asked, added) = (run(&["a", "b", "c"]), run(&["d", "e"]));
         asked.pass_env = vec!["TOKEN".to_owned()];
         let name = house.open(&asked).await;
@@ -117,7 +117,7 @@ async fn what_is_read_of_a_run_is_the_fold_of_the_entries_that_were_written() {
 
 #[test]
 async fn tasks_are_added_to_a_run_that_is_there_on_behalf_of_a_task_of_it() {
-    let house = House::new();
+    let house = TestLedger::new();
     let (asked, other, added) = (run(&["a"]), run(&["a"]), run(&["b"]));
     house.open(&asked).await;
     let entry = |run: &RunSpec, parent| LedgerEntry::TasksAdded {

@@ -1,42 +1,115 @@
-//! What models used, as columns have it.
+//! Records one ledger entry: its own row, and its changes to the rows of its run and task.
 
-use protocol::{Cost, Usage};
-use rusqlite::{Row, params};
+mod runs;
+mod tasks;
 
-use super::{Recording, count};
-use crate::cause::Cause;
+use protocol::{LedgerEntry, RunId, TaskId, Timestamp, Usage};
+use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
-/// The row of whoever used it.
+use crate::columns::{json, word};
+use crate::error::LedgerCause;
+
+pub(crate) use self::runs::open_run;
+
+/// A ledger entry that is being recorded in a transaction.
+struct Recording<'a> {
+    ledger: &'a Connection,
+    /// The time, as it is stored.
+    at: String,
+    /// The entry as JSON.
+    entry: String,
+}
+
+/// The row numbers of a task and of its run.
+#[derive(Clone, Copy)]
+struct TaskKey {
+    number: i64,
+    run: i64,
+}
+
+/// Records `entry`; fails if the ledger does not know one of its ids.
+pub(crate) fn record(
+    ledger: &Connection,
+    at: Timestamp,
+    entry: &LedgerEntry,
+) -> Result<(), LedgerCause> {
+    let recording = Recording { ledger, at: word(&at)?, entry: json(entry)? };
+    match entry {
+        LedgerEntry::TasksAdded { run, parent, tasks } => {
+            recording.tasks_added(*run, *parent, tasks)
+        }
+        LedgerEntry::TaskStarted { run, task, attempt } => {
+            recording.task_started(*run, *task, *attempt)
+        }
+        LedgerEntry::SessionStarted { task, attempt, workspace } => {
+            recording.session_started(*task, *attempt, workspace)
+        }
+        LedgerEntry::TaskCaptured { task, attempt, captured } => {
+            recording.task_captured(*task, *attempt, captured)
+        }
+        LedgerEntry::TaskUsed { task, usage } => recording.task_used(*task, *usage),
+        LedgerEntry::TaskFinished { task, report } => recording.task_finished(*task, report),
+        LedgerEntry::TaskDiscarded { task } => recording.task_discarded(*task),
+        LedgerEntry::LandingStarted { run, .. } => recording.landing_started(*run),
+        LedgerEntry::LandingFinished { run, report, .. } => {
+            recording.landing_finished(*run, report)
+        }
+        LedgerEntry::RunFinished { run, totals, exit_code } => {
+            recording.run_finished(*run, totals, *exit_code)
+        }
+        LedgerEntry::RunInterrupted { run } => recording.run_interrupted(*run),
+        LedgerEntry::RunWithdrawn { run } => recording.run_withdrawn(*run),
+    }
+}
+
+impl Recording<'_> {
+    /// Inserts the row of the entry itself, and returns its number.
+    fn transition(&self, run: i64, task: Option<TaskKey>, kind: &str) -> Result<i64, LedgerCause> {
+        self.execute(
+            "INSERT INTO transition (at, run, task, type, entry) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![self.at, run, task.map(|task| task.number), kind, self.entry],
+        )?;
+        Ok(self.ledger.last_insert_rowid())
+    }
+
+    fn run(&self, id: RunId) -> Result<i64, LedgerCause> {
+        let mut select = self.ledger.prepare_cached("SELECT number FROM run WHERE id = ?1")?;
+        let found = select.query_row([id.to_string()], |row| row.get(0)).optional()?;
+        found.ok_or(LedgerCause::UnknownRun(id))
+    }
+
+    fn task(&self, id: TaskId) -> Result<TaskKey, LedgerCause> {
+        let mut select =
+            self.ledger.prepare_cached("SELECT number, run FROM task WHERE id = ?1")?;
+        let found = select
+            .query_row([id.to_string()], |row| {
+                Ok(TaskKey { number: row.get(0)?, run: row.get(1)? })
+            })
+            .optional()?;
+        found.ok_or(LedgerCause::UnknownTask(id))
+    }
+
+    fn execute(&self, sql: &str, values: &[&dyn ToSql]) -> Result<(), LedgerCause> {
+        self.ledger.prepare_cached(sql)?.execute(values)?;
+        Ok(())
+    }
+}
+
+/// Converts a count to the integer type of SQLite, which is signed.
+fn count(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The row that usage is written to.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum User {
+enum UsageRow {
     Run(i64),
     Task(i64),
 }
 
-/// Reads the columns of a run or a task; nothing where no model was asked.
-pub(crate) fn used(row: &Row<'_>) -> rusqlite::Result<Option<Usage>> {
-    let input = match row.get::<_, Option<i64>>("input_tokens") {
-        Ok(Some(input)) => input,
-        // A ledger of version 1 that nobody has written to since has no such columns.
-        Ok(None) | Err(rusqlite::Error::InvalidColumnName(_)) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let number = |column: &str| -> rusqlite::Result<Option<u64>> {
-        let number: Option<i64> = row.get(column)?;
-        Ok(number.map(|number| u64::try_from(number).unwrap_or(0)))
-    };
-    Ok(Some(Usage {
-        input: u64::try_from(input).unwrap_or(0),
-        output: number("output_tokens")?.unwrap_or(0),
-        cache_read: number("cache_read_tokens")?.unwrap_or(0),
-        cache_write: number("cache_write_tokens")?.unwrap_or(0),
-        cost: number("cost_nanodollars")?.map(Cost::from_nanodollars),
-    }))
-}
-
 impl Recording<'_> {
-    /// Adds up what the tasks of a run have used. What has a part of unknown cost has no known cost.
-    pub(super) fn used_by_tasks(&self, run: i64) -> Result<(), Cause> {
+    /// Writes the sum of the usage of all tasks of a run. If the cost of one is unknown, so is the sum.
+    fn sum_usage(&self, run: i64) -> Result<(), LedgerCause> {
         self.execute(
             "UPDATE run SET (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
                              cost_nanodollars) =
@@ -49,15 +122,15 @@ impl Recording<'_> {
         )
     }
 
-    /// Says what was used in all; nothing where no model was asked.
-    pub(super) fn used(&self, user: User, usage: Option<Usage>) -> Result<(), Cause> {
-        let (sql, number) = match user {
-            User::Run(number) => (
+    /// Writes the total usage; `None` if no model was asked.
+    fn write_usage(&self, row: UsageRow, usage: Option<Usage>) -> Result<(), LedgerCause> {
+        let (sql, number) = match row {
+            UsageRow::Run(number) => (
                 "UPDATE run SET input_tokens = ?2, output_tokens = ?3, cache_read_tokens = ?4,
                  cache_write_tokens = ?5, cost_nanodollars = ?6 WHERE number = ?1",
                 number,
             ),
-            User::Task(number) => (
+            UsageRow::Task(number) => (
                 "UPDATE task SET input_tokens = ?2, output_tokens = ?3, cache_read_tokens = ?4,
                  cache_write_tokens = ?5, cost_nanodollars = ?6 WHERE number = ?1",
                 number,
@@ -80,15 +153,15 @@ impl Recording<'_> {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{ExitCode, LedgerEntry, TaskReport, Totals};
+    use protocol::{Cost, ExitCode, LedgerEntry, TaskReport, Totals};
     use rusqlite::Connection;
 
     use super::*;
-    use crate::sample::{House, done, run, started};
+    use crate::test_support::{TestLedger, done, run, started};
 
     #[test]
     async fn what_models_used_is_in_the_reports_and_in_columns_of_its_own() {
-        let house = House::new();
+        let house = TestLedger::new();
         let asked = run(&["a", "b", "c"]);
         let name = house.open(&asked).await;
         let known = Usage { input: 60, output: 5, cache_read: 40, cache_write: 1, ..Usage::ZERO };
@@ -138,7 +211,7 @@ mod tests {
 
     #[test]
     async fn what_models_had_used_when_an_engine_died_is_added_up() {
-        let house = House::new();
+        let house = TestLedger::new();
         let (priced, none) = (run(&["a", "b", "c"]), run(&["a"]));
         let (name, other) = (house.open(&priced).await, house.open(&none).await);
         let cost = |cost| Some(Cost::from_nanodollars(cost));

@@ -4,7 +4,7 @@ use engine::fault::Faults;
 use rusqlite::Connection;
 
 use super::VERSION;
-use crate::sample::{at, done, file, run};
+use crate::test_support::{at, done, file, run};
 use crate::{Ledger, Reader};
 
 /// What opening and reading say of a file that `make` made.
@@ -36,11 +36,11 @@ fn a_ledger_of_a_newer_version_is_refused_and_left_as_it_is() {
 /// one task that is done.
 fn version_1(path: &std::path::Path) {
     let ledger = Connection::open(path).unwrap();
-    ledger.execute_batch(super::STEPS[0]).unwrap();
+    ledger.execute_batch(super::MIGRATIONS[0]).unwrap();
     ledger.pragma_update(None, "application_id", super::APPLICATION).unwrap();
     ledger.pragma_update(None, "user_version", 1).unwrap();
     let run = run(&["a"]);
-    crate::opening::open_run(&ledger, &run, at(0)).unwrap();
+    crate::recording::open_run(&ledger, &run, at(0)).unwrap();
     let report = serde_json::to_string(&done(None)).unwrap();
     ledger.execute("UPDATE task SET state = 'done', ms = 31000, report = ?1", [report]).unwrap();
 }

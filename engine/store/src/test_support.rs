@@ -16,12 +16,12 @@ use serde_json::json;
 use crate::{Ledger, Reader};
 
 /// A ledger in a folder of its own.
-pub(crate) struct House {
+pub(crate) struct TestLedger {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) ledger: Arc<Ledger>,
 }
 
-impl House {
+impl TestLedger {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Arc::new(Ledger::open(file(folder.path()), Faults::default()).unwrap());

@@ -1,33 +1,37 @@
-//! What a transition of a task changes in the rows of the task and of its attempt.
+//! Records the entries about tasks: changes to the rows of the task and of its attempt.
 
 use protocol::{Captured, Outcome, RunId, TaskId, TaskReport, TaskState, Usage};
 use rusqlite::params;
 
-use super::used::User;
-use super::{Recording, Task, count};
-use crate::cause::Cause;
-use crate::words::{json, word};
+use super::{Recording, TaskKey, UsageRow, count};
+use crate::columns::{json, word};
+use crate::error::LedgerCause;
 
 impl Recording<'_> {
-    pub(super) fn task_started(&self, run: RunId, id: TaskId, attempt: u32) -> Result<(), Cause> {
+    pub(super) fn task_started(
+        &self,
+        run: RunId,
+        id: TaskId,
+        attempt: u32,
+    ) -> Result<(), LedgerCause> {
         let task = self.task(id)?;
         if task.run != self.run(run)? {
-            return Err(Cause::UnknownTask(id));
+            return Err(LedgerCause::UnknownTask(id));
         }
         self.execute(
             "INSERT INTO attempt (task, attempt, started) VALUES (?1, ?2, ?3)
              ON CONFLICT DO UPDATE SET started = excluded.started",
             params![task.number, attempt, self.at],
         )?;
-        // What an earlier attempt left behind stays until this one says otherwise, but its end
-        // is not the task's end any more.
+        // The work of an earlier attempt stays until this one captures its own, but its end is not
+        // the end of the task any more.
         self.execute(
             "UPDATE task SET state = ?2, attempt = ?3, started = coalesce(started, ?4),
              finished = NULL, ms = NULL, failure_class = NULL, failure_message = NULL, report = NULL
              WHERE number = ?1",
             params![task.number, word(&TaskState::Running)?, attempt, self.at],
         )?;
-        self.used(User::Task(task.number), None)?;
+        self.write_usage(UsageRow::Task(task.number), None)?;
         self.transition(task.run, Some(task), "task_started").map(drop)
     }
 
@@ -36,7 +40,7 @@ impl Recording<'_> {
         id: TaskId,
         attempt: u32,
         workspace: &str,
-    ) -> Result<(), Cause> {
+    ) -> Result<(), LedgerCause> {
         let task = self.task(id)?;
         self.execute(
             "INSERT INTO attempt (task, attempt, session_started, workspace)
@@ -53,7 +57,7 @@ impl Recording<'_> {
         id: TaskId,
         attempt: u32,
         captured: &Captured,
-    ) -> Result<(), Cause> {
+    ) -> Result<(), LedgerCause> {
         let task = self.task(id)?;
         let changes = captured.changes;
         self.execute(
@@ -71,17 +75,17 @@ impl Recording<'_> {
                 count(changes.removed),
             ],
         )?;
-        self.keep(task, captured)?;
+        self.write_capture(task, captured)?;
         self.transition(task.run, Some(task), "task_captured").map(drop)
     }
 
-    pub(super) fn task_used(&self, id: TaskId, usage: Usage) -> Result<(), Cause> {
+    pub(super) fn task_used(&self, id: TaskId, usage: Usage) -> Result<(), LedgerCause> {
         let task = self.task(id)?;
-        self.used(User::Task(task.number), Some(usage))?;
+        self.write_usage(UsageRow::Task(task.number), Some(usage))?;
         self.transition(task.run, Some(task), "task_used").map(drop)
     }
 
-    pub(super) fn task_finished(&self, id: TaskId, report: &TaskReport) -> Result<(), Cause> {
+    pub(super) fn task_finished(&self, id: TaskId, report: &TaskReport) -> Result<(), LedgerCause> {
         let task = self.task(id)?;
         let (state, failure) = match &report.outcome {
             Outcome::Done { .. } => (TaskState::Done, None),
@@ -108,14 +112,14 @@ impl Recording<'_> {
              AND attempt = (SELECT attempt FROM task WHERE number = ?1)",
             params![task.number, self.at],
         )?;
-        self.used(User::Task(task.number), report.usage)?;
+        self.write_usage(UsageRow::Task(task.number), report.usage)?;
         if let Some(captured) = &report.captured {
-            self.keep(task, captured)?;
+            self.write_capture(task, captured)?;
         }
         self.transition(task.run, Some(task), "task_finished").map(drop)
     }
 
-    pub(super) fn task_discarded(&self, id: TaskId) -> Result<(), Cause> {
+    pub(super) fn task_discarded(&self, id: TaskId) -> Result<(), LedgerCause> {
         let task = self.task(id)?;
         self.execute(
             "UPDATE task SET discarded = ?2 WHERE number = ?1",
@@ -124,8 +128,8 @@ impl Recording<'_> {
         self.transition(task.run, Some(task), "task_discarded").map(drop)
     }
 
-    /// Says of the task what its work is. Work captured after earlier work was thrown away is there.
-    fn keep(&self, task: Task, captured: &Captured) -> Result<(), Cause> {
+    /// Writes the captured work to the row of the task, which is not discarded any more.
+    fn write_capture(&self, task: TaskKey, captured: &Captured) -> Result<(), LedgerCause> {
         let changes = captured.changes;
         self.execute(
             "UPDATE task SET capture = ?2, files = ?3, added = ?4, removed = ?5, discarded = NULL

@@ -1,4 +1,4 @@
-//! Reads a run as the fold of its transitions: what a restart of it would begin with.
+//! Rebuilds the record of a run by replaying its ledger entries, for a restart of the run.
 
 use engine::ports::LedgerError;
 use engine::run::RunRecord;
@@ -7,21 +7,19 @@ use rusqlite::{Connection, params};
 use serde::Deserialize;
 
 use crate::Reader;
-use crate::cause::Cause;
-use crate::fetch::run_row;
+use crate::columns::{read_json, run_row};
+use crate::error::LedgerCause;
 use crate::rows::{RunRow, RunTerms};
-use crate::words::read_json;
 
-/// What the transition says with which a run begins.
+/// The entry `run_opened`.
 #[derive(Deserialize)]
 struct Opened {
-    /// How many tasks it had then. Those that were added later are in their own transitions.
+    /// The number of tasks at the start. Tasks added later have their own entries.
     tasks: usize,
 }
 
 impl Reader {
-    /// Returns the run of exactly this name as its transitions have it; nothing if the ledger has
-    /// none.
+    /// Returns the record of the run with exactly this name; `None` if there is none.
     ///
     /// # Errors
     /// The ledger cannot be read.
@@ -31,12 +29,12 @@ impl Reader {
             let mut rows = select.query([name.as_str()])?;
             let Some(row) = rows.next()? else { return Ok(None) };
             let number = row.get("number")?;
-            Ok(Some(fold(ledger, number, run_row(ledger, row)?)?))
+            Ok(Some(replay(ledger, number, run_row(ledger, row)?)?))
         })
     }
 }
 
-fn fold(ledger: &Connection, number: i64, row: RunRow) -> Result<RunRecord, Cause> {
+fn replay(ledger: &Connection, number: i64, row: RunRow) -> Result<RunRecord, LedgerCause> {
     let mut select = ledger.prepare_cached(
         "SELECT entry FROM transition WHERE run = ?1 AND type = 'run_opened' ORDER BY seq LIMIT 1",
     )?;

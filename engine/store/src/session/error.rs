@@ -1,4 +1,4 @@
-//! Why a session log could not be read or written, and what that makes of the session.
+//! The causes of errors of session logs, and the class of failure that they mean for the session.
 
 use std::io;
 use std::path::Path;
@@ -8,9 +8,10 @@ use engine::ports::SessionLogError;
 use protocol::FailureClass;
 use rustix::io::Errno;
 
-/// What is behind a [`SessionLogError`]. Cheap to clone: once a log has failed, it fails for ever.
+/// The cause of a [`SessionLogError`]. It can be cloned, because a log that has failed returns the
+/// same error for ever.
 #[derive(Clone, Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum LogCause {
     #[error(transparent)]
     System(Arc<io::Error>),
     #[error("an entry cannot be written as JSON")]
@@ -23,16 +24,16 @@ pub(super) enum Trouble {
     )]
     Newer(u32),
     #[error("its place keeps changing")]
-    Restless,
+    Replaced,
     #[error("this program is ending")]
     Ending,
 }
 
-/// What is too little there when the system says one of these.
-const SHORTAGES: [Errno; 6] =
+/// The error numbers of exhausted resources.
+const EXHAUSTED: [Errno; 6] =
     [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::FBIG];
 
-impl Trouble {
+impl LogCause {
     /// Returns the error that callers see.
     pub(super) fn to_error(&self, action: &str, path: &Path) -> SessionLogError {
         SessionLogError {
@@ -44,31 +45,31 @@ impl Trouble {
 
     fn class(&self) -> FailureClass {
         match self {
-            Self::System(error) if is_shortage(error) => FailureClass::Resources,
+            Self::System(error) if is_exhausted(error) => FailureClass::Resources,
             Self::System(_)
             | Self::Json(_)
             | Self::Locked
             | Self::Newer(_)
-            | Self::Restless
+            | Self::Replaced
             | Self::Ending => FailureClass::Crashed,
         }
     }
 }
 
-fn is_shortage(error: &io::Error) -> bool {
-    let said = error.raw_os_error();
-    let short = SHORTAGES.iter().any(|shortage| said == Some(shortage.raw_os_error()));
-    // A fault on purpose has a kind and no number.
+fn is_exhausted(error: &io::Error) -> bool {
+    let number = error.raw_os_error();
+    let short = EXHAUSTED.iter().any(|shortage| number == Some(shortage.raw_os_error()));
+    // An injected fault has a kind and no number.
     short || matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for LogCause {
     fn from(error: io::Error) -> Self {
         Self::System(Arc::new(error))
     }
 }
 
-impl From<serde_json::Error> for Trouble {
+impl From<serde_json::Error> for LogCause {
     fn from(error: serde_json::Error) -> Self {
         Self::Json(Arc::new(error))
     }
@@ -80,12 +81,12 @@ mod tests {
 
     #[test]
     fn what_is_too_little_is_a_matter_of_resources_and_the_rest_a_crash() {
-        let class = |error: io::Error| Trouble::from(error).class();
-        for shortage in SHORTAGES {
+        let class = |error: io::Error| LogCause::from(error).class();
+        for shortage in EXHAUSTED {
             assert_eq!(class(shortage.into()), FailureClass::Resources, "{shortage}");
         }
         assert_eq!(class(io::ErrorKind::StorageFull.into()), FailureClass::Resources);
         assert_eq!(class(Errno::IO.into()), FailureClass::Crashed);
-        assert_eq!(Trouble::Locked.class(), FailureClass::Crashed);
+        assert_eq!(LogCause::Locked.class(), FailureClass::Crashed);
     }
 }

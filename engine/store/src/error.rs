@@ -1,4 +1,4 @@
-//! Why the ledger's file could not be read or written.
+//! The causes of errors of the ledger.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use engine::ports::{IsolationError, LedgerError};
 use protocol::{RunId, TaskId, TaskName};
 
-/// What is behind a [`LedgerError`]. Cheap to clone: one failed sync fails everyone in the batch.
+/// The cause of a [`LedgerError`]. It can be cloned, because a failed sync fails a whole batch.
 #[derive(Clone, Debug, thiserror::Error)]
-pub(crate) enum Cause {
+pub(crate) enum LedgerCause {
     #[error(transparent)]
     Database(Arc<rusqlite::Error>),
     #[error("the folder or the file cannot be made")]
@@ -38,7 +38,7 @@ pub(crate) enum Cause {
     Lock(Arc<IsolationError>),
 }
 
-impl Cause {
+impl LedgerCause {
     /// Returns the error that callers see.
     pub(crate) fn to_error(&self, action: &str, path: &Path) -> LedgerError {
         let what = match self {
@@ -49,13 +49,13 @@ impl Cause {
     }
 }
 
-impl From<rusqlite::Error> for Cause {
+impl From<rusqlite::Error> for LedgerCause {
     fn from(error: rusqlite::Error) -> Self {
         Self::Database(Arc::new(error))
     }
 }
 
-impl From<serde_json::Error> for Cause {
+impl From<serde_json::Error> for LedgerCause {
     fn from(error: serde_json::Error) -> Self {
         Self::Json(Arc::new(error))
     }

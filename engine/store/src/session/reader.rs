@@ -1,39 +1,45 @@
-//! Reads a session log line by line, whatever is in it and however long it is.
+//! Reads a session log line by line, also while it is written.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use protocol::Usage;
+
+use super::line::{self, Line, SessionLine};
 
 /// The longest line that is read, in bytes.
 const LONGEST: u64 = 64 << 20;
 
-/// The lines of a log.
+/// Splits a log into lines, whatever is in it and however long they are.
 #[derive(Debug)]
-pub(super) struct Scan<R> {
+pub(super) struct LogLines<R> {
     from: BufReader<R>,
     line: Vec<u8>,
-    /// How many bytes the whole lines that were read have, line breaks included.
+    /// Where the last complete line ends.
     end: u64,
     longest: u64,
 }
 
-/// One line.
+/// One line of the file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found<'a> {
-    /// It is whole; without its line break.
-    Whole(&'a [u8]),
-    /// It is whole and longer than anything that is written here.
+pub(super) enum RawLine<'a> {
+    /// A complete line, without its line break.
+    Complete(&'a [u8]),
+    /// A complete line that is longer than any that is written.
     TooLong,
-    /// It has no end: its writer died, or is at it.
+    /// A line without an end: its writer has crashed or is still writing.
     Torn,
 }
 
-impl<R: Read> Scan<R> {
-    /// Returns the lines of what `from` reads.
-    pub(super) fn of(from: R) -> Self {
+impl<R: Read> LogLines<R> {
+    /// Returns the lines of `from`.
+    pub(super) fn new(from: R) -> Self {
         Self { from: BufReader::new(from), line: Vec::new(), end: 0, longest: LONGEST }
     }
 
-    /// Returns the next line; nothing at the end.
-    pub(super) fn next(&mut self) -> io::Result<Option<Found<'_>>> {
+    /// Returns the next line; `None` at the end.
+    pub(super) fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         self.line.clear();
         let read = (&mut self.from).take(self.longest).read_until(b'\n', &mut self.line)?;
         if read == 0 {
@@ -41,21 +47,21 @@ impl<R: Read> Scan<R> {
         }
         if self.line.pop_if(|last| *last == b'\n').is_some() {
             self.end += read as u64;
-            return Ok(Some(Found::Whole(&self.line)));
+            return Ok(Some(RawLine::Complete(&self.line)));
         }
         if (read as u64) < self.longest {
-            return Ok(Some(Found::Torn));
+            return Ok(Some(RawLine::Torn));
         }
         self.line = Vec::new();
         let (rest, last) = skip_line(&mut self.from)?;
         if last != Some(b'\n') {
-            return Ok(Some(Found::Torn));
+            return Ok(Some(RawLine::Torn));
         }
         self.end += read as u64 + rest;
-        Ok(Some(Found::TooLong))
+        Ok(Some(RawLine::TooLong))
     }
 
-    /// Returns where the last whole line ends.
+    /// Returns where the last complete line ends.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
@@ -77,16 +83,40 @@ fn skip_line(from: &mut impl BufRead) -> io::Result<(u64, Option<u8>)> {
     Ok((skipped, last))
 }
 
+/// Returns the usage of all models of a session in its log; `None` if no model has answered.
+#[must_use]
+pub fn used_in(lines: &[SessionLine]) -> Option<Usage> {
+    lines.iter().filter_map(|line| line.entry.usage()).reduce(|one, other| one + other)
+}
+
+/// Returns the entries of the session log at `path` in their order. Unreadable lines and an
+/// incomplete last line are left out.
+///
+/// # Errors
+/// The file does not exist or cannot be read.
+pub fn read_session(path: &Path) -> io::Result<Vec<SessionLine>> {
+    let mut scan = LogLines::new(File::open(path)?);
+    let mut lines = Vec::new();
+    while let Some(found) = scan.next()? {
+        if let RawLine::Complete(bytes) = found
+            && let Line::Entry(line) = line::parse(bytes)
+        {
+            lines.push(*line);
+        }
+    }
+    Ok(lines)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn scanned(text: &str, longest: u64) -> (Vec<String>, u64) {
-        let mut scan = Scan { longest, ..Scan::of(text.as_bytes()) };
+        let mut scan = LogLines { longest, ..LogLines::new(text.as_bytes()) };
         let mut lines = Vec::new();
         while let Some(found) = scan.next().unwrap() {
             lines.push(match found {
-                Found::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
+                RawLine::Complete(line) => String::from_utf8(line.to_vec()).unwrap(),
                 other => format!("{other:?}"),
             });
         }
