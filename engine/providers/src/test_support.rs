@@ -76,7 +76,7 @@ impl Gate for OpenGate {
     }
 }
 
-/// What is told of a request.
+/// What a client observes of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Observed {
     Text(String),
@@ -87,7 +87,7 @@ pub(crate) enum Observed {
     Failed { failure: Failure, partial: AssistantMessage },
 }
 
-/// Asks a provider as the engine does, and returns what is told until the end.
+/// Asks a provider as the engine does, and returns all that it reports until the end.
 pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> Vec<Observed> {
     let client = ModelClient {
         provider,
