@@ -1,38 +1,56 @@
-//! The jobs of an actor: futures that it owns and whose end it always learns of.
+//! The jobs of an actor: futures that it owns, each of which ends in a message to it.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
+use engine::fault::Faults;
 use futures_util::FutureExt;
 use ractor::{ActorRef, Message};
 use tokio::task::{AbortHandle, JoinSet};
+
+use crate::job_names::Job;
 
 /// Runs futures for the actor that owns it. Dropping it aborts them, however the actor dies.
 ///
 /// The end of every job is a message to the owner, also where the job panicked. What the owner
 /// answers with (a reply port, for instance) therefore belongs into `then`, not into the job: what
 /// a panicking job holds is dropped.
-#[derive(Default)]
-pub(crate) struct Jobs(JoinSet<()>);
+pub(crate) struct Jobs {
+    running: JoinSet<()>,
+    faults: Faults,
+}
 
 impl Jobs {
-    /// Runs `job`. Its result arrives at `owner` as the message that `then` makes of it; nothing
-    /// arrives when it is aborted by the handle that comes back.
+    /// Returns an empty set of jobs with a failpoint at the begin and the end of each.
+    pub(crate) fn new(faults: &Faults) -> Self {
+        Self { running: JoinSet::new(), faults: faults.clone() }
+    }
+
+    /// Runs `job` under `name` and sends `owner` the message that `then` makes of its result. No
+    /// message is sent if the returned handle aborts the job.
     pub(crate) fn run<M: Message, T: Send + 'static>(
         &mut self,
+        name: Job,
         owner: &ActorRef<M>,
         job: impl Future<Output = T> + Send + 'static,
         then: impl FnOnce(Result<T, Panicked>) -> M + Send + 'static,
     ) -> AbortHandle {
         // A job that has ended holds memory until it is joined.
-        while self.0.try_join_next().is_some() {}
-        let owner = owner.clone();
+        while self.running.try_join_next().is_some() {}
+        let (owner, faults) = (owner.clone(), self.faults.clone());
+        let job = async move {
+            // A job has no error of its own: where one is planned, nothing happens.
+            let _ignored = faults.strike(name.begin());
+            let ended = job.await;
+            let _ignored = faults.strike(name.end());
+            ended
+        };
         #[expect(clippy::disallowed_methods, reason = "a panic is caught and told")]
-        self.0.spawn(async move {
+        self.running.spawn(async move {
             let ended = AssertUnwindSafe(job).catch_unwind().await;
             let ended = ended.map_err(|payload| Panicked::from_payload(&*payload));
             if let Err(panicked) = &ended {
-                tracing::error!(%panicked, "a job of an actor panicked");
+                tracing::error!(job = name.begin(), %panicked, "a job of an actor panicked");
             }
             let _gone = owner.cast(then(ended)); // the owner may be gone; then nobody waits
         })
@@ -40,11 +58,11 @@ impl Jobs {
 
     /// Waits until every job has ended.
     pub(crate) async fn finish(&mut self) {
-        while self.0.join_next().await.is_some() {}
+        while self.running.join_next().await.is_some() {}
     }
 }
 
-/// A job panicked, with these words.
+/// The message of a panic in a job.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Panicked(String);

@@ -1,24 +1,23 @@
-//! The root of the tree: opens the engine in order, closes it in reverse.
+//! The root of the supervision tree: starts the critical actors and closes them in order.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use engine::request::GatePolicy;
-use engine::verdict::Interruption;
 use protocol::RunId;
 use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, RactorErr, RpcReplyPort, SupervisionEvent,
 };
 use tokio::sync::watch;
 
-use crate::ask::ask;
-use crate::closing::{self, Activity};
 use crate::deps::Deps;
 use crate::events::{EventBus, Events};
 use crate::executors::{Executors, ExecutorsMessage};
 use crate::gates::{GateHandle, Gates, GatesArguments, GatesMessage};
-use crate::isolation::{Isolator, IsolatorMessage};
+use crate::isolation::{Isolator, IsolatorArguments, IsolatorMessage};
+use crate::job_names::Job;
 use crate::jobs::Jobs;
 use crate::ledger::{Ledger, LedgerArguments, LedgerMessage};
 use crate::run::RunRequest;
@@ -26,17 +25,13 @@ use crate::runs::{Runs, RunsArguments, RunsMessage, Submission, SubmitError, Sub
 use crate::sessions::{
     SessionOpening, Sessions, SessionsArguments, SessionsMessage, SessionsReply,
 };
-
-/// What is waited for first when the engine closes, and what of it may be left.
-const ALL: &str = "the runs and the sessions";
-const RUNS: &str = "the runs";
-const SESSIONS: &str = "the sessions";
+use crate::shutdown::{self, Activity};
 
 pub(crate) struct Root;
 
 pub(crate) struct RootArguments {
     pub(crate) deps: Deps,
-    /// Told which pillar fell, if one does.
+    /// Set to the name and error of a critical actor that failed.
     pub(crate) fell: watch::Sender<Option<String>>,
 }
 
@@ -44,32 +39,45 @@ pub(crate) enum RootMessage {
     Submit(Box<Submission>, RpcReplyPort<Result<Submitted, SubmitError>>),
     OpenSession(Box<SessionOpening>, SessionsReply),
     Cancel(RunId, CancelLevel, Interruption),
-    /// Something is asked of one run.
+    /// A request to one run.
     Request(RunId, Box<RunRequest>),
-    /// Hands out everything that happens from now on.
+    /// Returns a reader of all events from now on.
     Listen(RpcReplyPort<Events>),
-    /// Cancels everything, gives every workspace back, then stops.
+    /// Cancels all runs, closes everything, then stops.
     Close,
-    /// No session is open any more, or whoever owned them is gone.
-    SessionsClosed,
-    /// Nothing runs any more, or whoever ran it is gone.
-    RunsClosed,
-    /// A while has passed since so much had happened.
-    StillClosing(u64),
+    /// A pause has passed since the activity counter had this value; `None` if the timer crashed.
+    StillClosing(Option<u64>),
 }
 
-/// The children the root answers for.
+/// The progress of a shutdown. Runs and sessions are over when their actors are gone, crashed or
+/// not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    No,
+    /// Waits for runs and sessions.
+    Work,
+    /// Waits for repositories.
+    Repositories,
+}
+
+/// Whether a child that a shutdown waits for is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Child {
+    There,
+    Gone,
+}
+
+/// The children of the root.
 pub(crate) struct RootState {
     ledger: ActorRef<LedgerMessage>,
     isolator: ActorRef<IsolatorMessage>,
     executors: ActorRef<ExecutorsMessage>,
     gates: ActorRef<GatesMessage>,
-    sessions: ActorRef<SessionsMessage>,
-    runs: ActorRef<RunsMessage>,
+    sessions: (ActorRef<SessionsMessage>, Child),
+    runs: (ActorRef<RunsMessage>, Child),
     events: EventBus,
     fell: watch::Sender<Option<String>>,
-    /// What is waited for, once the engine is closing.
-    closing: Option<&'static str>,
+    closing: Closing,
     activity: Activity,
     jobs: Jobs,
 }
@@ -86,13 +94,18 @@ impl Actor for Root {
     ) -> Result<Self::State, ActorProcessingErr> {
         let RootArguments { deps, fell } = engine;
         let cell = || myself.get_cell();
-        let arguments =
-            LedgerArguments { store: Arc::clone(&deps.ledger), clock: Arc::clone(&deps.clock) };
+        let jobs = Jobs::new(&deps.faults);
+        let arguments = LedgerArguments {
+            store: Arc::clone(&deps.ledger),
+            clock: Arc::clone(&deps.clock),
+            faults: deps.faults.clone(),
+        };
         let (ledger, _join) = Actor::spawn_linked(None, Ledger, arguments, cell()).await?;
         let activity = Activity::default();
         let events = EventBus::new(activity.clone());
-        let (isolator, _join) =
-            Actor::spawn_linked(None, Isolator, activity.clone(), cell()).await?;
+        let arguments =
+            IsolatorArguments { activity: activity.clone(), faults: deps.faults.clone() };
+        let (isolator, _join) = Actor::spawn_linked(None, Isolator, arguments, cell()).await?;
         let (executors, _join) = Actor::spawn_linked(None, Executors, deps.clone(), cell()).await?;
         let arguments = GatesArguments {
             policy: GatePolicy::from(&deps.policy.requests),
@@ -121,13 +134,13 @@ impl Actor for Root {
             isolator,
             executors,
             gates,
-            sessions,
-            runs,
+            sessions: (sessions, Child::There),
+            runs: (runs, Child::There),
             events,
             fell,
-            closing: None,
+            closing: Closing::No,
             activity,
-            jobs: Jobs::default(),
+            jobs,
         })
     }
 
@@ -140,30 +153,21 @@ impl Actor for Root {
         match message {
             // Should the runs be gone, the dropped reply port says so.
             RootMessage::Submit(submission, reply) => {
-                let _gone = state.runs.cast(RunsMessage::Submit(submission, reply));
+                let _gone = state.runs.0.cast(RunsMessage::Submit(submission, reply));
             }
             RootMessage::OpenSession(opening, reply) => {
-                let _gone = state.sessions.cast(SessionsMessage::Open(opening, reply));
+                let _gone = state.sessions.0.cast(SessionsMessage::Open(opening, reply));
             }
             RootMessage::Cancel(run, how, why) => {
-                let _gone = state.runs.cast(RunsMessage::Cancel(run, how, why));
+                let _gone = state.runs.0.cast(RunsMessage::Cancel(run, how, why));
             }
             RootMessage::Request(run, request) => {
-                let _gone = state.runs.cast(RunsMessage::Request(run, request));
+                let _gone = state.runs.0.cast(RunsMessage::Request(run, request));
             }
             RootMessage::Listen(reply) => {
                 let _gone = reply.send(state.events.subscribe());
             }
             RootMessage::Close => state.close(&myself),
-            RootMessage::RunsClosed if state.closing == Some(ALL) => state.closing = Some(SESSIONS),
-            RootMessage::SessionsClosed if state.closing == Some(ALL) => state.closing = Some(RUNS),
-            RootMessage::RunsClosed | RootMessage::SessionsClosed => {
-                state.closing = Some("the repositories");
-                // The isolator sees every capture through and then stops; if it fell, so do we.
-                if state.isolator.cast(IsolatorMessage::Close).is_err() {
-                    myself.stop(None);
-                }
-            }
             RootMessage::StillClosing(before) => state.still_closing(&myself, before),
         }
         Ok(())
@@ -177,9 +181,10 @@ impl Actor for Root {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(child, error) => {
-                if let Some(pillar) = state.pillar(&child) {
-                    tracing::error!(pillar, %error, "a pillar of the engine fell");
-                    state.fell(|| format!("{pillar}: {}", chain(error.as_ref())));
+                state.gone(&child);
+                if let Some(critical) = state.critical(&child) {
+                    tracing::error!(critical, %error, "a critical actor failed");
+                    state.fell(|| format!("{critical}: {}", chain(error.as_ref())));
                     state.close(&myself);
                     if child.get_id() == state.isolator.get_id() {
                         myself.stop(None);
@@ -187,12 +192,14 @@ impl Actor for Root {
                 }
             }
             SupervisionEvent::ActorTerminated(child, ..) => {
+                state.gone(&child);
                 if child.get_id() == state.isolator.get_id() {
                     myself.stop(None); // it was the last that had obligations
                 }
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
         }
+        state.close_repositories(&myself);
         Ok(())
     }
 
@@ -201,14 +208,14 @@ impl Actor for Root {
         _myself: ActorRef<Self::Msg>,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // A pillar that already fell must not keep us from the rest.
-        let stopped = state.executors.stop_and_wait(None, Some(closing::EXECUTORS)).await;
+        // One that has failed already must not keep the others from being closed.
+        let stopped = state.executors.stop_and_wait(None, Some(shutdown::EXECUTORS)).await;
         if let Err(RactorErr::Timeout) = stopped {
-            state.give_up("the executors", closing::EXECUTORS);
+            state.give_up("the executors", shutdown::EXECUTORS);
         }
         // Drained rather than stopped: entries are in its mailbox.
-        if let Err(RactorErr::Timeout) = state.ledger.drain_and_wait(Some(closing::LEDGER)).await {
-            state.give_up("the ledger", closing::LEDGER);
+        if let Err(RactorErr::Timeout) = state.ledger.drain_and_wait(Some(shutdown::LEDGER)).await {
+            state.give_up("the ledger", shutdown::LEDGER);
         }
         Ok(())
     }
@@ -216,38 +223,72 @@ impl Actor for Root {
 
 impl RootState {
     fn close(&mut self, myself: &ActorRef<RootMessage>) {
-        if self.closing.is_none() {
-            self.closing = Some(ALL);
-            let runs = self.runs.clone();
-            ask(&mut self.jobs, myself, &runs, RunsMessage::Close, |_| RootMessage::RunsClosed);
-            let (sessions, close) = (self.sessions.clone(), SessionsMessage::CloseAll);
-            ask(&mut self.jobs, myself, &sessions, close, |_| RootMessage::SessionsClosed);
+        if self.closing == Closing::No {
+            self.closing = Closing::Work;
+            // Where one is dead, its end is on the way.
+            let _dead = self.runs.0.cast(RunsMessage::Close);
+            let _dead = self.sessions.0.cast(SessionsMessage::CloseAll);
             self.look_again(myself);
+            self.close_repositories(myself);
         }
     }
 
-    /// Looks later whether anything has happened until then.
-    fn look_again(&mut self, myself: &ActorRef<RootMessage>) {
-        let (pause, before) = (tokio::time::sleep(closing::STANDSTILL), self.activity.count());
-        self.jobs.run(myself, pause, move |_slept| RootMessage::StillClosing(before));
+    /// Records that a child is gone.
+    fn gone(&mut self, child: &ActorCell) {
+        if child.get_id() == self.runs.0.get_id() {
+            self.runs.1 = Child::Gone;
+        }
+        if child.get_id() == self.sessions.0.get_id() {
+            self.sessions.1 = Child::Gone;
+        }
     }
 
-    fn still_closing(&mut self, myself: &ActorRef<RootMessage>, before: u64) {
-        if self.activity.count() != before {
+    /// Closes the repositories once runs and sessions are over.
+    fn close_repositories(&mut self, myself: &ActorRef<RootMessage>) {
+        let left = (self.runs.1, self.sessions.1);
+        if self.closing == Closing::Work && left == (Child::Gone, Child::Gone) {
+            self.closing = Closing::Repositories;
+            // The isolator sees every capture through and then stops; if it fell, so do we.
+            if self.isolator.cast(IsolatorMessage::Close).is_err() {
+                myself.stop(None);
+            }
+        }
+    }
+
+    /// Returns what the shutdown waits for.
+    fn waited_for(&self) -> &'static str {
+        match (self.runs.1, self.sessions.1) {
+            (Child::There, Child::There) => "the runs and the sessions",
+            (Child::There, Child::Gone) => "the runs",
+            (Child::Gone, Child::There) => "the sessions",
+            (Child::Gone, Child::Gone) => "the repositories",
+        }
+    }
+
+    /// Checks again after a pause whether there was any activity.
+    fn look_again(&mut self, myself: &ActorRef<RootMessage>) {
+        let (pause, before) = (tokio::time::sleep(shutdown::STANDSTILL), self.activity.count());
+        self.jobs.run(Job::RootWatch, myself, pause, move |slept| {
+            RootMessage::StillClosing(slept.ok().map(|()| before))
+        });
+    }
+
+    fn still_closing(&mut self, myself: &ActorRef<RootMessage>, before: Option<u64>) {
+        if before != Some(self.activity.count()) {
             return self.look_again(myself);
         }
-        self.give_up(self.closing.unwrap_or_default(), closing::STANDSTILL);
+        self.give_up(self.waited_for(), shutdown::STANDSTILL);
         myself.stop(None);
     }
 
-    /// Notes that something is not waited for any more. What it held is for the next start.
+    /// Gives up waiting. The next start recovers what is left.
     fn give_up(&self, what: &str, after: Duration) {
         let seconds = after.as_secs();
         tracing::error!(what, seconds, "gave up waiting while closing");
         self.fell(|| format!("gave up waiting for {what} after {seconds} s"));
     }
 
-    /// Notes why the engine cannot go on. The first reason counts.
+    /// Sets the reason why the engine cannot continue. The first reason stands.
     fn fell(&self, why: impl FnOnce() -> String) {
         self.fell.send_if_modified(|fell| {
             let first = fell.is_none();
@@ -256,22 +297,22 @@ impl RootState {
         });
     }
 
-    /// The name of a child without which the engine cannot go on.
-    fn pillar(&self, child: &ActorCell) -> Option<&'static str> {
+    /// Returns the name of a critical child.
+    fn critical(&self, child: &ActorCell) -> Option<&'static str> {
         let id = child.get_id();
-        let pillars = [
+        let critical = [
             (self.ledger.get_id(), "the ledger"),
             (self.isolator.get_id(), "the isolator"),
             (self.executors.get_id(), "the executors"),
             (self.gates.get_id(), "the gates"),
-            (self.sessions.get_id(), "the sessions"),
-            (self.runs.get_id(), "the runs"),
+            (self.sessions.0.get_id(), "the sessions"),
+            (self.runs.0.get_id(), "the runs"),
         ];
-        pillars.into_iter().find(|(pillar, _)| *pillar == id).map(|(_, name)| name)
+        critical.into_iter().find(|(critical, _)| *critical == id).map(|(_, name)| name)
     }
 }
 
-/// Returns an error and everything behind it in one line.
+/// Formats an error with its sources in one line.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
     let mut next = error.source();

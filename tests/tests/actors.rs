@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, IsolationError};
 use engine::run::AddTasksError;
-use engine::verdict::Interruption;
 use protocol::{
     EventKind, FailureClass, Landed, LandingReport, LedgerEntry, OnFailure, Outcome, Phase, RunId,
     TaskId, TaskLanding, TaskName, TaskReport, TaskSpec, Totals,

@@ -1,8 +1,8 @@
 //! Tasks that are added to a run that goes on, and parents that wait for them.
 
+use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use engine::run::{AddTasksError, WaitError};
-use engine::verdict::Interruption;
 use protocol::{EventKind, LedgerEntry, Outcome, RunId, TaskId, TaskSpec};
 use serde_json::json;
 use tests::fakes::{TestEngine, task};

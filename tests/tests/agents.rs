@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
-use engine::verdict::Interruption;
 use protocol::{
     EventKind, FailureClass, Message, Outcome, Part, SessionEntry, SessionEvent, TaskReport, Work,
 };

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use actors::Engine;
+use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
-use engine::verdict::Interruption;
 use protocol::{FailureClass, Outcome, TaskReport, TaskSpec};
 use tests::fakes::{TestEngine, agent, task};
 

@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::exit_code::Interruption;
 use engine::ports::{AttemptFailure, CancelLevel, FailureCause, ModelEvent};
 use engine::request::RequestPolicy;
-use engine::verdict::Interruption;
 use protocol::{EventKind, FailureClass, Outcome, SessionEvent, TaskName, TaskSpec, Work};
 use tests::fakes::{FakeAccounts, TestEngine, agent, yields};
 use tokio::time::Instant;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use actors::{Submission, SubmitError};
+use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
-use engine::verdict::Interruption;
 use protocol::LedgerEntry;
 use tests::fakes::{TestEngine, task};
 

@@ -3,14 +3,17 @@
 //!
 //! The clock is paused: as soon as nothing can go on any more, the watchdog strikes.
 
+use std::path::Path;
 use std::time::Duration;
 
-use actors::SubmitError;
+use actors::{OpenSessionError, SubmitError};
+use engine::run::AddTasksError;
 use protocol::{
-    EventKind, FailureClass, Landed, LedgerEntry, Outcome, TaskName, TaskReport, TaskSpec, Totals,
+    EventKind, FailureClass, Landed, LedgerEntry, Outcome, RunId, TaskName, TaskReport, TaskSpec,
+    Totals,
 };
 use serde_json::json;
-use tests::fakes::{TestEngine, task};
+use tests::fakes::{TestEngine, TestSession, task};
 
 /// Waits for `what`, unless nothing goes on any more.
 async fn within<T>(what: impl Future<Output = T>) -> T {
@@ -154,6 +157,28 @@ async fn a_panic_while_the_ledger_names_a_run_refuses_it_and_ends_the_engine() {
     assert!(refused.is_err(), "{refused:?}");
     let fell = within(engine.engine.close()).await.expect("the ledger fell");
     assert!(fell.contains("ledger") && fell.contains("a test asked for it"), "{fell}");
+}
+
+#[test(start_paused = true)]
+async fn an_engine_that_fell_answers_whoever_asks_it() {
+    let mut engine = TestEngine::with_concurrency(1).await;
+    let it = within(TestSession::open(&engine, Path::new("/sessions/one.jsonl"))).await;
+    engine.ledger.failpoints.panic_at("append");
+    engine.submit(engine.spec(vec![task("one", "yield")])).await;
+    while within(engine.events.recv()).await.is_some() {}
+
+    let refused = within(engine.try_submit(engine.spec(vec![task("two", "yield")]))).await;
+    assert!(matches!(refused, Err(SubmitError::Closing)), "{refused:?}");
+    let opened = within(TestSession::try_open(&engine, Path::new("/sessions/two.jsonl"))).await;
+    assert!(matches!(opened, Err(OpenSessionError::Closing)));
+    let added = engine.engine.add_tasks(RunId::generate(), None, Vec::new());
+    assert_eq!(within(added).await, Err(AddTasksError::Ending));
+    assert!(within(engine.engine.listen()).await.recv().await.is_none());
+    let model = it.session.set_model("fake/other".parse().expect("it is a route"));
+    assert_eq!(within(model).await.map_err(|failure| failure.class), Err(FailureClass::Crashed));
+    within(it.session.close()).await;
+    let fell = within(engine.engine.close()).await.expect("the ledger fell");
+    assert!(fell.contains("the ledger"), "{fell}");
 }
 
 #[test(start_paused = true)]

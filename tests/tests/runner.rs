@@ -9,6 +9,7 @@ mod agents;
 mod deadlines;
 mod gates;
 mod isolation;
+mod jobs;
 mod opening;
 mod own_tool;
 mod panics;

@@ -2,105 +2,21 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use actors::{Events, OpenSessionError, SessionHandle, SessionSpec, ToolSetup};
-use engine::agent::Limits;
-use engine::ports::{CancelLevel, ToolEnv};
+use actors::{OpenSessionError, SessionSpec};
+use engine::ports::CancelLevel;
 use protocol::{
-    AgentEnd, EventKind, EventScope, FailureClass, InputId, Message, SessionEntry, SessionEvent,
-    StopReason, UserInput,
+    AgentEnd, EventScope, FailureClass, InputId, Message, SessionEntry, SessionEvent, StopReason,
+    UserInput,
 };
-use tests::fakes::TestEngine;
-use tests::view_memory::MemoryView;
+use tests::fakes::{TestEngine, TestSession, input, session, session_tools, silent};
 
 fn log() -> PathBuf {
     PathBuf::from("/sessions/one.jsonl")
 }
 
-fn spec() -> SessionSpec {
-    SessionSpec {
-        log: log(),
-        folder: "/repo".into(),
-        system: "be good".into(),
-        model: "fake/m".parse().expect("it is a route"),
-        limits: Limits { turns: 50.try_into().expect("it is not zero"), tokens: None },
-        assignment: None,
-    }
-}
-
-fn tools() -> ToolSetup {
-    ToolSetup {
-        view: Arc::new(MemoryView::new("/repo".into())),
-        env: ToolEnv {
-            subfolder: PathBuf::new(),
-            repo: "/repo".into(),
-            environment: Default::default(),
-            keep: 1_000,
-            schema: None,
-        },
-        artifacts: "/sessions".into(),
-    }
-}
-
-fn input(text: &str) -> UserInput {
-    UserInput { id: InputId::generate(), text: text.to_owned() }
-}
-
-/// A session and what happens in it.
-struct Opened {
-    session: SessionHandle,
-    events: Events,
-}
-
-async fn open(engine: &TestEngine) -> Opened {
-    let session = engine.engine.open_session(spec(), tools()).await.expect("it opens");
-    let events = session.listen().await;
-    Opened { session, events }
-}
-
-impl Opened {
-    async fn next(&mut self) -> Option<SessionEvent> {
-        let hours = Duration::from_secs(60);
-        let event = tokio::time::timeout(hours, self.events.recv()).await;
-        let event = event.expect("an event comes in time")?;
-        assert_eq!(event.scope, Some(EventScope::Session(self.session.id())));
-        match &event.kind {
-            EventKind::SessionEvent { task: None, event } => Some(event.clone()),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Waits for the next event that is as wanted.
-    async fn find<T>(&mut self, wanted: impl Fn(&SessionEvent) -> Option<T>) -> T {
-        loop {
-            let event = self.next().await.expect("the session is open");
-            if let Some(found) = wanted(&event) {
-                return found;
-            }
-        }
-    }
-
-    async fn end(&mut self) -> AgentEnd {
-        self.find(|event| match event {
-            SessionEvent::AgentEnd { end } => Some(end.clone()),
-            _ => None,
-        })
-        .await
-    }
-
-    /// Waits until the model has begun to say something.
-    async fn until_said(&mut self, words: &str) {
-        self.find(|event| match event {
-            SessionEvent::TextDelta { text } if text.contains(words) => Some(()),
-            _ => None,
-        })
-        .await;
-    }
-}
-
-fn silent() -> AgentEnd {
-    AgentEnd::Silent("it ended without a yield".to_owned())
+async fn open(engine: &TestEngine) -> TestSession {
+    TestSession::open(engine, &log()).await
 }
 
 /// Returns the messages of the log, a line for each.
@@ -125,6 +41,16 @@ fn said(engine: &TestEngine) -> Vec<String> {
     engine.logs.at(&log()).iter().map(line).collect()
 }
 
+/// Returns what the model was told that users said, for each request.
+fn asked(engine: &TestEngine) -> Vec<Vec<String>> {
+    let said = |message: &Arc<Message>| match &**message {
+        Message::User(said) => Some(said.text()),
+        Message::Assistant(_) | Message::ToolResult(_) => None,
+    };
+    let requests = engine.models.requests();
+    requests.iter().map(|request| request.messages.iter().filter_map(said).collect()).collect()
+}
+
 fn requests(engine: &TestEngine) -> Vec<usize> {
     engine.models.requests().iter().map(|request| request.messages.len()).collect()
 }
@@ -138,8 +64,7 @@ async fn a_session_is_prompted_steered_followed_up_aborted_and_prompted_again_wi
     engine.tools.until_busy().await;
     it.session.follow_up(input("and then"));
     it.session.steer(input("look left"));
-    // Its answer says that the session has what was sent before.
-    it.session.set_model("fake/m".parse().expect("it is a route")).await.expect("it is there");
+    it.settle().await;
     engine.tools.release();
     assert_eq!(it.end().await, silent());
 
@@ -199,6 +124,7 @@ async fn an_abort_stops_what_was_called_answers_it_and_keeps_the_conversation() 
     it.session.prompt(input("call read tidy; say fine"));
     it.find(|event| matches!(event, SessionEvent::ToolExecutionEnd { .. }).then_some(())).await;
     engine.tools.until_busy().await;
+    it.find(|event| matches!(event, SessionEvent::ToolExecutionEnd { .. }).then_some(())).await;
     it.session.abort(CancelLevel::Gently);
     assert_eq!(it.end().await, AgentEnd::Aborted);
     assert_eq!((engine.tools.running(), engine.tools.tidied()), (0, 1));
@@ -283,12 +209,96 @@ async fn a_crashed_session_goes_on_from_its_log_and_says_nothing_twice() {
 }
 
 #[test(flavor = "multi_thread")]
+async fn the_same_words_twice_are_two_messages_and_the_same_input_twice_is_one() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    let begin = input("call wait; say one; say two; say three");
+    it.session.prompt(begin.clone());
+    engine.tools.until_busy().await;
+    let again = [input("again"), input("again"), input("again"), input("again")];
+    for input in [&again[0], &again[1], &again[0], &begin] {
+        it.session.steer(input.clone());
+    }
+    for input in [&again[2], &again[1], &again[2]] {
+        it.session.follow_up(input.clone());
+    }
+    for input in [&again[3], &again[0], &again[3]] {
+        it.session.prompt(input.clone());
+    }
+    it.settle().await;
+    engine.tools.release();
+    assert_eq!((it.end().await, it.end().await), (silent(), silent()));
+    it.session.close().await;
+    let inputs = engine.logs.at(&log());
+    let inputs = inputs.iter().filter_map(|entry| match entry {
+        SessionEntry::Message { input_id, .. } => *input_id,
+        SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
+    });
+    let said_in = [&begin, &again[0], &again[1], &again[2], &again[3]];
+    assert_eq!(inputs.collect::<Vec<_>>(), said_in.map(|input| input.id));
+    let expected = [&*begin.text, "again", "again", "again", "again"];
+    assert_eq!(asked(&engine).pop().expect("the model was asked"), expected);
+}
+
+#[test(flavor = "multi_thread")]
+async fn what_waits_when_a_session_crashes_is_said_once_and_what_was_said_is_not_said_again() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    let script = "call wait; crash-once; say two; say three; say four";
+    it.session.prompt(input(script));
+    engine.tools.until_busy().await;
+    let (steered, waiting) = (input("steered"), input("prompted"));
+    it.session.prompt(waiting.clone());
+    it.session.follow_up(input("followed up"));
+    it.session.steer(steered.clone());
+    it.settle().await;
+    engine.tools.release(); // the request after that is the one that crashes
+    it.find(|event| matches!(event, SessionEvent::SessionRestart { .. }).then_some(())).await;
+    let late = input("late");
+    for again in [&steered, &waiting, &late] {
+        it.session.prompt(again.clone());
+    }
+    assert!(matches!(it.end().await, AgentEnd::Yielded(_)));
+    let taken = |event: &SessionEvent| match event {
+        SessionEvent::InputTaken { input_id } => (*input_id == late.id).then_some(()),
+        _ => None,
+    };
+    it.find(taken).await;
+    assert_eq!(it.end().await, silent());
+    it.session.close().await;
+    let expected = [script, "steered", "followed up", "prompted", "late"];
+    let asked = asked(&engine);
+    assert_eq!(asked[1], asked[2], "it goes on where it was");
+    assert_eq!(asked.last().expect("the model was asked")[..], expected);
+    let said = said(&engine);
+    let said: Vec<_> = said.iter().filter_map(|line| line.strip_prefix("user: ")).collect();
+    assert_eq!(said, expected);
+}
+
+#[test(start_paused = true)]
+async fn an_abort_between_a_crash_and_the_next_start_ends_the_work_and_what_waits() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    it.session.prompt(input("call fatal cling; say fine"));
+    let late = input("too late");
+    it.session.prompt(late.clone());
+    // What the crashed session called needs a moment to end, which only passes when all wait.
+    it.find(|event| matches!(event, SessionEvent::SessionRestart { .. }).then_some(())).await;
+    it.session.abort(CancelLevel::Gently);
+    assert_eq!(it.next().await, Some(SessionEvent::InputDropped { input_id: late.id }));
+    assert_eq!(it.end().await, AgentEnd::Aborted);
+    it.session.prompt(input("go on"));
+    assert_eq!(it.end().await, silent());
+    assert_eq!(said(&engine)[5..], ["user: go on", "model: fine"]);
+    assert_eq!(requests(&engine), [1, 5]);
+    assert_eq!(engine.engine.close().await, None);
+}
+
+#[test(flavor = "multi_thread")]
 async fn a_session_that_keeps_crashing_ends_and_no_other_does() {
     let engine = TestEngine::with_concurrency(1).await;
     let mut it = open(&engine).await;
-    let other = SessionSpec { log: "/sessions/two.jsonl".into(), ..spec() };
-    let session = engine.engine.open_session(other, tools()).await.expect("it opens");
-    let mut fine = Opened { events: session.listen().await, session };
+    let mut fine = TestSession::open(&engine, Path::new("/sessions/two.jsonl")).await;
     it.session.prompt(input("crash"));
     let AgentEnd::Failed(failure) = it.end().await else { panic!("it cannot go on") };
     assert_eq!(failure.class, FailureClass::Crashed);
@@ -324,8 +334,9 @@ async fn a_session_that_is_opened_again_knows_what_was_said() {
 #[test(flavor = "multi_thread")]
 async fn a_session_whose_log_or_model_cannot_be_had_is_not_opened() {
     let engine = TestEngine::with_concurrency(1).await;
-    let unknown = SessionSpec { model: "unknown/x".parse().expect("it is a route"), ..spec() };
-    match engine.engine.open_session(unknown, tools()).await {
+    let model = "unknown/x".parse().expect("it is a route");
+    let unknown = SessionSpec { model, ..session("/sessions/one.jsonl") };
+    match engine.engine.open_session(unknown, session_tools()).await {
         Err(OpenSessionError::Failed(failure)) => assert_eq!(failure.class, FailureClass::Invalid),
         Err(OpenSessionError::Closing) => panic!("the engine is open"),
         Ok(_session) => panic!("it has no model"),

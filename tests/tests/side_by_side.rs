@@ -1,11 +1,13 @@
-//! Several runs in one engine.
+//! Several runs and sessions in one engine.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use actors::Submitted;
+use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
-use engine::verdict::Interruption;
-use protocol::{EventKind, ExitCode, RunName, Totals};
-use tests::fakes::{TestEngine, task};
+use protocol::{AgentEnd, EventKind, ExitCode, Message, RunName, SessionEntry, Totals};
+use tests::fakes::{TestEngine, TestSession, agent, input, silent, task};
 
 /// Waits for the end of so many runs, and returns what each came to.
 async fn ends(engine: &mut TestEngine, runs: usize) -> BTreeMap<RunName, (Totals, ExitCode)> {
@@ -68,4 +70,132 @@ async fn a_run_that_is_cancelled_does_not_concern_the_one_beside_it() {
     assert_eq!(landing.run, wanted.name);
     assert_eq!((engine.repository.leaked(), engine.repository.closed()), (0, 2));
     assert_eq!(engine.engine.close().await, None);
+}
+
+/// Where the log of the session is that works beside the runs.
+const LOG: &str = "/sessions/beside.jsonl";
+
+/// Starts two runs, each of a command that waits and an agent that calls a tool, and waits until
+/// all are at work.
+async fn two_runs(engine: &TestEngine, tools: [&str; 2]) -> [Submitted; 2] {
+    let tasks = |prefix: &str, tool: &str| {
+        vec![
+            task(&format!("{prefix}-command"), "wait"),
+            agent(&format!("{prefix}-agent"), &format!("call {tool}; yield 1")),
+        ]
+    };
+    let first = engine.submit(engine.spec(tasks("first", tools[0]))).await;
+    let second = engine.submit(engine.spec(tasks("second", tools[1]))).await;
+    until_at_work(engine, 2, 2).await;
+    [first, second]
+}
+
+/// Waits until so many commands and tools run.
+async fn until_at_work(engine: &TestEngine, commands: usize, tools: usize) {
+    while (engine.commands.running(), engine.tools.running()) != (commands, tools) {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Returns what the log of the session has of what was said.
+fn said(engine: &TestEngine) -> Vec<String> {
+    let entries = engine.logs.at(Path::new(LOG));
+    let messages = entries.iter().filter_map(|entry| match entry {
+        SessionEntry::Message { message, .. } => Some(match message {
+            Message::User(said) => said.text(),
+            Message::Assistant(answer) => answer.text(),
+            Message::ToolResult(result) => result.text(),
+        }),
+        SessionEntry::SessionInit { .. } | SessionEntry::ModelChange { .. } => None,
+    });
+    messages.collect()
+}
+
+#[test(flavor = "multi_thread")]
+async fn a_run_that_is_cancelled_concerns_neither_the_run_nor_the_session_beside_it() {
+    let mut engine = TestEngine::with_concurrency(4).await;
+    let [unwanted, wanted] = two_runs(&engine, ["tidy", "wait"]).await;
+    let mut it = TestSession::open(&engine, Path::new(LOG)).await;
+    let words = "call wait; say one; say two; say three";
+    it.session.prompt(input(words));
+    until_at_work(&engine, 2, 3).await;
+    engine.engine.cancel(unwanted.id, CancelLevel::AtOnce, Interruption::Interrupt);
+    it.session.steer(input("on we go"));
+    it.settle().await;
+    let ended = ends(&mut engine, 1).await;
+    let (totals, exit_code) = &ended[&unwanted.name];
+    assert_eq!((totals.cancelled, totals.landed, *exit_code), (2, 0, ExitCode::Interrupted));
+    assert_eq!((engine.commands.running(), engine.tools.running()), (1, 2), "the others work on");
+
+    engine.tools.release();
+    assert_eq!(it.end().await, silent());
+    it.session.prompt(input("and now"));
+    assert_eq!(it.end().await, silent());
+    engine.commands.release();
+    let ended = ends(&mut engine, 1).await;
+    let (totals, exit_code) = &ended[&wanted.name];
+    assert_eq!((totals.done, totals.landed, *exit_code), (2, 2, ExitCode::Success));
+    it.session.prompt(input("still there"));
+    assert_eq!(it.end().await, silent());
+    let expected =
+        [words, "", "waited", "on we go", "one", "and now", "two", "still there", "three"];
+    assert_eq!(said(&engine), expected);
+    assert_eq!((engine.repository.leaked(), engine.repository.closed()), (0, 2));
+    assert_eq!(engine.engine.close().await, None);
+}
+
+/// How the work of a session ends beside two runs.
+#[derive(Clone, Copy, Debug)]
+enum Farewell {
+    Abort(CancelLevel),
+    Close,
+    /// It crashes each time that it is started again.
+    Crash,
+}
+
+#[test(flavor = "multi_thread")]
+async fn a_session_that_is_aborted_closed_or_crashes_does_not_concern_the_runs_beside_it() {
+    let farewells = [
+        Farewell::Abort(CancelLevel::Gently),
+        Farewell::Abort(CancelLevel::AtOnce),
+        Farewell::Close,
+        Farewell::Crash,
+    ];
+    for farewell in farewells {
+        let mut engine = TestEngine::with_concurrency(4).await;
+        let runs = two_runs(&engine, ["wait", "wait"]).await;
+        let mut it = TestSession::open(&engine, Path::new(LOG)).await;
+        match farewell {
+            Farewell::Abort(level) => {
+                it.session.prompt(input("call tidy; say on"));
+                until_at_work(&engine, 2, 3).await;
+                it.session.abort(level);
+                assert_eq!(it.end().await, AgentEnd::Aborted);
+                it.session.prompt(input("go on"));
+                assert_eq!(it.end().await, silent());
+                assert_eq!(said(&engine).last().map(String::as_str), Some("on"));
+            }
+            Farewell::Close => {
+                it.session.prompt(input("call tidy; say no"));
+                until_at_work(&engine, 2, 3).await;
+                it.session.close().await;
+            }
+            Farewell::Crash => {
+                it.session.prompt(input("crash"));
+                assert!(matches!(it.end().await, AgentEnd::Failed(_)));
+                assert_eq!(it.next().await, None, "it is closed");
+            }
+        }
+        assert_eq!((engine.commands.running(), engine.tools.running()), (2, 2), "{farewell:?}");
+        engine.tools.release();
+        engine.commands.release();
+        let ended = ends(&mut engine, 2).await;
+        for run in runs {
+            let (totals, exit_code) = &ended[&run.name];
+            let came = (totals.done, totals.landed, *exit_code);
+            assert_eq!(came, (2, 2, ExitCode::Success), "{farewell:?}");
+        }
+        assert_eq!((engine.repository.leaked(), engine.repository.closed()), (0, 2));
+        assert_eq!(engine.engine.close().await, None);
+    }
 }

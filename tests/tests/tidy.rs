@@ -3,6 +3,7 @@
 mod compiled_once;
 mod cycles;
 mod flows;
+mod jobs;
 mod layers;
 mod paper;
 mod sleeps;

@@ -1,39 +1,47 @@
-//! Answers for the repositories that are worked on, one actor each.
+//! Supervises the repository actors, one for each repository in use.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use engine::fault::Faults;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::repository::{Repository, RepositoryArguments, RepositoryMessage};
-use crate::closing::Activity;
+use crate::shutdown::Activity;
 
 pub(crate) struct Isolator;
 
 pub(crate) enum IsolatorMessage {
-    /// Takes charge of a repository that was opened, or finds who is in charge of it.
+    /// Returns the actor of an opened repository, started if there is none.
     Adopt(Arc<dyn engine::ports::Repository>, RpcReplyPort<ActorRef<RepositoryMessage>>),
-    /// Sees everything through that was begun, then stops.
+    /// Finishes everything under way, then stops.
     Close,
 }
 
+/// Arguments of the isolator.
+#[derive(Clone)]
+pub(crate) struct IsolatorArguments {
+    pub(crate) activity: Activity,
+    pub(crate) faults: Faults,
+}
+
 pub(crate) struct IsolatorState {
-    activity: Activity,
+    arguments: IsolatorArguments,
     repositories: BTreeMap<PathBuf, ActorRef<RepositoryMessage>>,
 }
 
 impl Actor for Isolator {
     type Msg = IsolatorMessage;
     type State = IsolatorState;
-    type Arguments = Activity;
+    type Arguments = IsolatorArguments;
 
     async fn pre_start(
         &self,
         _myself: ActorRef<Self::Msg>,
-        activity: Self::Arguments,
+        arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        Ok(IsolatorState { activity, repositories: BTreeMap::new() })
+        Ok(IsolatorState { arguments, repositories: BTreeMap::new() })
     }
 
     async fn handle(
@@ -49,10 +57,8 @@ impl Actor for Isolator {
                     Some(actor) => actor.clone(),
                     None => {
                         let supervisor = myself.get_cell();
-                        let arguments = RepositoryArguments {
-                            port: repository,
-                            activity: state.activity.clone(),
-                        };
+                        let IsolatorArguments { activity, faults } = state.arguments.clone();
+                        let arguments = RepositoryArguments { port: repository, activity, faults };
                         let (actor, _join) =
                             Actor::spawn_linked(None, Repository, arguments, supervisor).await?;
                         state.repositories.insert(root, actor.clone());

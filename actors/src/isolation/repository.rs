@@ -1,9 +1,10 @@
-//! Owns what Regatta has to do with one repository: the frozen trees of its runs, their
-//! workspaces, and the queue of landings.
+//! The repository actor: owns the frozen trees of the runs in one repository, their workspaces, and
+//! the queue of landings.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use engine::fault::Faults;
 use engine::ports::{
     Baseline, CancelToken, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice,
     Repository as Port, RunLock, Workspace as Place, WorkspaceRequest,
@@ -11,9 +12,10 @@ use engine::ports::{
 use protocol::{Captured, LandingId, LandingReport, RunName, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
-use crate::ask::Teller;
-use crate::closing::Activity;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
+use crate::messaging::Notifier;
+use crate::shutdown::Activity;
 
 use super::workspace::{
     Lease, Workspace, WorkspaceArguments, WorkspaceMessage, WorkspaceState, Writers, ended,
@@ -24,14 +26,15 @@ pub(crate) struct Repository;
 
 pub(crate) struct RepositoryArguments {
     pub(crate) port: Arc<dyn Port>,
-    /// Is told of every step, so that a closing sees that something still goes on.
+    /// Counts every step, so that a shutdown can tell progress from a hang.
     pub(crate) activity: Activity,
+    pub(crate) faults: Faults,
 }
 
 type Frozen = Result<Arc<dyn Baseline>, IsolationError>;
 type LandingReply = RpcReplyPort<Result<LandingReport, IsolationError>>;
 
-/// A working tree that someone wants frozen.
+/// A request to freeze the working tree.
 pub(crate) struct Freezing {
     pub(crate) request: FreezeRequest,
     pub(crate) lock: RunLock,
@@ -39,7 +42,7 @@ pub(crate) struct Freezing {
     pub(crate) news: Arc<dyn Fn(LandingNews) + Send + Sync>,
 }
 
-/// A landing that someone asks for.
+/// A request to land captured work.
 pub(crate) struct Landing {
     pub(crate) landing: LandingId,
     pub(crate) request: LandingRequest,
@@ -49,34 +52,36 @@ pub(crate) struct Landing {
 }
 
 pub(crate) enum RepositoryMessage {
-    /// Freezes the working tree for one run; answers with what people should know about it.
+    /// Freezes the working tree for one run. Answers with notices for the user.
     Freeze(Freezing, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
     /// Makes a workspace for a task of a run.
     Prepare(RunName, WorkspaceRequest, RpcReplyPort<Result<Lease, IsolationError>>),
-    /// Lands captures, after everything that was to land before, unless it is withdrawn by then.
+    /// Lands captures when all earlier landings are done, unless the request is cancelled first.
     Land(Landing),
-    /// Answers when none of a run's workspaces is in use; it makes no more of them.
+    /// Answers when no workspace of the run is in use. The run gets no new workspaces.
     SettleRun(RunName, RpcReplyPort<SettledRun>),
-    /// Ends a settled run's use of the repository, and with it the claim on its workspaces.
+    /// Releases the lock on the workspaces of a settled run.
     CloseRun(RunName, RpcReplyPort<()>),
     /// Closes every run that is left, then stops.
     Close,
-    /// Sent by the work itself; nobody else sends it.
+    /// Result of the actor's own job.
     Froze(RunName, Frozen, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
-    /// Told by the owner of a workspace; nobody else sends it.
+    /// Sent by a workspace actor: where its workspace is.
     Made(ActorId, Place),
-    /// Sent by the work itself; nobody else sends it.
+    /// A workspace actor crashed, and this actor owns its workspace now.
+    Inherit(ActorId),
+    /// Result of the actor's own job.
     Landed(Result<LandingReport, IsolationError>, LandingReply),
-    /// Sent by the work itself; nobody else sends it.
+    /// Result of the actor's own job.
     TakenBack(ActorId, Option<Captured>),
-    /// Sent by the work itself; nobody else sends it.
+    /// Result of the actor's own job.
     ClosedBaseline(Vec<RpcReplyPort<()>>),
 }
 
-/// What came to light after the tasks of a run had reported.
+/// Captures made after the tasks of a run had ended.
 #[derive(Debug, Default)]
 pub(crate) struct SettledRun {
-    /// Work that was captured although its task had died.
+    /// The captures of tasks that died.
     pub(crate) late: Vec<(TaskName, Captured)>,
 }
 
@@ -85,14 +90,14 @@ struct Run {
     baseline: Option<Arc<dyn Baseline>>,
     workspaces: BTreeMap<u64, InUse>,
     settled: SettledRun,
-    /// Something may still write into one of its workspaces.
+    /// A process may still write into one of its workspaces.
     unsealed: bool,
     settling: Vec<RpcReplyPort<SettledRun>>,
     closing: Vec<RpcReplyPort<()>>,
 }
 
 impl Run {
-    /// Whether the run makes no more workspaces.
+    /// Whether the run gets no new workspaces.
     fn is_ending(&self) -> bool {
         !self.settling.is_empty() || !self.closing.is_empty()
     }
@@ -100,7 +105,7 @@ impl Run {
 
 struct InUse {
     task: TaskName,
-    /// Where it is, once it is made.
+    /// The workspace, once it is created.
     place: Option<Place>,
 }
 
@@ -113,6 +118,7 @@ pub(crate) struct RepositoryState {
     closing: bool,
     unclosed: usize,
     jobs: Jobs,
+    faults: Faults,
 }
 
 impl Actor for Repository {
@@ -125,7 +131,7 @@ impl Actor for Repository {
         _myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let RepositoryArguments { port, activity } = arguments;
+        let RepositoryArguments { port, activity, faults } = arguments;
         Ok(RepositoryState {
             port,
             activity,
@@ -134,7 +140,8 @@ impl Actor for Repository {
             landing: false,
             closing: false,
             unclosed: 0,
-            jobs: Jobs::default(),
+            jobs: Jobs::new(&faults),
+            faults,
         })
     }
 
@@ -152,6 +159,7 @@ impl Actor for Repository {
             }
             RepositoryMessage::Land(landing) => state.landings.push_back(landing),
             RepositoryMessage::Made(owner, place) => state.made(owner, place),
+            RepositoryMessage::Inherit(owner) => state.inherit(&myself, owner),
             RepositoryMessage::Landed(landed, reply) => {
                 state.landing = false;
                 let _gone = reply.send(landed);
@@ -198,10 +206,10 @@ impl Actor for Repository {
                 let late = last.and_then(WorkspaceState::into_late);
                 state.workspace_gone(child.get_id(), |_| late);
             }
-            // The owner of a workspace crashed: what it owned is ours now.
             SupervisionEvent::ActorFailed(child, error) => {
                 tracing::error!(%error, "the owner of a workspace crashed");
-                state.inherit(&myself, child.get_id());
+                // Where its workspace is may stand in our mailbox, which is read after this.
+                let _dying = myself.cast(RepositoryMessage::Inherit(child.get_id()));
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
         }
@@ -220,7 +228,7 @@ impl RepositoryState {
         let Freezing { request, lock, cancel, news } = freezing;
         let (port, run) = (Arc::clone(&self.port), request.run.clone());
         let job = async move { port.freeze(request, lock, cancel, news).await };
-        self.jobs.run(myself, job, |frozen| {
+        self.jobs.run(Job::RepositoryFreeze, myself, job, |frozen| {
             RepositoryMessage::Froze(run, ended("freeze the working tree", frozen), reply)
         });
     }
@@ -254,8 +262,8 @@ impl RepositoryState {
             return Ok(()); // the dropped reply port says that nobody will make one
         };
         let in_use = InUse { task: request.task.clone(), place: None };
-        let made = Teller::to(myself, |(owner, place)| RepositoryMessage::Made(owner, place));
-        let arguments = WorkspaceArguments { baseline, request, made };
+        let made = Notifier::to(myself, |(owner, place)| RepositoryMessage::Made(owner, place));
+        let arguments = WorkspaceArguments { baseline, request, made, faults: self.faults.clone() };
         let (actor, _join) =
             Actor::spawn_linked(None, Workspace, arguments, myself.get_cell()).await?;
         open.workspaces.insert(actor.get_id().pid(), in_use);
@@ -290,7 +298,7 @@ impl RepositoryState {
         }
     }
 
-    /// Takes back the workspace of an owner that crashed: captures it, then removes it.
+    /// Captures and removes the workspace of a crashed workspace actor.
     fn inherit(&mut self, myself: &ActorRef<RepositoryMessage>, owner: ActorId) {
         let found = self.runs.values().find_map(|run| {
             let in_use = run.workspaces.get(&owner.pid())?;
@@ -304,12 +312,12 @@ impl RepositoryState {
             }
         };
         // After a panic the workspace is kept, and not in use any more.
-        self.jobs.run(myself, job, move |late| {
+        self.jobs.run(Job::RepositoryTakeBack, myself, job, move |late| {
             RepositoryMessage::TakenBack(owner, late.unwrap_or(None))
         });
     }
 
-    /// Begins what may begin; ends what may end.
+    /// Starts the next landing, and closes the runs and the repository where that is possible.
     fn settle(&mut self, myself: &ActorRef<RepositoryMessage>) {
         self.activity.note();
         if !self.landing
@@ -319,7 +327,7 @@ impl RepositoryState {
             let Landing { landing, request, cancel, news, reply } = landing;
             let port = Arc::clone(&self.port);
             let job = async move { port.land(landing, request, cancel, news).await };
-            self.jobs.run(myself, job, |landed| {
+            self.jobs.run(Job::RepositoryLand, myself, job, |landed| {
                 RepositoryMessage::Landed(ended("finish the landing", landed), reply)
             });
         }
@@ -335,7 +343,7 @@ impl RepositoryState {
         }
     }
 
-    /// Returns the next landing that is still wanted.
+    /// Returns the next landing that was not cancelled.
     fn next_landing(&mut self) -> Option<Landing> {
         while let Some(landing) = self.landings.pop_front() {
             if !landing.cancel.is_cancelled() {
@@ -346,7 +354,7 @@ impl RepositoryState {
         None
     }
 
-    /// Closes the runs that are to be closed and of which no workspace is in use.
+    /// Closes the settled runs that use no workspace.
     fn close_runs(&mut self, myself: &ActorRef<RepositoryMessage>) {
         let over =
             |run: &Run| run.workspaces.is_empty() && (self.closing || !run.closing.is_empty());
@@ -369,7 +377,8 @@ impl RepositoryState {
                     tracing::error!(%error, run = %name, "left for the next start");
                 }
             };
-            self.jobs.run(myself, job, |_| RepositoryMessage::ClosedBaseline(closing));
+            let then = |_| RepositoryMessage::ClosedBaseline(closing);
+            self.jobs.run(Job::RepositoryClose, myself, job, then);
         }
     }
 }

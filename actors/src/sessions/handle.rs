@@ -1,12 +1,13 @@
-//! The handle by which a session is held from outside.
+//! The public handle of an open session.
 
 use engine::ports::CancelLevel;
 use protocol::{Failure, FailureClass, ModelRoute, SessionId, UserInput};
 use ractor::ActorRef;
-use ractor::concurrency::oneshot;
 
-use super::message::{OpenedSession, SessionInput, SessionKey, SessionsMessage};
+use super::messages::{OpenedSession, SessionKey, SessionsMessage};
 use crate::events::Events;
+use crate::messaging::answer;
+use crate::session::SessionInput;
 
 /// Why a session was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -40,11 +41,10 @@ impl SessionHandle {
         self.id
     }
 
-    /// Returns everything that happens in the session from now on.
+    /// Returns a reader of the session's events from now on.
     pub async fn listen(&self) -> Events {
-        let (reply, waiting) = oneshot();
-        let _closed = self.sessions.cast(SessionsMessage::Listen(self.key, reply.into()));
-        waiting.await.unwrap_or_else(|_closed| Events::ended())
+        let listen = |reply| SessionsMessage::Listen(self.key, reply);
+        answer(&self.sessions, listen).await.unwrap_or_else(Events::ended)
     }
 
     /// Begins work on an input, at once or when the work before it has ended.
@@ -74,17 +74,15 @@ impl SessionHandle {
     /// # Errors
     /// The model cannot be asked, or the session is closed.
     pub async fn set_model(&self, model: ModelRoute) -> Result<(), Failure> {
-        let (reply, waiting) = oneshot();
-        let _closed = self.sessions.cast(SessionsMessage::SetModel(self.key, model, reply.into()));
-        let closed = |_dropped| Failure::new(FailureClass::Crashed, "the session is closed");
-        waiting.await.map_err(closed)?
+        let question = |reply| SessionsMessage::SetModel(self.key, model, reply);
+        let closed = || Failure::new(FailureClass::Crashed, "the session is closed");
+        answer(&self.sessions, question).await.ok_or_else(closed)?
     }
 
     /// Aborts the work, and returns when nothing of the session runs any more.
     pub async fn close(self) {
-        let (reply, waiting) = oneshot();
-        let _closed = self.sessions.cast(SessionsMessage::Close(self.key, reply.into()));
-        let _gone = waiting.await; // then it is closed already
+        let close = |reply| SessionsMessage::Close(self.key, reply);
+        let _gone = answer(&self.sessions, close).await; // then it is closed already
     }
 
     fn say(&self, input: SessionInput) {

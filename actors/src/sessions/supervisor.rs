@@ -1,29 +1,30 @@
-//! Owns the sessions that no task uses: opens them, starts crashed ones again from their logs, and
-//! closes them such that nothing they started outlives them.
+//! Supervises the sessions without a task: opens them, restarts crashed ones from their logs, and
+//! closes them such that no process outlives them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::Gate;
-use engine::supervise::Decision;
+use engine::restarts::Decision;
 use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, SessionId};
-use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
-use super::message::{OpenedSession, SessionKey, SessionOpening, SessionsMessage, SessionsReply};
+use super::messages::{OpenedSession, SessionKey, SessionOpening, SessionsMessage, SessionsReply};
 use super::record::{Record, State};
-use crate::ask::{NoAnswer, Teller, ask, ask_within};
 use crate::deps::Deps;
 use crate::events::EventBus;
 use crate::executors::{ExecutorLease, ExecutorSetup, ExecutorsMessage, ToolExecutorMessage};
+use crate::job_names::Job;
 use crate::jobs::Jobs;
+use crate::messaging::{NoAnswer, Notifier, ask, ask_within};
 use crate::session::{Session, SessionArguments, SessionMessage};
 
-/// A session that is closed has the grace period for what it called, and this for itself.
+/// The time that a closing session has beyond the grace period of its tool calls.
 const FAREWELL: Duration = Duration::from_secs(15);
 
-/// What was killed has this long to be gone.
+/// The deadline of killed processes.
 const SEALING: Duration = Duration::from_secs(30);
 
 pub(crate) struct Sessions;
@@ -39,13 +40,11 @@ pub(crate) struct SessionsState {
     arguments: SessionsArguments,
     records: BTreeMap<SessionKey, Record>,
     opened: u64,
-    /// Who waits for every session to be closed, once the engine is closing.
-    closing: Option<RpcReplyPort<()>>,
     closed: Closed,
     jobs: Jobs,
 }
 
-/// Whether sessions may still be opened.
+/// Whether the supervisor refuses new sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Closed {
     No,
@@ -63,12 +62,11 @@ impl Actor for Sessions {
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
         Ok(SessionsState {
+            jobs: Jobs::new(&arguments.deps.faults),
             arguments,
             records: BTreeMap::new(),
             opened: 0,
-            closing: None,
             closed: Closed::No,
-            jobs: Jobs::default(),
         })
     }
 
@@ -83,23 +81,20 @@ impl Actor for Sessions {
             SessionsMessage::Leased(key, executor) => {
                 return state.start(&myself, key, executor).await;
             }
-            SessionsMessage::Opened(key, Some(opened)) => state.answer(&myself, key, opened),
-            SessionsMessage::Opened(_, None) => {} // its death is told by supervision
+            SessionsMessage::Opened(key, Ok(opened)) => state.answer(&myself, key, opened),
+            SessionsMessage::Opened(_, Err(NoAnswer::Died)) => {} // supervision tells why
+            SessionsMessage::Opened(key, Err(NoAnswer::Late | NoAnswer::Unheard)) => {
+                state.give_up(&myself, key, "nobody learned whether it is open");
+            }
             SessionsMessage::Say(key, input) => {
                 if let Some(record) = state.open_record(key) {
                     record.say(input);
                 }
             }
             SessionsMessage::Abort(key, level) => {
-                let Some(record) = state.open_record(key) else { return Ok(()) };
-                match &record.session {
-                    Some(session) => {
-                        let _dead = session.cast(SessionMessage::Abort(level));
-                    }
-                    None => {
-                        let dropped = record.drop_waiting();
-                        state.publish(key, dropped);
-                    }
+                if let Some(record) = state.open_record(key) {
+                    let events = record.abort(level);
+                    state.publish(key, events);
                 }
             }
             SessionsMessage::SetModel(key, model, reply) => {
@@ -110,12 +105,13 @@ impl Actor for Sessions {
                     let model = model.clone();
                     |answer| SessionMessage::SetModel(model, answer)
                 };
-                ask(&mut state.jobs, &myself, &session, question, move |set| {
+                let (jobs, ends) = (&mut state.jobs, (&myself, &session));
+                ask(Job::SessionsModel, jobs, ends, question, move |set| {
                     SessionsMessage::ModelSet(key, model, set, reply)
                 });
             }
             SessionsMessage::ModelSet(key, model, set, reply) => {
-                let Some(set) = set else { return Ok(()) };
+                let Ok(set) = set else { return Ok(()) }; // the dropped reply port says so
                 if let (Some(record), Ok(())) = (state.records.get_mut(&key), &set) {
                     record.spec.model = model; // for the next start
                 }
@@ -135,9 +131,8 @@ impl Actor for Sessions {
                     state.close(&myself, key);
                 }
             }
-            SessionsMessage::CloseAll(reply) => {
+            SessionsMessage::CloseAll => {
                 state.closed = Closed::Yes;
-                state.closing = Some(reply);
                 for key in state.records.keys().copied().collect::<Vec<_>>() {
                     state.close(&myself, key);
                 }
@@ -147,7 +142,9 @@ impl Actor for Sessions {
             SessionsMessage::Ended(key) => state.seal(&myself, key),
             SessionsMessage::Sealed(key, sealed) => state.remove(key, sealed),
         }
-        state.answer_closing();
+        if state.closed == Closed::Yes && state.records.is_empty() {
+            myself.stop(None);
+        }
         Ok(())
     }
 
@@ -168,7 +165,7 @@ impl Actor for Sessions {
 }
 
 impl SessionsState {
-    /// Returns a session that is to stay open.
+    /// Returns the record of a session that is not closing.
     fn open_record(&mut self, key: SessionKey) -> Option<&mut Record> {
         self.records.get_mut(&key).filter(|record| record.state == State::Open)
     }
@@ -193,7 +190,8 @@ impl SessionsState {
         let setup = ExecutorSetup::Tools(Box::new(record.tools.clone()));
         let (executors, question) =
             (self.arguments.executors.clone(), |reply| ExecutorsMessage::Lease(setup, reply));
-        ask(&mut self.jobs, myself, &executors, question, move |lease| {
+        let (jobs, ends) = (&mut self.jobs, (myself, &executors));
+        ask(Job::SessionsLease, jobs, ends, question, move |lease| {
             SessionsMessage::Leased(key, lease)
         });
     }
@@ -203,20 +201,26 @@ impl SessionsState {
         &mut self,
         myself: &ActorRef<SessionsMessage>,
         key: SessionKey,
-        executor: Option<ExecutorLease>,
+        executor: Result<ExecutorLease, NoAnswer>,
     ) -> Result<(), ActorProcessingErr> {
         let Some(record) = self.records.get_mut(&key) else { return Ok(()) };
-        let (State::Open, Some(executor)) = (record.state, executor) else {
-            // Closing asked for it, or no executor answered: nothing runs yet.
-            self.seal(myself, key);
-            return Ok(());
+        let executor = match (record.state, executor) {
+            (State::Open, Ok(executor)) => executor,
+            (State::Open, Err(_no_answer)) => {
+                self.give_up(myself, key, "nothing could be had to run its tools");
+                return Ok(());
+            }
+            (State::Closing, _) => {
+                self.seal(myself, key); // nothing runs yet
+                return Ok(());
+            }
         };
         let arguments = SessionArguments {
             spec: record.spec.clone(),
             deps: self.arguments.deps.clone(),
             gate: Arc::clone(&self.arguments.gate),
             executor: executor.executor().clone(),
-            events: Teller::to(myself, move |event| SessionsMessage::Happened(key, event)),
+            events: Notifier::to(myself, move |event| SessionsMessage::Happened(key, event)),
             span: tracing::info_span!(parent: None, "session", log = %record.spec.log.display()),
         };
         let (session, _join) =
@@ -224,7 +228,8 @@ impl SessionsState {
         record.executor = Some(executor);
         record.session = Some(session.clone());
         if record.opening.is_some() {
-            ask(&mut self.jobs, myself, &session, SessionMessage::Open, move |opened| {
+            let (jobs, ends) = (&mut self.jobs, (myself, &session));
+            ask(Job::SessionsOpen, jobs, ends, SessionMessage::Open, move |opened| {
                 SessionsMessage::Opened(key, opened)
             });
         } else {
@@ -233,7 +238,7 @@ impl SessionsState {
         Ok(())
     }
 
-    /// Answers who opened a session.
+    /// Answers the caller that opens a session.
     fn answer(
         &mut self,
         myself: &ActorRef<SessionsMessage>,
@@ -260,11 +265,8 @@ impl SessionsState {
         let key = *key;
         record.session = None;
         let decision = record.record_crash(Instant::now().into_std());
-        let failure = || Failure::new(FailureClass::Crashed, error);
-        if let Some(reply) = record.opening.take() {
-            let _gone = reply.send(Err(failure()));
-            record.state = State::Closing;
-            return self.seal(myself, key);
+        if record.opening.is_some() {
+            return self.give_up(myself, key, error);
         }
         match (record.state, decision) {
             (State::Closing, _) => {} // whoever closes it is told by the dropped reply port
@@ -276,16 +278,35 @@ impl SessionsState {
             }
             (State::Open, Decision::GiveUp) => {
                 tracing::error!(error, "a session crashed too often");
-                self.give_up(myself, key, failure());
+                self.give_up(myself, key, error);
             }
         }
     }
 
-    /// Ends what a crashed session started, so that it can be started again.
+    /// Ends a session that cannot continue, with a failure.
+    fn give_up(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey, why: &str) {
+        let Some(record) = self.records.get_mut(&key) else { return };
+        record.state = State::Closing;
+        let failure = Failure::new(FailureClass::Crashed, why);
+        match record.opening.take() {
+            Some(reply) => {
+                let _gone = reply.send(Err(failure));
+            }
+            None => {
+                let mut events = record.drop_waiting();
+                events.push(SessionEvent::AgentEnd { end: AgentEnd::Failed(failure) });
+                self.publish(key, events);
+            }
+        }
+        self.seal(myself, key);
+    }
+
+    /// Stops the processes of a crashed session before it is restarted.
     fn clear(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
         let Some(executor) = self.executor(key) else { return };
         let seal = ToolExecutorMessage::Seal;
-        ask_within(&mut self.jobs, myself, &executor, SEALING, seal, move |cleared| {
+        let (jobs, ends) = (&mut self.jobs, (myself, &executor));
+        ask_within(Job::SessionsClear, jobs, ends, SEALING, seal, move |cleared| {
             SessionsMessage::Cleared(key, cleared)
         });
     }
@@ -302,24 +323,13 @@ impl SessionsState {
             (State::Closing, _) => self.seal(myself, key),
             // A crashed executor took its processes with it.
             (State::Open, Ok(()) | Err(NoAnswer::Died)) => self.lease(myself, key),
-            (State::Open, Err(NoAnswer::Late)) => {
-                let message = "it crashed, and what it had started did not stop";
-                self.give_up(myself, key, Failure::new(FailureClass::Crashed, message));
+            (State::Open, Err(NoAnswer::Late | NoAnswer::Unheard)) => {
+                self.give_up(myself, key, "it crashed, and what it had started did not stop");
             }
         }
     }
 
-    /// Closes a session that crashed and is not started again.
-    fn give_up(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey, failure: Failure) {
-        let Some(record) = self.records.get_mut(&key) else { return };
-        record.state = State::Closing;
-        let mut events = record.drop_waiting();
-        events.push(SessionEvent::AgentEnd { end: AgentEnd::Failed(failure) });
-        self.publish(key, events);
-        self.seal(myself, key);
-    }
-
-    /// Publishes what happened in a session.
+    /// Publishes events of a session.
     fn publish(&mut self, key: SessionKey, events: impl IntoIterator<Item = SessionEvent>) {
         let Some(record) = self.records.get_mut(&key) else { return };
         for event in events {
@@ -329,7 +339,7 @@ impl SessionsState {
         }
     }
 
-    /// Has a session end its work; what it started is ended after that.
+    /// Closes a session: first its work, then its processes.
     fn close(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
         let Some(record) = self.records.get_mut(&key) else { return };
         if record.state == State::Closing {
@@ -339,17 +349,13 @@ impl SessionsState {
         // Where there is no session, it is just being leased or cleared for, and closes after that.
         let Some(session) = record.session.clone() else { return };
         let within = self.arguments.deps.policy.grace + FAREWELL;
-        ask_within(
-            &mut self.jobs,
-            myself,
-            &session,
-            within,
-            SessionMessage::Close,
-            move |_ended| SessionsMessage::Ended(key),
-        );
+        let (jobs, ends, close) = (&mut self.jobs, (myself, &session), SessionMessage::Close);
+        ask_within(Job::SessionsClose, jobs, ends, within, close, move |_ended| {
+            SessionsMessage::Ended(key)
+        });
     }
 
-    /// Sees to it that nothing of a session runs any more.
+    /// Stops the session and its processes.
     fn seal(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
         if let Some(record) = self.records.get_mut(&key)
             && let Some(session) = record.session.take()
@@ -361,13 +367,14 @@ impl SessionsState {
             return;
         };
         let seal = ToolExecutorMessage::Seal;
-        ask_within(&mut self.jobs, myself, &executor, SEALING, seal, move |sealed| {
+        let (jobs, ends) = (&mut self.jobs, (myself, &executor));
+        ask_within(Job::SessionsSeal, jobs, ends, SEALING, seal, move |sealed| {
             SessionsMessage::Sealed(key, sealed)
         });
     }
 
     fn remove(&mut self, key: SessionKey, sealed: Result<(), NoAnswer>) {
-        if sealed == Err(NoAnswer::Late) {
+        if let Err(NoAnswer::Late | NoAnswer::Unheard) = sealed {
             tracing::error!("gave up stopping what a session started");
         }
         let Some(record) = self.records.remove(&key) else { return };
@@ -375,14 +382,6 @@ impl SessionsState {
             self.arguments.events.close(&scope);
         }
         for reply in record.closing {
-            let _gone = reply.send(());
-        }
-    }
-
-    fn answer_closing(&mut self) {
-        if self.records.is_empty()
-            && let Some(reply) = self.closing.take()
-        {
             let _gone = reply.send(());
         }
     }

@@ -12,11 +12,11 @@ use engine::ports::{
 use engine::task::{Reminder, SessionEnd};
 use protocol::{Command, Failure, FailureClass, FailureDetail};
 use ractor::ActorRef;
-use ractor::concurrency::oneshot;
 use serde_json::Value;
 
-use super::deps::WorkerDeps;
+use super::worker_deps::WorkerDeps;
 use crate::executors::ToolExecutorMessage;
+use crate::messaging::answer;
 
 /// A command that the task's executor runs. The last line of its standard output is its yield.
 pub(super) struct CommandWorker {
@@ -49,20 +49,18 @@ impl CommandWorker {
     }
 
     async fn run(&self) -> SessionEnd {
-        let (answer, waiting) = oneshot();
         let reports = Arc::clone(&self.reports);
         let sink = Arc::new(move |line| reports(WorkerReport::Line(line)));
         let request = self.request.clone();
-        let _dead = self.executor.cast(ToolExecutorMessage::Run(request, sink, answer.into()));
+        let question = |reply| ToolExecutorMessage::Run(request, sink, reply);
+        let ended = answer(&self.executor, question);
         if let Err(error) = self.faults.strike("session") {
             return SessionEnd::Failed(Failure::new(FailureClass::Crashed, error.to_string()));
         }
-        match waiting.await {
-            Ok(Ok(end)) => read(end),
-            Ok(Err(error)) => SessionEnd::Failed(unable(&error)),
-            Err(_dropped) => {
-                SessionEnd::Failed(Failure::new(FailureClass::Crashed, "its executor crashed"))
-            }
+        match ended.await {
+            Some(Ok(end)) => read(end),
+            Some(Err(error)) => SessionEnd::Failed(unable(&error)),
+            None => SessionEnd::Failed(Failure::new(FailureClass::Crashed, "its executor crashed")),
         }
     }
 }

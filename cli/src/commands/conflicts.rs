@@ -3,24 +3,28 @@
 use protocol::{Conflict, ExitCode, Landed, RunName, Side, TaskName};
 use serde::Serialize;
 
-use super::context::{Context, Out, say};
+use super::context::{CommandContext, Out, print_json, say};
+use super::kept_work::{kept_reason, table_row};
 use super::target::Target;
-use super::work::{loose, table_row};
 use crate::args::{ConflictsArgs, Form};
 use crate::error::Error;
-use crate::render::{Meaning, document, one_line, reason_words};
+use crate::render::{Meaning, one_line, reason_words};
 
-/// How many digits of an object's id tell it apart.
+/// How many digits of an object id are printed.
 const DIGITS: usize = 12;
 
-/// Lists conflicts and other work that waits.
+/// Lists conflicts and other work that did not land.
 ///
 /// # Errors
 /// There is no such run or task, or the ledger cannot be read.
-pub fn run(context: &Context, args: &ConflictsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+pub fn run(
+    context: &CommandContext,
+    args: &ConflictsArgs,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
     let target = Target::find(context, args.target.as_deref())?;
     let mut listed = Listed { run: &target.run.name, conflicts: Vec::new(), kept: Vec::new() };
-    for row in target.tasks.iter().filter(|row| loose(row).is_some()) {
+    for row in target.tasks.iter().filter(|row| kept_reason(row).is_some()) {
         match &row.landing {
             Some(Landed::Conflicted { conflicts }) => {
                 let task = &row.name;
@@ -28,19 +32,19 @@ pub fn run(context: &Context, args: &ConflictsArgs, out: Out<'_>) -> Result<Exit
                 listed.conflicts.extend(each);
             }
             Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) => {
-                listed.kept.push(Kept { task: &row.name, why: table_row(row).verdict.note });
+                listed.kept.push(Kept { task: &row.name, why: table_row(row).outcome.note });
             }
             Some(Landed::Landed { .. } | Landed::Unchanged) | None => {}
         }
     }
     match context.view.form {
-        Form::Json => document(out, &listed).map_err(|error| Error::output(&error))?,
+        Form::Json => print_json(out, &listed)?,
         Form::Text => say(out, &listed.text(context))?,
     }
     Ok(ExitCode::Success)
 }
 
-/// Everything of a run that could not land.
+/// The work of a run that could not land.
 #[derive(Serialize)]
 struct Listed<'a> {
     run: &'a RunName,
@@ -48,7 +52,7 @@ struct Listed<'a> {
     kept: Vec<Kept<'a>>,
 }
 
-/// A path on which a task's work disagrees with what is there.
+/// A path on which a task conflicts with the tree.
 #[derive(Serialize)]
 struct Contested<'a> {
     task: &'a TaskName,
@@ -64,7 +68,7 @@ struct Kept<'a> {
 }
 
 impl Listed<'_> {
-    fn text(&self, context: &Context) -> String {
+    fn text(&self, context: &CommandContext) -> String {
         let mut lines = Vec::new();
         for Contested { task, conflict } in &self.conflicts {
             let path = one_line(&conflict.path.to_string());
@@ -90,10 +94,10 @@ impl Listed<'_> {
             .map(|found| found.task)
             .or(self.kept.first().map(|kept| kept.task));
         if let Some(task) = first {
-            let look = context.typing.command(&format!("diff {}/{task}", self.run));
+            let look = context.hints.command(&format!("diff {}/{task}", self.run));
             lines.push(format!("what it wanted  {look}"));
         }
-        let again = context.typing.command(&format!("apply {}", self.run));
+        let again = context.hints.command(&format!("apply {}", self.run));
         lines.push(format!("try again       {again}"));
         lines.join("\n")
     }

@@ -4,23 +4,26 @@ use protocol::{CaptureRef, ExitCode, LedgerEntry, RunName, TaskName};
 use serde::Serialize;
 use store::TaskRow;
 
-use super::context::{Context, Out, say};
+use super::context::{CommandContext, Out, print_json, say};
+use super::kept_work::kept_reason;
 use super::target::Target;
-use super::work::loose;
-use crate::args::{DiscardArgs, Form, Step};
+use crate::args::{DiscardArgs, Execution, Form};
 use crate::error::Error;
-use crate::render::{count, document, lines};
+use crate::render::{count, lines};
 
-/// Forgets the captured work of one task, or of all tasks of a run. What has landed stays where
-/// it is.
+/// Removes the captured work of one task, or of all tasks of a run. What has landed stays.
 ///
 /// # Errors
-/// There is no such run or task, the run is still going on, or the work cannot be forgotten.
-pub async fn run(context: &Context, args: &DiscardArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+/// There is no such run or task, the run has not ended, or the work cannot be removed.
+pub async fn run(
+    context: &CommandContext,
+    args: &DiscardArgs,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
     let target = Target::find(context, Some(&args.target))?;
     target.must_be_over("discard")?;
     let gone: Vec<_> = target.tasks.iter().filter_map(Gone::of).collect();
-    if args.step() == Step::Do {
+    if args.execution() == Execution::Real {
         // Written down first: a capture that the ledger still offers must be there.
         let entries = gone.iter().map(|gone| LedgerEntry::TaskDiscarded { task: gone.row.id });
         context.record(entries.collect()).await?;
@@ -29,11 +32,11 @@ pub async fn run(context: &Context, args: &DiscardArgs, out: Out<'_>) -> Result<
             context.captured.remove(&target.run.name, &captured.capture)?;
         }
     }
-    tell(context, &target.run.name, &gone, args.step(), out)?;
+    tell(context, &target.run.name, &gone, args.execution(), out)?;
     Ok(ExitCode::Success)
 }
 
-/// Work that was, or would be, thrown away.
+/// Work that was discarded, or would be.
 #[derive(Serialize)]
 struct Gone<'a> {
     task: &'a TaskName,
@@ -49,7 +52,7 @@ impl<'a> Gone<'a> {
     }
 }
 
-/// Everything of a run that was, or would be, thrown away.
+/// The JSON document of a discard.
 #[derive(Serialize)]
 struct Told<'a> {
     run: &'a RunName,
@@ -57,7 +60,7 @@ struct Told<'a> {
     done: Done,
 }
 
-/// Whether it was done or only said.
+/// Whether the work was discarded, or this was a dry run.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Done {
@@ -66,23 +69,22 @@ enum Done {
 }
 
 fn tell(
-    context: &Context,
+    context: &CommandContext,
     run: &RunName,
     gone: &[Gone<'_>],
-    step: Step,
+    execution: Execution,
     out: Out<'_>,
 ) -> Result<(), Error> {
     if context.view.form == Form::Json {
-        let done = match step {
-            Step::Do => Done::Yes,
-            Step::Say => Done::DryRun,
+        let done = match execution {
+            Execution::Real => Done::Yes,
+            Execution::DryRun => Done::DryRun,
         };
-        return document(out, &Told { run, discarded: gone, done })
-            .map_err(|error| Error::output(&error));
+        return print_json(out, &Told { run, discarded: gone, done });
     }
-    let verb = match step {
-        Step::Do => "discarded",
-        Step::Say => "would discard",
+    let verb = match execution {
+        Execution::Real => "discarded",
+        Execution::DryRun => "would discard",
     };
     if gone.is_empty() {
         return say(out, &format!("there is no captured work of run {run} to discard"));
@@ -90,7 +92,7 @@ fn tell(
     for Gone { task, row, .. } in gone {
         let changes = row.captured.as_ref().map(|captured| captured.changes).unwrap_or_default();
         let size = format!("{} {}", count(changes.files, "file"), lines(changes));
-        let only = if loose(row).is_some() { ", the only copy of it" } else { "" };
+        let only = if kept_reason(row).is_some() { ", the only copy of it" } else { "" };
         say(out, &format!("{verb}  {task}  {size}{only}"))?;
     }
     Ok(())

@@ -53,7 +53,7 @@ impl RawValue {
             return Ok(IsolationMode::AUTO);
         }
         IsolationMode::named(word).ok_or(if IsolationMode::is_planned(word) {
-            "`auto`, `worktree` or `none` (the others are not yet built)"
+            "`auto`, `worktree` or `none` (the others are not implemented yet)"
         } else {
             "`auto`, `worktree` or `none`"
         })
@@ -65,7 +65,7 @@ impl RawValue {
             Some("patch") => Ok(MergeMode::Patch),
             Some("branch") => Ok(MergeMode::Branch),
             Some("none") => Ok(MergeMode::None),
-            Some("stack") => Err("`patch`, `branch` or `none` (`stack` is not yet built)"),
+            Some("stack") => Err("`patch`, `branch` or `none` (`stack` is not implemented yet)"),
             _ => Err("`patch`, `branch` or `none`"),
         }
     }

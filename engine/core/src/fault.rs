@@ -109,6 +109,18 @@ impl Faults {
         self.planned.iter().find_map(|planned| planned.reach(point))
     }
 
+    /// Returns whether each point of the plan was reached as often as its fault takes to strike.
+    #[must_use]
+    pub fn have_struck(&self) -> bool {
+        self.planned.iter().all(|planned| {
+            let count = match planned.strikes {
+                Strikes::Nth(count) => count,
+                Strikes::Always => 1,
+            };
+            planned.reached.load(Ordering::Relaxed) >= count
+        })
+    }
+
     /// Returns whether the capability `name` is switched off.
     #[must_use]
     pub fn is_off(&self, name: &str) -> bool {
@@ -158,6 +170,7 @@ mod tests {
     #[test]
     fn a_fault_strikes_when_its_point_has_been_reached_often_enough() {
         let faults = Faults::read("kill@landing:2, off@F272, slow@x:*", MEANS).unwrap();
+        assert_eq!(faults.have_struck(), !cfg!(debug_assertions));
         let strikes: Vec<_> = (0..3).map(|_| faults.at("landing")).collect();
         let expected = if cfg!(debug_assertions) { Some(Fault::Kill) } else { None };
         assert_eq!(strikes, [None, expected, None]);

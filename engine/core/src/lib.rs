@@ -3,17 +3,17 @@
 //! or does I/O; the outside world is reached through the traits in [`ports`].
 
 pub mod agent;
+pub mod dependencies;
+pub mod exit_code;
 pub mod fault;
 pub mod landing;
-pub mod order;
 pub mod ports;
 pub mod request;
+pub mod restarts;
 pub mod run;
 pub mod schedule;
-pub mod supervise;
 pub mod task;
 pub mod tools;
-pub mod verdict;
 
 #[cfg(test)]
 #[macro_use]

@@ -276,7 +276,11 @@ mod tests {
         let mut input = child.stdin.take().unwrap();
         // It ends when it has been asked for in vain.
         let end = async { input.write_all(b"end\n").unwrap() };
-        tokio::join!(exit.wait(), end);
+        let wait = async {
+            exit.wait().await;
+            exit.has_ended()
+        };
+        assert!(tokio::join!(wait, end).0);
         assert_eq!(child.wait().unwrap().code(), Some(4));
         assert!(exit.has_ended(), "a child that was collected has ended");
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use engine::supervise::{CrashLog, Decision, RestartBudget};
+use engine::restarts::{CrashLog, Decision, RestartBudget};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -121,6 +121,8 @@ pub struct TestEngine {
     pub logs: FakeLogs,
     /// What its fakes did.
     pub trace: Trace,
+    /// What strikes in it.
+    pub faults: Faults,
     jobs: NonZeroUsize,
 }
 
@@ -189,6 +191,7 @@ impl TestEngine {
         let means = FaultMeans { kill: || {}, wait: || {} };
         let fakes: Arc<dyn ToolFactory> = Arc::new(tools.clone());
         let factories = std::iter::once(fakes).chain(more).collect();
+        let faults = Faults::read(plan, means).expect("the plan of a test is right");
         let deps = Deps {
             ledger: ledger.clone(),
             commands: commands.clone(),
@@ -200,7 +203,7 @@ impl TestEngine {
             schemas: Arc::new(FakeSchemas),
             clock: Arc::new(FakeClock),
             ids: Arc::new(FakeIds::default()),
-            faults: Faults::read(plan, means).expect("the plan of a test is right"),
+            faults: faults.clone(),
             policy: Policy {
                 capacity: jobs,
                 grace,
@@ -221,6 +224,7 @@ impl TestEngine {
             external,
             logs,
             trace,
+            faults,
             jobs,
         }
     }

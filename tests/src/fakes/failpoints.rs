@@ -21,6 +21,13 @@ enum Action {
     Block,
 }
 
+/// Whether a step is to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Passed {
+    Freely,
+    Blocked,
+}
+
 impl Default for Failpoints {
     fn default() -> Self {
         let (blocked, released) = (watch::Sender::new(0), watch::Sender::new(false));
@@ -63,6 +70,18 @@ impl Failpoints {
     /// # Panics
     /// Where that is planned.
     pub(super) async fn reach(&self, step: &'static str) {
+        if self.pass(step) == Passed::Blocked {
+            self.blocked.send_modify(|count| *count += 1);
+            let mut released = self.released.subscribe();
+            released.wait_for(|released| *released).await.expect("the sender is ours");
+        }
+    }
+
+    /// Does what is planned at `step`, which cannot wait.
+    ///
+    /// # Panics
+    /// Where that is planned.
+    pub(super) fn pass(&self, step: &'static str) -> Passed {
         let planned = {
             let mut all = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
             let planned = all.get(step).copied();
@@ -72,13 +91,9 @@ impl Failpoints {
             planned
         };
         match planned {
-            None => {}
+            None => Passed::Freely,
             Some(Action::Panic | Action::PanicOnce) => panic!("a test asked for it at {step}"),
-            Some(Action::Block) => {
-                self.blocked.send_modify(|count| *count += 1);
-                let mut released = self.released.subscribe();
-                released.wait_for(|released| *released).await.expect("the sender is ours");
-            }
+            Some(Action::Block) => Passed::Blocked,
         }
     }
 

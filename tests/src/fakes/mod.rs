@@ -8,6 +8,7 @@ mod external;
 mod failpoints;
 mod isolation;
 mod ledger;
+mod sessions;
 mod tools;
 mod trace;
 
@@ -19,5 +20,6 @@ pub use external::{FakeExternal, external};
 pub use failpoints::Failpoints;
 pub use isolation::FakeRepository;
 pub use ledger::FakeLedger;
+pub use sessions::{TestSession, input, session, session_tools, silent};
 pub use tools::{FakeArtifacts, FakeTools, spec};
 pub use trace::{Step, Trace};

@@ -16,7 +16,7 @@ const fn point(name: &'static str, in_run: usize, in_recovery: usize) -> Point {
     Point { name, in_run, in_recovery }
 }
 
-/// Every point that there is, but for those that are named after tools.
+/// Every point that there is, but for those that are named after tools or jobs.
 pub(super) const POINTS: &[Point] = &[
     point("capture.begin", 8, 4),
     point("capture.blobs", 20, 10),
@@ -53,6 +53,7 @@ pub(super) const POINTS: &[Point] = &[
     point("session", 6, 0),
     // Only sessions of models have logs.
     point("session.append", 0, 0),
+    point("session.sync", 0, 0),
 ];
 
 /// Returns the points that a run comes past.

@@ -129,7 +129,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("actors/src/worker", &["crate::task", "crate::sessions", "crate::runs", "crate::run::"]),
     ("engine/core/src/task", &["crate::agent"]),
     ("engine/core/src/schedule", &["crate::agent"]),
-    ("engine/core/src/supervise", &["crate::agent"]),
+    ("engine/core/src/restarts", &["crate::agent"]),
     ("engine/core/src/agent", &["crate::task"]),
     ("engine/core/src/request", &["crate::agent", "crate::task"]),
     ("cli/src/render", &["isolation::", "store::", "exec::", "actors::"]),

@@ -10,9 +10,9 @@ use protocol::{
 };
 use serde_json::Value;
 
-use super::limits::Spent;
-use super::repeats::{Came, Repeats};
-use super::words;
+use super::limits::SessionUsage;
+use super::limits::{CallResult, LoopDetector};
+use super::prompts;
 use crate::ports::{
     Clock, LoggedMessage, ProviderInfo, SessionHeader, SessionLog, SessionLogError, SessionLogs,
     ToolOutput,
@@ -46,7 +46,7 @@ pub struct Assignment {
 
 impl Assignment {
     fn input(&self) -> UserInput {
-        let text = words::assignment(&self.prompt, self.context.as_deref());
+        let text = prompts::assignment(&self.prompt, self.context.as_deref());
         UserInput { id: self.id, text }
     }
 
@@ -69,8 +69,8 @@ pub struct Conversation {
     pub(super) session: SessionId,
     pub(super) system: Arc<str>,
     pub(super) messages: Vec<Arc<Message>>,
-    pub(super) spent: Spent,
-    pub(super) repeats: Repeats,
+    pub(super) spent: SessionUsage,
+    pub(super) repeats: LoopDetector,
     /// The calls there were: no two have the same identity.
     ids: BTreeSet<String>,
     /// The inputs that were said.
@@ -97,8 +97,8 @@ impl Conversation {
             session: opened.session,
             system: Arc::clone(&init.system),
             messages: Vec::new(),
-            spent: Spent::default(),
-            repeats: Repeats::default(),
+            spent: SessionUsage::default(),
+            repeats: LoopDetector::default(),
             ids: BTreeSet::new(),
             inputs: BTreeSet::new(),
             log: opened.log,
@@ -172,7 +172,7 @@ impl Conversation {
     /// Answers the calls that a crash left without a result.
     async fn repair(&mut self) -> Result<(), SessionLogError> {
         for call in self.unanswered() {
-            self.answer(&call, ToolOutput::text(words::INTERRUPTED), Came::Badly).await?;
+            self.answer(&call, ToolOutput::text(prompts::INTERRUPTED), CallResult::Failed).await?;
         }
         Ok(())
     }
@@ -240,7 +240,7 @@ impl Conversation {
             model: model.route.id.clone(),
             usage: Usage::ZERO,
             stop_reason: StopReason::Aborted,
-            error_message: Some(words::REQUEST_ABORTED.to_owned()),
+            error_message: Some(prompts::REQUEST_ABORTED.to_owned()),
             timestamp: self.clock.now(),
         }
     }
@@ -250,14 +250,14 @@ impl Conversation {
         &mut self,
         call: &ToolCall,
         output: ToolOutput,
-        came_of_it: Came,
+        result: CallResult,
     ) -> Result<(), SessionLogError> {
         let message = Message::ToolResult(ToolResult {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
             content: output.content,
             details: output.details,
-            is_error: came_of_it == Came::Badly,
+            is_error: result == CallResult::Failed,
             timestamp: self.clock.now(),
         });
         self.push(message, None).await

@@ -1,10 +1,10 @@
-//! How often a model may answer, and how much it may use.
+//! When a session has to stop: limits on turns and tokens, and calls that only repeat.
 
 use std::num::NonZeroU32;
 
-use protocol::{Failure, FailureClass};
+use protocol::{Failure, FailureClass, ToolCall};
 
-use super::words;
+use super::prompts;
 
 /// What one session may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Limits {
 
 /// What has been used of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spent {
+pub(super) struct SessionUsage {
     pub(super) turns: u32,
     pub(super) tokens: u64,
     /// Whether the model was told to yield.
@@ -34,7 +34,7 @@ pub(super) enum Warned {
 
 /// Whether there may be another turn.
 #[derive(Debug, PartialEq)]
-pub(super) enum Permit {
+pub(super) enum BudgetDecision {
     /// There may.
     Go,
     /// One more, to yield in; this is what the model is told.
@@ -45,43 +45,122 @@ pub(super) enum Permit {
 
 impl Limits {
     /// Judges whether there may be another turn.
-    pub(super) fn judge(&self, spent: &Spent) -> Permit {
+    pub(super) fn judge(&self, spent: &SessionUsage) -> BudgetDecision {
         let reached = if spent.turns >= self.turns.get() {
             format!("{} turns", self.turns)
         } else if let Some(tokens) = self.tokens.filter(|tokens| spent.tokens >= *tokens) {
             format!("{tokens} tokens")
         } else {
-            return Permit::Go;
+            return BudgetDecision::Go;
         };
         match spent.warned {
-            Warned::No => Permit::YieldNow(words::yield_now(&reached)),
+            Warned::No => BudgetDecision::YieldNow(prompts::yield_now(&reached)),
             Warned::Yes => {
                 let message =
                     format!("it had used its {reached} before it yielded what was asked for");
-                Permit::Over(Failure::new(FailureClass::Budget, message))
+                BudgetDecision::Over(Failure::new(FailureClass::Budget, message))
             }
         }
     }
 }
 
+/// How often the same call may fail running.
+const PATIENCE: u32 = 5;
+
+/// The last call that failed, and how often it has failed with nothing else between.
+#[derive(Debug, Default)]
+pub(super) struct LoopDetector {
+    last: Option<ToolCall>,
+    failures: u32,
+}
+
+impl LoopDetector {
+    /// Notes what came of a call. Returns the failure of a session that goes in a circle.
+    pub(super) fn note(&mut self, call: &ToolCall, result: CallResult) -> Option<Failure> {
+        if result == CallResult::Ok {
+            *self = Self::default();
+            return None;
+        }
+        let same = |last: &ToolCall| {
+            last.name == call.name
+                && last.arguments == call.arguments
+                && last.malformed == call.malformed
+        };
+        self.failures = if self.last.as_ref().is_some_and(same) { self.failures + 1 } else { 1 };
+        self.last = Some(call.clone());
+        (self.failures >= PATIENCE).then(|| {
+            let message =
+                format!("it called `{}` {PATIENCE} times running, the same way", call.name);
+            Failure::new(FailureClass::Poison, format!("{message}, and it failed each time"))
+        })
+    }
+}
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallResult {
+    Ok,
+    Failed,
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn at_its_limit_a_model_is_asked_to_yield_once_and_then_it_is_over() {
         let turns = NonZeroU32::new(2).unwrap();
         let limits = Limits { turns, tokens: Some(100) };
-        let spent = Spent { turns: 1, tokens: 99, warned: Warned::No };
-        assert_eq!(limits.judge(&spent), Permit::Go);
-        for reached in [Spent { turns: 2, ..spent }, Spent { tokens: 100, ..spent }] {
-            let Permit::YieldNow(words) = limits.judge(&reached) else { panic!("{reached:?}") };
+        let spent = SessionUsage { turns: 1, tokens: 99, warned: Warned::No };
+        assert_eq!(limits.judge(&spent), BudgetDecision::Go);
+        for reached in [SessionUsage { turns: 2, ..spent }, SessionUsage { tokens: 100, ..spent }] {
+            let BudgetDecision::YieldNow(words) = limits.judge(&reached) else {
+                panic!("{reached:?}")
+            };
             assert!(words.contains("2 turns") || words.contains("100 tokens"), "{words}");
-            let Permit::Over(failure) = limits.judge(&Spent { warned: Warned::Yes, ..reached })
+            let BudgetDecision::Over(failure) =
+                limits.judge(&SessionUsage { warned: Warned::Yes, ..reached })
             else {
                 panic!("{reached:?}")
             };
             assert_eq!(failure.class, FailureClass::Budget);
+        }
+    }
+
+    fn call(path: &str) -> ToolCall {
+        let arguments = json!({ "path": path }).as_object().unwrap().clone();
+        ToolCall { id: path.to_owned(), name: "read".to_owned(), arguments, malformed: None }
+    }
+
+    #[test]
+    fn the_fifth_failure_running_of_the_same_call_is_poison() {
+        let mut repeats = LoopDetector::default();
+        for _ in 0..4 {
+            assert_eq!(repeats.note(&call("a"), CallResult::Failed), None);
+        }
+        let failure = repeats.note(&call("a"), CallResult::Failed).unwrap();
+        assert_eq!(failure.class, FailureClass::Poison);
+    }
+
+    #[test]
+    fn other_arguments_are_another_call() {
+        let mut repeats = LoopDetector::default();
+        for path in ["a", "b", "c", "d", "e", "f"] {
+            assert_eq!(repeats.note(&call(path), CallResult::Failed), None);
+        }
+    }
+
+    #[test]
+    fn whatever_comes_between_begins_the_count_anew() {
+        let mut repeats = LoopDetector::default();
+        for _ in 0..20 {
+            assert_eq!(repeats.note(&call("a"), CallResult::Failed), None);
+            assert_eq!(repeats.note(&call("a"), CallResult::Failed), None);
+            assert_eq!(repeats.note(&call("b"), CallResult::Ok), None);
+            assert_eq!(repeats.note(&call("a"), CallResult::Failed), None);
+            assert_eq!(repeats.note(&call("b"), CallResult::Failed), None);
         }
     }
 }

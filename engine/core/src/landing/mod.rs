@@ -2,7 +2,8 @@
 //! that ends and a person who asks for kept work use the same.
 
 mod land;
-mod request;
 
-pub use land::{LandingEnd, Lands, Records, land, unwritten};
-pub use request::{changed_predecessors, landing_request, landing_tasks};
+pub use land::{
+    LandingEnd, Lands, Records, changed_predecessors, land, landing_request, landing_tasks,
+    unwritten,
+};

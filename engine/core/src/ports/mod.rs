@@ -1,34 +1,29 @@
 //! What the engine needs from the outside world.
 
-mod artifacts;
 mod cancel;
-mod clock;
+mod clock_and_ids;
 mod commands;
 mod gate;
-mod ids;
 mod isolation;
 mod ledger;
 mod model;
 mod process;
-mod run_lock;
 mod schema;
 mod session_log;
 mod tools;
 mod view;
 mod worker;
 
-pub use artifacts::{Artifact, ArtifactStore, Artifacts};
 pub use cancel::{CancelLevel, CancelToken};
-pub use clock::{Clock, Timer};
+pub use clock_and_ids::{Clock, Ids, Timer};
 pub use commands::{CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink};
 pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
-pub use ids::Ids;
 pub use isolation::{
     Baseline, Completion, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest,
     LandingTarget, LandingTask, Notice, OpenRun, Recovered, RecoveredLanding, RecoveredTask,
     Recovery, Repository, RepositoryFacts, Uncaptured, Workspace, WorkspaceRequest,
 };
-pub use ledger::{LedgerError, LedgerStore};
+pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
     AccountId, AttemptFailure, FailureCause, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
     ModelStream, Models, Provider, ProviderInfo, ToolChoice,
@@ -37,14 +32,14 @@ pub use process::{
     Namespaces, Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio,
     Processes, ResourceLimit,
 };
-pub use run_lock::{LockRun, RunLock};
 pub use schema::{AnyValue, Schema, Schemas};
 pub use session_log::{
     LoggedMessage, OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs,
 };
 pub use tools::{
-    Access, AccessClass, Concurrency, Tool, ToolBuildError, ToolContext, ToolDeclaration, ToolEnv,
-    ToolFactory, ToolOutcome, ToolOutput, ToolRunner, ToolSpec, Visibility,
+    Access, AccessClass, Artifact, ArtifactStore, Artifacts, Concurrency, Tool, ToolBuildError,
+    ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolRunner,
+    ToolSpec, Visibility,
 };
 pub use view::{
     FileKind, FileStat, FileVersion, Found, Listing, MAX_PATH_DEPTH, MAX_SYMLINKS, Replace,

@@ -10,7 +10,7 @@ use protocol::{External, Failure, FailureClass, SessionEvent, TaskId, TaskLimits
 use serde_json::Value;
 
 use super::CancelLevel;
-use crate::supervise::RestartBudget;
+use crate::restarts::RestartBudget;
 use crate::task::{Reminder, SessionEnd};
 
 /// Does the work of one task in its workspace.

@@ -1,12 +1,15 @@
-//! One attempt at a request: listens to the provider, and keeps what came of the answer.
+//! One attempt at a request: reads the provider's events within its deadlines, passes them on, and
+//! keeps what it received.
 
-use protocol::{FailureClass, Part, Usage};
+use std::time::Duration;
 
-use super::estimate::estimated_usage;
-use super::policy::Watchdog;
-use super::progress::{Progress, ProgressSink};
-use super::watchdog::{Silent, WatchedEvents};
-use crate::ports::{AttemptFailure, ModelAnswer, ModelEvent, ModelStream, Timer};
+use futures_util::StreamExt;
+use futures_util::future::{BoxFuture, Either, select};
+use futures_util::stream::BoxStream;
+use protocol::{Failure, FailureClass, ModelRoute, Part, Usage};
+
+use super::policy::{Watchdog, estimated_usage};
+use crate::ports::{AttemptFailure, GateWait, ModelAnswer, ModelEvent, ModelStream, Timer};
 
 /// What came of an attempt.
 pub(super) struct AttemptEnd {
@@ -106,3 +109,102 @@ impl Received {
         self.counted.or_else(estimated).unwrap_or(Usage::ZERO)
     }
 }
+
+/// The events of an attempt, watched.
+pub(super) struct WatchedEvents<'a> {
+    events: BoxStream<'static, ModelEvent>,
+    timer: &'a dyn Timer,
+    /// How long the next event may take; zero for ever.
+    limit: Duration,
+    /// How long each event after it may take.
+    idle: Duration,
+    /// When the last event came, or the attempt began.
+    last: Duration,
+    /// Goes off some time after `last`. Events come often: it is not set again for each.
+    alarm: Option<BoxFuture<'static, ()>>,
+}
+
+/// The provider was silent for so long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Silent(pub(super) Duration);
+
+impl<'a> WatchedEvents<'a> {
+    pub(super) fn new(
+        events: BoxStream<'static, ModelEvent>,
+        timer: &'a dyn Timer,
+        watchdog: Watchdog,
+    ) -> Self {
+        let Watchdog { first_event: limit, idle } = watchdog;
+        Self { events, timer, limit, idle, last: timer.now(), alarm: None }
+    }
+
+    /// Returns the next event; nothing after the last.
+    pub(super) async fn next(&mut self) -> Result<Option<ModelEvent>, Silent> {
+        if self.limit.is_zero() {
+            let event = self.events.next().await;
+            self.came();
+            return Ok(event);
+        }
+        loop {
+            let left = self.limit.saturating_sub(self.timer.now().saturating_sub(self.last));
+            let alarm = self.alarm.get_or_insert_with(|| self.timer.sleep(left));
+            match select(self.events.next(), alarm).await {
+                Either::Left((event, _alarm)) => {
+                    self.came();
+                    return Ok(event);
+                }
+                Either::Right(((), _event)) => {
+                    self.alarm = None;
+                    if self.timer.now().saturating_sub(self.last) >= self.limit {
+                        return Err(Silent(self.limit));
+                    }
+                }
+            }
+        }
+    }
+
+    fn came(&mut self) {
+        self.last = self.timer.now();
+        if self.limit != self.idle {
+            self.limit = self.idle;
+            self.alarm = None;
+        }
+    }
+}
+
+/// What happens to a request before its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Progress<'a> {
+    /// More text for the user.
+    Text(&'a str),
+    /// More thinking.
+    Thinking(&'a str),
+    /// The model begins to call this tool.
+    Calling(&'a str),
+    /// The gate of the account makes the request wait.
+    Waiting {
+        /// How often the provider was asked again so far.
+        retries: u32,
+        /// What is waited for.
+        wait: &'a GateWait,
+    },
+    /// The attempt failed and what came of it is void. There will be another.
+    Retrying {
+        /// Counts the retries from 1.
+        retry: u32,
+        /// How long is waited before.
+        delay: Duration,
+        /// Why the attempt failed.
+        failure: &'a Failure,
+    },
+    /// The route failed for good and what came of it is void. Another one is asked.
+    FallingBack {
+        /// The model that is asked now.
+        to: &'a ModelRoute,
+        /// Why the one before failed.
+        failure: &'a Failure,
+    },
+}
+
+/// Told what happens to a request, as it happens.
+pub type ProgressSink<'a> = &'a (dyn Fn(Progress<'_>) + Send + Sync);

@@ -1,4 +1,4 @@
-//! Asks a model until it answers or there is nothing left to try. Everything happens while the
+//! One request to a model: attempts, retries and fallbacks, through the gate of the account.
 //! future is polled: dropping it ends the request.
 
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use futures_util::StreamExt;
 use protocol::{AssistantMessage, Failure, FailureClass, Part, SessionId, StopReason, Usage};
 
 use super::attempt::{AttemptEnd, listen};
+use super::attempt::{Progress, ProgressSink};
 use super::policy::{RequestPolicy, Retries, RetryDecision, falls_back};
-use super::progress::{Progress, ProgressSink};
 use crate::ports::{
     AccountId, AttemptFailure, Clock, Gate, GateEvent, GateReport, ModelAnswer, ModelRequest,
     Permit, Provider, ProviderInfo, RequestOutcome, Timer,

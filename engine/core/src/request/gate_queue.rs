@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use protocol::SessionId;
 
-use super::jitter::jitter;
 use super::policy::RequestPolicy;
+use super::policy::jitter;
 use crate::ports::GateWait;
 
 /// The limits of one account.

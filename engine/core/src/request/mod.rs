@@ -3,17 +3,12 @@
 
 mod attempt;
 mod client;
-mod estimate;
 mod gate_queue;
-mod jitter;
 mod policy;
-mod progress;
 #[cfg(test)]
-mod virtual_time;
-mod watchdog;
+mod test_support;
 
+pub use attempt::{Progress, ProgressSink};
 pub use client::{FailedRequest, ModelClient};
-pub use estimate::estimated_tokens;
 pub use gate_queue::{GateEffect, GateInput, GatePolicy, GateQueue, Ticket};
-pub use policy::{RequestPolicy, RetryPolicy, Watchdog};
-pub use progress::{Progress, ProgressSink};
+pub use policy::{RequestPolicy, RetryPolicy, Watchdog, estimated_tokens};

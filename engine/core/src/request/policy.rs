@@ -1,11 +1,10 @@
-//! When a provider is asked again, and how long it may be silent.
+//! When a provider is asked again, how long it may be silent, and what an answer is estimated to have used.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use protocol::{Failure, FailureClass, FailureDetail, SessionId, Timestamp};
+use protocol::{Failure, FailureClass, FailureDetail, SessionId, Timestamp, Usage};
 
-use super::jitter::jitter;
 use crate::ports::{AttemptFailure, FailureCause, ModelLocation};
 
 /// How requests are made.
@@ -207,8 +206,46 @@ impl Default for Watchdog {
     }
 }
 
+/// How many different delays there are within a span.
+const STEPS: u32 = 1024;
+
+/// Returns a delay within `span`, in whole milliseconds: for one session and attempt always the
+/// same, and unlike those of others.
+pub(super) fn jitter(span: Duration, session: SessionId, attempt: u32) -> Duration {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in session.as_bytes().iter().chain(&attempt.to_le_bytes()) {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    // The last bytes have reached few of the bits yet.
+    let mixed = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let at = mixed >> 54;
+    let millis = span.as_millis() * u128::from(at) / u128::from(STEPS);
+    Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+}
+
+/// How many bytes a token has, about.
+const BYTES: usize = 4;
+
+/// Returns about how many tokens so many bytes are.
+#[must_use]
+pub fn estimated_tokens(bytes: usize) -> u64 {
+    u64::try_from(bytes.div_ceil(BYTES)).unwrap_or(u64::MAX)
+}
+
+/// Returns about what was used when so many bytes were read and written. Its cost is not known.
+pub(super) fn estimated_usage(read: usize, written: usize) -> Usage {
+    Usage {
+        input: estimated_tokens(read),
+        output: estimated_tokens(written),
+        cost: None,
+        ..Usage::ZERO
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn limited(seconds: u64) -> AttemptFailure {
@@ -241,5 +278,26 @@ mod tests {
         let first = |location| policy.watchdog(location).first_event;
         assert_eq!(first(ModelLocation::Local), Duration::from_secs(900));
         assert_eq!(first(ModelLocation::Remote), Duration::from_secs(100));
+    }
+
+    #[test]
+    fn the_jitter_of_one_session_stays_the_same_and_that_of_many_is_all_over_the_span() {
+        let session: SessionId = "session_0190a7c0de7b7c10a51f2b3c4d5e6f70".parse().unwrap();
+        let span = Duration::from_secs(10);
+        let delays: Vec<_> =
+            (1..=3).map(|attempt| jitter(span, session, attempt).as_millis()).collect();
+        assert_eq!(delays, [2949, 4003, 4169]);
+        assert_eq!(jitter(Duration::ZERO, session, 1), Duration::ZERO);
+        for attempt in 1..=3 {
+            let many = (0..400).map(|_| jitter(span, SessionId::generate(), attempt).as_secs());
+            assert_eq!(many.collect::<BTreeSet<_>>(), (0..10).collect());
+        }
+    }
+
+    #[test]
+    fn four_bytes_are_a_token_whose_cost_is_not_known() {
+        let expected = Usage { input: 250, output: 1, cache_read: 0, cache_write: 0, cost: None };
+        assert_eq!(estimated_usage(1000, 1), expected);
+        assert_eq!(estimated_usage(usize::MAX, 0).input, 1 << 62);
     }
 }

@@ -56,7 +56,7 @@ impl FoldCheck {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::sample::{run, started};
+    use crate::run::test_support::{run, started};
 
     #[test]
     fn a_wrong_fold_is_found_out() {

@@ -12,21 +12,19 @@ use protocol::{
     TaskName, TaskReport, TaskSpec, Work,
 };
 
-use super::{AddTasksError, RunRecord, adding};
+use super::RunRecord;
+use crate::exit_code::Interruption;
 use crate::ports::{CancelLevel, Notice};
 use crate::schedule::{Entry, Left, Refused};
-use crate::verdict::Interruption;
 
-mod children;
-mod effect;
+mod adding;
 mod ending;
-mod input;
+mod inputs_and_effects;
 
-pub use children::{RequestId, WaitError, WaitedFor};
-pub use effect::Effect;
-pub use input::Input;
+pub use adding::{AddTasksError, RequestId, WaitError, WaitedFor};
+pub use inputs_and_effects::{Effect, Input};
 
-use children::Children;
+use adding::Children;
 use ending::Ending;
 
 /// Feed it [`Input`]s, perform the [`Effect`]s it asks for, in their order. [`Effect::End`] comes

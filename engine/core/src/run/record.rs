@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{
-    CaptureRef, ExitCode, LandingReport, LedgerEntry, RunName, RunSpec, TaskId, TaskName, TaskSpec,
-    Totals,
+    CaptureRef, Captured, ExitCode, Landed, LandingReport, LedgerEntry, MergeMode, Outcome,
+    RunName, RunSpec, TaskId, TaskName, TaskSpec, Totals,
 };
 
-use crate::order::in_order;
+use crate::dependencies::in_order;
 use crate::task::{TaskRecord, task_of};
 
 /// The durable part of a run: the fold of its ledger entries.
@@ -239,3 +239,45 @@ fn ranks(specs: &[TaskSpec]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests;
+
+/// Adds up what became of the tasks of a run that took `ms` milliseconds.
+#[must_use]
+pub fn totals(run: &RunRecord, ms: u64) -> Totals {
+    let mut totals = Totals { ms, ..Totals::default() };
+    let lands = run.spec.merge != MergeMode::None && run.spec.isolation.capabilities().can_capture;
+    let mut classes = BTreeSet::new();
+    for task in run.tasks() {
+        let Some(report) = task.report() else { continue };
+        let changed = task.changes().is_some();
+        let landed = match task.landed {
+            Some(Landed::Landed { .. } | Landed::Unchanged) => true,
+            Some(Landed::Conflicted { .. }) => {
+                totals.conflicted += 1;
+                false
+            }
+            Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) | None => false,
+        };
+        // What is in its workspace only lands nowhere.
+        let held = task.captured.as_ref().is_some_and(Captured::holds_uncaptured_files);
+        totals.kept += usize::from(held || (changed && !landed));
+        totals.usage = match (totals.usage, report.usage) {
+            (Some(all), Some(one)) => Some(all + one),
+            (all, one) => all.or(one),
+        };
+        match &report.outcome {
+            Outcome::Done { .. } => {
+                totals.done += 1;
+                let in_place = !held && (landed || (lands && !changed));
+                totals.landed += usize::from(in_place);
+                totals.unlanded += usize::from(held || (lands && !in_place));
+            }
+            Outcome::Failed { failure } => {
+                totals.failed += 1;
+                classes.insert(failure.class);
+            }
+            Outcome::Cancelled => totals.cancelled += 1,
+        }
+    }
+    totals.failures = classes.into_iter().collect();
+    totals
+}

@@ -1,5 +1,4 @@
 //! Brings what a model sends as arguments nearer to their schema: numbers in quotes, nulls for what
-//! is left out. What is still wrong then is an error.
 
 use serde_json::{Map, Number, Value};
 
@@ -78,6 +77,28 @@ fn integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_f64().filter(whole).map(|float| float as i64))
 }
 
+/// How many characters are quoted.
+const QUOTED: usize = 200;
+
+/// Returns text of the model, or of a file, as something to quote in a sentence: printable, on one
+/// line, bounded.
+#[must_use]
+pub fn quote(text: &str) -> String {
+    let mut out = String::new();
+    for (count, letter) in text.chars().enumerate() {
+        if count == QUOTED {
+            out.push('…');
+            break;
+        }
+        match letter {
+            '\t' => out.push(' '),
+            control if control.is_control() => out.extend(control.escape_default()),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -115,5 +136,11 @@ mod tests {
         for (value, schema, expected) in cases {
             assert_eq!(coerced(value.clone(), schema), expected, "{value}");
         }
+    }
+
+    #[test]
+    fn what_is_quoted_stays_on_its_line_and_has_an_end() {
+        assert_eq!(quote("a\tb\nc\u{1b}[m"), "a b\\nc\\u{1b}[m");
+        assert_eq!(quote(&"x".repeat(500)).chars().count(), QUOTED + 1);
     }
 }

@@ -2,8 +2,7 @@
 //! whatever goes wrong.
 
 mod arguments;
-mod quote;
 mod set;
 
-pub use quote::quote;
+pub use arguments::quote;
 pub use set::ToolSet;

@@ -8,7 +8,7 @@ use protocol::ToolCall;
 use serde_json::{Map, Value};
 
 use super::arguments::coerce;
-use super::quote::quote;
+use super::arguments::quote;
 use crate::fault::Faults;
 use crate::ports::{
     Access, Schema, Schemas, Tool, ToolBuildError, ToolContext, ToolDeclaration, ToolOutcome,

@@ -77,8 +77,8 @@ impl SessionLog for SessionLogFile {
     async fn append(&mut self, at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError> {
         let (writing, faults) = (Arc::clone(&self.writing), self.faults.clone());
         let (done, waiting) = oneshot::channel();
-        // A thread that has ended drops the request, and that is the answer.
-        let _gone = self.queue.send(WriteRequest { writing, faults, at, entry, done });
+        // A thread that has ended gives the request back; dropping it is the answer.
+        drop(self.queue.send(WriteRequest { writing, faults, at, entry, done }));
         let appended = match waiting.await {
             Ok(Ok(appended)) => appended,
             Ok(Err(panic)) => panic::resume_unwind(panic),

@@ -80,11 +80,12 @@ impl LogWriter {
     }
 
     /// Syncs the content of the file, but not its name.
-    pub(super) fn sync(&mut self) -> Result<(), LogCause> {
+    pub(super) fn sync(&mut self, faults: &Faults) -> Result<(), LogCause> {
         if let Some(trouble) = &self.failed {
             return Err(trouble.clone());
         }
-        self.file.sync_data().map_err(|error| self.fail(error.into()))
+        let synced = faults.strike("session.sync").and_then(|()| self.file.sync_data());
+        synced.map_err(|error| self.fail(error.into()))
     }
 
     /// Returns the folders that have to be synced to make the name of the file durable.
@@ -172,23 +173,27 @@ fn work(queue: &Receiver<WriteRequest>) {
 fn write_batch(batch: Vec<WriteRequest>) {
     let written: Vec<_> = batch.iter().map(write_entry).collect();
     let mut folders = BTreeMap::new();
-    for (job, written) in batch.into_iter().zip(written) {
+    for (request, written) in batch.into_iter().zip(written) {
         let done = match written {
-            Ok(Ok(Due::Sync)) => Ok(sync(&mut locked(&job.writing), &mut folders)),
+            Ok(Ok(Due::Sync)) => catch_panic(|| sync(&request, &mut folders)),
             Ok(Ok(Due::Nothing)) => Ok(Ok(())),
             Ok(Err(trouble)) => Ok(Err(trouble)),
             Err(panic) => Err(panic),
         };
         // The log is released before the session is notified, because the session may end then.
-        drop(job.writing);
-        let _stopped = job.done.send(done);
+        drop(request.writing);
+        let _stopped = request.done.send(done);
     }
 }
 
-/// Writes one entry, and catches a panic.
-fn write_entry(job: &WriteRequest) -> Result<Result<Due, LogCause>, Box<dyn Any + Send>> {
-    let write = || locked(&job.writing).write(&job.faults, job.at, &job.entry);
-    panic::catch_unwind(AssertUnwindSafe(write))
+fn write_entry(request: &WriteRequest) -> Result<Result<Due, LogCause>, Box<dyn Any + Send>> {
+    catch_panic(|| locked(&request.writing).write(&request.faults, request.at, &request.entry))
+}
+
+/// Runs a step for one session, and catches its panic, which is resumed in that session only. A step
+/// leaves nothing half done that another session would not see as failed.
+fn catch_panic<T>(step: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+    panic::catch_unwind(AssertUnwindSafe(step))
 }
 
 fn locked(writing: &Arc<Mutex<LogWriter>>) -> std::sync::MutexGuard<'_, LogWriter> {
@@ -197,10 +202,11 @@ fn locked(writing: &Arc<Mutex<LogWriter>>) -> std::sync::MutexGuard<'_, LogWrite
 
 /// Syncs a log, and the folders above it if its name is not durable yet.
 fn sync(
-    writing: &mut LogWriter,
+    request: &WriteRequest,
     folders: &mut BTreeMap<PathBuf, Result<(), LogCause>>,
 ) -> Result<(), LogCause> {
-    writing.sync()?;
+    let mut writing = locked(&request.writing);
+    writing.sync(&request.faults)?;
     for folder in writing.fresh_folders() {
         let synced = folders.entry(folder).or_insert_with_key(|folder| {
             File::open(folder).and_then(|folder| folder.sync_all()).map_err(LogCause::from)

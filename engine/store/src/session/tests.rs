@@ -271,6 +271,17 @@ async fn a_panic_while_writing_is_the_session_s_own() {
 }
 
 #[test]
+async fn a_panic_while_a_log_is_made_durable_ends_its_session_and_no_other() {
+    let stage = Arc::new(Stage::with_faults("crash@session.sync:2"));
+    let writer = Arc::clone(&stage);
+    let writing = tokio::spawn(async move { writer.write(["a", "b"].map(said)).await });
+    assert!(writing.await.unwrap_err().is_panic());
+    // Of the same log, which the same thread writes.
+    stage.write([said("c")]).await;
+    assert_eq!(messages(&stage.open().await.unwrap()), ["a", "b", "c"].map(user));
+}
+
+#[test]
 async fn a_session_that_is_stopped_while_it_writes_leaves_a_whole_log_to_who_goes_on() {
     let stage = Stage::with_faults("slow@session.append:2");
     let mut log = stage.open().await.unwrap().log;

@@ -5,9 +5,9 @@ use protocol::{
 };
 
 use super::{Effect, Live, Machine};
+use crate::exit_code::exit_code;
 use crate::landing::{landing_request, unwritten};
 use crate::run::{LandingRecord, RunRecord, RunStatus, totals};
-use crate::verdict::exit_code;
 
 /// How far the end of a run is, beside what the ledger has of it.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use protocol::{ExitCode, Landed, TaskLanding};
 
 use super::*;
 use crate::run::FoldCheck;
-use crate::run::sample::{captured, done, id, run, run_of, spec, started};
+use crate::run::test_support::{captured, done, id, run, run_of, spec, started};
 
 /// A run and what it asked for that is not answered.
 struct Play {

@@ -4,7 +4,7 @@ use protocol::{
 };
 
 use super::*;
-use crate::run::sample::{captured, done, id, run, run_of, spec, started};
+use crate::run::test_support::{captured, done, id, run, run_of, spec, started};
 use crate::task::TaskStatus;
 
 fn finished(run: &RunRecord, at: usize, report: TaskReport) -> LedgerEntry {

@@ -1,0 +1,116 @@
+//! The agent loop.
+
+use protocol::{AgentEnd, InputId, SessionEvent, StopReason, UserInput};
+
+use super::context::AgentContext;
+use super::conversation::Conversation;
+use super::inputs::Prompt;
+use super::limits::{BudgetDecision, Warned};
+use super::model_answer;
+use super::prompts;
+use super::tool_calls::{Scope, carry_out};
+use crate::ports::{SessionLogError, ToolChoice};
+
+/// Goes on with a conversation until the model stops or yields, or something ends it. A model that
+/// had the last word is not asked for another.
+pub async fn run(
+    conversation: &mut Conversation,
+    context: &mut AgentContext<'_>,
+    prompt: Option<Prompt>,
+) -> AgentEnd {
+    match turns(conversation, context, prompt).await {
+        Ok(end) | Err(end) => end,
+    }
+}
+
+async fn turns(
+    conversation: &mut Conversation,
+    context: &mut AgentContext<'_>,
+    prompt: Option<Prompt>,
+) -> Result<AgentEnd, AgentEnd> {
+    let mut choice = ToolChoice::Free;
+    if let Some(prompt) = prompt {
+        say(conversation, context, prompt.input).await?;
+        choice = prompt.choice;
+    }
+    let mut stop = StopReason::Stop;
+    loop {
+        pass_boundary(conversation, context).await?;
+        if context.abort.is_cancelled() {
+            return Ok(AgentEnd::Aborted);
+        }
+        if conversation.is_said() {
+            let Some(input) = context.inputs.before_stop().await else {
+                return Ok(AgentEnd::Silent(silence(stop)));
+            };
+            say(conversation, context, input).await?;
+            continue;
+        }
+        let mut scope = Scope::Any;
+        match context.limits.judge(&conversation.spent) {
+            BudgetDecision::Go => {}
+            BudgetDecision::YieldNow(text) => {
+                let id = InputId::of_limit(conversation.session);
+                conversation.say(UserInput { id, text }).await?;
+                conversation.spent.warned = Warned::Yes;
+                choice = ToolChoice::Force(prompts::YIELD.to_owned());
+                scope = Scope::YieldOnly;
+            }
+            BudgetDecision::Over(failure) => return Ok(AgentEnd::Failed(failure)),
+        }
+        let turn = conversation.spent.turns + 1;
+        context.listener.event(SessionEvent::TurnStart { turn });
+        let choice = std::mem::replace(&mut choice, ToolChoice::Free);
+        let answer = model_answer::ask(conversation, context, choice).await?;
+        let calls: Vec<_> = answer.calls().cloned().collect();
+        let end = carry_out(conversation, context, &calls, scope).await?;
+        context.listener.event(SessionEvent::TurnEnd { turn });
+        if let Some(end) = end {
+            return Ok(end);
+        }
+        stop = answer.stop_reason;
+    }
+}
+
+/// Does what users have asked for the next request.
+async fn pass_boundary(
+    conversation: &mut Conversation,
+    context: &mut AgentContext<'_>,
+) -> Result<(), SessionLogError> {
+    let boundary = context.inputs.before_request().await;
+    if let Some(model) = boundary.model {
+        conversation.change_model(&model.route).await?;
+        context.listener.event(SessionEvent::ModelChange { model: model.route.to_string() });
+        context.model = model;
+    }
+    for input in boundary.steering {
+        say(conversation, context, input).await?;
+    }
+    Ok(())
+}
+
+/// Says an input.
+async fn say(
+    conversation: &mut Conversation,
+    context: &AgentContext<'_>,
+    input: UserInput,
+) -> Result<(), SessionLogError> {
+    let input_id = input.id;
+    conversation.say(input).await?;
+    context.listener.event(SessionEvent::InputTaken { input_id });
+    Ok(())
+}
+
+/// Returns what one has to say about an answer that calls nothing.
+fn silence(stop: StopReason) -> String {
+    match stop {
+        StopReason::Length => "its answer was cut off, because it was too long, before a yield",
+        StopReason::Stop | StopReason::ToolUse | StopReason::Error | StopReason::Aborted => {
+            "it ended without a yield"
+        }
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! The calls of one answer: carried out side by side, answered in their own order.
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesOrdered;
+use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, ToolCall};
+
+use super::context::AgentContext;
+use super::conversation::Conversation;
+use super::limits::CallResult;
+use super::prompts;
+use crate::ports::{Access, Concurrency, ToolOutcome, ToolOutput};
+
+/// Which calls are carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All.
+    Any,
+    /// Only those that end the session.
+    YieldOnly,
+}
+
+/// Carries out `calls` and puts their results into the conversation. Returns how the session ends,
+/// if it does.
+pub(super) async fn carry_out(
+    conversation: &mut Conversation,
+    context: &AgentContext<'_>,
+    calls: &[ToolCall],
+    scope: Scope,
+) -> Result<Option<AgentEnd>, AgentEnd> {
+    if calls.is_empty() {
+        return Ok(None);
+    }
+    let Some(accesses) = context.unless_aborted(context.tools.classify(calls)).await else {
+        interrupt(conversation, context).await?;
+        return Err(AgentEnd::Aborted);
+    };
+    let mut end = None;
+    for group in groups(calls, &accesses) {
+        if end.is_some() {
+            for call in group {
+                let output = ToolOutput::text(prompts::AFTER_YIELD);
+                conversation.answer(call, output, CallResult::Failed).await?;
+            }
+            continue;
+        }
+        let running = group.iter().map(|call| one(context, call, scope));
+        // All of them run from here on; each is told as soon as all before it are.
+        let mut running: FuturesOrdered<_> = running.collect();
+        let mut poison = None;
+        loop {
+            let Some(next) = context.unless_aborted(running.next()).await else {
+                drop(running);
+                interrupt(conversation, context).await?;
+                return Err(AgentEnd::Aborted);
+            };
+            let Some((call, outcome)) = next else { break };
+            let (output, result) = match outcome {
+                ToolOutcome::Output(output) => (output, CallResult::Ok),
+                ToolOutcome::Failed(output) => (output, CallResult::Failed),
+                ToolOutcome::ResourceExhausted(what) => {
+                    let failure = Failure::new(FailureClass::Resources, what.clone());
+                    end = end.or(Some(AgentEnd::Failed(failure)));
+                    (ToolOutput::text(what), CallResult::Failed)
+                }
+                ToolOutcome::Yielded(value) => {
+                    end = Some(AgentEnd::Yielded(value));
+                    (ToolOutput::text(prompts::YIELDED), CallResult::Ok)
+                }
+                ToolOutcome::GaveUp(why) => {
+                    end = Some(AgentEnd::GaveUp(why));
+                    (ToolOutput::text(prompts::YIELDED), CallResult::Ok)
+                }
+            };
+            conversation.answer(call, output, result).await?;
+            poison = poison.or(conversation.repeats.note(call, result));
+        }
+        if let Some(failure) = poison {
+            end = Some(AgentEnd::Failed(failure));
+        }
+    }
+    Ok(end)
+}
+
+/// Answers every call that has no result: what runs of them is not waited for.
+async fn interrupt(
+    conversation: &mut Conversation,
+    context: &AgentContext<'_>,
+) -> Result<(), AgentEnd> {
+    for call in conversation.unanswered() {
+        conversation.answer(&call, ToolOutput::text(prompts::ABORTED), CallResult::Failed).await?;
+        let (tool_call_id, tool_name) = (call.id, call.name);
+        let ended = SessionEvent::ToolExecutionEnd { tool_call_id, tool_name, is_error: true };
+        context.listener.event(ended);
+    }
+    Ok(())
+}
+
+async fn one<'a>(
+    context: &AgentContext<'_>,
+    call: &'a ToolCall,
+    scope: Scope,
+) -> (&'a ToolCall, ToolOutcome) {
+    if scope == Scope::YieldOnly && call.name != prompts::YIELD {
+        return (call, ToolOutcome::Failed(ToolOutput::text(prompts::ONLY_YIELD)));
+    }
+    context.listener.event(SessionEvent::ToolExecutionStart {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        args: call.arguments.clone(),
+    });
+    let outcome = context.tools.call(call.clone()).await;
+    context.listener.event(SessionEvent::ToolExecutionEnd {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        is_error: matches!(outcome, ToolOutcome::Failed(_) | ToolOutcome::ResourceExhausted(_)),
+    });
+    (call, outcome)
+}
+
+/// Cuts the calls into groups that run one after another; those of one group run side by side.
+fn groups<'a>(calls: &'a [ToolCall], accesses: &[Access]) -> Vec<&'a [ToolCall]> {
+    let mut groups = Vec::new();
+    let mut begin = 0;
+    let is_alone = |at: usize| {
+        accesses.get(at).is_some_and(|access| access.concurrency == Concurrency::Exclusive)
+    };
+    for at in 1..calls.len() {
+        if is_alone(at - 1) || is_alone(at) {
+            groups.push(&calls[begin..at]);
+            begin = at;
+        }
+    }
+    groups.push(&calls[begin..]);
+    groups
+}

@@ -1,0 +1,140 @@
+//! A session that no task uses, driven through its handle.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use actors::{Events, OpenSessionError, SessionHandle, SessionSpec, ToolSetup};
+use engine::agent::Limits;
+use engine::ports::ToolEnv;
+use protocol::{AgentEnd, EventKind, EventScope, InputId, SessionEvent, UserInput};
+
+use super::TestEngine;
+use crate::view_memory::MemoryView;
+
+/// Returns a session of the model `fake/m` whose log is at `log`.
+///
+/// # Panics
+/// Never: the route is one.
+#[must_use]
+pub fn session(log: &str) -> SessionSpec {
+    SessionSpec {
+        log: PathBuf::from(log),
+        folder: "/repo".into(),
+        system: "be good".into(),
+        model: "fake/m".parse().expect("it is a route"),
+        limits: Limits { turns: 50.try_into().expect("it is not zero"), tokens: None },
+        assignment: None,
+    }
+}
+
+/// Returns what the tools of a session are built for.
+#[must_use]
+pub fn session_tools() -> ToolSetup {
+    ToolSetup {
+        view: Arc::new(MemoryView::new("/repo".into())),
+        env: ToolEnv {
+            subfolder: PathBuf::new(),
+            repo: "/repo".into(),
+            environment: Default::default(),
+            keep: 1_000,
+            schema: None,
+        },
+        artifacts: "/sessions".into(),
+    }
+}
+
+/// Returns an input that was never said before.
+#[must_use]
+pub fn input(text: &str) -> UserInput {
+    UserInput { id: InputId::generate(), text: text.to_owned() }
+}
+
+/// A session and what happens in it.
+pub struct TestSession {
+    /// The session itself.
+    pub session: SessionHandle,
+    /// What happens in it.
+    pub events: Events,
+}
+
+impl TestSession {
+    /// Opens a session whose log is at `log`.
+    ///
+    /// # Errors
+    /// Why it was refused.
+    pub async fn try_open(engine: &TestEngine, log: &Path) -> Result<Self, OpenSessionError> {
+        let spec = SessionSpec { log: log.to_owned(), ..session("") };
+        let session = engine.engine.open_session(spec, session_tools()).await?;
+        Ok(Self { events: session.listen().await, session })
+    }
+
+    /// Opens a session whose log is at `log`.
+    ///
+    /// # Panics
+    /// When it is refused.
+    pub async fn open(engine: &TestEngine, log: &Path) -> Self {
+        Self::try_open(engine, log).await.expect("it opens")
+    }
+
+    /// Waits until the session has what it was given before: it answers in order.
+    ///
+    /// # Panics
+    /// When it is closed.
+    pub async fn settle(&self) {
+        let model = "fake/m".parse().expect("it is a route");
+        self.session.set_model(model).await.expect("the session is open");
+    }
+
+    /// Waits for the next event; none comes when the session is closed.
+    ///
+    /// # Panics
+    /// When none comes within a minute, or one that is not of the session.
+    pub async fn next(&mut self) -> Option<SessionEvent> {
+        let minute = Duration::from_secs(60);
+        let event = tokio::time::timeout(minute, self.events.recv()).await;
+        let event = event.expect("an event comes in time")?;
+        assert_eq!(event.scope, Some(EventScope::Session(self.session.id())));
+        match &event.kind {
+            EventKind::SessionEvent { task: None, event } => Some(event.clone()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Waits for the next event that `wanted` picks something from.
+    ///
+    /// # Panics
+    /// When the session is closed.
+    pub async fn find<T>(&mut self, mut wanted: impl FnMut(&SessionEvent) -> Option<T>) -> T {
+        loop {
+            let event = self.next().await.expect("the session is open");
+            if let Some(found) = wanted(&event) {
+                return found;
+            }
+        }
+    }
+
+    /// Waits for the end of its work.
+    pub async fn end(&mut self) -> AgentEnd {
+        self.find(|event| match event {
+            SessionEvent::AgentEnd { end } => Some(end.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Waits until the model has begun to say something.
+    pub async fn until_said(&mut self, words: &str) {
+        self.find(|event| match event {
+            SessionEvent::TextDelta { text } if text.contains(words) => Some(()),
+            _ => None,
+        })
+        .await;
+    }
+}
+
+/// Returns how work ends whose model stopped without a yield.
+#[must_use]
+pub fn silent() -> AgentEnd {
+    AgentEnd::Silent("it ended without a yield".to_owned())
+}
