@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use actors::{Deps, Engine, Policy};
-use config::{ModelPrice, Origin, Places, Settings};
+use config::{DataPaths, ModelPrice, Origin, Settings};
 use engine::fault::Faults;
 use engine::ports::{Clock, Commands, Ids, Isolation, NoExternalWorkers, Schemas};
 use engine::request::{RequestPolicy, RetryPolicy, Watchdog};
@@ -51,7 +51,7 @@ impl Ids for UniqueIds {
 #[derive(Clone)]
 pub struct AppContext {
     /// The folders and files of the program.
-    pub places: Places,
+    pub places: DataPaths,
     /// The settings.
     pub settings: Settings,
     /// The failpoints, for tests.
@@ -71,7 +71,7 @@ impl AppContext {
     ///
     /// # Errors
     /// The ledger cannot be opened.
-    pub fn build(places: Places, settings: Settings, faults: Faults) -> Result<Self, Error> {
+    pub fn build(places: DataPaths, settings: Settings, faults: Faults) -> Result<Self, Error> {
         let places = places.with_workspaces(settings.isolation_dir.value.clone());
         if let Err(error) = places.make_private() {
             // Whoever needs the folder says so; a file system without modes is no reason not to run.
@@ -100,7 +100,7 @@ impl AppContext {
         let commands: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
         let schemas: Arc<dyn Schemas> = Arc::new(JsonSchemas);
         let tools = Builtins::new(self.faults.clone());
-        let tools = if is_scripted(spec) { tools.with_rehearsal() } else { tools };
+        let tools = if is_scripted(spec) { tools.with_panic_tool() } else { tools };
         let artifacts = self.places.all_artifacts();
         let deps = Deps {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
@@ -193,7 +193,7 @@ fn price(said: ModelPrice) -> Option<Price> {
 
 /// Returns the folders of the isolation layer.
 #[must_use]
-pub fn isolation_places(places: &Places) -> isolation::Places {
+pub fn isolation_places(places: &DataPaths) -> isolation::Places {
     isolation::Places {
         workspaces: places.workspaces().to_path_buf(),
         stores: places.stores(),
@@ -222,7 +222,9 @@ mod tests {
 
     #[test]
     fn no_key_of_a_provider_that_we_know_reaches_a_command() {
-        let keys = providers::known().filter_map(providers::Known::key).chain(["REGATTA_API_KEY"]);
+        let keys = providers::known_providers()
+            .filter_map(providers::KnownProvider::key)
+            .chain(["REGATTA_API_KEY"]);
         let keys = keys.map(|key| (OsString::from(key), OsString::from("secret")));
         let environment = BaseEnvironment::new(keys, &EnvironmentRules::default());
         assert_eq!(environment, BaseEnvironment::default());

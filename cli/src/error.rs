@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use config::{PlacesError, SettingsError};
+use config::{DataPathsError, SettingsError};
 use engine::ports::{IsolationError, LedgerError};
 use protocol::ExitCode;
 
@@ -184,8 +184,8 @@ impl From<SettingsError> for Error {
     }
 }
 
-impl From<PlacesError> for Error {
-    fn from(error: PlacesError) -> Self {
+impl From<DataPathsError> for Error {
+    fn from(error: DataPathsError) -> Self {
         Self::new(ErrorKind::Settings, error.to_string())
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 
-use config::{Places, Settings, Sources};
+use config::{DataPaths, Settings, Sources};
 use engine::fault::Faults;
 use protocol::{CaptureRef, Event, EventKind, ExitCode, Message, SessionEntry};
 
@@ -92,7 +92,7 @@ fn build_app(sample: &Sample, faults: Faults) -> Result<AppContext, Error> {
     let settings = |error: &dyn std::error::Error| {
         Error::new(ErrorKind::Bug, "the demo's own settings are wrong").caused_by(error)
     };
-    let places = Places::resolve(variable).map_err(|error| settings(&error))?;
+    let places = DataPaths::resolve(variable).map_err(|error| settings(&error))?;
     let file = places.config_file();
     let sources = Sources { file: &file, home: None, variable: &|_| None, flags: &[] };
     let (defaults, _unknown) = Settings::load(&sources).map_err(|error| settings(&error))?;

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::{Places, Settings, Sources};
+use config::{DataPaths, Settings, Sources};
 use engine::ports::Repository;
 use exec::EnvironmentRules;
 use protocol::{ExitCode, RunSpec, Work};
@@ -191,7 +191,7 @@ async fn open_to_work(globals: &Globals) -> Result<OpenedForWork, Error> {
 /// Reads the settings and opens the ledger.
 fn build_app(globals: &Globals) -> Result<AppContext, Error> {
     let faults = process::faults_from_environment()?;
-    let places = Places::of_this_process()?;
+    let places = DataPaths::of_this_process()?;
     let sources = Sources {
         file: &places.config_file(),
         home: places.home(),

@@ -3,7 +3,7 @@
 use engine::ports::Models as _;
 use futures_util::future::join_all;
 use protocol::{Agent, Failure, FailureClass, ModelRoute, RunSpec, TaskName, Work};
-use providers::{Catalogue, Known};
+use providers::{Catalogue, KnownProvider};
 
 use super::is_scenario;
 use crate::error::{Error, ErrorKind, without_os_code};
@@ -52,7 +52,7 @@ fn unusable(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
     let what = format!("cannot use the model {route} of task `{task}`");
     let (why, rest) = failure.message.split_once("; ").unwrap_or((&failure.message, ""));
     let error = Error::new(ErrorKind::Model, what).because(without_os_code(why));
-    let key = Known::find(&route.provider).and_then(Known::key);
+    let key = KnownProvider::find(&route.provider).and_then(KnownProvider::key);
     match (failure.class, key) {
         (FailureClass::Auth, Some(key)) => error.hint(format!("export {key}=…")),
         _ if rest.is_empty() => error,

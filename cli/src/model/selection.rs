@@ -98,8 +98,8 @@ fn no_model_for_role(role: Role, choice: Option<&ModelChoice>) -> Error {
 fn no_model() -> Error {
     let error = Error::usage("no model is named that could do this")
         .because("neither --model, nor a plan, nor the setting modelRoles.default names one");
-    let way = |way: providers::Way| format!("{}: {}", way.what, way.lines.join("; "));
-    providers::easiest_ways().into_iter().map(way).fold(error, Error::hint)
+    let way = |way: providers::SetupHint| format!("{}: {}", way.what, way.lines.join("; "));
+    providers::setup_hints().into_iter().map(way).fold(error, Error::hint)
 }
 
 #[cfg(test)]

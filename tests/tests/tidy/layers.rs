@@ -67,6 +67,7 @@ const GUESTS: &[(&str, &[&str])] = &[
     ),
     ("globset", &["regatta"]),
     ("git2", &["regatta-isolation"]),
+    ("httpdate", &["regatta-providers"]),
     ("indicatif", &["regatta"]),
     ("jiff", &["regatta-protocol", "regatta"]),
     ("jsonschema", &["regatta-schema"]),
