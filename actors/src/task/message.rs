@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::ports::{CancelLevel, Gate, IsolationError, WorkerReport};
-use engine::task::{SessionEnd, TaskRecord, Timer, YieldContract};
-use protocol::{CaptureRef, Captured, EventKind, LedgerEntry, RunName, TaskName, TaskSpec};
+use engine::task::{TaskRecord, Timer, YieldContract};
+use protocol::{
+    AgentEnd, CaptureRef, Captured, EventKind, LedgerEntry, RunName, TaskName, TaskSpec,
+};
 use ractor::ActorRef;
 
 use crate::ask::{Durability, NoAnswer, Receipt, Teller};
@@ -49,7 +51,7 @@ pub(crate) enum TaskMessage {
     /// Nothing of the crashed session runs any more, and it may be started again; or something of
     /// it could not be stopped.
     Cleared(Result<(), NoAnswer>),
-    WorkerEnded(Result<SessionEnd, Panicked>),
+    WorkerEnded(Result<AgentEnd, Panicked>),
     /// A worker that did not stop is dropped.
     WorkerKilled,
     TimerFired(Timer),

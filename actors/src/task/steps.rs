@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest};
-use engine::task::{Effect, Input, Reminder, SessionEnd};
-use protocol::{Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport};
+use engine::task::{Effect, Input, Reminder};
+use protocol::{
+    AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport,
+};
 use ractor::{ActorProcessingErr, ActorRef};
 use tracing::Instrument as _;
 
@@ -49,7 +51,7 @@ impl TaskState {
                 }
                 Effect::AnnounceStopping => self.progress(Phase::Stopping, None),
                 Effect::AnnounceYield => self.tell(EventKind::TaskYielded { task: self.name() }),
-                Effect::AnnounceReminder(Reminder { complaint, .. }) => {
+                Effect::AnnounceReminder(Reminder { feedback: complaint, .. }) => {
                     self.tell(EventKind::ContractReminded { task: self.name(), complaint });
                 }
                 Effect::AnnounceCapture(captured) => {
@@ -141,7 +143,7 @@ impl TaskState {
                 self.work(myself, worker, reminder);
             }
             Err(failure) => {
-                let end = Ok(SessionEnd::Failed(failure));
+                let end = Ok(AgentEnd::Failed(failure));
                 let _dying = myself.cast(TaskMessage::WorkerEnded(end));
             }
         }

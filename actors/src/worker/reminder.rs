@@ -7,9 +7,9 @@ use protocol::{InputId, UserInput};
 
 /// Returns a reminder as an input of its session. The last one leaves the model no choice.
 pub(super) fn prompt(id: InputId, reminder: &Reminder) -> Prompt {
-    let Reminder { complaint, number, of } = reminder;
+    let Reminder { feedback, number, of } = reminder;
     let text = format!(
-        "Reminder {number} of {of}: {complaint}. Go on with the task if it is not done; then call \
+        "Reminder {number} of {of}: {feedback}. Go on with the task if it is not done; then call \
          `{YIELD}` with your result, or with an error if you cannot do it."
     );
     let choice = match reminder.is_last() {
@@ -25,7 +25,7 @@ mod tests {
 
     #[test]
     fn the_last_reminder_leaves_no_choice() {
-        let reminder = |number| Reminder { complaint: "/a: is missing".to_owned(), number, of: 3 };
+        let reminder = |number| Reminder { feedback: "/a: is missing".to_owned(), number, of: 3 };
         let id = InputId::generate();
         let (second, third) = (prompt(id, &reminder(2)), prompt(id, &reminder(3)));
         assert_eq!(second.choice, ToolChoice::Free);

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use engine::agent::{Assignment, Limits, system_prompt};
 use engine::ports::{CancelLevel, ReportSink, Worker, WorkerReport, WorkerStart};
-use engine::task::{Reminder, SessionEnd};
+use engine::task::Reminder;
 use protocol::{Agent, AgentEnd, Failure, FailureClass, InputId, SessionEvent, TaskId};
 use ractor::{Actor, ActorRef};
 use serde_json::Value;
@@ -70,7 +70,7 @@ fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
 
 #[async_trait]
 impl Worker for SessionWorker {
-    async fn work(&self, reminder: Option<Reminder>) -> SessionEnd {
+    async fn work(&self, reminder: Option<Reminder>) -> AgentEnd {
         let ended = answer(&self.session, |reply| match reminder {
             None => SessionMessage::Resume(Some(reply)),
             Some(reminder) => {
@@ -79,7 +79,7 @@ impl Worker for SessionWorker {
             }
         });
         match ended.await {
-            Some(end) => read(end),
+            Some(end) => reject_long_yield(end),
             // The death of the session is told by supervision.
             None => std::future::pending().await,
         }
@@ -96,20 +96,13 @@ impl Drop for SessionWorker {
     }
 }
 
-/// Reads the end of a session's work as a worker's end.
-fn read(end: AgentEnd) -> SessionEnd {
+/// Returns `end`, or [`AgentEnd::Silent`] if the yielded value is too long.
+fn reject_long_yield(end: AgentEnd) -> AgentEnd {
     match end {
         AgentEnd::Yielded(value) if is_long(&value) => {
-            let complaint = format!("what it yielded is longer than {LONGEST} bytes as JSON");
-            SessionEnd::Silent(complaint)
+            AgentEnd::Silent(format!("what it yielded is longer than {LONGEST} bytes as JSON"))
         }
-        AgentEnd::Yielded(value) => SessionEnd::Yielded(value),
-        AgentEnd::GaveUp(why) => SessionEnd::Failed(Failure::new(FailureClass::GaveUp, why)),
-        AgentEnd::Silent(complaint) => SessionEnd::Silent(complaint),
-        AgentEnd::Failed(failure) => SessionEnd::Failed(failure),
-        AgentEnd::Aborted => {
-            SessionEnd::Failed(Failure::new(FailureClass::Crashed, "its session was stopped"))
-        }
+        end => end,
     }
 }
 

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use protocol::{External, Failure, FailureClass, SessionEvent, TaskId, TaskLimits, Usage};
+use protocol::{
+    AgentEnd, External, Failure, FailureClass, SessionEvent, TaskId, TaskLimits, Usage,
+};
 use serde_json::Value;
 
 use super::CancelLevel;
 use crate::restarts::RestartBudget;
-use crate::task::{Reminder, SessionEnd};
+use crate::task::Reminder;
 
 /// Does the work of one task in its workspace.
 #[async_trait]
@@ -20,7 +22,7 @@ pub trait Worker: Send + Sync {
     /// its last end. A worker that crashed may have missed the reminder, and is given it again.
     ///
     /// A panic is a crash of this worker and of nothing else. Dropping the future ends the work.
-    async fn work(&self, reminder: Option<Reminder>) -> SessionEnd;
+    async fn work(&self, reminder: Option<Reminder>) -> AgentEnd;
 
     /// Asks the work to stop; it may take the grace period where the level allows for one. What
     /// does not stop is dropped.

@@ -8,9 +8,9 @@
 
 use std::time::Duration;
 
-use protocol::{Captured, ChangeDemand, Failure, FailureClass, LedgerEntry, Outcome};
+use protocol::{AgentEnd, Captured, ChangeDemand, Failure, FailureClass, LedgerEntry, Outcome};
 
-use super::{Reminder, SessionEnd, TaskRecord, Verdict, YieldContract};
+use super::{ContractDecision, Reminder, TaskRecord, YieldContract};
 use crate::ports::{CancelLevel, Workspace};
 use crate::restarts::{CrashLog, Decision, RestartBudget};
 
@@ -254,7 +254,7 @@ impl Machine {
             (Phase::Equipping(workspace, _), Input::NotEquipped) => {
                 seal(workspace, crashed("no executor answered"))
             }
-            (Phase::Working(workspace, _), Input::WorkerEnded(end)) => self.settle(workspace, end),
+            (Phase::Working(workspace, _), Input::WorkerEnded(end)) => self.judge(workspace, end),
             (Phase::Working(workspace, reminder), Input::WorkerCrashed { message, at }) => {
                 match self.crashes.record(self.policy.restarts, at) {
                     Decision::Restart => {
@@ -278,19 +278,19 @@ impl Machine {
         }
     }
 
-    fn settle(&mut self, workspace: Workspace, end: SessionEnd) -> Next {
-        match self.contract.settle(end) {
-            Verdict::Accept(value) => {
+    fn judge(&mut self, workspace: Workspace, end: AgentEnd) -> Next {
+        match self.contract.judge(end) {
+            ContractDecision::Accept(value) => {
                 let (phase, mut effects) = seal(workspace, Outcome::Done { value });
                 effects.insert(0, Effect::AnnounceYield);
                 (phase, effects)
             }
-            Verdict::Remind(reminder) => {
+            ContractDecision::Remind(reminder) => {
                 let announced = Effect::AnnounceReminder(reminder.clone());
                 let effects = vec![announced, Effect::Remind(reminder.clone())];
                 (Phase::Working(workspace, Some(reminder)), effects)
             }
-            Verdict::Break(failure) => seal(workspace, Outcome::Failed { failure }),
+            ContractDecision::Fail(failure) => seal(workspace, Outcome::Failed { failure }),
         }
     }
 

@@ -4,7 +4,7 @@ mod contract;
 mod machine;
 mod record;
 
-pub use contract::{NullYield, Patience, Reminder, SessionEnd, Verdict, YieldContract};
+pub use contract::{ContractDecision, NullYield, Reminder, ReminderPolicy, YieldContract};
 pub use machine::{Effect, Input, Machine, Timer, WorkerPolicy};
 pub(crate) use record::task_of;
 pub use record::{TaskRecord, TaskStatus};

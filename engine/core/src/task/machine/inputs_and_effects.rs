@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use protocol::{Captured, Failure, LedgerEntry, Outcome};
+use protocol::{AgentEnd, Captured, Failure, LedgerEntry, Outcome};
 
 use crate::ports::{CancelLevel, Workspace};
-use crate::task::{Reminder, SessionEnd};
+use crate::task::Reminder;
 
 /// Something the outside world tells a task.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub enum Input {
     /// Answers [`Effect::Equip`]: it cannot be had.
     NotEquipped,
     /// The worker ended by itself.
-    WorkerEnded(SessionEnd),
+    WorkerEnded(AgentEnd),
     /// The worker crashed.
     WorkerCrashed {
         /// What it said.

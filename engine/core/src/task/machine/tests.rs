@@ -3,13 +3,14 @@
 use std::time::Instant;
 
 use protocol::{
-    CaptureRef, ChangeSummary, Command, LeftOut, RunId, TaskId, TaskLimits, TaskSpec, Work,
+    AgentEnd, CaptureRef, ChangeSummary, Command, LeftOut, RunId, TaskId, TaskLimits, TaskSpec,
+    Work,
 };
 use serde_json::json;
 
 use super::*;
 use crate::ports::AnyValue;
-use crate::task::{Patience, TaskStatus};
+use crate::task::{ReminderPolicy, TaskStatus};
 
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -42,16 +43,16 @@ fn task() -> Machine {
 }
 
 fn task_restarted(restarts: usize) -> Machine {
-    let contract = YieldContract::new(Box::new(AnyValue), patience(1));
+    let contract = YieldContract::new(Box::new(AnyValue), reminder_policy(1));
     task_with(contract, ChangeDemand::Optional, restarts)
 }
 
-fn patience(reminders: u8) -> Patience {
-    Patience { reminders, ..Patience::AGENT }
+fn reminder_policy(reminders: u8) -> ReminderPolicy {
+    ReminderPolicy { reminders, ..ReminderPolicy::AGENT }
 }
 
-fn silent() -> SessionEnd {
-    SessionEnd::Silent("it ended without a yield".to_owned())
+fn silent() -> AgentEnd {
+    AgentEnd::Silent("it ended without a yield".to_owned())
 }
 
 fn session_started(task: &Machine) -> LedgerEntry {
@@ -139,12 +140,12 @@ fn end_of(mut task: Machine) -> Outcome {
 #[test]
 fn every_end_is_stopped_sealed_captured_discarded_then_reported() {
     let mut done = working();
-    let yielded = Input::WorkerEnded(SessionEnd::Yielded(json!(1)));
+    let yielded = Input::WorkerEnded(AgentEnd::Yielded(json!(1)));
     assert_eq!(done.step(yielded), [Effect::AnnounceYield, seal()]);
     assert_eq!(end_of(done), Outcome::Done { value: json!(1) });
 
     let mut failed = working();
-    let ended = Input::WorkerEnded(SessionEnd::Failed(failure(FailureClass::Command)));
+    let ended = Input::WorkerEnded(AgentEnd::Failed(failure(FailureClass::Command)));
     assert_eq!(failed.step(ended), [seal()]);
     assert_eq!(end_of(failed), Outcome::Failed { failure: failure(FailureClass::Command) });
 
@@ -162,7 +163,7 @@ fn every_end_is_stopped_sealed_captured_discarded_then_reported() {
     let message = "it was stopped after 60 s, as long as it may run";
     let wall = Failure::new(FailureClass::Timeout, message);
     assert_eq!(late.step(Input::TimerFired(Timer::Wall)), stop_effects(gently));
-    let yielded = Input::WorkerEnded(SessionEnd::Yielded(json!(1)));
+    let yielded = Input::WorkerEnded(AgentEnd::Yielded(json!(1)));
     assert_eq!(late.step(yielded), [seal()]);
     assert_eq!(end_of(late), Outcome::Failed { failure: wall });
 }
@@ -170,7 +171,7 @@ fn every_end_is_stopped_sealed_captured_discarded_then_reported() {
 #[test]
 fn a_workspace_that_cannot_be_captured_is_kept_and_a_success_is_none() {
     let mut task = working();
-    task.step(Input::WorkerEnded(SessionEnd::Yielded(json!(1))));
+    task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
     task.step(Input::Sealed);
     let effects = task.step(Input::Captured(Err(failure(FailureClass::Resources))));
     let [Effect::Finish(Outcome::Failed { failure }, None)] = effects.as_slice() else {
@@ -183,7 +184,7 @@ fn a_workspace_that_cannot_be_captured_is_kept_and_a_success_is_none() {
 #[test]
 fn a_workspace_whose_writers_cannot_be_stopped_is_neither_captured_nor_discarded() {
     let mut task = working();
-    task.step(Input::WorkerEnded(SessionEnd::Yielded(json!(1))));
+    task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
     let effects = task.step(Input::NotSealed);
     let [Effect::Finish(Outcome::Failed { failure }, None)] = effects.as_slice() else {
         panic!("nothing is captured, nothing is discarded: {effects:?}");
@@ -207,7 +208,7 @@ fn a_workspace_whose_writers_cannot_be_stopped_is_neither_captured_nor_discarded
 #[test]
 fn a_workspace_that_is_gone_is_not_said_to_be_kept_and_what_is_left_of_it_goes() {
     let mut task = working();
-    task.step(Input::WorkerEnded(SessionEnd::Yielded(json!(1))));
+    task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
     task.step(Input::Sealed);
     let gone = Failure { message: "it is gone".to_owned(), ..failure(FailureClass::Workspace) };
     assert_eq!(task.step(Input::Vanished(gone.clone())), [Effect::Discard(workspace())]);
@@ -218,7 +219,7 @@ fn a_workspace_that_is_gone_is_not_said_to_be_kept_and_what_is_left_of_it_goes()
 #[test]
 fn a_failure_stays_what_it_was_when_its_capture_fails_too() {
     let mut task = working();
-    task.step(Input::WorkerEnded(SessionEnd::Failed(failure(FailureClass::Command))));
+    task.step(Input::WorkerEnded(AgentEnd::Failed(failure(FailureClass::Command))));
     task.step(Input::Sealed);
     let effects = task.step(Input::Captured(Err(failure(FailureClass::Workspace))));
     assert!(matches!(
@@ -246,19 +247,19 @@ fn a_task_without_a_workspace_fails_with_its_class() {
 fn a_silent_session_is_asked_again_then_breaks_its_contract() {
     let mut task = working();
     let effects = task.step(Input::WorkerEnded(silent()));
-    let [Effect::AnnounceReminder(complaint), Effect::Remind(again)] = effects.as_slice() else {
+    let [Effect::AnnounceReminder(announced), Effect::Remind(again)] = effects.as_slice() else {
         panic!("it has a reminder left: {effects:?}");
     };
-    assert_eq!(complaint, again);
+    assert_eq!(announced, again);
     assert_eq!(task.step(Input::WorkerEnded(silent())), [seal()]);
 }
 
 #[test]
 fn an_empty_success_is_none_where_a_change_was_asked_for() {
-    let contract = YieldContract::new(Box::new(AnyValue), Patience::COMMAND);
+    let contract = YieldContract::new(Box::new(AnyValue), ReminderPolicy::COMMAND);
     let mut task = task_with(contract, ChangeDemand::Required, 0);
     work(&mut task);
-    task.step(Input::WorkerEnded(SessionEnd::Yielded(json!(null))));
+    task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(null))));
     task.step(Input::Sealed);
     record(&mut task, &captured(0));
     assert!(matches!(
@@ -279,7 +280,7 @@ fn nothing_follows_the_finish() {
 #[test]
 fn a_workspace_with_files_that_are_not_captured_is_kept() {
     let mut task = working();
-    task.step(Input::WorkerEnded(SessionEnd::Yielded(json!(1))));
+    task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
     assert_eq!(task.step(Input::Sealed), [Effect::Capture]);
     let left_out = LeftOut { total: 1, files: 1, ..LeftOut::default() };
     let part = Captured { left_out, ..captured(0) };
@@ -372,7 +373,7 @@ fn the_record_of_a_task_is_the_fold_of_its_entries() {
     assert_eq!(task.record().status, TaskStatus::Running);
     assert_eq!((task.attempt(), task.record().workspace.as_deref()), (1, Some("/w/tree")));
     let mut folded = task.record().clone();
-    task.step(Input::WorkerEnded(SessionEnd::Yielded(json!(1))));
+    task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
     task.step(Input::Sealed);
     let work = captured(1);
     record(&mut task, &work);
