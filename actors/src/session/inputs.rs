@@ -1,7 +1,7 @@
 //! How the work of a session reaches the inputs, which are the session's.
 
 use async_trait::async_trait;
-use engine::agent::{Boundary, Inputs};
+use engine::agent::{Inputs, RequestChanges};
 use protocol::UserInput;
 use ractor::{ActorRef, RpcReplyPort};
 
@@ -22,7 +22,7 @@ impl SessionInputs {
 
 #[async_trait]
 impl Inputs for SessionInputs {
-    async fn before_request(&self) -> Boundary {
+    async fn before_request(&self) -> RequestChanges {
         self.ask(SessionMessage::BeforeRequest).await
     }
 

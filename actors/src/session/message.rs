@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::agent::{Assignment, Boundary, Conversation, Limits, Model, Prompt};
+use engine::agent::{Assignment, Conversation, Limits, Model, Prompt, RequestChanges};
 use engine::ports::{CancelLevel, Gate};
 use protocol::{AgentEnd, Failure, ModelRoute, SessionEvent, SessionId, UserInput};
 use ractor::{ActorRef, RpcReplyPort};
@@ -61,7 +61,7 @@ pub(crate) enum SessionMessage {
     /// Aborts, answers when nothing goes on any more, and ends the session.
     Close(RpcReplyPort<()>),
     /// Asked by the work: what counts from the next request on.
-    BeforeRequest(RpcReplyPort<Boundary>),
+    BeforeRequest(RpcReplyPort<RequestChanges>),
     /// Asked by the work: what is said to a model that would stop.
     BeforeStop(RpcReplyPort<Option<UserInput>>),
     /// Sent by jobs of the session, as what follows; nobody else sends it.

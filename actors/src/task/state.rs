@@ -1,6 +1,6 @@
 //! The state of a task's actor, and how each effect of its lifecycle is performed.
 
-use engine::task::{Effect, Input, Machine, TaskRecord, WorkerPolicy};
+use engine::task::{Effect, Input, TaskMachine, TaskRecord, WorkerPolicy};
 use protocol::TaskReport;
 use ractor::{ActorProcessingErr, ActorRef};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
@@ -14,7 +14,7 @@ use crate::jobs::Jobs;
 use crate::worker::{self, Working};
 
 pub(crate) struct TaskState {
-    pub(super) lifecycle: Machine,
+    pub(super) lifecycle: TaskMachine,
     /// Set once, just before the actor stops; the run reads it from our last state.
     pub(super) report: Option<TaskReport>,
     pub(super) began: Instant,
@@ -37,7 +37,7 @@ impl TaskState {
             restarts: worker::restarts(&arguments.spec.work, arguments.deps.external.as_ref()),
             grace: arguments.deps.policy.grace,
         };
-        let (lifecycle, effects) = Machine::begin(arguments.record.clone(), contract, policy);
+        let (lifecycle, effects) = TaskMachine::begin(arguments.record.clone(), contract, policy);
         let state = Self {
             lifecycle,
             report: None,

@@ -30,7 +30,7 @@ impl TaskState {
             match effect {
                 Effect::Prepare => self.prepare(myself),
                 Effect::Record(entry) => self.record(myself, entry),
-                Effect::Equip => self.lease_executor(myself),
+                Effect::LeaseExecutor => self.lease_executor(myself),
                 Effect::StartWorker { workspace, attempt, reminder } => {
                     self.start_worker(myself, &workspace, attempt, reminder).await;
                 }
@@ -44,7 +44,7 @@ impl TaskState {
                     self.worker = None;
                     let _dying = myself.cast(TaskMessage::WorkerKilled);
                 }
-                Effect::ClearWorker { error, deadline } => self.clear(myself, &error, deadline),
+                Effect::CleanUpWorker { error, deadline } => self.clear(myself, &error, deadline),
                 Effect::StartTimer(timer, after) => {
                     let message = TaskMessage::TimerFired(timer);
                     self.remind(Job::TaskTimer, myself, after, message);
@@ -115,7 +115,7 @@ impl TaskState {
 
     pub(super) fn leased(&mut self, executor: Option<ExecutorLease>) -> Input {
         self.executor = executor;
-        if self.executor.is_some() { Input::Equipped } else { Input::NotEquipped }
+        if self.executor.is_some() { Input::ExecutorLeased } else { Input::ExecutorUnavailable }
     }
 
     async fn start_worker(
@@ -188,7 +188,7 @@ impl TaskState {
 
     pub(super) fn cleared(&mut self) -> Input {
         self.executor = None;
-        Input::Cleared
+        Input::CleanedUp
     }
 
     /// Has the worker go on, because its end was not accepted.

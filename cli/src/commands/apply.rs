@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use engine::landing::{self, LandingEnd, Lands, Records};
+use engine::landing::{self, LandingBackend, LandingEnd, LedgerWriter};
 use engine::ports::{
     CancelToken, Ids as _, IsolationError, LandingNews, LandingRequest, LandingTarget, LedgerError,
     Repository,
@@ -195,7 +195,7 @@ fn exit_code(report: &LandingReport) -> ExitCode {
 struct Here<'a>(&'a dyn Repository);
 
 #[async_trait]
-impl Lands for Here<'_> {
+impl LandingBackend for Here<'_> {
     async fn land(
         &self,
         landing: LandingId,
@@ -214,7 +214,7 @@ impl Lands for Here<'_> {
 }
 
 #[async_trait]
-impl Records for Context {
+impl LedgerWriter for Context {
     async fn record(&self, entry: LedgerEntry) -> Result<(), LedgerError> {
         self.ledger.append(vec![(self.clock.now(), entry)]).await
     }

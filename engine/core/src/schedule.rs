@@ -30,7 +30,7 @@ type Rank = (Reverse<i32>, u64, TaskId);
 
 /// One task that wants to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct QueuedTask {
     /// The task.
     pub task: TaskId,
     /// Its run.
@@ -54,7 +54,7 @@ struct RunQueue {
     succeeded: BTreeSet<TaskId>,
     failed: BTreeSet<TaskId>,
     /// Rises from admission to admission; tells whose last one is longest ago.
-    last_turn: u64,
+    last_admission: u64,
 }
 
 #[derive(Debug)]
@@ -72,9 +72,9 @@ pub enum Admission {
     Resume(RunId, TaskId),
 }
 
-/// How a task left the schedule.
+/// How a task end the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum TaskEnd {
     /// Its dependants may go on.
     Succeeded,
     /// Its dependants will never run.
@@ -83,7 +83,7 @@ pub enum Left {
 
 /// A task that will never be admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedTask {
     /// The task.
     pub task: TaskId,
     /// The predecessor that did not succeed.
@@ -106,7 +106,7 @@ impl Schedule {
 
     /// Makes room for a run that admits at most `limit` of its own tasks at a time.
     pub fn open(&mut self, run: RunId, limit: NonZeroUsize) {
-        let last_turn = self.turn();
+        let last_admission = self.next_number();
         self.runs.entry(run).or_insert_with(|| RunQueue {
             limit,
             running: BTreeSet::new(),
@@ -116,7 +116,7 @@ impl Schedule {
             dependants: BTreeMap::new(),
             succeeded: BTreeSet::new(),
             failed: BTreeSet::new(),
-            last_turn,
+            last_admission,
         });
     }
 
@@ -130,11 +130,11 @@ impl Schedule {
     }
 
     /// Puts a task of an open run in the queue. Returns it if a predecessor has failed already.
-    pub fn enqueue(&mut self, entry: Entry) -> Option<Refused> {
-        let rank = (Reverse(entry.priority), self.turn(), entry.task);
+    pub fn enqueue(&mut self, entry: QueuedTask) -> Option<RefusedTask> {
+        let rank = (Reverse(entry.priority), self.next_number(), entry.task);
         let queue = self.runs.get_mut(&entry.run)?;
         if let Some(failed) = entry.depends_on.iter().find(|on| queue.failed.contains(on)) {
-            return Some(Refused { task: entry.task, because_of: *failed });
+            return Some(RefusedTask { task: entry.task, because_of: *failed });
         }
         let missing = entry.depends_on.iter().copied().filter(|on| !queue.succeeded.contains(on));
         let on: BTreeSet<_> = missing.collect();
@@ -171,13 +171,13 @@ impl Schedule {
     fn begin(&mut self) -> Option<Admission> {
         let ready =
             self.runs.iter().filter(|(_, queue)| queue.has_room() && !queue.ready.is_empty());
-        let next = ready.min_by_key(|(_, queue)| (queue.running.len(), queue.last_turn));
+        let next = ready.min_by_key(|(_, queue)| (queue.running.len(), queue.last_admission));
         let run = *next?.0;
-        let last_turn = self.turn();
+        let last_admission = self.next_number();
         let queue = self.runs.get_mut(&run)?;
         let (.., task) = queue.ready.pop_first()?;
         queue.running.insert(task);
-        queue.last_turn = last_turn;
+        queue.last_admission = last_admission;
         self.running += 1;
         Some(Admission::Begin(run, task))
     }
@@ -193,7 +193,7 @@ impl Schedule {
     }
 
     /// Has a task that lent its permit wait for one; it comes as [`Admission::Resume`].
-    pub fn take_back(&mut self, task: TaskId) {
+    pub fn reclaim(&mut self, task: TaskId) {
         let Some((run, _)) = self.entries.get(&task).copied() else { return };
         if let Some(queue) = self.runs.get_mut(&run)
             && queue.lent.remove(&task)
@@ -204,10 +204,10 @@ impl Schedule {
 
     /// Takes a task out, whether it was running or still waiting, and returns the tasks that will
     /// therefore never run, nearest first. Those are out of the schedule too.
-    pub fn finish(&mut self, task: TaskId, left: Left) -> Vec<Refused> {
+    pub fn finish(&mut self, task: TaskId, end: TaskEnd) -> Vec<RefusedTask> {
         let mut refused = Vec::new();
-        let mut gone = vec![(task, left)];
-        while let Some((task, left)) = gone.pop() {
+        let mut gone = vec![(task, end)];
+        while let Some((task, end)) = gone.pop() {
             let Some((run, rank)) = self.entries.remove(&task) else { continue };
             let Some(queue) = self.runs.get_mut(&run) else { continue };
             if queue.running.remove(&task) {
@@ -219,17 +219,17 @@ impl Schedule {
             queue.ready.remove(&rank);
             queue.blocked.remove(&task);
             let dependants = queue.dependants.remove(&task).unwrap_or_default();
-            match left {
-                Left::Succeeded => {
+            match end {
+                TaskEnd::Succeeded => {
                     queue.succeeded.insert(task);
                     queue.unblock(task, &dependants);
                 }
-                Left::NotSucceeded => {
+                TaskEnd::NotSucceeded => {
                     queue.failed.insert(task);
                     for dependant in dependants {
                         if queue.blocked.contains_key(&dependant) {
-                            refused.push(Refused { task: dependant, because_of: task });
-                            gone.push((dependant, Left::NotSucceeded));
+                            refused.push(RefusedTask { task: dependant, because_of: task });
+                            gone.push((dependant, TaskEnd::NotSucceeded));
                         }
                     }
                 }
@@ -243,7 +243,7 @@ impl Schedule {
         self.runs.get_mut(run)
     }
 
-    fn turn(&mut self) -> u64 {
+    fn next_number(&mut self) -> u64 {
         self.next += 1;
         self.next
     }

@@ -8,7 +8,7 @@ use super::inputs::Prompt;
 use super::limits::{BudgetDecision, Warned};
 use super::model_answer;
 use super::prompts;
-use super::tool_calls::{Scope, carry_out};
+use super::tool_calls::{AllowedCalls, run_calls};
 use crate::ports::{SessionLogError, ToolChoice};
 
 /// Goes on with a conversation until the model stops or yields, or something ends it. A model that
@@ -18,52 +18,52 @@ pub async fn run(
     context: &mut AgentContext<'_>,
     prompt: Option<Prompt>,
 ) -> AgentEnd {
-    match turns(conversation, context, prompt).await {
+    match run_turns(conversation, context, prompt).await {
         Ok(end) | Err(end) => end,
     }
 }
 
-async fn turns(
+async fn run_turns(
     conversation: &mut Conversation,
     context: &mut AgentContext<'_>,
     prompt: Option<Prompt>,
 ) -> Result<AgentEnd, AgentEnd> {
     let mut choice = ToolChoice::Free;
     if let Some(prompt) = prompt {
-        say(conversation, context, prompt.input).await?;
+        take_input(conversation, context, prompt.input).await?;
         choice = prompt.choice;
     }
     let mut stop = StopReason::Stop;
     loop {
-        pass_boundary(conversation, context).await?;
+        apply_request_changes(conversation, context).await?;
         if context.abort.is_cancelled() {
             return Ok(AgentEnd::Aborted);
         }
-        if conversation.is_said() {
+        if conversation.awaits_input() {
             let Some(input) = context.inputs.before_stop().await else {
-                return Ok(AgentEnd::Silent(silence(stop)));
+                return Ok(AgentEnd::Silent(describe_missing_yield(stop)));
             };
-            say(conversation, context, input).await?;
+            take_input(conversation, context, input).await?;
             continue;
         }
-        let mut scope = Scope::Any;
-        match context.limits.judge(&conversation.spent) {
-            BudgetDecision::Go => {}
+        let mut allowed = AllowedCalls::All;
+        match context.limits.check(&conversation.usage) {
+            BudgetDecision::Continue => {}
             BudgetDecision::YieldNow(text) => {
                 let id = InputId::of_limit(conversation.session);
-                conversation.say(UserInput { id, text }).await?;
-                conversation.spent.warned = Warned::Yes;
+                conversation.push_input(UserInput { id, text }).await?;
+                conversation.usage.warned = Warned::Yes;
                 choice = ToolChoice::Force(prompts::YIELD.to_owned());
-                scope = Scope::YieldOnly;
+                allowed = AllowedCalls::YieldOnly;
             }
-            BudgetDecision::Over(failure) => return Ok(AgentEnd::Failed(failure)),
+            BudgetDecision::Exceeded(failure) => return Ok(AgentEnd::Failed(failure)),
         }
-        let turn = conversation.spent.turns + 1;
+        let turn = conversation.usage.turns + 1;
         context.listener.event(SessionEvent::TurnStart { turn });
         let choice = std::mem::replace(&mut choice, ToolChoice::Free);
         let answer = model_answer::ask(conversation, context, choice).await?;
         let calls: Vec<_> = answer.calls().cloned().collect();
-        let end = carry_out(conversation, context, &calls, scope).await?;
+        let end = run_calls(conversation, context, &calls, allowed).await?;
         context.listener.event(SessionEvent::TurnEnd { turn });
         if let Some(end) = end {
             return Ok(end);
@@ -73,7 +73,7 @@ async fn turns(
 }
 
 /// Does what users have asked for the next request.
-async fn pass_boundary(
+async fn apply_request_changes(
     conversation: &mut Conversation,
     context: &mut AgentContext<'_>,
 ) -> Result<(), SessionLogError> {
@@ -84,25 +84,25 @@ async fn pass_boundary(
         context.model = model;
     }
     for input in boundary.steering {
-        say(conversation, context, input).await?;
+        take_input(conversation, context, input).await?;
     }
     Ok(())
 }
 
 /// Says an input.
-async fn say(
+async fn take_input(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,
     input: UserInput,
 ) -> Result<(), SessionLogError> {
     let input_id = input.id;
-    conversation.say(input).await?;
+    conversation.push_input(input).await?;
     context.listener.event(SessionEvent::InputTaken { input_id });
     Ok(())
 }
 
 /// Returns what one has to say about an answer that calls nothing.
-fn silence(stop: StopReason) -> String {
+fn describe_missing_yield(stop: StopReason) -> String {
     match stop {
         StopReason::Length => "its answer was cut off, because it was too long, before a yield",
         StopReason::Stop | StopReason::ToolUse | StopReason::Error | StopReason::Aborted => {

@@ -69,12 +69,12 @@ pub struct Conversation {
     pub(super) session: SessionId,
     pub(super) system: Arc<str>,
     pub(super) messages: Vec<Arc<Message>>,
-    pub(super) spent: SessionUsage,
-    pub(super) repeats: LoopDetector,
+    pub(super) usage: SessionUsage,
+    pub(super) loop_detector: LoopDetector,
     /// The calls there were: no two have the same identity.
-    ids: BTreeSet<String>,
+    call_ids: BTreeSet<String>,
     /// The inputs that were said.
-    inputs: BTreeSet<InputId>,
+    input_ids: BTreeSet<InputId>,
     log: Box<dyn SessionLog>,
     clock: Arc<dyn Clock>,
 }
@@ -97,16 +97,16 @@ impl Conversation {
             session: opened.session,
             system: Arc::clone(&init.system),
             messages: Vec::new(),
-            spent: SessionUsage::default(),
-            repeats: LoopDetector::default(),
-            ids: BTreeSet::new(),
-            inputs: BTreeSet::new(),
+            usage: SessionUsage::default(),
+            loop_detector: LoopDetector::default(),
+            call_ids: BTreeSet::new(),
+            input_ids: BTreeSet::new(),
             log: opened.log,
             clock,
         };
         let model = opened.model.filter(|model| *model == init.model.to_string());
         if opened.messages.is_empty() {
-            conversation.begin(init, model).await?;
+            conversation.write_first_entries(init, model).await?;
             return Ok(conversation);
         }
         for logged in opened.messages {
@@ -114,15 +114,15 @@ impl Conversation {
                 Some(assignment) => assignment.restore(logged),
                 None => logged,
             };
-            if !conversation.is_stray(&logged.message) {
-                conversation.inputs.extend(logged.input_id);
-                conversation.take(Arc::new(logged.message));
+            if !conversation.is_orphan_result(&logged.message) {
+                conversation.input_ids.extend(logged.input_id);
+                conversation.add(Arc::new(logged.message));
             }
         }
         if model.is_none() {
             conversation.change_model(&init.model).await?;
         }
-        conversation.repair().await?;
+        conversation.answer_interrupted_calls().await?;
         Ok(conversation)
     }
 
@@ -132,7 +132,7 @@ impl Conversation {
         self.session
     }
 
-    async fn begin(
+    async fn write_first_entries(
         &mut self,
         init: SessionInit,
         logged_model: Option<String>,
@@ -150,7 +150,7 @@ impl Conversation {
             self.change_model(&init.model).await?;
         }
         match init.assignment {
-            Some(assignment) => self.say(assignment.input()).await,
+            Some(assignment) => self.push_input(assignment.input()).await,
             None => Ok(()),
         }
     }
@@ -162,23 +162,24 @@ impl Conversation {
 
     /// Returns whether a message is the result of a call that is not there: its line in the log
     /// could not be read. Providers refuse such a result.
-    fn is_stray(&self, message: &Message) -> bool {
+    fn is_orphan_result(&self, message: &Message) -> bool {
         match message {
-            Message::ToolResult(result) => !self.ids.contains(&result.tool_call_id),
+            Message::ToolResult(result) => !self.call_ids.contains(&result.tool_call_id),
             Message::User(_) | Message::Assistant(_) => false,
         }
     }
 
     /// Answers the calls that a crash left without a result.
-    async fn repair(&mut self) -> Result<(), SessionLogError> {
-        for call in self.unanswered() {
-            self.answer(&call, ToolOutput::text(prompts::INTERRUPTED), CallResult::Failed).await?;
+    async fn answer_interrupted_calls(&mut self) -> Result<(), SessionLogError> {
+        for call in self.unanswered_calls() {
+            self.push_result(&call, ToolOutput::text(prompts::INTERRUPTED), CallResult::Failed)
+                .await?;
         }
         Ok(())
     }
 
     /// The calls of the last answer that have no result.
-    pub(super) fn unanswered(&self) -> Vec<ToolCall> {
+    pub(super) fn unanswered_calls(&self) -> Vec<ToolCall> {
         let last = self.messages.iter().rposition(|said| matches!(**said, Message::Assistant(_)));
         let Some(last) = last else { return Vec::new() };
         let Message::Assistant(answer) = &*self.messages[last] else { return Vec::new() };
@@ -193,29 +194,29 @@ impl Conversation {
     }
 
     /// Returns whether there is nothing to ask the model: it has the last word, or nothing was said.
-    pub(super) fn is_said(&self) -> bool {
+    pub(super) fn awaits_input(&self) -> bool {
         self.messages.last().is_none_or(|said| matches!(**said, Message::Assistant(_)))
     }
 
     /// Says something to the model. What it was told before, also before a crash, is not said again.
-    pub(super) async fn say(&mut self, input: UserInput) -> Result<(), SessionLogError> {
-        if self.inputs.contains(&input.id) {
+    pub(super) async fn push_input(&mut self, input: UserInput) -> Result<(), SessionLogError> {
+        if self.input_ids.contains(&input.id) {
             return Ok(());
         }
         let message = Message::user(input.text, self.clock.now());
         self.push(message, Some(input.id)).await?;
-        self.inputs.insert(input.id);
+        self.input_ids.insert(input.id);
         Ok(())
     }
 
     /// Adds the answer of the model, its calls told apart from all earlier ones.
-    pub(super) async fn hear(
+    pub(super) async fn push_answer(
         &mut self,
         mut answer: AssistantMessage,
     ) -> Result<AssistantMessage, SessionLogError> {
         for part in &mut answer.content {
             if let protocol::Part::ToolCall(call) = part {
-                call.id = self.own_id(&call.id);
+                call.id = self.unique_call_id(&call.id);
             }
         }
         self.push(Message::Assistant(answer.clone()), None).await?;
@@ -223,7 +224,7 @@ impl Conversation {
     }
 
     /// Records what came of an answer that could not be had. It is no part of the conversation.
-    pub(super) async fn hear_failed(
+    pub(super) async fn log_failed_answer(
         &mut self,
         partial: AssistantMessage,
     ) -> Result<(), SessionLogError> {
@@ -232,7 +233,11 @@ impl Conversation {
     }
 
     /// Returns the message of an answer of `model` that was given up when it held `content`.
-    pub(super) fn aborted(&self, model: &ProviderInfo, content: Vec<Part>) -> AssistantMessage {
+    pub(super) fn aborted_answer(
+        &self,
+        model: &ProviderInfo,
+        content: Vec<Part>,
+    ) -> AssistantMessage {
         AssistantMessage {
             content,
             api: model.api.to_owned(),
@@ -246,7 +251,7 @@ impl Conversation {
     }
 
     /// Adds the result of a call.
-    pub(super) async fn answer(
+    pub(super) async fn push_result(
         &mut self,
         call: &ToolCall,
         output: ToolOutput,
@@ -264,11 +269,11 @@ impl Conversation {
     }
 
     /// Returns the identity of a call: what the provider says, unless another call has it.
-    fn own_id(&mut self, given: &str) -> String {
+    fn unique_call_id(&mut self, given: &str) -> String {
         let given = if given.is_empty() { "call" } else { given };
         let mut id = given.to_owned();
         let mut number = 2;
-        while !self.ids.insert(id.clone()) {
+        while !self.call_ids.insert(id.clone()) {
             id = format!("{given}-{number}");
             number += 1;
         }
@@ -282,7 +287,7 @@ impl Conversation {
     ) -> Result<(), SessionLogError> {
         let message = Arc::new(message);
         self.write(SessionEntry::Message { message: Message::clone(&message), input_id }).await?;
-        self.take(message);
+        self.add(message);
         Ok(())
     }
 
@@ -291,11 +296,11 @@ impl Conversation {
     }
 
     /// Takes a message that is in the log.
-    fn take(&mut self, message: Arc<Message>) {
+    fn add(&mut self, message: Arc<Message>) {
         if let Message::Assistant(answer) = &*message {
-            self.spent.turns = self.spent.turns.saturating_add(1);
-            self.spent.tokens = self.spent.tokens.saturating_add(answer.usage.tokens());
-            self.ids.extend(answer.calls().map(|call| call.id.clone()));
+            self.usage.turns = self.usage.turns.saturating_add(1);
+            self.usage.tokens = self.usage.tokens.saturating_add(answer.usage.tokens());
+            self.call_ids.extend(answer.calls().map(|call| call.id.clone()));
         }
         self.messages.push(message);
     }

@@ -12,7 +12,7 @@ use crate::request::ModelClient;
 #[async_trait]
 pub trait Inputs: Send + Sync {
     /// Returns what counts from the next request on.
-    async fn before_request(&self) -> Boundary;
+    async fn before_request(&self) -> RequestChanges;
 
     /// Returns what is to be said to a model that would stop now; nothing if it may stop.
     async fn before_stop(&self) -> Option<UserInput>;
@@ -20,7 +20,7 @@ pub trait Inputs: Send + Sync {
 
 /// What counts from a request on.
 #[derive(Default)]
-pub struct Boundary {
+pub struct RequestChanges {
     /// Another model.
     pub model: Option<Model>,
     /// What is said to the model before it is asked.

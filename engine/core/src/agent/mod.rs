@@ -13,6 +13,6 @@ mod tool_calls;
 pub use agent_loop::run;
 pub use context::{AgentContext, Listener};
 pub use conversation::{Assignment, Conversation, SessionInit};
-pub use inputs::{Boundary, InputQueue, Inputs, Model, Prompt};
+pub use inputs::{InputQueue, Inputs, Model, Prompt, RequestChanges};
 pub use limits::Limits;
 pub use prompts::{YIELD, system_prompt};

@@ -24,27 +24,28 @@ pub(super) async fn ask(
         tools: context.tools.declarations(),
         choice,
     };
-    let (listener, partial) = (context.listener, Partial::default());
+    let (listener, partial) = (context.listener, PartialAnswer::default());
     let progress = |progress: Progress<'_>| {
-        partial.note(&progress);
+        partial.add(&progress);
         notify(listener, progress);
     };
     match context.unless_aborted(context.model.client.ask(&request, &progress)).await {
         Some(Ok(message)) => {
-            let message = conversation.hear(message).await?;
+            let message = conversation.push_answer(message).await?;
             listener.event(SessionEvent::MessageEnd { message: message.clone() });
             Ok(message)
         }
         Some(Err(failed)) => {
             listener.event(SessionEvent::MessageEnd { message: failed.partial.clone() });
-            conversation.hear_failed(failed.partial).await?;
+            conversation.log_failed_answer(failed.partial).await?;
             Err(AgentEnd::Failed(failed.failure))
         }
         None => {
             let content = partial.into_content();
-            let partial = conversation.aborted(context.model.client.provider.info(), content);
+            let partial =
+                conversation.aborted_answer(context.model.client.provider.info(), content);
             listener.event(SessionEvent::MessageEnd { message: partial.clone() });
-            conversation.hear_failed(partial).await?;
+            conversation.log_failed_answer(partial).await?;
             Err(AgentEnd::Aborted)
         }
     }
@@ -79,10 +80,10 @@ fn retry(attempt: u32, delay: Duration, error_message: String) -> SessionEvent {
 
 /// What has come of an answer so far.
 #[derive(Default)]
-struct Partial(Mutex<Vec<Part>>);
+struct PartialAnswer(Mutex<Vec<Part>>);
 
-impl Partial {
-    fn note(&self, progress: &Progress<'_>) {
+impl PartialAnswer {
+    fn add(&self, progress: &Progress<'_>) {
         let mut content = self.content();
         match progress {
             Progress::Text(more) => match content.last_mut() {

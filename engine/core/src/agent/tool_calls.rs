@@ -12,26 +12,26 @@ use crate::ports::{Access, Concurrency, ToolOutcome, ToolOutput};
 
 /// Which calls are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum AllowedCalls {
     /// All.
-    Any,
+    All,
     /// Only those that end the session.
     YieldOnly,
 }
 
 /// Carries out `calls` and puts their results into the conversation. Returns how the session ends,
 /// if it does.
-pub(super) async fn carry_out(
+pub(super) async fn run_calls(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,
     calls: &[ToolCall],
-    scope: Scope,
+    allowed: AllowedCalls,
 ) -> Result<Option<AgentEnd>, AgentEnd> {
     if calls.is_empty() {
         return Ok(None);
     }
     let Some(accesses) = context.unless_aborted(context.tools.classify(calls)).await else {
-        interrupt(conversation, context).await?;
+        answer_aborted_calls(conversation, context).await?;
         return Err(AgentEnd::Aborted);
     };
     let mut end = None;
@@ -39,18 +39,18 @@ pub(super) async fn carry_out(
         if end.is_some() {
             for call in group {
                 let output = ToolOutput::text(prompts::AFTER_YIELD);
-                conversation.answer(call, output, CallResult::Failed).await?;
+                conversation.push_result(call, output, CallResult::Failed).await?;
             }
             continue;
         }
-        let running = group.iter().map(|call| one(context, call, scope));
+        let running = group.iter().map(|call| run_call(context, call, allowed));
         // All of them run from here on; each is told as soon as all before it are.
         let mut running: FuturesOrdered<_> = running.collect();
         let mut poison = None;
         loop {
             let Some(next) = context.unless_aborted(running.next()).await else {
                 drop(running);
-                interrupt(conversation, context).await?;
+                answer_aborted_calls(conversation, context).await?;
                 return Err(AgentEnd::Aborted);
             };
             let Some((call, outcome)) = next else { break };
@@ -71,8 +71,8 @@ pub(super) async fn carry_out(
                     (ToolOutput::text(prompts::YIELDED), CallResult::Ok)
                 }
             };
-            conversation.answer(call, output, result).await?;
-            poison = poison.or(conversation.repeats.note(call, result));
+            conversation.push_result(call, output, result).await?;
+            poison = poison.or(conversation.loop_detector.record(call, result));
         }
         if let Some(failure) = poison {
             end = Some(AgentEnd::Failed(failure));
@@ -82,12 +82,14 @@ pub(super) async fn carry_out(
 }
 
 /// Answers every call that has no result: what runs of them is not waited for.
-async fn interrupt(
+async fn answer_aborted_calls(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,
 ) -> Result<(), AgentEnd> {
-    for call in conversation.unanswered() {
-        conversation.answer(&call, ToolOutput::text(prompts::ABORTED), CallResult::Failed).await?;
+    for call in conversation.unanswered_calls() {
+        conversation
+            .push_result(&call, ToolOutput::text(prompts::ABORTED), CallResult::Failed)
+            .await?;
         let (tool_call_id, tool_name) = (call.id, call.name);
         let ended = SessionEvent::ToolExecutionEnd { tool_call_id, tool_name, is_error: true };
         context.listener.event(ended);
@@ -95,12 +97,12 @@ async fn interrupt(
     Ok(())
 }
 
-async fn one<'a>(
+async fn run_call<'a>(
     context: &AgentContext<'_>,
     call: &'a ToolCall,
-    scope: Scope,
+    allowed: AllowedCalls,
 ) -> (&'a ToolCall, ToolOutcome) {
-    if scope == Scope::YieldOnly && call.name != prompts::YIELD {
+    if allowed == AllowedCalls::YieldOnly && call.name != prompts::YIELD {
         return (call, ToolOutcome::Failed(ToolOutput::text(prompts::ONLY_YIELD)));
     }
     context.listener.event(SessionEvent::ToolExecutionStart {

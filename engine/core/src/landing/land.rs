@@ -18,7 +18,7 @@ use crate::task::TaskRecord;
 
 /// Lands work in one repository.
 #[async_trait]
-pub trait Lands: Send + Sync {
+pub trait LandingBackend: Send + Sync {
     /// Does what [`Repository::land`](crate::ports::Repository::land) does.
     async fn land(
         &self,
@@ -35,7 +35,7 @@ pub trait Lands: Send + Sync {
 
 /// Records transitions.
 #[async_trait]
-pub trait Records: Send + Sync {
+pub trait LedgerWriter: Send + Sync {
     /// Records one transition. Durable when it returns.
     async fn record(&self, entry: LedgerEntry) -> Result<(), LedgerError>;
 }
@@ -59,18 +59,18 @@ pub enum LandingEnd {
 pub async fn land(
     landing: LandingId,
     (run, request): (RunId, LandingRequest),
-    lands: &dyn Lands,
-    records: &dyn Records,
+    backend: &dyn LandingBackend,
+    ledger: &dyn LedgerWriter,
     cancel: CancelToken,
     news: Arc<dyn Fn(LandingNews) + Send + Sync>,
 ) -> Result<LandingEnd, LedgerError> {
     let started = LedgerEntry::LandingStarted { run, landing: Some(landing) };
-    records.record(started).await?;
+    ledger.record(started).await?;
     let asked: Vec<_> = request.tasks.iter().map(|task| task.task.clone()).collect();
     let name = request.run.clone();
     let landed = match cancel.is_cancelled() {
         true => Err(IsolationError::Withdrawn),
-        false => lands.land(landing, request, cancel, news).await,
+        false => backend.land(landing, request, cancel, news).await,
     };
     let (report, end) = match landed {
         Ok(report) => (report.clone(), LandingEnd::Reported(report)),
@@ -78,8 +78,8 @@ pub async fn land(
         Err(IsolationError::Withdrawn) => (LandingReport::default(), LandingEnd::Cancelled),
         Err(error) => (unwritten(&asked, &error.to_failure().message), LandingEnd::Failed(error)),
     };
-    records.record(LedgerEntry::LandingFinished { run, landing: Some(landing), report }).await?;
-    lands.acknowledge(&name).await;
+    ledger.record(LedgerEntry::LandingFinished { run, landing: Some(landing), report }).await?;
+    backend.acknowledge(&name).await;
     Ok(end)
 }
 
@@ -94,7 +94,7 @@ pub fn unwritten(asked: &[TaskName], message: &str) -> LandingReport {
     LandingReport { tasks: asked.iter().map(kept).collect() }
 }
 
-/// Returns what lands at the end of a run, if anything does: the work of the tasks that kept their
+/// Returns what backend at the end of a run, if anything does: the work of the tasks that kept their
 /// contract.
 #[must_use]
 pub fn landing_request(run: &RunRecord) -> Option<LandingRequest> {

@@ -28,7 +28,7 @@ impl From<AttemptFailure> for AttemptEnd {
 }
 
 /// Listens to an attempt to its end.
-pub(super) async fn listen(
+pub(super) async fn read_answer(
     stream: ModelStream,
     timer: &dyn Timer,
     watchdog: Watchdog,
@@ -36,7 +36,7 @@ pub(super) async fn listen(
 ) -> AttemptEnd {
     let ModelStream { request_bytes, events } = stream;
     let mut events = WatchedEvents::new(events, timer, watchdog);
-    let mut received = Received::default();
+    let mut received = PartialAnswer::default();
     let answer = loop {
         match events.next().await {
             Ok(Some(ModelEvent::Ended(answer))) => {
@@ -49,7 +49,7 @@ pub(super) async fn listen(
                 let what = "the answer ended in the middle";
                 break Err(AttemptFailure::new(FailureClass::Transient, what));
             }
-            Err(Silent(limit)) => {
+            Err(SilenceTimeout(limit)) => {
                 let what = format!("the model said nothing for {limit:?}");
                 break Err(AttemptFailure::new(FailureClass::Transient, what));
             }
@@ -61,7 +61,7 @@ pub(super) async fn listen(
 
 /// What has come of an answer so far.
 #[derive(Default)]
-struct Received {
+struct PartialAnswer {
     partial: Vec<Part>,
     /// How many bytes there were in all, once the model has begun to answer.
     bytes: Option<usize>,
@@ -69,7 +69,7 @@ struct Received {
     counted: Option<Usage>,
 }
 
-impl Received {
+impl PartialAnswer {
     fn take(&mut self, event: ModelEvent, progress: ProgressSink<'_>) {
         match event {
             ModelEvent::Text(text) => {
@@ -126,7 +126,7 @@ pub(super) struct WatchedEvents<'a> {
 
 /// The provider was silent for so long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Silent(pub(super) Duration);
+pub(super) struct SilenceTimeout(pub(super) Duration);
 
 impl<'a> WatchedEvents<'a> {
     pub(super) fn new(
@@ -139,10 +139,10 @@ impl<'a> WatchedEvents<'a> {
     }
 
     /// Returns the next event; nothing after the last.
-    pub(super) async fn next(&mut self) -> Result<Option<ModelEvent>, Silent> {
+    pub(super) async fn next(&mut self) -> Result<Option<ModelEvent>, SilenceTimeout> {
         if self.limit.is_zero() {
             let event = self.events.next().await;
-            self.came();
+            self.restart_alarm();
             return Ok(event);
         }
         loop {
@@ -150,20 +150,20 @@ impl<'a> WatchedEvents<'a> {
             let alarm = self.alarm.get_or_insert_with(|| self.timer.sleep(left));
             match select(self.events.next(), alarm).await {
                 Either::Left((event, _alarm)) => {
-                    self.came();
+                    self.restart_alarm();
                     return Ok(event);
                 }
                 Either::Right(((), _event)) => {
                     self.alarm = None;
                     if self.timer.now().saturating_sub(self.last) >= self.limit {
-                        return Err(Silent(self.limit));
+                        return Err(SilenceTimeout(self.limit));
                     }
                 }
             }
         }
     }
 
-    fn came(&mut self) {
+    fn restart_alarm(&mut self) {
         self.last = self.timer.now();
         if self.limit != self.idle {
             self.limit = self.idle;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use protocol::{AssistantMessage, Failure, FailureClass, Part, SessionId, StopReason, Usage};
 
-use super::attempt::{AttemptEnd, listen};
+use super::attempt::{AttemptEnd, read_answer};
 use super::attempt::{Progress, ProgressSink};
-use super::policy::{RequestPolicy, Retries, RetryDecision, falls_back};
+use super::policy::{RequestPolicy, Retries, RetryDecision, allows_fallback};
 use crate::ports::{
     AccountId, AttemptFailure, Clock, Gate, GateEvent, GateReport, ModelAnswer, ModelRequest,
     Permit, Provider, ProviderInfo, RequestOutcome, Timer,
@@ -56,7 +56,7 @@ impl ModelClient {
         loop {
             let asked = self.ask_route(provider.as_ref(), request, &mut spent, progress).await;
             match (asked, fallbacks.split_first()) {
-                (Err(failed), Some((next, rest))) if falls_back(failed.failure.class) => {
+                (Err(failed), Some((next, rest))) if allows_fallback(failed.failure.class) => {
                     let (to, failure) = (&next.info().route, &failed.failure);
                     progress(Progress::FallingBack { to, failure });
                     (provider, fallbacks) = (next, rest);
@@ -112,8 +112,8 @@ impl ModelClient {
         };
         let watchdog = self.policy.watchdog(info.location);
         let stream = provider.stream(request);
-        let mut end = listen(stream, self.timer.as_ref(), watchdog, progress).await;
-        end.answer = end.answer.map_err(|it| self.policy.retry.settle(it, self.clock.now()));
+        let mut end = read_answer(stream, self.timer.as_ref(), watchdog, progress).await;
+        end.answer = end.answer.map_err(|it| self.policy.retry.classify_wait(it, self.clock.now()));
         permit.report(match &end.answer {
             Ok(_answer) => GateReport { outcome: RequestOutcome::Answered, wait: None },
             Err(failed) => GateReport {

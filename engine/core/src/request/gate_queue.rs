@@ -15,13 +15,13 @@ use crate::ports::GateWait;
 pub struct GatePolicy {
     /// How many requests may be under way at a time; any number without it.
     pub concurrency: Option<NonZeroUsize>,
-    /// Over how long the requests are spread that waited for the end of a pause.
-    pub spread: Duration,
+    /// Over how long the requests are jitter_span that waited for the end of a pause.
+    pub jitter_span: Duration,
 }
 
 impl From<&RequestPolicy> for GatePolicy {
     fn from(policy: &RequestPolicy) -> Self {
-        Self { concurrency: policy.concurrency, spread: policy.retry.base_delay / 2 }
+        Self { concurrency: policy.concurrency, jitter_span: policy.retry.base_delay / 2 }
     }
 }
 
@@ -52,7 +52,7 @@ pub enum GateInput {
 pub enum GateEffect {
     /// The request may be sent.
     Admit(Ticket),
-    /// The request is told what it waits for.
+    /// The request is notified what it waits for.
     Notify(Ticket, GateWait),
     /// [`GateInput::Woken`] is to come at this time.
     WakeAt(Duration),
@@ -75,12 +75,12 @@ pub struct GateQueue {
 struct Waiting {
     session: SessionId,
     earliest: Duration,
-    /// The earliest time that it was told.
-    told: Option<Duration>,
+    /// The earliest time that it was notified.
+    notified: Option<Duration>,
 }
 
-/// A pause that grows by less is not told again: many requests are often turned away together.
-const TOLD_STEP: Duration = Duration::from_secs(1);
+/// A pause that grows by less is not notified again: many requests are often turned away together.
+const MIN_CHANGE: Duration = Duration::from_secs(1);
 
 impl GateQueue {
     /// Returns a queue without requests.
@@ -103,7 +103,7 @@ impl GateQueue {
         match input {
             GateInput::Arrived(ticket, session) => {
                 let earliest = self.earliest(session, now);
-                self.waiting.insert(ticket, Waiting { session, earliest, told: None });
+                self.waiting.insert(ticket, Waiting { session, earliest, notified: None });
                 self.order.insert((earliest, ticket));
                 self.admit(now, &mut effects);
                 self.notify_arrived(ticket, now, &mut effects);
@@ -130,7 +130,9 @@ impl GateQueue {
     /// Returns when a request of `session` may be sent that arrives now.
     fn earliest(&self, session: SessionId, now: Duration) -> Duration {
         match &self.pause {
-            Some((until, _)) if *until > now => *until + jitter(self.policy.spread, session, 0),
+            Some((until, _)) if *until > now => {
+                *until + jitter(self.policy.jitter_span, session, 0)
+            }
             Some(_) | None => now,
         }
     }
@@ -143,7 +145,7 @@ impl GateQueue {
         self.pause = Some((until, reason));
         self.order.clear();
         for (ticket, waiting) in &mut self.waiting {
-            let earliest = until + jitter(self.policy.spread, waiting.session, 0);
+            let earliest = until + jitter(self.policy.jitter_span, waiting.session, 0);
             waiting.earliest = waiting.earliest.max(earliest);
             self.order.insert((waiting.earliest, *ticket));
         }
@@ -178,9 +180,10 @@ impl GateQueue {
     fn notify_paused(&mut self, now: Duration, effects: &mut Vec<GateEffect>) {
         let Some((_, reason)) = &self.pause else { return };
         for (ticket, waiting) in &mut self.waiting {
-            let known = waiting.told.is_some_and(|told| waiting.earliest < told + TOLD_STEP);
+            let known =
+                waiting.notified.is_some_and(|notified| waiting.earliest < notified + MIN_CHANGE);
             if waiting.earliest > now && !known {
-                waiting.told = Some(waiting.earliest);
+                waiting.notified = Some(waiting.earliest);
                 let (wait, reason) = (waiting.earliest - now, reason.clone());
                 effects.push(GateEffect::Notify(*ticket, GateWait::Paused { wait, reason }));
             }

@@ -88,7 +88,7 @@ impl RetryPolicy {
 
     /// Returns a failure that names a wait too long to be waited as what it then is: a rate limit
     /// that far away is a quota.
-    pub(super) fn settle(&self, failed: AttemptFailure, now: Timestamp) -> AttemptFailure {
+    pub(super) fn classify_wait(&self, failed: AttemptFailure, now: Timestamp) -> AttemptFailure {
         let far = failed.wait.filter(|wait| *wait > self.max_delay);
         let Some(wait) = far.filter(|_| failed.failure.class == FailureClass::Transient) else {
             return failed;
@@ -150,11 +150,11 @@ impl Retries {
             *tried += 1;
             return RetryDecision::Retry(policy.delay(session, self.count(), failed.wait));
         }
-        RetryDecision::GiveUp(self.counted(failed.failure.clone()))
+        RetryDecision::GiveUp(self.with_attempt_count(failed.failure.clone()))
     }
 
     /// Says how often the provider was asked, where asking again has not helped.
-    fn counted(self, failure: Failure) -> Failure {
+    fn with_attempt_count(self, failure: Failure) -> Failure {
         if self.count() == 0 || failure.class != FailureClass::Transient {
             return failure;
         }
@@ -164,7 +164,7 @@ impl Retries {
 }
 
 /// Returns whether another route may succeed where one has failed like this for good.
-pub(super) fn falls_back(class: FailureClass) -> bool {
+pub(super) fn allows_fallback(class: FailureClass) -> bool {
     match class {
         FailureClass::Transient | FailureClass::Quota | FailureClass::Auth => true,
         FailureClass::Refused
@@ -258,18 +258,21 @@ mod tests {
     fn only_a_wait_that_is_far_away_changes_what_a_failure_is() {
         let policy = RetryPolicy::default();
         let now = Timestamp::from_millisecond(1_000);
-        assert_eq!(policy.settle(limited(60), now), limited(60));
+        assert_eq!(policy.classify_wait(limited(60), now), limited(60));
         assert_eq!(policy.pause(&limited(60)), Some(Duration::from_secs(60)));
-        let far = policy.settle(limited(61), now);
+        let far = policy.classify_wait(limited(61), now);
         let at = Timestamp::from_millisecond(62_000);
         let expected = Failure::new(FailureClass::Quota, "slow down (it asks to wait 61 s)");
         assert_eq!(far.failure, expected.with(FailureDetail::Until { at }));
         assert_eq!((far.cause, policy.pause(&far)), (FailureCause::Other, None));
         let busy = AttemptFailure { cause: FailureCause::Other, ..limited(61) };
-        assert_eq!(policy.settle(busy, now).failure.class, FailureClass::Transient);
+        assert_eq!(policy.classify_wait(busy, now).failure.class, FailureClass::Transient);
         let refused = AttemptFailure::new(FailureClass::Refused, "no");
         let refused = AttemptFailure { wait: Some(Duration::from_secs(1)), ..refused };
-        assert_eq!((policy.pause(&refused), policy.settle(refused.clone(), now)), (None, refused));
+        assert_eq!(
+            (policy.pause(&refused), policy.classify_wait(refused.clone(), now)),
+            (None, refused)
+        );
     }
 
     #[test]

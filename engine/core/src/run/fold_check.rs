@@ -8,7 +8,7 @@ use crate::task::task_of;
 /// Folds the entries of a run a second time and compares, so that whoever changes the durable part
 /// of a run without an entry is found out.
 #[derive(Debug)]
-pub struct FoldCheck {
+pub struct ReplayCheck {
     folded: RunRecord,
     fold: fn(&mut RunRecord, &LedgerEntry),
 }
@@ -25,7 +25,7 @@ pub struct Divergence {
     pub folded: String,
 }
 
-impl FoldCheck {
+impl ReplayCheck {
     /// Begins with a run as it was opened, or as it was read.
     #[must_use]
     pub fn new(record: RunRecord) -> Self {
@@ -64,10 +64,10 @@ mod tests {
         let entry = started(&record, 0);
         let mut live = record.clone();
         live.apply(&entry);
-        let mut right = FoldCheck::new(record.clone());
+        let mut right = ReplayCheck::new(record.clone());
         assert_eq!(right.recorded(&entry, &live), Ok(()));
 
-        let mut forgetful = FoldCheck { fold: |_, _| {}, ..FoldCheck::new(record) };
+        let mut forgetful = ReplayCheck { fold: |_, _| {}, ..ReplayCheck::new(record) };
         let found = forgetful.recorded(&entry, &live).unwrap_err();
         assert!(found.live.contains("Running") && found.folded.contains("Queued"), "{found}");
     }
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_live_run_that_changes_without_an_entry_is_found_out() {
         let record = run(&["one", "two"]);
-        let (mut live, mut check) = (record.clone(), FoldCheck::new(record.clone()));
+        let (mut live, mut check) = (record.clone(), ReplayCheck::new(record.clone()));
         live.landing = crate::run::LandingRecord::Begun;
         let end = LedgerEntry::RunInterrupted { run: record.spec.id };
         live.apply(&end);

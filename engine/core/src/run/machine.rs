@@ -15,13 +15,13 @@ use protocol::{
 use super::RunRecord;
 use crate::exit_code::Interruption;
 use crate::ports::{CancelLevel, Notice};
-use crate::schedule::{Entry, Left, Refused};
+use crate::schedule::{QueuedTask, RefusedTask, TaskEnd};
 
 mod adding;
 mod ending;
 mod inputs_and_effects;
 
-pub use adding::{AddTasksError, RequestId, WaitError, WaitedFor};
+pub use adding::{AddTasksError, FinishedChild, RequestId, WaitError};
 pub use inputs_and_effects::{Effect, Input};
 
 use adding::Children;
@@ -30,13 +30,13 @@ use ending::Ending;
 /// Feed it [`Input`]s, perform the [`Effect`]s it asks for, in their order. [`Effect::End`] comes
 /// exactly once and last.
 #[derive(Debug)]
-pub struct Machine {
+pub struct RunMachine {
     record: RunRecord,
     /// Where each task is in the hands of this engine, by its position.
-    live: Vec<Live>,
-    /// How many of them are not [`Live::Over`].
+    live: Vec<LiveState>,
+    /// How many of them are not [`LiveState::Over`].
     unfinished: usize,
-    cancels: CancelsTheRest,
+    cancels: CancelTrigger,
     interruption: Option<Interruption>,
     /// How urgently all tasks were asked to stop.
     cancelled: Option<CancelLevel>,
@@ -48,7 +48,7 @@ pub struct Machine {
 
 /// Where a task is that has not necessarily been recorded there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Live {
+enum LiveState {
     Waiting,
     /// Has a permit; its start is being recorded.
     Admitted,
@@ -66,7 +66,7 @@ struct Adding {
 
 /// Which end of a task cancels all that have not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CancelsTheRest {
+pub enum CancelTrigger {
     /// None does.
     Nothing,
     /// A crash does.
@@ -75,14 +75,14 @@ pub enum CancelsTheRest {
     Failure,
 }
 
-impl Machine {
+impl RunMachine {
     /// Returns the machine of a run that is as the ledger has it: just opened, or taken up again.
     #[must_use]
-    pub fn new(record: RunRecord, cancels: CancelsTheRest) -> Self {
-        let live = |over| if over { Live::Over } else { Live::Waiting };
+    pub fn new(record: RunRecord, cancels: CancelTrigger) -> Self {
+        let live = |over| if over { LiveState::Over } else { LiveState::Waiting };
         let live: Vec<_> =
             record.tasks().iter().map(|task| live(task.report().is_some())).collect();
-        let unfinished = live.iter().filter(|live| **live != Live::Over).count();
+        let unfinished = live.iter().filter(|live| **live != LiveState::Over).count();
         let children = Children::of(&record);
         let (adding, ending) = (VecDeque::new(), Ending::default());
         Self {
@@ -111,11 +111,13 @@ impl Machine {
             Input::Begin(notices) => self.begin(notices, &mut effects),
             Input::Admitted(task) => self.admitted(task, &mut effects),
             Input::Refused(refused) => self.refused(refused, &mut effects),
-            Input::Resumed(parent) => self.children.resumed(&self.record, parent, &mut effects),
+            Input::PermitReturned(parent) => {
+                self.children.resumed(&self.record, parent, &mut effects)
+            }
             Input::Cancel(level, why) => {
                 self.interruption.get_or_insert(why);
                 effects.push(Effect::CancelLanding);
-                self.cancel_the_rest(level, &mut effects);
+                self.cancel_unfinished(level, &mut effects);
             }
             Input::AddTasks { request, parent, tasks } => match self.check(parent, &tasks) {
                 Ok(()) => {
@@ -126,12 +128,12 @@ impl Machine {
                 Err(error) => effects.push(Effect::AnswerAddTasks(request, Err(error))),
             },
             Input::AwaitChildren { request, parent } => {
-                let running = self.live(parent) == Some(Live::Running);
+                let running = self.live(parent) == Some(LiveState::Running);
                 let running = if running { Ok(()) } else { Err(WaitError::NotRunning) };
                 self.children.wait(&self.record, request, parent, running, &mut effects);
             }
             Input::TaskEnded(task, report) => {
-                if self.live(task) == Some(Live::Running) {
+                if self.live(task) == Some(LiveState::Running) {
                     self.finish(task, report, &mut effects);
                 }
             }
@@ -141,7 +143,9 @@ impl Machine {
             }
             Input::NotRecorded(entry) => self.not_recorded(entry, &mut effects),
             Input::LandingCrashed(message) => self.landing_crashed(&message, &mut effects),
-            Input::Settled { late, ms } => self.settled(late, ms, &mut effects),
+            Input::WorkspacesReleased { late, ms } => {
+                self.workspaces_released(late, ms, &mut effects)
+            }
             Input::Closed => self.closed(&mut effects),
         }
         effects
@@ -159,14 +163,14 @@ impl Machine {
         let degraded = |Notice { from, to, why }| EventKind::Degraded { from, to, why };
         effects.extend(notices.into_iter().map(degraded).map(Effect::Announce));
         self.enqueue(0, effects);
-        self.go_on(effects);
+        self.end_if_done(effects);
     }
 
     /// Announces the tasks from a position on and puts those into the schedule that can still run.
     fn enqueue(&mut self, from: usize, effects: &mut Vec<Effect>) {
         let (mut entries, mut refused) = (Vec::new(), Vec::new());
         for (at, task) in self.record.tasks().iter().enumerate().skip(from) {
-            if self.live[at] != Live::Waiting {
+            if self.live[at] != LiveState::Waiting {
                 continue;
             }
             effects.push(Effect::Announce(queued(&task.spec)));
@@ -174,10 +178,10 @@ impl Machine {
             let open: Vec<_> = on.filter(|on| !on.is_done()).collect();
             let over = open.iter().find(|on| on.report().is_some());
             if let Some(failed) = over {
-                refused.push(Refused { task: task.spec.id, because_of: failed.spec.id });
+                refused.push(RefusedTask { task: task.spec.id, because_of: failed.spec.id });
                 continue;
             }
-            entries.push(Entry {
+            entries.push(QueuedTask {
                 task: task.spec.id,
                 run: self.record.spec.id,
                 priority: task.spec.priority,
@@ -192,15 +196,15 @@ impl Machine {
 
     fn admitted(&mut self, task: TaskId, effects: &mut Vec<Effect>) {
         // It may have been cancelled while the permit was on its way.
-        if self.live(task) == Some(Live::Waiting) {
-            self.set(task, Live::Admitted);
+        if self.live(task) == Some(LiveState::Waiting) {
+            self.set(task, LiveState::Admitted);
             let attempt = self.record.task(task).map_or(0, |task| task.attempt) + 1;
             let run = self.record.spec.id;
             effects.push(Effect::Record(LedgerEntry::TaskStarted { run, task, attempt }));
         }
     }
 
-    fn refused(&mut self, refused: Refused, effects: &mut Vec<Effect>) {
+    fn refused(&mut self, refused: RefusedTask, effects: &mut Vec<Effect>) {
         if self.has_not_started(refused.task) {
             let on = self.name(refused.because_of);
             let message = format!("it was not started, because `{on}` did not succeed");
@@ -211,21 +215,21 @@ impl Machine {
     }
 
     /// Cancels every task that has not ended, unless that was done as urgently before.
-    fn cancel_the_rest(&mut self, level: CancelLevel, effects: &mut Vec<Effect>) {
+    fn cancel_unfinished(&mut self, level: CancelLevel, effects: &mut Vec<Effect>) {
         if self.cancelled >= Some(level) {
             return;
         }
         self.cancelled = Some(level);
         for (task, live) in self.record.tasks().iter().zip(&self.live) {
-            if *live == Live::Running {
+            if *live == LiveState::Running {
                 effects.push(Effect::CancelTask(task.spec.id, level));
             }
         }
-        self.withdraw(0, effects);
+        self.cancel_unstarted(0, effects);
     }
 
     /// Ends the tasks from a position on that have not started.
-    fn withdraw(&mut self, from: usize, effects: &mut Vec<Effect>) {
+    fn cancel_unstarted(&mut self, from: usize, effects: &mut Vec<Effect>) {
         let tasks: Vec<_> = self.record.tasks()[from..].iter().map(|task| task.spec.id).collect();
         for task in tasks {
             if self.has_not_started(task) {
@@ -236,28 +240,28 @@ impl Machine {
 
     /// Has the end of a task recorded; its report follows.
     fn finish(&mut self, task: TaskId, report: TaskReport, effects: &mut Vec<Effect>) {
-        self.set(task, Live::Finishing);
-        let cancels = self.cancels_the_rest(&report.outcome);
+        self.set(task, LiveState::Finishing);
+        let cancels = self.cancels_others(&report.outcome);
         effects.push(Effect::Record(LedgerEntry::TaskFinished { task, report }));
         if cancels {
-            self.cancel_the_rest(CancelLevel::Gently, effects);
+            self.cancel_unfinished(CancelLevel::Gently, effects);
         }
     }
 
-    fn cancels_the_rest(&self, outcome: &Outcome) -> bool {
+    fn cancels_others(&self, outcome: &Outcome) -> bool {
         let Outcome::Failed { failure } = outcome else { return false };
         match self.cancels {
-            CancelsTheRest::Nothing => false,
-            CancelsTheRest::Crash => failure.class == FailureClass::Crashed,
-            CancelsTheRest::Failure => true,
+            CancelTrigger::Nothing => false,
+            CancelTrigger::Crash => failure.class == FailureClass::Crashed,
+            CancelTrigger::Failure => true,
         }
     }
 
     fn recorded(&mut self, entry: LedgerEntry, effects: &mut Vec<Effect>) {
         match entry {
             LedgerEntry::TaskStarted { task, attempt, .. } => {
-                if self.live(task) == Some(Live::Admitted) {
-                    self.set(task, Live::Running);
+                if self.live(task) == Some(LiveState::Admitted) {
+                    self.set(task, LiveState::Running);
                     let name = self.name(task);
                     effects.push(Effect::Announce(EventKind::TaskStarted { task: name, attempt }));
                     let predecessors = self.record.predecessor_captures(task);
@@ -270,7 +274,7 @@ impl Machine {
                 self.captured(task, captured, effects);
             }
             LedgerEntry::LandingStarted { .. } => self.landing_started(effects),
-            LedgerEntry::LandingFinished { report, .. } => self.settle(report, effects),
+            LedgerEntry::LandingFinished { report, .. } => self.finish_landing(report, effects),
             LedgerEntry::RunFinished { .. } => effects.push(Effect::Close),
             LedgerEntry::SessionStarted { .. }
             | LedgerEntry::TaskUsed { .. }
@@ -288,9 +292,11 @@ impl Machine {
                 if let Some(Adding { request, .. }) = self.adding.pop_front() {
                     effects.push(Effect::AnswerAddTasks(request, Err(AddTasksError::Ending)));
                 }
-                self.go_on(effects);
+                self.end_if_done(effects);
             }
-            LedgerEntry::LandingStarted { .. } => self.settle(LandingReport::default(), effects),
+            LedgerEntry::LandingStarted { .. } => {
+                self.finish_landing(LandingReport::default(), effects)
+            }
             // From here on the record is ahead of the ledger, for as long as the engine closes.
             begun => {
                 self.record.apply(&begun);
@@ -301,26 +307,26 @@ impl Machine {
 
     fn finished(&mut self, task: TaskId, report: TaskReport, effects: &mut Vec<Effect>) {
         let left = match report.outcome {
-            Outcome::Done { .. } => Left::Succeeded,
-            Outcome::Failed { .. } | Outcome::Cancelled => Left::NotSucceeded,
+            Outcome::Done { .. } => TaskEnd::Succeeded,
+            Outcome::Failed { .. } | Outcome::Cancelled => TaskEnd::NotSucceeded,
         };
-        if self.live(task).is_some_and(|live| live != Live::Over) {
-            self.set(task, Live::Over);
+        if self.live(task).is_some_and(|live| live != LiveState::Over) {
+            self.set(task, LiveState::Over);
             self.unfinished -= 1;
         }
         let name = self.name(task);
         effects.push(Effect::Announce(EventKind::TaskFinished { task: name, report }));
         // A parent that waited asks for its permit before the room is given to others.
         self.children.ended(&self.record, task, effects);
-        effects.push(Effect::Leave(task, left));
-        self.go_on(effects);
+        effects.push(Effect::Dequeue(task, left));
+        self.end_if_done(effects);
     }
 
     fn check(&self, parent: Option<TaskId>, tasks: &[TaskSpec]) -> Result<(), AddTasksError> {
-        if self.cancelled.is_some() || self.ending != Ending::NotYet {
+        if self.cancelled.is_some() || self.ending != Ending::TasksUnfinished {
             return Err(AddTasksError::Ending);
         }
-        if parent.is_some_and(|parent| self.live(parent) != Some(Live::Running)) {
+        if parent.is_some_and(|parent| self.live(parent) != Some(LiveState::Running)) {
             return Err(AddTasksError::ParentNotRunning);
         }
         let before = self.adding.iter().flat_map(|adding| &adding.tasks);
@@ -330,39 +336,40 @@ impl Machine {
     /// The record has tasks that are new.
     fn added(&mut self, effects: &mut Vec<Effect>) {
         let from = self.live.len();
-        self.live.resize(self.record.tasks().len(), Live::Waiting);
+        self.live.resize(self.record.tasks().len(), LiveState::Waiting);
         self.unfinished += self.live.len() - from;
         let new = &self.record.tasks()[from..];
         let ids: Vec<_> = new.iter().map(|task| task.spec.id).collect();
         for task in new {
-            self.children.born(task);
+            self.children.add(task);
         }
         if let Some(Adding { request, .. }) = self.adding.pop_front() {
             effects.push(Effect::AnswerAddTasks(request, Ok(ids)));
         }
         self.enqueue(from, effects);
         if self.cancelled.is_some() {
-            self.withdraw(from, effects);
+            self.cancel_unstarted(from, effects);
         }
-        self.go_on(effects);
+        self.end_if_done(effects);
     }
 
     /// Lands when the last task has ended.
-    fn go_on(&mut self, effects: &mut Vec<Effect>) {
-        if self.unfinished == 0 && self.adding.is_empty() && self.ending == Ending::NotYet {
-            self.begin_to_end(effects);
+    fn end_if_done(&mut self, effects: &mut Vec<Effect>) {
+        if self.unfinished == 0 && self.adding.is_empty() && self.ending == Ending::TasksUnfinished
+        {
+            self.start_ending(effects);
         }
     }
 
     fn has_not_started(&self, task: TaskId) -> bool {
-        matches!(self.live(task), Some(Live::Waiting | Live::Admitted))
+        matches!(self.live(task), Some(LiveState::Waiting | LiveState::Admitted))
     }
 
-    fn live(&self, task: TaskId) -> Option<Live> {
+    fn live(&self, task: TaskId) -> Option<LiveState> {
         self.record.position(task).map(|at| self.live[at])
     }
 
-    fn set(&mut self, task: TaskId, live: Live) {
+    fn set(&mut self, task: TaskId, live: LiveState) {
         if let Some(at) = self.record.position(task) {
             self.live[at] = live;
         }

@@ -8,8 +8,8 @@ mod record;
 #[cfg(test)]
 mod test_support;
 
-pub use fold_check::{Divergence, FoldCheck};
+pub use fold_check::{Divergence, ReplayCheck};
 pub use machine::{
-    AddTasksError, CancelsTheRest, Effect, Input, Machine, RequestId, WaitError, WaitedFor,
+    AddTasksError, CancelTrigger, Effect, FinishedChild, Input, RequestId, RunMachine, WaitError,
 };
 pub use record::{LandingRecord, RunRecord, RunStatus, totals};

@@ -16,17 +16,17 @@ use crate::ports::{
 };
 
 /// How many bytes are said of what is wrong with arguments.
-const COMPLAINT: usize = 2 << 10;
+const MAX_FAULT_BYTES: usize = 2 << 10;
 
 /// The tools of one session.
 pub struct ToolSet {
-    entries: Vec<Entry>,
+    entries: Vec<ToolEntry>,
     declarations: Arc<[ToolDeclaration]>,
     faults: Faults,
 }
 
 /// A tool, and what its arguments are checked against.
-struct Entry {
+struct ToolEntry {
     tool: Arc<dyn Tool>,
     schema: Box<dyn Schema>,
 }
@@ -43,7 +43,7 @@ impl ToolSet {
         let (mut entries, mut left_out) = (Vec::new(), Vec::new());
         let mut names = BTreeSet::new();
         for built in built {
-            let entry = built.and_then(|tool| Entry::new(tool, schemas));
+            let entry = built.and_then(|tool| ToolEntry::new(tool, schemas));
             match entry {
                 Ok(entry) if names.insert(entry.spec().name.clone()) => entries.push(entry),
                 Ok(entry) => left_out.push(ToolBuildError {
@@ -53,7 +53,7 @@ impl ToolSet {
                 Err(error) => left_out.push(error),
             }
         }
-        let declared = entries.iter().map(Entry::spec);
+        let declared = entries.iter().map(ToolEntry::spec);
         let declared = declared.filter(|spec| spec.visibility == Visibility::Declared);
         let declarations = declared.map(declaration).collect();
         (Self { entries, declarations, faults }, left_out)
@@ -70,7 +70,7 @@ impl ToolSet {
     pub fn classify(&self, call: &ToolCall) -> Access {
         match self.find(&call.name) {
             Some(entry) if call.malformed.is_none() => {
-                entry.tool.classify(&entry.fitted(call.arguments.clone()))
+                entry.tool.classify(&entry.coerced(call.arguments.clone()))
             }
             Some(_) | None => Access::none(),
         }
@@ -81,7 +81,7 @@ impl ToolSet {
     /// # Panics
     /// The tool does.
     pub async fn call(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
-        let failed = |complaint| ToolOutcome::Failed(ToolOutput::text(complaint));
+        let failed = |message| ToolOutcome::Failed(ToolOutput::text(message));
         let Some(entry) = self.find(&call.name) else { return failed(self.unknown(&call.name)) };
         let spec = entry.spec();
         if let Err(error) = self.faults.strike(&format!("tool.{}", spec.name)) {
@@ -95,16 +95,16 @@ impl ToolSet {
             return failed("Operation aborted".to_owned());
         }
         if let Some(text) = call.malformed {
-            return failed(malformed(spec, &text));
+            return failed(malformed_arguments(spec, &text));
         }
         match entry.checked(call.arguments) {
             Ok(arguments) => entry.tool.execute(ToolCall { arguments, ..call }, context).await,
-            Err(complaint) => failed(complaint),
+            Err(message) => failed(message),
         }
     }
 
     /// Finds a tool by its very name: by that name others know whether it may run beside others.
-    fn find(&self, name: &str) -> Option<&Entry> {
+    fn find(&self, name: &str) -> Option<&ToolEntry> {
         self.entries.iter().find(|entry| entry.spec().name == name)
     }
 
@@ -119,7 +119,7 @@ impl ToolSet {
     }
 }
 
-impl Entry {
+impl ToolEntry {
     fn new(tool: Arc<dyn Tool>, schemas: &dyn Schemas) -> Result<Self, ToolBuildError> {
         let spec = tool.spec();
         let schema = schemas.compile(checked_against(spec)).map_err(|error| ToolBuildError {
@@ -134,7 +134,7 @@ impl Entry {
     }
 
     /// Returns the arguments as the tool spells them.
-    fn fitted(&self, mut arguments: Map<String, Value>) -> Map<String, Value> {
+    fn coerced(&self, mut arguments: Map<String, Value>) -> Map<String, Value> {
         self.tool.reshape(&mut arguments);
         let mut value = Value::Object(arguments);
         coerce(&mut value, checked_against(self.spec()));
@@ -147,11 +147,11 @@ impl Entry {
 
     /// Returns the arguments as the tool wants them, or what is wrong with them.
     fn checked(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, String> {
-        let value = Value::Object(self.fitted(arguments));
+        let value = Value::Object(self.coerced(arguments));
         let faults = self.schema.faults(&value);
         match value {
             Value::Object(arguments) if faults.is_empty() => Ok(arguments),
-            _ => Err(misfit(self.spec(), &faults)),
+            _ => Err(invalid_arguments(self.spec(), &faults)),
         }
     }
 }
@@ -168,16 +168,16 @@ fn declaration(spec: &ToolSpec) -> ToolDeclaration {
     }
 }
 
-fn misfit(ToolSpec { name, example, .. }: &ToolSpec, faults: &[String]) -> String {
+fn invalid_arguments(ToolSpec { name, example, .. }: &ToolSpec, faults: &[String]) -> String {
     let faults = faults.join("\n- ");
-    let faults = &faults[..faults.floor_char_boundary(COMPLAINT)];
+    let faults = &faults[..faults.floor_char_boundary(MAX_FAULT_BYTES)];
     format!(
         "The arguments of {name} are not right:\n- {faults}\nRight arguments are, for instance: \
          {example}"
     )
 }
 
-fn malformed(ToolSpec { name, example, .. }: &ToolSpec, text: &str) -> String {
+fn malformed_arguments(ToolSpec { name, example, .. }: &ToolSpec, text: &str) -> String {
     let why = match serde_json::from_str::<Value>(text) {
         Err(error) => format!("no JSON ({error})"),
         Ok(Value::Object(_)) => "nested too deeply".to_owned(),

@@ -89,7 +89,7 @@ pub struct RequestId(pub u64);
 
 /// A task that was waited for, and how it ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WaitedFor {
+pub struct FinishedChild {
     /// Which.
     pub task: TaskName,
     /// How it ended and what it left behind.
@@ -106,42 +106,42 @@ pub enum WaitError {
 
 /// The children of each task that has some.
 #[derive(Debug, Default)]
-pub(super) struct Children(BTreeMap<TaskId, Family>);
+pub(super) struct Children(BTreeMap<TaskId, ChildTasks>);
 
 #[derive(Debug, Default)]
-struct Family {
+struct ChildTasks {
     children: Vec<TaskId>,
     unfinished: usize,
     waiting: Vec<RequestId>,
-    permit: Permit,
+    permit: PermitState,
 }
 
 /// Where the permit of a parent is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Permit {
+enum PermitState {
     #[default]
     Held,
     /// Its children may use it.
     Lent,
     /// It was asked for.
-    Returning,
+    Requested,
 }
 
 impl Children {
     pub(super) fn of(run: &RunRecord) -> Self {
         let mut children = Self::default();
         for task in run.tasks() {
-            children.born(task);
+            children.add(task);
         }
         children
     }
 
     /// Notes a task that may have a parent.
-    pub(super) fn born(&mut self, task: &TaskRecord) {
+    pub(super) fn add(&mut self, task: &TaskRecord) {
         if let Some(parent) = task.parent {
-            let family = self.0.entry(parent).or_default();
-            family.children.push(task.spec.id);
-            family.unfinished += usize::from(task.report().is_none());
+            let child_tasks = self.0.entry(parent).or_default();
+            child_tasks.children.push(task.spec.id);
+            child_tasks.unfinished += usize::from(task.report().is_none());
         }
     }
 
@@ -160,56 +160,58 @@ impl Children {
             return;
         }
         match self.0.get_mut(&parent) {
-            Some(family) if family.unfinished > 0 || family.permit != Permit::Held => {
-                family.waiting.push(request);
-                if family.permit == Permit::Held {
-                    family.permit = Permit::Lent;
-                    effects.push(Effect::Lend(parent));
+            Some(child_tasks)
+                if child_tasks.unfinished > 0 || child_tasks.permit != PermitState::Held =>
+            {
+                child_tasks.waiting.push(request);
+                if child_tasks.permit == PermitState::Held {
+                    child_tasks.permit = PermitState::Lent;
+                    effects.push(Effect::LendPermit(parent));
                 }
             }
-            Some(family) => effects.push(family.answer(run, request)),
+            Some(child_tasks) => effects.push(child_tasks.answer(run, request)),
             None => effects.push(Effect::AnswerAwaitChildren(request, Ok(Vec::new()))),
         }
     }
 
     /// Notes the end of a task: its parent may go on, and it waits for nobody any more.
     pub(super) fn ended(&mut self, run: &RunRecord, task: TaskId, effects: &mut Vec<Effect>) {
-        if let Some(family) = self.0.get_mut(&task) {
-            let waiting = std::mem::take(&mut family.waiting).into_iter();
+        if let Some(child_tasks) = self.0.get_mut(&task) {
+            let waiting = std::mem::take(&mut child_tasks.waiting).into_iter();
             let answer = |request| Effect::AnswerAwaitChildren(request, Err(WaitError::NotRunning));
             effects.extend(waiting.map(answer));
-            family.permit = Permit::Held; // the schedule forgets what it had lent
+            child_tasks.permit = PermitState::Held; // the schedule forgets what it had lent
         }
         let Some(parent) = run.task(task).and_then(|task| task.parent) else { return };
-        let Some(family) = self.0.get_mut(&parent) else { return };
-        family.unfinished = family.unfinished.saturating_sub(1);
-        if family.unfinished == 0 && family.permit == Permit::Lent {
-            family.permit = Permit::Returning;
-            effects.push(Effect::TakeBack(parent));
+        let Some(child_tasks) = self.0.get_mut(&parent) else { return };
+        child_tasks.unfinished = child_tasks.unfinished.saturating_sub(1);
+        if child_tasks.unfinished == 0 && child_tasks.permit == PermitState::Lent {
+            child_tasks.permit = PermitState::Requested;
+            effects.push(Effect::ReclaimPermit(parent));
         }
     }
 
     /// The permit of `parent` is back.
     pub(super) fn resumed(&mut self, run: &RunRecord, parent: TaskId, effects: &mut Vec<Effect>) {
-        let Some(family) = self.0.get_mut(&parent) else { return };
-        if family.unfinished > 0 && !family.waiting.is_empty() {
-            family.permit = Permit::Lent; // it has more children by now
-            effects.push(Effect::Lend(parent));
+        let Some(child_tasks) = self.0.get_mut(&parent) else { return };
+        if child_tasks.unfinished > 0 && !child_tasks.waiting.is_empty() {
+            child_tasks.permit = PermitState::Lent; // it has more children by now
+            effects.push(Effect::LendPermit(parent));
             return;
         }
-        family.permit = Permit::Held;
-        for request in std::mem::take(&mut family.waiting) {
-            effects.push(family.answer(run, request));
+        child_tasks.permit = PermitState::Held;
+        for request in std::mem::take(&mut child_tasks.waiting) {
+            effects.push(child_tasks.answer(run, request));
         }
     }
 }
 
-impl Family {
+impl ChildTasks {
     fn answer(&self, run: &RunRecord, request: RequestId) -> Effect {
         let ended = self.children.iter().filter_map(|child| {
             let child = run.task(*child)?;
             let (task, report) = (child.spec.name.clone(), child.report()?.clone());
-            Some(WaitedFor { task, report })
+            Some(FinishedChild { task, report })
         });
         Effect::AnswerAwaitChildren(request, Ok(ended.collect()))
     }

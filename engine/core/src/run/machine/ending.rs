@@ -4,7 +4,7 @@ use protocol::{
     Captured, EventKind, Landed, LandingReport, LedgerEntry, TaskId, TaskLanding, TaskName, Totals,
 };
 
-use super::{Effect, Live, Machine};
+use super::{Effect, LiveState, RunMachine};
 use crate::exit_code::exit_code;
 use crate::landing::{landing_request, unwritten};
 use crate::run::{LandingRecord, RunRecord, RunStatus, totals};
@@ -14,19 +14,19 @@ use crate::run::{LandingRecord, RunRecord, RunStatus, totals};
 pub(super) enum Ending {
     /// Not all tasks have ended.
     #[default]
-    NotYet,
+    TasksUnfinished,
     /// The work of these tasks is landing.
     Landing(Vec<TaskName>),
     /// The last workspaces are being given back.
-    Settling,
+    ReleasingWorkspaces,
     /// Captures that came to light late are being recorded, so many of them.
     RecordingLate { left: usize, ms: u64 },
     /// The end of the run is being recorded, or is.
     Closing,
 }
 
-impl Machine {
-    pub(super) fn begin_to_end(&mut self, effects: &mut Vec<Effect>) {
+impl RunMachine {
+    pub(super) fn start_ending(&mut self, effects: &mut Vec<Effect>) {
         let landed = matches!(self.record.landing, LandingRecord::Finished(_));
         let wanted = !landed && self.interruption.is_none();
         match landing_request(&self.record).filter(|_| wanted) {
@@ -35,7 +35,7 @@ impl Machine {
                 self.ending = Ending::Landing(asked);
                 effects.push(Effect::Land(request));
             }
-            None => self.settle(LandingReport::default(), effects),
+            None => self.finish_landing(LandingReport::default(), effects),
         }
     }
 
@@ -56,19 +56,19 @@ impl Machine {
     }
 
     /// Says what became of the work, and waits for the last workspaces.
-    pub(super) fn settle(&mut self, report: LandingReport, effects: &mut Vec<Effect>) {
-        self.ending = Ending::Settling;
+    pub(super) fn finish_landing(&mut self, report: LandingReport, effects: &mut Vec<Effect>) {
+        self.ending = Ending::ReleasingWorkspaces;
         effects.extend(report.tasks.into_iter().map(announcement).map(Effect::Announce));
-        effects.push(Effect::Settle);
+        effects.push(Effect::ReleaseWorkspaces);
     }
 
-    pub(super) fn settled(
+    pub(super) fn workspaces_released(
         &mut self,
         late: Vec<(TaskName, Captured)>,
         ms: u64,
         effects: &mut Vec<Effect>,
     ) {
-        if self.ending != Ending::Settling {
+        if self.ending != Ending::ReleasingWorkspaces {
             return;
         }
         let entries: Vec<_> = late
@@ -81,23 +81,23 @@ impl Machine {
             .collect();
         self.ending = Ending::RecordingLate { left: entries.len(), ms };
         effects.extend(entries.into_iter().map(Effect::Record));
-        self.record_the_end(effects);
+        self.record_run_end(effects);
     }
 
     /// A capture is in the ledger. That of a task that lives is announced by the task.
     pub(super) fn captured(&mut self, id: TaskId, captured: Captured, effects: &mut Vec<Effect>) {
-        if self.live(id) != Some(Live::Over) {
+        if self.live(id) != Some(LiveState::Over) {
             return;
         }
         if let Ending::RecordingLate { left, .. } = &mut self.ending {
             *left = left.saturating_sub(1);
             let task = self.name(id);
             effects.push(Effect::Announce(EventKind::TaskCaptured { task, captured }));
-            self.record_the_end(effects);
+            self.record_run_end(effects);
         }
     }
 
-    fn record_the_end(&mut self, effects: &mut Vec<Effect>) {
+    fn record_run_end(&mut self, effects: &mut Vec<Effect>) {
         if let Ending::RecordingLate { left: 0, ms } = self.ending {
             self.ending = Ending::Closing;
             let totals = totals(&self.record, ms);

@@ -4,11 +4,11 @@ use protocol::{
     CaptureRef, Captured, EventKind, LedgerEntry, TaskId, TaskName, TaskReport, TaskSpec,
 };
 
-use super::{RequestId, WaitError, WaitedFor};
+use super::{FinishedChild, RequestId, WaitError};
 use crate::exit_code::Interruption;
 use crate::ports::{CancelLevel, LandingRequest, Notice};
 use crate::run::AddTasksError;
-use crate::schedule::{Entry, Left, Refused};
+use crate::schedule::{QueuedTask, RefusedTask, TaskEnd};
 
 /// Something the outside world tells a run.
 #[derive(Debug)]
@@ -18,9 +18,9 @@ pub enum Input {
     /// The schedule has room for this task.
     Admitted(TaskId),
     /// The schedule will never admit this task.
-    Refused(Refused),
+    Refused(RefusedTask),
     /// The schedule gives back the permit that this task had lent.
-    Resumed(TaskId),
+    PermitReturned(TaskId),
     /// Someone no longer wants the run.
     Cancel(CancelLevel, Interruption),
     /// Someone adds tasks.
@@ -49,8 +49,8 @@ pub enum Input {
     NotRecorded(LedgerEntry),
     /// What [`Effect::Land`](super::Effect::Land) asked for crashed. Otherwise its end is an entry.
     LandingCrashed(String),
-    /// Answers [`Effect::Settle`](super::Effect::Settle).
-    Settled {
+    /// Answers [`Effect::ReleaseWorkspaces`](super::Effect::ReleaseWorkspaces).
+    WorkspacesReleased {
         /// Work that came to light after its task had ended.
         late: Vec<(TaskName, Captured)>,
         /// How long the run has taken.
@@ -68,13 +68,13 @@ pub enum Effect {
     /// Tell whoever listens.
     Announce(EventKind),
     /// Put tasks into the schedule.
-    Enqueue(Vec<Entry>),
+    Enqueue(Vec<QueuedTask>),
     /// Take a task out of the schedule.
-    Leave(TaskId, Left),
+    Dequeue(TaskId, TaskEnd),
     /// Lend the permit of a task to others.
-    Lend(TaskId),
+    LendPermit(TaskId),
     /// Get the permit of a task back.
-    TakeBack(TaskId),
+    ReclaimPermit(TaskId),
     /// Start a task.
     StartTask {
         /// Which.
@@ -89,14 +89,14 @@ pub enum Effect {
     /// Answers [`Input::AddTasks`](super::Input::AddTasks).
     AnswerAddTasks(RequestId, Result<Vec<TaskId>, AddTasksError>),
     /// Answers [`Input::AwaitChildren`](super::Input::AwaitChildren).
-    AnswerAwaitChildren(RequestId, Result<Vec<WaitedFor>, WaitError>),
+    AnswerAwaitChildren(RequestId, Result<Vec<FinishedChild>, WaitError>),
     /// Land work. Its begin and its end are recorded by who does it, and arrive as
     /// [`Input::Recorded`](super::Input::Recorded).
     Land(LandingRequest),
     /// Nothing is to land any more; what is in the middle of it is seen through.
     CancelLanding,
     /// Wait until none of the run's workspaces is in use.
-    Settle,
+    ReleaseWorkspaces,
     /// Give up the claim on the run's workspaces. The ledger has the end of the run by now, so that
     /// a run whose engine dies before is known by what it left.
     Close,

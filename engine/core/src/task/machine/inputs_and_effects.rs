@@ -16,10 +16,10 @@ pub enum Input {
     Recorded(LedgerEntry),
     /// An entry was not written, because the ledger is gone and the engine is closing.
     NotRecorded(LedgerEntry),
-    /// Answers [`Effect::Equip`].
-    Equipped,
-    /// Answers [`Effect::Equip`]: it cannot be had.
-    NotEquipped,
+    /// Answers [`Effect::LeaseExecutor`].
+    ExecutorLeased,
+    /// Answers [`Effect::LeaseExecutor`]: it cannot be had.
+    ExecutorUnavailable,
     /// The worker ended by itself.
     WorkerEnded(AgentEnd),
     /// The worker crashed.
@@ -31,10 +31,10 @@ pub enum Input {
     },
     /// The worker is gone without a word.
     WorkerStopped,
-    /// Answers [`Effect::ClearWorker`].
-    Cleared,
-    /// Answers [`Effect::ClearWorker`]: something did not stop in time.
-    NotCleared,
+    /// Answers [`Effect::CleanUpWorker`].
+    CleanedUp,
+    /// Answers [`Effect::CleanUpWorker`]: something did not stop in time.
+    NotCleanedUp,
     /// Answers [`Effect::Seal`].
     Sealed,
     /// Answers [`Effect::Seal`]: what writes did not stop in time.
@@ -58,7 +58,7 @@ pub enum Timer {
     Wall,
     /// A worker that was told to stop has had the grace period for what it started, and a moment for
     /// itself.
-    Farewell,
+    StopGrace,
 }
 
 /// Something a task asks of the outside world.
@@ -69,7 +69,7 @@ pub enum Effect {
     /// Write an entry to the ledger.
     Record(LedgerEntry),
     /// Get what a worker needs beside the workspace.
-    Equip,
+    LeaseExecutor,
     /// Start the worker. One that is started again goes on from its log, and may have missed the
     /// reminder.
     StartWorker {
@@ -87,7 +87,7 @@ pub enum Effect {
     /// End a worker that did not stop.
     KillWorker,
     /// End what a crashed worker started, so that it can be started again.
-    ClearWorker {
+    CleanUpWorker {
         /// What it said when it crashed.
         error: String,
         /// How long that may take.

@@ -15,7 +15,7 @@ use crate::task::{ReminderPolicy, TaskStatus};
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A task whose start is in the ledger, and which is being prepared.
-fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> Machine {
+fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> TaskMachine {
     let command = Command { script: "true".to_owned(), item: None, arguments: Vec::new() };
     let spec = TaskSpec {
         id: TaskId::generate(),
@@ -33,16 +33,16 @@ fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> 
     record.apply(&LedgerEntry::TaskStarted { run, task, attempt: 1 });
     let restarts = RestartBudget { restarts, window: Duration::from_secs(600) };
     let policy = WorkerPolicy { restarts, grace: GRACE };
-    let (task, effects) = Machine::begin(record, contract, policy);
+    let (task, effects) = TaskMachine::begin(record, contract, policy);
     assert_eq!(effects, [Effect::Prepare]);
     task
 }
 
-fn task() -> Machine {
+fn task() -> TaskMachine {
     task_restarted(0)
 }
 
-fn task_restarted(restarts: usize) -> Machine {
+fn task_restarted(restarts: usize) -> TaskMachine {
     let contract = YieldContract::new(Box::new(AnyValue), reminder_policy(1));
     task_with(contract, ChangeDemand::Optional, restarts)
 }
@@ -55,7 +55,7 @@ fn silent() -> AgentEnd {
     AgentEnd::Silent("it ended without a yield".to_owned())
 }
 
-fn session_started(task: &Machine) -> LedgerEntry {
+fn session_started(task: &TaskMachine) -> LedgerEntry {
     let workspace = "/w/tree".to_owned();
     LedgerEntry::SessionStarted { task: task.record().spec.id, attempt: 1, workspace }
 }
@@ -65,20 +65,20 @@ fn start_worker(reminder: Option<Reminder>) -> Effect {
 }
 
 /// Has the task start its worker, or start it again.
-fn start(task: &mut Machine, input: Input) -> Vec<Effect> {
+fn start(task: &mut TaskMachine, input: Input) -> Vec<Effect> {
     let entry = session_started(task);
     assert_eq!(task.step(input), [Effect::Record(entry.clone())]);
-    assert_eq!(task.step(Input::Recorded(entry)), [Effect::Equip]);
-    task.step(Input::Equipped)
+    assert_eq!(task.step(Input::Recorded(entry)), [Effect::LeaseExecutor]);
+    task.step(Input::ExecutorLeased)
 }
 
-fn work(task: &mut Machine) {
+fn work(task: &mut TaskMachine) {
     let wall = Effect::StartTimer(Timer::Wall, Duration::from_secs(60));
     let effects = start(task, Input::Prepared(Ok(workspace())));
     assert_eq!(effects, [start_worker(None), wall]);
 }
 
-fn working() -> Machine {
+fn working() -> TaskMachine {
     let mut task = task();
     work(&mut task);
     task
@@ -105,16 +105,16 @@ fn crash(message: &str) -> Input {
 }
 
 fn seal() -> Effect {
-    Effect::Seal { deadline: SEALING }
+    Effect::Seal { deadline: SEAL_DEADLINE }
 }
 
 fn stop_effects(level: CancelLevel) -> [Effect; 3] {
-    let farewell = Effect::StartTimer(Timer::Farewell, GRACE + FAREWELL);
-    [Effect::AnnounceStopping, Effect::StopWorker(level), farewell]
+    let stop_grace = Effect::StartTimer(Timer::StopGrace, GRACE + STOP_MARGIN);
+    [Effect::AnnounceStopping, Effect::StopWorker(level), stop_grace]
 }
 
 /// Records the capture of a task and returns what follows.
-fn record(task: &mut Machine, captured: &Captured) -> Vec<Effect> {
+fn record(task: &mut TaskMachine, captured: &Captured) -> Vec<Effect> {
     let id = task.record().spec.id;
     let entry = LedgerEntry::TaskCaptured { task: id, attempt: 1, captured: captured.clone() };
     let effects = task.step(Input::Captured(Ok(Some(captured.clone()))));
@@ -126,7 +126,7 @@ fn record(task: &mut Machine, captured: &Captured) -> Vec<Effect> {
 }
 
 /// Takes a task whose session is over to its end and returns what it finishes with.
-fn end_of(mut task: Machine) -> Outcome {
+fn end_of(mut task: TaskMachine) -> Outcome {
     assert_eq!(task.step(Input::Sealed), [Effect::Capture]);
     let work = captured(1);
     let discard = Effect::Discard(workspace());
@@ -297,9 +297,9 @@ fn a_second_cancel_is_passed_on_if_it_is_more_urgent() {
     assert_eq!(task.step(Input::Cancel(at_once)), [Effect::StopWorker(at_once)]);
     assert_eq!(task.step(Input::Cancel(gently)), []);
     assert_eq!(task.step(Input::TimerFired(Timer::Wall)), [], "it is stopping already");
-    assert_eq!(task.step(Input::TimerFired(Timer::Farewell)), [Effect::KillWorker]);
+    assert_eq!(task.step(Input::TimerFired(Timer::StopGrace)), [Effect::KillWorker]);
     assert_eq!(task.step(Input::WorkerStopped), [seal()]);
-    assert_eq!(task.step(Input::TimerFired(Timer::Farewell)), []);
+    assert_eq!(task.step(Input::TimerFired(Timer::StopGrace)), []);
     assert_eq!(end_of(task), Outcome::Cancelled);
 }
 
@@ -308,9 +308,12 @@ fn a_task_that_is_cancelled_before_its_worker_starts_starts_none() {
     for steps in 1..=2 {
         let mut task = task();
         let entry = session_started(&task);
-        let mut inputs =
-            [Input::Prepared(Ok(workspace())), Input::Recorded(entry.clone()), Input::Equipped]
-                .into_iter();
+        let mut inputs = [
+            Input::Prepared(Ok(workspace())),
+            Input::Recorded(entry.clone()),
+            Input::ExecutorLeased,
+        ]
+        .into_iter();
         inputs.by_ref().take(steps).for_each(|input| drop(task.step(input)));
         let effects = task.step(Input::Cancel(CancelLevel::Gently));
         assert_eq!(effects, [Effect::AnnounceStopping], "there is nobody to stop");
@@ -326,10 +329,10 @@ fn a_worker_that_crashes_is_started_again_with_its_reminder_until_its_budget_is_
     work(&mut task);
     let effects = task.step(Input::WorkerEnded(silent()));
     let Some(Effect::Remind(reminder)) = effects.last() else { panic!("{effects:?}") };
-    let clear = Effect::ClearWorker { error: "once".to_owned(), deadline: SEALING };
+    let clear = Effect::CleanUpWorker { error: "once".to_owned(), deadline: SEAL_DEADLINE };
     assert_eq!(task.step(crash("once")), [clear]);
     assert!(!task.is_working());
-    let effects = start(&mut task, Input::Cleared);
+    let effects = start(&mut task, Input::CleanedUp);
     assert_eq!(effects, [start_worker(Some(reminder.clone()))], "its wall clock runs already");
     assert_eq!(task.step(crash("twice")), [seal()]);
     assert_eq!(end_of(task), crashed("twice"));
@@ -340,7 +343,7 @@ fn a_crash_whose_leftovers_do_not_stop_is_the_end() {
     let mut task = task_restarted(1);
     work(&mut task);
     task.step(crash("once"));
-    assert_eq!(task.step(Input::NotCleared), [seal()]);
+    assert_eq!(task.step(Input::NotCleanedUp), [seal()]);
     assert_eq!(end_of(task), crashed("it crashed, and what it had started did not stop"));
 
     let mut task = task_restarted(1);
@@ -348,7 +351,7 @@ fn a_crash_whose_leftovers_do_not_stop_is_the_end() {
     task.step(crash("once"));
     let effects = task.step(Input::Cancel(CancelLevel::AtOnce));
     assert_eq!(effects, [Effect::AnnounceStopping]);
-    assert_eq!(task.step(Input::Cleared), [seal()], "it is not started again");
+    assert_eq!(task.step(Input::CleanedUp), [seal()], "it is not started again");
     assert_eq!(end_of(task), Outcome::Cancelled);
 }
 
