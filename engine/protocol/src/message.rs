@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::time::millis;
+use crate::timestamp::millis;
 use crate::usage::v3;
 use crate::{Timestamp, Usage};
 

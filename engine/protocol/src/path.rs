@@ -1,13 +1,14 @@
-//! A path inside a repository: bytes, as git has them.
+//! Paths inside a repository, as bytes, and the names of temporary files.
 
 use std::ffi::OsStr;
 use std::fmt;
+
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::terminal::is_unseen;
+use crate::control_characters::is_unseen;
 
 /// A path relative to a repository's root: bytes with `/` between its components.
 ///
@@ -152,6 +153,23 @@ impl<'de> Deserialize<'de> for RepoPath {
     }
 }
 
+const TEMPORARY_PREFIX: &str = ".regatta-";
+const TEMPORARY_SUFFIX: &str = ".tmp";
+
+/// Returns the name of the `number`th temporary file of `maker`, which has to be unique.
+#[must_use]
+pub fn temporary_name(maker: impl fmt::Display, number: impl fmt::Display) -> String {
+    format!("{TEMPORARY_PREFIX}{maker}-{number}{TEMPORARY_SUFFIX}")
+}
+
+/// Returns whether a file's name is that of a temporary file.
+#[must_use]
+pub fn is_temporary_name(name: &[u8]) -> bool {
+    name.strip_prefix(TEMPORARY_PREFIX.as_bytes())
+        .and_then(|rest| rest.strip_suffix(TEMPORARY_SUFFIX.as_bytes()))
+        .is_some_and(|middle| middle.contains(&b'-'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,5 +222,14 @@ mod tests {
         assert_eq!(folders, ["a/b", "a"]);
         assert!(path.is_below(&RepoPath::new("a").unwrap()));
         assert!(!path.is_below(&RepoPath::new("a/b/c").unwrap()));
+    }
+
+    #[test]
+    fn temporary_files_are_known_by_their_names_and_no_others() {
+        assert!(is_temporary_name(temporary_name("r7k3f", 3).as_bytes()));
+        assert!(is_temporary_name(temporary_name(4711, 0).as_bytes()));
+        for other in [".regatta", ".regatta-.tmp", ".regatta-a-1.tmp~", "x.regatta-a-1.tmp"] {
+            assert!(!is_temporary_name(other.as_bytes()), "{other}");
+        }
     }
 }

@@ -2,12 +2,11 @@
 
 mod cancel;
 mod clock_and_ids;
-mod commands;
 mod gate;
 mod isolation;
 mod ledger;
 mod model;
-mod process;
+mod processes;
 mod schema;
 mod session_log;
 mod tools;
@@ -16,7 +15,6 @@ mod worker;
 
 pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
-pub use commands::{CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink};
 pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
 pub use isolation::{
     Baseline, Completion, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest,
@@ -28,9 +26,10 @@ pub use model::{
     AccountId, AttemptFailure, FailureCause, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
     ModelStream, Models, Provider, ProviderInfo, ToolChoice,
 };
-pub use process::{
-    Namespaces, Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio,
-    Processes, ResourceLimit,
+pub use processes::{
+    CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink, Namespaces, Process,
+    ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio, Processes,
+    ResourceLimit,
 };
 pub use schema::{AnyValue, Schema, Schemas};
 pub use session_log::{
