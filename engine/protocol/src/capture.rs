@@ -1,4 +1,4 @@
-//! Captured work: the ref of a capture, the size of the change, and the files a capture leaves out.
+//! Captured work: the git ref of a capture, the size of its changes, and the files it leaves out.
 
 use std::fmt;
 
@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::{RunName, TaskName};
 
-/// The name of a capture in the task store: `refs/tasks/RUN/TASK/ATTEMPT`, or with `checkpoints`
-/// for `tasks` that of a checkpoint.
+/// The git ref of a capture in the task store, the bare repository that keeps the work of tasks:
+/// `refs/tasks/RUN/TASK/ATTEMPT`, or `refs/checkpoints/RUN/TASK/ATTEMPT` for a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CaptureRef(String);
 
 impl CaptureRef {
-    /// Returns the name under which this attempt of a task is captured.
+    /// Returns the ref of the capture of one attempt at a task.
     #[must_use]
     pub fn of(run: &RunName, task: &TaskName, attempt: u32) -> Self {
         Self(format!("refs/tasks/{run}/{task}/{attempt}"))
     }
 
-    /// Returns the name of the last checkpoint of this attempt of a task.
+    /// Returns the ref of the last checkpoint of one attempt at a task.
     #[must_use]
     pub fn checkpoint_of(run: &RunName, task: &TaskName, attempt: u32) -> Self {
         Self(format!("refs/checkpoints/{run}/{task}/{attempt}"))
     }
 
-    /// Returns the name as git writes it.
+    /// Returns the full ref name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -38,69 +38,69 @@ impl fmt::Display for CaptureRef {
     }
 }
 
-/// How much changed.
+/// The size of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeSummary {
-    /// Files added, changed or removed.
+    /// The number of files that were added, changed or removed.
     pub files: u64,
-    /// Lines added. A binary file adds none.
+    /// The number of lines that were added. Binary files do not count.
     pub added: u64,
-    /// Lines removed.
+    /// The number of lines that were removed.
     pub removed: u64,
 }
 
-/// Work that is safe in the task store.
+/// The work of a task that is stored in the task store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Captured {
-    /// Where it is.
+    /// The ref of the capture.
     pub capture: CaptureRef,
-    /// How much it is.
+    /// The size of its changes.
     pub changes: ChangeSummary,
-    /// What the task made and it does not hold.
+    /// What the task created that the capture does not contain.
     #[serde(default, skip_serializing_if = "LeftOut::is_empty")]
     pub left_out: LeftOut,
 }
 
 impl Captured {
-    /// Returns a capture that holds all that a task made.
+    /// Returns a capture that left nothing out.
     #[must_use]
     pub fn whole(capture: CaptureRef, changes: ChangeSummary) -> Self {
         Self { capture, changes, left_out: LeftOut::default() }
     }
 
-    /// Returns whether the workspace has files of the task that are not in the capture. Such a
-    /// workspace is to be kept.
+    /// Returns whether the workspace has files that the capture does not contain. Such a workspace
+    /// must not be removed.
     #[must_use]
     pub fn holds_uncaptured_files(&self) -> bool {
         self.left_out.files > 0
     }
 }
 
-/// What a task made in its workspace that no capture can hold.
+/// What a task created in its workspace that a capture cannot contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// The first of them, sorted by path: at most [`LeftOut::NAMED`].
+    /// The first entries, sorted by path; at most [`LeftOut::MAX_ENTRIES`].
     pub entries: Vec<LeftOutEntry>,
-    /// How many there are.
+    /// The total number of entries.
     pub total: u64,
-    /// How many regular files and symlinks are in them: work that is in the workspace only.
+    /// The number of regular files and symlinks in all entries. They exist only in the workspace.
     pub files: u64,
-    /// Where the workspace is that is kept because of these files.
+    /// The path of the workspace, which is kept because of these files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
 }
 
-/// Something that is left out.
+/// One path that a capture leaves out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOutEntry {
-    /// Where it is in the workspace, as git writes paths.
+    /// The path in the workspace, quoted as git does.
     pub path: String,
-    /// What it is.
+    /// Why it is left out.
     #[serde(flatten)]
     pub kind: LeftOutKind,
 }
 
-/// Why something is left out.
+/// Why a capture leaves a path out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LeftOutKind {
@@ -110,23 +110,23 @@ pub enum LeftOutKind {
     Socket,
     /// It is a device.
     Device,
-    /// Git, or some file system, takes its name for `.git`.
+    /// Git, or some file system, treats its name as `.git`.
     GitTwin {
-        /// How many regular files and symlinks it is or has.
+        /// The number of regular files and symlinks at or below the path.
         files: u64,
     },
     /// It is the folder of a submodule.
     Submodule {
-        /// How many regular files and symlinks it has.
+        /// The number of regular files and symlinks below it.
         files: u64,
     },
-    /// It is the `.git` of a repository that the task made itself.
+    /// It is the `.git` of a repository that the task created.
     Repository,
 }
 
 impl LeftOut {
-    /// How many entries are named.
-    pub const NAMED: usize = 20;
+    /// The maximum number of entries that are listed.
+    pub const MAX_ENTRIES: usize = 20;
 
     /// Returns whether nothing is left out.
     #[must_use]
@@ -136,7 +136,7 @@ impl LeftOut {
 }
 
 impl LeftOutKind {
-    /// Returns how many regular files and symlinks are left out with it.
+    /// Returns the number of regular files and symlinks that are left out with it.
     #[must_use]
     pub fn files(self) -> u64 {
         match self {

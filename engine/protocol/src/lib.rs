@@ -1,5 +1,5 @@
-//! The words every part of the engine shares: ids, specifications, outcomes, changes, events and
-//! ledger entries. Data only — nothing here reads a file, opens a socket or starts a task.
+//! The data types that all crates of the engine share: ids, specifications, outcomes, changes,
+//! events and ledger entries. This crate holds data only: it does no I/O and starts no tasks.
 
 mod capture;
 mod control_characters;

@@ -9,137 +9,139 @@ use serde_json::Value;
 
 use crate::{IsolationMode, ModelRoute, RunId, TaskId, TaskName};
 
-/// One fan-out over one repository.
+/// The specification of a run: a set of tasks that work on one repository at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
-    /// Identity across ledgers.
+    /// The id of the run.
     pub id: RunId,
-    /// The name its plan gives it.
+    /// The name of the run in its plan file, if it has one.
     pub label: Option<String>,
     /// The root of the repository's working tree.
     pub repo: PathBuf,
-    /// The folder below the root in which tasks work; empty for the root.
+    /// The folder in which tasks work, relative to the root; empty for the root itself.
     pub subfolder: PathBuf,
-    /// The tasks, in the order of their declaration.
+    /// The tasks in the order in which they were declared.
     pub tasks: Vec<TaskSpec>,
-    /// How many tasks run at the same time.
+    /// The maximum number of tasks that run at the same time.
     pub jobs: NonZeroUsize,
-    /// How tasks are kept apart.
+    /// How tasks are isolated from each other.
     pub isolation: IsolationMode,
-    /// Where their work goes.
+    /// Where the work of the tasks lands at the end of the run.
     pub merge: MergeMode,
-    /// What the first failure means for the rest.
+    /// What happens to the other tasks when one fails.
     pub on_failure: OnFailure,
-    /// What the names of branches begin with.
+    /// The prefix of branch names.
     pub branch_prefix: String,
-    /// How many bytes of untracked files may be copied into each workspace.
+    /// The maximum total size in bytes of the untracked files that are copied into each workspace.
     pub untracked_limit: u64,
-    /// The names of the environment's variables that are passed on to what tasks run although they
-    /// would be removed.
+    /// The names of environment variables that are passed on to commands although they look like
+    /// secrets and would be removed.
     #[serde(default)]
     pub pass_env: Vec<String>,
 }
 
-/// Where the work of a run goes.
+/// Where the work of a run lands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MergeMode {
-    /// Into the working tree.
+    /// In the working tree.
     Patch,
-    /// Onto one branch per task.
+    /// On branches, one per task.
     Branch,
     /// Nowhere: it stays in the task store.
     None,
 }
 
-/// What the first failure means for the tasks that have not ended.
+/// What happens to unfinished tasks when one fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// They go on.
+    /// They continue.
     Continue,
     /// They are cancelled.
     CancelTheRest,
 }
 
-/// What a run asks of one task.
+/// The specification of one task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskSpec {
-    /// Identity across ledgers.
+    /// The id of the task.
     pub id: TaskId,
-    /// Name in its run.
+    /// The name of the task in its run.
     pub name: TaskName,
-    /// What people read about it, in one line.
+    /// A title for people, in one line.
     pub title: String,
-    /// Who does the work, and how.
+    /// The work to do, and the kind of worker that does it.
     pub work: Work,
-    /// The tasks of the same run that come first.
+    /// The names of the tasks of the same run that have to succeed first.
     pub depends_on: Vec<TaskName>,
-    /// Higher runs earlier; equals run in the order of their declaration.
+    /// Tasks with a higher priority start earlier; tasks of equal priority start in the order of
+    /// their declaration.
     pub priority: i32,
-    /// Whether a success that changes nothing is one.
+    /// Whether the task has to change files to succeed.
     pub change: ChangeDemand,
-    /// The JSON Schema of what it yields; anything will do without one.
+    /// The JSON Schema of the value that the task has to yield; without one, every value is
+    /// accepted.
     pub schema: Option<Value>,
-    /// How much it may use.
+    /// How much the task may use.
     pub limits: TaskLimits,
 }
 
-/// Whether a task has to change something.
+/// Whether a task has to change files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeDemand {
-    /// A success may change nothing.
+    /// The task may succeed without a change.
     #[default]
     Optional,
-    /// A success that changes nothing is a failure.
+    /// The task fails if it changes nothing.
     Required,
 }
 
-/// Who does the work of a task.
+/// The work of a task, by the kind of worker that does it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Work {
-    /// A command, run in `/bin/sh -c`.
+    /// A shell command.
     Command(Command),
-    /// A model with tools.
+    /// A model that calls tools.
     Agent(Agent),
-    /// Another program's agent.
+    /// An agent that is a program of its own.
     External(External),
 }
 
-/// An agent of another program, and what it is asked to do.
+/// Work for an agent that is a program of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct External {
-    /// The name under which the program is known.
+    /// The name by which the engine knows the program.
     pub program: String,
-    /// What it is asked to do.
+    /// The prompt.
     pub prompt: String,
 }
 
-/// A model, and what it is asked to do.
+/// Work for a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Agent {
     /// The model.
     pub model: ModelRoute,
-    /// What it is asked to do.
+    /// The prompt.
     pub prompt: String,
-    /// What every task of the run should know.
+    /// Text that every task of the run gets after its prompt.
     pub context: Option<String>,
 }
 
-/// A command and what was put into it.
+/// Work for a shell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Command {
-    /// What the shell is given.
+    /// The script for `/bin/sh -c`.
     pub script: String,
-    /// The item of `--each` it was made for.
+    /// The item of `--each` that the command is for.
     pub item: Option<Item>,
     /// The positional parameters `"$@"` of the script.
     pub arguments: Vec<String>,
 }
 
-/// One item of `--each`, as the command's environment has it.
+/// One item of `--each`. Each field becomes an environment variable of the command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Item {
     /// The item itself: `REGATTA_ITEM`.
@@ -150,18 +152,18 @@ pub struct Item {
     pub dir: String,
 }
 
-/// How much one task may use.
+/// The limits of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskLimits {
-    /// Wall-clock time from the start of its session.
+    /// The maximum wall-clock time, from the first start of its worker.
     pub wall: Duration,
-    /// How many bytes of a command's output are kept; of more, the middle is left out and told.
+    /// The maximum number of bytes of a command's output that are kept. Of longer output, the
+    /// middle is replaced by a line that says how much is missing.
     pub output: u64,
-    /// How often a model may answer.
+    /// The maximum number of answers of the model.
     #[serde(default = "turns")]
     pub turns: NonZeroU32,
-    /// How many tokens a model may use, those read from caches included; as many as it likes
-    /// without it.
+    /// The maximum number of tokens, including those read from caches; unlimited if absent.
     #[serde(default)]
     pub tokens: Option<u64>,
 }
