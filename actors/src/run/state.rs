@@ -89,7 +89,7 @@ impl RunState {
                 let checked = self.check.is_some().then(|| entry.clone());
                 let effects = self.machine.step(Input::Recorded(entry));
                 if let (Some(check), Some(entry)) = (&mut self.check, checked) {
-                    debug_assert_eq!(check.recorded(&entry, self.machine.record()), Ok(()));
+                    debug_assert_eq!(check.check(&entry, self.machine.record()), Ok(()));
                 }
                 effects
             }

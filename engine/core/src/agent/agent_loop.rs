@@ -1,4 +1,4 @@
-//! The agent loop.
+//! The agent loop: asks the model and runs its tool calls, turn by turn.
 
 use protocol::{AgentEnd, InputId, SessionEvent, StopReason, UserInput};
 
@@ -11,8 +11,9 @@ use super::prompts;
 use super::tool_calls::{AllowedCalls, run_calls};
 use crate::ports::{SessionLogError, ToolChoice};
 
-/// Goes on with a conversation until the model stops or yields, or something ends it. A model that
-/// had the last word is not asked for another.
+/// Continues a conversation until the model stops or yields, or until the work is aborted or fails.
+/// If the last message is an answer of the model and there is no new input, the model is not asked
+/// again.
 pub async fn run(
     conversation: &mut Conversation,
     context: &mut AgentContext<'_>,
@@ -72,7 +73,7 @@ async fn run_turns(
     }
 }
 
-/// Does what users have asked for the next request.
+/// Applies a change of the model and adds steering inputs before the next request.
 async fn apply_request_changes(
     conversation: &mut Conversation,
     context: &mut AgentContext<'_>,
@@ -89,7 +90,7 @@ async fn apply_request_changes(
     Ok(())
 }
 
-/// Says an input.
+/// Adds an input to the conversation and announces it.
 async fn take_input(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,
@@ -101,7 +102,7 @@ async fn take_input(
     Ok(())
 }
 
-/// Returns what one has to say about an answer that calls nothing.
+/// Describes an answer without tool calls, which ends the work without a yield.
 fn describe_missing_yield(stop: StopReason) -> String {
     match stop {
         StopReason::Length => "its answer was cut off, because it was too long, before a yield",

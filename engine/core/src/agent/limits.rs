@@ -1,4 +1,4 @@
-//! When a session has to stop: limits on turns and tokens, and calls that only repeat.
+//! The limits of a session: turns, tokens and repeated failing tool calls.
 
 use std::num::NonZeroU32;
 
@@ -6,25 +6,25 @@ use protocol::{Failure, FailureClass, ToolCall};
 
 use super::prompts;
 
-/// What one session may use.
+/// The limits of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How often the model may answer.
+    /// The maximum number of answers of the model.
     pub turns: NonZeroU32,
-    /// How many tokens it may use; as many as it likes without it.
+    /// The maximum number of tokens; unlimited if absent.
     pub tokens: Option<u64>,
 }
 
-/// What has been used of it.
+/// The usage of a session so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SessionUsage {
     pub(super) turns: u32,
     pub(super) tokens: u64,
-    /// Whether the model was told to yield.
+    /// Whether the model was asked to yield because of a limit.
     pub(super) warned: Warned,
 }
 
-/// Whether a model was told that it has reached a limit.
+/// Whether the model was asked to yield because of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Warned {
     #[default]
@@ -32,19 +32,20 @@ pub(super) enum Warned {
     Yes,
 }
 
-/// Whether there may be another turn.
+/// Whether a session may have another turn.
 #[derive(Debug, PartialEq)]
 pub(super) enum BudgetDecision {
-    /// There may.
+    /// It may.
     Continue,
-    /// One more, to yield in; this is what the model is told.
+    /// It may have one more, in which the model has to yield. The text is the input that asks it
+    /// to.
     YieldNow(String),
-    /// There may not.
+    /// It may not.
     Exceeded(Failure),
 }
 
 impl Limits {
-    /// Judges whether there may be another turn.
+    /// Decides whether there may be another turn.
     pub(super) fn check(&self, usage: &SessionUsage) -> BudgetDecision {
         let reached = if usage.turns >= self.turns.get() {
             format!("{} turns", self.turns)
@@ -64,10 +65,10 @@ impl Limits {
     }
 }
 
-/// How often the same call may fail running.
+/// The number of times in a row that the same tool call may fail.
 const MAX_REPEATED_FAILURES: u32 = 5;
 
-/// The last call that failed, and how often it has failed with nothing else between.
+/// Detects a model that repeats the same failing tool call.
 #[derive(Debug, Default)]
 pub(super) struct LoopDetector {
     last: Option<ToolCall>,
@@ -75,7 +76,8 @@ pub(super) struct LoopDetector {
 }
 
 impl LoopDetector {
-    /// Notes what came of a call. Returns the failure of a session that goes in a circle.
+    /// Records the result of a call. Returns a failure if the same call has failed too often in a
+    /// row.
     pub(super) fn record(&mut self, call: &ToolCall, result: CallResult) -> Option<Failure> {
         if result == CallResult::Ok {
             *self = Self::default();
@@ -98,7 +100,7 @@ impl LoopDetector {
     }
 }
 
-/// What came of a call.
+/// Whether a tool call succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallResult {
     Ok,

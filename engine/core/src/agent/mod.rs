@@ -1,5 +1,5 @@
-//! A model at work: one straight loop over ports. It streams a turn, has its tool calls carried
-//! out, and goes on until the model stops or yields.
+//! The agent loop: it asks a model, runs the tool calls of its answer, and repeats this until the
+//! model stops or yields. All I/O goes through ports.
 
 mod agent_loop;
 mod context;

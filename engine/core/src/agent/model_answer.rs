@@ -1,4 +1,4 @@
-//! One answer of the model.
+//! Asks the model for one answer, and adds it to the conversation.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::conversation::Conversation;
 use crate::ports::{GateWait, ModelRequest, ToolChoice};
 use crate::request::Progress;
 
-/// Asks the model and waits for the whole of its answer, which is then in the conversation.
+/// Sends a request and waits for the complete answer, which is added to the conversation.
 pub(super) async fn ask(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,
@@ -78,7 +78,7 @@ fn retry(attempt: u32, delay: Duration, error_message: String) -> SessionEvent {
     SessionEvent::AutoRetryStart { attempt, delay_ms, error_message }
 }
 
-/// What has come of an answer so far.
+/// The content of an answer received so far.
 #[derive(Default)]
 struct PartialAnswer(Mutex<Vec<Part>>);
 
@@ -99,7 +99,7 @@ impl PartialAnswer {
         }
     }
 
-    /// Held for the length of an append; nothing waits in it.
+    /// The lock is held only while content is appended, never across an `await`.
     fn content(&self) -> MutexGuard<'_, Vec<Part>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,5 @@
-//! The calls of one answer: carried out side by side, answered in their own order.
+//! The tool calls of one answer: they run concurrently where possible, and their results are added
+//! in the order of the calls.
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
@@ -10,17 +11,17 @@ use super::limits::CallResult;
 use super::prompts;
 use crate::ports::{Access, Concurrency, ToolOutcome, ToolOutput};
 
-/// Which calls are carried out.
+/// The tool calls that may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AllowedCalls {
-    /// All.
+    /// All calls.
     All,
-    /// Only those that end the session.
+    /// Only calls of `yield`.
     YieldOnly,
 }
 
-/// Carries out `calls` and puts their results into the conversation. Returns how the session ends,
-/// if it does.
+/// Runs `calls` and adds their results to the conversation. Returns how the session ends, if it
+/// does.
 pub(super) async fn run_calls(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,
@@ -44,7 +45,8 @@ pub(super) async fn run_calls(
             continue;
         }
         let running = group.iter().map(|call| run_call(context, call, allowed));
-        // All of them run from here on; each is told as soon as all before it are.
+        // All calls of the group start here. A result is added as soon as those of all earlier
+        // calls are.
         let mut running: FuturesOrdered<_> = running.collect();
         let mut poison = None;
         loop {
@@ -81,7 +83,7 @@ pub(super) async fn run_calls(
     Ok(end)
 }
 
-/// Answers every call that has no result: what runs of them is not waited for.
+/// Adds a result for every call that has none. Calls that still run are not waited for.
 async fn answer_aborted_calls(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,
@@ -119,7 +121,8 @@ async fn run_call<'a>(
     (call, outcome)
 }
 
-/// Cuts the calls into groups that run one after another; those of one group run side by side.
+/// Splits the calls into groups. The groups run one after another, the calls of one group
+/// concurrently.
 fn groups<'a>(calls: &'a [ToolCall], accesses: &[Access]) -> Vec<&'a [ToolCall]> {
     let mut groups = Vec::new();
     let mut begin = 0;

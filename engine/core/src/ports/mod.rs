@@ -1,4 +1,5 @@
-//! What the engine needs from the outside world.
+//! The ports of the engine: traits for everything it needs from the outside world, with their
+//! types.
 
 mod cancel;
 mod clock_and_ids;

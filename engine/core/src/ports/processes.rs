@@ -10,14 +10,14 @@ use async_trait::async_trait;
 
 use super::CancelToken;
 
-/// Runs commands, each in a process group of its own that does not outlive the call.
+/// Runs shell commands. Each has its own process group, of which nothing outlives the call.
 #[async_trait]
 pub trait Commands: Send + Sync {
-    /// Runs one command to its end, or to ours: when this returns, or its future is dropped,
-    /// nothing of the command's process group is left.
+    /// Runs one command until it ends or is cancelled. When the future completes or is dropped, no
+    /// process of its group is left.
     ///
-    /// `line` is told each line of output, at most a few per second. Cancelled gently, it gets TERM,
-    /// and KILL after the grace period; cancelled at once, KILL.
+    /// `line` receives the lines of output, at most a few per second. Cancelled gently, the group
+    /// gets SIGTERM, and SIGKILL after the grace period; cancelled at once, it gets SIGKILL.
     async fn run(
         &self,
         request: CommandRequest,
@@ -26,119 +26,119 @@ pub trait Commands: Send + Sync {
     ) -> Result<CommandEnd, CommandError>;
 }
 
-/// Is given a line of output.
+/// Receives lines of output.
 pub type LineSink = Arc<dyn Fn(String) + Send + Sync>;
 
-/// One command.
+/// A request to run a shell command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandRequest {
-    /// What `/bin/sh -c` is given.
+    /// The script for `/bin/sh -c`.
     pub script: String,
-    /// Its `"$@"`.
+    /// The positional parameters `"$@"` of the script.
     pub arguments: Vec<String>,
-    /// Where it runs.
+    /// The working directory.
     pub folder: PathBuf,
-    /// What is added to its environment.
+    /// Variables that are added to the environment.
     pub environment: BTreeMap<String, OsString>,
-    /// Where its output goes: standard output and error as they come, whole up to `keep` bytes.
+    /// The file for standard output and standard error, interleaved as they are written.
     pub output: PathBuf,
-    /// How many bytes of output are kept. Of more, the first half of them and the last half are,
-    /// with a line between them that says how many bytes were left out.
+    /// The maximum number of bytes of output to keep. Of longer output, the first and last half of
+    /// this number are kept, with a line in between that says how much is missing.
     pub keep: u64,
 }
 
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandEnd {
-    /// By itself or not.
+    /// What ended the command.
     pub cause: EndCause,
-    /// The last line of its standard output that is not blank, without its line break.
+    /// The last line of standard output that is not blank, without its line break.
     pub last_line: Option<String>,
-    /// How many bytes it wrote in all.
+    /// The total number of bytes of output.
     pub written: u64,
-    /// How many of them were left out of the middle because all were more than what is kept.
+    /// The number of bytes that were dropped from the middle of the output.
     pub dropped: u64,
 }
 
 /// What ended a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndCause {
-    /// It ended with this code.
+    /// It exited with this code.
     Exited(i32),
-    /// This signal ended it.
+    /// It was ended by this signal.
     Signalled(i32),
-    /// It ended, or was ended, after it was asked to stop.
+    /// It was cancelled, and ended afterwards.
     Stopped,
 }
 
-/// Why a command could not be run.
+/// Why a command or a process could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The machine has no more of something: memory, processes, descriptors, disk.
+    /// The system is out of a resource: memory, processes, file descriptors or disk space.
     #[error("cannot {what}")]
     Resources {
         /// What was attempted.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
-    /// Anything else.
+    /// Another error.
     #[error("cannot {what}")]
     Failed {
         /// What was attempted.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
 }
 
-/// Starts processes. Each leads a session and a process group of its own, of which nothing outlives
-/// the engine.
+/// Starts processes. Each is the leader of its own session and process group, of which nothing
+/// outlives the engine.
 #[async_trait]
 pub trait Processes: Send + Sync {
-    /// Starts a process. If the future is dropped before it ends, nothing is started, or what was
-    /// is killed.
+    /// Starts a process. If the future is dropped early, the process is not started or is killed.
     ///
     /// # Errors
-    /// The program cannot be started, or the machine is short of what that needs.
+    /// The program cannot be started, or the system is out of a resource.
     async fn start(&self, request: ProcessRequest) -> Result<Box<dyn Process>, CommandError>;
 }
 
-/// A process that was started. Dropping it kills everything in its group.
+/// A running process. Dropping it kills its process group.
 #[async_trait]
 pub trait Process: Send + Sync {
-    /// Returns its number, which is that of its group as well.
+    /// Returns the process id, which is also the id of the process group.
     fn id(&self) -> u32;
 
-    /// Signals everything in its group. That nothing is left to be signalled is no error.
+    /// Sends a signal to the process group. It is not an error if no process is left.
     fn signal(&self, signal: ProcessSignal);
 
-    /// Waits until it has ended. What else is in its group may still run.
+    /// Waits until the process has ended. Other processes of its group may still be running.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system cannot report the end of the process.
     async fn wait(&mut self) -> Result<ProcessEnd, CommandError>;
 }
 
-/// Everything a process is started with. Nothing else is passed on: no variable, no descriptor.
+/// A request to start a process. It inherits nothing else: no environment variables and no file
+/// descriptors.
 #[derive(Debug)]
 pub struct ProcessRequest {
-    /// The program and its arguments. A program without a slash is looked up in the `PATH` of
+    /// The program and its arguments. A program without a slash is searched in the `PATH` of
     /// `environment`.
     pub argv: Vec<OsString>,
-    /// Its whole environment.
+    /// The complete environment.
     pub environment: BTreeMap<OsString, OsString>,
-    /// The folder in which it starts.
+    /// The working directory.
     pub folder: OwnedFd,
-    /// Its standard streams.
+    /// The standard streams.
     pub stdio: ProcessStdio,
-    /// Whether it has a terminal.
+    /// Whether the process has a controlling terminal.
     pub session: ProcessSession,
-    /// How much it may use; it inherits the limits of the engine that are not named.
+    /// The resource limits. Other limits are those of the engine.
     pub limits: BTreeMap<ResourceLimit, u64>,
-    /// Its namespaces.
+    /// The namespaces of the process.
     pub namespaces: Namespaces,
 }
 
@@ -153,37 +153,38 @@ pub struct ProcessStdio {
     pub error: OwnedFd,
 }
 
-/// What the session of a process is connected with.
+/// Whether a process has a controlling terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessSession {
-    /// No terminal: what wants to ask for a password fails at once.
+    /// It has none, so that a prompt for a password fails at once.
     Detached,
-    /// The terminal that its standard input is.
+    /// Its standard input is its controlling terminal.
     Terminal,
 }
 
-/// A limit of the kernel for one process (`setrlimit(2)`), soft and hard alike.
+/// A resource limit of one process (`setrlimit(2)`), for both the soft and the hard limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResourceLimit {
-    /// How many bytes of address space it may have.
+    /// The maximum size of the address space, in bytes.
     AddressSpace,
-    /// How many seconds of processor time it may use.
+    /// The maximum processor time, in seconds.
     CpuSeconds,
-    /// How many bytes a file that it writes may have.
+    /// The maximum size of a written file, in bytes.
     FileSize,
-    /// The highest descriptor it may open, plus one.
+    /// The highest file descriptor, plus one.
     OpenFiles,
-    /// How many processes its user may have.
+    /// The maximum number of processes of the user.
     Processes,
 }
 
 /// The namespaces of a process (`namespaces(7)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Namespaces {
-    /// Those of the engine.
+    /// The namespaces of the engine.
     Shared,
-    /// Its own user, mount and network namespaces: its mounts are seen by nobody else, and it
-    /// reaches no network. Its user and group are those of the engine, with all capabilities inside.
+    /// New user, mount and network namespaces: the process has no network, and no other process
+    /// sees its mounts. User and group ids are those of the engine, with all capabilities inside
+    /// the namespace.
     Private,
 }
 
@@ -201,8 +202,8 @@ pub enum ProcessSignal {
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessEnd {
-    /// It ended with this code.
+    /// It exited with this code.
     Exited(i32),
-    /// This signal ended it.
+    /// It was ended by this signal.
     Signalled(i32),
 }

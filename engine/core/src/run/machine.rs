@@ -1,9 +1,9 @@
-//! Carries one run from its first event to its last: starts tasks as they are admitted, records how
-//! each ended, and has their work landed once at the end.
+//! The state machine of one run. It starts tasks when the schedule admits them, records how each
+//! ended, and lands their work at the end.
 //!
-//! What survives the engine is the [`RunRecord`], which entries change and nothing else does. An
-//! entry is asked for with [`Effect::Record`]; what it announces is done when it is durable, at
-//! [`Input::Recorded`]. Everything beside the record is what a restart begins anew.
+//! The durable state is the [`RunRecord`], which only ledger entries change. The machine asks for
+//! an entry with [`Effect::Record`] and continues when the entry is durable, at
+//! [`Input::Recorded`]. All other state is lost with the engine.
 
 use std::collections::VecDeque;
 
@@ -27,33 +27,33 @@ pub use inputs_and_effects::{Effect, Input};
 use adding::Children;
 use ending::Ending;
 
-/// Feed it [`Input`]s, perform the [`Effect`]s it asks for, in their order. [`Effect::End`] comes
-/// exactly once and last.
+/// The state machine of one run. The caller passes in each [`Input`] and performs the returned
+/// [`Effect`]s in order. [`Effect::End`] is the last effect and occurs exactly once.
 #[derive(Debug)]
 pub struct RunMachine {
     record: RunRecord,
-    /// Where each task is in the hands of this engine, by its position.
+    /// The current state of each task, by position.
     live: Vec<LiveState>,
-    /// How many of them are not [`LiveState::Over`].
+    /// The number of tasks that are not [`LiveState::Over`].
     unfinished: usize,
     cancels: CancelTrigger,
     interruption: Option<Interruption>,
-    /// How urgently all tasks were asked to stop.
+    /// The most urgent level at which all tasks were cancelled.
     cancelled: Option<CancelLevel>,
-    /// Tasks whose entry is being written, in the order in which they were added.
+    /// Added tasks whose ledger entry is being written, in order.
     adding: VecDeque<Adding>,
     children: Children,
     ending: Ending,
 }
 
-/// Where a task is that has not necessarily been recorded there.
+/// The current state of a task. It may be ahead of the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LiveState {
     Waiting,
-    /// Has a permit; its start is being recorded.
+    /// The task has a permit, and its start is being recorded.
     Admitted,
     Running,
-    /// Its end is being recorded.
+    /// The end of the task is being recorded.
     Finishing,
     Over,
 }
@@ -64,19 +64,19 @@ struct Adding {
     tasks: Vec<TaskSpec>,
 }
 
-/// Which end of a task cancels all that have not ended.
+/// Which end of a task cancels all unfinished tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelTrigger {
-    /// None does.
+    /// None.
     Nothing,
-    /// A crash does.
+    /// A crash.
     Crash,
-    /// A failure of any class does.
+    /// Any failure.
     Failure,
 }
 
 impl RunMachine {
-    /// Returns the machine of a run that is as the ledger has it: just opened, or taken up again.
+    /// Returns the machine of a run that has just been opened, or that is resumed from the ledger.
     #[must_use]
     pub fn new(record: RunRecord, cancels: CancelTrigger) -> Self {
         let live = |over| if over { LiveState::Over } else { LiveState::Waiting };
@@ -98,13 +98,14 @@ impl RunMachine {
         }
     }
 
-    /// Returns what the ledger has of the run.
+    /// Returns the durable state of the run.
     #[must_use]
     pub fn record(&self) -> &RunRecord {
         &self.record
     }
 
-    /// Advances by one input. Inputs that no longer matter yield no effects.
+    /// Processes an input and returns the effects. An input that does not matter any more has no
+    /// effects.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         match input {
@@ -166,7 +167,7 @@ impl RunMachine {
         self.end_if_done(effects);
     }
 
-    /// Announces the tasks from a position on and puts those into the schedule that can still run.
+    /// Announces the tasks from position `from` on, and queues those that can still run.
     fn enqueue(&mut self, from: usize, effects: &mut Vec<Effect>) {
         let (mut entries, mut refused) = (Vec::new(), Vec::new());
         for (at, task) in self.record.tasks().iter().enumerate().skip(from) {
@@ -195,7 +196,7 @@ impl RunMachine {
     }
 
     fn admitted(&mut self, task: TaskId, effects: &mut Vec<Effect>) {
-        // It may have been cancelled while the permit was on its way.
+        // The task may have been cancelled before the permit arrived.
         if self.live(task) == Some(LiveState::Waiting) {
             self.set(task, LiveState::Admitted);
             let attempt = self.record.task(task).map_or(0, |task| task.attempt) + 1;
@@ -214,7 +215,7 @@ impl RunMachine {
         }
     }
 
-    /// Cancels every task that has not ended, unless that was done as urgently before.
+    /// Cancels all unfinished tasks, unless that was done at this level before.
     fn cancel_unfinished(&mut self, level: CancelLevel, effects: &mut Vec<Effect>) {
         if self.cancelled >= Some(level) {
             return;
@@ -228,7 +229,7 @@ impl RunMachine {
         self.cancel_unstarted(0, effects);
     }
 
-    /// Ends the tasks from a position on that have not started.
+    /// Cancels the tasks from position `from` on that have not started.
     fn cancel_unstarted(&mut self, from: usize, effects: &mut Vec<Effect>) {
         let tasks: Vec<_> = self.record.tasks()[from..].iter().map(|task| task.spec.id).collect();
         for task in tasks {
@@ -238,7 +239,7 @@ impl RunMachine {
         }
     }
 
-    /// Has the end of a task recorded; its report follows.
+    /// Records the end of a task.
     fn finish(&mut self, task: TaskId, report: TaskReport, effects: &mut Vec<Effect>) {
         self.set(task, LiveState::Finishing);
         let cancels = self.cancels_others(&report.outcome);
@@ -286,7 +287,7 @@ impl RunMachine {
 
     fn not_recorded(&mut self, entry: LedgerEntry, effects: &mut Vec<Effect>) {
         match entry {
-            // What has not begun is about to be cancelled.
+            // The task did not start, and will be cancelled as the engine closes.
             LedgerEntry::TaskStarted { .. } => {}
             LedgerEntry::TasksAdded { .. } => {
                 if let Some(Adding { request, .. }) = self.adding.pop_front() {
@@ -297,7 +298,7 @@ impl RunMachine {
             LedgerEntry::LandingStarted { .. } => {
                 self.finish_landing(LandingReport::default(), effects)
             }
-            // From here on the record is ahead of the ledger, for as long as the engine closes.
+            // The engine is closing without a ledger: from here on the record is ahead of it.
             begun => {
                 self.record.apply(&begun);
                 self.recorded(begun, effects);
@@ -316,7 +317,7 @@ impl RunMachine {
         }
         let name = self.name(task);
         effects.push(Effect::Announce(EventKind::TaskFinished { task: name, report }));
-        // A parent that waited asks for its permit before the room is given to others.
+        // A waiting parent requests its permit before the permit of this task is given away.
         self.children.ended(&self.record, task, effects);
         effects.push(Effect::Dequeue(task, left));
         self.end_if_done(effects);
@@ -333,7 +334,7 @@ impl RunMachine {
         adding::check(&self.record, before, tasks)
     }
 
-    /// The record has tasks that are new.
+    /// Handles new tasks in the record.
     fn added(&mut self, effects: &mut Vec<Effect>) {
         let from = self.live.len();
         self.live.resize(self.record.tasks().len(), LiveState::Waiting);
@@ -353,7 +354,7 @@ impl RunMachine {
         self.end_if_done(effects);
     }
 
-    /// Lands when the last task has ended.
+    /// Starts the end of the run when all tasks have ended.
     fn end_if_done(&mut self, effects: &mut Vec<Effect>) {
         if self.unfinished == 0 && self.adding.is_empty() && self.ending == Ending::TasksUnfinished
         {
@@ -381,7 +382,7 @@ impl RunMachine {
     }
 }
 
-/// Returns what is announced of a task that waits.
+/// Returns the event for a queued task.
 fn queued(spec: &TaskSpec) -> EventKind {
     EventKind::TaskQueued {
         task: spec.name.clone(),

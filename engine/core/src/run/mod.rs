@@ -1,5 +1,5 @@
-//! One run: what the ledger has of it, and the machine that carries it from its first event to its
-//! last.
+//! One run: its record in the ledger, and the state machine that takes it from its first event to
+//! its last.
 
 mod machine;
 mod record;

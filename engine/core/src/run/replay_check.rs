@@ -1,54 +1,53 @@
-//! Checks that a live run knows of itself what its ledger entries say, and nothing else.
+//! A check that the state of a running run equals the state that its ledger entries give.
 
 use protocol::LedgerEntry;
 
 use super::RunRecord;
 use crate::task::task_of;
 
-/// Folds the entries of a run a second time and compares, so that whoever changes the durable part
-/// of a run without an entry is found out.
+/// Applies the entries of a run to a second record and compares it with that of the running run. It
+/// finds code that changes the durable state of a run without an entry.
 #[derive(Debug)]
 pub struct ReplayCheck {
-    folded: RunRecord,
-    fold: fn(&mut RunRecord, &LedgerEntry),
+    replayed: RunRecord,
+    apply: fn(&mut RunRecord, &LedgerEntry),
 }
 
-/// The durable part of a live run is not the fold of its entries.
+/// The state of a running run differs from the state that its entries give.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("after {entry}, the run is {live}, and its entries say {folded}")]
+#[error("after {entry}, the run is {live}, and its entries say {replayed}")]
 pub struct Divergence {
     /// The last entry.
     pub entry: String,
-    /// What the live run has.
+    /// The state of the running run.
     pub live: String,
-    /// What its entries say.
-    pub folded: String,
+    /// The state that the entries give.
+    pub replayed: String,
 }
 
 impl ReplayCheck {
-    /// Begins with a run as it was opened, or as it was read.
+    /// Starts with the record of a run that was just opened or read from the ledger.
     #[must_use]
     pub fn new(record: RunRecord) -> Self {
-        Self { folded: record, fold: RunRecord::apply }
+        Self { replayed: record, apply: RunRecord::apply }
     }
 
-    /// Folds one more entry and compares the part of the run that it concerns: one task, or all of
-    /// the run.
+    /// Applies one more entry and compares the task to which it belongs, or the whole run.
     ///
     /// # Errors
-    /// They differ.
-    pub fn recorded(&mut self, entry: &LedgerEntry, live: &RunRecord) -> Result<(), Divergence> {
-        (self.fold)(&mut self.folded, entry);
-        let diverged = |live: String, folded: String| {
-            Err(Divergence { entry: format!("{entry:?}"), live, folded })
+    /// The states differ.
+    pub fn check(&mut self, entry: &LedgerEntry, live: &RunRecord) -> Result<(), Divergence> {
+        (self.apply)(&mut self.replayed, entry);
+        let diverged = |live: String, replayed: String| {
+            Err(Divergence { entry: format!("{entry:?}"), live, replayed })
         };
         match task_of(entry) {
-            Some(task) => match (live.task(task), self.folded.task(task)) {
-                (live, folded) if live == folded => Ok(()),
-                (live, folded) => diverged(format!("{live:?}"), format!("{folded:?}")),
+            Some(task) => match (live.task(task), self.replayed.task(task)) {
+                (live, replayed) if live == replayed => Ok(()),
+                (live, replayed) => diverged(format!("{live:?}"), format!("{replayed:?}")),
             },
-            None if *live == self.folded => Ok(()),
-            None => diverged(format!("{live:?}"), format!("{:?}", self.folded)),
+            None if *live == self.replayed => Ok(()),
+            None => diverged(format!("{live:?}"), format!("{:?}", self.replayed)),
         }
     }
 }
@@ -65,11 +64,11 @@ mod tests {
         let mut live = record.clone();
         live.apply(&entry);
         let mut right = ReplayCheck::new(record.clone());
-        assert_eq!(right.recorded(&entry, &live), Ok(()));
+        assert_eq!(right.check(&entry, &live), Ok(()));
 
-        let mut forgetful = ReplayCheck { fold: |_, _| {}, ..ReplayCheck::new(record) };
-        let found = forgetful.recorded(&entry, &live).unwrap_err();
-        assert!(found.live.contains("Running") && found.folded.contains("Queued"), "{found}");
+        let mut forgetful = ReplayCheck { apply: |_, _| {}, ..ReplayCheck::new(record) };
+        let found = forgetful.check(&entry, &live).unwrap_err();
+        assert!(found.live.contains("Running") && found.replayed.contains("Queued"), "{found}");
     }
 
     #[test]
@@ -79,6 +78,6 @@ mod tests {
         live.landing = crate::run::LandingRecord::Begun;
         let end = LedgerEntry::RunInterrupted { run: record.spec.id };
         live.apply(&end);
-        assert!(check.recorded(&end, &live).is_err());
+        assert!(check.check(&end, &live).is_err());
     }
 }

@@ -47,7 +47,7 @@ pub struct Reminder {
     pub feedback: String,
     /// The number of this reminder, from 1.
     pub number: u8,
-    /// The largest number of reminders that the task sends.
+    /// The maximum number of reminders of the task.
     pub of: u8,
 }
 

@@ -1,10 +1,11 @@
-//! One task on its way from admission to report.
+//! The state machine of one task, from its permit to its report.
 //!
-//! Whatever the end, the order is the same: the worker is stopped, the workspace is sealed (no
-//! writer is left), captured, discarded, and then the report is told.
+//! The order of the end is always the same: the worker is stopped, the workspace is sealed (nothing
+//! writes into it any more), captured and discarded, and then the report is sent.
 //!
-//! What survives the engine is the [`TaskRecord`], which entries change and nothing else does. An
-//! entry is asked for with [`Effect::Record`]; what it announces is done at [`Input::Recorded`].
+//! The durable state is the [`TaskRecord`], which only ledger entries change. The machine asks for
+//! an entry with [`Effect::Record`] and continues when the entry is durable, at
+//! [`Input::Recorded`].
 
 use std::time::Duration;
 
@@ -18,12 +19,13 @@ mod inputs_and_effects;
 
 pub use inputs_and_effects::{Effect, Input, Timer};
 
-/// What was killed has this long to be gone. Processes need milliseconds; what takes longer waits in
-/// the kernel for a disk, and nothing but the disk can end it.
+/// How long killed processes may take to disappear. They need milliseconds, unless they wait in the
+/// kernel for a disk.
 const SEAL_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Feed it [`Input`]s, perform the [`Effect`]s it asks for. [`Effect::Finish`] comes exactly once;
-/// a workspace that cannot be captured, or not whole, is kept, unless there is nothing left of it.
+/// The state machine of one task. The caller passes in each [`Input`] and performs the returned
+/// [`Effect`]s. [`Effect::Finish`] occurs exactly once. A workspace that cannot be captured
+/// completely is kept, unless it no longer exists.
 #[derive(Debug)]
 pub struct TaskMachine {
     record: TaskRecord,
@@ -34,19 +36,19 @@ pub struct TaskMachine {
     state: State,
 }
 
-/// How much a worker is allowed that does not do as it should.
+/// The restarts of a worker, and the time it has to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerPolicy {
-    /// How often it is started again when it crashes.
+    /// How often a crashed worker is restarted.
     pub restarts: RestartBudget,
-    /// How long what it started may take to end when it is told to stop.
+    /// How long the processes of a stopped worker may take to end.
     pub grace: Duration,
 }
 
-/// A worker that was told to stop has the grace period for what it started, and this for itself.
+/// How long a stopped worker may take in addition to the grace period of its processes.
 const STOP_MARGIN: Duration = Duration::from_secs(5);
 
-/// Whether the wall clock of a task runs. It does from the start of its first worker on.
+/// Whether the wall-clock limit of the task is running. It starts with the first worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WallClock {
     NotStarted,
@@ -56,33 +58,33 @@ enum WallClock {
 #[derive(Debug)]
 enum State {
     Preparing,
-    /// Told to stop before there was a workspace.
+    /// The task was cancelled before it had a workspace.
     StoppingEarly(Outcome),
-    /// The ledger is told that a worker is about to start.
+    /// The start of a worker is being recorded.
     RecordingSession(Workspace, Option<Reminder>),
-    /// What a worker needs beside the workspace is being got.
+    /// A tool executor for the worker is being leased.
     LeasingExecutor(Workspace, Option<Reminder>),
-    /// The reminder is what the worker was told last, until it ends again.
+    /// The worker is running. The reminder is the last one that was sent to it.
     Working(Workspace, Option<Reminder>),
-    /// The worker crashed; what it had started is being ended before it is started again.
+    /// The worker crashed, and the processes it left are being ended before it is restarted.
     CleaningUp(Workspace, Option<Reminder>),
-    /// The worker was told to stop and may still be writing, or was not to start after all.
+    /// The worker was asked to stop, or is not to start any more. It may still be writing.
     Stopping(Workspace, Outcome, CancelLevel),
-    /// The worker is over; what it started may still be writing.
+    /// The worker has ended, but its processes may still be writing.
     Sealing(Workspace, Outcome),
     Capturing(Workspace, Outcome),
-    /// The ledger is told of the capture.
+    /// The capture is being recorded.
     RecordingCapture(Workspace, Outcome, Captured),
     /// The workspace is being removed.
     Discarding(Outcome, Option<Captured>),
     Finished,
 }
 
-/// What follows an input.
+/// The next state and the effects of an input.
 type Next = (State, Vec<Effect>);
 
 impl TaskMachine {
-    /// Begins the attempt that the ledger says was started last.
+    /// Starts the attempt that was recorded last.
     #[must_use]
     pub fn begin(
         record: TaskRecord,
@@ -93,31 +95,32 @@ impl TaskMachine {
         (Self { record, contract, policy, crashes, wall, state }, vec![Effect::Prepare])
     }
 
-    /// Returns what the ledger has of the task.
+    /// Returns the durable state of the task.
     #[must_use]
     pub fn record(&self) -> &TaskRecord {
         &self.record
     }
 
-    /// Returns what the ledger has of the task, which is over.
+    /// Returns the durable state of the finished task.
     #[must_use]
     pub fn into_record(self) -> TaskRecord {
         self.record
     }
 
-    /// Returns the number of this attempt. They count from 1.
+    /// Returns the number of the attempt, from 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.record.attempt
     }
 
-    /// Returns whether a worker is at work, and nobody has told it to stop.
+    /// Returns whether a worker is running that was not asked to stop.
     #[must_use]
     pub fn is_working(&self) -> bool {
         matches!(self.state, State::Working(..))
     }
 
-    /// Advances by one input. Inputs that no longer matter yield no effects.
+    /// Processes an input and returns the effects. An input that does not matter any more has no
+    /// effects.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
         if let Input::Recorded(entry) = &input {
             self.record.apply(entry);
@@ -160,13 +163,12 @@ impl TaskMachine {
         effects
     }
 
-    /// Someone or something ends the task early.
+    /// Ends the task early.
     fn stop(&self, state: State, end: Outcome, level: CancelLevel) -> Next {
         let announce = Effect::AnnounceStopping;
         match state {
             State::Preparing => (State::StoppingEarly(end), vec![announce]),
-            // There is no worker yet, or none any more: what is under way comes to its end, and no
-            // worker follows.
+            // No worker is running. The current step completes, and no worker starts after it.
             State::RecordingSession(workspace, _)
             | State::LeasingExecutor(workspace, _)
             | State::CleaningUp(workspace, _) => {
@@ -197,7 +199,7 @@ impl TaskMachine {
         }
     }
 
-    /// Has it recorded that a worker is about to start.
+    /// Records that a worker is about to start.
     fn record_session(&self, workspace: Workspace, reminder: Option<Reminder>) -> Next {
         let entry = LedgerEntry::SessionStarted {
             task: self.record.spec.id,
@@ -214,16 +216,17 @@ impl TaskMachine {
             (State::RecordingSession(workspace, reminder), Durability::Durable) if session => {
                 (State::LeasingExecutor(workspace, reminder), vec![Effect::LeaseExecutor])
             }
-            // The engine is closing: what is not recorded is not done.
+            // The engine is closing. A worker whose start is not recorded is not started.
             (State::RecordingSession(workspace, _), Durability::LedgerGone) if session => {
                 seal(workspace, crashed("the ledger is gone"))
             }
             (State::Stopping(workspace, end, _), _) if session => seal(workspace, end),
-            // The work is in the task store already, whatever the ledger has.
+            // The work is in the task store, even if the ledger could not be written.
             (State::RecordingCapture(workspace, end, captured), _) if capture => {
                 let announced = Effect::AnnounceCapture(captured.clone());
                 let (state, mut effects) = match captured.holds_uncaptured_files() {
-                    // The workspace stays: it has files that are not captured.
+                    // The workspace is kept, because it has files that the capture does not
+                    // contain.
                     true => finish(end, Some(captured)),
                     false => {
                         (State::Discarding(end, Some(captured)), vec![Effect::Discard(workspace)])
@@ -236,7 +239,7 @@ impl TaskMachine {
         }
     }
 
-    /// Something happened to the worker, or to what it needs.
+    /// Handles an input about the worker or its executor.
     fn worker(&mut self, state: State, input: Input) -> Next {
         match (state, input) {
             (State::LeasingExecutor(workspace, reminder), Input::ExecutorLeased) => {
@@ -311,7 +314,7 @@ impl TaskMachine {
         }
     }
 
-    /// A success that changed nothing is none where a change was asked for.
+    /// Turns a success without changes into a failure if a change is required.
     fn require_change(&self, end: Outcome, captured: &Captured) -> Outcome {
         let demanded = self.record.spec.change == ChangeDemand::Required;
         match end {
@@ -349,7 +352,8 @@ fn sealed(state: State, input: &Input) -> Next {
         (State::Sealing(workspace, end), Input::Sealed) => {
             (State::Capturing(workspace, end), vec![Effect::Capture])
         }
-        // Who still writes would be captured half-way, and what it writes later removed.
+        // A capture would be inconsistent, and later writes would be lost, while processes still
+        // write.
         (State::Sealing(kept, end), Input::NotSealed) => {
             let message = format!(
                 "what it started was killed and did not stop within {} s, so nothing was captured",
@@ -365,15 +369,14 @@ fn finish(end: Outcome, captured: Option<Captured>) -> Next {
     (State::Finished, vec![Effect::Finish(end, captured)])
 }
 
-/// Ends a task whose workspace stays as it is, for the next start.
+/// Ends a task and keeps its workspace, which the next start of an engine captures.
 fn keep(workspace: &Workspace, end: Outcome, failure: Failure) -> Next {
     let place = format!("its workspace is kept at {}", workspace.root.display());
     let message = format!("{}; {place}", failure.message);
     finish(uncaptured(end, Failure { message, ..failure }), None)
 }
 
-/// What a task's end becomes when its work could not be captured: a success is none any more, and
-/// every end says what became of the work.
+/// Returns the outcome of a task whose work could not be captured. It is a failure in any case.
 fn uncaptured(end: Outcome, failure: Failure) -> Outcome {
     let failure = match end {
         Outcome::Failed { failure: first } => {

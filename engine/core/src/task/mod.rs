@@ -1,4 +1,5 @@
-//! The life of one task: its contract and its phases.
+//! One task: its record in the ledger, its state machine, and the contract that its worker has to
+//! fulfil.
 
 mod contract;
 mod machine;

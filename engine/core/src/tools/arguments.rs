@@ -1,8 +1,9 @@
-//! Brings what a model sends as arguments nearer to their schema: numbers in quotes, nulls for what
+//! Corrects common mistakes in the arguments that models send, such as numbers in quotes or null
+//! for an absent member, and quotes text in messages to the model.
 
 use serde_json::{Map, Number, Value};
 
-/// Changes `value` so that it fits `schema` where it is clear what was meant.
+/// Changes `value` to match `schema` where the intention is clear.
 pub(super) fn coerce(value: &mut Value, schema: &Value) {
     match schema.get("type").and_then(Value::as_str) {
         Some("object") => {
@@ -37,7 +38,7 @@ fn coerce_members(members: &mut Map<String, Value>, schema: &Value) {
     let required = schema.get("required").and_then(Value::as_array);
     for (name, schema) in properties {
         let is_required = required.is_some_and(|names| names.iter().any(|other| other == name));
-        // Where every value is right, null is one.
+        // A member without a type accepts null.
         let is_typed = schema.get("type").is_some();
         if !is_required && is_typed && members.get(name).is_some_and(Value::is_null) {
             members.remove(name);
@@ -48,7 +49,7 @@ fn coerce_members(members: &mut Map<String, Value>, schema: &Value) {
     }
 }
 
-/// Replaces a string by the JSON in it, if that is what is wanted.
+/// Replaces a string by the JSON value that it contains, if it is of the wanted type.
 fn reparse(value: &mut Value, is_wanted: fn(&Value) -> bool) {
     let Value::String(text) = &*value else { return };
     if let Ok(inner) = serde_json::from_str::<Value>(text.trim())
@@ -58,7 +59,7 @@ fn reparse(value: &mut Value, is_wanted: fn(&Value) -> bool) {
     }
 }
 
-/// Brings a number within the limits of `schema`: who asks for too much gets the most.
+/// Moves an integer into the range that `schema` allows.
 fn coerce_integer(value: &mut Value, schema: &Value) {
     reparse(value, Value::is_number);
     let Some(mut number) = integer(value) else { return };
@@ -77,11 +78,11 @@ fn integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_f64().filter(whole).map(|float| float as i64))
 }
 
-/// How many characters are quoted.
+/// The maximum number of quoted characters.
 const QUOTED: usize = 200;
 
-/// Returns text of the model, or of a file, as something to quote in a sentence: printable, on one
-/// line, bounded.
+/// Returns text of a model or a file in a form to quote in a sentence: printable, on one line and
+/// of limited length.
 #[must_use]
 pub fn quote(text: &str) -> String {
     let mut out = String::new();

@@ -1,5 +1,5 @@
-//! The tools of a session: finding the tool of a call, checking its arguments, and an outcome
-//! whatever goes wrong.
+//! The tools of a session: finds the tool of a call, checks the arguments, and turns every error
+//! into an outcome.
 
 mod arguments;
 mod set;

@@ -1,5 +1,5 @@
-//! The tools of one session: finds the tool of a call, checks the arguments against its schema,
-//! and makes an outcome of whatever goes wrong before the tool is reached.
+//! The tools of one session: finds the tool of a call, checks the arguments against its schema, and
+//! turns every error before the call into an outcome.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::ports::{
     ToolOutput, ToolSpec, Visibility,
 };
 
-/// How many bytes are said of what is wrong with arguments.
+/// The maximum number of bytes of a message about invalid arguments.
 const MAX_FAULT_BYTES: usize = 2 << 10;
 
 /// The tools of one session.
@@ -25,15 +25,15 @@ pub struct ToolSet {
     faults: Faults,
 }
 
-/// A tool, and what its arguments are checked against.
+/// A tool and the compiled schema of its arguments.
 struct ToolEntry {
     tool: Arc<dyn Tool>,
     schema: Box<dyn Schema>,
 }
 
 impl ToolSet {
-    /// Returns the set of the tools that were built, and what was left out of it: what could not
-    /// be built, a schema that is none, the second tool of a name.
+    /// Returns a set of the tools, and the errors of those that are not in it: tools that could not
+    /// be built, that have an invalid schema, or whose name is taken.
     #[must_use]
     pub fn new(
         built: Vec<Result<Arc<dyn Tool>, ToolBuildError>>,
@@ -59,13 +59,13 @@ impl ToolSet {
         (Self { entries, declarations, faults }, left_out)
     }
 
-    /// Returns the tools that the model is told of.
+    /// Returns the declarations of the tools for the model.
     #[must_use]
     pub fn declarations(&self) -> Arc<[ToolDeclaration]> {
         Arc::clone(&self.declarations)
     }
 
-    /// Returns what a call does to its surroundings. One that cannot be carried out does nothing.
+    /// Returns how a call accesses its surroundings. An invalid call accesses nothing.
     #[must_use]
     pub fn classify(&self, call: &ToolCall) -> Access {
         match self.find(&call.name) {
@@ -76,10 +76,10 @@ impl ToolSet {
         }
     }
 
-    /// Carries out one call. Whatever goes wrong is an outcome.
+    /// Runs one call. Errors become outcomes.
     ///
     /// # Panics
-    /// The tool does.
+    /// Panics if the tool does.
     pub async fn call(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
         let failed = |message| ToolOutcome::Failed(ToolOutput::text(message));
         let Some(entry) = self.find(&call.name) else { return failed(self.unknown(&call.name)) };
@@ -103,7 +103,8 @@ impl ToolSet {
         }
     }
 
-    /// Finds a tool by its very name: by that name others know whether it may run beside others.
+    /// Finds a tool by its exact name, because the name also decides which calls may run
+    /// concurrently.
     fn find(&self, name: &str) -> Option<&ToolEntry> {
         self.entries.iter().find(|entry| entry.spec().name == name)
     }
@@ -133,19 +134,19 @@ impl ToolEntry {
         self.tool.spec()
     }
 
-    /// Returns the arguments as the tool spells them.
+    /// Returns the arguments with spelling and types corrected.
     fn coerced(&self, mut arguments: Map<String, Value>) -> Map<String, Value> {
         self.tool.reshape(&mut arguments);
         let mut value = Value::Object(arguments);
         coerce(&mut value, checked_against(self.spec()));
         match value {
             Value::Object(arguments) => arguments,
-            // Only a schema that wants no object makes something else of them.
+            // This happens only with a schema that does not accept objects.
             _ => Map::new(),
         }
     }
 
-    /// Returns the arguments as the tool wants them, or what is wrong with them.
+    /// Returns the corrected arguments, or a message about what is wrong with them.
     fn checked(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, String> {
         let value = Value::Object(self.coerced(arguments));
         let faults = self.schema.faults(&value);

@@ -1,4 +1,4 @@
-//! Tasks that are added to a run that goes on, and parents that wait for theirs.
+//! Adding tasks to a run that is not over, and parents that wait for the tasks they added.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,22 +9,22 @@ use crate::dependencies::{OrderError, in_order};
 use crate::run::RunRecord;
 use crate::task::TaskRecord;
 
-/// Why tasks were not added to a run. None of them was.
+/// Why tasks could not be added to a run. If there is an error, none was added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddTasksError {
-    /// The run is over, is landing or was cancelled, or there is no such run.
+    /// The run is over, landing or cancelled, or it does not exist.
     #[error("the run takes no more tasks")]
     Ending,
-    /// The task that would be their parent does not run.
+    /// The parent task is not running.
     #[error("the parent task does not run")]
     ParentNotRunning,
-    /// The run has a task of that name.
+    /// The run has a task with this name.
     #[error("there is a task `{0}` already")]
     NameTaken(TaskName),
-    /// The run has the task already.
+    /// The run has a task with this id.
     #[error("task `{0}` was added before")]
     Known(TaskName),
-    /// The schema of one is none.
+    /// The schema of a task is invalid.
     #[error("the schema of task `{task}` cannot be used: {fault}")]
     Schema {
         /// The task.
@@ -32,16 +32,16 @@ pub enum AddTasksError {
         /// What is wrong with the schema.
         fault: String,
     },
-    /// What compiles schemas crashed.
+    /// Compiling the schemas crashed.
     #[error("checking the tasks crashed: {0}")]
     Crashed(String),
-    /// They depend on what is not there, or on each other in a circle.
+    /// A task depends on an unknown task, or tasks depend on each other in a cycle.
     #[error(transparent)]
     Order(#[from] OrderError),
 }
 
-/// Checks names, identities and dependencies of tasks that are to be added to `run` after those
-/// that are about to be.
+/// Checks the names, ids and dependencies of tasks that are to be added to `run`. The tasks
+/// `before` will be added before them.
 pub(super) fn check<'a>(
     run: &RunRecord,
     before: impl Iterator<Item = &'a TaskSpec>,
@@ -83,28 +83,28 @@ pub(super) fn check<'a>(
     Ok(())
 }
 
-/// Tells a request to a run from others. Chosen by the asker.
+/// Identifies a request to a run. The sender chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
-/// A task that was waited for, and how it ended.
+/// A child task that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinishedChild {
-    /// Which.
+    /// The name of the task.
     pub task: TaskName,
-    /// How it ended and what it left behind.
+    /// How the task ended, and what it changed.
     pub report: TaskReport,
 }
 
-/// Why waiting for children came to nothing.
+/// Why a task could not wait for its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WaitError {
-    /// The task that waits does not run, or there is no such task.
+    /// The waiting task is not running or does not exist.
     #[error("the task that waits does not run")]
     NotRunning,
 }
 
-/// The children of each task that has some.
+/// The children of each task that added tasks.
 #[derive(Debug, Default)]
 pub(super) struct Children(BTreeMap<TaskId, ChildTasks>);
 
@@ -116,14 +116,14 @@ struct ChildTasks {
     permit: PermitState,
 }
 
-/// Where the permit of a parent is.
+/// The state of a parent's permit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum PermitState {
     #[default]
     Held,
-    /// Its children may use it.
+    /// The permit is lent to the schedule, so that children can use it.
     Lent,
-    /// It was asked for.
+    /// The permit was requested back from the schedule.
     Requested,
 }
 
@@ -136,7 +136,7 @@ impl Children {
         children
     }
 
-    /// Notes a task that may have a parent.
+    /// Records the parent of a task, if it has one.
     pub(super) fn add(&mut self, task: &TaskRecord) {
         if let Some(parent) = task.parent {
             let child_tasks = self.0.entry(parent).or_default();
@@ -145,8 +145,8 @@ impl Children {
         }
     }
 
-    /// Answers when the children of `parent` have ended and it has its permit; lends the permit
-    /// until then.
+    /// Answers `request` when all children of `parent` have ended and the parent has its permit
+    /// again. Until then the permit is lent to the schedule.
     pub(super) fn wait(
         &mut self,
         run: &RunRecord,
@@ -174,7 +174,8 @@ impl Children {
         }
     }
 
-    /// Notes the end of a task: its parent may go on, and it waits for nobody any more.
+    /// Handles the end of a task: it wakes a parent that waits for it, and rejects the task's own
+    /// requests to wait.
     pub(super) fn ended(&mut self, run: &RunRecord, task: TaskId, effects: &mut Vec<Effect>) {
         if let Some(child_tasks) = self.0.get_mut(&task) {
             let waiting = std::mem::take(&mut child_tasks.waiting).into_iter();
@@ -191,7 +192,7 @@ impl Children {
         }
     }
 
-    /// The permit of `parent` is back.
+    /// Handles the return of the permit of `parent`.
     pub(super) fn resumed(&mut self, run: &RunRecord, parent: TaskId, effects: &mut Vec<Effect>) {
         let Some(child_tasks) = self.0.get_mut(&parent) else { return };
         if child_tasks.unfinished > 0 && !child_tasks.waiting.is_empty() {

@@ -1,4 +1,5 @@
-//! The end of a run: its work lands once, then it is recorded and reported what became of it.
+//! The end of a run: its work lands once, the last captures are recorded, and then the end of the
+//! run.
 
 use protocol::{
     Captured, EventKind, Landed, LandingReport, LedgerEntry, TaskId, TaskLanding, TaskName, Totals,
@@ -9,19 +10,20 @@ use crate::exit_code::exit_code;
 use crate::landing::{landing_request, unwritten};
 use crate::run::{LandingRecord, RunRecord, RunStatus, totals};
 
-/// How far the end of a run is, beside what the ledger has of it.
+/// The progress of the end of a run. The ledger does not contain this state.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// Not all tasks have ended.
+    /// Some tasks have not ended.
     #[default]
     TasksUnfinished,
     /// The work of these tasks is landing.
     Landing(Vec<TaskName>),
-    /// The last workspaces are being given back.
+    /// The run waits until its last workspaces are released.
     ReleasingWorkspaces,
-    /// Captures that came to light late are being recorded, so many of them.
+    /// Captures made after the end of their task are being recorded; `left` counts those that are
+    /// not durable yet.
     RecordingLate { left: usize, ms: u64 },
-    /// The end of the run is being recorded, or is.
+    /// The end of the run is being recorded or has been recorded.
     Closing,
 }
 
@@ -39,10 +41,10 @@ impl RunMachine {
         }
     }
 
-    /// The ledger has that work is about to land.
+    /// Handles the durable start of the landing.
     pub(super) fn landing_started(&self, effects: &mut Vec<Effect>) {
         let Ending::Landing(asked) = &self.ending else { return };
-        // One that was cancelled meanwhile ends before it begins.
+        // A landing that was cancelled in the meantime is not announced.
         if self.interruption.is_none() {
             let tasks = asked.len();
             effects.push(Effect::Announce(EventKind::LandingStarted { tasks }));
@@ -55,7 +57,7 @@ impl RunMachine {
         effects.push(Effect::Record(LedgerEntry::LandingFinished { run, landing: None, report }));
     }
 
-    /// Says what became of the work, and waits for the last workspaces.
+    /// Announces the result of the landing and waits for the last workspaces.
     pub(super) fn finish_landing(&mut self, report: LandingReport, effects: &mut Vec<Effect>) {
         self.ending = Ending::ReleasingWorkspaces;
         effects.extend(report.tasks.into_iter().map(announcement).map(Effect::Announce));
@@ -84,7 +86,7 @@ impl RunMachine {
         self.record_run_end(effects);
     }
 
-    /// A capture is in the ledger. That of a task that lives is announced by the task.
+    /// Handles a durable capture. If its task is still running, the task announces it.
     pub(super) fn captured(&mut self, id: TaskId, captured: Captured, effects: &mut Vec<Effect>) {
         if self.live(id) != Some(LiveState::Over) {
             return;
@@ -116,7 +118,7 @@ impl RunMachine {
     }
 }
 
-/// Returns what is announced of one task's work.
+/// Returns the event for the landing of one task.
 fn announcement(landing: TaskLanding) -> EventKind {
     let TaskLanding { task, landed } = landing;
     match landed {

@@ -40,7 +40,7 @@ impl Play {
             }
         }
         if let Some(entry) = entry {
-            assert_eq!(self.check.recorded(&entry, self.machine.record()), Ok(()));
+            assert_eq!(self.check.check(&entry, self.machine.record()), Ok(()));
         }
     }
 
