@@ -99,8 +99,8 @@ impl Actor for Session {
             }
             SessionMessage::BeforeRequest(reply) => {
                 let model = state.next_model.take();
-                let boundary = RequestChanges { model, steering: state.queue.before_request() };
-                let _gone = reply.send(boundary);
+                let changes = RequestChanges { model, steering: state.queue.before_request() };
+                let _gone = reply.send(changes);
             }
             SessionMessage::BeforeStop(reply) => {
                 let _gone = reply.send(state.queue.before_stop());

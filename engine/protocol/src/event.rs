@@ -58,8 +58,8 @@ pub enum EventKind {
         isolation: IsolationMode,
         /// Where the work of the tasks will land.
         merge: MergeMode,
-        /// The names of environment variables that are passed on to commands although they look
-        /// like secrets and would be removed.
+        /// The names of environment variables that are passed on to commands although they hold
+        /// keys of providers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pass_env: Vec<String>,
     },

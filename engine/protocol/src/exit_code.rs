@@ -81,6 +81,6 @@ impl TryFrom<u8> for ExitCode {
 
     fn try_from(code: u8) -> Result<Self, Self::Error> {
         let known = Self::ALL.into_iter().find(|known| u8::from(*known) == code);
-        known.ok_or_else(|| format!("{code} is not an exit code of ours"))
+        known.ok_or_else(|| format!("{code} is not an exit code of Regatta"))
     }
 }

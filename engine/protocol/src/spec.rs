@@ -34,8 +34,8 @@ pub struct RunSpec {
     pub branch_prefix: String,
     /// The maximum total size in bytes of the untracked files that are copied into each workspace.
     pub untracked_limit: u64,
-    /// The names of environment variables that are passed on to commands although they look like
-    /// secrets and would be removed.
+    /// The names of environment variables that are passed on to commands although they hold
+    /// keys of providers.
     #[serde(default)]
     pub pass_env: Vec<String>,
 }

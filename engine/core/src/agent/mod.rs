@@ -6,7 +6,6 @@ mod context;
 mod conversation;
 mod inputs;
 mod limits;
-mod model_answer;
 mod prompts;
 mod tool_calls;
 

@@ -76,7 +76,9 @@ pub async fn land(
         Ok(report) => (report.clone(), LandingEnd::Reported(report)),
         // Nothing was tried, so that there is nothing to report about the tasks.
         Err(IsolationError::Withdrawn) => (LandingReport::default(), LandingEnd::Cancelled),
-        Err(error) => (unwritten(&asked, &error.to_failure().message), LandingEnd::Failed(error)),
+        Err(error) => {
+            (failed_landing_report(&asked, &error.to_failure().message), LandingEnd::Failed(error))
+        }
     };
     ledger.record(LedgerEntry::LandingFinished { run, landing: Some(landing), report }).await?;
     backend.acknowledge(&name).await;
@@ -85,7 +87,7 @@ pub async fn land(
 
 /// Returns the report of a landing that failed as a whole: all work stays in the task store.
 #[must_use]
-pub fn unwritten(asked: &[TaskName], message: &str) -> LandingReport {
+pub fn failed_landing_report(asked: &[TaskName], message: &str) -> LandingReport {
     let kept = |task: &TaskName| TaskLanding {
         task: task.clone(),
         landed: Landed::Unwritten { message: message.to_owned() },

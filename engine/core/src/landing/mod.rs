@@ -4,6 +4,6 @@
 mod land;
 
 pub use land::{
-    LandingBackend, LandingEnd, LedgerWriter, changed_predecessors, land, landing_request,
-    landing_tasks, unwritten,
+    LandingBackend, LandingEnd, LedgerWriter, changed_predecessors, failed_landing_report, land,
+    landing_request, landing_tasks,
 };

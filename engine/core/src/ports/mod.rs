@@ -8,6 +8,7 @@ mod isolation;
 mod ledger;
 mod model;
 mod processes;
+mod recovery;
 mod schema;
 mod session_log;
 mod tools;
@@ -18,9 +19,8 @@ pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
 pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
 pub use isolation::{
-    Baseline, Completion, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest,
-    LandingTarget, LandingTask, Notice, OpenRun, Recovered, RecoveredLanding, RecoveredTask,
-    Recovery, Repository, RepositoryFacts, Uncaptured, Workspace, WorkspaceRequest,
+    Baseline, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest, LandingTarget,
+    LandingTask, Notice, Repository, RepositoryFacts, Workspace, WorkspaceRequest,
 };
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
@@ -31,6 +31,9 @@ pub use processes::{
     CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink, Namespaces, Process,
     ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio, Processes,
     ResourceLimit,
+};
+pub use recovery::{
+    Completion, OpenRun, Recovered, RecoveredLanding, RecoveredTask, Recovery, Uncaptured,
 };
 pub use schema::{AnyValue, Schema, Schemas};
 pub use session_log::{

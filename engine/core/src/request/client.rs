@@ -138,7 +138,7 @@ impl ModelClient {
                 GateEvent::Admitted(permit) => return Ok(permit),
             }
         }
-        let what = format!("what admits requests to {account} crashed");
+        let what = format!("the request queue of {account} crashed");
         Err(AttemptFailure::new(FailureClass::Transient, what))
     }
 

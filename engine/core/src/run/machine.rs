@@ -24,7 +24,7 @@ mod inputs_and_effects;
 pub use adding::{AddTasksError, FinishedChild, RequestId, WaitError};
 pub use inputs_and_effects::{Effect, Input};
 
-use adding::Children;
+use adding::{Adding, Children};
 use ending::Ending;
 
 /// The state machine of one run. The caller passes in each [`Input`] and performs the returned
@@ -56,12 +56,6 @@ enum LiveState {
     /// The end of the task is being recorded.
     Finishing,
     Over,
-}
-
-#[derive(Debug)]
-struct Adding {
-    request: RequestId,
-    tasks: Vec<TaskSpec>,
 }
 
 /// Which end of a task cancels all unfinished tasks.
@@ -320,37 +314,6 @@ impl RunMachine {
         // A waiting parent requests its permit before the permit of this task is given away.
         self.children.ended(&self.record, task, effects);
         effects.push(Effect::Dequeue(task, left));
-        self.end_if_done(effects);
-    }
-
-    fn check(&self, parent: Option<TaskId>, tasks: &[TaskSpec]) -> Result<(), AddTasksError> {
-        if self.cancelled.is_some() || self.ending != Ending::TasksUnfinished {
-            return Err(AddTasksError::Ending);
-        }
-        if parent.is_some_and(|parent| self.live(parent) != Some(LiveState::Running)) {
-            return Err(AddTasksError::ParentNotRunning);
-        }
-        let before = self.adding.iter().flat_map(|adding| &adding.tasks);
-        adding::check(&self.record, before, tasks)
-    }
-
-    /// Handles new tasks in the record.
-    fn added(&mut self, effects: &mut Vec<Effect>) {
-        let from = self.live.len();
-        self.live.resize(self.record.tasks().len(), LiveState::Waiting);
-        self.unfinished += self.live.len() - from;
-        let new = &self.record.tasks()[from..];
-        let ids: Vec<_> = new.iter().map(|task| task.spec.id).collect();
-        for task in new {
-            self.children.add(task);
-        }
-        if let Some(Adding { request, .. }) = self.adding.pop_front() {
-            effects.push(Effect::AnswerAddTasks(request, Ok(ids)));
-        }
-        self.enqueue(from, effects);
-        if self.cancelled.is_some() {
-            self.cancel_unstarted(from, effects);
-        }
         self.end_if_done(effects);
     }
 

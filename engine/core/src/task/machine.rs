@@ -256,7 +256,7 @@ impl TaskMachine {
                 (State::Working(workspace, reminder), effects)
             }
             (State::LeasingExecutor(workspace, _), Input::ExecutorUnavailable) => {
-                seal(workspace, crashed("no executor answered"))
+                seal(workspace, crashed("no tool executor is available"))
             }
             (State::Working(workspace, _), Input::WorkerEnded(end)) => self.judge(workspace, end),
             (State::Working(workspace, reminder), Input::WorkerCrashed { message, at }) => {

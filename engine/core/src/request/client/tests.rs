@@ -481,7 +481,7 @@ impl Gate for CrashingGate {
 #[test]
 fn a_gate_that_crashes_is_a_failure_that_may_pass() {
     for (crashes, message) in
-        [(2, None), (9, Some("what admits requests to x crashed; it was asked 4 times"))]
+        [(2, None), (9, Some("the request queue of x crashed; it was asked 4 times"))]
     {
         let time = VirtualTime::default();
         let provider = provider("x/y", attempts(vec![vec![whole("ok")]]));

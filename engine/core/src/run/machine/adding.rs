@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{TaskId, TaskName, TaskReport, TaskSpec};
 
-use super::Effect;
+use super::{Effect, Ending, LiveState, RunMachine};
 use crate::dependencies::{OrderError, in_order};
 use crate::run::RunRecord;
 use crate::task::TaskRecord;
@@ -40,9 +40,54 @@ pub enum AddTasksError {
     Order(#[from] OrderError),
 }
 
+/// Tasks whose ledger entry is being written.
+#[derive(Debug)]
+pub(super) struct Adding {
+    pub(super) request: RequestId,
+    pub(super) tasks: Vec<TaskSpec>,
+}
+
+impl RunMachine {
+    /// Checks whether these tasks can be added.
+    pub(super) fn check(
+        &self,
+        parent: Option<TaskId>,
+        tasks: &[TaskSpec],
+    ) -> Result<(), AddTasksError> {
+        if self.cancelled.is_some() || self.ending != Ending::TasksUnfinished {
+            return Err(AddTasksError::Ending);
+        }
+        if parent.is_some_and(|parent| self.live(parent) != Some(LiveState::Running)) {
+            return Err(AddTasksError::ParentNotRunning);
+        }
+        let before = self.adding.iter().flat_map(|adding| &adding.tasks);
+        check(&self.record, before, tasks)
+    }
+
+    /// Handles new tasks in the record.
+    pub(super) fn added(&mut self, effects: &mut Vec<Effect>) {
+        let from = self.live.len();
+        self.live.resize(self.record.tasks().len(), LiveState::Waiting);
+        self.unfinished += self.live.len() - from;
+        let new = &self.record.tasks()[from..];
+        let ids: Vec<_> = new.iter().map(|task| task.spec.id).collect();
+        for task in new {
+            self.children.add(task);
+        }
+        if let Some(Adding { request, .. }) = self.adding.pop_front() {
+            effects.push(Effect::AnswerAddTasks(request, Ok(ids)));
+        }
+        self.enqueue(from, effects);
+        if self.cancelled.is_some() {
+            self.cancel_unstarted(from, effects);
+        }
+        self.end_if_done(effects);
+    }
+}
+
 /// Checks the names, ids and dependencies of tasks that are to be added to `run`. The tasks
 /// `before` will be added before them.
-pub(super) fn check<'a>(
+fn check<'a>(
     run: &RunRecord,
     before: impl Iterator<Item = &'a TaskSpec>,
     tasks: &[TaskSpec],

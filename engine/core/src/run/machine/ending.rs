@@ -7,7 +7,7 @@ use protocol::{
 
 use super::{Effect, LiveState, RunMachine};
 use crate::exit_code::exit_code;
-use crate::landing::{landing_request, unwritten};
+use crate::landing::{failed_landing_report, landing_request};
 use crate::run::{LandingRecord, RunRecord, RunStatus, totals};
 
 /// The progress of the end of a run. The ledger does not contain this state.
@@ -53,7 +53,7 @@ impl RunMachine {
 
     pub(super) fn landing_crashed(&self, message: &str, effects: &mut Vec<Effect>) {
         let Ending::Landing(asked) = &self.ending else { return };
-        let (run, report) = (self.record.spec.id, unwritten(asked, message));
+        let (run, report) = (self.record.spec.id, failed_landing_report(asked, message));
         effects.push(Effect::Record(LedgerEntry::LandingFinished { run, landing: None, report }));
     }
 
