@@ -1,8 +1,9 @@
-//! Faults on purpose, so that tests can see what the engine does about them.
+//! Planned faults, with which tests check how the engine handles failures.
 //!
-//! A plan is a list of words, for instance `kill@landing.exchange:3,crash@session,off@F272`.
-//! `ACTION@POINT` strikes the first time the point is reached, `:N` the N-th time, `:*` every
-//! time. Plans exist in builds with debug assertions only; elsewhere every point is empty.
+//! A plan is a comma-separated list of words, for instance
+//! `kill@landing.exchange:3,crash@session,off@F272`. The fault `ACTION@POINT` occurs the first time
+//! the code reaches the point, with `:N` the N-th time, and with `:*` every time. Without debug
+//! assertions there are no faults.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -80,13 +81,13 @@ impl Faults {
         }
     }
 
-    /// Counts that `point` was reached and brings about what is planned there.
+    /// Counts that the code has reached `point`, and causes the fault that is planned there.
     ///
     /// # Errors
-    /// The fault, where a failing call is planned.
+    /// The planned fault is a failing call.
     ///
     /// # Panics
-    /// Where a crash is planned.
+    /// Panics if the planned fault is a crash.
     pub fn strike(&self, point: &str) -> Result<(), std::io::Error> {
         match self.at(point) {
             None | Some(Fault::Off) => Ok(()),
@@ -104,7 +105,7 @@ impl Faults {
         }
     }
 
-    /// Counts that `point` was reached and returns what strikes there, if anything does.
+    /// Counts that the code has reached `point`, and returns the fault that occurs there, if any.
     #[must_use]
     pub fn at(&self, point: &str) -> Option<Fault> {
         self.planned.iter().find_map(|planned| planned.reach(point))

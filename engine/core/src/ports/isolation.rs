@@ -38,9 +38,9 @@ pub trait Repository: Send + Sync {
     /// Takes the lock of a run that is about to start.
     fn lock_run(&self, run: &RunName) -> Result<RunLock, IsolationError>;
 
-    /// Freezes the working tree as it is now, for all tasks of the run that `lock` is of. Waits
-    /// while an engine is landing in the same repository, and tells `news` so; withdrawn while it
-    /// waits, it fails with [`IsolationError::Withdrawn`].
+    /// Takes a snapshot of the working tree for all tasks of the run to which `lock` belongs. Waits
+    /// while an engine is landing in the same repository, and reports this to `news`. If it is
+    /// cancelled while it waits, it fails with [`IsolationError::Withdrawn`].
     async fn freeze(
         &self,
         request: FreezeRequest,
@@ -49,9 +49,10 @@ pub trait Repository: Send + Sync {
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>, IsolationError>;
 
-    /// Lands captures, each whole or not at all, in the order of `request`. Waits while another
-    /// engine is landing in the same repository, and tells `news` so. Withdrawn before anything of
-    /// the repository changes, nothing of it does: [`IsolationError::Withdrawn`].
+    /// Lands captures in the order of `request`, each completely or not at all. Waits while another
+    /// engine is landing in the same repository, and reports this to `news`. If it is cancelled
+    /// before the repository has changed, it changes nothing and fails with
+    /// [`IsolationError::Withdrawn`].
     async fn land(
         &self,
         landing: LandingId,
@@ -201,19 +202,19 @@ pub struct LandingTask {
     pub message: String,
 }
 
-/// What a landing has to say while it goes on.
+/// A notification about a landing in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LandingNews {
     /// Another engine is landing in this repository; we wait for it.
     Waiting,
-    /// HEAD is not what it was when the repository was opened. The work lands all the same.
+    /// HEAD has changed since the repository was opened. The work lands nevertheless.
     HeadMoved,
-    /// A version of a file that was replaced turned out to be somebody's work, and is kept.
+    /// A replaced version of a file had just been written by another program, and was kept.
     Rescued(Rescue),
-    /// Programs that have files open for writing cannot be seen. Replaced versions are compared
-    /// twice instead. Said once per landing.
+    /// The landing cannot detect programs that have files open for writing, and compares replaced
+    /// versions twice instead. Sent once per landing.
     Unwatched {
-        /// A file of which that is so.
+        /// One of the files.
         path: RepoPath,
         /// Why.
         why: String,

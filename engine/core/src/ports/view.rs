@@ -205,10 +205,10 @@ pub enum ViewError {
     /// The path has more than [`MAX_PATH_DEPTH`] folders.
     #[error("too many folders below each other")]
     TooDeep,
-    /// The path contains something that is not a folder.
+    /// A part of the path is not a folder.
     #[error("not a folder: {}", .blocked.as_path().display())]
     NotFolder {
-        /// The path of what is not a folder.
+        /// The path of that part.
         blocked: ViewPath,
     },
     /// The path does not exist.
