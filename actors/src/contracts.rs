@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use engine::fault::Faults;
 use engine::ports::{AnyValue, Schema};
-use engine::task::{Patience, YieldContract};
+use engine::task::{ReminderPolicy, YieldContract};
 use protocol::{TaskId, TaskName, TaskSpec, Work};
 
 use crate::deps::Deps;
@@ -28,21 +28,23 @@ pub(crate) fn contracts(tasks: &[TaskSpec], deps: &Deps) -> Result<Contracts, Sc
                 .compile(schema)
                 .map_err(|fault| SchemaFault { task: task.name.clone(), fault })?,
         };
-        Ok((task.id, YieldContract::new(schema, patience(&task.work, &deps.faults))))
+        Ok((task.id, YieldContract::new(schema, reminder_policy(&task.work, &deps.faults))))
     };
     tasks.iter().map(contract).collect()
 }
 
 /// Returns a contract that any value satisfies.
 pub(crate) fn any() -> YieldContract {
-    YieldContract::new(Box::new(AnyValue), Patience::COMMAND)
+    YieldContract::new(Box::new(AnyValue), ReminderPolicy::COMMAND)
 }
 
 /// Returns how often a worker of this kind is reminded.
-fn patience(work: &Work, faults: &Faults) -> Patience {
+fn reminder_policy(work: &Work, faults: &Faults) -> ReminderPolicy {
     match work {
-        Work::Command(_) => Patience::COMMAND,
-        Work::Agent(_) if faults.is_off("F127") => Patience { reminders: 0, ..Patience::AGENT },
-        Work::Agent(_) | Work::External(_) => Patience::AGENT,
+        Work::Command(_) => ReminderPolicy::COMMAND,
+        Work::Agent(_) if faults.is_off("F127") => {
+            ReminderPolicy { reminders: 0, ..ReminderPolicy::AGENT }
+        }
+        Work::Agent(_) | Work::External(_) => ReminderPolicy::AGENT,
     }
 }

@@ -2,7 +2,7 @@
 
 use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
-use engine::run::{AddTasksError, WaitError, WaitedFor};
+use engine::run::{AddTasksError, FinishedChild, WaitError};
 use protocol::{RunId, TaskId, TaskSpec};
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::watch;
@@ -111,7 +111,7 @@ impl Engine {
         &self,
         run: RunId,
         parent: TaskId,
-    ) -> impl Future<Output = Result<Vec<WaitedFor>, WaitError>> + use<> {
+    ) -> impl Future<Output = Result<Vec<FinishedChild>, WaitError>> + use<> {
         let answer = answer(&self.root, |reply| {
             RootMessage::Request(run, Box::new(RunRequest::AwaitChildren { parent, reply }))
         });

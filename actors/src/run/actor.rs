@@ -38,7 +38,7 @@ impl Actor for Run {
         let input = match message {
             RunMessage::Begin => Input::Begin(state.take_notices()),
             RunMessage::Admitted(task) => Input::Admitted(task),
-            RunMessage::Resumed(task) => Input::Resumed(task),
+            RunMessage::Resumed(task) => Input::PermitReturned(task),
             RunMessage::Refused(refused) => Input::Refused(refused),
             RunMessage::Cancel(level, why) => Input::Cancel(level, why),
             RunMessage::Request(request) => match *request {
@@ -79,7 +79,7 @@ impl Actor for Run {
             RunMessage::Landed(Err(panicked)) => Input::LandingCrashed(panicked.to_string()),
             RunMessage::Settled(settled) => {
                 let SettledRun { late } = settled.unwrap_or_default();
-                Input::Settled { late, ms: state.ms() }
+                Input::WorkspacesReleased { late, ms: state.ms() }
             }
             RunMessage::Closed => Input::Closed,
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use engine::landing::{Lands, Records};
+use engine::landing::{LandingBackend, LedgerWriter};
 use engine::ports::{CancelToken, IsolationError, LandingNews, LandingRequest, LedgerError};
 use protocol::{LandingId, LandingReport, LedgerEntry, RunName};
 use ractor::{ActorRef, RpcReplyPort};
@@ -16,7 +16,7 @@ use crate::messaging::{Receipt, answer};
 pub(super) struct RepositoryLands(pub(super) ActorRef<RepositoryMessage>);
 
 #[async_trait]
-impl Lands for RepositoryLands {
+impl LandingBackend for RepositoryLands {
     async fn land(
         &self,
         landing: LandingId,
@@ -42,7 +42,7 @@ impl Lands for RepositoryLands {
 pub(super) struct RunRecords(pub(super) ActorRef<RunMessage>);
 
 #[async_trait]
-impl Records for RunRecords {
+impl LedgerWriter for RunRecords {
     async fn record(&self, entry: LedgerEntry) -> Result<(), LedgerError> {
         let written = answer(&self.0, |reply: RpcReplyPort<()>| {
             RunMessage::Record(entry, Receipt::from(reply))

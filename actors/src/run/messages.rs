@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, Gate, LandingNews, Notice};
-use engine::run::{AddTasksError, WaitError, WaitedFor};
-use engine::schedule::{Entry, Left, Refused};
+use engine::run::{AddTasksError, FinishedChild, WaitError};
+use engine::schedule::{QueuedTask, RefusedTask, TaskEnd};
 use protocol::{EventKind, LedgerEntry, RunId, RunName, RunSpec, TaskId, TaskSpec};
 use ractor::{ActorRef, RpcReplyPort};
 
@@ -35,8 +35,8 @@ pub(crate) struct RunArguments {
 
 /// A request of a run to the engine's schedule.
 pub(crate) enum ScheduleRequest {
-    Enqueue(Vec<Entry>),
-    Leave(RunId, TaskId, Left),
+    Enqueue(Vec<QueuedTask>),
+    Leave(RunId, TaskId, TaskEnd),
     Lend(TaskId),
     TakeBack(TaskId),
     Over(RunId),
@@ -49,7 +49,7 @@ pub(crate) enum RunRequest {
 }
 
 pub(crate) type AddTasksReply = RpcReplyPort<Result<Vec<TaskId>, AddTasksError>>;
-pub(crate) type AwaitChildrenReply = RpcReplyPort<Result<Vec<WaitedFor>, WaitError>>;
+pub(crate) type AwaitChildrenReply = RpcReplyPort<Result<Vec<FinishedChild>, WaitError>>;
 
 /// Tasks to add, with their compiled schemas.
 pub(crate) struct CheckedTasks {
@@ -67,7 +67,7 @@ pub(crate) enum RunMessage {
     /// The schedule returns the permit that this task had lent.
     Resumed(TaskId),
     /// The schedule will never admit this task.
-    Refused(Refused),
+    Refused(RefusedTask),
     /// Cancels the run.
     Cancel(CancelLevel, Interruption),
     Request(Box<RunRequest>),

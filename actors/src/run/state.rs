@@ -7,7 +7,7 @@ use engine::fault::Faults;
 use engine::landing::land;
 use engine::ports::{CancelLevel, CancelToken, LandingRequest, Notice};
 use engine::run::{
-    AddTasksError, CancelsTheRest, Effect, FoldCheck, Input, Machine, RequestId, RunRecord,
+    AddTasksError, CancelTrigger, Effect, Input, ReplayCheck, RequestId, RunMachine, RunRecord,
 };
 use engine::task::TaskRecord;
 use protocol::{
@@ -30,9 +30,9 @@ use crate::messaging::{Durability, Notifier, Receipt, ask};
 use crate::task::{RunFacts, Task, TaskArguments, TaskMessage};
 
 pub(crate) struct RunState {
-    machine: Machine,
+    machine: RunMachine,
     /// Folds the entries a second time, with debug assertions and while the ledger works.
-    check: Option<FoldCheck>,
+    check: Option<ReplayCheck>,
     /// The contracts of tasks that have not started.
     contracts: Contracts,
     actors: BTreeMap<TaskId, ActorRef<TaskMessage>>,
@@ -51,10 +51,10 @@ impl RunState {
     pub(super) fn new(mut arguments: RunArguments) -> Self {
         let record = RunRecord::opened(arguments.name.clone(), arguments.spec);
         arguments.spec = record.spec.clone();
-        let cancels = cancels_the_rest(arguments.spec.on_failure, &arguments.deps.faults);
+        let cancels = cancel_trigger(arguments.spec.on_failure, &arguments.deps.faults);
         Self {
-            check: cfg!(debug_assertions).then(|| FoldCheck::new(record.clone())),
-            machine: Machine::new(record, cancels),
+            check: cfg!(debug_assertions).then(|| ReplayCheck::new(record.clone())),
+            machine: RunMachine::new(record, cancels),
             contracts: std::mem::take(&mut arguments.contracts),
             actors: BTreeMap::new(),
             tasks: BTreeMap::new(),
@@ -89,7 +89,7 @@ impl RunState {
                 let checked = self.check.is_some().then(|| entry.clone());
                 let effects = self.machine.step(Input::Recorded(entry));
                 if let (Some(check), Some(entry)) = (&mut self.check, checked) {
-                    debug_assert_eq!(check.recorded(&entry, self.machine.record()), Ok(()));
+                    debug_assert_eq!(check.check(&entry, self.machine.record()), Ok(()));
                 }
                 effects
             }
@@ -115,11 +115,11 @@ impl RunState {
                 Effect::Record(entry) => self.record(myself, entry, None),
                 Effect::Announce(event) => self.publish(event),
                 Effect::Enqueue(entries) => self.schedule(ScheduleRequest::Enqueue(entries)),
-                Effect::Leave(task, left) => {
+                Effect::Dequeue(task, left) => {
                     self.schedule(ScheduleRequest::Leave(run, task, left));
                 }
-                Effect::Lend(task) => self.schedule(ScheduleRequest::Lend(task)),
-                Effect::TakeBack(task) => self.schedule(ScheduleRequest::TakeBack(task)),
+                Effect::LendPermit(task) => self.schedule(ScheduleRequest::Lend(task)),
+                Effect::ReclaimPermit(task) => self.schedule(ScheduleRequest::TakeBack(task)),
                 Effect::StartTask { task, predecessors, .. } => {
                     // A task that cannot start is that task's failure, never ours.
                     if let Err(report) = self.start(myself, task, predecessors).await {
@@ -139,7 +139,7 @@ impl RunState {
                 }
                 Effect::Land(request) => self.land(myself, request),
                 Effect::CancelLanding => self.landing.cancel(CancelLevel::Gently),
-                Effect::Settle => {
+                Effect::ReleaseWorkspaces => {
                     let name = self.arguments.name.clone();
                     let question = |reply| RepositoryMessage::SettleRun(name, reply);
                     let ends = (myself, &self.arguments.repository);
@@ -312,12 +312,12 @@ impl RunState {
 }
 
 /// Returns which end of a task cancels the others.
-fn cancels_the_rest(on_failure: OnFailure, faults: &Faults) -> CancelsTheRest {
+fn cancel_trigger(on_failure: OnFailure, faults: &Faults) -> CancelTrigger {
     match on_failure {
-        OnFailure::CancelTheRest if faults.is_off("F120") => CancelsTheRest::Nothing,
-        OnFailure::CancelTheRest => CancelsTheRest::Failure,
-        OnFailure::Continue if faults.is_off("F132") => CancelsTheRest::Crash,
-        OnFailure::Continue => CancelsTheRest::Nothing,
+        OnFailure::CancelTheRest if faults.is_off("F120") => CancelTrigger::Nothing,
+        OnFailure::CancelTheRest => CancelTrigger::Failure,
+        OnFailure::Continue if faults.is_off("F132") => CancelTrigger::Crash,
+        OnFailure::Continue => CancelTrigger::Nothing,
     }
 }
 

@@ -169,7 +169,7 @@ impl RunsState {
                 }
             }
             ScheduleRequest::Lend(task) => self.schedule.lend(task),
-            ScheduleRequest::TakeBack(task) => self.schedule.take_back(task),
+            ScheduleRequest::TakeBack(task) => self.schedule.reclaim(task),
             ScheduleRequest::Over(run) => self.schedule.close(run),
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::agent::{Boundary, InputQueue, Model, Prompt};
+use engine::agent::{InputQueue, Model, Prompt, RequestChanges};
 use engine::ports::{CancelLevel, CancelToken};
 use protocol::{AgentEnd, Failure, FailureClass, InputId, ModelRoute, SessionEvent};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
@@ -100,8 +100,8 @@ impl Actor for Session {
             }
             SessionMessage::BeforeRequest(reply) => {
                 let model = state.next_model.take();
-                let boundary = Boundary { model, steering: state.queue.before_request() };
-                let _gone = reply.send(boundary);
+                let changes = RequestChanges { model, steering: state.queue.before_request() };
+                let _gone = reply.send(changes);
             }
             SessionMessage::BeforeStop(reply) => {
                 let _gone = reply.send(state.queue.before_stop());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::agent::{Assignment, Boundary, Conversation, Limits, Model, Prompt};
+use engine::agent::{Assignment, RequestChanges, Conversation, Limits, Model, Prompt};
 use engine::ports::{CancelLevel, Gate};
 use protocol::{AgentEnd, Failure, ModelRoute, SessionEvent, SessionId, UserInput};
 use ractor::{ActorRef, RpcReplyPort};
@@ -78,7 +78,7 @@ pub(crate) enum SessionMessage {
     /// Aborts, answers when the work has ended, and stops the actor.
     Close(RpcReplyPort<()>),
     /// Request of the session's job: changes for the next request.
-    BeforeRequest(RpcReplyPort<Boundary>),
+    BeforeRequest(RpcReplyPort<RequestChanges>),
     /// Request of the session's job: the input for a model that stops.
     BeforeStop(RpcReplyPort<Option<UserInput>>),
     /// Results of the session's jobs.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use engine::agent::{AgentContext, Boundary, Inputs, Prompt};
+use engine::agent::{AgentContext, RequestChanges, Inputs, Prompt};
 use engine::ports::{CancelLevel, CancelToken};
 use protocol::{AgentEnd, Failure, FailureClass, UserInput};
 use ractor::{ActorRef, RpcReplyPort};
@@ -116,7 +116,7 @@ impl SessionInputs {
 
 #[async_trait]
 impl Inputs for SessionInputs {
-    async fn before_request(&self) -> Boundary {
+    async fn before_request(&self) -> RequestChanges {
         self.ask(SessionMessage::BeforeRequest).await
     }
 

@@ -39,7 +39,7 @@ impl Actor for Task {
             TaskMessage::Leased(executor) => state.leased(executor),
             // A crashed executor took its processes with it.
             TaskMessage::Cleared(Ok(()) | Err(NoAnswer::Died)) => state.cleared(),
-            TaskMessage::Cleared(Err(NoAnswer::Late | NoAnswer::Unheard)) => Input::NotCleared,
+            TaskMessage::Cleared(Err(NoAnswer::Late | NoAnswer::Unheard)) => Input::NotCleanedUp,
             TaskMessage::WorkerEnded(Ok(end)) => Input::WorkerEnded(end),
             TaskMessage::WorkerEnded(Err(panicked)) => crashed(panicked.to_string()),
             TaskMessage::WorkerKilled => Input::WorkerStopped,

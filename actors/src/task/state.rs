@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use engine::ports::{CancelLevel, Gate, IsolationError, WorkerReport};
 use engine::task::{
-    Effect, Input, Machine, SessionEnd, TaskRecord, Timer, WorkerPolicy, YieldContract,
+    Effect, Input, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract,
 };
 use protocol::{
-    CaptureRef, Captured, EventKind, LedgerEntry, RunName, TaskName, TaskReport, TaskSpec,
+    AgentEnd, CaptureRef, Captured, EventKind, LedgerEntry, RunName, TaskName, TaskReport, TaskSpec,
 };
 use ractor::{ActorProcessingErr, ActorRef};
 use tokio::time::Instant;
@@ -56,7 +56,7 @@ pub(crate) enum TaskMessage {
     Leased(Option<ExecutorLease>),
     /// The processes of the crashed worker were stopped, or could not be stopped.
     Cleared(Result<(), NoAnswer>),
-    WorkerEnded(Result<SessionEnd, Panicked>),
+    WorkerEnded(Result<AgentEnd, Panicked>),
     /// A worker that did not stop was dropped.
     WorkerKilled,
     TimerFired(Timer),
@@ -69,7 +69,7 @@ pub(crate) enum TaskMessage {
 }
 
 pub(crate) struct TaskState {
-    pub(super) lifecycle: Machine,
+    pub(super) lifecycle: TaskMachine,
     /// Set once, just before the actor stops. The run reads it from the actor's last state.
     pub(super) report: Option<TaskReport>,
     pub(super) began: Instant,
@@ -92,7 +92,7 @@ impl TaskState {
             restarts: restarts(&arguments.spec.work, arguments.deps.external.as_ref()),
             grace: arguments.deps.policy.grace,
         };
-        let (lifecycle, effects) = Machine::begin(arguments.record.clone(), contract, policy);
+        let (lifecycle, effects) = TaskMachine::begin(arguments.record.clone(), contract, policy);
         let state = Self {
             lifecycle,
             report: None,

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest};
-use engine::task::{Effect, Input, Reminder, SessionEnd};
-use protocol::{Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport};
+use engine::task::{Effect, Input, Reminder};
+use protocol::{
+    AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport,
+};
 use ractor::{ActorProcessingErr, ActorRef};
 use tracing::Instrument as _;
 
@@ -29,7 +31,7 @@ impl TaskState {
             match effect {
                 Effect::Prepare => self.prepare(myself),
                 Effect::Record(entry) => self.record(myself, entry),
-                Effect::Equip => self.lease_executor(myself),
+                Effect::LeaseExecutor => self.lease_executor(myself),
                 Effect::StartWorker { workspace, attempt, reminder } => {
                     self.start_worker(myself, &workspace, attempt, reminder).await;
                 }
@@ -43,7 +45,7 @@ impl TaskState {
                     self.worker = None;
                     let _dying = myself.cast(TaskMessage::WorkerKilled);
                 }
-                Effect::ClearWorker { error, deadline } => self.clear(myself, &error, deadline),
+                Effect::CleanUpWorker { error, deadline } => self.clear(myself, &error, deadline),
                 Effect::StartTimer(timer, after) => {
                     let message = TaskMessage::TimerFired(timer);
                     self.send_later(Job::TaskTimer, myself, after, message);
@@ -52,7 +54,7 @@ impl TaskState {
                 Effect::AnnounceYield => {
                     self.announce(EventKind::TaskYielded { task: self.name() })
                 }
-                Effect::AnnounceReminder(Reminder { complaint, .. }) => {
+                Effect::AnnounceReminder(Reminder { feedback: complaint, .. }) => {
                     self.announce(EventKind::ContractReminded { task: self.name(), complaint });
                 }
                 Effect::AnnounceCapture(captured) => {
@@ -116,7 +118,7 @@ impl TaskState {
 
     pub(super) fn leased(&mut self, executor: Option<ExecutorLease>) -> Input {
         self.executor = executor;
-        if self.executor.is_some() { Input::Equipped } else { Input::NotEquipped }
+        if self.executor.is_some() { Input::ExecutorLeased } else { Input::ExecutorUnavailable }
     }
 
     async fn start_worker(
@@ -144,7 +146,7 @@ impl TaskState {
                 self.work(myself, worker, reminder);
             }
             Err(failure) => {
-                let end = Ok(SessionEnd::Failed(failure));
+                let end = Ok(AgentEnd::Failed(failure));
                 let _dying = myself.cast(TaskMessage::WorkerEnded(end));
             }
         }
@@ -189,7 +191,7 @@ impl TaskState {
 
     pub(super) fn cleared(&mut self) -> Input {
         self.executor = None;
-        Input::Cleared
+        Input::CleanedUp
     }
 
     /// Sends the worker a reminder, because its yield was not accepted.

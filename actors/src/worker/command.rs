@@ -9,8 +9,8 @@ use engine::ports::{
     CancelLevel, CommandEnd, CommandError, CommandRequest, EndCause, ReportSink, Worker,
     WorkerReport, WorkerStart,
 };
-use engine::task::{Reminder, SessionEnd};
-use protocol::{Command, Failure, FailureClass, FailureDetail};
+use engine::task::Reminder;
+use protocol::{AgentEnd, Command, Failure, FailureClass, FailureDetail};
 use ractor::ActorRef;
 use serde_json::Value;
 
@@ -48,19 +48,19 @@ impl CommandWorker {
         Self { request, reports: start.reports, executor, faults: deps.faults, span }
     }
 
-    async fn run(&self) -> SessionEnd {
+    async fn run(&self) -> AgentEnd {
         let reports = Arc::clone(&self.reports);
         let sink = Arc::new(move |line| reports(WorkerReport::Line(line)));
         let request = self.request.clone();
         let question = |reply| ToolExecutorMessage::Run(request, sink, reply);
         let ended = answer(&self.executor, question);
         if let Err(error) = self.faults.strike("session") {
-            return SessionEnd::Failed(Failure::new(FailureClass::Crashed, error.to_string()));
+            return AgentEnd::Failed(Failure::new(FailureClass::Crashed, error.to_string()));
         }
         match ended.await {
             Some(Ok(end)) => read(end),
-            Some(Err(error)) => SessionEnd::Failed(unable(&error)),
-            None => SessionEnd::Failed(Failure::new(FailureClass::Crashed, "its executor crashed")),
+            Some(Err(error)) => AgentEnd::Failed(unable(&error)),
+            None => AgentEnd::Failed(Failure::new(FailureClass::Crashed, "its executor crashed")),
         }
     }
 }
@@ -68,7 +68,7 @@ impl CommandWorker {
 #[async_trait]
 impl Worker for CommandWorker {
     /// Runs the command. Its contract has no reminders.
-    async fn work(&self, _reminder: Option<Reminder>) -> SessionEnd {
+    async fn work(&self, _reminder: Option<Reminder>) -> AgentEnd {
         let (script, folder) = (&self.request.script, self.request.folder.display());
         self.span.in_scope(|| tracing::info!(script, %folder, "the command starts"));
         self.run().await
@@ -80,14 +80,14 @@ impl Worker for CommandWorker {
     }
 }
 
-fn read(end: CommandEnd) -> SessionEnd {
+fn read(end: CommandEnd) -> AgentEnd {
     let failed = |message: String| Failure::new(FailureClass::Command, message);
     match end.cause {
         EndCause::Exited(0) => {
             let value = end.last_line.map(|line| {
                 serde_json::from_str(&line).unwrap_or_else(|_not_json| Value::String(line))
             });
-            SessionEnd::Yielded(value.unwrap_or(Value::Null))
+            AgentEnd::Yielded(value.unwrap_or(Value::Null))
         }
         EndCause::Exited(code) => {
             let hint = match code {
@@ -96,13 +96,13 @@ fn read(end: CommandEnd) -> SessionEnd {
                 _ => "",
             };
             let failure = failed(format!("it ended with code {code}{hint}"));
-            SessionEnd::Failed(failure.with(FailureDetail::Exit { code }))
+            AgentEnd::Failed(failure.with(FailureDetail::Exit { code }))
         }
         EndCause::Signalled(signal) => {
             let failure = failed(format!("signal {signal} ended it"));
-            SessionEnd::Failed(failure.with(FailureDetail::Signal { signal }))
+            AgentEnd::Failed(failure.with(FailureDetail::Signal { signal }))
         }
-        EndCause::Stopped => SessionEnd::Failed(failed("it was stopped".to_owned())),
+        EndCause::Stopped => AgentEnd::Failed(failed("it was stopped".to_owned())),
     }
 }
 

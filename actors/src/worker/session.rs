@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use engine::agent::{Assignment, Limits, Prompt, YIELD, system_prompt};
 use engine::ports::{CancelLevel, ReportSink, ToolChoice, Worker, WorkerReport, WorkerStart};
-use engine::task::{Reminder, SessionEnd};
+use engine::task::Reminder;
 use protocol::{Agent, AgentEnd, Failure, FailureClass, InputId, SessionEvent, TaskId, UserInput};
 use ractor::{Actor, ActorRef};
 use serde_json::Value;
@@ -70,7 +70,7 @@ fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
 
 #[async_trait]
 impl Worker for SessionWorker {
-    async fn work(&self, reminder: Option<Reminder>) -> SessionEnd {
+    async fn work(&self, reminder: Option<Reminder>) -> AgentEnd {
         let ended = answer(&self.session, |reply| match reminder {
             None => SessionMessage::Resume(Some(reply), Vec::new()),
             Some(reminder) => {
@@ -79,7 +79,7 @@ impl Worker for SessionWorker {
             }
         });
         match ended.await {
-            Some(end) => read(end),
+            Some(end) => reject_long_yield(end),
             // The death of the session is told by supervision.
             None => std::future::pending().await,
         }
@@ -96,20 +96,13 @@ impl Drop for SessionWorker {
     }
 }
 
-/// Converts the end of a session's work to the end of a worker.
-fn read(end: AgentEnd) -> SessionEnd {
+/// Returns `end`, or [`AgentEnd::Silent`] if the yielded value is too long.
+fn reject_long_yield(end: AgentEnd) -> AgentEnd {
     match end {
         AgentEnd::Yielded(value) if is_long(&value) => {
-            let complaint = format!("what it yielded is longer than {LONGEST} bytes as JSON");
-            SessionEnd::Silent(complaint)
+            AgentEnd::Silent(format!("what it yielded is longer than {LONGEST} bytes as JSON"))
         }
-        AgentEnd::Yielded(value) => SessionEnd::Yielded(value),
-        AgentEnd::GaveUp(why) => SessionEnd::Failed(Failure::new(FailureClass::GaveUp, why)),
-        AgentEnd::Silent(complaint) => SessionEnd::Silent(complaint),
-        AgentEnd::Failed(failure) => SessionEnd::Failed(failure),
-        AgentEnd::Aborted => {
-            SessionEnd::Failed(Failure::new(FailureClass::Crashed, "its session was stopped"))
-        }
+        end => end,
     }
 }
 
@@ -119,9 +112,9 @@ fn is_long(value: &Value) -> bool {
 
 /// Returns a reminder as an input. The last reminder forces the model to call `yield`.
 pub(super) fn prompt(id: InputId, reminder: &Reminder) -> Prompt {
-    let Reminder { complaint, number, of } = reminder;
+    let Reminder { feedback, number, of } = reminder;
     let text = format!(
-        "Reminder {number} of {of}: {complaint}. Go on with the task if it is not done; then call \
+        "Reminder {number} of {of}: {feedback}. Go on with the task if it is not done; then call \
          `{YIELD}` with your result, or with an error if you cannot do it."
     );
     let choice = match reminder.is_last() {
@@ -137,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_last_reminder_leaves_no_choice() {
-        let reminder = |number| Reminder { complaint: "/a: is missing".to_owned(), number, of: 3 };
+        let reminder = |number| Reminder { feedback: "/a: is missing".to_owned(), number, of: 3 };
         let id = InputId::generate();
         let (second, third) = (prompt(id, &reminder(2)), prompt(id, &reminder(3)));
         assert_eq!(second.choice, ToolChoice::Free);

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use engine::landing::{self, LandingEnd, Lands, Records};
+use engine::landing::{self, LandingBackend, LandingEnd, LedgerWriter};
 use engine::ports::{
     CancelToken, Ids as _, IsolationError, LandingNews, LandingRequest, LandingTarget, LedgerError,
     Repository,
@@ -204,7 +204,7 @@ pub(super) fn exit_code(report: &LandingReport) -> ExitCode {
 struct RepositoryLandings<'a>(&'a dyn Repository);
 
 #[async_trait]
-impl Lands for RepositoryLandings<'_> {
+impl LandingBackend for RepositoryLandings<'_> {
     async fn land(
         &self,
         landing: LandingId,
@@ -223,7 +223,7 @@ impl Lands for RepositoryLandings<'_> {
 }
 
 #[async_trait]
-impl Records for CommandContext {
+impl LedgerWriter for CommandContext {
     async fn record(&self, entry: LedgerEntry) -> Result<(), LedgerError> {
         self.ledger.append(vec![(self.clock.now(), entry)]).await
     }

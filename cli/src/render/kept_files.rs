@@ -32,7 +32,7 @@ pub fn left_out_lines(tasks: &[(&TaskName, &LeftOut)]) -> Vec<String> {
     let mut lines = Vec::new();
     let told: Vec<_> = tasks.iter().filter(|(_, left_out)| !left_out.is_empty()).collect();
     for (task, left_out) in told.iter().take(TASKS) {
-        lines.push(format!("{task}: left out: {}", entries(left_out, LeftOut::NAMED)));
+        lines.push(format!("{task}: left out: {}", entries(left_out, LeftOut::MAX_ENTRIES)));
         lines.extend(kept_workspace_note(left_out).map(|kept| format!("{task}: {kept}")));
     }
     if told.len() > TASKS {

@@ -1,21 +1,21 @@
-//! In which order tasks that depend on each other come.
+//! The order of tasks that depend on each other.
 
 use std::collections::BTreeMap;
 
 use protocol::TaskName;
 
-/// Why tasks cannot be put in an order.
+/// Why tasks cannot be ordered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
-    /// A task depends on one that is not there.
+    /// A task depends on a task that does not exist.
     #[error("task `{task}` depends on `{on}`, which is not a task of this run")]
     Unknown {
-        /// The dependant.
+        /// The task with the dependency.
         task: TaskName,
-        /// What it names.
+        /// The name that does not exist.
         on: TaskName,
     },
-    /// Tasks depend on each other in a circle.
+    /// Tasks depend on each other in a cycle.
     #[error("tasks depend on each other in a circle: {}", circle(.0))]
     Cycle(Vec<TaskName>),
 }
@@ -25,20 +25,20 @@ fn circle(tasks: &[TaskName]) -> String {
     names.join(" → ")
 }
 
-/// Returns the positions of `tasks` such that predecessors come before dependants and everything
-/// else stays in the order of its declaration.
+/// Returns the positions of `tasks` in an order that has dependencies first. Otherwise the order of
+/// declaration is kept.
 ///
-/// Each task is given with the names of those it depends on.
+/// Each task is given with the names of the tasks it depends on.
 ///
 /// # Errors
-/// A name that is not there, or a circle.
+/// A task depends on an unknown name, or tasks depend on each other in a cycle.
 pub fn in_order(tasks: &[(&TaskName, &[TaskName])]) -> Result<Vec<usize>, OrderError> {
     let positions: BTreeMap<_, _> =
         tasks.iter().enumerate().map(|(at, (name, _))| (name.folded(), at)).collect();
     let mut state = vec![Mark::Unseen; tasks.len()];
     let mut order = Vec::with_capacity(tasks.len());
     for start in 0..tasks.len() {
-        // Depth first with a stack of our own: a chain may be as long as the plan.
+        // A depth-first search with an explicit stack, because a chain may be as long as the plan.
         let mut path = vec![(start, 0)];
         while let Some((at, next)) = path.pop() {
             if state[at] == Mark::Placed {

@@ -1,20 +1,20 @@
-//! What a run comes to.
+//! The exit code of a run.
 
 use protocol::{ExitCode, FailureClass, Totals};
 
-/// What stopped a run before its end.
+/// Why a run was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interruption {
-    /// Ctrl-C.
+    /// Ctrl-C was pressed.
     Interrupt,
-    /// SIGTERM.
+    /// SIGTERM was received.
     Terminate,
-    /// A pillar of the engine fell.
+    /// A critical actor of the engine died.
     Bug,
 }
 
-/// Returns how the program ends after a run with these totals. The first that holds, in the
-/// order 130/143, 70, 6, 5, 3, 4, 0.
+/// Returns the exit code of a run with these totals. If several apply, the first of 130/143, 70, 6,
+/// 5, 3, 4 and 0 is used.
 #[must_use]
 pub fn exit_code(totals: &Totals, interruption: Option<Interruption>) -> ExitCode {
     match interruption {
@@ -29,7 +29,7 @@ pub fn exit_code(totals: &Totals, interruption: Option<Interruption>) -> ExitCod
     }
 }
 
-/// Whether a failure means that something has been used up.
+/// Returns whether a failure means that a budget or a quota is used up.
 fn is_spent(class: FailureClass) -> bool {
     matches!(class, FailureClass::Budget | FailureClass::Quota)
 }

@@ -1,25 +1,27 @@
-//! Faults on purpose, so that tests can see what the engine does about them.
+//! Planned faults, with which tests check how the engine handles failures.
 //!
-//! A plan is a list of words, for instance `kill@landing.exchange:3,crash@session,off@F272`.
-//! `ACTION@POINT` strikes the first time the point is reached, `:N` the N-th time, `:*` every
-//! time. Plans exist in builds with debug assertions only; elsewhere every point is empty.
+//! A plan is a comma-separated list of words, for instance
+//! `kill@landing.exchange:3,crash@session,off@F272`. The fault `ACTION@POINT` occurs the first time
+//! the code reaches the point, with `:N` the N-th time, and with `:*` every time. Without debug
+//! assertions there are no faults.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The faults of this process. A clone shares the counts.
+/// The planned faults of this process. Clones share the counters.
 #[derive(Clone)]
 pub struct Faults {
     planned: Arc<Vec<Planned>>,
     means: FaultMeans,
 }
 
-/// How faults that the engine cannot bring about are brought about.
+/// The faults that the caller has to implement, because the engine itself has no access to the
+/// system.
 #[derive(Clone, Copy)]
 pub struct FaultMeans {
-    /// Ends the process with SIGKILL.
+    /// Kills the process with SIGKILL.
     pub kill: fn(),
-    /// Waits until something else has happened.
+    /// Blocks until something else has happened.
     pub wait: fn(),
 }
 
@@ -36,20 +38,20 @@ enum Strikes {
     Always,
 }
 
-/// What happens at a point.
+/// A fault that can be planned at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The process is killed with SIGKILL.
     Kill,
     /// The code at the point panics.
     Crash,
-    /// The call at the point fails with an input/output error.
+    /// The call at the point fails with an I/O error.
     Fail,
     /// The call at the point fails because the disk is full.
     Full,
-    /// The code at the point waits until something else has happened.
+    /// The code at the point blocks until something else has happened.
     Slow,
-    /// The capability that the point stands for is switched off.
+    /// The capability of this name is switched off.
     Off,
 }
 
@@ -60,10 +62,10 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// Reads a plan. Without debug assertions every plan is empty.
+    /// Parses a plan. Without debug assertions the result is empty.
     ///
     /// # Errors
-    /// The word that is not one.
+    /// The first invalid word of the plan.
     pub fn read(plan: &str, means: FaultMeans) -> Result<Self, String> {
         if !cfg!(debug_assertions) {
             return Ok(Self::default());
@@ -79,13 +81,13 @@ impl Faults {
         }
     }
 
-    /// Counts that `point` was reached and brings about what is planned there.
+    /// Counts that the code has reached `point`, and causes the fault that is planned there.
     ///
     /// # Errors
-    /// The fault, where a failing call is planned.
+    /// The planned fault is a failing call.
     ///
     /// # Panics
-    /// Where a crash is planned.
+    /// Panics if the planned fault is a crash.
     pub fn strike(&self, point: &str) -> Result<(), std::io::Error> {
         match self.at(point) {
             None | Some(Fault::Off) => Ok(()),
@@ -103,13 +105,13 @@ impl Faults {
         }
     }
 
-    /// Counts that `point` was reached and returns what strikes there, if anything does.
+    /// Counts that the code has reached `point`, and returns the fault that occurs there, if any.
     #[must_use]
     pub fn at(&self, point: &str) -> Option<Fault> {
         self.planned.iter().find_map(|planned| planned.reach(point))
     }
 
-    /// Returns whether each point of the plan was reached as often as its fault takes to strike.
+    /// Returns whether all planned faults have occurred.
     #[must_use]
     pub fn have_struck(&self) -> bool {
         self.planned.iter().all(|planned| {

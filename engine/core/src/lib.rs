@@ -1,6 +1,6 @@
-//! The rules of the engine: what a task is, when it may run, what counts as a result, when a dead
-//! child is worth another try and what a run comes to. Nothing here spawns, sleeps, reads a clock
-//! or does I/O; the outside world is reached through the traits in [`ports`].
+//! The rules of the engine: the agent loop, the schedule, the state machines of runs and tasks, the
+//! yield contract, restarts and exit codes. The code here spawns nothing, never sleeps, reads no
+//! clock and does no I/O; it reaches the outside world through the traits in [`ports`].
 
 pub mod agent;
 pub mod dependencies;

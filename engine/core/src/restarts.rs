@@ -1,37 +1,37 @@
-//! When a dead child is worth another try.
+//! The restart policy for crashed actors and workers.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How many crashes within which window a supervisor forgives.
+/// How many restarts are allowed in a window of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestartBudget {
-    /// Restarts allowed within `window`.
+    /// The maximum number of restarts in the window.
     pub restarts: usize,
-    /// How long a crash is held against the child.
+    /// The length of the window.
     pub window: Duration,
 }
 
 impl RestartBudget {
-    /// The budget of a child that must never run twice.
+    /// The budget of a child that must not be restarted.
     pub const NONE: Self = Self { restarts: 0, window: Duration::ZERO };
 }
 
-/// The crashes of one child.
+/// The recent crashes of one child.
 #[derive(Debug, Default)]
 pub struct CrashLog(VecDeque<Instant>);
 
-/// What to do about a crash.
+/// The decision after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Start the child again.
+    /// Restart the child.
     Restart,
-    /// Report the failure upwards.
+    /// Do not restart the child; report the failure.
     GiveUp,
 }
 
 impl CrashLog {
-    /// Records a crash at `now` and decides what to do about it.
+    /// Records a crash at `now` and decides whether to restart the child.
     pub fn record(&mut self, budget: RestartBudget, now: Instant) -> Decision {
         self.0.retain(|crash| now.duration_since(*crash) < budget.window);
         self.0.push_back(now);

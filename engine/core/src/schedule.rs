@@ -1,5 +1,5 @@
-//! Who may run now: one capacity for the whole engine, a limit per run, fairness between runs,
-//! priorities and dependencies inside a run.
+//! The schedule of tasks: a capacity for the whole engine, a limit for each run, fairness between
+//! runs, and priorities and dependencies inside a run.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -7,37 +7,37 @@ use std::num::NonZeroUsize;
 
 use protocol::{RunId, TaskId};
 
-/// Admits tasks when there is room and what they depend on is done.
+/// Gives permits to tasks when there is capacity and the tasks they depend on have succeeded.
 ///
-/// The run with the fewest running tasks is next; of several, the one whose last admission is
-/// longest ago. Inside a run, ready tasks are admitted by priority, then in the order they came. A
-/// task that lent its permit gets it back before any other is admitted. A task whose predecessor
-/// did not succeed is never admitted: [`Schedule::finish`] names it once.
+/// The run with the fewest running tasks is served next; among equals, the one whose last permit is
+/// oldest. Inside a run, ready tasks get permits by priority, then in order of arrival. A task that
+/// lent its permit gets one back before any other task. A task with a dependency that did not
+/// succeed never gets one: [`Schedule::finish`] returns it once.
 #[derive(Debug)]
 pub struct Schedule {
     capacity: NonZeroUsize,
     running: usize,
     runs: BTreeMap<RunId, RunQueue>,
-    /// Every task in the schedule: its run and its rank there.
+    /// All tasks in the schedule, each with its run and its rank there.
     entries: BTreeMap<TaskId, (RunId, Rank)>,
-    /// Tasks that want the permit back that they had lent, first come first served.
+    /// Tasks that have requested their lent permit back, in order.
     returning: VecDeque<(RunId, TaskId)>,
     next: u64,
 }
 
-/// Sorts ready tasks: priority, order of arrival.
+/// The order of ready tasks: by priority, then by arrival.
 type Rank = (Reverse<i32>, u64, TaskId);
 
-/// One task that wants to run.
+/// A task that waits for a permit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct QueuedTask {
     /// The task.
     pub task: TaskId,
-    /// Its run.
+    /// The run of the task.
     pub run: RunId,
-    /// Higher runs earlier.
+    /// Tasks with a higher priority get a permit earlier.
     pub priority: i32,
-    /// The tasks that must succeed first.
+    /// The tasks that have to succeed first.
     pub depends_on: Vec<TaskId>,
 }
 
@@ -45,16 +45,16 @@ pub struct Entry {
 struct RunQueue {
     limit: NonZeroUsize,
     running: BTreeSet<TaskId>,
-    /// Tasks whose permit is lent.
+    /// Tasks that have lent their permit.
     lent: BTreeSet<TaskId>,
     ready: BTreeSet<Rank>,
     blocked: BTreeMap<TaskId, Blocked>,
-    /// Who waits for a task.
+    /// For each task, the tasks that depend on it.
     dependants: BTreeMap<TaskId, Vec<TaskId>>,
     succeeded: BTreeSet<TaskId>,
     failed: BTreeSet<TaskId>,
-    /// Rises from admission to admission; tells whose last one is longest ago.
-    last_turn: u64,
+    /// The number of the last permit, which shows whose is oldest.
+    last_admission: u64,
 }
 
 #[derive(Debug)]
@@ -63,35 +63,35 @@ struct Blocked {
     on: BTreeSet<TaskId>,
 }
 
-/// A permit that is given out.
+/// A permit for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// To a task that begins.
+    /// The task may start.
     Begin(RunId, TaskId),
-    /// To a task that goes on, having lent its permit.
+    /// The task may continue, after it had lent its permit.
     Resume(RunId, TaskId),
 }
 
-/// How a task left the schedule.
+/// How a task ended, as far as it matters for other tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
-    /// Its dependants may go on.
+pub enum TaskEnd {
+    /// Tasks that depend on it may run.
     Succeeded,
-    /// Its dependants will never run.
+    /// Tasks that depend on it will never run.
     NotSucceeded,
 }
 
-/// A task that will never be admitted.
+/// A task that will never get a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedTask {
     /// The task.
     pub task: TaskId,
-    /// The predecessor that did not succeed.
+    /// The dependency that did not succeed.
     pub because_of: TaskId,
 }
 
 impl Schedule {
-    /// Returns an empty schedule that admits at most `capacity` tasks at a time.
+    /// Returns an empty schedule that gives out at most `capacity` permits at a time.
     #[must_use]
     pub fn new(capacity: NonZeroUsize) -> Self {
         Self {
@@ -104,9 +104,9 @@ impl Schedule {
         }
     }
 
-    /// Makes room for a run that admits at most `limit` of its own tasks at a time.
+    /// Adds a run that may have at most `limit` permits at a time.
     pub fn open(&mut self, run: RunId, limit: NonZeroUsize) {
-        let last_turn = self.turn();
+        let last_admission = self.next_number();
         self.runs.entry(run).or_insert_with(|| RunQueue {
             limit,
             running: BTreeSet::new(),
@@ -116,11 +116,11 @@ impl Schedule {
             dependants: BTreeMap::new(),
             succeeded: BTreeSet::new(),
             failed: BTreeSet::new(),
-            last_turn,
+            last_admission,
         });
     }
 
-    /// Forgets a run and everything it still had waiting.
+    /// Removes a run and all its tasks.
     pub fn close(&mut self, run: RunId) {
         if let Some(queue) = self.runs.remove(&run) {
             self.running -= queue.running.len();
@@ -129,12 +129,12 @@ impl Schedule {
         }
     }
 
-    /// Puts a task of an open run in the queue. Returns it if a predecessor has failed already.
-    pub fn enqueue(&mut self, entry: Entry) -> Option<Refused> {
-        let rank = (Reverse(entry.priority), self.turn(), entry.task);
+    /// Adds a task to an open run. Returns it if one of its dependencies has failed already.
+    pub fn enqueue(&mut self, entry: QueuedTask) -> Option<RefusedTask> {
+        let rank = (Reverse(entry.priority), self.next_number(), entry.task);
         let queue = self.runs.get_mut(&entry.run)?;
         if let Some(failed) = entry.depends_on.iter().find(|on| queue.failed.contains(on)) {
-            return Some(Refused { task: entry.task, because_of: *failed });
+            return Some(RefusedTask { task: entry.task, because_of: *failed });
         }
         let missing = entry.depends_on.iter().copied().filter(|on| !queue.succeeded.contains(on));
         let on: BTreeSet<_> = missing.collect();
@@ -150,7 +150,7 @@ impl Schedule {
         None
     }
 
-    /// Gives out the next permit if there is room for one.
+    /// Gives out the next permit, if there is capacity.
     pub fn admit(&mut self) -> Option<Admission> {
         if self.running == self.capacity.get() {
             return None;
@@ -171,18 +171,18 @@ impl Schedule {
     fn begin(&mut self) -> Option<Admission> {
         let ready =
             self.runs.iter().filter(|(_, queue)| queue.has_room() && !queue.ready.is_empty());
-        let next = ready.min_by_key(|(_, queue)| (queue.running.len(), queue.last_turn));
+        let next = ready.min_by_key(|(_, queue)| (queue.running.len(), queue.last_admission));
         let run = *next?.0;
-        let last_turn = self.turn();
+        let last_admission = self.next_number();
         let queue = self.runs.get_mut(&run)?;
         let (.., task) = queue.ready.pop_first()?;
         queue.running.insert(task);
-        queue.last_turn = last_turn;
+        queue.last_admission = last_admission;
         self.running += 1;
         Some(Admission::Begin(run, task))
     }
 
-    /// Takes the permit of a running task for as long as it waits for others.
+    /// Takes back the permit of a running task while the task waits for others.
     pub fn lend(&mut self, task: TaskId) {
         if let Some(queue) = self.queue(task)
             && queue.running.remove(&task)
@@ -192,8 +192,8 @@ impl Schedule {
         }
     }
 
-    /// Has a task that lent its permit wait for one; it comes as [`Admission::Resume`].
-    pub fn take_back(&mut self, task: TaskId) {
+    /// Requests a permit for a task that lent its own. It is given out as [`Admission::Resume`].
+    pub fn reclaim(&mut self, task: TaskId) {
         let Some((run, _)) = self.entries.get(&task).copied() else { return };
         if let Some(queue) = self.runs.get_mut(&run)
             && queue.lent.remove(&task)
@@ -202,12 +202,12 @@ impl Schedule {
         }
     }
 
-    /// Takes a task out, whether it was running or still waiting, and returns the tasks that will
-    /// therefore never run, nearest first. Those are out of the schedule too.
-    pub fn finish(&mut self, task: TaskId, left: Left) -> Vec<Refused> {
+    /// Removes a running or waiting task. Returns the tasks that will never run because of it,
+    /// nearest first; they are removed too.
+    pub fn finish(&mut self, task: TaskId, end: TaskEnd) -> Vec<RefusedTask> {
         let mut refused = Vec::new();
-        let mut gone = vec![(task, left)];
-        while let Some((task, left)) = gone.pop() {
+        let mut gone = vec![(task, end)];
+        while let Some((task, end)) = gone.pop() {
             let Some((run, rank)) = self.entries.remove(&task) else { continue };
             let Some(queue) = self.runs.get_mut(&run) else { continue };
             if queue.running.remove(&task) {
@@ -219,17 +219,17 @@ impl Schedule {
             queue.ready.remove(&rank);
             queue.blocked.remove(&task);
             let dependants = queue.dependants.remove(&task).unwrap_or_default();
-            match left {
-                Left::Succeeded => {
+            match end {
+                TaskEnd::Succeeded => {
                     queue.succeeded.insert(task);
                     queue.unblock(task, &dependants);
                 }
-                Left::NotSucceeded => {
+                TaskEnd::NotSucceeded => {
                     queue.failed.insert(task);
                     for dependant in dependants {
                         if queue.blocked.contains_key(&dependant) {
-                            refused.push(Refused { task: dependant, because_of: task });
-                            gone.push((dependant, Left::NotSucceeded));
+                            refused.push(RefusedTask { task: dependant, because_of: task });
+                            gone.push((dependant, TaskEnd::NotSucceeded));
                         }
                     }
                 }
@@ -243,7 +243,7 @@ impl Schedule {
         self.runs.get_mut(run)
     }
 
-    fn turn(&mut self) -> u64 {
+    fn next_number(&mut self) -> u64 {
         self.next += 1;
         self.next
     }

@@ -1,4 +1,4 @@
-//! What happened, as it is shown, logged and sent.
+//! The events of runs and sessions, as they are displayed, logged and sent to other programs.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,34 +7,34 @@ use crate::{
     SessionEvent, SessionId, TaskName, TaskReport, Timestamp, Usage,
 };
 
-/// Something that happened. One line of `--json`.
+/// An event. With `--json` each event is one line of output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Counts the events of a scope from 1, without gaps, as they are read: what is left out for a
-    /// reader that does not keep up is not counted.
+    /// The number of the event in its scope, from 1 and without gaps. Events that were dropped for
+    /// a slow reader are not counted.
     pub seq: u64,
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
-    /// In which run or session, where it happened in one.
+    /// The run or session to which the event belongs, if any.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<EventScope>,
-    /// What.
+    /// What happened.
     #[serde(flatten)]
     pub kind: EventKind,
 }
 
-/// What an event belongs to. Which task of a run it concerns is said by its [`EventKind`].
+/// The run or session to which an event belongs. The task is named in the [`EventKind`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventScope {
     /// A run.
     Run(RunName),
-    /// A session that no task uses.
+    /// A session that belongs to no task.
     Session(SessionId),
 }
 
 impl Event {
-    /// Returns the run that the event belongs to, if it belongs to one.
+    /// Returns the run to which the event belongs, if any.
     #[must_use]
     pub fn run(&self) -> Option<&RunName> {
         match &self.scope {
@@ -44,192 +44,194 @@ impl Event {
     }
 }
 
-/// The kinds of [`Event`]. Readers skip types they do not know.
+/// What happened. Readers must skip types they do not know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
-    /// The run is in the ledger. Always the first event.
+    /// The run was recorded in the ledger. This is its first event.
     RunStarted {
-        /// How many tasks it has.
+        /// The number of tasks.
         tasks: usize,
-        /// How many run at the same time.
+        /// The maximum number of tasks that run at the same time.
         jobs: usize,
-        /// How they are kept apart.
+        /// How tasks are isolated from each other.
         isolation: IsolationMode,
-        /// Where their work goes.
+        /// Where the work of the tasks will land.
         merge: MergeMode,
-        /// The names of variables that are passed on to what tasks run although they would be
-        /// removed.
+        /// The names of environment variables that are passed on to commands although they hold
+        /// keys of providers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pass_env: Vec<String>,
     },
-    /// Something is not as asked or as expected; the run goes on.
+    /// The engine could not do as asked or expected, and does something else instead. The run
+    /// continues.
     Degraded {
-        /// What was wanted.
+        /// What was asked or expected.
         from: String,
         /// What is done instead.
         to: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A task waits for a permit.
+    /// A task was queued; it waits for a permit of the schedule.
     TaskQueued {
-        /// Which.
+        /// The task.
         task: TaskName,
-        /// What it is about, in one line.
+        /// The title of the task, in one line.
         title: String,
-        /// The model that is to do it, where one is.
+        /// The model of the task, if its worker is a model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
-    /// A task holds a permit; its workspace is being prepared.
+    /// A task got its permit, and its workspace is being prepared.
     TaskStarted {
-        /// Which.
+        /// The task.
         task: TaskName,
-        /// Counts the attempts at this task from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
     },
-    /// A task's workspace is there and its session begins.
+    /// The workspace of a task is prepared, and its worker is about to start.
     WorkspaceReady {
-        /// Whose.
+        /// The task.
         task: TaskName,
-        /// Where.
+        /// The path of the workspace.
         path: String,
-        /// How long it took to make.
+        /// How long the preparation took, in milliseconds.
         ms: u64,
     },
-    /// A task is alive. At most seven per second and task.
+    /// The progress of a running task, sent at most seven times per second for each task.
     TaskProgress {
-        /// Which.
+        /// The task.
         task: TaskName,
-        /// What it is doing.
+        /// What the task is doing.
         phase: Phase,
-        /// The last line it wrote.
+        /// The last line of its output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<String>,
-        /// The tool that a model has just called.
+        /// The tool that its model called last.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool: Option<String>,
-        /// How many tokens its model has used so far.
+        /// The number of tokens that its model has used so far.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<u64>,
     },
-    /// Something happened in a session.
+    /// An event of a session.
     SessionEvent {
-        /// The task that uses it, if one does.
+        /// The task to which the session belongs, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<TaskName>,
-        /// What.
+        /// The event.
         event: SessionEvent,
     },
-    /// A task's contract accepted its yield.
+    /// The value that a task yielded was accepted.
     TaskYielded {
-        /// Whose.
+        /// The task.
         task: TaskName,
     },
-    /// A task's contract complained and asked again.
+    /// The end of a task's worker was not accepted, and the worker was reminded.
     ContractReminded {
-        /// Whose.
+        /// The task.
         task: TaskName,
-        /// What it complained about.
+        /// What was wrong.
         complaint: String,
     },
-    /// A task's work is safe in the task store.
+    /// The work of a task was stored in the task store.
     TaskCaptured {
-        /// Whose.
+        /// The task.
         task: TaskName,
-        /// Where and how much.
+        /// The capture.
         #[serde(flatten)]
         captured: Captured,
     },
-    /// The end of a task: the last event before the landing, sent exactly once per task.
+    /// A task has finished. This is its last event before the landing; each task has exactly one.
     TaskFinished {
-        /// Which.
+        /// The task.
         task: TaskName,
-        /// How it ended and what it leaves behind.
+        /// How the task ended, and what it changed.
         #[serde(flatten)]
         report: TaskReport,
     },
-    /// Another engine is landing in the repository; this one waits for it.
+    /// The landing waits, because another engine is landing in the same repository.
     LandingWaited,
-    /// The run's work is about to land.
+    /// The landing of the run's work has begun.
     LandingStarted {
-        /// How many tasks have work to land.
+        /// The number of tasks whose work is to land.
         tasks: usize,
     },
-    /// A task's work is where it was meant to go.
+    /// The work of a task has landed.
     TaskLanded {
-        /// Whose.
+        /// The task.
         task: TaskName,
-        /// The branch, in branch mode.
+        /// The branch, if work lands on branches.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
     },
-    /// A task's work is kept instead of landed, because it disagrees with what is there.
+    /// The work of a task was not landed because of conflicts. It stays in the task store.
     TaskConflicted {
-        /// Whose.
+        /// The task.
         task: TaskName,
-        /// Path by path.
+        /// The conflicting paths.
         conflicts: Vec<Conflict>,
     },
-    /// A task's work is kept instead of landed, for another reason.
+    /// The work of a task was not landed for another reason. It stays in the task store.
     TaskKept {
-        /// Whose.
+        /// The task.
         task: TaskName,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A version of a file that a landing replaced turned out to be somebody's work, and is kept.
+    /// A landing replaced a version of a file that another program had just written; that version
+    /// is kept.
     FileRescued {
-        /// Which file, and where.
+        /// The file, and where its old version is.
         rescue: Rescue,
     },
-    /// The end of a run. Always the last event.
+    /// The run has finished. This is its last event.
     RunFinished {
-        /// What it came to.
+        /// The totals of the run.
         #[serde(flatten)]
         totals: Totals,
-        /// How the program ends.
+        /// The exit code of the program.
         exit_code: ExitCode,
     },
 }
 
-/// What a running task is doing.
+/// The phase of a running task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Its workspace is being made.
+    /// The workspace is being prepared.
     Preparing,
-    /// Its session is at work.
+    /// The worker is running.
     Working,
-    /// Its session was told to stop.
+    /// The worker was asked to stop.
     Stopping,
-    /// What it changed is being captured.
+    /// The changes are being captured.
     Capturing,
 }
 
-/// What a run came to.
+/// The totals of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Tasks that kept their contract.
+    /// The number of tasks that yielded an accepted value.
     pub done: usize,
-    /// Tasks that failed.
+    /// The number of tasks that failed.
     pub failed: usize,
-    /// Tasks that were cancelled.
+    /// The number of tasks that were cancelled.
     pub cancelled: usize,
-    /// Tasks whose work landed, or that had nothing to land.
+    /// The number of tasks whose work landed or that had nothing to land.
     pub landed: usize,
-    /// Tasks that kept their contract but whose work did not land, or not all of it.
+    /// The number of tasks that are done but whose work did not land completely.
     pub unlanded: usize,
-    /// Tasks whose work conflicts.
+    /// The number of tasks whose work conflicts.
     pub conflicted: usize,
-    /// Tasks of whose work something is only in the task store, or in a workspace that is kept.
+    /// The number of tasks with work that exists only in the task store or in a kept workspace.
     pub kept: usize,
-    /// The classes of the failures, each once, in their own order.
+    /// The classes of the failures, sorted and without duplicates.
     pub failures: Vec<FailureClass>,
     /// How long the run took, in milliseconds.
     pub ms: u64,
-    /// What its models used; nothing where none was asked.
+    /// The tokens and money that its models used; absent if no model was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }

@@ -1,4 +1,4 @@
-//! Identities that never repeat: time-ordered UUIDs, one newtype per thing that has one.
+//! Unique ids: one newtype over a time-ordered UUID for each kind of thing that has an id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Declares a newtype over a time-ordered UUID which prints with a readable prefix.
+/// Declares an id type. It is displayed with a prefix that names its kind.
 macro_rules! id_type {
     ($(#[$meta:meta])* $name:ident = $prefix:literal) => {
         $(#[$meta])*
@@ -15,13 +15,13 @@ macro_rules! id_type {
         pub struct $name(Uuid);
 
         impl $name {
-            /// Returns a fresh identifier, ordered by creation time.
+            /// Returns a new id. Later ids sort after earlier ones.
             #[must_use]
             pub fn generate() -> Self {
                 Self(Uuid::now_v7())
             }
 
-            /// Returns the sixteen bytes of the identifier.
+            /// Returns the sixteen bytes of the UUID.
             #[must_use]
             pub fn as_bytes(&self) -> &[u8; 16] {
                 self.0.as_bytes()
@@ -46,36 +46,38 @@ macro_rules! id_type {
 }
 
 id_type!(
-    /// Identifies one run across every ledger.
+    /// Identifies a run. It is unique across ledgers.
     RunId = "run"
 );
 id_type!(
-    /// Identifies one task across every ledger.
+    /// Identifies a task. It is unique across ledgers.
     TaskId = "task"
 );
 id_type!(
-    /// Identifies one landing: in the ledger, and in the journal that the repository's own side keeps.
+    /// Identifies one landing, both in the ledger and in the journal that the landing keeps in the
+    /// repository.
     LandingId = "landing"
 );
 id_type!(
-    /// Identifies one session.
+    /// Identifies one session of a model.
     SessionId = "session"
 );
 id_type!(
-    /// Identifies one input of a session: a text that somebody gave it. Equal texts with different
-    /// ids are different inputs; the same id is never said twice in a session.
+    /// Identifies one input of a session, which is a text for the model. A session adds an input
+    /// only once: a second input with the same id is ignored. Equal texts with different ids are
+    /// different inputs.
     InputId = "input"
 );
 
 impl InputId {
-    /// Returns the id of an input that a task gives its worker: 0 is the prompt, the reminders are
-    /// counted from 1. It is the same each time it is asked for.
+    /// Returns the id of an input that a task sends to its worker. Number 0 is the prompt;
+    /// reminders are numbered from 1. The same arguments always give the same id.
     #[must_use]
     pub fn of_task(task: TaskId, attempt: u32, number: u32) -> Self {
         Self::derived(task.0, (u64::from(attempt) << 16) ^ u64::from(number) ^ (1 << 48))
     }
 
-    /// Returns the id of the input by which a session that reached a limit is asked to yield.
+    /// Returns the id of the input that asks a session to yield because it has reached a limit.
     #[must_use]
     pub fn of_limit(session: SessionId) -> Self {
         Self::derived(session.0, 2 << 48)
@@ -83,7 +85,7 @@ impl InputId {
 
     fn derived(source: Uuid, salt: u64) -> Self {
         let bytes = (source.as_u128() ^ u128::from(salt)).to_be_bytes();
-        // The version for ids of a custom format: no fresh id is equal to it.
+        // UUID version 8 is for custom formats, so the id never equals a generated one (version 7).
         Self(uuid::Builder::from_custom_bytes(bytes).into_uuid())
     }
 }

@@ -1,61 +1,61 @@
-//! The ways to isolate tasks, and what each of them can do.
+//! The isolation modes, and the capabilities of each.
 
 use serde::{Deserialize, Serialize};
 
-/// How tasks are kept apart from each other and from the user's tree.
+/// How tasks are isolated from each other and from the user's working tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IsolationMode {
-    /// A copy of the working tree per task.
+    /// Each task works in its own copy of the working tree.
     Worktree,
-    /// In place: no copy, no capture, no landing.
+    /// All tasks work in the user's working tree. Nothing is captured and nothing lands.
     None,
 }
 
-/// What a way to isolate can do.
+/// The capabilities of an isolation mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Which working tree a task works in.
+    /// The kind of working tree in which a task works.
     pub workspace: WorkspaceKind,
-    /// Which state of the user's tree a task works from.
+    /// The state of the user's tree from which a task starts.
     pub base: BaseState,
-    /// Whether what a task changed can be captured, and so land.
+    /// Whether the changes of a task can be captured, and so can land.
     pub can_capture: bool,
-    /// Whether a workspace can be recorded while its task goes on.
+    /// Whether a workspace can be captured while its task is running.
     pub can_checkpoint: bool,
 }
 
-/// Which working tree a task works in.
+/// The kind of working tree in which a task works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkspaceKind {
-    /// One of its own.
+    /// A copy of its own.
     Private,
-    /// The user's, with every other task.
+    /// The user's working tree, shared with all other tasks.
     Shared,
 }
 
-/// Which state of the user's tree a task works from.
+/// The state of the user's tree from which a task starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseState {
-    /// The one in which the run began, whatever happens to the tree since.
+    /// The state at the start of the run, even if the tree has changed since.
     Frozen,
-    /// The present one.
+    /// The current state.
     Live,
 }
 
-/// What there is to know about a mode.
-struct Row {
+/// The properties of one mode.
+struct ModeProperties {
     mode: IsolationMode,
-    /// What it is called in settings and on the command line.
+    /// The name in settings and on the command line.
     name: &'static str,
-    /// What else it is called there.
+    /// Other names that are accepted there.
     aliases: &'static [&'static str],
-    /// What it is called where people read what a run is.
+    /// The name in output for people.
     label: &'static str,
     capabilities: Capabilities,
 }
 
-const WORKTREE: Row = Row {
+const WORKTREE: ModeProperties = ModeProperties {
     mode: IsolationMode::Worktree,
     name: "worktree",
     aliases: &["rcopy"],
@@ -68,7 +68,7 @@ const WORKTREE: Row = Row {
     },
 };
 
-const NONE: Row = Row {
+const NONE: ModeProperties = ModeProperties {
     mode: IsolationMode::None,
     name: "none",
     aliases: &[],
@@ -81,11 +81,11 @@ const NONE: Row = Row {
     },
 };
 
-/// Every mode.
-const TABLE: [&Row; 2] = [&WORKTREE, &NONE];
+/// All modes.
+const TABLE: [&ModeProperties; 2] = [&WORKTREE, &NONE];
 
-/// The names of modes that come later.
-const LATER: [&str; 12] = [
+/// The names of modes that are planned and not implemented yet.
+const PLANNED: [&str; 12] = [
     "fuse-overlay",
     "overlayfs",
     "snapshot",
@@ -101,41 +101,41 @@ const LATER: [&str; 12] = [
 ];
 
 impl IsolationMode {
-    /// The best mode that every machine can do.
+    /// The mode of `auto`: the best one that works on every machine.
     pub const AUTO: Self = Self::Worktree;
 
-    /// Returns the mode of this name, if there is one.
+    /// Returns the mode with this name or alias, if there is one.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let is_named = |row: &&&Row| row.name == name || row.aliases.contains(&name);
-        TABLE.iter().find(is_named).map(|row| row.mode)
+        let is_named = |it: &&&ModeProperties| it.name == name || it.aliases.contains(&name);
+        TABLE.iter().find(is_named).map(|it| it.mode)
     }
 
-    /// Returns whether `name` is that of a mode which comes later.
+    /// Returns whether `name` is that of a planned mode.
     #[must_use]
     pub fn is_planned(name: &str) -> bool {
-        LATER.contains(&name)
+        PLANNED.contains(&name)
     }
 
-    /// Returns its name.
+    /// Returns the name of the mode in settings and on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.row().name
+        self.properties().name
     }
 
-    /// Returns what it can do.
+    /// Returns the capabilities of the mode.
     #[must_use]
     pub fn capabilities(self) -> Capabilities {
-        self.row().capabilities
+        self.properties().capabilities
     }
 
-    /// Returns what it is called where people read what a run is.
+    /// Returns the name of the mode in output for people.
     #[must_use]
     pub fn label(self) -> &'static str {
-        self.row().label
+        self.properties().label
     }
 
-    fn row(self) -> &'static Row {
+    fn properties(self) -> &'static ModeProperties {
         match self {
             Self::Worktree => &WORKTREE,
             Self::None => &NONE,
@@ -149,13 +149,13 @@ mod tests {
 
     #[test]
     fn every_row_of_the_table_is_the_one_of_its_mode_and_its_names_are_its_own() {
-        for row in TABLE {
-            assert_eq!(row.mode.row().label, row.label);
-            for name in row.aliases.iter().copied().chain([row.mode.name()]) {
-                assert_eq!(IsolationMode::named(name), Some(row.mode));
+        for it in TABLE {
+            assert_eq!(it.mode.properties().label, it.label);
+            for name in it.aliases.iter().copied().chain([it.mode.name()]) {
+                assert_eq!(IsolationMode::named(name), Some(it.mode));
                 assert!(!IsolationMode::is_planned(name), "{name}");
             }
-            assert_eq!(serde_json::to_value(row.mode).unwrap(), row.name);
+            assert_eq!(serde_json::to_value(it.mode).unwrap(), it.name);
         }
         assert_eq!(IsolationMode::named("overlay"), None);
         assert!(IsolationMode::is_planned("overlay"));

@@ -1,129 +1,131 @@
-//! What became of the tasks' work.
+//! The result of a landing, which merges the captured work of tasks into the user's repository.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{RepoPath, RunName, TaskName};
 
-/// What one landing did.
+/// The result of one landing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandingReport {
-    /// Every task that was to land, in the order they were tried.
+    /// The result for each task, in the order in which they were merged.
     pub tasks: Vec<TaskLanding>,
 }
 
-/// What became of one task's work.
+/// The result of a landing for one task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskLanding {
-    /// Whose work.
+    /// The task.
     pub task: TaskName,
-    /// What became of it.
+    /// The result.
     #[serde(flatten)]
     pub landed: Landed,
 }
 
-/// What became of a task's work. Whatever is not landed is kept in the task store.
+/// The result of landing one task's work. Work that did not land stays in the task store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "landing", rename_all = "snake_case")]
 pub enum Landed {
-    /// It is in the working tree, or on this branch.
+    /// The work is in the working tree or on a branch.
     Landed {
-        /// The branch, in branch mode.
+        /// The branch, if work lands on branches.
         branch: Option<String>,
     },
-    /// There was nothing to land.
+    /// The task changed nothing.
     Unchanged,
-    /// It disagrees with what is there.
+    /// The work conflicts with the tree or with other tasks.
     Conflicted {
-        /// Path by path.
+        /// The conflicting paths.
         conflicts: Vec<Conflict>,
     },
-    /// It could not be written.
+    /// The work could not be written.
     Unwritten {
-        /// Why.
+        /// The reason.
         message: String,
     },
-    /// It builds on work that did not land.
+    /// The work depends on work that did not land.
     Waiting {
-        /// Whose work.
+        /// The tasks whose work did not land.
         on: Vec<TaskName>,
     },
 }
 
-/// One path on which a task and the tree disagree.
+/// A conflict at one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     /// The path.
     pub path: RepoPath,
-    /// What the disagreement is.
+    /// The kind of conflict.
     pub reason: ConflictReason,
-    /// What the task began with; none if the path was not there.
+    /// The version with which the task started; none if the path did not exist.
     pub base: Option<Side>,
-    /// What is there now.
+    /// The current version in the tree.
     pub ours: Option<Side>,
-    /// What the task wants.
+    /// The version of the task.
     pub theirs: Option<Side>,
-    /// The task of the same run that put `ours` there, if one did.
+    /// The task of the same run that wrote `ours`, if one did.
     pub with: Option<TaskName>,
 }
 
-/// One version of a path.
+/// One version of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
-    /// Its git mode: 100644, 100755 or 120000.
+    /// The git file mode: 100644, 100755 or 120000.
     pub mode: u32,
-    /// The id of its bytes in the task store.
+    /// The id of the blob in the task store.
     pub oid: String,
 }
 
-/// Why a path conflicts.
+/// The kind of a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictReason {
-    /// Both changed the same lines.
+    /// Both sides changed the same lines.
     Content,
-    /// Both changed a file that has no lines.
+    /// Both sides changed a binary file.
     Binary,
-    /// Both added it, differently.
+    /// Both sides added the path with different content.
     BothAdded,
-    /// One changed it, the other removed it.
+    /// One side changed the path, and the other removed it.
     ChangedAndRemoved,
-    /// One made it another kind of thing, the other changed it.
+    /// One side changed the type of the path, for instance from a file to a symlink, and the other
+    /// changed its content.
     Kind,
-    /// A file stands where a folder is wanted, or the other way round.
+    /// One side has a file where the other needs a folder.
     InTheWay,
-    /// It builds on a change that is not committed, and a branch has only commits.
+    /// The change depends on an uncommitted change of the user, which a branch cannot contain.
     Uncommitted,
-    /// A filter program would have to run to commit it.
+    /// To commit the file, git would have to run a filter program.
     Filter,
-    /// Someone kept writing it while it was to land.
+    /// Another program kept writing the file during the landing.
     Contested,
 }
 
-/// A version of a file that a landing replaced, and that turned out to be somebody's work.
+/// A version of a file that a landing replaced although another program had just written it, and
+/// that was kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rescue {
     /// The file.
     pub path: RepoPath,
-    /// The run whose landing replaced it.
+    /// The run whose landing replaced the version.
     pub run: RunName,
-    /// Where it is kept.
+    /// Where the version is kept.
     pub kept: RescueLocation,
 }
 
-/// Where a version of a file is kept.
+/// Where a replaced version of a file is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "in", rename_all = "snake_case")]
 pub enum RescueLocation {
     /// In the task store.
     Store {
-        /// The folder of the store, a bare repository.
+        /// The path of the store, which is a bare repository.
         git_dir: String,
-        /// What names the bytes there, as git understands it.
+        /// The git revision of the blob.
         object: String,
     },
-    /// In the working tree: a program still has it open for writing.
+    /// In the working tree, because a program still has the file open for writing.
     Tree {
-        /// Its name there.
+        /// The path of the kept file.
         file: RepoPath,
     },
 }

@@ -1,4 +1,4 @@
-//! What the ledger is told, before it is done.
+//! The entries of the ledger, which durably records every transition of runs and tasks.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,133 +7,133 @@ use crate::{
     Usage,
 };
 
-/// One transition of a run or a task.
+/// One recorded transition of a run or a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LedgerEntry {
-    /// Tasks were added to a run that goes on; they are queued after those it had.
+    /// Tasks were added to a run that is not over. They come after its other tasks.
     TasksAdded {
-        /// To which.
+        /// The run.
         run: RunId,
         /// The task that added them, if one did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<TaskId>,
-        /// What is asked of them.
+        /// The specifications of the new tasks.
         tasks: Vec<TaskSpec>,
     },
     /// A task got its permit.
     TaskStarted {
-        /// Whose.
+        /// The run of the task.
         run: RunId,
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// Counts from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
     },
-    /// A task's session is about to begin in its workspace.
+    /// The worker of a task is about to start in its workspace.
     SessionStarted {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// Counts from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
-        /// Where the workspace is.
+        /// The path of the workspace.
         workspace: String,
     },
-    /// A task's work is in the task store; its workspace may go now.
+    /// The work of a task was stored in the task store. Its workspace may be removed from now on.
     TaskCaptured {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// Counts from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
-        /// Where and how much.
+        /// The capture.
         captured: Captured,
     },
-    /// What the models of a task had used when its engine died, as its session log has it.
+    /// The usage of a task whose engine died, read from its session log afterwards.
     TaskUsed {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// How much.
+        /// The tokens and money used.
         usage: Usage,
     },
-    /// A task ended.
+    /// A task has finished.
     TaskFinished {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// How.
+        /// How the task ended, and what it changed.
         report: TaskReport,
     },
-    /// The run's landing is about to begin.
+    /// A landing of the run's work is about to begin.
     LandingStarted {
-        /// Whose.
+        /// The run.
         run: RunId,
-        /// Which landing; nothing in ledgers that were written before landings had ids.
+        /// The landing; absent in ledgers that were written before landings had ids.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         landing: Option<LandingId>,
     },
-    /// The run's landing is over.
+    /// A landing of the run's work is over.
     LandingFinished {
-        /// Whose.
+        /// The run.
         run: RunId,
-        /// Which landing; nothing where that is not known any more.
+        /// The landing; absent if it is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         landing: Option<LandingId>,
-        /// What became of each task's work.
+        /// The result for each task.
         report: LandingReport,
     },
     /// The run is over.
     RunFinished {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// What it came to.
+        /// The totals of the run.
         totals: Totals,
-        /// How the program ends.
+        /// The exit code of the program.
         exit_code: ExitCode,
     },
-    /// It could not be started after all; nothing of it stays in the ledger.
+    /// The run could not be started. It is removed from the ledger.
     RunWithdrawn {
-        /// Which.
+        /// The run.
         run: RunId,
     },
-    /// Its engine died before it was over; what it left was captured later.
+    /// The engine of the run died, and the work that it left was captured afterwards.
     RunInterrupted {
-        /// Which.
+        /// The run.
         run: RunId,
     },
-    /// Someone threw the captured work of a task away.
+    /// The user discarded the captured work of a task.
     TaskDiscarded {
-        /// Which.
+        /// The task.
         task: TaskId,
     },
 }
 
-/// Where a run stands.
+/// The state of a run in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// An engine is at it, or died at it.
+    /// The run is not over. Its engine is working or has died.
     Running,
-    /// It is landing.
+    /// The run is landing.
     Landing,
-    /// It is over.
+    /// The run is over.
     Finished,
-    /// Its engine died.
+    /// The engine of the run died before the run was over.
     Interrupted,
 }
 
-/// Where a task stands.
+/// The state of a task in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// Waits for a permit or for predecessors.
+    /// The task waits for a permit or for the tasks it depends on.
     Queued,
-    /// Has a permit.
+    /// The task has a permit.
     Running,
-    /// Ended well.
+    /// The task succeeded.
     Done,
-    /// Failed.
+    /// The task failed.
     Failed,
-    /// Was cancelled.
+    /// The task was cancelled.
     Cancelled,
-    /// Its engine died before it ended.
+    /// The engine of the task died before the task ended.
     Interrupted,
 }

@@ -1,50 +1,47 @@
-//! The words every part of the engine shares: ids, specifications, outcomes, changes, events and
-//! ledger entries. Data only — nothing here reads a file, opens a socket or starts a task.
+//! The data types that all crates of the engine share: ids, specifications, outcomes, changes,
+//! events and ledger entries. This crate holds data only: it does no I/O and starts no tasks.
 
-mod change;
+mod capture;
+mod control_characters;
 mod event;
-mod exit;
+mod exit_code;
 mod id;
 mod isolation;
 mod landing;
 mod ledger;
-mod left_out;
 mod message;
-mod model;
+mod model_route;
 mod name;
 mod outcome;
 mod path;
-mod run;
 mod session;
-mod task;
-mod temporary;
-mod terminal;
-mod time;
+mod spec;
+mod timestamp;
 mod usage;
 
-pub use change::{CaptureRef, Captured, ChangeSummary};
+pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, LeftOutKind};
+pub use control_characters::{Escapes, is_unseen};
 pub use event::{Event, EventKind, EventScope, Phase, Totals};
-pub use exit::ExitCode;
+pub use exit_code::ExitCode;
 pub use id::{InputId, LandingId, RunId, SessionId, TaskId};
 pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};
 pub use landing::{
     Conflict, ConflictReason, Landed, LandingReport, Rescue, RescueLocation, Side, TaskLanding,
 };
 pub use ledger::{LedgerEntry, RunState, TaskState};
-pub use left_out::{LeftOut, LeftOutEntry, LeftOutKind};
 pub use message::{
     AssistantMessage, Content, Message, Part, StopReason, ToolCall, ToolResult, UserMessage,
 };
-pub use model::{ModelRoute, ModelRouteError};
+pub use model_route::{ModelRoute, ModelRouteError};
 pub use name::{NameError, RunName, TaskName};
 pub use outcome::{Failure, FailureClass, FailureDetail, Outcome, TaskReport};
-pub use path::{RepoPath, quote_path};
-pub use run::{MergeMode, OnFailure, RunSpec};
+pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
 pub use session::{AgentEnd, SessionEntry, SessionEvent, UserInput};
-pub use task::{Agent, ChangeDemand, Command, External, Item, TaskLimits, TaskSpec, Work};
-pub use temporary::{is_temporary_name, temporary_name};
-pub use terminal::{Escapes, is_unseen};
-pub use time::Timestamp;
+pub use spec::{
+    Agent, ChangeDemand, Command, External, Item, MergeMode, OnFailure, RunSpec, TaskLimits,
+    TaskSpec, Work,
+};
+pub use timestamp::Timestamp;
 pub use usage::{Cost, Usage};
 
 #[cfg(test)]

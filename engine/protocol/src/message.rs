@@ -1,10 +1,10 @@
-//! What is said in a session: the messages of user, model and tools, as the session log keeps
-//! them. The names on the wire are those of session files of version 3.
+//! The messages of a session between user, model and tools. They are serialized as in session files
+//! of version 3.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::time::millis;
+use crate::timestamp::millis;
 use crate::usage::v3;
 use crate::{Timestamp, Usage};
 
@@ -12,32 +12,32 @@ use crate::{Timestamp, Usage};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub enum Message {
-    /// Said by who wants something done, or by the engine on their behalf.
+    /// A message of the user, or of the engine on the user's behalf.
     User(UserMessage),
-    /// Said by the model.
+    /// An answer of the model.
     Assistant(AssistantMessage),
-    /// What a tool answered to one call of the model.
+    /// The result of one tool call.
     ToolResult(ToolResult),
 }
 
-/// What is asked of the model.
+/// A message to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserMessage {
-    /// What is said.
+    /// The content of the message.
     pub content: Vec<Content>,
-    /// When.
+    /// The time of the message.
     #[serde(with = "millis")]
     pub timestamp: Timestamp,
 }
 
-/// A piece of what a user or a tool says.
+/// A part of a user message or a tool result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Content {
-    /// Words.
+    /// A text.
     Text {
-        /// The words.
+        /// The text.
         text: String,
     },
 }
@@ -46,56 +46,56 @@ pub enum Content {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
-    /// What it said and called, in its own order.
+    /// Text, thinking and tool calls in the order in which the model sent them.
     pub content: Vec<Part>,
-    /// The wire format it was had through, for instance `openai-completions`.
+    /// The name of the wire API through which the answer came, for instance `openai-completions`.
     pub api: String,
-    /// The provider it was had from.
+    /// The provider of the model.
     pub provider: String,
-    /// The provider's name of the model.
+    /// The name of the model at its provider.
     pub model: String,
-    /// What it cost.
+    /// The tokens and money that the answer used.
     #[serde(with = "v3")]
     pub usage: Usage,
-    /// Why it ended.
+    /// Why the answer ended.
     pub stop_reason: StopReason,
-    /// What went wrong, where something did.
+    /// The error, if the request failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// When it was complete.
+    /// The time at which the answer was complete.
     #[serde(with = "millis")]
     pub timestamp: Timestamp,
 }
 
-/// A piece of what a model says.
+/// A part of an answer of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Part {
-    /// Words for the user.
+    /// Text for the user.
     Text {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// Words for itself.
+    /// Thinking of the model.
     Thinking {
-        /// The words.
+        /// The text.
         thinking: String,
     },
-    /// A wish to have a tool called.
+    /// A call of a tool.
     ToolCall(ToolCall),
 }
 
-/// One call of a tool.
+/// A tool call that the model asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
-    /// Identifies the call in its session.
+    /// The id of the call. It is unique in its session.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// What it is called with; empty when what the model sent is no JSON object.
+    /// The arguments; empty if the model did not send a JSON object.
     pub arguments: Map<String, Value>,
-    /// What the model sent as arguments, where it is no JSON object.
+    /// The arguments as the model sent them, if they are not a JSON object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub malformed: Option<String>,
 }
@@ -104,54 +104,54 @@ pub struct ToolCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StopReason {
-    /// It has said what it wanted to say.
+    /// The model had finished.
     Stop,
-    /// It, or we, had no room for more.
+    /// The answer reached the maximum length.
     Length,
-    /// It waits for its tool calls.
+    /// The model waits for the results of its tool calls.
     ToolUse,
-    /// It could not be had whole.
+    /// The request failed before the answer was complete.
     Error,
-    /// It was stopped.
+    /// The request was aborted.
     Aborted,
 }
 
-/// What a tool answered. Every call has exactly one.
+/// The result of a tool call. Every call has exactly one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
-    /// The call it answers.
+    /// The id of the call.
     pub tool_call_id: String,
-    /// The tool.
+    /// The name of the tool.
     pub tool_name: String,
-    /// What the model reads.
+    /// The content that the model reads.
     pub content: Vec<Content>,
-    /// What a program reads.
+    /// Structured data for other programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     /// Whether the call failed.
     pub is_error: bool,
-    /// When.
+    /// The time of the result.
     #[serde(with = "millis")]
     pub timestamp: Timestamp,
 }
 
 impl Message {
-    /// Returns a message of the user that says `text`.
+    /// Returns a user message with this text.
     pub fn user(text: impl Into<String>, at: Timestamp) -> Self {
         Self::User(UserMessage { content: vec![Content::text(text)], timestamp: at })
     }
 }
 
 impl Content {
-    /// Returns words.
+    /// Returns text content.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 }
 
 impl AssistantMessage {
-    /// Returns its calls, in its own order.
+    /// Returns the tool calls of the answer in their order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|part| match part {
             Part::ToolCall(call) => Some(call),
@@ -159,7 +159,7 @@ impl AssistantMessage {
         })
     }
 
-    /// Returns its words for the user, joined.
+    /// Returns the text for the user; its parts are joined with line breaks.
     #[must_use]
     pub fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|part| match part {
@@ -171,7 +171,7 @@ impl AssistantMessage {
 }
 
 impl UserMessage {
-    /// Returns its words, joined.
+    /// Returns the text of the message; its parts are joined with line breaks.
     #[must_use]
     pub fn text(&self) -> String {
         joined(&self.content)
@@ -179,7 +179,7 @@ impl UserMessage {
 }
 
 impl ToolResult {
-    /// Returns its words, joined.
+    /// Returns the text of the result; its parts are joined with line breaks.
     #[must_use]
     pub fn text(&self) -> String {
         joined(&self.content)

@@ -1,4 +1,5 @@
-//! Names that people type: a run as `r7k3f`, a task as `auth` or `auth.tests`.
+//! The names of runs and tasks, as people type them: `r7k3f` is a run, `auth` or `auth.tests` a
+//! task.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,27 +8,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::RunId;
 
-/// Crockford's base 32 in lower case: no i, l, o or u.
+/// The digits of Crockford's base 32 in lower case, which leaves out i, l, o and u.
 const CROCKFORD: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// The longest segment of a task name.
+/// The maximum length of one dot-separated segment of a task name.
 const SEGMENT: usize = 48;
 
-/// The name of a run: `r` and four or more characters of Crockford's base 32.
+/// The name of a run: `r` followed by 4 to 12 digits of Crockford's base 32.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunName(String);
 
 impl RunName {
-    /// How many characters after the `r` a fresh name has.
+    /// The minimum number of digits after the `r`.
     pub const SHORTEST: usize = 4;
 
-    /// Returns the name of `run` with `length` characters after the `r`, at most 12.
+    /// Returns the name of `run` with `length` digits after the `r`, clamped to 4 to 12.
     ///
-    /// A ledger asks for a longer one when a shorter one is taken.
+    /// The ledger asks for a longer name if a shorter one is taken.
     #[must_use]
     pub fn of(run: RunId, length: usize) -> Self {
-        // The random half of a UUID v7; the two variant bits at its top are skipped.
+        // The second half of a UUID v7 is random, except for the two variant bits at its top, which
+        // are not used here.
         let mut random = [0; 8];
         random.copy_from_slice(&run.as_bytes()[8..]);
         let mut bits = u64::from_be_bytes(random);
@@ -39,7 +41,7 @@ impl RunName {
         Self(name)
     }
 
-    /// Returns the name as it is printed.
+    /// Returns the name as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -59,26 +61,26 @@ impl FromStr for RunName {
     }
 }
 
-/// The name of a task, unique in its run when compared without case: segments of
-/// `[A-Za-z0-9][A-Za-z0-9_-]{0,47}` joined by single dots, never ending in `.lock`.
+/// The name of a task: segments of `[A-Za-z0-9][A-Za-z0-9_-]{0,47}` joined by single dots, never
+/// ending in `.lock`. It is unique in its run, compared without case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TaskName(String);
 
 impl TaskName {
-    /// Returns the name as it is printed.
+    /// Returns the name as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the form under which two names count as the same.
+    /// Returns the name in lower case, which is the form for comparison.
     #[must_use]
     pub fn folded(&self) -> String {
         self.0.to_ascii_lowercase()
     }
 
-    /// Returns the nearest valid name to `text`: what is not allowed becomes `-`.
+    /// Returns a valid name that is similar to `text`: characters that are not allowed become `-`.
     #[must_use]
     pub fn nearest(text: &str) -> Self {
         let mut slug = String::new();
@@ -95,7 +97,7 @@ impl TaskName {
         Self(if slug.is_empty() { "task".to_owned() } else { slug.to_owned() })
     }
 
-    /// Returns this name with `-number` at its end, shortened so that it stays valid.
+    /// Returns this name with the suffix `-number`. It is shortened if it would be too long.
     #[must_use]
     pub fn numbered(&self, number: usize) -> Self {
         let suffix = format!("-{number}");
@@ -123,21 +125,21 @@ impl FromStr for TaskName {
     }
 }
 
-/// Why a text is not a name.
+/// The error for a text that is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Not the name of a run.
+    /// The text is not the name of a run.
     #[error("`{0}` is not the name of a run (they look like `r7k3f`)")]
     Run(String),
-    /// Not the name of a task.
+    /// The text is not the name of a task.
     #[error(
         "`{name}` cannot name a task (letters, digits, `_` and `-`, beginning with a letter or \
          digit, at most 48; segments joined by single dots, not ending in `.lock`); try `{nearest}`"
     )]
     Task {
-        /// What was given.
+        /// The text.
         name: String,
-        /// The nearest name that is valid.
+        /// A valid name that is similar to it.
         nearest: TaskName,
     },
 }

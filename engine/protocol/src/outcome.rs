@@ -1,4 +1,4 @@
-//! How a task ended.
+//! The outcome of a task, and the classes of failures.
 
 use std::fmt;
 
@@ -7,33 +7,33 @@ use serde_json::Value;
 
 use crate::{Captured, TaskName, Timestamp, Usage};
 
-/// How a task ended. There is no fourth way.
+/// How a task ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// It yielded a value that satisfies its contract.
+    /// The task yielded a value that was accepted.
     Done {
-        /// The value; null when it had nothing to say.
+        /// The value; null if a command had no result.
         #[serde(rename = "yield")]
         value: Value,
     },
-    /// It could not be brought to a yield.
+    /// The task failed.
     Failed {
-        /// Why.
+        /// The failure.
         failure: Failure,
     },
-    /// Someone cancelled it.
+    /// The task was cancelled.
     Cancelled,
 }
 
 /// Why a task failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The kind of failure, which decides what the run does about it.
+    /// The class of the failure.
     pub class: FailureClass,
-    /// What a person reads.
+    /// A message for people.
     pub message: String,
-    /// What a program reads, where the class has more to say.
+    /// Structured details for other programs, if the class has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<FailureDetail>,
 }
@@ -44,50 +44,51 @@ impl Failure {
         Self { class, message: message.into(), detail: None }
     }
 
-    /// Returns the same failure with what a program may want to know.
+    /// Returns the failure with this detail.
     #[must_use]
     pub fn with(self, detail: FailureDetail) -> Self {
         Self { detail: Some(detail), ..self }
     }
 }
 
-/// Every kind of failure there is.
+/// The class of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
-    /// Connection lost, server overloaded, stream silent, for longer than is retried.
+    /// The connection was lost, the server was overloaded or the stream was silent, and retries did
+    /// not help.
     Transient,
-    /// A rate limit with a far reset, or credit gone.
+    /// A rate limit that is reset much later, or no credit left.
     Quota,
-    /// The provider does not know us.
+    /// The provider did not accept the API key.
     Auth,
-    /// The provider will not answer this.
+    /// The provider refused to answer this request.
     Refused,
-    /// The conversation no longer fits the model.
+    /// The conversation does not fit the context window of the model.
     Overflow,
-    /// The provider finds the request malformed.
+    /// The request was invalid.
     Invalid,
-    /// No acceptable yield.
+    /// The task did not yield an acceptable value.
     Contract,
-    /// The worker said that it cannot.
+    /// The worker said that it cannot do the task.
     GaveUp,
-    /// A post-condition failed, or a claim is not in the change set.
+    /// A check after the task failed, or a claim of the worker does not match its changes.
     Proof,
-    /// The same call kept failing.
+    /// The worker repeated the same failing tool call.
     Poison,
-    /// The wall clock ran out.
+    /// The task reached its wall-clock limit.
     Timeout,
-    /// A command ended with a code or a signal.
+    /// A command ended with an exit code other than 0, or by a signal.
     Command,
-    /// The workspace could not be made or captured.
+    /// The workspace could not be prepared or captured.
     Workspace,
-    /// Memory, disk, processes or descriptors ran out.
+    /// Memory, disk, processes or file descriptors ran out.
     Resources,
-    /// A predecessor failed, or predecessors conflict.
+    /// A task that this one depends on did not succeed, or the work of several of them conflicts.
     Dependency,
-    /// The session crashed and may not be restarted.
+    /// The worker crashed and was not restarted.
     Crashed,
-    /// A limit of turns, tokens or money was reached.
+    /// The task reached a limit of turns, tokens or money.
     Budget,
 }
 
@@ -115,44 +116,44 @@ impl fmt::Display for FailureClass {
     }
 }
 
-/// What a program may want to know about a failure.
+/// Structured details of a failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FailureDetail {
-    /// A command ended with this code.
+    /// The exit code of a command.
     Exit {
-        /// The code.
+        /// The exit code.
         code: i32,
     },
-    /// A command was ended by this signal.
+    /// The signal that ended a command.
     Signal {
-        /// The signal's number.
+        /// The number of the signal.
         signal: i32,
     },
-    /// It may work again at this time.
+    /// The time at which a retry may succeed.
     Until {
         /// The time.
         at: Timestamp,
     },
-    /// These tasks stand in the way.
+    /// The tasks that caused the failure.
     Tasks {
-        /// Their names.
+        /// The names of the tasks.
         tasks: Vec<TaskName>,
     },
 }
 
-/// What a task leaves behind, said once at its end.
+/// The final report of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskReport {
-    /// How it ended.
+    /// How the task ended.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// What it had changed by then; nothing if it never had a workspace.
+    /// The work of the task; absent if nothing was captured.
     #[serde(flatten)]
     pub captured: Option<Captured>,
-    /// How long it took, in milliseconds, from its start to its report.
+    /// The time from the start of the task to its report, in milliseconds.
     pub ms: u64,
-    /// What its model used; nothing where a command did the work.
+    /// The tokens and money that its model used; absent for a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }

@@ -1,25 +1,26 @@
-//! A path inside a repository: bytes, as git has them.
+//! Paths inside a repository, as bytes, and the names of temporary files.
 
 use std::ffi::OsStr;
 use std::fmt;
+
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::terminal::is_unseen;
+use crate::control_characters::is_unseen;
 
-/// A path relative to a repository's root: bytes with `/` between its components.
+/// A path relative to the root of a repository: bytes with `/` between its components.
 ///
-/// It prints as it is when it is printable UTF-8, else quoted as git quotes it, for instance
-/// `"a\377b\n"` with the double quotes around it. That form is also its JSON.
+/// It is displayed unchanged if it is printable UTF-8, and otherwise quoted as git does, for
+/// instance `"a\377b\n"` including the double quotes. It is serialized in the same form.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RepoPath(Vec<u8>);
 
 impl RepoPath {
-    /// Returns the path with these bytes if it stays inside a repository and outside its `.git`:
-    /// no empty, `.` or `..` component, no component that some file system reads as `.git`, not
-    /// absolute, no NUL.
+    /// Returns the path, or `None` if it could lead out of the repository or into its `.git`: it
+    /// must not be absolute or contain NUL, an empty component, `.`, `..` or a component that some
+    /// file system treats as `.git`.
     #[must_use]
     pub fn new(bytes: impl Into<Vec<u8>>) -> Option<Self> {
         let bytes = bytes.into();
@@ -33,13 +34,13 @@ impl RepoPath {
         &self.0
     }
 
-    /// Returns the path as a relative path of the file system.
+    /// Returns the path as a relative file system path.
     #[must_use]
     pub fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    /// Returns the folders that contain this path, nearest first, without the root.
+    /// Returns the folders that contain this path, innermost first, without the root.
     pub fn folders(&self) -> impl Iterator<Item = RepoPath> + '_ {
         self.0.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/').map(|(end, _)| {
             // A prefix of a valid path that ends before a slash is a valid path.
@@ -54,8 +55,9 @@ impl RepoPath {
     }
 }
 
-/// Whether a component can be an ordinary name. Twins of `.git` are refused in every case and with
-/// the code points that HFS+ ignores, and so are NTFS's short name and streams of it.
+/// Returns whether a component is an ordinary name. Names that some file system treats as `.git`
+/// are refused: in any case, with code points that HFS+ ignores, as an NTFS short name or as an
+/// NTFS stream.
 fn is_plain(component: &[u8]) -> bool {
     if matches!(component, b"" | b"." | b"..") {
         return false;
@@ -67,7 +69,7 @@ fn is_plain(component: &[u8]) -> bool {
     !matches!(name, ".git" | "git~1")
 }
 
-/// The code points that HFS+ leaves out when it compares names.
+/// Returns whether HFS+ ignores this code point when it compares names.
 fn is_ignorable(letter: char) -> bool {
     matches!(letter, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
@@ -84,7 +86,7 @@ impl fmt::Debug for RepoPath {
     }
 }
 
-/// Writes the bytes of a path as git does: plain where every character can be shown, else in double
+/// Quotes a path as git does: unchanged if every character is printable, and otherwise in double
 /// quotes with C escapes and octal numbers.
 #[must_use]
 pub fn quote_path(bytes: &[u8]) -> String {
@@ -110,7 +112,7 @@ pub fn quote_path(bytes: &[u8]) -> String {
     out
 }
 
-/// Reads what [`quote_path`] writes.
+/// Reverses [`quote_path`].
 fn unquoted(text: &str) -> Option<Vec<u8>> {
     let Some(inner) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
         return Some(text.as_bytes().to_vec());
@@ -150,6 +152,25 @@ impl<'de> Deserialize<'de> for RepoPath {
             .and_then(RepoPath::new)
             .ok_or_else(|| de::Error::custom(format!("`{text}` is not a path in a repository")))
     }
+}
+
+const TEMPORARY_PREFIX: &str = ".regatta-";
+const TEMPORARY_SUFFIX: &str = ".tmp";
+
+/// Returns the name of a temporary file, which exists only while another file is written. `maker`
+/// and `number` together have to be unique. A process that is killed may leave such a file behind;
+/// by its name it is known not to be anybody's work.
+#[must_use]
+pub fn temporary_name(maker: impl fmt::Display, number: impl fmt::Display) -> String {
+    format!("{TEMPORARY_PREFIX}{maker}-{number}{TEMPORARY_SUFFIX}")
+}
+
+/// Returns whether this is the name of a temporary file.
+#[must_use]
+pub fn is_temporary_name(name: &[u8]) -> bool {
+    name.strip_prefix(TEMPORARY_PREFIX.as_bytes())
+        .and_then(|rest| rest.strip_suffix(TEMPORARY_SUFFIX.as_bytes()))
+        .is_some_and(|middle| middle.contains(&b'-'))
 }
 
 #[cfg(test)]
@@ -204,5 +225,14 @@ mod tests {
         assert_eq!(folders, ["a/b", "a"]);
         assert!(path.is_below(&RepoPath::new("a").unwrap()));
         assert!(!path.is_below(&RepoPath::new("a/b/c").unwrap()));
+    }
+
+    #[test]
+    fn temporary_files_are_known_by_their_names_and_no_others() {
+        assert!(is_temporary_name(temporary_name("r7k3f", 3).as_bytes()));
+        assert!(is_temporary_name(temporary_name(4711, 0).as_bytes()));
+        for other in [".regatta", ".regatta-.tmp", ".regatta-a-1.tmp~", "x.regatta-a-1.tmp"] {
+            assert!(!is_temporary_name(other.as_bytes()), "{other}");
+        }
     }
 }

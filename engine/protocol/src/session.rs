@@ -1,54 +1,54 @@
-//! The lines of a session log, and what a session says while it runs.
+//! The entries of a session log, and the events of a running session.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{AssistantMessage, Failure, InputId, Message, Usage};
 
-/// A text that somebody gives a session.
+/// An input for a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserInput {
-    /// Identifies it in the session: who sends it again does not say it twice.
+    /// The id of the input. A session adds an input with the same id only once.
     pub id: InputId,
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
 }
 
-/// One entry of a session log after its header. Its identity, its parent and its time are the
-/// log's. The names on the wire are those of session files of version 3.
+/// One entry of a session log after its header. The log adds an id, a parent and a time to each
+/// entry. Entries are serialized as in session files of version 3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum SessionEntry {
-    /// What the session of a task began with.
+    /// The start of a task's session.
     SessionInit {
-        /// What the model is told before everything else.
+        /// The system prompt.
         system_prompt: String,
-        /// What it is asked to do.
+        /// The prompt of the task.
         task: String,
-        /// The tools it has.
+        /// The names of the tools.
         tools: Vec<String>,
-        /// The JSON Schema of what it has to yield.
+        /// The JSON Schema of the value that the session has to yield.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output_schema: Option<Value>,
     },
-    /// From here on another model answers.
+    /// Following answers come from this model.
     ModelChange {
         /// `PROVIDER/ID`.
         model: String,
     },
-    /// A message, complete.
+    /// A complete message.
     Message {
         /// The message.
         message: Message,
-        /// The input that it says, where it is the message of a user. Other programs skip it.
+        /// The id of the input, if this is a user message. Other programs ignore it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input_id: Option<InputId>,
     },
 }
 
 impl SessionEntry {
-    /// Returns what a model used for it; nothing where none was asked.
+    /// Returns the usage of the entry, if it is an answer of a model.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         match self {
@@ -58,68 +58,69 @@ impl SessionEntry {
     }
 }
 
-/// What happens in a session. Most are facts: each message comes once, whole. The others are deltas:
-/// whoever misses one loses nothing that a later fact does not say.
+/// An event of a running session. Most events are facts, for instance each complete message. The
+/// others are deltas, which a reader may miss: a later fact contains the same information.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum SessionEvent {
-    /// A tool could not be built. The session goes on without it.
+    /// A tool could not be built. The session continues without it.
     ToolUnavailable {
-        /// The tool, or what would have supplied it.
+        /// The name of the tool, or of the source of tools that failed.
         tool_name: String,
-        /// Why.
+        /// The reason.
         error_message: String,
     },
-    /// The session begins to work.
+    /// The session starts to work.
     AgentStart,
-    /// An input is in the log, and the next request has it.
+    /// An input was added to the log and is part of the next request.
     InputTaken {
-        /// Which.
+        /// The input.
         input_id: InputId,
     },
-    /// An input was still waiting when the work was aborted, and is not said.
+    /// An input was discarded, because the work was aborted before it was added.
     InputDropped {
-        /// Which.
+        /// The input.
         input_id: InputId,
     },
-    /// From the next request on another model answers.
+    /// Following requests go to this model.
     ModelChange {
         /// `PROVIDER/ID`.
         model: String,
     },
-    /// The model is asked.
+    /// A turn starts: the model is asked.
     TurnStart {
-        /// Counts the turns of the session from 1.
+        /// The number of the turn in the session, from 1.
         turn: u32,
     },
-    /// The provider is asked again after a while. What the answer held so far is void.
+    /// The request is sent again after a delay. The parts of the answer received so far are
+    /// discarded.
     AutoRetryStart {
-        /// Counts the retries from 1; 0 where the provider is asked for the first time, and is to
-        /// be left alone because of what it told another session.
+        /// The number of the retry, from 1. It is 0 if this request was not sent yet, and waits
+        /// because the provider turned another session away.
         attempt: u32,
-        /// How long it waits before, in milliseconds.
+        /// The delay in milliseconds.
         delay_ms: u64,
-        /// Why.
+        /// The reason.
         error_message: String,
     },
     /// The request waits before it is sent. A delta.
     RequestWait {
-        /// For what, in one line.
+        /// What it waits for, in one line.
         reason: String,
     },
-    /// More of the answer's text. A delta.
+    /// More text of the answer. A delta.
     TextDelta {
-        /// The text that is added.
+        /// The text to append.
         text: String,
     },
-    /// More of the answer's thinking. A delta.
+    /// More thinking of the answer. A delta.
     ThinkingDelta {
-        /// The text that is added.
+        /// The text to append.
         text: String,
     },
-    /// The model begins to call a tool; with which arguments is known at the end. A delta.
+    /// The model starts a tool call; the arguments are not known yet. A delta.
     ToolCallStart {
-        /// The tool.
+        /// The name of the tool.
         tool_name: String,
     },
     /// The model's answer is complete.
@@ -127,42 +128,43 @@ pub enum SessionEvent {
         /// The answer.
         message: AssistantMessage,
     },
-    /// A tool begins.
+    /// A tool call starts.
     ToolExecutionStart {
-        /// The call.
+        /// The id of the call.
         tool_call_id: String,
-        /// The tool.
+        /// The name of the tool.
         tool_name: String,
-        /// What it is called with.
+        /// The arguments of the call.
         args: Map<String, Value>,
     },
-    /// A tool says how it goes. A delta.
+    /// The progress of a tool call. A delta.
     ToolExecutionUpdate {
-        /// The call.
+        /// The id of the call.
         tool_call_id: String,
-        /// What it says, in one line.
+        /// The progress, in one line.
         line: String,
     },
-    /// A tool has ended.
+    /// A tool call has ended.
     ToolExecutionEnd {
-        /// The call.
+        /// The id of the call.
         tool_call_id: String,
-        /// The tool.
+        /// The name of the tool.
         tool_name: String,
         /// Whether the call failed.
         is_error: bool,
     },
-    /// The turn's answer and all results of its calls are in the log.
+    /// A turn has ended: the answer and the results of its tool calls are in the log.
     TurnEnd {
-        /// Counts the turns of the session from 1.
+        /// The number of the turn in the session, from 1.
         turn: u32,
     },
-    /// The session crashed and is started again from its log. What the answer held so far is void.
+    /// The session crashed and is restarted from its log. The parts of the answer received so far
+    /// are discarded.
     SessionRestart {
-        /// Why.
+        /// The reason.
         error_message: String,
     },
-    /// The session has nothing more to do, for this reason.
+    /// The session has ended its work and is idle.
     AgentEnd {
         /// How the work ended.
         end: AgentEnd,
@@ -170,7 +172,7 @@ pub enum SessionEvent {
 }
 
 impl SessionEvent {
-    /// Returns whether the event is a delta: it may be merged with others, or left out.
+    /// Returns whether the event is a delta, which may be merged with others or dropped.
     #[must_use]
     pub fn is_delta(&self) -> bool {
         match self {
@@ -197,7 +199,7 @@ impl SessionEvent {
 }
 
 impl SessionEvent {
-    /// Adds a delta that came next to this one. Returns it where they cannot be one.
+    /// Merges the next delta into this one. Returns it if the two cannot be merged.
     pub fn merge(&mut self, next: Self) -> Option<Self> {
         match (self, next) {
             (Self::TextDelta { text }, Self::TextDelta { text: more })
@@ -221,18 +223,18 @@ impl SessionEvent {
     }
 }
 
-/// How a session's work on what it was given ended.
+/// How a session, or another worker of a task, ended its work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "value", rename_all = "snake_case")]
 pub enum AgentEnd {
-    /// The model yielded this.
+    /// The worker yielded this value.
     Yielded(Value),
-    /// The model said that it cannot, for this reason.
+    /// The worker said that it cannot do the work, for this reason.
     GaveUp(String),
-    /// The model stopped without a yield; this is what one has to say about that.
+    /// The worker stopped without an acceptable yield; the text says what was wrong.
     Silent(String),
-    /// It could not go on.
+    /// The worker could not continue.
     Failed(Failure),
-    /// Someone aborted it.
+    /// The work was aborted.
     Aborted,
 }

@@ -1,4 +1,4 @@
-//! What models used: tokens, and money where the price is known.
+//! The usage of models: tokens, and money if the price is known.
 
 use std::fmt;
 use std::iter::Sum;
@@ -6,27 +6,27 @@ use std::ops::Add;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Tokens, and what they cost. The four counts are disjoint.
+/// Tokens and their cost. No token is counted in two of the four counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read by the model that were in no cache.
+    /// Tokens that the model read and that were not cached.
     pub input: u64,
-    /// Tokens the model wrote, its thinking included.
+    /// Tokens that the model wrote, including its thinking.
     pub output: u64,
     /// Tokens read from a cache.
     pub cache_read: u64,
-    /// Tokens written into a cache.
+    /// Tokens written to a cache.
     pub cache_write: u64,
-    /// What that cost; nothing where a price is not known.
+    /// The cost; absent if a price is not known.
     pub cost: Option<Cost>,
 }
 
 impl Usage {
-    /// Nothing was used.
+    /// No usage.
     pub const ZERO: Self =
         Self { input: 0, output: 0, cache_read: 0, cache_write: 0, cost: Some(Cost(0)) };
 
-    /// Returns all tokens together.
+    /// Returns the total number of tokens.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         let read = self.input.saturating_add(self.cache_read).saturating_add(self.cache_write);
@@ -37,7 +37,7 @@ impl Usage {
 impl Add for Usage {
     type Output = Self;
 
-    /// Adds up. What has a part of unknown cost has no known cost.
+    /// Returns the sum. Its cost is unknown if one of the two costs is.
     fn add(self, other: Self) -> Self {
         Self {
             input: self.input.saturating_add(other.input),
@@ -55,24 +55,24 @@ impl Sum for Usage {
     }
 }
 
-/// Money, in billionths of a US dollar. Written as a number of dollars.
+/// An amount of money in billionths of a US dollar, serialized as a number of dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cost(u64);
 
 impl Cost {
-    /// Returns this many billionths of a dollar.
+    /// Returns an amount of this many billionths of a dollar.
     #[must_use]
     pub fn from_nanodollars(nanodollars: u64) -> Self {
         Self(nanodollars)
     }
 
-    /// Returns how many billionths of a dollar it is.
+    /// Returns the amount in billionths of a dollar.
     #[must_use]
     pub fn as_nanodollars(self) -> u64 {
         self.0
     }
 
-    /// Returns how many dollars it is.
+    /// Returns the amount in dollars.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "money to be shown, far below 2^53")]
     pub fn as_dollars(self) -> f64 {
@@ -82,7 +82,7 @@ impl Cost {
 
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Half a cent and less needs more places, or it would read as nothing.
+        // Less than half a cent would be displayed as 0.00.
         let places = if self.0 >= 5_000_000 || self.0 == 0 { 2 } else { 4 };
         write!(f, "${:.places$}", self.as_dollars())
     }
@@ -102,7 +102,7 @@ impl<'de> Deserialize<'de> for Cost {
     }
 }
 
-/// Usage as session files of version 3 have it.
+/// Serializes usage as session files of version 3 do.
 pub(crate) mod v3 {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -75,7 +75,7 @@ impl<'a> Collector<'a> {
         self.total += 1;
         self.files += kind.files();
         self.entries.insert(path, kind);
-        if self.entries.len() > LeftOut::NAMED {
+        if self.entries.len() > LeftOut::MAX_ENTRIES {
             self.entries.pop_last();
         }
     }

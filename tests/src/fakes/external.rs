@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use engine::ports::{
     CancelLevel, CancelToken, ExternalWorkers, ReportSink, Worker, WorkerReport, WorkerStart,
 };
-use engine::task::{Reminder, SessionEnd};
-use protocol::{External, Failure, FailureClass, TaskSpec, Usage, Work};
+use engine::task::Reminder;
+use protocol::{AgentEnd, External, Failure, FailureClass, TaskSpec, Usage, Work};
 use serde_json::Value;
 
 use super::task;
@@ -86,7 +86,7 @@ struct Program {
 
 #[async_trait]
 impl Worker for Program {
-    async fn work(&self, reminder: Option<Reminder>) -> SessionEnd {
+    async fn work(&self, reminder: Option<Reminder>) -> AgentEnd {
         self.seen.seen(|seen| seen.reminders.extend(reminder));
         loop {
             let word = self.words.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -99,16 +99,16 @@ impl Worker for Program {
                     let input = rest.parse().unwrap_or(0);
                     (self.reports)(WorkerReport::Used(Usage { input, ..Usage::ZERO }));
                 }
-                "silent" => return SessionEnd::Silent("it said nothing".to_owned()),
+                "silent" => return AgentEnd::Silent("it said nothing".to_owned()),
                 "wait" => {
                     self.stop.cancelled().await;
                     let failure = Failure::new(FailureClass::Crashed, "it was stopped");
-                    return SessionEnd::Failed(failure);
+                    return AgentEnd::Failed(failure);
                 }
                 "deaf" => std::future::pending().await,
                 "panic" => panic!("the other program's adapter crashed"),
                 _ => {
-                    return SessionEnd::Yielded(serde_json::from_str(&word).unwrap_or(Value::Null));
+                    return AgentEnd::Yielded(serde_json::from_str(&word).unwrap_or(Value::Null));
                 }
             }
         }

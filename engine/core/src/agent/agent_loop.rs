@@ -1,69 +1,73 @@
-//! The agent loop.
+//! The agent loop: asks the model and runs its tool calls, turn by turn.
 
-use protocol::{AgentEnd, InputId, SessionEvent, StopReason, UserInput};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use super::context::AgentContext;
+use protocol::{AgentEnd, AssistantMessage, InputId, Part, SessionEvent, StopReason, UserInput};
+
+use super::context::{AgentContext, Listener};
 use super::conversation::Conversation;
 use super::inputs::Prompt;
 use super::limits::{BudgetDecision, Warned};
-use super::model_answer;
 use super::prompts;
-use super::tool_calls::{Scope, carry_out};
-use crate::ports::{SessionLogError, ToolChoice};
+use super::tool_calls::{AllowedCalls, run_calls};
+use crate::ports::{GateWait, ModelRequest, SessionLogError, ToolChoice};
+use crate::request::Progress;
 
-/// Goes on with a conversation until the model stops or yields, or something ends it. A model that
-/// had the last word is not asked for another.
+/// Continues a conversation until the model stops or yields, or until the work is aborted or fails.
+/// If the last message is an answer of the model and there is no new input, the model is not asked
+/// again.
 pub async fn run(
     conversation: &mut Conversation,
     context: &mut AgentContext<'_>,
     prompt: Option<Prompt>,
 ) -> AgentEnd {
-    match turns(conversation, context, prompt).await {
+    match run_turns(conversation, context, prompt).await {
         Ok(end) | Err(end) => end,
     }
 }
 
-async fn turns(
+async fn run_turns(
     conversation: &mut Conversation,
     context: &mut AgentContext<'_>,
     prompt: Option<Prompt>,
 ) -> Result<AgentEnd, AgentEnd> {
     let mut choice = ToolChoice::Free;
     if let Some(prompt) = prompt {
-        say(conversation, context, prompt.input).await?;
+        take_input(conversation, context, prompt.input).await?;
         choice = prompt.choice;
     }
     let mut stop = StopReason::Stop;
     loop {
-        pass_boundary(conversation, context).await?;
+        apply_request_changes(conversation, context).await?;
         if context.abort.is_cancelled() {
             return Ok(AgentEnd::Aborted);
         }
-        if conversation.is_said() {
+        if conversation.awaits_input() {
             let Some(input) = context.inputs.before_stop().await else {
-                return Ok(AgentEnd::Silent(silence(stop)));
+                return Ok(AgentEnd::Silent(describe_missing_yield(stop)));
             };
-            say(conversation, context, input).await?;
+            take_input(conversation, context, input).await?;
             continue;
         }
-        let mut scope = Scope::Any;
-        match context.limits.judge(&conversation.spent) {
-            BudgetDecision::Go => {}
+        let mut allowed = AllowedCalls::All;
+        match context.limits.check(&conversation.usage) {
+            BudgetDecision::Continue => {}
             BudgetDecision::YieldNow(text) => {
                 let id = InputId::of_limit(conversation.session);
-                conversation.say(UserInput { id, text }).await?;
-                conversation.spent.warned = Warned::Yes;
+                conversation.push_input(UserInput { id, text }).await?;
+                conversation.usage.warned = Warned::Yes;
                 choice = ToolChoice::Force(prompts::YIELD.to_owned());
-                scope = Scope::YieldOnly;
+                allowed = AllowedCalls::YieldOnly;
             }
-            BudgetDecision::Over(failure) => return Ok(AgentEnd::Failed(failure)),
+            BudgetDecision::Exceeded(failure) => return Ok(AgentEnd::Failed(failure)),
         }
-        let turn = conversation.spent.turns + 1;
+        let turn = conversation.usage.turns + 1;
         context.listener.event(SessionEvent::TurnStart { turn });
         let choice = std::mem::replace(&mut choice, ToolChoice::Free);
-        let answer = model_answer::ask(conversation, context, choice).await?;
+        let answer = ask(conversation, context, choice).await?;
         let calls: Vec<_> = answer.calls().cloned().collect();
-        let end = carry_out(conversation, context, &calls, scope).await?;
+        let end = run_calls(conversation, context, &calls, allowed).await?;
         context.listener.event(SessionEvent::TurnEnd { turn });
         if let Some(end) = end {
             return Ok(end);
@@ -72,37 +76,37 @@ async fn turns(
     }
 }
 
-/// Does what users have asked for the next request.
-async fn pass_boundary(
+/// Applies a change of the model and adds steering inputs before the next request.
+async fn apply_request_changes(
     conversation: &mut Conversation,
     context: &mut AgentContext<'_>,
 ) -> Result<(), SessionLogError> {
-    let boundary = context.inputs.before_request().await;
-    if let Some(model) = boundary.model {
+    let changes = context.inputs.before_request().await;
+    if let Some(model) = changes.model {
         conversation.change_model(&model.route).await?;
         context.listener.event(SessionEvent::ModelChange { model: model.route.to_string() });
         context.model = model;
     }
-    for input in boundary.steering {
-        say(conversation, context, input).await?;
+    for input in changes.steering {
+        take_input(conversation, context, input).await?;
     }
     Ok(())
 }
 
-/// Says an input.
-async fn say(
+/// Adds an input to the conversation and announces it.
+async fn take_input(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,
     input: UserInput,
 ) -> Result<(), SessionLogError> {
     let input_id = input.id;
-    conversation.say(input).await?;
+    conversation.push_input(input).await?;
     context.listener.event(SessionEvent::InputTaken { input_id });
     Ok(())
 }
 
-/// Returns what one has to say about an answer that calls nothing.
-fn silence(stop: StopReason) -> String {
+/// Describes an answer without tool calls, which ends the work without a yield.
+fn describe_missing_yield(stop: StopReason) -> String {
     match stop {
         StopReason::Length => "its answer was cut off, because it was too long, before a yield",
         StopReason::Stop | StopReason::ToolUse | StopReason::Error | StopReason::Aborted => {
@@ -110,6 +114,104 @@ fn silence(stop: StopReason) -> String {
         }
     }
     .to_owned()
+}
+
+/// Sends a request and waits for the complete answer, which is added to the conversation.
+async fn ask(
+    conversation: &mut Conversation,
+    context: &AgentContext<'_>,
+    choice: ToolChoice,
+) -> Result<AssistantMessage, AgentEnd> {
+    let request = ModelRequest {
+        session: conversation.session,
+        system: conversation.system.clone(),
+        messages: conversation.messages.clone(),
+        tools: context.tools.declarations(),
+        choice,
+    };
+    let (listener, partial) = (context.listener, PartialAnswer::default());
+    let progress = |progress: Progress<'_>| {
+        partial.add(&progress);
+        notify(listener, progress);
+    };
+    match context.unless_aborted(context.model.client.ask(&request, &progress)).await {
+        Some(Ok(message)) => {
+            let message = conversation.push_answer(message).await?;
+            listener.event(SessionEvent::MessageEnd { message: message.clone() });
+            Ok(message)
+        }
+        Some(Err(failed)) => {
+            listener.event(SessionEvent::MessageEnd { message: failed.partial.clone() });
+            conversation.log_failed_answer(failed.partial).await?;
+            Err(AgentEnd::Failed(failed.failure))
+        }
+        None => {
+            let content = partial.into_content();
+            let partial =
+                conversation.aborted_answer(context.model.client.provider.info(), content);
+            listener.event(SessionEvent::MessageEnd { message: partial.clone() });
+            conversation.log_failed_answer(partial).await?;
+            Err(AgentEnd::Aborted)
+        }
+    }
+}
+
+fn notify(listener: &dyn Listener, progress: Progress<'_>) {
+    listener.event(match progress {
+        Progress::Text(text) => SessionEvent::TextDelta { text: text.to_owned() },
+        Progress::Thinking(text) => SessionEvent::ThinkingDelta { text: text.to_owned() },
+        Progress::Calling(tool) => SessionEvent::ToolCallStart { tool_name: tool.to_owned() },
+        Progress::Waiting { wait: GateWait::Busy { limit }, .. } => {
+            let reason = format!("waits until fewer than {limit} requests are under way");
+            SessionEvent::RequestWait { reason }
+        }
+        Progress::Waiting { retries, wait: GateWait::Paused { wait, reason } } => {
+            retry(retries, *wait, reason.clone())
+        }
+        Progress::Retrying { retry: number, delay, failure } => {
+            retry(number, delay, failure.message.clone())
+        }
+        Progress::FallingBack { to, failure } => {
+            let message = format!("{}; {to} is asked instead", failure.message);
+            retry(0, Duration::ZERO, message)
+        }
+    });
+}
+
+fn retry(attempt: u32, delay: Duration, error_message: String) -> SessionEvent {
+    let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+    SessionEvent::AutoRetryStart { attempt, delay_ms, error_message }
+}
+
+/// The content of an answer received so far.
+#[derive(Default)]
+struct PartialAnswer(Mutex<Vec<Part>>);
+
+impl PartialAnswer {
+    fn add(&self, progress: &Progress<'_>) {
+        let mut content = self.content();
+        match progress {
+            Progress::Text(more) => match content.last_mut() {
+                Some(Part::Text { text }) => text.push_str(more),
+                _ => content.push(Part::Text { text: (*more).to_owned() }),
+            },
+            Progress::Thinking(more) => match content.last_mut() {
+                Some(Part::Thinking { thinking }) => thinking.push_str(more),
+                _ => content.push(Part::Thinking { thinking: (*more).to_owned() }),
+            },
+            Progress::Retrying { .. } | Progress::FallingBack { .. } => content.clear(),
+            Progress::Calling(_) | Progress::Waiting { .. } => {}
+        }
+    }
+
+    /// The lock is held only while content is appended, never across an `await`.
+    fn content(&self) -> MutexGuard<'_, Vec<Part>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn into_content(self) -> Vec<Part> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]

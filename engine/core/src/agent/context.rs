@@ -1,4 +1,4 @@
-//! What the agent loop works with, and how it ends.
+//! The dependencies of the agent loop.
 
 use std::pin::pin;
 
@@ -11,24 +11,24 @@ use crate::ports::{CancelToken, SessionLogError, ToolRunner};
 
 use protocol::AgentEnd;
 
-/// What the loop works with.
+/// The dependencies of the agent loop.
 pub struct AgentContext<'a> {
-    /// The model. Another one of the session takes its place.
+    /// The model to ask. An input of the session may replace it.
     pub model: Model,
-    /// Carries out calls.
+    /// Runs the tool calls.
     pub tools: &'a dyn ToolRunner,
-    /// Says what users have given the session meanwhile.
+    /// The inputs that users send while the loop runs.
     pub inputs: &'a dyn Inputs,
-    /// Told what happens.
+    /// Receives the events of the session.
     pub listener: &'a dyn Listener,
-    /// How much may be used.
+    /// The limits on turns and tokens.
     pub limits: Limits,
-    /// Ends the work; the conversation stays as it is in the log.
+    /// Aborts the work. The conversation in the log stays as it is.
     pub abort: CancelToken,
 }
 
 impl AgentContext<'_> {
-    /// Waits for `work`, unless it is aborted first. Then nothing comes back, and `work` is dropped.
+    /// Waits for `work`. Returns `None` and drops `work` if the loop is aborted first.
     pub(super) async fn unless_aborted<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         match select(pin!(self.abort.cancelled()), pin!(work)).await {
             Either::Left(((), _dropped)) => None,
@@ -43,8 +43,8 @@ impl From<SessionLogError> for AgentEnd {
     }
 }
 
-/// Told what happens in a session, as it happens.
+/// Receives the events of a session as they happen.
 pub trait Listener: Send + Sync {
-    /// Something happened. Deltas come often, and of any size.
+    /// Handles an event. Deltas are frequent and may have any size.
     fn event(&self, event: SessionEvent);
 }

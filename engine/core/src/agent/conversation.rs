@@ -1,4 +1,4 @@
-//! What has been said in a session, in memory and in its log.
+//! The conversation of a session, in memory and in its log.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,29 +18,29 @@ use crate::ports::{
     ToolOutput,
 };
 
-/// What a session begins with.
+/// The initial settings of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionInit {
-    /// What the model is told before everything else.
+    /// The system prompt.
     pub system: Arc<str>,
     /// The model.
     pub model: ModelRoute,
-    /// The names of its tools.
+    /// The names of the tools.
     pub tools: Vec<String>,
-    /// What it is asked to do, where that is known from the start.
+    /// The task of the session, if it has one.
     pub assignment: Option<Assignment>,
 }
 
-/// The first input of a session that has one task.
+/// The task of a session, which is its first input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// Identifies it.
+    /// The id of the input.
     pub id: InputId,
-    /// What the model is asked to do.
+    /// The prompt.
     pub prompt: String,
-    /// What everyone in the run should know.
+    /// Text that every task of the run gets after its prompt.
     pub context: Option<String>,
-    /// The JSON Schema of what it has to yield.
+    /// The JSON Schema of the value that the session has to yield.
     pub schema: Option<Value>,
 }
 
@@ -50,8 +50,7 @@ impl Assignment {
         UserInput { id: self.id, text }
     }
 
-    /// Returns a message of the log as it was said: a very long prompt is cut in the log, and
-    /// would not be what was asked.
+    /// Restores the full text of the prompt, which the log truncates if it is very long.
     fn restore(&self, logged: LoggedMessage) -> LoggedMessage {
         match logged.message {
             Message::User(said) if logged.input_id == Some(self.id) => {
@@ -63,25 +62,25 @@ impl Assignment {
     }
 }
 
-/// A conversation, and the log that outlives it. What is in memory is in the log, but for the rest
-/// of texts that are too long for it.
+/// A conversation in memory together with its log. Every message is in the log before it is in
+/// memory; only very long texts are truncated in the log.
 pub struct Conversation {
     pub(super) session: SessionId,
     pub(super) system: Arc<str>,
     pub(super) messages: Vec<Arc<Message>>,
-    pub(super) spent: SessionUsage,
-    pub(super) repeats: LoopDetector,
-    /// The calls there were: no two have the same identity.
-    ids: BTreeSet<String>,
-    /// The inputs that were said.
-    inputs: BTreeSet<InputId>,
+    pub(super) usage: SessionUsage,
+    pub(super) loop_detector: LoopDetector,
+    /// The ids of all tool calls so far. Each is unique.
+    call_ids: BTreeSet<String>,
+    /// The ids of all inputs so far.
+    input_ids: BTreeSet<InputId>,
     log: Box<dyn SessionLog>,
     clock: Arc<dyn Clock>,
 }
 
 impl Conversation {
-    /// Begins a conversation, or goes on with the one whose log is at `path`. A call in it that
-    /// has no result gets one that says so; it is not run again.
+    /// Starts a conversation, or continues the one whose log is at `path`. A tool call in the log
+    /// that has no result gets an error result; it is not run again.
     ///
     /// # Errors
     /// The log cannot be read or written.
@@ -97,16 +96,16 @@ impl Conversation {
             session: opened.session,
             system: Arc::clone(&init.system),
             messages: Vec::new(),
-            spent: SessionUsage::default(),
-            repeats: LoopDetector::default(),
-            ids: BTreeSet::new(),
-            inputs: BTreeSet::new(),
+            usage: SessionUsage::default(),
+            loop_detector: LoopDetector::default(),
+            call_ids: BTreeSet::new(),
+            input_ids: BTreeSet::new(),
             log: opened.log,
             clock,
         };
         let model = opened.model.filter(|model| *model == init.model.to_string());
         if opened.messages.is_empty() {
-            conversation.begin(init, model).await?;
+            conversation.write_first_entries(init, model).await?;
             return Ok(conversation);
         }
         for logged in opened.messages {
@@ -114,25 +113,25 @@ impl Conversation {
                 Some(assignment) => assignment.restore(logged),
                 None => logged,
             };
-            if !conversation.is_stray(&logged.message) {
-                conversation.inputs.extend(logged.input_id);
-                conversation.take(Arc::new(logged.message));
+            if !conversation.is_orphan_result(&logged.message) {
+                conversation.input_ids.extend(logged.input_id);
+                conversation.add(Arc::new(logged.message));
             }
         }
         if model.is_none() {
             conversation.change_model(&init.model).await?;
         }
-        conversation.repair().await?;
+        conversation.answer_interrupted_calls().await?;
         Ok(conversation)
     }
 
-    /// Returns the session.
+    /// Returns the id of the session.
     #[must_use]
     pub fn session(&self) -> SessionId {
         self.session
     }
 
-    async fn begin(
+    async fn write_first_entries(
         &mut self,
         init: SessionInit,
         logged_model: Option<String>,
@@ -150,35 +149,36 @@ impl Conversation {
             self.change_model(&init.model).await?;
         }
         match init.assignment {
-            Some(assignment) => self.say(assignment.input()).await,
+            Some(assignment) => self.push_input(assignment.input()).await,
             None => Ok(()),
         }
     }
 
-    /// Notes that another model answers from now on.
+    /// Records in the log that another model answers from now on.
     pub(super) async fn change_model(&mut self, model: &ModelRoute) -> Result<(), SessionLogError> {
         self.write(SessionEntry::ModelChange { model: model.to_string() }).await
     }
 
-    /// Returns whether a message is the result of a call that is not there: its line in the log
-    /// could not be read. Providers refuse such a result.
-    fn is_stray(&self, message: &Message) -> bool {
+    /// Returns whether a message is the result of an unknown tool call. This happens if the log
+    /// line of the call is damaged. Providers reject such a result.
+    fn is_orphan_result(&self, message: &Message) -> bool {
         match message {
-            Message::ToolResult(result) => !self.ids.contains(&result.tool_call_id),
+            Message::ToolResult(result) => !self.call_ids.contains(&result.tool_call_id),
             Message::User(_) | Message::Assistant(_) => false,
         }
     }
 
-    /// Answers the calls that a crash left without a result.
-    async fn repair(&mut self) -> Result<(), SessionLogError> {
-        for call in self.unanswered() {
-            self.answer(&call, ToolOutput::text(prompts::INTERRUPTED), CallResult::Failed).await?;
+    /// Adds an error result for each tool call that a crash interrupted.
+    async fn answer_interrupted_calls(&mut self) -> Result<(), SessionLogError> {
+        for call in self.unanswered_calls() {
+            self.push_result(&call, ToolOutput::text(prompts::INTERRUPTED), CallResult::Failed)
+                .await?;
         }
         Ok(())
     }
 
-    /// The calls of the last answer that have no result.
-    pub(super) fn unanswered(&self) -> Vec<ToolCall> {
+    /// Returns the tool calls of the last answer that have no result.
+    pub(super) fn unanswered_calls(&self) -> Vec<ToolCall> {
         let last = self.messages.iter().rposition(|said| matches!(**said, Message::Assistant(_)));
         let Some(last) = last else { return Vec::new() };
         let Message::Assistant(answer) = &*self.messages[last] else { return Vec::new() };
@@ -192,38 +192,39 @@ impl Conversation {
         answer.calls().filter(|call| !answered.contains(call.id.as_str())).cloned().collect()
     }
 
-    /// Returns whether there is nothing to ask the model: it has the last word, or nothing was said.
-    pub(super) fn is_said(&self) -> bool {
+    /// Returns whether the model has nothing to answer: the last message is its own, or there is
+    /// none.
+    pub(super) fn awaits_input(&self) -> bool {
         self.messages.last().is_none_or(|said| matches!(**said, Message::Assistant(_)))
     }
 
-    /// Says something to the model. What it was told before, also before a crash, is not said again.
-    pub(super) async fn say(&mut self, input: UserInput) -> Result<(), SessionLogError> {
-        if self.inputs.contains(&input.id) {
+    /// Adds an input. An input with an id that was added before, also before a crash, is ignored.
+    pub(super) async fn push_input(&mut self, input: UserInput) -> Result<(), SessionLogError> {
+        if self.input_ids.contains(&input.id) {
             return Ok(());
         }
         let message = Message::user(input.text, self.clock.now());
         self.push(message, Some(input.id)).await?;
-        self.inputs.insert(input.id);
+        self.input_ids.insert(input.id);
         Ok(())
     }
 
-    /// Adds the answer of the model, its calls told apart from all earlier ones.
-    pub(super) async fn hear(
+    /// Adds an answer of the model. Its tool calls get unique ids.
+    pub(super) async fn push_answer(
         &mut self,
         mut answer: AssistantMessage,
     ) -> Result<AssistantMessage, SessionLogError> {
         for part in &mut answer.content {
             if let protocol::Part::ToolCall(call) = part {
-                call.id = self.own_id(&call.id);
+                call.id = self.unique_call_id(&call.id);
             }
         }
         self.push(Message::Assistant(answer.clone()), None).await?;
         Ok(answer)
     }
 
-    /// Records what came of an answer that could not be had. It is no part of the conversation.
-    pub(super) async fn hear_failed(
+    /// Writes a failed answer to the log only. It does not become part of the conversation.
+    pub(super) async fn log_failed_answer(
         &mut self,
         partial: AssistantMessage,
     ) -> Result<(), SessionLogError> {
@@ -231,8 +232,13 @@ impl Conversation {
         self.write(SessionEntry::Message { message, input_id: None }).await
     }
 
-    /// Returns the message of an answer of `model` that was given up when it held `content`.
-    pub(super) fn aborted(&self, model: &ProviderInfo, content: Vec<Part>) -> AssistantMessage {
+    /// Returns the message for an answer of `model` that was aborted after it had received
+    /// `content`.
+    pub(super) fn aborted_answer(
+        &self,
+        model: &ProviderInfo,
+        content: Vec<Part>,
+    ) -> AssistantMessage {
         AssistantMessage {
             content,
             api: model.api.to_owned(),
@@ -245,8 +251,8 @@ impl Conversation {
         }
     }
 
-    /// Adds the result of a call.
-    pub(super) async fn answer(
+    /// Adds the result of a tool call.
+    pub(super) async fn push_result(
         &mut self,
         call: &ToolCall,
         output: ToolOutput,
@@ -263,12 +269,12 @@ impl Conversation {
         self.push(message, None).await
     }
 
-    /// Returns the identity of a call: what the provider says, unless another call has it.
-    fn own_id(&mut self, given: &str) -> String {
+    /// Returns a unique id for a tool call: the one of the provider, with a number if it is taken.
+    fn unique_call_id(&mut self, given: &str) -> String {
         let given = if given.is_empty() { "call" } else { given };
         let mut id = given.to_owned();
         let mut number = 2;
-        while !self.ids.insert(id.clone()) {
+        while !self.call_ids.insert(id.clone()) {
             id = format!("{given}-{number}");
             number += 1;
         }
@@ -282,7 +288,7 @@ impl Conversation {
     ) -> Result<(), SessionLogError> {
         let message = Arc::new(message);
         self.write(SessionEntry::Message { message: Message::clone(&message), input_id }).await?;
-        self.take(message);
+        self.add(message);
         Ok(())
     }
 
@@ -290,12 +296,12 @@ impl Conversation {
         self.log.append(self.clock.now(), entry).await
     }
 
-    /// Takes a message that is in the log.
-    fn take(&mut self, message: Arc<Message>) {
+    /// Adds a message that is in the log already.
+    fn add(&mut self, message: Arc<Message>) {
         if let Message::Assistant(answer) = &*message {
-            self.spent.turns = self.spent.turns.saturating_add(1);
-            self.spent.tokens = self.spent.tokens.saturating_add(answer.usage.tokens());
-            self.ids.extend(answer.calls().map(|call| call.id.clone()));
+            self.usage.turns = self.usage.turns.saturating_add(1);
+            self.usage.tokens = self.usage.tokens.saturating_add(answer.usage.tokens());
+            self.call_ids.extend(answer.calls().map(|call| call.id.clone()));
         }
         self.messages.push(message);
     }

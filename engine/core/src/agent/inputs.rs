@@ -1,4 +1,4 @@
-//! The inputs of a session: what users and tasks give it, and when the model is told.
+//! The inputs of a session: the queue of what users and tasks send, and when the model gets it.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,52 +8,52 @@ use protocol::{InputId, ModelRoute, UserInput};
 use crate::ports::ToolChoice;
 use crate::request::ModelClient;
 
-/// Hands the loop what users have given its session. What was handed out does not come again.
+/// The source of inputs for a running agent loop. It returns every input once.
 #[async_trait]
 pub trait Inputs: Send + Sync {
-    /// Returns what counts from the next request on.
-    async fn before_request(&self) -> Boundary;
+    /// Returns the changes that apply from the next request on.
+    async fn before_request(&self) -> RequestChanges;
 
-    /// Returns what is to be said to a model that would stop now; nothing if it may stop.
+    /// Returns the next input for a model that is about to stop, or `None` if it may stop.
     async fn before_stop(&self) -> Option<UserInput>;
 }
 
-/// What counts from a request on.
+/// Changes that apply from the next request on.
 #[derive(Default)]
-pub struct Boundary {
-    /// Another model.
+pub struct RequestChanges {
+    /// The model that replaces the current one.
     pub model: Option<Model>,
-    /// What is said to the model before it is asked.
+    /// Inputs to add before the request.
     pub steering: Vec<UserInput>,
 }
 
-/// A model, and what answers for it.
+/// A model and the client to ask it.
 #[derive(Clone)]
 pub struct Model {
-    /// Which model.
+    /// The route of the model.
     pub route: ModelRoute,
-    /// Asks it.
+    /// The client to ask the model.
     pub client: ModelClient,
 }
 
-/// An input that begins work, and how free the model is in its first answer to it.
+/// An input that starts new work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
-    /// What is said.
+    /// The input.
     pub input: UserInput,
-    /// Whether the model has to call something.
+    /// Whether the first answer has to call a tool.
     pub choice: ToolChoice,
 }
 
 impl Prompt {
-    /// Returns a prompt that leaves the model free.
+    /// Returns a prompt whose first answer need not call a tool.
     #[must_use]
     pub fn free(input: UserInput) -> Self {
         Self { input, choice: ToolChoice::Free }
     }
 }
 
-/// Inputs in the order in which they came, by when they are to be said.
+/// The inputs that a session has not added yet, by kind and in order of arrival.
 #[derive(Debug, Default)]
 pub struct InputQueue {
     prompts: VecDeque<Prompt>,
@@ -63,28 +63,28 @@ pub struct InputQueue {
 }
 
 impl InputQueue {
-    /// Adds an input that begins work of its own.
+    /// Queues an input that starts new work when the current work has ended.
     pub fn prompt(&mut self, prompt: Prompt) {
         if self.waiting.insert(prompt.input.id) {
             self.prompts.push_back(prompt);
         }
     }
 
-    /// Adds an input for the next request of the work that goes on.
+    /// Queues an input for the next request of the current work.
     pub fn steer(&mut self, input: UserInput) {
         if self.waiting.insert(input.id) {
             self.steering.push_back(input);
         }
     }
 
-    /// Adds an input for the moment at which the model would stop.
+    /// Queues an input for the moment when the model is about to stop.
     pub fn follow_up(&mut self, input: UserInput) {
         if self.waiting.insert(input.id) {
             self.follow_ups.push_back(input);
         }
     }
 
-    /// Takes what is to be said before the next request.
+    /// Removes and returns the inputs for the next request.
     pub fn before_request(&mut self) -> Vec<UserInput> {
         let steering: Vec<_> = self.steering.drain(..).collect();
         for input in &steering {
@@ -93,15 +93,16 @@ impl InputQueue {
         steering
     }
 
-    /// Takes what is to be said to a model that would stop: what steers it comes first.
+    /// Removes and returns the next input for a model that is about to stop; steering inputs come
+    /// before follow-ups.
     pub fn before_stop(&mut self) -> Option<UserInput> {
         let input = self.steering.pop_front().or_else(|| self.follow_ups.pop_front())?;
         self.waiting.remove(&input.id);
         Some(input)
     }
 
-    /// Takes what an idle session begins with. What came too late for the last work begins work of
-    /// its own.
+    /// Removes and returns the input with which an idle session starts to work. Inputs that came
+    /// too late for the previous work come first.
     pub fn next_prompt(&mut self) -> Option<Prompt> {
         if let Some(input) = self.before_stop() {
             return Some(Prompt::free(input));
@@ -111,7 +112,7 @@ impl InputQueue {
         Some(prompt)
     }
 
-    /// Removes everything, and returns what was removed.
+    /// Removes all inputs and returns their ids.
     pub fn clear(&mut self) -> BTreeSet<InputId> {
         std::mem::take(self).waiting
     }

@@ -1,4 +1,4 @@
-//! When a session has to stop: limits on turns and tokens, and calls that only repeat.
+//! The limits of a session: turns, tokens and repeated failing tool calls.
 
 use std::num::NonZeroU32;
 
@@ -6,25 +6,25 @@ use protocol::{Failure, FailureClass, ToolCall};
 
 use super::prompts;
 
-/// What one session may use.
+/// The limits of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How often the model may answer.
+    /// The maximum number of answers of the model.
     pub turns: NonZeroU32,
-    /// How many tokens it may use; as many as it likes without it.
+    /// The maximum number of tokens; unlimited if absent.
     pub tokens: Option<u64>,
 }
 
-/// What has been used of it.
+/// The usage of a session so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SessionUsage {
     pub(super) turns: u32,
     pub(super) tokens: u64,
-    /// Whether the model was told to yield.
+    /// Whether the model was asked to yield because of a limit.
     pub(super) warned: Warned,
 }
 
-/// Whether a model was told that it has reached a limit.
+/// Whether the model was asked to yield because of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Warned {
     #[default]
@@ -32,42 +32,43 @@ pub(super) enum Warned {
     Yes,
 }
 
-/// Whether there may be another turn.
+/// Whether a session may have another turn.
 #[derive(Debug, PartialEq)]
 pub(super) enum BudgetDecision {
-    /// There may.
-    Go,
-    /// One more, to yield in; this is what the model is told.
+    /// It may.
+    Continue,
+    /// It may have one more, in which the model has to yield. The text is the input that asks it
+    /// to.
     YieldNow(String),
-    /// There may not.
-    Over(Failure),
+    /// It may not.
+    Exceeded(Failure),
 }
 
 impl Limits {
-    /// Judges whether there may be another turn.
-    pub(super) fn judge(&self, spent: &SessionUsage) -> BudgetDecision {
-        let reached = if spent.turns >= self.turns.get() {
+    /// Decides whether there may be another turn.
+    pub(super) fn check(&self, usage: &SessionUsage) -> BudgetDecision {
+        let reached = if usage.turns >= self.turns.get() {
             format!("{} turns", self.turns)
-        } else if let Some(tokens) = self.tokens.filter(|tokens| spent.tokens >= *tokens) {
+        } else if let Some(tokens) = self.tokens.filter(|tokens| usage.tokens >= *tokens) {
             format!("{tokens} tokens")
         } else {
-            return BudgetDecision::Go;
+            return BudgetDecision::Continue;
         };
-        match spent.warned {
+        match usage.warned {
             Warned::No => BudgetDecision::YieldNow(prompts::yield_now(&reached)),
             Warned::Yes => {
                 let message =
                     format!("it had used its {reached} before it yielded what was asked for");
-                BudgetDecision::Over(Failure::new(FailureClass::Budget, message))
+                BudgetDecision::Exceeded(Failure::new(FailureClass::Budget, message))
             }
         }
     }
 }
 
-/// How often the same call may fail running.
-const PATIENCE: u32 = 5;
+/// The number of times in a row that the same tool call may fail.
+const MAX_REPEATED_FAILURES: u32 = 5;
 
-/// The last call that failed, and how often it has failed with nothing else between.
+/// Detects a model that repeats the same failing tool call.
 #[derive(Debug, Default)]
 pub(super) struct LoopDetector {
     last: Option<ToolCall>,
@@ -75,8 +76,9 @@ pub(super) struct LoopDetector {
 }
 
 impl LoopDetector {
-    /// Notes what came of a call. Returns the failure of a session that goes in a circle.
-    pub(super) fn note(&mut self, call: &ToolCall, result: CallResult) -> Option<Failure> {
+    /// Records the result of a call. Returns a failure if the same call has failed too often in a
+    /// row.
+    pub(super) fn record(&mut self, call: &ToolCall, result: CallResult) -> Option<Failure> {
         if result == CallResult::Ok {
             *self = Self::default();
             return None;
@@ -88,15 +90,17 @@ impl LoopDetector {
         };
         self.failures = if self.last.as_ref().is_some_and(same) { self.failures + 1 } else { 1 };
         self.last = Some(call.clone());
-        (self.failures >= PATIENCE).then(|| {
-            let message =
-                format!("it called `{}` {PATIENCE} times running, the same way", call.name);
+        (self.failures >= MAX_REPEATED_FAILURES).then(|| {
+            let message = format!(
+                "it called `{}` {MAX_REPEATED_FAILURES} times running, the same way",
+                call.name
+            );
             Failure::new(FailureClass::Poison, format!("{message}, and it failed each time"))
         })
     }
 }
 
-/// What came of a call.
+/// Whether a tool call succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallResult {
     Ok,
@@ -114,14 +118,14 @@ mod tests {
         let turns = NonZeroU32::new(2).unwrap();
         let limits = Limits { turns, tokens: Some(100) };
         let spent = SessionUsage { turns: 1, tokens: 99, warned: Warned::No };
-        assert_eq!(limits.judge(&spent), BudgetDecision::Go);
+        assert_eq!(limits.check(&spent), BudgetDecision::Continue);
         for reached in [SessionUsage { turns: 2, ..spent }, SessionUsage { tokens: 100, ..spent }] {
-            let BudgetDecision::YieldNow(words) = limits.judge(&reached) else {
+            let BudgetDecision::YieldNow(words) = limits.check(&reached) else {
                 panic!("{reached:?}")
             };
             assert!(words.contains("2 turns") || words.contains("100 tokens"), "{words}");
-            let BudgetDecision::Over(failure) =
-                limits.judge(&SessionUsage { warned: Warned::Yes, ..reached })
+            let BudgetDecision::Exceeded(failure) =
+                limits.check(&SessionUsage { warned: Warned::Yes, ..reached })
             else {
                 panic!("{reached:?}")
             };
@@ -138,9 +142,9 @@ mod tests {
     fn the_fifth_failure_running_of_the_same_call_is_poison() {
         let mut repeats = LoopDetector::default();
         for _ in 0..4 {
-            assert_eq!(repeats.note(&call("a"), CallResult::Failed), None);
+            assert_eq!(repeats.record(&call("a"), CallResult::Failed), None);
         }
-        let failure = repeats.note(&call("a"), CallResult::Failed).unwrap();
+        let failure = repeats.record(&call("a"), CallResult::Failed).unwrap();
         assert_eq!(failure.class, FailureClass::Poison);
     }
 
@@ -148,7 +152,7 @@ mod tests {
     fn other_arguments_are_another_call() {
         let mut repeats = LoopDetector::default();
         for path in ["a", "b", "c", "d", "e", "f"] {
-            assert_eq!(repeats.note(&call(path), CallResult::Failed), None);
+            assert_eq!(repeats.record(&call(path), CallResult::Failed), None);
         }
     }
 
@@ -156,11 +160,11 @@ mod tests {
     fn whatever_comes_between_begins_the_count_anew() {
         let mut repeats = LoopDetector::default();
         for _ in 0..20 {
-            assert_eq!(repeats.note(&call("a"), CallResult::Failed), None);
-            assert_eq!(repeats.note(&call("a"), CallResult::Failed), None);
-            assert_eq!(repeats.note(&call("b"), CallResult::Ok), None);
-            assert_eq!(repeats.note(&call("a"), CallResult::Failed), None);
-            assert_eq!(repeats.note(&call("b"), CallResult::Failed), None);
+            assert_eq!(repeats.record(&call("a"), CallResult::Failed), None);
+            assert_eq!(repeats.record(&call("a"), CallResult::Failed), None);
+            assert_eq!(repeats.record(&call("b"), CallResult::Ok), None);
+            assert_eq!(repeats.record(&call("a"), CallResult::Failed), None);
+            assert_eq!(repeats.record(&call("b"), CallResult::Failed), None);
         }
     }
 }

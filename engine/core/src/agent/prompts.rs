@@ -1,11 +1,11 @@
-//! What the engine itself says to a model.
+//! The texts that the engine itself sends to a model.
 
 use std::path::Path;
 
-/// The tool by which a session ends.
+/// The name of the tool that ends a session with a result.
 pub const YIELD: &str = "yield";
 
-/// Returns what a model is told before everything else.
+/// Returns the system prompt of a task that works in `folder`.
 #[must_use]
 pub fn system_prompt(folder: &Path) -> String {
     format!(
@@ -29,7 +29,7 @@ only with that call: an answer in plain words is not a result.",
     )
 }
 
-/// Returns the first words of a session: what is wanted, and what everyone in the run should know.
+/// Returns the first input of a task: its prompt, followed by the context of the run.
 pub(super) fn assignment(prompt: &str, context: Option<&str>) -> String {
     match context {
         None => prompt.to_owned(),
@@ -37,7 +37,7 @@ pub(super) fn assignment(prompt: &str, context: Option<&str>) -> String {
     }
 }
 
-/// Returns what is said to a model that has used up what it may use.
+/// Returns the input that asks a model to yield because it has reached a limit.
 pub(super) fn yield_now(limit: &str) -> String {
     format!(
         "You have reached the limit of {limit}. Call `{YIELD}` now, with what you have, or with an \
@@ -45,23 +45,23 @@ error that says what is missing. No other tool can be called any more."
     )
 }
 
-/// The answer to a call that a crash interrupted.
+/// The result of a tool call that a crash interrupted.
 pub(super) const INTERRUPTED: &str = "interrupted: the engine was restarted while this call ran. \
 Its effects may be there. It is not run again by itself; look before you repeat it.";
 
-/// The answer to a call that was stopped because the work was aborted.
+/// The result of a tool call that was stopped because the work was aborted.
 pub(super) const ABORTED: &str = "interrupted: the work was aborted while this call ran, or before \
 it. Its effects may be there; look before you repeat it.";
 
-/// The answer to a call that stands behind a yield.
+/// The result of a tool call that follows a yield in the same answer.
 pub(super) const AFTER_YIELD: &str = "not carried out: the session ends with the yield before it";
 
-/// The answer to a call that is not a yield when only that is possible.
+/// The result of a tool call other than a yield after a limit was reached.
 pub(super) const ONLY_YIELD: &str = "not carried out: the limit is reached, and only `yield` can \
 be called";
 
-/// The answer to a yield. What is wrong with it, if something is, is said after it.
+/// The result of a yield. If the yielded value is not accepted, a reminder follows.
 pub(super) const YIELDED: &str = "received";
 
-/// What is said of an answer that was given up.
+/// The error message of an answer that was aborted.
 pub(super) const REQUEST_ABORTED: &str = "the request was aborted";

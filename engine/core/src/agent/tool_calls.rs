@@ -1,4 +1,5 @@
-//! The calls of one answer: carried out side by side, answered in their own order.
+//! The tool calls of one answer: they run concurrently where possible, and their results are added
+//! in the order of the calls.
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
@@ -10,28 +11,28 @@ use super::limits::CallResult;
 use super::prompts;
 use crate::ports::{Access, Concurrency, ToolOutcome, ToolOutput};
 
-/// Which calls are carried out.
+/// The tool calls that may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// All.
-    Any,
-    /// Only those that end the session.
+pub(super) enum AllowedCalls {
+    /// All calls.
+    All,
+    /// Only calls of `yield`.
     YieldOnly,
 }
 
-/// Carries out `calls` and puts their results into the conversation. Returns how the session ends,
-/// if it does.
-pub(super) async fn carry_out(
+/// Runs `calls` and adds their results to the conversation. Returns how the session ends, if it
+/// does.
+pub(super) async fn run_calls(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,
     calls: &[ToolCall],
-    scope: Scope,
+    allowed: AllowedCalls,
 ) -> Result<Option<AgentEnd>, AgentEnd> {
     if calls.is_empty() {
         return Ok(None);
     }
     let Some(accesses) = context.unless_aborted(context.tools.classify(calls)).await else {
-        interrupt(conversation, context).await?;
+        answer_aborted_calls(conversation, context).await?;
         return Err(AgentEnd::Aborted);
     };
     let mut end = None;
@@ -39,18 +40,19 @@ pub(super) async fn carry_out(
         if end.is_some() {
             for call in group {
                 let output = ToolOutput::text(prompts::AFTER_YIELD);
-                conversation.answer(call, output, CallResult::Failed).await?;
+                conversation.push_result(call, output, CallResult::Failed).await?;
             }
             continue;
         }
-        let running = group.iter().map(|call| one(context, call, scope));
-        // All of them run from here on; each is told as soon as all before it are.
+        let running = group.iter().map(|call| run_call(context, call, allowed));
+        // All calls of the group start here. A result is added as soon as those of all earlier
+        // calls are.
         let mut running: FuturesOrdered<_> = running.collect();
         let mut poison = None;
         loop {
             let Some(next) = context.unless_aborted(running.next()).await else {
                 drop(running);
-                interrupt(conversation, context).await?;
+                answer_aborted_calls(conversation, context).await?;
                 return Err(AgentEnd::Aborted);
             };
             let Some((call, outcome)) = next else { break };
@@ -71,8 +73,8 @@ pub(super) async fn carry_out(
                     (ToolOutput::text(prompts::YIELDED), CallResult::Ok)
                 }
             };
-            conversation.answer(call, output, result).await?;
-            poison = poison.or(conversation.repeats.note(call, result));
+            conversation.push_result(call, output, result).await?;
+            poison = poison.or(conversation.loop_detector.record(call, result));
         }
         if let Some(failure) = poison {
             end = Some(AgentEnd::Failed(failure));
@@ -81,13 +83,15 @@ pub(super) async fn carry_out(
     Ok(end)
 }
 
-/// Answers every call that has no result: what runs of them is not waited for.
-async fn interrupt(
+/// Adds a result for every call that has none. Calls that still run are not waited for.
+async fn answer_aborted_calls(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,
 ) -> Result<(), AgentEnd> {
-    for call in conversation.unanswered() {
-        conversation.answer(&call, ToolOutput::text(prompts::ABORTED), CallResult::Failed).await?;
+    for call in conversation.unanswered_calls() {
+        conversation
+            .push_result(&call, ToolOutput::text(prompts::ABORTED), CallResult::Failed)
+            .await?;
         let (tool_call_id, tool_name) = (call.id, call.name);
         let ended = SessionEvent::ToolExecutionEnd { tool_call_id, tool_name, is_error: true };
         context.listener.event(ended);
@@ -95,12 +99,12 @@ async fn interrupt(
     Ok(())
 }
 
-async fn one<'a>(
+async fn run_call<'a>(
     context: &AgentContext<'_>,
     call: &'a ToolCall,
-    scope: Scope,
+    allowed: AllowedCalls,
 ) -> (&'a ToolCall, ToolOutcome) {
-    if scope == Scope::YieldOnly && call.name != prompts::YIELD {
+    if allowed == AllowedCalls::YieldOnly && call.name != prompts::YIELD {
         return (call, ToolOutcome::Failed(ToolOutput::text(prompts::ONLY_YIELD)));
     }
     context.listener.event(SessionEvent::ToolExecutionStart {
@@ -117,7 +121,8 @@ async fn one<'a>(
     (call, outcome)
 }
 
-/// Cuts the calls into groups that run one after another; those of one group run side by side.
+/// Splits the calls into groups. The groups run one after another, the calls of one group
+/// concurrently.
 fn groups<'a>(calls: &'a [ToolCall], accesses: &[Access]) -> Vec<&'a [ToolCall]> {
     let mut groups = Vec::new();
     let mut begin = 0;

@@ -1,4 +1,4 @@
-//! One landing, from its request to its report.
+//! The steps of one landing, from its request to its recorded report.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::ports::{
 use crate::run::RunRecord;
 use crate::task::TaskRecord;
 
-/// Lands work in one repository.
+/// Merges captured work into one repository.
 #[async_trait]
-pub trait Lands: Send + Sync {
-    /// Does what [`Repository::land`](crate::ports::Repository::land) does.
+pub trait LandingBackend: Send + Sync {
+    /// Lands captures as [`Repository::land`](crate::ports::Repository::land) does.
     async fn land(
         &self,
         landing: LandingId,
@@ -28,65 +28,66 @@ pub trait Lands: Send + Sync {
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError>;
 
-    /// Notes that the ledger has the reports of the landings of `run`. Where that cannot be noted,
-    /// the next start finds the landing again, and that it is recorded.
+    /// Notes that the ledger contains the reports of all landings of `run`. If this fails, the next
+    /// start of an engine finds the landing again, and that it is recorded already.
     async fn acknowledge(&self, run: &RunName);
 }
 
-/// Records transitions.
+/// Writes entries to the ledger.
 #[async_trait]
-pub trait Records: Send + Sync {
-    /// Records one transition. Durable when it returns.
+pub trait LedgerWriter: Send + Sync {
+    /// Records one entry. It is durable when the future completes.
     async fn record(&self, entry: LedgerEntry) -> Result<(), LedgerError>;
 }
 
 /// How a landing ended.
 #[derive(Debug)]
 pub enum LandingEnd {
-    /// With this report.
+    /// The landing was done.
     Reported(LandingReport),
-    /// It was cancelled before anything had changed.
+    /// The landing was cancelled before anything had changed.
     Cancelled,
-    /// It could not be done: everything stays in the task store.
+    /// The landing failed. All work stays in the task store.
     Failed(IsolationError),
 }
 
-/// Lands what `request` says: its begin is recorded before anything changes, its report when it is
-/// over, and then the repository is told that it need not keep that.
+/// Lands the work in `request`. The start is recorded in the ledger before anything changes and the
+/// report afterwards; then the backend is told that it need not keep the report.
 ///
 /// # Errors
-/// The ledger cannot be written. Where it could not at the beginning, nothing was done.
+/// The ledger cannot be written. If the start could not be recorded, nothing was landed.
 pub async fn land(
     landing: LandingId,
     (run, request): (RunId, LandingRequest),
-    lands: &dyn Lands,
-    records: &dyn Records,
+    backend: &dyn LandingBackend,
+    ledger: &dyn LedgerWriter,
     cancel: CancelToken,
     news: Arc<dyn Fn(LandingNews) + Send + Sync>,
 ) -> Result<LandingEnd, LedgerError> {
     let started = LedgerEntry::LandingStarted { run, landing: Some(landing) };
-    records.record(started).await?;
+    ledger.record(started).await?;
     let asked: Vec<_> = request.tasks.iter().map(|task| task.task.clone()).collect();
     let name = request.run.clone();
     let landed = match cancel.is_cancelled() {
         true => Err(IsolationError::Withdrawn),
-        false => lands.land(landing, request, cancel, news).await,
+        false => backend.land(landing, request, cancel, news).await,
     };
     let (report, end) = match landed {
         Ok(report) => (report.clone(), LandingEnd::Reported(report)),
-        // Nothing was tried: everything is kept as the tasks left it.
+        // Nothing was tried, so that there is nothing to report about the tasks.
         Err(IsolationError::Withdrawn) => (LandingReport::default(), LandingEnd::Cancelled),
-        Err(error) => (unwritten(&asked, &error.to_failure().message), LandingEnd::Failed(error)),
+        Err(error) => {
+            (failed_landing_report(&asked, &error.to_failure().message), LandingEnd::Failed(error))
+        }
     };
-    records.record(LedgerEntry::LandingFinished { run, landing: Some(landing), report }).await?;
-    lands.acknowledge(&name).await;
+    ledger.record(LedgerEntry::LandingFinished { run, landing: Some(landing), report }).await?;
+    backend.acknowledge(&name).await;
     Ok(end)
 }
 
-/// Returns the report of a landing that could not be done at all: everything stays in the task
-/// store.
+/// Returns the report of a landing that failed as a whole: all work stays in the task store.
 #[must_use]
-pub fn unwritten(asked: &[TaskName], message: &str) -> LandingReport {
+pub fn failed_landing_report(asked: &[TaskName], message: &str) -> LandingReport {
     let kept = |task: &TaskName| TaskLanding {
         task: task.clone(),
         landed: Landed::Unwritten { message: message.to_owned() },
@@ -94,8 +95,8 @@ pub fn unwritten(asked: &[TaskName], message: &str) -> LandingReport {
     LandingReport { tasks: asked.iter().map(kept).collect() }
 }
 
-/// Returns what lands at the end of a run, if anything does: the work of the tasks that kept their
-/// contract.
+/// Returns the request for the landing at the end of a run, which contains the work of all tasks
+/// that are done. Returns `None` if there is nothing to land.
 #[must_use]
 pub fn landing_request(run: &RunRecord) -> Option<LandingRequest> {
     if !run.spec.isolation.capabilities().can_capture {
@@ -111,8 +112,8 @@ pub fn landing_request(run: &RunRecord) -> Option<LandingRequest> {
     (!tasks.is_empty()).then(|| LandingRequest { run: run.name.clone(), target, tasks })
 }
 
-/// Returns how the work of these tasks is landed, predecessors first. A task that changed nothing
-/// is left out, and what builds on it builds on what it built on.
+/// Returns the work of the `chosen` tasks for a landing, dependencies first. A task that changed
+/// nothing is left out; tasks that depend on it depend on its dependencies instead.
 #[must_use]
 pub fn landing_tasks(run: &RunRecord, chosen: &BTreeSet<TaskId>) -> Vec<LandingTask> {
     let wanted = run.tasks_in_order().into_iter().filter(|task| chosen.contains(&task.spec.id));
@@ -129,8 +130,8 @@ pub fn landing_tasks(run: &RunRecord, chosen: &BTreeSet<TaskId>) -> Vec<LandingT
     wanted.filter_map(landing_task).collect()
 }
 
-/// Returns the nearest predecessors of a task that changed something: one that did not stands for
-/// its own.
+/// Returns the dependencies of a task that changed something. A dependency that changed nothing is
+/// replaced by its own dependencies.
 #[must_use]
 pub fn changed_predecessors<'a>(run: &'a RunRecord, task: &'a TaskRecord) -> Vec<&'a TaskRecord> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());

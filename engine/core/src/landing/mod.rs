@@ -1,9 +1,9 @@
-//! Landing captured work: what lands, and how a landing goes from its request to its report. A run
-//! that ends and a person who asks for kept work use the same.
+//! The landing of captured work: what lands, and the steps from the request to the recorded report.
+//! The end of a run and the commands that land kept work later share this code.
 
 mod land;
 
 pub use land::{
-    LandingEnd, Lands, Records, changed_predecessors, land, landing_request, landing_tasks,
-    unwritten,
+    LandingBackend, LandingEnd, LedgerWriter, changed_predecessors, failed_landing_report, land,
+    landing_request, landing_tasks,
 };

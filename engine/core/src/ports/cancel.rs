@@ -1,17 +1,17 @@
-//! Cancelling work: how urgently it is to stop, and the token that carries that to running code.
+//! Cancellation: a token with two levels of urgency.
 
 use tokio_util::sync::CancellationToken;
 
-/// How urgently work is to stop. A later level includes the earlier ones.
+/// How urgently work has to stop. Each level includes the ones before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CancelLevel {
-    /// What runs has the grace period to end by itself.
+    /// The work has the grace period to end by itself.
     Gently,
-    /// What runs is killed.
+    /// The work is killed.
     AtOnce,
 }
 
-/// Says to running code that it is to stop, and how urgently. Its clones are one.
+/// Tells running code to stop. All clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken {
     gently: CancellationToken,
@@ -19,7 +19,8 @@ pub struct CancelToken {
 }
 
 impl CancelToken {
-    /// Cancels the work, and everything that holds a child of this token. The level only rises.
+    /// Cancels the work at this level, and everything that holds a child of this token. The level
+    /// never decreases.
     pub fn cancel(&self, level: CancelLevel) {
         if level == CancelLevel::AtOnce {
             self.at_once.cancel(); // first, so that nobody who sees both begins a grace period
@@ -27,7 +28,7 @@ impl CancelToken {
         self.gently.cancel();
     }
 
-    /// Returns how urgently the work is to stop; nothing if it may go on.
+    /// Returns the level at which the work is cancelled, if it is.
     #[must_use]
     pub fn level(&self) -> Option<CancelLevel> {
         if self.at_once.is_cancelled() {
@@ -37,23 +38,23 @@ impl CancelToken {
         }
     }
 
-    /// Returns whether the work is to stop, however urgently.
+    /// Returns whether the work is cancelled at any level.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.gently.is_cancelled()
     }
 
-    /// Waits until the work is to stop, however urgently.
+    /// Waits until the work is cancelled at any level.
     pub async fn cancelled(&self) {
         self.gently.cancelled().await;
     }
 
-    /// Waits until the work is to stop at once.
+    /// Waits until the work is cancelled at once.
     pub async fn cancelled_at_once(&self) {
         self.at_once.cancelled().await;
     }
 
-    /// Returns a token that is cancelled with this one, and can be cancelled alone.
+    /// Returns a child token. It is cancelled with this one, but can also be cancelled alone.
     #[must_use]
     pub fn child(&self) -> Self {
         Self { gently: self.gently.child_token(), at_once: self.at_once.child_token() }

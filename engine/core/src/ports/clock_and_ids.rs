@@ -1,26 +1,26 @@
-//! Time and fresh ids: what must not depend on the machine when a run is replayed.
+//! The ports for time and ids, which tests replace to make runs reproducible.
 
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use protocol::{LandingId, SessionId, Timestamp};
 
-/// Tells the time of day. Durations are measured by a [`Timer`], whose time tests can pause.
+/// Returns the time of day. To measure durations, use a [`Timer`], whose time tests can pause.
 pub trait Clock: Send + Sync {
-    /// Returns the present time.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// Measures durations and waits.
+/// Measures and waits for durations.
 pub trait Timer: Send + Sync {
-    /// Returns how much time has passed since some fixed moment. Never goes back.
+    /// Returns the time since some fixed moment. It never decreases.
     fn now(&self) -> Duration;
 
     /// Waits for at least `duration`.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
 }
 
-/// Makes ids that never repeat. Those of runs and tasks come with their specs.
+/// Generates unique ids. The ids of runs and tasks are part of their specifications.
 pub trait Ids: Send + Sync {
     /// Returns the id of a new landing.
     fn landing(&self) -> LandingId;

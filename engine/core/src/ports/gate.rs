@@ -1,4 +1,4 @@
-//! The limits of provider accounts, which all sessions share.
+//! The port for the limits of provider accounts, which all sessions share.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -9,70 +9,70 @@ use protocol::{Failure, SessionId};
 
 use super::AccountId;
 
-/// Admits requests to provider accounts within the limits of each.
+/// Admits requests within the limits of each provider account.
 pub trait Gate: Send + Sync {
-    /// Queues for one request to `account`. The stream says what is waited for, then ends with
-    /// [`GateEvent::Admitted`]. Dropping it leaves the queue. A stream that ends without a permit
-    /// means that the gate has crashed; queueing again reaches a new one.
+    /// Queues one request to `account`. The stream reports why the request waits, and ends with
+    /// [`GateEvent::Admitted`]. Dropping the stream removes the request from the queue. If the
+    /// stream ends without a permit, the gate has crashed; calling this again reaches a new gate.
     fn acquire(&self, account: &AccountId, session: SessionId) -> BoxStream<'static, GateEvent>;
 }
 
-/// What a request learns in the queue of a gate.
+/// An event of a queued request.
 #[derive(Debug)]
 pub enum GateEvent {
     /// The request has to wait.
     Waiting(GateWait),
-    /// The request may be sent. Nothing follows.
+    /// The request may be sent. No event follows.
     Admitted(Permit),
 }
 
-/// What a request in the queue of a gate waits for.
+/// Why a request waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateWait {
-    /// The account has as many requests under way as it may have.
+    /// The account has reached its limit of concurrent requests.
     Busy {
-        /// How many it may have.
+        /// The limit.
         limit: NonZeroUsize,
     },
-    /// The provider has asked not to be asked for a while.
+    /// The provider has asked for a pause.
     Paused {
-        /// How long this request waits, at least.
+        /// How long the request waits at least.
         wait: Duration,
-        /// What the provider said to the request that it turned away.
+        /// The message of the provider to the rejected request.
         reason: String,
     },
 }
 
-/// The right to send one request. Dropping it without a report gives it back as abandoned.
+/// The right to send one request. A permit that is dropped without a report counts as abandoned.
 pub struct Permit(Option<Box<dyn FnOnce(GateReport) + Send>>);
 
-/// How a request went, as far as it matters for other requests of the same account.
+/// The result of a request, as far as it matters for other requests of the account.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateReport {
-    /// What became of the request.
+    /// The outcome of the request.
     pub outcome: RequestOutcome,
-    /// How long the account must not be asked.
+    /// How long the account has to pause, if at all.
     pub wait: Option<Duration>,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RequestOutcome {
-    /// It was answered.
+    /// The request was answered.
     Answered,
-    /// It failed.
+    /// The request failed.
     Failed(Failure),
-    /// It was given up before its end.
+    /// The request was dropped before it ended.
     Abandoned,
 }
 
 impl Permit {
-    /// Returns a permit whose report is given to `report`, exactly once.
+    /// Returns a permit that calls `report` exactly once.
     pub fn new(report: impl FnOnce(GateReport) + Send + 'static) -> Self {
         Self(Some(Box::new(report)))
     }
 
-    /// Gives the permit back and reports how the request went.
+    /// Returns the permit and reports the result of the request.
     pub fn report(mut self, report: GateReport) {
         self.finish(report);
     }

@@ -1,6 +1,6 @@
-//! Private copies of a repository, and the way back from them.
+//! The port for isolation: opens the user's repository, prepares a workspace for each task,
+//! captures the work and lands it.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,38 +10,37 @@ use protocol::{
     LandingReport, RepoPath, Rescue, RunName, TaskName,
 };
 
-use super::{CancelToken, RunLock, WorkspaceView};
+use super::{CancelToken, OpenRun, Recovery, RunLock, WorkspaceView};
 
 /// Opens repositories.
 #[async_trait]
 pub trait Isolation: Send + Sync {
-    /// Opens the repository that contains `at` and checks that it can be worked on. Writes nothing.
+    /// Opens the repository that contains `at` and checks that it can be used. Writes nothing.
     async fn open(&self, at: &Path) -> Result<Arc<dyn Repository>, IsolationError>;
 
-    /// Returns the canonical root of the repository that contains `at`, whatever state it is in:
-    /// enough to look at what was captured of it.
+    /// Returns the canonical root of the repository that contains `at`, in whatever state it is.
+    /// This is enough to read captures.
     async fn locate(&self, at: &Path) -> Result<PathBuf, IsolationError>;
 }
 
-/// One repository of the user's.
+/// An open repository of the user.
 #[async_trait]
 pub trait Repository: Send + Sync {
-    /// Returns what was found out when it was opened.
+    /// Returns what was found when the repository was opened.
     fn facts(&self) -> &RepositoryFacts;
 
-    /// Finds what engines that died left in this repository: rolls their open landings forward and
-    /// captures what their workspaces hold. Nothing is removed before [`Recovery::finish`], so that
-    /// a recovery that is killed before its findings are recorded is repeated by the next one.
-    /// Runs whose engine lives are not touched. `open` are the runs that the ledger says are not
-    /// over.
+    /// Finds what dead engines left in this repository: it completes their open landings and
+    /// captures their workspaces. Nothing is removed before [`Recovery::finish`], so that a
+    /// recovery that is killed can be repeated. Runs with a living engine are not touched. `open`
+    /// lists the runs that are not over according to the ledger.
     async fn recover(&self, open: Vec<OpenRun>) -> Result<Box<dyn Recovery>, IsolationError>;
 
-    /// Takes the lock of a run that is about to begin.
+    /// Takes the lock of a run that is about to start.
     fn lock_run(&self, run: &RunName) -> Result<RunLock, IsolationError>;
 
-    /// Freezes the working tree as it is now, for all tasks of the run that `lock` is of. Waits
-    /// while an engine is landing in the same repository, and tells `news` so; withdrawn while it
-    /// waits, it fails with [`IsolationError::Withdrawn`].
+    /// Takes a snapshot of the working tree for all tasks of the run to which `lock` belongs. Waits
+    /// while an engine is landing in the same repository, and reports this to `news`. If it is
+    /// cancelled while it waits, it fails with [`IsolationError::Withdrawn`].
     async fn freeze(
         &self,
         request: FreezeRequest,
@@ -50,9 +49,10 @@ pub trait Repository: Send + Sync {
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>, IsolationError>;
 
-    /// Lands captures, each whole or not at all, in the order of `request`. Waits while another
-    /// engine is landing in the same repository, and tells `news` so. Withdrawn before anything of
-    /// the repository changes, nothing of it does: [`IsolationError::Withdrawn`].
+    /// Lands captures in the order of `request`, each completely or not at all. Waits while another
+    /// engine is landing in the same repository, and reports this to `news`. If it is cancelled
+    /// before the repository has changed, it changes nothing and fails with
+    /// [`IsolationError::Withdrawn`].
     async fn land(
         &self,
         landing: LandingId,
@@ -61,132 +61,118 @@ pub trait Repository: Send + Sync {
         news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError>;
 
-    /// Returns what [`Repository::land`] would make of the request as things are now, and changes
-    /// nothing. Whether everything could be written shows only when it is.
+    /// Returns the report that [`Repository::land`] would give now, without changing anything.
+    /// Errors while writing cannot be predicted.
     async fn rehearse(&self, request: LandingRequest) -> Result<LandingReport, IsolationError>;
 
-    /// Says that the ledger has the reports of the landings of `run`, which is locked. Until then the
-    /// next start finds them again. [`Baseline::close`] says so too.
+    /// Confirms that the ledger contains the reports of all landings of `run`, which is locked.
+    /// Until then every start of an engine finds them again. [`Baseline::close`] confirms it too.
     async fn acknowledge(&self, run: &RunName) -> Result<(), IsolationError>;
 }
 
-/// What a recovery found, with the locks of the runs it concerns. Dropping it leaves everything to
-/// the next start.
-#[async_trait]
-pub trait Recovery: Send + Sync {
-    /// Returns what was found.
-    fn found(&self) -> &Recovered;
-
-    /// Removes what is not needed any more once the findings are in the ledger: workspaces that are
-    /// captured, folders of runs that are over, open journals. Runs in `unrecorded` are in no
-    /// ledger that the caller knows: their workspaces stay.
-    async fn finish(self: Box<Self>, unrecorded: BTreeSet<RunName>) -> Result<(), IsolationError>;
-}
-
-/// The working tree as it was when a run began: what every workspace of the run starts from.
+/// A snapshot of the working tree at the start of a run. All workspaces of the run start from it.
 ///
-/// Dropping the last handle gives up the run's claim on its folder of workspaces.
+/// Dropping the last handle releases the workspace folder of the run.
 #[async_trait]
 pub trait Baseline: Send + Sync {
-    /// Returns what a person should know about what the workspaces will and will not hold.
+    /// Returns notices for the user about what the workspaces contain.
     fn notices(&self) -> &[Notice];
 
-    /// Makes a workspace. One that is half made when this fails is removed again.
+    /// Creates a workspace. If this fails, an incomplete workspace is removed.
     async fn prepare(&self, request: WorkspaceRequest) -> Result<Workspace, IsolationError>;
 
-    /// Returns how tools see the files of `workspace`.
+    /// Returns the view through which tools access the files of `workspace`.
     fn view(&self, workspace: &Workspace) -> Arc<dyn WorkspaceView>;
 
-    /// Puts what changed in `workspace` into the task store. Nobody may be writing any more.
+    /// Captures the changes in `workspace`. No process may be writing into it.
     ///
-    /// Nothing comes back where tasks work in place. What a task has removed or moved away as a
-    /// whole is [`IsolationError::Vanished`]; after any other error the workspace is to be kept.
+    /// Returns `None` if tasks work in place. Fails with [`IsolationError::Vanished`] if the task
+    /// removed or moved the workspace; after any other error the workspace must be kept.
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
 
-    /// Records what changed in `workspace` so far, while its task goes on, in place of its last
-    /// checkpoint. Nobody may be writing meanwhile. It can be the start of another workspace, as a
-    /// capture can, and is removed with the run's folder.
+    /// Captures the changes in `workspace` while its task is running, and replaces its last
+    /// checkpoint. No process may be writing into it. Like a capture, a checkpoint can be the base
+    /// of another workspace. It is removed with the folder of the run.
     ///
-    /// Nothing comes back where no checkpoints can be made. Errors are those of
-    /// [`Self::capture`].
+    /// Returns `None` if the mode has no checkpoints. The errors are those of [`Self::capture`].
     async fn checkpoint(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError>;
 
-    /// Removes a workspace. Succeeds if it is already gone.
+    /// Removes a workspace. Succeeds if it does not exist.
     async fn discard(&self, workspace: &Workspace) -> Result<(), IsolationError>;
 
-    /// Ends the run's use of its folder of workspaces: removes the folder if no workspace is left
-    /// in it, and gives up the claim. What was kept is captured by the next start.
+    /// Releases the workspace folder of the run, and removes it if it is empty. The next start of
+    /// an engine captures workspaces that were kept.
     async fn close(&self) -> Result<(), IsolationError>;
 }
 
-/// What is known about a repository.
+/// What was found when a repository was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepositoryFacts {
-    /// The root of its working tree, canonical.
+    /// The canonical root of the working tree.
     pub root: PathBuf,
-    /// The folder below the root that was named; empty for the root itself.
+    /// The folder relative to the root that was asked for; empty for the root itself.
     pub subfolder: PathBuf,
-    /// What a person should know about it.
+    /// Notices for the user.
     pub notices: Vec<Notice>,
 }
 
-/// Something a person should know: what is not as they may expect, and what is done instead.
+/// A notice for the user that something is not as they may expect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// What one may expect, in a few words.
+    /// What the user may expect.
     pub from: String,
-    /// What is done.
+    /// What is done instead.
     pub to: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What to freeze a working tree for.
+/// A request to take a snapshot of the working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreezeRequest {
     /// The run.
     pub run: RunName,
-    /// How its tasks are kept apart: which backend freezes the tree.
+    /// The isolation mode of the run.
     pub mode: IsolationMode,
-    /// How many bytes of untracked files may be copied into each workspace.
+    /// The maximum total size in bytes of the untracked files that are copied into each workspace.
     pub untracked_limit: u64,
-    /// What the names of branches begin with, if the work of its tasks becomes branches: that they
-    /// cannot be made is said before anything is done.
+    /// The prefix of branch names, if the work lands on branches. It is checked in advance that
+    /// such branches can be created.
     pub branches: Option<String>,
 }
 
-/// What a workspace is wanted for.
+/// A request for a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkspaceRequest {
     /// The task.
     pub task: TaskName,
-    /// Counts its attempts from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// The captures it builds on, predecessors first.
+    /// The captures on which the workspace is based, dependencies first.
     pub predecessors: Vec<(TaskName, CaptureRef)>,
 }
 
-/// A folder that belongs to exactly one task.
+/// The workspace of one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workspace {
-    /// The task it belongs to.
+    /// The task.
     pub task: TaskName,
-    /// Counts its attempts from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// The folder that holds everything of it.
+    /// The folder of the workspace.
     pub folder: PathBuf,
     /// The root of the copy of the working tree, inside `folder`.
     pub root: PathBuf,
 }
 
-/// What to land.
+/// A request to land work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LandingRequest {
     /// The run.
     pub run: RunName,
-    /// Where to.
+    /// Where the work lands.
     pub target: LandingTarget,
-    /// The tasks, predecessors before dependants, else in the order of their declaration.
+    /// The tasks, dependencies first and otherwise in the order of their declaration.
     pub tasks: Vec<LandingTask>,
 }
 
@@ -197,165 +183,96 @@ pub enum LandingTarget {
     Tree,
     /// On branches named `PREFIX/RUN/TASK`.
     Branches {
-        /// What their names begin with.
+        /// The prefix of the names.
         prefix: String,
     },
 }
 
-/// One task's work on its way into the repository.
+/// The work of one task to land.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LandingTask {
     /// The task.
     pub task: TaskName,
-    /// Its work.
+    /// The capture with its work.
     pub capture: CaptureRef,
-    /// The tasks it builds on: if one of them does not land, this does not either. One that is
-    /// not part of the request counts as landed.
+    /// The tasks it depends on. If one of them does not land, this one does not land either. A task
+    /// that is not part of the request counts as landed.
     pub depends_on: Vec<TaskName>,
-    /// The message of its commit, in branch mode.
+    /// The commit message, if work lands on branches.
     pub message: String,
 }
 
-/// A run that the ledger says is not over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenRun {
-    /// The run.
-    pub run: RunName,
-    /// The captures that the ledger knows of it.
-    pub captures: BTreeSet<CaptureRef>,
-}
-
-/// What was found of engines that died.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recovered {
-    /// Landings whose tree is complete, with what became of each task's work.
-    pub landings: Vec<RecoveredLanding>,
-    /// Tasks whose workspaces were found, or whose captures the ledger does not know.
-    pub tasks: Vec<RecoveredTask>,
-    /// Runs whose lock nobody holds: those that left a folder, and those of the ledger that are
-    /// not over.
-    pub dead: Vec<RunName>,
-    /// What stays because it is not surely nobody's, in lines for people.
-    pub kept: Vec<String>,
-    /// Versions of files that landings had replaced and that are kept.
-    pub rescued: Vec<Rescue>,
-}
-
-/// A landing that its engine did not see through to the ledger.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecoveredLanding {
-    /// The run whose work it landed.
-    pub run: RunName,
-    /// Which landing it is; nothing in journals that were written before landings had ids.
-    pub landing: Option<LandingId>,
-    /// What became of each task's work.
-    pub report: LandingReport,
-    /// Whether there was still something to do.
-    pub completion: Completion,
-}
-
-/// Who completed a landing that was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Completion {
-    /// The engine that began it.
-    Earlier,
-    /// This recovery.
-    Now,
-}
-
-/// A workspace that its engine left behind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecoveredTask {
-    /// Its run.
-    pub run: RunName,
-    /// Its task.
-    pub task: TaskName,
-    /// Counts the task's attempts from 1.
-    pub attempt: u32,
-    /// What it held, or why that is not known.
-    pub captured: Result<Captured, Uncaptured>,
-}
-
-/// Why a workspace that an engine left behind was not captured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Uncaptured {
-    /// It could not be looked at, and is kept as it is.
-    Kept(String),
-    /// There was nothing left to look at. It is told this once.
-    Gone(String),
-}
-
-/// What a landing has to say while it goes on.
+/// A notification about a landing in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LandingNews {
     /// Another engine is landing in this repository; we wait for it.
     Waiting,
-    /// HEAD is not what it was when the repository was opened. The work lands all the same.
+    /// HEAD has changed since the repository was opened. The work lands nevertheless.
     HeadMoved,
-    /// A version of a file that was replaced turned out to be somebody's work, and is kept.
+    /// A replaced version of a file had just been written by another program, and was kept.
     Rescued(Rescue),
-    /// Programs that have files open for writing cannot be seen. Replaced versions are compared
-    /// twice instead. Said once per landing.
+    /// The landing cannot detect programs that have files open for writing, and compares replaced
+    /// versions twice instead. Sent once per landing.
     Unwatched {
-        /// A file of which that is so.
+        /// One of the files.
         path: RepoPath,
         /// Why.
         why: String,
     },
 }
 
-/// Why isolation could not do as asked.
+/// An error of isolation.
 #[derive(Debug, thiserror::Error)]
 pub enum IsolationError {
-    /// The repository is such that we will not work on it. The user can mend it.
+    /// The repository cannot be used in its current state. The user can change that.
     #[error("{what}")]
     Refused {
-        /// What and where.
+        /// What is refused, and where.
         what: String,
-        /// Why.
+        /// The reason.
         because: String,
-        /// What to do about it; a line to type where there is one.
+        /// What the user can do; a command line if there is one.
         hint: String,
     },
-    /// The machine has no more of something: disk, quota, descriptors, memory.
+    /// The system is out of a resource: disk space, quota, file descriptors or memory.
     #[error("cannot {what}")]
     Resources {
-        /// What was attempted, with its path.
+        /// What was attempted, including the path.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The captures a workspace builds on cannot be merged.
+    /// The captures on which a workspace is based conflict.
     #[error("the work of {} conflicts", names(.tasks))]
     Predecessors {
-        /// Whose captures.
+        /// The tasks with the conflicting captures.
         tasks: Vec<TaskName>,
-        /// On which paths, as people read them.
+        /// The conflicting paths, formatted for the user.
         paths: Vec<String>,
     },
-    /// A workspace is not there any more.
+    /// A workspace does not exist any more.
     #[error("its workspace {} is gone: the task removed it or moved it away", .root.display())]
     Vanished {
-        /// Where the copy of the working tree was.
+        /// The root of the copy of the working tree.
         root: PathBuf,
     },
-    /// It was asked, and then not wanted any more. Nothing was done.
-    #[error("it was withdrawn before it began")]
+    /// The request was cancelled before anything was done.
+    #[error("it was cancelled before it began")]
     Withdrawn,
-    /// Anything else.
+    /// Another error.
     #[error("cannot {what}")]
     Failed {
-        /// What was attempted, with its path.
+        /// What was attempted, including the path.
         what: String,
-        /// What the system or the repository said.
+        /// The error of the system or of the repository.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl IsolationError {
-    /// Returns the failure of a task that this happened to.
+    /// Returns the failure of a task that has this error.
     #[must_use]
     pub fn to_failure(&self) -> Failure {
         let mut message = self.to_string();
@@ -382,7 +299,7 @@ impl IsolationError {
     }
 }
 
-/// Returns `message` and everything behind it in one line.
+/// Returns `message` and the chain of its sources in one line.
 fn chained(message: &str, source: &dyn std::error::Error) -> String {
     let mut line = message.to_owned();
     let mut next = Some(source);

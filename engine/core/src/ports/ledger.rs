@@ -1,4 +1,5 @@
-//! The ledger: durable entries of runs, and the lock by which an engine owns a run.
+//! The port for the ledger, the durable record of all runs, and for the lock by which an engine
+//! owns a run.
 
 use std::any::Any;
 
@@ -7,14 +8,14 @@ use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
 
 use super::IsolationError;
 
-/// Keeps the record. One writer in a process; several processes may share one ledger.
+/// Writes the ledger. Each process has one writer; several processes may share a ledger.
 #[async_trait]
 pub trait LedgerStore: Send + Sync {
-    /// Records a run with all its tasks queued, and returns the name it got, which is unique in
-    /// the ledger, and its lock. Durable when it returns.
+    /// Records a run with all its tasks queued. Returns its lock and its name, which is unique in
+    /// the ledger. The record is durable when the future completes.
     ///
-    /// The lock is taken when the name is chosen and before anybody else can read the record: a
-    /// run in the ledger that is not over and whose lock is free has no engine any more.
+    /// The lock is taken before other processes can read the record. An unfinished run in the
+    /// ledger whose lock is free therefore has no engine any more.
     async fn open_run(
         &self,
         run: &RunSpec,
@@ -22,7 +23,7 @@ pub trait LedgerStore: Send + Sync {
         lock: LockRun,
     ) -> Result<(RunName, RunLock), LedgerError>;
 
-    /// Records transitions, all or none of them, with one sync. Durable when it returns.
+    /// Records all entries or none, with one sync. They are durable when the future completes.
     async fn append(&self, entries: Vec<(Timestamp, LedgerEntry)>) -> Result<(), LedgerError>;
 }
 
@@ -30,25 +31,25 @@ pub trait LedgerStore: Send + Sync {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what}")]
 pub struct LedgerError {
-    /// What was attempted, with the ledger's path.
+    /// What was attempted, including the path of the ledger.
     pub what: String,
-    /// What the database said.
+    /// The error of the database.
     #[source]
     pub source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// The lock of one run, held by its engine from before the ledger knows the run until it is over.
-/// Whether it is held decides whether the run is still going on; no clock does. Dropping it
-/// releases it.
+/// The lock of one run. The engine holds it from before the run is in the ledger until the run is
+/// over, so that a run is known to be running while its lock is held. Dropping it releases the
+/// lock.
 pub struct RunLock(Box<dyn Any + Send>);
 
 impl RunLock {
-    /// Wraps what the isolation adapter holds.
+    /// Wraps the value that the isolation adapter uses as a lock.
     pub fn new(held: impl Any + Send) -> Self {
         Self(Box::new(held))
     }
 
-    /// Returns what the adapter holds, if it is a `T`.
+    /// Returns the wrapped value, if it is a `T`.
     #[must_use]
     pub fn into_held<T: Any>(self) -> Option<T> {
         self.0.downcast().ok().map(|held| *held)
@@ -63,18 +64,18 @@ impl std::fmt::Debug for RunLock {
 
 type Take = dyn FnOnce(&RunName) -> Result<RunLock, IsolationError> + Send;
 
-/// Takes the lock of a run as soon as its name is chosen.
+/// A function that takes the lock of a run as soon as the run has a name.
 pub struct LockRun(Box<Take>);
 
 impl LockRun {
-    /// Locks a run as `take` does, which must not block for long: the ledger waits for it.
+    /// Wraps `take`. It must not block for long, because the ledger waits for it.
     pub fn new(
         take: impl FnOnce(&RunName) -> Result<RunLock, IsolationError> + Send + 'static,
     ) -> Self {
         Self(Box::new(take))
     }
 
-    /// Locks nothing, for a record that no engine works at.
+    /// Returns a function that locks nothing, for a record without an engine.
     #[must_use]
     pub fn nothing() -> Self {
         Self::new(|_| Ok(RunLock::new(())))
@@ -83,7 +84,7 @@ impl LockRun {
     /// Takes the lock.
     ///
     /// # Errors
-    /// The run's folder cannot be made or locked.
+    /// The folder of the run cannot be created or locked.
     pub fn take(self, run: &RunName) -> Result<RunLock, IsolationError> {
         (self.0)(run)
     }

@@ -1,13 +1,14 @@
-//! What the engine needs from the outside world.
+//! The ports of the engine: traits for everything it needs from the outside world, with their
+//! types.
 
 mod cancel;
 mod clock_and_ids;
-mod commands;
 mod gate;
 mod isolation;
 mod ledger;
 mod model;
-mod process;
+mod processes;
+mod recovery;
 mod schema;
 mod session_log;
 mod tools;
@@ -16,21 +17,23 @@ mod worker;
 
 pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
-pub use commands::{CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink};
 pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
 pub use isolation::{
-    Baseline, Completion, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest,
-    LandingTarget, LandingTask, Notice, OpenRun, Recovered, RecoveredLanding, RecoveredTask,
-    Recovery, Repository, RepositoryFacts, Uncaptured, Workspace, WorkspaceRequest,
+    Baseline, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest, LandingTarget,
+    LandingTask, Notice, Repository, RepositoryFacts, Workspace, WorkspaceRequest,
 };
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
     AccountId, AttemptFailure, FailureCause, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
     ModelStream, Models, Provider, ProviderInfo, ToolChoice,
 };
-pub use process::{
-    Namespaces, Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio,
-    Processes, ResourceLimit,
+pub use processes::{
+    CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink, Namespaces, Process,
+    ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio, Processes,
+    ResourceLimit,
+};
+pub use recovery::{
+    Completion, OpenRun, Recovered, RecoveredLanding, RecoveredTask, Recovery, Uncaptured,
 };
 pub use schema::{AnyValue, Schema, Schemas};
 pub use session_log::{

@@ -1,4 +1,4 @@
-//! Asking a model.
+//! The port for models: providers, requests and the events of an answer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,43 +11,44 @@ use super::ToolDeclaration;
 
 /// Resolves model routes to providers.
 pub trait Models: Send + Sync {
-    /// Returns the provider of a model. Sends nothing.
+    /// Returns the provider of a model. No request is sent.
     ///
     /// # Errors
-    /// Why it cannot be asked: an unknown provider, no key, a script that cannot be read.
+    /// The model cannot be used, for instance because the provider is unknown or there is no API
+    /// key.
     fn open(&self, route: &ModelRoute) -> Result<Arc<dyn Provider>, Failure>;
 }
 
-/// A model behind a wire API.
+/// A model at a provider.
 pub trait Provider: Send + Sync {
-    /// Returns what is known of the provider before it is asked.
+    /// Returns the static properties of the provider.
     fn info(&self) -> &ProviderInfo;
 
-    /// Makes one attempt at a request. Retries, limits and deadlines are the caller's policy.
+    /// Makes one attempt at a request. The caller decides about retries, limits and deadlines.
     fn stream(&self, request: &ModelRequest) -> ModelStream;
 }
 
-/// What is known of a provider before it is asked.
+/// The static properties of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderInfo {
-    /// The name of its wire API, as messages record it.
+    /// The name of its wire API, which is recorded in messages.
     pub api: &'static str,
-    /// The model.
+    /// The route of the model.
     pub route: ModelRoute,
-    /// The account that its requests count against.
+    /// The account of the requests.
     pub account: AccountId,
     /// Where the model runs.
     pub location: ModelLocation,
 }
 
-/// Names an account of a provider. All requests of one account share its limits.
+/// Identifies a provider account. All requests of an account share its limits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AccountId {
-    /// The provider.
+    /// The name of the provider.
     pub provider: String,
-    /// Where the provider is, if not where it always is.
+    /// The base URL of the provider, if it is not the default one.
     pub base_url: Option<String>,
-    /// The name of the environment variable that holds the key, never the key itself.
+    /// The name of the environment variable with the API key. The key itself is never stored here.
     pub key: Option<String>,
 }
 
@@ -62,69 +63,69 @@ impl fmt::Display for AccountId {
 /// Where a model runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelLocation {
-    /// On this machine, where it may have to be loaded and answers one request after another.
+    /// On this machine. The model may have to be loaded, and answers one request after another.
     Local,
-    /// On a server.
+    /// On a remote server.
     Remote,
 }
 
 /// One attempt at a request.
 pub struct ModelStream {
-    /// How many bytes the model has to read. Where a provider does not count tokens, they are
-    /// estimated from it.
+    /// The size of the request in bytes, which is used to estimate tokens if the provider does not
+    /// count them.
     pub request_bytes: usize,
-    /// The answer as it comes. It ends with [`ModelEvent::Ended`] or [`ModelEvent::Failed`];
-    /// dropping it gives the answer up.
+    /// The events of the answer. The last is [`ModelEvent::Ended`] or [`ModelEvent::Failed`].
+    /// Dropping the stream aborts the request.
     pub events: BoxStream<'static, ModelEvent>,
 }
 
 /// A request to a model.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
-    /// The session that asks.
+    /// The session that sends the request.
     pub session: SessionId,
-    /// What the model is told before everything else.
+    /// The system prompt.
     pub system: Arc<str>,
-    /// The conversation so far. Every call in it has its result.
+    /// The conversation so far. Every tool call in it has its result.
     pub messages: Vec<Arc<Message>>,
-    /// What it may call.
+    /// The tools that the model may call.
     pub tools: Arc<[ToolDeclaration]>,
-    /// Whether it has to call something.
+    /// Whether the model has to call a tool.
     pub choice: ToolChoice,
 }
 
 /// Whether a model has to call a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// As it likes.
+    /// It may call any tool or none.
     Free,
-    /// This one.
+    /// It has to call this tool.
     Force(String),
 }
 
-/// A part of an attempt.
+/// An event of an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelEvent {
     /// More text for the user.
     Text(String),
     /// More thinking.
     Thinking(String),
-    /// The model begins to call this tool; the arguments come with the end.
+    /// The model starts a call of this tool. The arguments are part of the final answer.
     Calling(String),
-    /// So many bytes of the answer came that are in no other event, as arguments are. 0 says that
-    /// the model has begun to answer.
+    /// A number of bytes that no other event contains, for instance of arguments. 0 means that the
+    /// model has started to answer.
     Received(usize),
-    /// What the attempt has used so far, as the provider counts it.
+    /// The usage of the attempt so far, as counted by the provider.
     Used(Usage),
-    /// The provider sent something that is no part of the answer.
+    /// The provider sent something that is not part of the answer, which shows that it is alive.
     Alive,
-    /// The whole answer. Nothing follows.
+    /// The complete answer. No event follows.
     Ended(ModelAnswer),
-    /// There will be no whole answer. Nothing follows.
+    /// The attempt failed. No event follows.
     Failed(AttemptFailure),
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelAnswer {
     /// Text, thinking and tool calls, in their order.
@@ -133,28 +134,28 @@ pub struct ModelAnswer {
     pub stop_reason: StopReason,
 }
 
-/// Why an attempt failed.
+/// The failure of an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttemptFailure {
-    /// The failure of this attempt. Its class says whether another attempt may succeed.
+    /// The failure. Its class decides whether the attempt is retried.
     pub failure: Failure,
-    /// How long the provider asks not to be asked again.
+    /// How long the provider asks to wait before the next request.
     pub wait: Option<Duration>,
-    /// Whether a rate limit is the cause.
+    /// The cause of the failure.
     pub cause: FailureCause,
 }
 
-/// Whether an attempt failed because of a rate limit.
+/// The cause of a failed attempt, as far as retries depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureCause {
-    /// The account had made too many requests.
+    /// A rate limit of the account.
     RateLimit,
     /// Anything else.
     Other,
 }
 
 impl AttemptFailure {
-    /// Returns a failure that is no rate limit and names no wait.
+    /// Returns a failure with another cause than a rate limit and without a wait.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         Self::from(Failure::new(class, message))
     }

@@ -1,23 +1,23 @@
-//! What a yielded value must look like.
+//! The port for JSON Schema, against which yielded values and tool arguments are checked.
 
 use serde_json::Value;
 
-/// Judges a value.
+/// A compiled JSON Schema.
 pub trait Schema: Send + Sync {
-    /// Returns what is wrong with `value`, each with the path of the fault; empty if nothing is.
+    /// Returns the violations of the schema in `value`, each with its path.
     fn faults(&self, value: &Value) -> Vec<String>;
 }
 
-/// Makes schemas.
+/// Compiles JSON Schemas.
 pub trait Schemas: Send + Sync {
     /// Compiles a JSON Schema.
     ///
     /// # Errors
-    /// What is wrong with it, with the path of the fault.
+    /// The schema is invalid. The message contains the path of the fault.
     fn compile(&self, schema: &Value) -> Result<Box<dyn Schema>, String>;
 }
 
-/// Accepts every value.
+/// A schema that accepts every value.
 #[derive(Clone, Copy, Debug)]
 pub struct AnyValue;
 

@@ -1,4 +1,4 @@
-//! The durable record of what was said in a session.
+//! The port for session logs, the durable record of conversations.
 
 use std::path::Path;
 
@@ -8,47 +8,48 @@ use protocol::{Failure, FailureClass, InputId, Message, SessionEntry, SessionId,
 /// Opens session logs.
 #[async_trait]
 pub trait SessionLogs: Send + Sync {
-    /// Opens the log at `path` to go on with it, or begins it with `header`. A last line that was
-    /// not written whole is removed.
+    /// Opens the log at `path` for appending, or creates it with `header`. An incomplete last line
+    /// is removed.
     async fn open(&self, path: &Path, header: SessionHeader) -> Result<OpenedLog, SessionLogError>;
 }
 
-/// How a session log begins.
+/// The header of a session log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionHeader {
     /// The session.
     pub id: SessionId,
-    /// Where it works.
+    /// The folder in which the session works.
     pub cwd: std::path::PathBuf,
-    /// When it began.
+    /// The start of the session.
     pub at: Timestamp,
 }
 
-/// A log that can be written.
+/// An open session log and its content.
 pub struct OpenedLog {
-    /// The session it is of: the one it was begun for.
+    /// The session for which the log was created.
     pub session: SessionId,
-    /// The messages it holds, in their order.
+    /// The messages in their order.
     pub messages: Vec<LoggedMessage>,
-    /// The model that answered last, as `PROVIDER/ID`.
+    /// The last model, as `PROVIDER/ID`.
     pub model: Option<String>,
-    /// Takes more.
+    /// Appends entries to the log.
     pub log: Box<dyn SessionLog>,
 }
 
-/// A message of a log.
+/// A message read from a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoggedMessage {
     /// The message.
     pub message: Message,
-    /// The input that it says, where it is the message of a user.
+    /// The id of the input, if this is a user message.
     pub input_id: Option<InputId>,
 }
 
-/// A session log that is open.
+/// An open session log.
 #[async_trait]
 pub trait SessionLog: Send {
-    /// Adds an entry. A message is durable when it returns, with every entry before it.
+    /// Appends an entry. When the future of a message completes, it is durable with all entries
+    /// before it.
     async fn append(&mut self, at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError>;
 }
 
@@ -56,17 +57,17 @@ pub trait SessionLog: Send {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what}")]
 pub struct SessionLogError {
-    /// What was attempted, with the log's path.
+    /// What was attempted, including the path of the log.
     pub what: String,
-    /// What the failure is of a session that this happens to: resources, or a crash.
+    /// The failure class of a session that has this error: resources or crash.
     pub class: FailureClass,
-    /// What the system said.
+    /// The error of the system.
     #[source]
     pub source: Box<dyn std::error::Error + Send + Sync>,
 }
 
 impl SessionLogError {
-    /// Returns the failure of a session that this happened to.
+    /// Returns the failure of a session that has this error.
     #[must_use]
     pub fn to_failure(&self) -> Failure {
         Failure::new(self.class, format!("{self}: {}", self.source))

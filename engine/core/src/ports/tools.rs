@@ -1,4 +1,4 @@
-//! What a model may call.
+//! The port for tools, which models call, and for artifacts, the files that keep long output.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,224 +12,226 @@ use serde_json::{Map, Value};
 
 use super::{CancelToken, Commands, LineSink, WorkspaceView};
 
-/// A tool of one session. Built-in tools, and those of other programs, are all this trait.
+/// A tool of one session, built in or supplied by another program.
 #[async_trait]
 pub trait Tool: Send + Sync {
-    /// Returns what a model is told about it, and what its arguments are checked against.
+    /// Returns the description of the tool and the schema of its arguments.
     fn spec(&self) -> &ToolSpec;
 
-    /// Brings other spellings of the arguments to the declared one, before they are checked.
+    /// Renames alternative spellings of the arguments before they are checked.
     fn reshape(&self, _arguments: &mut Map<String, Value>) {}
 
-    /// Says what a call with these arguments does to its surroundings. They may not have been
-    /// checked; a call whose arguments are wrong is never carried out.
+    /// Returns how a call with these arguments accesses its surroundings. The arguments may not
+    /// have been checked yet; a call with invalid arguments is never run.
     fn classify(&self, arguments: &Map<String, Value>) -> Access;
 
-    /// Carries out one call, whose arguments match the schema. Whatever goes wrong is an outcome.
+    /// Runs one call, whose arguments match the schema. Errors are returned as an outcome.
     async fn execute(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome;
 }
 
-/// What is known about a tool before it is called.
+/// The description of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
-    /// Its name. No two tools of a session have the same.
+    /// The name of the tool, which is unique in its session.
     pub name: String,
-    /// What it does, in words for the model.
+    /// The description for the model.
     pub description: String,
-    /// The JSON Schema of its arguments that the model is told.
+    /// The JSON Schema of the arguments, as shown to the model.
     pub parameters: Value,
-    /// The JSON Schema that arguments are checked against, where it is not `parameters`.
+    /// The JSON Schema for checking the arguments, if it differs from `parameters`.
     pub checked: Option<Value>,
-    /// Right arguments, as JSON. A model that got them wrong is shown them.
+    /// An example of valid arguments as JSON. It is shown to a model that sent invalid ones.
     pub example: String,
-    /// Whether the model is told of it.
+    /// Whether the tool is declared to the model.
     pub visibility: Visibility,
 }
 
-/// Whether a model is told of a tool.
+/// Whether a tool is declared to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// It is.
+    /// The tool is declared.
     Declared,
-    /// It is not: only a scripted model knows of it.
+    /// The tool is not declared. Only a scripted model calls it.
     Hidden,
 }
 
-/// What a call does to its surroundings.
+/// How a call accesses its surroundings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// What it does.
+    /// The kind of access.
     pub class: AccessClass,
-    /// Whether it may run beside other calls.
+    /// Whether the call may run concurrently with others.
     pub concurrency: Concurrency,
 }
 
-/// The classes of what a call does.
+/// The kind of access of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessClass {
-    /// It reads these paths, as the model wrote them, and changes nothing.
+    /// It reads these paths, as written by the model, and changes nothing.
     Read(Vec<String>),
-    /// It changes these paths, as the model wrote them.
+    /// It changes these paths, as written by the model.
     Write(Vec<String>),
-    /// It runs this command, which can do anything.
+    /// It runs this command, which may do anything.
     Exec(String),
 }
 
-/// Whether a call may run beside other calls of the same answer.
+/// Whether a call may run concurrently with other calls of the same answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concurrency {
     /// It may.
     Shared,
-    /// It waits for all earlier calls, and all later ones wait for it.
+    /// It may not: it starts after all earlier calls have ended, and later calls start after it has
+    /// ended.
     Exclusive,
 }
 
 impl Access {
-    /// Returns the access of a call that touches nothing and may run beside others.
+    /// Returns the access of a call that accesses nothing and may run concurrently.
     #[must_use]
     pub fn none() -> Self {
         Self { class: AccessClass::Read(Vec::new()), concurrency: Concurrency::Shared }
     }
 }
 
-/// What a call has at hand. A tool reaches nothing else.
+/// Everything that a tool call can use.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// The workspace.
+    /// The files of the workspace.
     pub view: Arc<dyn WorkspaceView>,
     /// Runs commands.
     pub commands: Arc<dyn Commands>,
-    /// Keeps output that is too long for the model.
+    /// Keeps long output.
     pub artifacts: Arc<dyn Artifacts>,
-    /// Is given a line now and then on how the call goes.
+    /// Receives lines about the progress of the call.
     pub progress: LineSink,
-    /// Says that the call is to stop.
+    /// Cancels the call.
     pub cancel: CancelToken,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolOutcome {
-    /// It did as it was asked.
+    /// The call succeeded.
     Output(ToolOutput),
-    /// It did not; the output says why, and how to go on.
+    /// The call failed. The output says why, and what to do about it.
     Failed(ToolOutput),
-    /// The machine has no more of something: disk, memory, descriptors, processes. The session
-    /// cannot go on.
+    /// The system is out of a resource: disk space, memory, file descriptors or processes. The
+    /// session cannot continue.
     ResourceExhausted(String),
-    /// The session is to end with this value.
+    /// The session ends with this value.
     Yielded(Value),
-    /// The session is to end without one: it cannot do what it was asked, for this reason.
+    /// The session ends without a value, because the model cannot do the task.
     GaveUp(String),
 }
 
-/// What a tool answers.
+/// The output of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolOutput {
-    /// What the model reads.
+    /// The content for the model.
     pub content: Vec<Content>,
-    /// What a program reads.
+    /// Structured data for other programs.
     pub details: Option<Value>,
 }
 
 impl ToolOutput {
-    /// Returns text without details.
+    /// Returns text output.
     pub fn text(text: impl Into<String>) -> Self {
         Self { content: vec![Content::text(text)], details: None }
     }
 
-    /// Returns it with details.
+    /// Returns the output with these details.
     #[must_use]
     pub fn with_details(self, details: Value) -> Self {
         Self { details: Some(details), ..self }
     }
 }
 
-/// Builds tools for sessions: the built-in ones, those of a server, those of an extension.
+/// Builds the tools of sessions, for instance the built-in ones or those of a server.
 #[async_trait]
 pub trait ToolFactory: Send + Sync {
-    /// Returns what it is called in reports.
+    /// Returns the name of the factory for messages.
     fn name(&self) -> &str;
 
-    /// Builds the tools of one session, in the order in which the model is told of them. A tool
-    /// that cannot be built is an error in its place; the others are built all the same.
+    /// Builds the tools of one session, in the order in which they are declared to the model. A
+    /// tool that cannot be built is returned as an error in its position.
     async fn build(&self, env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>>;
 }
 
-/// What the tools of a session are built for.
+/// The environment of the tools of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolEnv {
-    /// The folder in the workspace that relative paths begin at; empty for its root.
+    /// The folder relative to the root of the workspace from which relative paths start; empty for
+    /// the root.
     pub subfolder: PathBuf,
-    /// The user's own working tree, of which the workspace may be a copy.
+    /// The user's working tree. The workspace may be a copy of it.
     pub repo: PathBuf,
-    /// What is added to the environment of commands.
+    /// Variables that are added to the environment of commands.
     pub environment: BTreeMap<String, OsString>,
-    /// How many bytes of output are kept of one call.
+    /// The maximum number of bytes of output to keep for one call.
     pub keep: u64,
-    /// The JSON Schema of what is to be yielded; any value is accepted without one.
+    /// The JSON Schema of the value to yield; without one, every value is accepted.
     pub schema: Option<Value>,
 }
 
-/// A tool that could not be built, and is left out.
+/// A tool that could not be built. The session continues without it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the tool `{tool}` is not available: {reason}")]
 pub struct ToolBuildError {
-    /// The tool, or the factory if nothing is known of its tools.
+    /// The name of the tool, or of the factory if its tools are not known.
     pub tool: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Carries out the calls of one session.
+/// Runs the tool calls of one session.
 #[async_trait]
 pub trait ToolRunner: Send + Sync {
-    /// Returns the tools that the model is told of, always in the same order.
+    /// Returns the declarations of the tools for the model, always in the same order.
     fn declarations(&self) -> Arc<[ToolDeclaration]>;
 
-    /// Returns what each of `calls` does to its surroundings, in the same order.
+    /// Returns how each of `calls` accesses its surroundings, in the same order.
     async fn classify(&self, calls: &[ToolCall]) -> Vec<Access>;
 
-    /// Carries out one call. Whatever goes wrong is an outcome that the model reads.
+    /// Runs one call. Errors are returned as an outcome for the model.
     async fn call(&self, call: ToolCall) -> ToolOutcome;
 }
 
-/// A tool as a model knows it.
+/// The declaration of a tool for the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolDeclaration {
-    /// Its name.
+    /// The name of the tool.
     pub name: String,
-    /// What it does, in words for the model.
+    /// The description of the tool.
     pub description: String,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     pub parameters: Value,
 }
 
 /// Opens folders of artifacts.
 pub trait ArtifactStore: Send + Sync {
-    /// Returns the artifacts in `folder`, which need not exist yet.
+    /// Returns the artifacts in `folder`, which may not exist yet.
     fn open(&self, folder: &Path) -> Arc<dyn Artifacts>;
 }
 
-/// The artifacts of one session.
+/// The artifacts of one session, which are files with the output of tools.
 #[async_trait]
 pub trait Artifacts: Send + Sync {
-    /// Names a new artifact for output of `tool`. No other call gets the same name, and no file
-    /// that exists has it. The file is made by who writes it.
+    /// Reserves a name for the output of `tool`. It is unique and no file has it. The caller
+    /// creates the file.
     async fn reserve(&self, tool: &str) -> Artifact;
 
     /// Returns the size of an artifact in bytes.
     async fn size(&self, artifact: &Artifact) -> io::Result<u64>;
 
-    /// Reads `most` bytes from `offset` on, or fewer at the end.
+    /// Reads up to `most` bytes from `offset`.
     async fn read(&self, artifact: &Artifact, offset: u64, most: u64) -> io::Result<Vec<u8>>;
 }
 
-/// One artifact.
+/// A file with the output of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Artifact {
-    /// Its name in the session's folder.
+    /// The name in the folder of the session.
     pub name: String,
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! How tools see a workspace: files and folders below a root that cannot be left.
+//! The port through which tools access the files of a workspace. Paths cannot lead out of its root.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -6,46 +6,46 @@ use std::path::{Component, Path, PathBuf};
 
 use async_trait::async_trait;
 
-/// How many folders a path may have below each other.
+/// The maximum number of folders in a path.
 pub const MAX_PATH_DEPTH: usize = 128;
 
-/// How many symlinks are followed on the way to one file.
+/// The maximum number of symlinks to follow for one path.
 pub const MAX_SYMLINKS: u32 = 40;
 
-/// A view of one workspace. A backend supplies it, so that no tool depends on where files are.
+/// The files of one workspace. Each isolation mode supplies its own view, so that tools do not
+/// depend on where files are.
 ///
-/// Only [`WorkspaceView::find`] follows symlinks, and none that leads out of the tree. All other
-/// functions take the path that it returned, and fail with [`ViewError::Changed`] where a folder
-/// of that path is not a folder any more.
+/// Only [`WorkspaceView::find`] follows symlinks, and only within the tree. All other functions
+/// take a path that it returned, and fail with [`ViewError::Changed`] if a folder of that path is
+/// not a folder any more.
 #[async_trait]
 pub trait WorkspaceView: Send + Sync {
-    /// Returns where child processes see the root of the same tree.
+    /// Returns the absolute path of the root for child processes.
     fn process_root(&self) -> &Path;
 
-    /// Returns the rest of an absolute path that processes see below the root.
+    /// Returns an absolute path relative to the root for child processes, if it is below the root.
     async fn inside(&self, absolute: &Path) -> Option<PathBuf> {
         absolute.strip_prefix(self.process_root()).ok().map(Path::to_owned)
     }
 
-    /// Follows a path from the root. It is relative; `..` is the folder above the one that was
-    /// reached, also behind a symlink.
+    /// Resolves a path relative to the root. `..` is the parent of the folder reached so far, also
+    /// after a symlink.
     async fn find(&self, path: &Path) -> Result<Found, ViewError>;
 
-    /// Returns what stands at `path`. A symlink is not followed.
+    /// Returns the metadata of `path`. A symlink is not followed.
     async fn stat(&self, path: &ViewPath) -> Result<FileStat, ViewError>;
 
-    /// Opens a regular file to read it.
+    /// Opens a regular file for reading.
     async fn open(&self, path: &ViewPath) -> Result<Box<dyn ViewFile>, ViewError>;
 
-    /// Returns what is in a folder, as far as the first `most` names go.
+    /// Returns the entries of a folder, at most `most` of them.
     async fn read_dir(&self, path: &ViewPath, most: usize) -> Result<Listing, ViewError>;
 
-    /// Makes a folder, and those above it that are missing. Succeeds if it is there.
+    /// Creates a folder and its missing parents. Succeeds if it exists.
     async fn make_folders(&self, path: &ViewPath) -> Result<(), ViewError>;
 
-    /// Makes `bytes` the content of the file at `path` at one moment: who reads it finds the old
-    /// content or the new, and never a part. The folder of the file must be there. The mode of a
-    /// file that `replace` names is kept.
+    /// Replaces the content of a file atomically: a reader sees either the old content or the new.
+    /// The folder of the file has to exist. The mode of a file that `replace` names is kept.
     async fn write(
         &self,
         path: &ViewPath,
@@ -53,39 +53,38 @@ pub trait WorkspaceView: Send + Sync {
         replace: Replace,
     ) -> Result<(), ViewError>;
 
-    /// Gives the file or the folder at `from` the path `to`. A file at `to` is replaced.
+    /// Renames a file or a folder. An existing file at `to` is replaced.
     async fn rename(&self, from: &ViewPath, to: &ViewPath) -> Result<(), ViewError>;
 
     /// Removes a file, a symlink or an empty folder.
     async fn remove(&self, path: &ViewPath) -> Result<(), ViewError>;
 }
 
-/// A regular file of a view, opened to be read from its beginning. What replaces it in the tree
-/// does not change what is read.
+/// A regular file of a view, open for reading from its start. If the file is replaced in the tree,
+/// the old content is read.
 #[async_trait]
 pub trait ViewFile: Send + Sync {
-    /// Returns what the file was when it was opened.
+    /// Returns the metadata of the file at the time it was opened.
     fn stat(&self) -> FileStat;
 
-    /// Reads the next bytes: `most` of them, or fewer at the end of the file, after which there
-    /// are none.
+    /// Reads the next bytes: up to `most`, and none at the end of the file.
     async fn read(&mut self, most: usize) -> Result<Vec<u8>, ViewError>;
 }
 
-/// A path below the root of a view: names only, no `..`. The root is the empty path.
+/// A path relative to the root of a view: names without `..`. The root is the empty path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ViewPath(PathBuf);
 
 impl ViewPath {
-    /// Returns the path if it is relative and consists of names.
+    /// Returns the path if it is relative and contains only names.
     #[must_use]
     pub fn new(path: &Path) -> Option<Self> {
         let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
-        // Its components leave out what means nothing: slashes at the end and dots.
+        // `components` drops trailing slashes and `.`.
         path.components().all(is_name).then(|| Self(path.components().collect()))
     }
 
-    /// Returns the path of the entry `name` of this folder, if that is a name.
+    /// Returns the path of the entry `name` in this folder, if `name` is a single name.
     #[must_use]
     pub fn join(&self, name: &OsStr) -> Option<Self> {
         let mut parts = Path::new(name).components();
@@ -93,59 +92,59 @@ impl ViewPath {
         is_name.then(|| Self(self.0.join(name)))
     }
 
-    /// Returns the folder of this path and its name in it; nothing for the root.
+    /// Returns the parent folder and the last name; `None` for the root.
     #[must_use]
     pub fn split(&self) -> Option<(Self, &OsStr)> {
         Some((Self(self.0.parent()?.to_owned()), self.0.file_name()?))
     }
 
-    /// Returns its names, the first in the root.
+    /// Returns the names of the path, starting at the root.
     pub fn names(&self) -> impl Iterator<Item = &OsStr> {
         self.0.iter()
     }
 
-    /// Returns it as a relative path of the file system.
+    /// Returns the path as a relative file system path.
     #[must_use]
     pub fn as_path(&self) -> &Path {
         &self.0
     }
 }
 
-/// What a path leads to. No path in it goes through a symlink.
+/// The result of resolving a path. The paths in it contain no symlinks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// A folder.
+    /// The path is a folder.
     Folder(ViewPath),
-    /// Something that is neither a folder nor a symlink.
+    /// The path is neither a folder nor a symlink.
     File {
-        /// Its path.
+        /// The resolved path.
         path: ViewPath,
-        /// What it is.
+        /// The metadata.
         stat: FileStat,
     },
-    /// Nothing.
+    /// The path does not exist.
     Missing {
-        /// The nearest folder that exists.
+        /// The nearest existing folder.
         above: ViewPath,
-        /// The names below it that do not exist.
+        /// The names below that folder that do not exist.
         rest: Vec<OsString>,
     },
 }
 
-/// What stands at a path.
+/// The metadata of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStat {
-    /// What kind of entry it is.
+    /// The kind of the file.
     pub kind: FileKind,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Its permission bits.
+    /// The permission bits.
     pub mode: u32,
-    /// The state it is in.
+    /// The version of the file, to detect changes.
     pub version: FileVersion,
 }
 
-/// The kind of an entry of a folder.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A regular file.
@@ -154,34 +153,35 @@ pub enum FileKind {
     Folder,
     /// A symlink.
     Symlink,
-    /// A device, a pipe or a socket; or it could not be told.
+    /// A device, a pipe, a socket, or something unknown.
     Special,
 }
 
-/// What distinguishes one state of a file from another. Only the view that made it can compare it.
+/// The version of a file. Equal versions mean unchanged content. Versions of different views cannot
+/// be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileVersion(pub [u64; 5]);
 
-/// Which file may be replaced by a write.
+/// Which file a write may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replace {
-    /// Whatever is there, or nothing.
+    /// Any file or none.
     Any,
-    /// The file in this state; anything else is [`ViewError::Changed`].
+    /// Only the file in this version. Otherwise the write fails with [`ViewError::Changed`].
     Exactly(FileVersion),
 }
 
-/// What is in a folder.
+/// The entries of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// The names with what they are, sorted without regard to case.
+    /// The names and kinds of the entries, sorted without regard to case.
     pub names: Vec<(OsString, FileKind)>,
-    /// Whether there are more than were read.
+    /// Whether the folder has more entries.
     pub is_cut: bool,
 }
 
 impl Listing {
-    /// Returns it with its names sorted.
+    /// Returns the listing with its names sorted.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         self.names
@@ -190,43 +190,43 @@ impl Listing {
     }
 }
 
-/// Why a view could not do as asked.
+/// An error of a view.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
-    /// The path leads out of the tree.
+    /// The path leads out of the root.
     #[error("it is outside of the tree")]
     Outside {
-        /// The last symlink that was followed, if any was.
+        /// The last symlink that was followed, if any.
         link: Option<ViewPath>,
     },
-    /// Its symlinks lead in a circle.
+    /// The symlinks form a cycle.
     #[error("too many symlinks")]
     Circle,
-    /// It goes through more than [`MAX_PATH_DEPTH`] folders.
+    /// The path has more than [`MAX_PATH_DEPTH`] folders.
     #[error("too many folders below each other")]
     TooDeep,
-    /// It goes through something that is not a folder.
+    /// A part of the path is not a folder.
     #[error("not a folder: {}", .blocked.as_path().display())]
     NotFolder {
-        /// What is in its way.
+        /// The path of that part.
         blocked: ViewPath,
     },
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("it does not exist")]
     Missing,
-    /// It is a folder.
+    /// The path is a folder.
     #[error("it is a folder")]
     Folder,
-    /// It is a device, a pipe or a socket.
+    /// The path is a device, a pipe or a socket.
     #[error("it is not a regular file")]
     Special,
-    /// It is not what it was.
+    /// The file was changed by something else.
     #[error("it was changed by something else")]
     Changed,
-    /// The machine has no more of something: disk, memory, descriptors.
+    /// The system is out of a resource: disk space, memory or file descriptors.
     #[error(transparent)]
     Resources(io::Error),
-    /// The system refused for another reason.
+    /// Another error of the system.
     #[error(transparent)]
     Failed(io::Error),
 }

@@ -1,4 +1,4 @@
-//! Doing the work of a task.
+//! The port for workers, which do the work of tasks.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,86 +6,89 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use protocol::{External, Failure, FailureClass, SessionEvent, TaskId, TaskLimits, Usage};
+use protocol::{
+    AgentEnd, External, Failure, FailureClass, SessionEvent, TaskId, TaskLimits, Usage,
+};
 use serde_json::Value;
 
 use super::CancelLevel;
 use crate::restarts::RestartBudget;
-use crate::task::{Reminder, SessionEnd};
+use crate::task::Reminder;
 
-/// Does the work of one task in its workspace.
+/// A worker, which does the work of one task in its workspace.
 #[async_trait]
 pub trait Worker: Send + Sync {
-    /// Works until it ends by itself: from the beginning, or with a reminder of what was wrong with
-    /// its last end. A worker that crashed may have missed the reminder, and is given it again.
+    /// Works until the worker ends by itself. Without a reminder it starts from the beginning or,
+    /// after a crash, from where it was. With one it continues after an end that was not accepted.
+    /// A worker that crashed may not have received the reminder, and gets it again.
     ///
-    /// A panic is a crash of this worker and of nothing else. Dropping the future ends the work.
-    async fn work(&self, reminder: Option<Reminder>) -> SessionEnd;
+    /// A panic crashes only this worker. Dropping the future ends the work.
+    async fn work(&self, reminder: Option<Reminder>) -> AgentEnd;
 
-    /// Asks the work to stop; it may take the grace period where the level allows for one. What
-    /// does not stop is dropped.
+    /// Asks the worker to stop, with the grace period if the level allows it. A worker that does
+    /// not stop is dropped.
     fn stop(&self, level: CancelLevel);
 }
 
-/// What a worker is started with.
+/// The arguments to start a worker.
 #[derive(Clone)]
 pub struct WorkerStart {
     /// The task.
     pub task: TaskId,
-    /// Counts the attempts at the task from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
     /// The root of the workspace.
     pub root: PathBuf,
-    /// The folder inside it in which the work is done.
+    /// The folder in the workspace in which the worker works.
     pub folder: PathBuf,
-    /// The user's own working tree.
+    /// The user's working tree.
     pub repo: PathBuf,
-    /// What is added to the environment of processes.
+    /// Variables that are added to the environment of processes.
     pub environment: BTreeMap<String, OsString>,
-    /// Where output goes.
+    /// The folder for artifacts.
     pub artifacts: PathBuf,
-    /// How much may be used. The task watches the wall clock.
+    /// The limits of the task. The task itself enforces the wall-clock limit.
     pub limits: TaskLimits,
-    /// The JSON Schema of what is to be yielded; anything will do without one. The task judges the
-    /// value and reminds.
+    /// The JSON Schema of the value to yield; without one, every value is accepted. The task itself
+    /// checks the value and sends reminders.
     pub schema: Option<Value>,
-    /// Takes what the worker reports.
+    /// Receives the reports of the worker.
     pub reports: ReportSink,
 }
 
-/// Takes what a worker reports. Never waits.
+/// Receives the reports of a worker. It never blocks.
 pub type ReportSink = Arc<dyn Fn(WorkerReport) + Send + Sync>;
 
-/// What a worker reports while it works.
+/// A report of a running worker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkerReport {
-    /// What it is doing, in one line; a few per second at most.
+    /// What the worker is doing, in one line. There are at most a few per second.
     Line(String),
-    /// It has used this, in addition to what it reported before.
+    /// The usage since the last report.
     Used(Usage),
-    /// Something happened in the session that does the work.
+    /// An event of the worker's session.
     Session(SessionEvent),
 }
 
-/// Finds the agents of other programs.
+/// Starts agents that are programs of their own.
 ///
-/// Their requests to models pass no gate of the engine, so that no rate limit and no budget of it
-/// holds for them; the run says so.
+/// Their requests to models do not pass the gate of the engine, so that its rate limits and budgets
+/// do not apply to them. The run reports this to the user.
 pub trait ExternalWorkers: Send + Sync {
-    /// Returns a worker that has done nothing yet.
+    /// Returns a worker that has not started yet.
     ///
     /// # Errors
-    /// The program is not known, or cannot be run.
+    /// The program is unknown or cannot be run.
     fn open(&self, external: &External, start: WorkerStart) -> Result<Arc<dyn Worker>, Failure>;
 
-    /// Returns how often a crashed worker is started again. A program that cannot go on where it
-    /// was is never run twice.
+    /// Returns how often a crashed worker is restarted. A program that cannot continue where it was
+    /// is never restarted.
     fn restarts(&self, _external: &External) -> RestartBudget {
         RestartBudget::NONE
     }
 }
 
-/// Knows no program.
+/// An implementation that knows no programs.
 #[derive(Clone, Copy, Debug)]
 pub struct NoExternalWorkers;
 

@@ -1,5 +1,5 @@
-//! One attempt at a request: reads the provider's events within its deadlines, passes them on, and
-//! keeps what it received.
+//! One attempt at a request: reads the events of the provider within the deadlines, passes them on
+//! and collects the answer.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use protocol::{Failure, FailureClass, ModelRoute, Part, Usage};
 use super::policy::{Watchdog, estimated_usage};
 use crate::ports::{AttemptFailure, GateWait, ModelAnswer, ModelEvent, ModelStream, Timer};
 
-/// What came of an attempt.
+/// The result of one attempt.
 pub(super) struct AttemptEnd {
     pub(super) answer: Result<ModelAnswer, AttemptFailure>,
-    /// Text and thinking that came before it failed.
+    /// The text and thinking received before the attempt failed.
     pub(super) partial: Vec<Part>,
-    /// What it used, estimated where the provider does not count it.
+    /// The usage of the attempt, estimated if the provider does not count it.
     pub(super) usage: Usage,
 }
 
 impl From<AttemptFailure> for AttemptEnd {
-    /// The end of an attempt that was not begun.
+    /// Returns the result of an attempt that was not started.
     fn from(failed: AttemptFailure) -> Self {
         Self { answer: Err(failed), partial: Vec::new(), usage: Usage::ZERO }
     }
 }
 
-/// Listens to an attempt to its end.
-pub(super) async fn listen(
+/// Reads the events of an attempt until it ends.
+pub(super) async fn read_answer(
     stream: ModelStream,
     timer: &dyn Timer,
     watchdog: Watchdog,
@@ -36,7 +36,7 @@ pub(super) async fn listen(
 ) -> AttemptEnd {
     let ModelStream { request_bytes, events } = stream;
     let mut events = WatchedEvents::new(events, timer, watchdog);
-    let mut received = Received::default();
+    let mut received = PartialAnswer::default();
     let answer = loop {
         match events.next().await {
             Ok(Some(ModelEvent::Ended(answer))) => {
@@ -49,7 +49,7 @@ pub(super) async fn listen(
                 let what = "the answer ended in the middle";
                 break Err(AttemptFailure::new(FailureClass::Transient, what));
             }
-            Err(Silent(limit)) => {
+            Err(SilenceTimeout(limit)) => {
                 let what = format!("the model said nothing for {limit:?}");
                 break Err(AttemptFailure::new(FailureClass::Transient, what));
             }
@@ -59,17 +59,17 @@ pub(super) async fn listen(
     AttemptEnd { answer, partial: received.partial, usage }
 }
 
-/// What has come of an answer so far.
+/// The part of an answer received so far.
 #[derive(Default)]
-struct Received {
+struct PartialAnswer {
     partial: Vec<Part>,
-    /// How many bytes there were in all, once the model has begun to answer.
+    /// The number of bytes received; absent until the model starts to answer.
     bytes: Option<usize>,
-    /// What the provider has counted so far.
+    /// The usage reported by the provider so far.
     counted: Option<Usage>,
 }
 
-impl Received {
+impl PartialAnswer {
     fn take(&mut self, event: ModelEvent, progress: ProgressSink<'_>) {
         match event {
             ModelEvent::Text(text) => {
@@ -93,7 +93,7 @@ impl Received {
             ModelEvent::Calling(tool) => progress(Progress::Calling(&tool)),
             ModelEvent::Received(bytes) => self.add(bytes),
             ModelEvent::Used(usage) => self.counted = Some(usage),
-            // The ends are taken before.
+            // The caller handles the ends.
             ModelEvent::Alive | ModelEvent::Ended(_) | ModelEvent::Failed(_) => {}
         }
     }
@@ -102,31 +102,32 @@ impl Received {
         self.bytes = Some(self.bytes.unwrap_or(0).saturating_add(bytes));
     }
 
-    /// Returns what was used: what is not counted is estimated, and what has not begun to be
-    /// answered is nothing.
+    /// Returns the usage. Without a count of the provider it is estimated; without any answer it is
+    /// zero.
     fn usage(&self, request_bytes: usize) -> Usage {
         let estimated = || self.bytes.map(|bytes| estimated_usage(request_bytes, bytes));
         self.counted.or_else(estimated).unwrap_or(Usage::ZERO)
     }
 }
 
-/// The events of an attempt, watched.
+/// The events of an attempt, with a deadline for each.
 pub(super) struct WatchedEvents<'a> {
     events: BoxStream<'static, ModelEvent>,
     timer: &'a dyn Timer,
-    /// How long the next event may take; zero for ever.
+    /// The deadline of the next event; zero for none.
     limit: Duration,
-    /// How long each event after it may take.
+    /// The deadline of each event after the next one.
     idle: Duration,
-    /// When the last event came, or the attempt began.
+    /// The time of the last event, or of the start of the attempt.
     last: Duration,
-    /// Goes off some time after `last`. Events come often: it is not set again for each.
+    /// A timer that fires at some time after `last`. It is not reset for each event, because events
+    /// are frequent.
     alarm: Option<BoxFuture<'static, ()>>,
 }
 
-/// The provider was silent for so long.
+/// The provider has sent no event for this time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Silent(pub(super) Duration);
+pub(super) struct SilenceTimeout(pub(super) Duration);
 
 impl<'a> WatchedEvents<'a> {
     pub(super) fn new(
@@ -138,11 +139,11 @@ impl<'a> WatchedEvents<'a> {
         Self { events, timer, limit, idle, last: timer.now(), alarm: None }
     }
 
-    /// Returns the next event; nothing after the last.
-    pub(super) async fn next(&mut self) -> Result<Option<ModelEvent>, Silent> {
+    /// Returns the next event, or `None` after the last.
+    pub(super) async fn next(&mut self) -> Result<Option<ModelEvent>, SilenceTimeout> {
         if self.limit.is_zero() {
             let event = self.events.next().await;
-            self.came();
+            self.restart_alarm();
             return Ok(event);
         }
         loop {
@@ -150,20 +151,20 @@ impl<'a> WatchedEvents<'a> {
             let alarm = self.alarm.get_or_insert_with(|| self.timer.sleep(left));
             match select(self.events.next(), alarm).await {
                 Either::Left((event, _alarm)) => {
-                    self.came();
+                    self.restart_alarm();
                     return Ok(event);
                 }
                 Either::Right(((), _event)) => {
                     self.alarm = None;
                     if self.timer.now().saturating_sub(self.last) >= self.limit {
-                        return Err(Silent(self.limit));
+                        return Err(SilenceTimeout(self.limit));
                     }
                 }
             }
         }
     }
 
-    fn came(&mut self) {
+    fn restart_alarm(&mut self) {
         self.last = self.timer.now();
         if self.limit != self.idle {
             self.limit = self.idle;
@@ -172,39 +173,41 @@ impl<'a> WatchedEvents<'a> {
     }
 }
 
-/// What happens to a request before its end.
+/// The progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress<'a> {
     /// More text for the user.
     Text(&'a str),
     /// More thinking.
     Thinking(&'a str),
-    /// The model begins to call this tool.
+    /// The model starts a call of this tool.
     Calling(&'a str),
-    /// The gate of the account makes the request wait.
+    /// The request waits for the gate of the account.
     Waiting {
-        /// How often the provider was asked again so far.
+        /// The number of retries so far.
         retries: u32,
-        /// What is waited for.
+        /// The reason to wait.
         wait: &'a GateWait,
     },
-    /// The attempt failed and what came of it is void. There will be another.
+    /// The attempt failed and will be retried. The parts of the answer received so far are
+    /// discarded.
     Retrying {
-        /// Counts the retries from 1.
+        /// The number of the retry, from 1.
         retry: u32,
-        /// How long is waited before.
+        /// The delay before the retry.
         delay: Duration,
-        /// Why the attempt failed.
+        /// The failure of the attempt.
         failure: &'a Failure,
     },
-    /// The route failed for good and what came of it is void. Another one is asked.
+    /// The model failed for good, and the next fallback is asked. The parts of the answer received
+    /// so far are discarded.
     FallingBack {
-        /// The model that is asked now.
+        /// The model that is asked next.
         to: &'a ModelRoute,
-        /// Why the one before failed.
+        /// The failure of the previous model.
         failure: &'a Failure,
     },
 }
 
-/// Told what happens to a request, as it happens.
+/// Receives the progress of a request.
 pub type ProgressSink<'a> = &'a (dyn Fn(Progress<'_>) + Send + Sync);

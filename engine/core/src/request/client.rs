@@ -1,51 +1,51 @@
-//! One request to a model: attempts, retries and fallbacks, through the gate of the account.
-//! future is polled: dropping it ends the request.
+//! A client for one model: sends a request through the gate of the account, with retries and
+//! fallbacks. Dropping the future ends the request.
 
 use std::sync::Arc;
 
 use futures_util::StreamExt;
 use protocol::{AssistantMessage, Failure, FailureClass, Part, SessionId, StopReason, Usage};
 
-use super::attempt::{AttemptEnd, listen};
+use super::attempt::{AttemptEnd, read_answer};
 use super::attempt::{Progress, ProgressSink};
-use super::policy::{RequestPolicy, Retries, RetryDecision, falls_back};
+use super::policy::{RequestPolicy, Retries, RetryDecision, allows_fallback};
 use crate::ports::{
     AccountId, AttemptFailure, Clock, Gate, GateEvent, GateReport, ModelAnswer, ModelRequest,
     Permit, Provider, ProviderInfo, RequestOutcome, Timer,
 };
 
-/// A model, and what it is asked through.
+/// A client for one model.
 #[derive(Clone)]
 pub struct ModelClient {
-    /// Answers for the model.
+    /// The provider of the model.
     pub provider: Arc<dyn Provider>,
-    /// Asked one after the other where those before have failed for good.
+    /// Providers to ask, in order, if those before have failed for good.
     pub fallbacks: Vec<Arc<dyn Provider>>,
-    /// Admits requests within the limits of their accounts.
+    /// Limits the requests of each account.
     pub gate: Arc<dyn Gate>,
-    /// Measures waits and silences.
+    /// Measures delays and deadlines.
     pub timer: Arc<dyn Timer>,
-    /// Tells the time of day.
+    /// Returns the time for messages.
     pub clock: Arc<dyn Clock>,
-    /// How requests are made.
+    /// The policy for retries, deadlines and concurrency.
     pub policy: RequestPolicy,
 }
 
-/// A request that failed for good.
+/// A request that has failed for good.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailedRequest {
-    /// Why.
+    /// The failure.
     pub failure: Failure,
-    /// What came of the last attempt; its stop reason is an error.
+    /// The message with the content received in the last attempt. Its stop reason is an error.
     pub partial: AssistantMessage,
 }
 
 impl ModelClient {
-    /// Asks the model and waits for its whole answer. The usage of the answer includes that of
-    /// attempts that failed.
+    /// Sends a request and waits for the complete answer. The usage of the answer includes failed
+    /// attempts.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// All attempts failed, those of the fallbacks included.
     pub async fn ask(
         &self,
         request: &ModelRequest,
@@ -56,7 +56,7 @@ impl ModelClient {
         loop {
             let asked = self.ask_route(provider.as_ref(), request, &mut spent, progress).await;
             match (asked, fallbacks.split_first()) {
-                (Err(failed), Some((next, rest))) if falls_back(failed.failure.class) => {
+                (Err(failed), Some((next, rest))) if allows_fallback(failed.failure.class) => {
                     let (to, failure) = (&next.info().route, &failed.failure);
                     progress(Progress::FallingBack { to, failure });
                     (provider, fallbacks) = (next, rest);
@@ -66,7 +66,7 @@ impl ModelClient {
         }
     }
 
-    /// Asks one route, as often as the policy says.
+    /// Sends a request to one provider and retries it as the policy says.
     async fn ask_route(
         &self,
         provider: &dyn Provider,
@@ -97,7 +97,7 @@ impl ModelClient {
         }
     }
 
-    /// Makes one attempt, through the gate of its account.
+    /// Makes one attempt through the gate of the account.
     async fn attempt(
         &self,
         provider: &dyn Provider,
@@ -112,8 +112,8 @@ impl ModelClient {
         };
         let watchdog = self.policy.watchdog(info.location);
         let stream = provider.stream(request);
-        let mut end = listen(stream, self.timer.as_ref(), watchdog, progress).await;
-        end.answer = end.answer.map_err(|it| self.policy.retry.settle(it, self.clock.now()));
+        let mut end = read_answer(stream, self.timer.as_ref(), watchdog, progress).await;
+        end.answer = end.answer.map_err(|it| self.policy.retry.classify_wait(it, self.clock.now()));
         permit.report(match &end.answer {
             Ok(_answer) => GateReport { outcome: RequestOutcome::Answered, wait: None },
             Err(failed) => GateReport {
@@ -138,7 +138,7 @@ impl ModelClient {
                 GateEvent::Admitted(permit) => return Ok(permit),
             }
         }
-        let what = format!("what admits requests to {account} crashed");
+        let what = format!("the request queue of {account} crashed");
         Err(AttemptFailure::new(FailureClass::Transient, what))
     }
 
@@ -155,7 +155,7 @@ impl ModelClient {
         }
     }
 
-    /// Returns the message of what came of an answer before it failed.
+    /// Returns the message with the content received before a failure.
     fn partial(
         &self,
         info: &ProviderInfo,

@@ -1,4 +1,5 @@
-//! Who may send a request through one provider account, and when: a pure state machine.
+//! The queue of requests to one provider account, as a state machine without I/O: it decides which
+//! request may be sent, and when.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -13,60 +14,60 @@ use crate::ports::GateWait;
 /// The limits of one account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GatePolicy {
-    /// How many requests may be under way at a time; any number without it.
+    /// The maximum number of concurrent requests; unlimited if absent.
     pub concurrency: Option<NonZeroUsize>,
-    /// Over how long the requests are spread that waited for the end of a pause.
-    pub spread: Duration,
+    /// The requests that waited for the end of a pause are spread over this time.
+    pub jitter_span: Duration,
 }
 
 impl From<&RequestPolicy> for GatePolicy {
     fn from(policy: &RequestPolicy) -> Self {
-        Self { concurrency: policy.concurrency, spread: policy.retry.base_delay / 2 }
+        Self { concurrency: policy.concurrency, jitter_span: policy.retry.base_delay / 2 }
     }
 }
 
-/// Identifies a request in the queue. Tickets are given in the order of arrival.
+/// Identifies a request in the queue. Later requests have higher numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
-/// What happens to a queue.
+/// An input to the queue.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GateInput {
-    /// A request arrives.
+    /// A request has arrived.
     Arrived(Ticket, SessionId),
-    /// A request that was admitted has ended.
+    /// An admitted request has ended.
     Ended,
-    /// A request that was admitted has ended, and the account must not be asked for this time.
+    /// An admitted request has ended, and the provider asks for a pause of the account.
     Paused {
-        /// How long.
+        /// The length of the pause.
         wait: Duration,
-        /// What the provider said.
+        /// The message of the provider.
         reason: String,
     },
     /// The time of a [`GateEffect::WakeAt`] has come.
     Woken,
 }
 
-/// What a queue has to have done.
+/// An effect that the queue asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateEffect {
-    /// The request may be sent.
+    /// Admit the request; it may be sent.
     Admit(Ticket),
-    /// The request is told what it waits for.
+    /// Tell the request why it waits.
     Notify(Ticket, GateWait),
-    /// [`GateInput::Woken`] is to come at this time.
+    /// Send [`GateInput::Woken`] at this time.
     WakeAt(Duration),
 }
 
-/// The requests of one account: how many are under way, and which wait.
+/// The requests of one account: the number of admitted ones, and those that wait.
 #[derive(Debug)]
 pub struct GateQueue {
     policy: GatePolicy,
     under_way: usize,
-    /// Until when the account must not be asked, and what the provider said.
+    /// The end of the current pause and the message of the provider.
     pause: Option<(Duration, String)>,
     waiting: BTreeMap<Ticket, Waiting>,
-    /// The waiting requests in the order in which they may be sent, each with its earliest time.
+    /// The waiting requests in the order of admission, each with its earliest time.
     order: BTreeSet<(Duration, Ticket)>,
     wake: Option<Duration>,
 }
@@ -75,15 +76,16 @@ pub struct GateQueue {
 struct Waiting {
     session: SessionId,
     earliest: Duration,
-    /// The earliest time that it was told.
-    told: Option<Duration>,
+    /// The earliest time that was last reported to the request.
+    notified: Option<Duration>,
 }
 
-/// A pause that grows by less is not told again: many requests are often turned away together.
-const TOLD_STEP: Duration = Duration::from_secs(1);
+/// If a pause is extended by less than this, waiting requests are not notified again. Many requests
+/// are often rejected at the same time.
+const MIN_CHANGE: Duration = Duration::from_secs(1);
 
 impl GateQueue {
-    /// Returns a queue without requests.
+    /// Returns an empty queue.
     #[must_use]
     pub fn new(policy: GatePolicy) -> Self {
         Self {
@@ -96,14 +98,14 @@ impl GateQueue {
         }
     }
 
-    /// Takes what has happened at `now`, and returns what is to be done. Times are those of one
-    /// timer and never go back.
+    /// Processes an input at the time `now` and returns the effects. All times are those of one
+    /// timer, and never decrease.
     pub fn step(&mut self, input: GateInput, now: Duration) -> Vec<GateEffect> {
         let mut effects = Vec::new();
         match input {
             GateInput::Arrived(ticket, session) => {
                 let earliest = self.earliest(session, now);
-                self.waiting.insert(ticket, Waiting { session, earliest, told: None });
+                self.waiting.insert(ticket, Waiting { session, earliest, notified: None });
                 self.order.insert((earliest, ticket));
                 self.admit(now, &mut effects);
                 self.notify_arrived(ticket, now, &mut effects);
@@ -127,15 +129,17 @@ impl GateQueue {
         effects
     }
 
-    /// Returns when a request of `session` may be sent that arrives now.
+    /// Returns the earliest time for a request of `session` that arrives now.
     fn earliest(&self, session: SessionId, now: Duration) -> Duration {
         match &self.pause {
-            Some((until, _)) if *until > now => *until + jitter(self.policy.spread, session, 0),
+            Some((until, _)) if *until > now => {
+                *until + jitter(self.policy.jitter_span, session, 0)
+            }
             Some(_) | None => now,
         }
     }
 
-    /// Has nothing sent before `until`. A pause that is shorter than the present one is none.
+    /// Extends the pause to `until`, if it does not already last longer.
     fn pause(&mut self, until: Duration, reason: String) {
         if self.pause.as_ref().is_some_and(|(before, _)| *before >= until) {
             return;
@@ -143,7 +147,7 @@ impl GateQueue {
         self.pause = Some((until, reason));
         self.order.clear();
         for (ticket, waiting) in &mut self.waiting {
-            let earliest = until + jitter(self.policy.spread, waiting.session, 0);
+            let earliest = until + jitter(self.policy.jitter_span, waiting.session, 0);
             waiting.earliest = waiting.earliest.max(earliest);
             self.order.insert((waiting.earliest, *ticket));
         }
@@ -164,7 +168,7 @@ impl GateQueue {
         }
     }
 
-    /// Tells a request that was not admitted when it arrived what it waits for.
+    /// Notifies a request that was not admitted on arrival.
     fn notify_arrived(&mut self, ticket: Ticket, now: Duration, effects: &mut Vec<GateEffect>) {
         let Some(waiting) = self.waiting.get(&ticket) else { return };
         if waiting.earliest > now {
@@ -174,13 +178,14 @@ impl GateQueue {
         }
     }
 
-    /// Tells the requests that wait for the end of a pause how long that is, if they do not know.
+    /// Notifies the requests that wait for the end of a pause, unless they know it already.
     fn notify_paused(&mut self, now: Duration, effects: &mut Vec<GateEffect>) {
         let Some((_, reason)) = &self.pause else { return };
         for (ticket, waiting) in &mut self.waiting {
-            let known = waiting.told.is_some_and(|told| waiting.earliest < told + TOLD_STEP);
+            let known =
+                waiting.notified.is_some_and(|notified| waiting.earliest < notified + MIN_CHANGE);
             if waiting.earliest > now && !known {
-                waiting.told = Some(waiting.earliest);
+                waiting.notified = Some(waiting.earliest);
                 let (wait, reason) = (waiting.earliest - now, reason.clone());
                 effects.push(GateEffect::Notify(*ticket, GateWait::Paused { wait, reason }));
             }
@@ -188,7 +193,7 @@ impl GateQueue {
     }
 
     fn wake(&mut self, now: Duration, effects: &mut Vec<GateEffect>) {
-        // Without room the end of a request comes first, and looks again.
+        // At the limit of concurrent requests, the end of a request wakes the queue.
         let first = self.order.first().map(|(at, _)| *at).filter(|at| *at > now);
         let Some(at) = first.filter(|_| self.has_room()) else { return };
         if self.wake.is_none_or(|wake| at < wake) {

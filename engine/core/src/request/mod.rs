@@ -1,5 +1,5 @@
-//! Requests to models: retries, deadlines, fallbacks and the limits of accounts, as policy over the
-//! ports. A provider makes one attempt; everything between two attempts is decided here.
+//! Requests to models: retries, deadlines, fallbacks and the limits of provider accounts. A
+//! provider makes a single attempt; this module decides what happens between attempts.
 
 mod attempt;
 mod client;

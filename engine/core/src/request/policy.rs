@@ -1,4 +1,5 @@
-//! When a provider is asked again, how long it may be silent, and what an answer is estimated to have used.
+//! The policy for requests: retries, deadlines and fallbacks, and the estimate of usage that a
+//! provider does not report.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -7,16 +8,16 @@ use protocol::{Failure, FailureClass, FailureDetail, SessionId, Timestamp, Usage
 
 use crate::ports::{AttemptFailure, FailureCause, ModelLocation};
 
-/// How requests are made.
+/// The policy for requests to models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestPolicy {
-    /// When a provider is asked again.
+    /// The policy for retries.
     pub retry: RetryPolicy,
-    /// How long a provider may be silent.
+    /// The deadlines for remote providers.
     pub watchdog: Watchdog,
-    /// How long a provider on this machine may be silent.
+    /// The deadlines for providers on this machine.
     pub local_watchdog: Watchdog,
-    /// How many requests of one account may be under way at a time; any number without it.
+    /// The maximum number of concurrent requests of one account; unlimited if absent.
     pub concurrency: Option<NonZeroUsize>,
 }
 
@@ -33,7 +34,7 @@ impl Default for RequestPolicy {
 }
 
 impl RequestPolicy {
-    /// Returns how long a provider may be silent whose model runs there.
+    /// Returns the deadlines for a provider at this location.
     pub(super) fn watchdog(&self, location: ModelLocation) -> Watchdog {
         match location {
             ModelLocation::Local => self.local_watchdog,
@@ -42,22 +43,21 @@ impl RequestPolicy {
     }
 }
 
-/// When a provider is asked again.
+/// The policy for retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often, after the first time. One that only has too many requests at the moment is asked
-    /// again at least 30 times, unless this is 0.
+    /// The maximum number of retries. After a rate limit there are at least 30, unless this is 0.
     pub max_retries: u32,
-    /// How long is waited the first time; twice as long each time after. Each time is up to half
-    /// as long again, so that sessions that were turned away together come back one by one.
+    /// The delay before the first retry. It doubles with each retry, and a random part of up to
+    /// half is added, so that rejected sessions do not retry at the same time.
     pub base_delay: Duration,
-    /// The longest that is waited, but for that half. A provider that asks for more is not asked
-    /// again.
+    /// The maximum delay, without the random part. If a provider asks for a longer delay, there is
+    /// no retry.
     pub max_delay: Duration,
 }
 
-/// How often a provider that has too many requests is asked again, at least. Many sessions share
-/// what it can do, and each is turned away many times before its turn has come.
+/// The minimum number of retries after rate limits. Many sessions share the limit of an account, so
+/// that one request may be rejected many times.
 const LIMITED_RETRIES: u32 = 30;
 
 impl Default for RetryPolicy {
@@ -71,24 +71,24 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns how long a session waits before the given retry, counted from 1. That is never
-    /// less than the provider asks for.
+    /// Returns the delay before a retry, whose number starts at 1. It is never shorter than the
+    /// provider asks for.
     fn delay(&self, session: SessionId, retry: u32, asked: Option<Duration>) -> Duration {
         let doublings = retry.saturating_sub(1).min(30);
         let own = self.base_delay.saturating_mul(1 << doublings).min(self.max_delay);
         own.max(asked.unwrap_or_default()) + jitter(own / 2, session, retry)
     }
 
-    /// Returns how long the account must not be asked after such a failure, if that is known and
-    /// short enough to be waited.
+    /// Returns how long the whole account pauses after a failure, if the provider asks for a pause
+    /// that is not longer than the maximum delay.
     pub(super) fn pause(&self, failed: &AttemptFailure) -> Option<Duration> {
         let transient = failed.failure.class == FailureClass::Transient;
         failed.wait.filter(|wait| transient && *wait <= self.max_delay)
     }
 
-    /// Returns a failure that names a wait too long to be waited as what it then is: a rate limit
-    /// that far away is a quota.
-    pub(super) fn settle(&self, failed: AttemptFailure, now: Timestamp) -> AttemptFailure {
+    /// Turns a rate limit into a quota failure if the provider asks for a delay longer than the
+    /// maximum. Other failures with such a delay get the time of the next attempt as a detail.
+    pub(super) fn classify_wait(&self, failed: AttemptFailure, now: Timestamp) -> AttemptFailure {
         let far = failed.wait.filter(|wait| *wait > self.max_delay);
         let Some(wait) = far.filter(|_| failed.failure.class == FailureClass::Transient) else {
             return failed;
@@ -106,38 +106,38 @@ impl RetryPolicy {
     }
 }
 
-/// Counts the retries of one request, and decides about the next.
+/// Counts the retries of one request and decides about the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Retries {
-    /// How many there were because of rate limits.
+    /// The number of retries after rate limits.
     limited: u32,
-    /// How many there were for other reasons.
+    /// The number of retries after other failures.
     other: u32,
 }
 
-/// What is done after an attempt that failed.
+/// The decision after a failed attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum RetryDecision {
-    /// The provider is asked again after this time.
+    /// Retry after this delay.
     Retry(Duration),
-    /// The request has failed.
+    /// Give up: the request has failed.
     GiveUp(Failure),
 }
 
 impl Retries {
-    /// Returns how many there were.
+    /// Returns the number of retries.
     pub(super) fn count(self) -> u32 {
         self.limited + self.other
     }
 
-    /// Decides what is done after an attempt of `session` that failed.
+    /// Decides what happens after a failed attempt of `session`.
     pub(super) fn decide(
         &mut self,
         policy: &RetryPolicy,
         session: SessionId,
         failed: &AttemptFailure,
     ) -> RetryDecision {
-        // Having waited for a rate limit does not use up the retries for other reasons.
+        // Retries after rate limits are counted separately from others.
         let (tried, most) = match failed.cause {
             FailureCause::RateLimit if policy.max_retries > 0 => {
                 (&mut self.limited, policy.max_retries.max(LIMITED_RETRIES))
@@ -150,11 +150,11 @@ impl Retries {
             *tried += 1;
             return RetryDecision::Retry(policy.delay(session, self.count(), failed.wait));
         }
-        RetryDecision::GiveUp(self.counted(failed.failure.clone()))
+        RetryDecision::GiveUp(self.with_attempt_count(failed.failure.clone()))
     }
 
-    /// Says how often the provider was asked, where asking again has not helped.
-    fn counted(self, failure: Failure) -> Failure {
+    /// Adds the number of attempts to the message of a failure that was retried.
+    fn with_attempt_count(self, failure: Failure) -> Failure {
         if self.count() == 0 || failure.class != FailureClass::Transient {
             return failure;
         }
@@ -163,8 +163,8 @@ impl Retries {
     }
 }
 
-/// Returns whether another route may succeed where one has failed like this for good.
-pub(super) fn falls_back(class: FailureClass) -> bool {
+/// Returns whether a fallback may succeed after a failure of this class.
+pub(super) fn allows_fallback(class: FailureClass) -> bool {
     match class {
         FailureClass::Transient | FailureClass::Quota | FailureClass::Auth => true,
         FailureClass::Refused
@@ -184,19 +184,18 @@ pub(super) fn falls_back(class: FailureClass) -> bool {
     }
 }
 
-/// How long a provider may be silent. Zero means for ever.
+/// The deadlines for the events of a provider. Zero means none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watchdog {
-    /// Until its first event.
+    /// The deadline for the first event.
     pub first_event: Duration,
-    /// Between two events.
+    /// The deadline for each further event after the one before.
     pub idle: Duration,
 }
 
 impl Watchdog {
-    /// How long the first event of a model may take on the user's own machine, where it may have
-    /// to be loaded, and thirty other sessions have to be answered first. Whoever is turned away
-    /// and asks again is last again.
+    /// The deadline for the first event of a model on the user's machine. The model may have to be
+    /// loaded, and may have to answer some thirty other sessions first.
     pub const LOCAL_FIRST_EVENT: Duration = Duration::from_secs(15 * 60);
 }
 
@@ -206,33 +205,33 @@ impl Default for Watchdog {
     }
 }
 
-/// How many different delays there are within a span.
+/// The number of different delays within a span.
 const STEPS: u32 = 1024;
 
-/// Returns a delay within `span`, in whole milliseconds: for one session and attempt always the
-/// same, and unlike those of others.
+/// Returns a delay shorter than `span`, in whole milliseconds. It is a hash of the session and the
+/// attempt, so that it is reproducible but differs between sessions.
 pub(super) fn jitter(span: Duration, session: SessionId, attempt: u32) -> Duration {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in session.as_bytes().iter().chain(&attempt.to_le_bytes()) {
         hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     }
-    // The last bytes have reached few of the bits yet.
+    // The hash has not yet spread the last bytes over all bits.
     let mixed = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let at = mixed >> 54;
     let millis = span.as_millis() * u128::from(at) / u128::from(STEPS);
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
 }
 
-/// How many bytes a token has, about.
+/// The approximate number of bytes of a token.
 const BYTES: usize = 4;
 
-/// Returns about how many tokens so many bytes are.
+/// Returns the estimated number of tokens in a text of this length.
 #[must_use]
 pub fn estimated_tokens(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(BYTES)).unwrap_or(u64::MAX)
 }
 
-/// Returns about what was used when so many bytes were read and written. Its cost is not known.
+/// Returns the estimated usage for this number of bytes. Its cost is unknown.
 pub(super) fn estimated_usage(read: usize, written: usize) -> Usage {
     Usage {
         input: estimated_tokens(read),
@@ -258,18 +257,21 @@ mod tests {
     fn only_a_wait_that_is_far_away_changes_what_a_failure_is() {
         let policy = RetryPolicy::default();
         let now = Timestamp::from_millisecond(1_000);
-        assert_eq!(policy.settle(limited(60), now), limited(60));
+        assert_eq!(policy.classify_wait(limited(60), now), limited(60));
         assert_eq!(policy.pause(&limited(60)), Some(Duration::from_secs(60)));
-        let far = policy.settle(limited(61), now);
+        let far = policy.classify_wait(limited(61), now);
         let at = Timestamp::from_millisecond(62_000);
         let expected = Failure::new(FailureClass::Quota, "slow down (it asks to wait 61 s)");
         assert_eq!(far.failure, expected.with(FailureDetail::Until { at }));
         assert_eq!((far.cause, policy.pause(&far)), (FailureCause::Other, None));
         let busy = AttemptFailure { cause: FailureCause::Other, ..limited(61) };
-        assert_eq!(policy.settle(busy, now).failure.class, FailureClass::Transient);
+        assert_eq!(policy.classify_wait(busy, now).failure.class, FailureClass::Transient);
         let refused = AttemptFailure::new(FailureClass::Refused, "no");
         let refused = AttemptFailure { wait: Some(Duration::from_secs(1)), ..refused };
-        assert_eq!((policy.pause(&refused), policy.settle(refused.clone(), now)), (None, refused));
+        assert_eq!(
+            (policy.pause(&refused), policy.classify_wait(refused.clone(), now)),
+            (None, refused)
+        );
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Carries one run from its first event to its last: starts tasks as they are admitted, records how
-//! each ended, and has their work landed once at the end.
+//! The state machine of one run. It starts tasks when the schedule admits them, records how each
+//! ended, and lands their work at the end.
 //!
-//! What survives the engine is the [`RunRecord`], which entries change and nothing else does. An
-//! entry is asked for with [`Effect::Record`]; what it announces is done when it is durable, at
-//! [`Input::Recorded`]. Everything beside the record is what a restart begins anew.
+//! The durable state is the [`RunRecord`], which only ledger entries change. The machine asks for
+//! an entry with [`Effect::Record`] and continues when the entry is durable, at
+//! [`Input::Recorded`]. All other state is lost with the engine.
 
 use std::collections::VecDeque;
 
@@ -15,74 +15,68 @@ use protocol::{
 use super::RunRecord;
 use crate::exit_code::Interruption;
 use crate::ports::{CancelLevel, Notice};
-use crate::schedule::{Entry, Left, Refused};
+use crate::schedule::{QueuedTask, RefusedTask, TaskEnd};
 
 mod adding;
 mod ending;
 mod inputs_and_effects;
 
-pub use adding::{AddTasksError, RequestId, WaitError, WaitedFor};
+pub use adding::{AddTasksError, FinishedChild, RequestId, WaitError};
 pub use inputs_and_effects::{Effect, Input};
 
-use adding::Children;
+use adding::{Adding, Children};
 use ending::Ending;
 
-/// Feed it [`Input`]s, perform the [`Effect`]s it asks for, in their order. [`Effect::End`] comes
-/// exactly once and last.
+/// The state machine of one run. The caller passes in each [`Input`] and performs the returned
+/// [`Effect`]s in order. [`Effect::End`] is the last effect and occurs exactly once.
 #[derive(Debug)]
-pub struct Machine {
+pub struct RunMachine {
     record: RunRecord,
-    /// Where each task is in the hands of this engine, by its position.
-    live: Vec<Live>,
-    /// How many of them are not [`Live::Over`].
+    /// The current state of each task, by position.
+    live: Vec<LiveState>,
+    /// The number of tasks that are not [`LiveState::Over`].
     unfinished: usize,
-    cancels: CancelsTheRest,
+    cancels: CancelTrigger,
     interruption: Option<Interruption>,
-    /// How urgently all tasks were asked to stop.
+    /// The most urgent level at which all tasks were cancelled.
     cancelled: Option<CancelLevel>,
-    /// Tasks whose entry is being written, in the order in which they were added.
+    /// Added tasks whose ledger entry is being written, in order.
     adding: VecDeque<Adding>,
     children: Children,
     ending: Ending,
 }
 
-/// Where a task is that has not necessarily been recorded there.
+/// The current state of a task. It may be ahead of the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Live {
+enum LiveState {
     Waiting,
-    /// Has a permit; its start is being recorded.
+    /// The task has a permit, and its start is being recorded.
     Admitted,
     Running,
-    /// Its end is being recorded.
+    /// The end of the task is being recorded.
     Finishing,
     Over,
 }
 
-#[derive(Debug)]
-struct Adding {
-    request: RequestId,
-    tasks: Vec<TaskSpec>,
-}
-
-/// Which end of a task cancels all that have not ended.
+/// Which end of a task cancels all unfinished tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CancelsTheRest {
-    /// None does.
+pub enum CancelTrigger {
+    /// None.
     Nothing,
-    /// A crash does.
+    /// A crash.
     Crash,
-    /// A failure of any class does.
+    /// Any failure.
     Failure,
 }
 
-impl Machine {
-    /// Returns the machine of a run that is as the ledger has it: just opened, or taken up again.
+impl RunMachine {
+    /// Returns the machine of a run that has just been opened, or that is resumed from the ledger.
     #[must_use]
-    pub fn new(record: RunRecord, cancels: CancelsTheRest) -> Self {
-        let live = |over| if over { Live::Over } else { Live::Waiting };
+    pub fn new(record: RunRecord, cancels: CancelTrigger) -> Self {
+        let live = |over| if over { LiveState::Over } else { LiveState::Waiting };
         let live: Vec<_> =
             record.tasks().iter().map(|task| live(task.report().is_some())).collect();
-        let unfinished = live.iter().filter(|live| **live != Live::Over).count();
+        let unfinished = live.iter().filter(|live| **live != LiveState::Over).count();
         let children = Children::of(&record);
         let (adding, ending) = (VecDeque::new(), Ending::default());
         Self {
@@ -98,24 +92,27 @@ impl Machine {
         }
     }
 
-    /// Returns what the ledger has of the run.
+    /// Returns the durable state of the run.
     #[must_use]
     pub fn record(&self) -> &RunRecord {
         &self.record
     }
 
-    /// Advances by one input. Inputs that no longer matter yield no effects.
+    /// Processes an input and returns the effects. An input that does not matter any more has no
+    /// effects.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         match input {
             Input::Begin(notices) => self.begin(notices, &mut effects),
             Input::Admitted(task) => self.admitted(task, &mut effects),
             Input::Refused(refused) => self.refused(refused, &mut effects),
-            Input::Resumed(parent) => self.children.resumed(&self.record, parent, &mut effects),
+            Input::PermitReturned(parent) => {
+                self.children.resumed(&self.record, parent, &mut effects)
+            }
             Input::Cancel(level, why) => {
                 self.interruption.get_or_insert(why);
                 effects.push(Effect::CancelLanding);
-                self.cancel_the_rest(level, &mut effects);
+                self.cancel_unfinished(level, &mut effects);
             }
             Input::AddTasks { request, parent, tasks } => match self.check(parent, &tasks) {
                 Ok(()) => {
@@ -126,12 +123,12 @@ impl Machine {
                 Err(error) => effects.push(Effect::AnswerAddTasks(request, Err(error))),
             },
             Input::AwaitChildren { request, parent } => {
-                let running = self.live(parent) == Some(Live::Running);
+                let running = self.live(parent) == Some(LiveState::Running);
                 let running = if running { Ok(()) } else { Err(WaitError::NotRunning) };
                 self.children.wait(&self.record, request, parent, running, &mut effects);
             }
             Input::TaskEnded(task, report) => {
-                if self.live(task) == Some(Live::Running) {
+                if self.live(task) == Some(LiveState::Running) {
                     self.finish(task, report, &mut effects);
                 }
             }
@@ -141,7 +138,9 @@ impl Machine {
             }
             Input::NotRecorded(entry) => self.not_recorded(entry, &mut effects),
             Input::LandingCrashed(message) => self.landing_crashed(&message, &mut effects),
-            Input::Settled { late, ms } => self.settled(late, ms, &mut effects),
+            Input::WorkspacesReleased { late, ms } => {
+                self.workspaces_released(late, ms, &mut effects)
+            }
             Input::Closed => self.closed(&mut effects),
         }
         effects
@@ -159,14 +158,14 @@ impl Machine {
         let degraded = |Notice { from, to, why }| EventKind::Degraded { from, to, why };
         effects.extend(notices.into_iter().map(degraded).map(Effect::Announce));
         self.enqueue(0, effects);
-        self.go_on(effects);
+        self.end_if_done(effects);
     }
 
-    /// Announces the tasks from a position on and puts those into the schedule that can still run.
+    /// Announces the tasks from position `from` on, and queues those that can still run.
     fn enqueue(&mut self, from: usize, effects: &mut Vec<Effect>) {
         let (mut entries, mut refused) = (Vec::new(), Vec::new());
         for (at, task) in self.record.tasks().iter().enumerate().skip(from) {
-            if self.live[at] != Live::Waiting {
+            if self.live[at] != LiveState::Waiting {
                 continue;
             }
             effects.push(Effect::Announce(queued(&task.spec)));
@@ -174,10 +173,10 @@ impl Machine {
             let open: Vec<_> = on.filter(|on| !on.is_done()).collect();
             let over = open.iter().find(|on| on.report().is_some());
             if let Some(failed) = over {
-                refused.push(Refused { task: task.spec.id, because_of: failed.spec.id });
+                refused.push(RefusedTask { task: task.spec.id, because_of: failed.spec.id });
                 continue;
             }
-            entries.push(Entry {
+            entries.push(QueuedTask {
                 task: task.spec.id,
                 run: self.record.spec.id,
                 priority: task.spec.priority,
@@ -191,16 +190,16 @@ impl Machine {
     }
 
     fn admitted(&mut self, task: TaskId, effects: &mut Vec<Effect>) {
-        // It may have been cancelled while the permit was on its way.
-        if self.live(task) == Some(Live::Waiting) {
-            self.set(task, Live::Admitted);
+        // The task may have been cancelled before the permit arrived.
+        if self.live(task) == Some(LiveState::Waiting) {
+            self.set(task, LiveState::Admitted);
             let attempt = self.record.task(task).map_or(0, |task| task.attempt) + 1;
             let run = self.record.spec.id;
             effects.push(Effect::Record(LedgerEntry::TaskStarted { run, task, attempt }));
         }
     }
 
-    fn refused(&mut self, refused: Refused, effects: &mut Vec<Effect>) {
+    fn refused(&mut self, refused: RefusedTask, effects: &mut Vec<Effect>) {
         if self.has_not_started(refused.task) {
             let on = self.name(refused.because_of);
             let message = format!("it was not started, because `{on}` did not succeed");
@@ -210,22 +209,22 @@ impl Machine {
         }
     }
 
-    /// Cancels every task that has not ended, unless that was done as urgently before.
-    fn cancel_the_rest(&mut self, level: CancelLevel, effects: &mut Vec<Effect>) {
+    /// Cancels all unfinished tasks, unless that was done at this level before.
+    fn cancel_unfinished(&mut self, level: CancelLevel, effects: &mut Vec<Effect>) {
         if self.cancelled >= Some(level) {
             return;
         }
         self.cancelled = Some(level);
         for (task, live) in self.record.tasks().iter().zip(&self.live) {
-            if *live == Live::Running {
+            if *live == LiveState::Running {
                 effects.push(Effect::CancelTask(task.spec.id, level));
             }
         }
-        self.withdraw(0, effects);
+        self.cancel_unstarted(0, effects);
     }
 
-    /// Ends the tasks from a position on that have not started.
-    fn withdraw(&mut self, from: usize, effects: &mut Vec<Effect>) {
+    /// Cancels the tasks from position `from` on that have not started.
+    fn cancel_unstarted(&mut self, from: usize, effects: &mut Vec<Effect>) {
         let tasks: Vec<_> = self.record.tasks()[from..].iter().map(|task| task.spec.id).collect();
         for task in tasks {
             if self.has_not_started(task) {
@@ -234,30 +233,30 @@ impl Machine {
         }
     }
 
-    /// Has the end of a task recorded; its report follows.
+    /// Records the end of a task.
     fn finish(&mut self, task: TaskId, report: TaskReport, effects: &mut Vec<Effect>) {
-        self.set(task, Live::Finishing);
-        let cancels = self.cancels_the_rest(&report.outcome);
+        self.set(task, LiveState::Finishing);
+        let cancels = self.cancels_others(&report.outcome);
         effects.push(Effect::Record(LedgerEntry::TaskFinished { task, report }));
         if cancels {
-            self.cancel_the_rest(CancelLevel::Gently, effects);
+            self.cancel_unfinished(CancelLevel::Gently, effects);
         }
     }
 
-    fn cancels_the_rest(&self, outcome: &Outcome) -> bool {
+    fn cancels_others(&self, outcome: &Outcome) -> bool {
         let Outcome::Failed { failure } = outcome else { return false };
         match self.cancels {
-            CancelsTheRest::Nothing => false,
-            CancelsTheRest::Crash => failure.class == FailureClass::Crashed,
-            CancelsTheRest::Failure => true,
+            CancelTrigger::Nothing => false,
+            CancelTrigger::Crash => failure.class == FailureClass::Crashed,
+            CancelTrigger::Failure => true,
         }
     }
 
     fn recorded(&mut self, entry: LedgerEntry, effects: &mut Vec<Effect>) {
         match entry {
             LedgerEntry::TaskStarted { task, attempt, .. } => {
-                if self.live(task) == Some(Live::Admitted) {
-                    self.set(task, Live::Running);
+                if self.live(task) == Some(LiveState::Admitted) {
+                    self.set(task, LiveState::Running);
                     let name = self.name(task);
                     effects.push(Effect::Announce(EventKind::TaskStarted { task: name, attempt }));
                     let predecessors = self.record.predecessor_captures(task);
@@ -270,7 +269,7 @@ impl Machine {
                 self.captured(task, captured, effects);
             }
             LedgerEntry::LandingStarted { .. } => self.landing_started(effects),
-            LedgerEntry::LandingFinished { report, .. } => self.settle(report, effects),
+            LedgerEntry::LandingFinished { report, .. } => self.finish_landing(report, effects),
             LedgerEntry::RunFinished { .. } => effects.push(Effect::Close),
             LedgerEntry::SessionStarted { .. }
             | LedgerEntry::TaskUsed { .. }
@@ -282,16 +281,18 @@ impl Machine {
 
     fn not_recorded(&mut self, entry: LedgerEntry, effects: &mut Vec<Effect>) {
         match entry {
-            // What has not begun is about to be cancelled.
+            // The task did not start, and will be cancelled as the engine closes.
             LedgerEntry::TaskStarted { .. } => {}
             LedgerEntry::TasksAdded { .. } => {
                 if let Some(Adding { request, .. }) = self.adding.pop_front() {
                     effects.push(Effect::AnswerAddTasks(request, Err(AddTasksError::Ending)));
                 }
-                self.go_on(effects);
+                self.end_if_done(effects);
             }
-            LedgerEntry::LandingStarted { .. } => self.settle(LandingReport::default(), effects),
-            // From here on the record is ahead of the ledger, for as long as the engine closes.
+            LedgerEntry::LandingStarted { .. } => {
+                self.finish_landing(LandingReport::default(), effects)
+            }
+            // The engine is closing without a ledger: from here on the record is ahead of it.
             begun => {
                 self.record.apply(&begun);
                 self.recorded(begun, effects);
@@ -301,68 +302,38 @@ impl Machine {
 
     fn finished(&mut self, task: TaskId, report: TaskReport, effects: &mut Vec<Effect>) {
         let left = match report.outcome {
-            Outcome::Done { .. } => Left::Succeeded,
-            Outcome::Failed { .. } | Outcome::Cancelled => Left::NotSucceeded,
+            Outcome::Done { .. } => TaskEnd::Succeeded,
+            Outcome::Failed { .. } | Outcome::Cancelled => TaskEnd::NotSucceeded,
         };
-        if self.live(task).is_some_and(|live| live != Live::Over) {
-            self.set(task, Live::Over);
+        if self.live(task).is_some_and(|live| live != LiveState::Over) {
+            self.set(task, LiveState::Over);
             self.unfinished -= 1;
         }
         let name = self.name(task);
         effects.push(Effect::Announce(EventKind::TaskFinished { task: name, report }));
-        // A parent that waited asks for its permit before the room is given to others.
+        // A waiting parent requests its permit before the permit of this task is given away.
         self.children.ended(&self.record, task, effects);
-        effects.push(Effect::Leave(task, left));
-        self.go_on(effects);
+        effects.push(Effect::Dequeue(task, left));
+        self.end_if_done(effects);
     }
 
-    fn check(&self, parent: Option<TaskId>, tasks: &[TaskSpec]) -> Result<(), AddTasksError> {
-        if self.cancelled.is_some() || self.ending != Ending::NotYet {
-            return Err(AddTasksError::Ending);
-        }
-        if parent.is_some_and(|parent| self.live(parent) != Some(Live::Running)) {
-            return Err(AddTasksError::ParentNotRunning);
-        }
-        let before = self.adding.iter().flat_map(|adding| &adding.tasks);
-        adding::check(&self.record, before, tasks)
-    }
-
-    /// The record has tasks that are new.
-    fn added(&mut self, effects: &mut Vec<Effect>) {
-        let from = self.live.len();
-        self.live.resize(self.record.tasks().len(), Live::Waiting);
-        self.unfinished += self.live.len() - from;
-        let new = &self.record.tasks()[from..];
-        let ids: Vec<_> = new.iter().map(|task| task.spec.id).collect();
-        for task in new {
-            self.children.born(task);
-        }
-        if let Some(Adding { request, .. }) = self.adding.pop_front() {
-            effects.push(Effect::AnswerAddTasks(request, Ok(ids)));
-        }
-        self.enqueue(from, effects);
-        if self.cancelled.is_some() {
-            self.withdraw(from, effects);
-        }
-        self.go_on(effects);
-    }
-
-    /// Lands when the last task has ended.
-    fn go_on(&mut self, effects: &mut Vec<Effect>) {
-        if self.unfinished == 0 && self.adding.is_empty() && self.ending == Ending::NotYet {
-            self.begin_to_end(effects);
+    /// Starts the end of the run when all tasks have ended.
+    fn end_if_done(&mut self, effects: &mut Vec<Effect>) {
+        if self.unfinished == 0 && self.adding.is_empty() && self.ending == Ending::TasksUnfinished
+        {
+            self.start_ending(effects);
         }
     }
 
     fn has_not_started(&self, task: TaskId) -> bool {
-        matches!(self.live(task), Some(Live::Waiting | Live::Admitted))
+        matches!(self.live(task), Some(LiveState::Waiting | LiveState::Admitted))
     }
 
-    fn live(&self, task: TaskId) -> Option<Live> {
+    fn live(&self, task: TaskId) -> Option<LiveState> {
         self.record.position(task).map(|at| self.live[at])
     }
 
-    fn set(&mut self, task: TaskId, live: Live) {
+    fn set(&mut self, task: TaskId, live: LiveState) {
         if let Some(at) = self.record.position(task) {
             self.live[at] = live;
         }
@@ -374,7 +345,7 @@ impl Machine {
     }
 }
 
-/// Returns what is announced of a task that waits.
+/// Returns the event for a queued task.
 fn queued(spec: &TaskSpec) -> EventKind {
     EventKind::TaskQueued {
         task: spec.name.clone(),

@@ -1,15 +1,15 @@
-//! One run: what the ledger has of it, and the machine that carries it from its first event to its
-//! last.
+//! One run: its record in the ledger, and the state machine that takes it from its first event to
+//! its last.
 
-mod fold_check;
 mod machine;
 mod record;
+mod replay_check;
 
 #[cfg(test)]
 mod test_support;
 
-pub use fold_check::{Divergence, FoldCheck};
 pub use machine::{
-    AddTasksError, CancelsTheRest, Effect, Input, Machine, RequestId, WaitError, WaitedFor,
+    AddTasksError, CancelTrigger, Effect, FinishedChild, Input, RequestId, RunMachine, WaitError,
 };
 pub use record::{LandingRecord, RunRecord, RunStatus, totals};
+pub use replay_check::{Divergence, ReplayCheck};

@@ -1,4 +1,4 @@
-//! What the ledger has of one run: the part of it that survives the engine.
+//! The durable state of one run, as recorded in the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,57 +10,58 @@ use protocol::{
 use crate::dependencies::in_order;
 use crate::task::{TaskRecord, task_of};
 
-/// The durable part of a run: the fold of its ledger entries.
+/// The durable state of a run: the result of applying its ledger entries in order.
 ///
-/// What a restart of the run needs is in here, and it is changed by [`RunRecord::apply`] only.
+/// It contains everything that a restart of the run needs. Only [`RunRecord::apply`] changes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunRecord {
-    /// Its name in the ledger.
+    /// The name of the run in the ledger.
     pub name: RunName,
-    /// What is asked of it as a whole. The list of tasks is empty: they have records of their own.
+    /// The specification of the run. Its list of tasks is empty, because each task has its own
+    /// record.
     pub spec: RunSpec,
-    /// Where it stands.
+    /// The status of the run.
     pub status: RunStatus,
-    /// How far its landing is.
+    /// The status of its landing.
     pub landing: LandingRecord,
     tasks: Vec<TaskRecord>,
     positions: BTreeMap<TaskId, usize>,
     named: BTreeMap<String, usize>,
-    /// For each position, its rank in an order that has predecessors first.
+    /// For each position, the rank of the task in an order that has dependencies first.
     ranks: Vec<usize>,
 }
 
-/// Where a run stands.
+/// The status of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunStatus {
-    /// It goes on, or its engine died.
+    /// The run is not over. Its engine is working or has died.
     Running,
-    /// It is over.
+    /// The run is over.
     Finished {
-        /// What it came to.
+        /// The totals of the run.
         totals: Totals,
-        /// How the program ended.
+        /// The exit code of the program.
         exit_code: ExitCode,
     },
-    /// Its engine died, and what it left was captured later.
+    /// The engine died, and the work that it left was captured afterwards.
     Interrupted,
-    /// It could not be started after all.
+    /// The run could not be started.
     Withdrawn,
 }
 
-/// How far the landing of a run is.
+/// The status of the landing of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LandingRecord {
-    /// Nothing has landed.
+    /// The landing has not begun.
     NotBegun,
-    /// It has begun; the engine may have died at it.
+    /// The landing has begun. The engine may have died during it.
     Begun,
-    /// It is over, with this report.
+    /// The landing is over, with this report.
     Finished(LandingReport),
 }
 
 impl RunRecord {
-    /// Returns the record of a run that was opened under a name.
+    /// Returns the record of a new run.
     #[must_use]
     pub fn opened(name: RunName, mut spec: RunSpec) -> Self {
         let tasks = std::mem::take(&mut spec.tasks);
@@ -78,7 +79,7 @@ impl RunRecord {
         record
     }
 
-    /// Adds one entry. An entry that concerns another run changes nothing.
+    /// Applies one entry. An entry of another run changes nothing.
     pub fn apply(&mut self, entry: &LedgerEntry) {
         match entry {
             LedgerEntry::TaskStarted { task, .. }
@@ -117,7 +118,7 @@ impl RunRecord {
         }
     }
 
-    /// Returns whether an entry concerns this run.
+    /// Returns whether an entry belongs to this run.
     #[must_use]
     pub fn concerns(&self, entry: &LedgerEntry) -> bool {
         match entry {
@@ -138,25 +139,25 @@ impl RunRecord {
         }
     }
 
-    /// Returns its tasks, in the order of their declaration; added ones come after.
+    /// Returns the tasks in the order of their declaration; added tasks come last.
     #[must_use]
     pub fn tasks(&self) -> &[TaskRecord] {
         &self.tasks
     }
 
-    /// Returns one of its tasks.
+    /// Returns a task by its id.
     #[must_use]
     pub fn task(&self, id: TaskId) -> Option<&TaskRecord> {
         self.position(id).map(|at| &self.tasks[at])
     }
 
-    /// Returns the task of this name, compared without case.
+    /// Returns a task by its name, compared without case.
     #[must_use]
     pub fn task_named(&self, name: &TaskName) -> Option<&TaskRecord> {
         self.at(name).map(|at| &self.tasks[at])
     }
 
-    /// Returns its tasks, predecessors first.
+    /// Returns the tasks with dependencies first.
     #[must_use]
     pub fn tasks_in_order(&self) -> Vec<&TaskRecord> {
         let mut positions: Vec<usize> = (0..self.tasks.len()).collect();
@@ -164,8 +165,8 @@ impl RunRecord {
         positions.into_iter().map(|at| &self.tasks[at]).collect()
     }
 
-    /// Returns the captures that a task's workspace builds on: those of all tasks it depends on,
-    /// directly or not, predecessors first.
+    /// Returns the captures on which the workspace of a task is based: those of all tasks it
+    /// depends on, directly or indirectly, dependencies first.
     #[must_use]
     pub fn predecessor_captures(&self, task: TaskId) -> Vec<(TaskName, CaptureRef)> {
         let Some(start) = self.position(task) else { return Vec::new() };
@@ -204,7 +205,8 @@ impl RunRecord {
         }
     }
 
-    /// A run whose last entry is in the ledger is over, even if its engine died right after it.
+    /// Marks an unfinished run as interrupted. A run whose end is in the ledger is finished, even
+    /// if its engine died right after it.
     fn interrupt(&mut self) {
         if self.status == RunStatus::Running {
             self.status = RunStatus::Interrupted;
@@ -215,8 +217,8 @@ impl RunRecord {
     }
 }
 
-/// Returns the rank of each task among those that came with it. What came earlier cannot depend on
-/// it, so it has a lower rank.
+/// Returns the rank of each task among those that were added together. Tasks that were added
+/// earlier cannot depend on them and have lower ranks.
 fn ranks(specs: &[TaskSpec]) -> Vec<usize> {
     let together: BTreeSet<_> = specs.iter().map(|spec| spec.name.folded()).collect();
     let inner: Vec<Vec<TaskName>> = specs
@@ -228,7 +230,7 @@ fn ranks(specs: &[TaskSpec]) -> Vec<usize> {
         .collect();
     let view: Vec<_> =
         specs.iter().zip(&inner).map(|(spec, on)| (&spec.name, on.as_slice())).collect();
-    // The plan was checked before it came here; an unchecked one runs as declared.
+    // A plan has been checked before. Without a valid order, the order of declaration is used.
     let order = in_order(&view).unwrap_or_else(|_| (0..specs.len()).collect());
     let mut ranks = vec![0; specs.len()];
     for (rank, at) in order.into_iter().enumerate() {
@@ -240,7 +242,7 @@ fn ranks(specs: &[TaskSpec]) -> Vec<usize> {
 #[cfg(test)]
 mod tests;
 
-/// Adds up what became of the tasks of a run that took `ms` milliseconds.
+/// Returns the totals of a run that took `ms` milliseconds.
 #[must_use]
 pub fn totals(run: &RunRecord, ms: u64) -> Totals {
     let mut totals = Totals { ms, ..Totals::default() };
@@ -257,7 +259,7 @@ pub fn totals(run: &RunRecord, ms: u64) -> Totals {
             }
             Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) | None => false,
         };
-        // What is in its workspace only lands nowhere.
+        // Files that exist only in a workspace do not land.
         let held = task.captured.as_ref().is_some_and(Captured::holds_uncaptured_files);
         totals.kept += usize::from(held || (changed && !landed));
         totals.usage = match (totals.usage, report.usage) {

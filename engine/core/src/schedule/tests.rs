@@ -17,7 +17,7 @@ impl Bench {
 
     fn add(&mut self, priority: i32, depends_on: &[TaskId]) -> TaskId {
         let task = TaskId::generate();
-        let entry = Entry { task, run: self.run, priority, depends_on: depends_on.to_vec() };
+        let entry = QueuedTask { task, run: self.run, priority, depends_on: depends_on.to_vec() };
         assert_eq!(self.schedule.enqueue(entry), None);
         task
     }
@@ -37,7 +37,7 @@ fn never_more_than_the_capacity_or_the_runs_own_limit() {
         let (first, second) = (bench.add(0, &[]), bench.add(0, &[]));
         assert_eq!(bench.admit(), Some(first));
         assert_eq!(bench.admit(), None);
-        bench.schedule.finish(first, Left::NotSucceeded);
+        bench.schedule.finish(first, TaskEnd::NotSucceeded);
         assert_eq!(bench.admit(), Some(second));
     }
 }
@@ -56,9 +56,9 @@ fn a_dependant_waits_for_all_its_predecessors() {
     let (left, right) = (bench.add(0, &[]), bench.add(0, &[]));
     let last = bench.add(0, &[left, right]);
     assert_eq!((bench.admit(), bench.admit(), bench.admit()), (Some(left), Some(right), None));
-    bench.schedule.finish(left, Left::Succeeded);
+    bench.schedule.finish(left, TaskEnd::Succeeded);
     assert_eq!(bench.admit(), None);
-    bench.schedule.finish(right, Left::Succeeded);
+    bench.schedule.finish(right, TaskEnd::Succeeded);
     assert_eq!(bench.admit(), Some(last));
 }
 
@@ -69,16 +69,16 @@ fn what_depends_on_a_failure_is_named_once_and_never_runs() {
     let (left, right) = (bench.add(0, &[top]), bench.add(0, &[top]));
     let last = bench.add(0, &[left, right]);
     bench.admit();
-    let refused = bench.schedule.finish(top, Left::NotSucceeded);
+    let refused = bench.schedule.finish(top, TaskEnd::NotSucceeded);
     let mut tasks: Vec<_> = refused.iter().map(|refused| refused.task).collect();
     tasks.sort_unstable();
     assert_eq!(tasks, [left, right, last]);
     assert_eq!(bench.admit(), None);
     let late =
-        Entry { task: TaskId::generate(), run: bench.run, priority: 0, depends_on: vec![top] };
+        QueuedTask { task: TaskId::generate(), run: bench.run, priority: 0, depends_on: vec![top] };
     assert_eq!(
         bench.schedule.enqueue(late.clone()),
-        Some(Refused { task: late.task, because_of: top })
+        Some(RefusedTask { task: late.task, because_of: top })
     );
 }
 
@@ -99,7 +99,7 @@ fn a_closed_run_gives_its_room_back() {
 fn fill(schedule: &mut Schedule, run: RunId, count: usize) -> Vec<TaskId> {
     let tasks: Vec<_> = (0..count).map(|_| TaskId::generate()).collect();
     for task in &tasks {
-        let entry = Entry { task: *task, run, priority: 0, depends_on: Vec::new() };
+        let entry = QueuedTask { task: *task, run, priority: 0, depends_on: Vec::new() };
         assert_eq!(schedule.enqueue(entry), None);
     }
     tasks
@@ -118,12 +118,12 @@ fn a_small_run_behind_a_large_one_is_not_starved() {
     // Each task of the large run that ends gives its permit to the small run, until it has as many.
     for expected in waiting {
         let ended = running.pop_front().unwrap();
-        schedule.finish(ended, Left::Succeeded);
+        schedule.finish(ended, TaskEnd::Succeeded);
         assert_eq!(schedule.admit(), Some(Admission::Begin(small, expected)));
         assert_eq!(schedule.admit(), None);
     }
     let ended = running.pop_front().unwrap();
-    schedule.finish(ended, Left::Succeeded);
+    schedule.finish(ended, TaskEnd::Succeeded);
     assert!(matches!(schedule.admit(), Some(Admission::Begin(run, _)) if run == large));
 }
 
@@ -138,7 +138,7 @@ fn of_runs_with_as_many_running_tasks_the_one_that_waited_longest_is_next() {
     let mut order = Vec::new();
     while let Some(Admission::Begin(run, task)) = schedule.admit() {
         order.push(run);
-        schedule.finish(task, Left::Succeeded);
+        schedule.finish(task, TaskEnd::Succeeded);
     }
     assert_eq!(order, [runs, runs].concat());
 }
@@ -147,21 +147,21 @@ fn of_runs_with_as_many_running_tasks_the_one_that_waited_longest_is_next() {
 fn a_permit_that_is_lent_is_given_to_others_and_comes_back_before_new_tasks() {
     let mut bench = Bench::new(1, 1);
     let (parent, child, other) = (bench.add(0, &[]), bench.add(5, &[]), bench.add(9, &[]));
-    bench.schedule.finish(other, Left::Succeeded);
+    bench.schedule.finish(other, TaskEnd::Succeeded);
     assert_eq!(bench.admit(), Some(child), "its priority is higher");
-    bench.schedule.finish(child, Left::Succeeded);
+    bench.schedule.finish(child, TaskEnd::Succeeded);
     assert_eq!(bench.admit(), Some(parent));
     let child = bench.add(0, &[]);
     assert_eq!(bench.admit(), None);
     bench.schedule.lend(parent);
     assert_eq!((bench.admit(), bench.admit()), (Some(child), None));
     let late = bench.add(100, &[]);
-    bench.schedule.take_back(parent);
+    bench.schedule.reclaim(parent);
     assert_eq!(bench.admit(), None, "the child runs");
-    bench.schedule.finish(child, Left::NotSucceeded);
+    bench.schedule.finish(child, TaskEnd::NotSucceeded);
     assert_eq!(bench.schedule.admit(), Some(Admission::Resume(bench.run, parent)));
     assert_eq!(bench.admit(), None);
-    bench.schedule.finish(parent, Left::Succeeded);
+    bench.schedule.finish(parent, TaskEnd::Succeeded);
     assert_eq!(bench.admit(), Some(late));
 }
 
@@ -173,9 +173,9 @@ fn who_ends_while_its_permit_is_lent_or_asked_for_gets_none_back() {
         assert_eq!(bench.admit(), Some(parent));
         bench.schedule.lend(parent);
         assert_eq!(bench.admit(), Some(child));
-        (0..asked_for).for_each(|_| bench.schedule.take_back(parent));
-        bench.schedule.finish(parent, Left::NotSucceeded);
-        bench.schedule.finish(child, Left::Succeeded);
+        (0..asked_for).for_each(|_| bench.schedule.reclaim(parent));
+        bench.schedule.finish(parent, TaskEnd::NotSucceeded);
+        bench.schedule.finish(child, TaskEnd::Succeeded);
         assert_eq!(bench.schedule.admit(), None);
         let next = bench.add(0, &[]);
         assert_eq!(bench.admit(), Some(next), "no permit is lost");

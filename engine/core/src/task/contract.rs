@@ -1,67 +1,58 @@
-//! The promise a worker makes: to end its session with a value of the agreed shape.
+//! The yield contract of a task: its worker has to end with a value that matches the task's schema,
+//! and is reminded a limited number of times if it does not.
 
-use protocol::{Failure, FailureClass};
+use protocol::{AgentEnd, Failure, FailureClass};
 use serde_json::Value;
 
 use crate::ports::Schema;
 
-/// How a session ended by itself.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SessionEnd {
-    /// It yielded this value.
-    Yielded(Value),
-    /// It stopped without a yield; this is what one has to say about that.
-    Silent(String),
-    /// It could not go on.
-    Failed(Failure),
-}
-
-/// What a task's yield is held against. Forgiving a fixed number of times, then final.
+/// Judges how the worker of one task ended. It counts the reminders that were sent.
 pub struct YieldContract {
     schema: Box<dyn Schema>,
-    patience: Patience,
+    policy: ReminderPolicy,
     reminded: u8,
 }
 
-/// How much a contract forgives.
+/// How many reminders a worker gets, and whether it may yield null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// How often the worker is asked again.
+pub struct ReminderPolicy {
+    /// How many times the worker is asked again after an unacceptable end.
     pub reminders: u8,
-    /// Whether null is a value.
+    /// Whether null is an acceptable yield.
     pub null: NullYield,
 }
 
-impl Patience {
-    /// A command has said its last word when it ends, and may have nothing to say.
+impl ReminderPolicy {
+    /// The policy for commands: a command that has ended cannot be asked again, and it may have no
+    /// result.
     pub const COMMAND: Self = Self { reminders: 0, null: NullYield::Allowed };
 
-    /// A model can be asked again, and null is how models say nothing.
+    /// The policy for models: a model can be asked again, and has to yield a result.
     pub const AGENT: Self = Self { reminders: 3, null: NullYield::Refused };
 }
 
-/// Whether null is a value.
+/// Whether null is an acceptable yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NullYield {
-    /// It is, as far as the schema allows it.
+    /// Null is accepted if the schema allows it.
     Allowed,
-    /// It never is.
+    /// Null is never accepted.
     Refused,
 }
 
-/// What a worker is told whose yield was not accepted.
+/// The message sent to a worker whose end was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reminder {
-    /// What is wrong.
-    pub complaint: String,
-    /// Counts the reminders from 1.
+    /// What was wrong with the end, in words for the worker.
+    pub feedback: String,
+    /// The number of this reminder, from 1.
     pub number: u8,
-    /// How many there are in all.
+    /// The maximum number of reminders of the task.
     pub of: u8,
 }
 
 impl Reminder {
-    /// Returns whether no other follows.
+    /// Returns whether this is the last reminder.
     #[must_use]
     pub fn is_last(&self) -> bool {
         self.number >= self.of
@@ -74,49 +65,57 @@ impl std::fmt::Debug for YieldContract {
     }
 }
 
-/// What the contract makes of a session that ended.
+/// What the contract decides about the end of a worker.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
-    /// The value satisfies the schema.
+pub enum ContractDecision {
+    /// The task is done: the yielded value matches the schema.
     Accept(Value),
-    /// Ask again.
+    /// The worker is asked again.
     Remind(Reminder),
-    /// It is over, for this reason.
-    Break(Failure),
+    /// The task has failed.
+    Fail(Failure),
 }
 
 impl YieldContract {
-    /// Returns a contract.
+    /// Returns a contract that has sent no reminder yet.
     #[must_use]
-    pub fn new(schema: Box<dyn Schema>, patience: Patience) -> Self {
-        Self { schema, patience, reminded: 0 }
+    pub fn new(schema: Box<dyn Schema>, policy: ReminderPolicy) -> Self {
+        Self { schema, policy, reminded: 0 }
     }
 
-    /// Judges how a session ended, spending one reminder if it has to complain and can.
-    pub fn settle(&mut self, end: SessionEnd) -> Verdict {
-        let complaint = match end {
-            SessionEnd::Failed(failure) => return Verdict::Break(failure),
-            SessionEnd::Silent(complaint) => complaint,
-            SessionEnd::Yielded(Value::Null) if self.patience.null == NullYield::Refused => {
+    /// Decides what follows from the end of the worker. An unacceptable end uses up one reminder; when
+    /// none is left, the task has failed.
+    pub fn judge(&mut self, end: AgentEnd) -> ContractDecision {
+        let feedback = match end {
+            AgentEnd::Failed(failure) => return ContractDecision::Fail(failure),
+            AgentEnd::GaveUp(why) => {
+                return ContractDecision::Fail(Failure::new(FailureClass::GaveUp, why));
+            }
+            AgentEnd::Aborted => {
+                let stopped = Failure::new(FailureClass::Crashed, "its session was stopped");
+                return ContractDecision::Fail(stopped);
+            }
+            AgentEnd::Silent(feedback) => feedback,
+            AgentEnd::Yielded(Value::Null) if self.policy.null == NullYield::Refused => {
                 "it yielded null, which is no result".to_owned()
             }
-            SessionEnd::Yielded(value) => match self.schema.faults(&value) {
-                faults if faults.is_empty() => return Verdict::Accept(value),
+            AgentEnd::Yielded(value) => match self.schema.faults(&value) {
+                faults if faults.is_empty() => return ContractDecision::Accept(value),
                 faults => {
                     format!("what it yielded does not match the schema: {}", faults.join("; "))
                 }
             },
         };
-        if self.reminded < self.patience.reminders {
+        if self.reminded < self.policy.reminders {
             self.reminded += 1;
-            let (number, of) = (self.reminded, self.patience.reminders);
-            return Verdict::Remind(Reminder { complaint, number, of });
+            let (number, of) = (self.reminded, self.policy.reminders);
+            return ContractDecision::Remind(Reminder { feedback, number, of });
         }
-        let complaint = match self.reminded {
-            0 => complaint,
-            reminded => format!("{complaint}; it was reminded {reminded} times"),
+        let feedback = match self.reminded {
+            0 => feedback,
+            reminded => format!("{feedback}; it was reminded {reminded} times"),
         };
-        Verdict::Break(Failure::new(FailureClass::Contract, complaint))
+        ContractDecision::Fail(Failure::new(FailureClass::Contract, feedback))
     }
 }
 
@@ -135,25 +134,30 @@ mod tests {
     }
 
     fn contract(reminders: u8) -> YieldContract {
-        let patience = Patience { reminders, null: NullYield::Refused };
-        YieldContract::new(Box::new(Summary), patience)
+        let policy = ReminderPolicy { reminders, null: NullYield::Refused };
+        YieldContract::new(Box::new(Summary), policy)
     }
 
     #[test]
     fn accepts_a_value_that_satisfies_the_schema() {
         let value = json!({ "summary": "done", "extra": 1 });
-        assert_eq!(contract(0).settle(SessionEnd::Yielded(value.clone())), Verdict::Accept(value));
+        assert_eq!(
+            contract(0).judge(AgentEnd::Yielded(value.clone())),
+            ContractDecision::Accept(value)
+        );
     }
 
     #[test]
-    fn reminds_until_patience_is_spent() {
+    fn reminds_until_no_reminder_is_left() {
         let mut contract = contract(1);
-        let silent = SessionEnd::Silent("it ended without a yield".to_owned());
-        let Verdict::Remind(reminder) = contract.settle(silent) else { panic!("it has patience") };
+        let silent = AgentEnd::Silent("it ended without a yield".to_owned());
+        let ContractDecision::Remind(reminder) = contract.judge(silent) else {
+            panic!("a reminder is left")
+        };
         assert!(reminder.is_last());
-        assert_eq!(reminder.complaint, "it ended without a yield");
-        let Verdict::Break(failure) = contract.settle(SessionEnd::Yielded(json!({}))) else {
-            panic!("patience is spent");
+        assert_eq!(reminder.feedback, "it ended without a yield");
+        let ContractDecision::Fail(failure) = contract.judge(AgentEnd::Yielded(json!({}))) else {
+            panic!("no reminder is left");
         };
         assert_eq!(failure.class, FailureClass::Contract);
         assert!(failure.message.contains("/summary: is missing"), "{}", failure.message);
@@ -161,18 +165,33 @@ mod tests {
 
     #[test]
     fn null_is_no_result_of_a_model_and_may_be_one_of_a_command() {
-        let nothing = || SessionEnd::Yielded(Value::Null);
-        let judge = |patience| YieldContract::new(Box::new(crate::ports::AnyValue), patience);
-        assert!(matches!(judge(Patience::AGENT).settle(nothing()), Verdict::Remind(_)));
-        assert_eq!(judge(Patience::COMMAND).settle(nothing()), Verdict::Accept(Value::Null));
+        let nothing = || AgentEnd::Yielded(Value::Null);
+        let judge = |policy| YieldContract::new(Box::new(crate::ports::AnyValue), policy);
+        assert!(matches!(
+            judge(ReminderPolicy::AGENT).judge(nothing()),
+            ContractDecision::Remind(_)
+        ));
+        assert_eq!(
+            judge(ReminderPolicy::COMMAND).judge(nothing()),
+            ContractDecision::Accept(Value::Null)
+        );
     }
 
     #[test]
     fn a_worker_that_cannot_go_on_is_not_reminded() {
         let failure = Failure::new(FailureClass::Command, "exit code 1");
         assert_eq!(
-            contract(3).settle(SessionEnd::Failed(failure.clone())),
-            Verdict::Break(failure)
+            contract(3).judge(AgentEnd::Failed(failure.clone())),
+            ContractDecision::Fail(failure)
         );
+    }
+
+    #[test]
+    fn a_session_that_gave_up_or_was_stopped_is_not_asked_again() {
+        let gave_up = contract(3).judge(AgentEnd::GaveUp("no compiler".to_owned()));
+        let expected = Failure::new(FailureClass::GaveUp, "no compiler");
+        assert_eq!(gave_up, ContractDecision::Fail(expected));
+        let stopped = Failure::new(FailureClass::Crashed, "its session was stopped");
+        assert_eq!(contract(3).judge(AgentEnd::Aborted), ContractDecision::Fail(stopped));
     }
 }

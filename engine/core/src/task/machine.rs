@@ -1,16 +1,17 @@
-//! One task on its way from admission to report.
+//! The state machine of one task, from its permit to its report.
 //!
-//! Whatever the end, the order is the same: the worker is stopped, the workspace is sealed (no
-//! writer is left), captured, discarded, and then the report is told.
+//! The order of the end is always the same: the worker is stopped, the workspace is sealed (nothing
+//! writes into it any more), captured and discarded, and then the report is sent.
 //!
-//! What survives the engine is the [`TaskRecord`], which entries change and nothing else does. An
-//! entry is asked for with [`Effect::Record`]; what it announces is done at [`Input::Recorded`].
+//! The durable state is the [`TaskRecord`], which only ledger entries change. The machine asks for
+//! an entry with [`Effect::Record`] and continues when the entry is durable, at
+//! [`Input::Recorded`].
 
 use std::time::Duration;
 
-use protocol::{Captured, ChangeDemand, Failure, FailureClass, LedgerEntry, Outcome};
+use protocol::{AgentEnd, Captured, ChangeDemand, Failure, FailureClass, LedgerEntry, Outcome};
 
-use super::{Reminder, SessionEnd, TaskRecord, Verdict, YieldContract};
+use super::{ContractDecision, Reminder, TaskRecord, YieldContract};
 use crate::ports::{CancelLevel, Workspace};
 use crate::restarts::{CrashLog, Decision, RestartBudget};
 
@@ -18,35 +19,36 @@ mod inputs_and_effects;
 
 pub use inputs_and_effects::{Effect, Input, Timer};
 
-/// What was killed has this long to be gone. Processes need milliseconds; what takes longer waits in
-/// the kernel for a disk, and nothing but the disk can end it.
-const SEALING: Duration = Duration::from_secs(30);
+/// How long killed processes may take to disappear. They need milliseconds, unless they wait in the
+/// kernel for a disk.
+const SEAL_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Feed it [`Input`]s, perform the [`Effect`]s it asks for. [`Effect::Finish`] comes exactly once;
-/// a workspace that cannot be captured, or not whole, is kept, unless there is nothing left of it.
+/// The state machine of one task. The caller passes in each [`Input`] and performs the returned
+/// [`Effect`]s. [`Effect::Finish`] occurs exactly once. A workspace that cannot be captured
+/// completely is kept, unless it no longer exists.
 #[derive(Debug)]
-pub struct Machine {
+pub struct TaskMachine {
     record: TaskRecord,
     contract: YieldContract,
     policy: WorkerPolicy,
     crashes: CrashLog,
     wall: WallClock,
-    phase: Phase,
+    state: State,
 }
 
-/// How much a worker is allowed that does not do as it should.
+/// The restarts of a worker, and the time it has to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerPolicy {
-    /// How often it is started again when it crashes.
+    /// How often a crashed worker is restarted.
     pub restarts: RestartBudget,
-    /// How long what it started may take to end when it is told to stop.
+    /// How long the processes of a stopped worker may take to end.
     pub grace: Duration,
 }
 
-/// A worker that was told to stop has the grace period for what it started, and this for itself.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long a stopped worker may take in addition to the grace period of its processes.
+const STOP_MARGIN: Duration = Duration::from_secs(5);
 
-/// Whether the wall clock of a task runs. It does from the start of its first worker on.
+/// Whether the wall-clock limit of the task is running. It starts with the first worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WallClock {
     NotStarted,
@@ -54,191 +56,193 @@ enum WallClock {
 }
 
 #[derive(Debug)]
-enum Phase {
+enum State {
     Preparing,
-    /// Told to stop before there was a workspace.
-    Leaving(Outcome),
-    /// The ledger is told that a worker is about to start.
-    Announcing(Workspace, Option<Reminder>),
-    /// What a worker needs beside the workspace is being got.
-    Equipping(Workspace, Option<Reminder>),
-    /// The reminder is what the worker was told last, until it ends again.
+    /// The task was cancelled before it had a workspace.
+    StoppingEarly(Outcome),
+    /// The start of a worker is being recorded.
+    RecordingSession(Workspace, Option<Reminder>),
+    /// A tool executor for the worker is being leased.
+    LeasingExecutor(Workspace, Option<Reminder>),
+    /// The worker is running. The reminder is the last one that was sent to it.
     Working(Workspace, Option<Reminder>),
-    /// The worker crashed; what it had started is being ended before it is started again.
-    Clearing(Workspace, Option<Reminder>),
-    /// The worker was told to stop and may still be writing, or was not to start after all.
+    /// The worker crashed, and the processes it left are being ended before it is restarted.
+    CleaningUp(Workspace, Option<Reminder>),
+    /// The worker was asked to stop, or is not to start any more. It may still be writing.
     Stopping(Workspace, Outcome, CancelLevel),
-    /// The worker is over; what it started may still be writing.
+    /// The worker has ended, but its processes may still be writing.
     Sealing(Workspace, Outcome),
     Capturing(Workspace, Outcome),
-    /// The ledger is told of the capture.
+    /// The capture is being recorded.
     RecordingCapture(Workspace, Outcome, Captured),
     /// The workspace is being removed.
     Discarding(Outcome, Option<Captured>),
     Finished,
 }
 
-/// What follows an input.
-type Next = (Phase, Vec<Effect>);
+/// The next state and the effects of an input.
+type Next = (State, Vec<Effect>);
 
-impl Machine {
-    /// Begins the attempt that the ledger says was started last.
+impl TaskMachine {
+    /// Starts the attempt that was recorded last.
     #[must_use]
     pub fn begin(
         record: TaskRecord,
         contract: YieldContract,
         policy: WorkerPolicy,
     ) -> (Self, Vec<Effect>) {
-        let (crashes, wall, phase) = (CrashLog::default(), WallClock::NotStarted, Phase::Preparing);
-        (Self { record, contract, policy, crashes, wall, phase }, vec![Effect::Prepare])
+        let (crashes, wall, state) = (CrashLog::default(), WallClock::NotStarted, State::Preparing);
+        (Self { record, contract, policy, crashes, wall, state }, vec![Effect::Prepare])
     }
 
-    /// Returns what the ledger has of the task.
+    /// Returns the durable state of the task.
     #[must_use]
     pub fn record(&self) -> &TaskRecord {
         &self.record
     }
 
-    /// Returns what the ledger has of the task, which is over.
+    /// Returns the durable state of the finished task.
     #[must_use]
     pub fn into_record(self) -> TaskRecord {
         self.record
     }
 
-    /// Returns the number of this attempt. They count from 1.
+    /// Returns the number of the attempt, from 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.record.attempt
     }
 
-    /// Returns whether a worker is at work, and nobody has told it to stop.
+    /// Returns whether a worker is running that was not asked to stop.
     #[must_use]
     pub fn is_working(&self) -> bool {
-        matches!(self.phase, Phase::Working(..))
+        matches!(self.state, State::Working(..))
     }
 
-    /// Advances by one input. Inputs that no longer matter yield no effects.
+    /// Processes an input and returns the effects. An input that does not matter any more has no
+    /// effects.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
         if let Input::Recorded(entry) = &input {
             self.record.apply(entry);
         }
-        let phase = std::mem::replace(&mut self.phase, Phase::Finished);
-        let (phase, effects) = match input {
-            Input::Cancel(level) => self.stop(phase, Outcome::Cancelled, level),
+        let state = std::mem::replace(&mut self.state, State::Finished);
+        let (state, effects) = match input {
+            Input::Cancel(level) => self.stop(state, Outcome::Cancelled, level),
             Input::TimerFired(Timer::Wall) => {
                 let failure = self.wall_reached();
-                self.stop(phase, Outcome::Failed { failure }, CancelLevel::Gently)
+                self.stop(state, Outcome::Failed { failure }, CancelLevel::Gently)
             }
-            Input::TimerFired(Timer::Farewell) => match phase {
-                Phase::Stopping(..) => (phase, vec![Effect::KillWorker]),
-                phase => (phase, Vec::new()),
+            Input::TimerFired(Timer::StopGrace) => match state {
+                State::Stopping(..) => (state, vec![Effect::KillWorker]),
+                state => (state, Vec::new()),
             },
-            Input::Prepared(prepared) => self.prepared(phase, prepared),
-            Input::Recorded(entry) => self.recorded(phase, &entry, Durability::Durable),
-            Input::NotRecorded(entry) => self.recorded(phase, &entry, Durability::LedgerGone),
-            Input::Sealed | Input::NotSealed => sealed(phase, &input),
-            Input::Captured(captured) => self.captured(phase, captured),
-            Input::Vanished(failure) => match phase {
-                Phase::Capturing(gone, end) => {
-                    (Phase::Discarding(uncaptured(end, failure), None), vec![Effect::Discard(gone)])
+            Input::Prepared(prepared) => self.prepared(state, prepared),
+            Input::Recorded(entry) => self.recorded(state, &entry, Durability::Durable),
+            Input::NotRecorded(entry) => self.recorded(state, &entry, Durability::LedgerGone),
+            Input::Sealed | Input::NotSealed => sealed(state, &input),
+            Input::Captured(captured) => self.captured(state, captured),
+            Input::Vanished(failure) => match state {
+                State::Capturing(gone, end) => {
+                    (State::Discarding(uncaptured(end, failure), None), vec![Effect::Discard(gone)])
                 }
-                phase => (phase, Vec::new()),
+                state => (state, Vec::new()),
             },
-            Input::Discarded => match phase {
-                Phase::Discarding(end, captured) => finish(end, captured),
-                phase => (phase, Vec::new()),
+            Input::Discarded => match state {
+                State::Discarding(end, captured) => finish(end, captured),
+                state => (state, Vec::new()),
             },
-            worker @ (Input::Equipped
-            | Input::NotEquipped
+            worker @ (Input::ExecutorLeased
+            | Input::ExecutorUnavailable
             | Input::WorkerEnded(_)
             | Input::WorkerCrashed { .. }
             | Input::WorkerStopped
-            | Input::Cleared
-            | Input::NotCleared) => self.worker(phase, worker),
+            | Input::CleanedUp
+            | Input::NotCleanedUp) => self.worker(state, worker),
         };
-        self.phase = phase;
+        self.state = state;
         effects
     }
 
-    /// Someone or something ends the task early.
-    fn stop(&self, phase: Phase, end: Outcome, level: CancelLevel) -> Next {
+    /// Ends the task early.
+    fn stop(&self, state: State, end: Outcome, level: CancelLevel) -> Next {
         let announce = Effect::AnnounceStopping;
-        match phase {
-            Phase::Preparing => (Phase::Leaving(end), vec![announce]),
-            // There is no worker yet, or none any more: what is under way comes to its end, and no
-            // worker follows.
-            Phase::Announcing(workspace, _)
-            | Phase::Equipping(workspace, _)
-            | Phase::Clearing(workspace, _) => {
-                (Phase::Stopping(workspace, end, level), vec![announce])
+        match state {
+            State::Preparing => (State::StoppingEarly(end), vec![announce]),
+            // No worker is running. The current step completes, and no worker starts after it.
+            State::RecordingSession(workspace, _)
+            | State::LeasingExecutor(workspace, _)
+            | State::CleaningUp(workspace, _) => {
+                (State::Stopping(workspace, end, level), vec![announce])
             }
-            Phase::Working(workspace, _) => {
-                let farewell = Effect::StartTimer(Timer::Farewell, self.policy.grace + FAREWELL);
-                let effects = vec![announce, Effect::StopWorker(level), farewell];
-                (Phase::Stopping(workspace, end, level), effects)
+            State::Working(workspace, _) => {
+                let stop_grace =
+                    Effect::StartTimer(Timer::StopGrace, self.policy.grace + STOP_MARGIN);
+                let effects = vec![announce, Effect::StopWorker(level), stop_grace];
+                (State::Stopping(workspace, end, level), effects)
             }
-            Phase::Stopping(workspace, first, before) if before < level => {
-                (Phase::Stopping(workspace, first, level), vec![Effect::StopWorker(level)])
+            State::Stopping(workspace, first, before) if before < level => {
+                (State::Stopping(workspace, first, level), vec![Effect::StopWorker(level)])
             }
-            phase => (phase, Vec::new()),
+            state => (state, Vec::new()),
         }
     }
 
-    fn prepared(&self, phase: Phase, prepared: Result<Workspace, Failure>) -> Next {
-        match (phase, prepared) {
-            (Phase::Preparing, Ok(workspace)) => self.announce(workspace, None),
-            (Phase::Preparing, Err(failure)) => finish(Outcome::Failed { failure }, None),
-            (Phase::Leaving(end), Ok(workspace)) => {
-                (Phase::Discarding(end, None), vec![Effect::Discard(workspace)])
+    fn prepared(&self, state: State, prepared: Result<Workspace, Failure>) -> Next {
+        match (state, prepared) {
+            (State::Preparing, Ok(workspace)) => self.record_session(workspace, None),
+            (State::Preparing, Err(failure)) => finish(Outcome::Failed { failure }, None),
+            (State::StoppingEarly(end), Ok(workspace)) => {
+                (State::Discarding(end, None), vec![Effect::Discard(workspace)])
             }
-            (Phase::Leaving(end), Err(_abandoned)) => finish(end, None),
-            (phase, _stale) => (phase, Vec::new()),
+            (State::StoppingEarly(end), Err(_abandoned)) => finish(end, None),
+            (state, _stale) => (state, Vec::new()),
         }
     }
 
-    /// Has it recorded that a worker is about to start.
-    fn announce(&self, workspace: Workspace, reminder: Option<Reminder>) -> Next {
+    /// Records that a worker is about to start.
+    fn record_session(&self, workspace: Workspace, reminder: Option<Reminder>) -> Next {
         let entry = LedgerEntry::SessionStarted {
             task: self.record.spec.id,
             attempt: self.attempt(),
             workspace: workspace.root.display().to_string(),
         };
-        (Phase::Announcing(workspace, reminder), vec![Effect::Record(entry)])
+        (State::RecordingSession(workspace, reminder), vec![Effect::Record(entry)])
     }
 
-    fn recorded(&self, phase: Phase, entry: &LedgerEntry, durability: Durability) -> Next {
+    fn recorded(&self, state: State, entry: &LedgerEntry, durability: Durability) -> Next {
         let session = matches!(entry, LedgerEntry::SessionStarted { .. });
         let capture = matches!(entry, LedgerEntry::TaskCaptured { .. });
-        match (phase, durability) {
-            (Phase::Announcing(workspace, reminder), Durability::Durable) if session => {
-                (Phase::Equipping(workspace, reminder), vec![Effect::Equip])
+        match (state, durability) {
+            (State::RecordingSession(workspace, reminder), Durability::Durable) if session => {
+                (State::LeasingExecutor(workspace, reminder), vec![Effect::LeaseExecutor])
             }
-            // The engine is closing: what is not recorded is not done.
-            (Phase::Announcing(workspace, _), Durability::LedgerGone) if session => {
+            // The engine is closing. A worker whose start is not recorded is not started.
+            (State::RecordingSession(workspace, _), Durability::LedgerGone) if session => {
                 seal(workspace, crashed("the ledger is gone"))
             }
-            (Phase::Stopping(workspace, end, _), _) if session => seal(workspace, end),
-            // The work is in the task store already, whatever the ledger has.
-            (Phase::RecordingCapture(workspace, end, captured), _) if capture => {
+            (State::Stopping(workspace, end, _), _) if session => seal(workspace, end),
+            // The work is in the task store, even if the ledger could not be written.
+            (State::RecordingCapture(workspace, end, captured), _) if capture => {
                 let announced = Effect::AnnounceCapture(captured.clone());
-                let (phase, mut effects) = match captured.holds_uncaptured_files() {
-                    // The workspace stays: it has files that are not captured.
+                let (state, mut effects) = match captured.holds_uncaptured_files() {
+                    // The workspace is kept, because it has files that the capture does not
+                    // contain.
                     true => finish(end, Some(captured)),
                     false => {
-                        (Phase::Discarding(end, Some(captured)), vec![Effect::Discard(workspace)])
+                        (State::Discarding(end, Some(captured)), vec![Effect::Discard(workspace)])
                     }
                 };
                 effects.insert(0, announced);
-                (phase, effects)
+                (state, effects)
             }
-            (phase, _) => (phase, Vec::new()),
+            (state, _) => (state, Vec::new()),
         }
     }
 
-    /// Something happened to the worker, or to what it needs.
-    fn worker(&mut self, phase: Phase, input: Input) -> Next {
-        match (phase, input) {
-            (Phase::Equipping(workspace, reminder), Input::Equipped) => {
+    /// Handles an input about the worker or its executor.
+    fn worker(&mut self, state: State, input: Input) -> Next {
+        match (state, input) {
+            (State::LeasingExecutor(workspace, reminder), Input::ExecutorLeased) => {
                 let mut effects = vec![Effect::StartWorker {
                     workspace: workspace.clone(),
                     attempt: self.attempt(),
@@ -249,68 +253,69 @@ impl Machine {
                     let wall = self.record.spec.limits.wall;
                     effects.push(Effect::StartTimer(Timer::Wall, wall));
                 }
-                (Phase::Working(workspace, reminder), effects)
+                (State::Working(workspace, reminder), effects)
             }
-            (Phase::Equipping(workspace, _), Input::NotEquipped) => {
-                seal(workspace, crashed("no executor answered"))
+            (State::LeasingExecutor(workspace, _), Input::ExecutorUnavailable) => {
+                seal(workspace, crashed("no tool executor is available"))
             }
-            (Phase::Working(workspace, _), Input::WorkerEnded(end)) => self.settle(workspace, end),
-            (Phase::Working(workspace, reminder), Input::WorkerCrashed { message, at }) => {
+            (State::Working(workspace, _), Input::WorkerEnded(end)) => self.judge(workspace, end),
+            (State::Working(workspace, reminder), Input::WorkerCrashed { message, at }) => {
                 match self.crashes.record(self.policy.restarts, at) {
                     Decision::Restart => {
-                        let clear = Effect::ClearWorker { error: message, deadline: SEALING };
-                        (Phase::Clearing(workspace, reminder), vec![clear])
+                        let clear =
+                            Effect::CleanUpWorker { error: message, deadline: SEAL_DEADLINE };
+                        (State::CleaningUp(workspace, reminder), vec![clear])
                     }
                     Decision::GiveUp => seal(workspace, crashed(message)),
                 }
             }
-            (Phase::Working(workspace, _), Input::WorkerStopped) => {
+            (State::Working(workspace, _), Input::WorkerStopped) => {
                 seal(workspace, crashed("its session was stopped"))
             }
-            (Phase::Clearing(workspace, reminder), Input::Cleared) => {
-                self.announce(workspace, reminder)
+            (State::CleaningUp(workspace, reminder), Input::CleanedUp) => {
+                self.record_session(workspace, reminder)
             }
-            (Phase::Clearing(workspace, _), Input::NotCleared) => {
+            (State::CleaningUp(workspace, _), Input::NotCleanedUp) => {
                 seal(workspace, crashed("it crashed, and what it had started did not stop"))
             }
-            (Phase::Stopping(workspace, end, _), _worker_is_gone) => seal(workspace, end),
-            (phase, _stale) => (phase, Vec::new()),
+            (State::Stopping(workspace, end, _), _worker_is_gone) => seal(workspace, end),
+            (state, _stale) => (state, Vec::new()),
         }
     }
 
-    fn settle(&mut self, workspace: Workspace, end: SessionEnd) -> Next {
-        match self.contract.settle(end) {
-            Verdict::Accept(value) => {
-                let (phase, mut effects) = seal(workspace, Outcome::Done { value });
+    fn judge(&mut self, workspace: Workspace, end: AgentEnd) -> Next {
+        match self.contract.judge(end) {
+            ContractDecision::Accept(value) => {
+                let (state, mut effects) = seal(workspace, Outcome::Done { value });
                 effects.insert(0, Effect::AnnounceYield);
-                (phase, effects)
+                (state, effects)
             }
-            Verdict::Remind(reminder) => {
+            ContractDecision::Remind(reminder) => {
                 let announced = Effect::AnnounceReminder(reminder.clone());
                 let effects = vec![announced, Effect::Remind(reminder.clone())];
-                (Phase::Working(workspace, Some(reminder)), effects)
+                (State::Working(workspace, Some(reminder)), effects)
             }
-            Verdict::Break(failure) => seal(workspace, Outcome::Failed { failure }),
+            ContractDecision::Fail(failure) => seal(workspace, Outcome::Failed { failure }),
         }
     }
 
-    fn captured(&self, phase: Phase, captured: Result<Option<Captured>, Failure>) -> Next {
-        let Phase::Capturing(workspace, end) = phase else { return (phase, Vec::new()) };
+    fn captured(&self, state: State, captured: Result<Option<Captured>, Failure>) -> Next {
+        let State::Capturing(workspace, end) = state else { return (state, Vec::new()) };
         match captured {
             Ok(Some(captured)) => {
-                let end = self.demand_change(end, &captured);
+                let end = self.require_change(end, &captured);
                 let (task, attempt) = (self.record.spec.id, self.attempt());
                 let entry = LedgerEntry::TaskCaptured { task, attempt, captured: captured.clone() };
-                let phase = Phase::RecordingCapture(workspace, end, captured);
-                (phase, vec![Effect::Record(entry)])
+                let state = State::RecordingCapture(workspace, end, captured);
+                (state, vec![Effect::Record(entry)])
             }
-            Ok(None) => (Phase::Discarding(end, None), vec![Effect::Discard(workspace)]),
+            Ok(None) => (State::Discarding(end, None), vec![Effect::Discard(workspace)]),
             Err(failure) => keep(&workspace, end, failure),
         }
     }
 
-    /// A success that changed nothing is none where a change was asked for.
-    fn demand_change(&self, end: Outcome, captured: &Captured) -> Outcome {
+    /// Turns a success without changes into a failure if a change is required.
+    fn require_change(&self, end: Outcome, captured: &Captured) -> Outcome {
         let demanded = self.record.spec.change == ChangeDemand::Required;
         match end {
             Outcome::Done { .. } if demanded && captured.changes.files == 0 => {
@@ -339,39 +344,39 @@ fn crashed(message: impl Into<String>) -> Outcome {
 }
 
 fn seal(workspace: Workspace, end: Outcome) -> Next {
-    (Phase::Sealing(workspace, end), vec![Effect::Seal { deadline: SEALING }])
+    (State::Sealing(workspace, end), vec![Effect::Seal { deadline: SEAL_DEADLINE }])
 }
 
-fn sealed(phase: Phase, input: &Input) -> Next {
-    match (phase, input) {
-        (Phase::Sealing(workspace, end), Input::Sealed) => {
-            (Phase::Capturing(workspace, end), vec![Effect::Capture])
+fn sealed(state: State, input: &Input) -> Next {
+    match (state, input) {
+        (State::Sealing(workspace, end), Input::Sealed) => {
+            (State::Capturing(workspace, end), vec![Effect::Capture])
         }
-        // Who still writes would be captured half-way, and what it writes later removed.
-        (Phase::Sealing(kept, end), Input::NotSealed) => {
+        // A capture would be inconsistent, and later writes would be lost, while processes still
+        // write.
+        (State::Sealing(kept, end), Input::NotSealed) => {
             let message = format!(
                 "what it started was killed and did not stop within {} s, so nothing was captured",
-                SEALING.as_secs()
+                SEAL_DEADLINE.as_secs()
             );
             keep(&kept, end, Failure::new(FailureClass::Workspace, message))
         }
-        (phase, _stale) => (phase, Vec::new()),
+        (state, _stale) => (state, Vec::new()),
     }
 }
 
 fn finish(end: Outcome, captured: Option<Captured>) -> Next {
-    (Phase::Finished, vec![Effect::Finish(end, captured)])
+    (State::Finished, vec![Effect::Finish(end, captured)])
 }
 
-/// Ends a task whose workspace stays as it is, for the next start.
+/// Ends a task and keeps its workspace, which the next start of an engine captures.
 fn keep(workspace: &Workspace, end: Outcome, failure: Failure) -> Next {
     let place = format!("its workspace is kept at {}", workspace.root.display());
     let message = format!("{}; {place}", failure.message);
     finish(uncaptured(end, Failure { message, ..failure }), None)
 }
 
-/// What a task's end becomes when its work could not be captured: a success is none any more, and
-/// every end says what became of the work.
+/// Returns the outcome of a task whose work could not be captured. It is a failure in any case.
 fn uncaptured(end: Outcome, failure: Failure) -> Outcome {
     let failure = match end {
         Outcome::Failed { failure: first } => {

@@ -1,10 +1,11 @@
-//! The life of one task: its contract and its phases.
+//! One task: its record in the ledger, its state machine, and the contract that its worker has to
+//! fulfil.
 
 mod contract;
 mod machine;
 mod record;
 
-pub use contract::{NullYield, Patience, Reminder, SessionEnd, Verdict, YieldContract};
-pub use machine::{Effect, Input, Machine, Timer, WorkerPolicy};
+pub use contract::{ContractDecision, NullYield, Reminder, ReminderPolicy, YieldContract};
+pub use machine::{Effect, Input, TaskMachine, Timer, WorkerPolicy};
 pub(crate) use record::task_of;
 pub use record::{TaskRecord, TaskStatus};

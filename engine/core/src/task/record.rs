@@ -1,45 +1,45 @@
-//! What the ledger has of one task: the part of it that survives the engine.
+//! The durable state of one task, as recorded in the ledger.
 
 use protocol::{Captured, Landed, LedgerEntry, Outcome, TaskId, TaskReport, TaskSpec, Usage};
 
-/// The durable part of a task: the fold of its ledger entries.
+/// The durable state of a task: the result of applying its ledger entries in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskRecord {
-    /// What is asked of it.
+    /// The specification of the task.
     pub spec: TaskSpec,
-    /// The task that added it, if one did.
+    /// The task that added this one, if one did.
     pub parent: Option<TaskId>,
-    /// The number of its last attempt; 0 before the first.
+    /// The number of the last attempt; 0 before the first.
     pub attempt: u32,
-    /// Where the last workspace of that attempt was made; it may be gone.
+    /// The path of the last workspace of that attempt. It may have been removed.
     pub workspace: Option<String>,
-    /// Where it stands.
+    /// The status of the task.
     pub status: TaskStatus,
-    /// The last work of it that is in the task store.
+    /// The last captured work.
     pub captured: Option<Captured>,
-    /// Whether that work was thrown away since.
+    /// Whether that work was discarded by the user.
     pub is_discarded: bool,
-    /// What its models used; nothing where none was asked, or as long as it runs.
+    /// The usage of its models; absent if none was asked, or while the task runs.
     pub usage: Option<Usage>,
-    /// What the last landing that it was part of made of its work.
+    /// The result of the last landing that included the task.
     pub landed: Option<Landed>,
 }
 
-/// Where a task stands.
+/// The status of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskStatus {
-    /// It waits for a permit or for predecessors.
+    /// The task waits for a permit or for the tasks it depends on.
     Queued,
-    /// It has a permit.
+    /// The task has a permit.
     Running,
-    /// It has ended.
+    /// The task has ended.
     Finished(Box<TaskReport>),
-    /// Its engine died before it ended.
+    /// The engine died before the task ended.
     Interrupted,
 }
 
 impl TaskRecord {
-    /// Returns the record of a task that is queued.
+    /// Returns the record of a queued task.
     #[must_use]
     pub fn queued(spec: TaskSpec, parent: Option<TaskId>) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl TaskRecord {
         }
     }
 
-    /// Returns how it ended, if it has.
+    /// Returns the report of the task, if it has ended.
     #[must_use]
     pub fn report(&self) -> Option<&TaskReport> {
         match &self.status {
@@ -64,19 +64,19 @@ impl TaskRecord {
         }
     }
 
-    /// Returns whether it has ended as it should.
+    /// Returns whether the task has succeeded.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.report().is_some_and(|report| matches!(report.outcome, Outcome::Done { .. }))
     }
 
-    /// Returns its work, if it changed anything.
+    /// Returns the captured work, if it changes anything.
     #[must_use]
     pub fn changes(&self) -> Option<&Captured> {
         self.captured.as_ref().filter(|captured| captured.changes.files > 0)
     }
 
-    /// Adds one entry. An entry that concerns another task or a run changes nothing.
+    /// Applies one entry. An entry of another task or of a run changes nothing.
     pub fn apply(&mut self, entry: &LedgerEntry) {
         if task_of(entry) != Some(self.spec.id) {
             return;
@@ -114,7 +114,7 @@ impl TaskRecord {
         }
     }
 
-    /// Notes that its engine died, unless it had ended before.
+    /// Marks the task as interrupted, unless it has ended.
     pub(crate) fn interrupt(&mut self) {
         match self.status {
             TaskStatus::Queued | TaskStatus::Running => self.status = TaskStatus::Interrupted,
@@ -128,7 +128,7 @@ impl TaskRecord {
     }
 }
 
-/// Returns the task that an entry concerns, where it concerns one.
+/// Returns the task to which an entry belongs, if any.
 pub(crate) fn task_of(entry: &LedgerEntry) -> Option<TaskId> {
     match entry {
         LedgerEntry::TaskStarted { task, .. }

@@ -1,8 +1,6 @@
-//! The tools of a session: finding the tool of a call, checking its arguments, and an outcome
-//! whatever goes wrong.
+//! The tools of a session: finds the tool of a call, checks the arguments, and turns every error
+//! into an outcome.
 
-mod arguments;
-mod set;
+mod tool_set;
 
-pub use arguments::quote;
-pub use set::ToolSet;
+pub use tool_set::{ToolSet, quote};

@@ -18,7 +18,7 @@ use protocol::{
 use serde_json::json;
 
 use super::*;
-use crate::agent::{Assignment, Boundary, Inputs, Limits, Listener, Model, SessionInit};
+use crate::agent::{Assignment, Inputs, Limits, Listener, Model, RequestChanges, SessionInit};
 use crate::ports::{
     Access, AccountId, AttemptFailure, CancelToken, Clock, Concurrency, Gate, GateEvent,
     LoggedMessage, ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream, OpenedLog,
@@ -181,8 +181,8 @@ struct Nobody;
 
 #[async_trait]
 impl Inputs for Nobody {
-    async fn before_request(&self) -> Boundary {
-        Boundary::default()
+    async fn before_request(&self) -> RequestChanges {
+        RequestChanges::default()
     }
 
     async fn before_stop(&self) -> Option<UserInput> {
@@ -594,9 +594,9 @@ struct Given {
 
 #[async_trait]
 impl Inputs for Given {
-    async fn before_request(&self) -> Boundary {
+    async fn before_request(&self) -> RequestChanges {
         let steering = self.steering.lock().unwrap().pop_front().unwrap_or_default();
-        Boundary { model: None, steering }
+        RequestChanges { model: None, steering }
     }
 
     async fn before_stop(&self) -> Option<UserInput> {

@@ -58,7 +58,7 @@ fn provider(route: &str, ask: impl Fn() -> Attempt + Send + Sync + 'static) -> A
     Arc::new(Attempts { info, ask })
 }
 
-/// What was told of a request.
+/// What was notified of a request.
 #[derive(Clone, Debug, PartialEq)]
 enum Told {
     Text(String),
@@ -86,8 +86,8 @@ impl From<Progress<'_>> for Told {
     }
 }
 
-/// Asks until the end and returns what was told.
-async fn told(client: &ModelClient, session: SessionId) -> Vec<Told> {
+/// Asks until the end and returns what was notified.
+async fn notified(client: &ModelClient, session: SessionId) -> Vec<Told> {
     let request = ModelRequest {
         session,
         system: "".into(),
@@ -114,14 +114,14 @@ fn client(time: &VirtualTime, policy: RequestPolicy, provider: Arc<dyn Provider>
     }
 }
 
-/// Asks until the end; returns what was told and how long it took.
+/// Asks until the end; returns what was notified and how long it took.
 fn asked(
     policy: RequestPolicy,
     ask: impl Fn() -> Attempt + Send + Sync + 'static,
 ) -> (Vec<Told>, Duration) {
     let time = VirtualTime::default();
     let client = client(&time, policy, provider("x/y", ask));
-    let events = time.run(told(&client, session()));
+    let events = time.run(notified(&client, session()));
     (events, time.now())
 }
 
@@ -208,27 +208,27 @@ fn the_fourth_failure_is_the_last_and_what_came_is_kept() {
     let events = all(RequestPolicy::default(), attempts(vec![last]));
     assert_eq!(waits(&events).len(), 3);
     let Some(Told::Failed(FailedRequest { failure, partial })) = events.last() else { panic!() };
-    let told = "because; it was asked 4 times";
-    assert_eq!(*failure, Failure::new(FailureClass::Transient, told));
+    let notified = "because; it was asked 4 times";
+    assert_eq!(*failure, Failure::new(FailureClass::Transient, notified));
     assert_eq!(partial.content, [Part::Thinking { thinking: "hm".to_owned() }]);
     assert_eq!(partial.stop_reason, StopReason::Error);
-    assert_eq!(partial.error_message.as_deref(), Some(told));
+    assert_eq!(partial.error_message.as_deref(), Some(notified));
 }
 
 #[test]
 fn how_often_it_was_asked_is_said_only_where_asking_again_has_not_helped() {
     let transient = || vec![failed(FailureClass::Transient)];
-    let told = |max_retries, answers| {
+    let notified = |max_retries, answers| {
         let retry = RetryPolicy { max_retries, ..RetryPolicy::default() };
         let policy = RequestPolicy { retry, ..RequestPolicy::default() };
         let events = all(policy, attempts(answers));
         end(&events).unwrap_err().message.clone()
     };
-    assert_eq!(told(1, vec![transient()]), "because; it was asked 2 times");
-    assert_eq!(told(1, vec![vec![limited(None)]]), "too many; it was asked 31 times");
-    assert_eq!(told(0, vec![transient()]), "because");
+    assert_eq!(notified(1, vec![transient()]), "because; it was asked 2 times");
+    assert_eq!(notified(1, vec![vec![limited(None)]]), "too many; it was asked 31 times");
+    assert_eq!(notified(0, vec![transient()]), "because");
     let refused = vec![failed(FailureClass::Refused)];
-    assert_eq!(told(3, vec![transient(), refused]), "because");
+    assert_eq!(notified(3, vec![transient(), refused]), "because");
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn sessions_that_are_turned_away_together_share_what_a_provider_can_do() {
         stream::iter([answer]).boxed()
     });
     let client = client(&time, RequestPolicy::default(), provider);
-    let sessions = (0..32).map(|_| told(&client, SessionId::generate()));
+    let sessions = (0..32).map(|_| notified(&client, SessionId::generate()));
     for events in time.run(join_all(sessions)) {
         assert!(end(&events).is_ok(), "{:?}", waits(&events));
     }
@@ -388,7 +388,7 @@ fn without_a_watchdog_it_is_waited_for_ever() {
     let watchdog = Watchdog { first_event: Duration::ZERO, idle: Duration::ZERO };
     let policy = RequestPolicy { watchdog, ..RequestPolicy::default() };
     let client = client(&time, policy, provider("x/y", late));
-    let events = time.run(told(&client, session()));
+    let events = time.run(notified(&client, session()));
     assert_eq!(end(&events).unwrap().text(), "late");
 }
 
@@ -410,7 +410,7 @@ fn a_model_that_goes_on_is_never_silent_for_too_long() {
     let retry = RetryPolicy { max_retries: 0, ..RetryPolicy::default() };
     let policy = RequestPolicy { retry, ..RequestPolicy::default() };
     let client = client(&time, policy, provider("x/y", slow));
-    let events = time.run(told(&client, session()));
+    let events = time.run(notified(&client, session()));
     assert_eq!(end(&events).unwrap_err().message, "the model said nothing for 120s");
     assert_eq!((events.len(), time.now().as_secs()), (21, 99 + 19 * 119 + 120));
 }
@@ -436,7 +436,7 @@ fn dropping_the_request_ends_the_attempt_at_once_and_gives_its_permit_back() {
         gate: Arc::new(gate.clone()),
         ..client(&time, RequestPolicy::default(), provider)
     };
-    let mut request = told(&client, session()).boxed();
+    let mut request = notified(&client, session()).boxed();
     assert!((&mut request).now_or_never().is_none());
     assert_eq!(dropped.load(Ordering::Relaxed), 0);
     drop(request);
@@ -456,7 +456,7 @@ fn the_gate_learns_how_each_attempt_went() {
         gate: Arc::new(gate.clone()),
         ..client(&time, RequestPolicy::default(), provider("x/y", attempts(answers)))
     };
-    time.run(told(&client, session()));
+    time.run(notified(&client, session()));
     let failed = |message| RequestOutcome::Failed(Failure::new(FailureClass::Transient, message));
     let reports = [
         GateReport { outcome: failed("too many"), wait },
@@ -481,7 +481,7 @@ impl Gate for CrashingGate {
 #[test]
 fn a_gate_that_crashes_is_a_failure_that_may_pass() {
     for (crashes, message) in
-        [(2, None), (9, Some("what admits requests to x crashed; it was asked 4 times"))]
+        [(2, None), (9, Some("the request queue of x crashed; it was asked 4 times"))]
     {
         let time = VirtualTime::default();
         let provider = provider("x/y", attempts(vec![vec![whole("ok")]]));
@@ -489,7 +489,7 @@ fn a_gate_that_crashes_is_a_failure_that_may_pass() {
             gate: Arc::new(CrashingGate(AtomicU32::new(crashes))),
             ..client(&time, RequestPolicy::default(), provider)
         };
-        let events = time.run(told(&client, session()));
+        let events = time.run(notified(&client, session()));
         assert_eq!(end(&events).err().map(|failure| failure.message.as_str()), message);
     }
 }
@@ -511,7 +511,7 @@ fn a_route_that_fails_for_good_is_followed_by_the_next_where_that_may_help() {
             ],
             ..client(&time, RequestPolicy::default(), provider("a/one", attempts(first)))
         };
-        let events = time.run(told(&client, session()));
+        let events = time.run(notified(&client, session()));
         let answered = end(&events).map(|it| format!("{}/{}", it.provider, it.model));
         assert_eq!(answered.as_deref().map_err(|failure| failure.class), expected);
         if let Ok(message) = end(&events) {

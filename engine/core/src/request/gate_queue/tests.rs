@@ -6,7 +6,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 fn queue(concurrency: Option<usize>) -> GateQueue {
     let concurrency = concurrency.and_then(NonZeroUsize::new);
-    GateQueue::new(GatePolicy { concurrency, spread: SECOND })
+    GateQueue::new(GatePolicy { concurrency, jitter_span: SECOND })
 }
 
 fn arrived(ticket: u64) -> GateInput {
@@ -25,15 +25,15 @@ fn admitted(effects: &[GateEffect]) -> Vec<u64> {
     tickets.collect()
 }
 
-/// Returns how long each of the requests is told that it waits.
-fn told(effects: &[GateEffect]) -> Vec<(u64, Duration)> {
-    let told = effects.iter().filter_map(|effect| match effect {
+/// Returns how long each of the requests is notified that it waits.
+fn notified(effects: &[GateEffect]) -> Vec<(u64, Duration)> {
+    let notified = effects.iter().filter_map(|effect| match effect {
         GateEffect::Notify(Ticket(ticket), GateWait::Paused { wait, .. }) => Some((*ticket, *wait)),
         GateEffect::Notify(_, GateWait::Busy { .. })
         | GateEffect::Admit(_)
         | GateEffect::WakeAt(_) => None,
     });
-    told.collect()
+    notified.collect()
 }
 
 fn wake(effects: &[GateEffect]) -> Option<Duration> {
@@ -75,12 +75,12 @@ fn a_pause_holds_for_all_that_wait_and_all_that_arrive_and_each_is_told_once() {
         assert!(admitted(&queue.step(arrived(ticket), Duration::ZERO)).is_empty());
     }
     let effects = queue.step(paused(10), SECOND);
-    let waits = told(&effects);
+    let waits = notified(&effects);
     assert_eq!((waits.len(), admitted(&effects)), (48, vec![]));
     let late = queue.step(arrived(50), SECOND * 2);
-    assert_eq!(told(&late).len(), 1);
+    assert_eq!(notified(&late).len(), 1);
     let known = queue.step(paused(9), SECOND * 2);
-    assert_eq!(told(&known), [], "the same pause is told once");
+    assert_eq!(notified(&known), [], "the same pause is notified once");
     // Nobody goes before the end of the pause, and not all at once at its end.
     assert!(waits.iter().all(|(_, wait)| (SECOND * 10..=SECOND * 11).contains(wait)), "{waits:?}");
     let different: BTreeSet<_> = waits.iter().map(|(_, wait)| *wait).collect();

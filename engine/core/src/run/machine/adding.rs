@@ -1,30 +1,30 @@
-//! Tasks that are added to a run that goes on, and parents that wait for theirs.
+//! Adding tasks to a run that is not over, and parents that wait for the tasks they added.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{TaskId, TaskName, TaskReport, TaskSpec};
 
-use super::Effect;
+use super::{Effect, Ending, LiveState, RunMachine};
 use crate::dependencies::{OrderError, in_order};
 use crate::run::RunRecord;
 use crate::task::TaskRecord;
 
-/// Why tasks were not added to a run. None of them was.
+/// Why tasks could not be added to a run. If there is an error, none was added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddTasksError {
-    /// The run is over, is landing or was cancelled, or there is no such run.
+    /// The run is over, landing or cancelled, or it does not exist.
     #[error("the run takes no more tasks")]
     Ending,
-    /// The task that would be their parent does not run.
+    /// The parent task is not running.
     #[error("the parent task does not run")]
     ParentNotRunning,
-    /// The run has a task of that name.
+    /// The run has a task with this name.
     #[error("there is a task `{0}` already")]
     NameTaken(TaskName),
-    /// The run has the task already.
+    /// The run has a task with this id.
     #[error("task `{0}` was added before")]
     Known(TaskName),
-    /// The schema of one is none.
+    /// The schema of a task is invalid.
     #[error("the schema of task `{task}` cannot be used: {fault}")]
     Schema {
         /// The task.
@@ -32,17 +32,62 @@ pub enum AddTasksError {
         /// What is wrong with the schema.
         fault: String,
     },
-    /// What compiles schemas crashed.
+    /// Compiling the schemas crashed.
     #[error("checking the tasks crashed: {0}")]
     Crashed(String),
-    /// They depend on what is not there, or on each other in a circle.
+    /// A task depends on an unknown task, or tasks depend on each other in a cycle.
     #[error(transparent)]
     Order(#[from] OrderError),
 }
 
-/// Checks names, identities and dependencies of tasks that are to be added to `run` after those
-/// that are about to be.
-pub(super) fn check<'a>(
+/// Tasks whose ledger entry is being written.
+#[derive(Debug)]
+pub(super) struct Adding {
+    pub(super) request: RequestId,
+    pub(super) tasks: Vec<TaskSpec>,
+}
+
+impl RunMachine {
+    /// Checks whether these tasks can be added.
+    pub(super) fn check(
+        &self,
+        parent: Option<TaskId>,
+        tasks: &[TaskSpec],
+    ) -> Result<(), AddTasksError> {
+        if self.cancelled.is_some() || self.ending != Ending::TasksUnfinished {
+            return Err(AddTasksError::Ending);
+        }
+        if parent.is_some_and(|parent| self.live(parent) != Some(LiveState::Running)) {
+            return Err(AddTasksError::ParentNotRunning);
+        }
+        let before = self.adding.iter().flat_map(|adding| &adding.tasks);
+        check(&self.record, before, tasks)
+    }
+
+    /// Handles new tasks in the record.
+    pub(super) fn added(&mut self, effects: &mut Vec<Effect>) {
+        let from = self.live.len();
+        self.live.resize(self.record.tasks().len(), LiveState::Waiting);
+        self.unfinished += self.live.len() - from;
+        let new = &self.record.tasks()[from..];
+        let ids: Vec<_> = new.iter().map(|task| task.spec.id).collect();
+        for task in new {
+            self.children.add(task);
+        }
+        if let Some(Adding { request, .. }) = self.adding.pop_front() {
+            effects.push(Effect::AnswerAddTasks(request, Ok(ids)));
+        }
+        self.enqueue(from, effects);
+        if self.cancelled.is_some() {
+            self.cancel_unstarted(from, effects);
+        }
+        self.end_if_done(effects);
+    }
+}
+
+/// Checks the names, ids and dependencies of tasks that are to be added to `run`. The tasks
+/// `before` will be added before them.
+fn check<'a>(
     run: &RunRecord,
     before: impl Iterator<Item = &'a TaskSpec>,
     tasks: &[TaskSpec],
@@ -83,70 +128,70 @@ pub(super) fn check<'a>(
     Ok(())
 }
 
-/// Tells a request to a run from others. Chosen by the asker.
+/// Identifies a request to a run. The sender chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
-/// A task that was waited for, and how it ended.
+/// A child task that has ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WaitedFor {
-    /// Which.
+pub struct FinishedChild {
+    /// The name of the task.
     pub task: TaskName,
-    /// How it ended and what it left behind.
+    /// How the task ended, and what it changed.
     pub report: TaskReport,
 }
 
-/// Why waiting for children came to nothing.
+/// Why a task could not wait for its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WaitError {
-    /// The task that waits does not run, or there is no such task.
+    /// The waiting task is not running or does not exist.
     #[error("the task that waits does not run")]
     NotRunning,
 }
 
-/// The children of each task that has some.
+/// The children of each task that added tasks.
 #[derive(Debug, Default)]
-pub(super) struct Children(BTreeMap<TaskId, Family>);
+pub(super) struct Children(BTreeMap<TaskId, ChildTasks>);
 
 #[derive(Debug, Default)]
-struct Family {
+struct ChildTasks {
     children: Vec<TaskId>,
     unfinished: usize,
     waiting: Vec<RequestId>,
-    permit: Permit,
+    permit: PermitState,
 }
 
-/// Where the permit of a parent is.
+/// The state of a parent's permit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Permit {
+enum PermitState {
     #[default]
     Held,
-    /// Its children may use it.
+    /// The permit is lent to the schedule, so that children can use it.
     Lent,
-    /// It was asked for.
-    Returning,
+    /// The permit was requested back from the schedule.
+    Requested,
 }
 
 impl Children {
     pub(super) fn of(run: &RunRecord) -> Self {
         let mut children = Self::default();
         for task in run.tasks() {
-            children.born(task);
+            children.add(task);
         }
         children
     }
 
-    /// Notes a task that may have a parent.
-    pub(super) fn born(&mut self, task: &TaskRecord) {
+    /// Records the parent of a task, if it has one.
+    pub(super) fn add(&mut self, task: &TaskRecord) {
         if let Some(parent) = task.parent {
-            let family = self.0.entry(parent).or_default();
-            family.children.push(task.spec.id);
-            family.unfinished += usize::from(task.report().is_none());
+            let child_tasks = self.0.entry(parent).or_default();
+            child_tasks.children.push(task.spec.id);
+            child_tasks.unfinished += usize::from(task.report().is_none());
         }
     }
 
-    /// Answers when the children of `parent` have ended and it has its permit; lends the permit
-    /// until then.
+    /// Answers `request` when all children of `parent` have ended and the parent has its permit
+    /// again. Until then the permit is lent to the schedule.
     pub(super) fn wait(
         &mut self,
         run: &RunRecord,
@@ -160,56 +205,59 @@ impl Children {
             return;
         }
         match self.0.get_mut(&parent) {
-            Some(family) if family.unfinished > 0 || family.permit != Permit::Held => {
-                family.waiting.push(request);
-                if family.permit == Permit::Held {
-                    family.permit = Permit::Lent;
-                    effects.push(Effect::Lend(parent));
+            Some(child_tasks)
+                if child_tasks.unfinished > 0 || child_tasks.permit != PermitState::Held =>
+            {
+                child_tasks.waiting.push(request);
+                if child_tasks.permit == PermitState::Held {
+                    child_tasks.permit = PermitState::Lent;
+                    effects.push(Effect::LendPermit(parent));
                 }
             }
-            Some(family) => effects.push(family.answer(run, request)),
+            Some(child_tasks) => effects.push(child_tasks.answer(run, request)),
             None => effects.push(Effect::AnswerAwaitChildren(request, Ok(Vec::new()))),
         }
     }
 
-    /// Notes the end of a task: its parent may go on, and it waits for nobody any more.
+    /// Handles the end of a task: it wakes a parent that waits for it, and rejects the task's own
+    /// requests to wait.
     pub(super) fn ended(&mut self, run: &RunRecord, task: TaskId, effects: &mut Vec<Effect>) {
-        if let Some(family) = self.0.get_mut(&task) {
-            let waiting = std::mem::take(&mut family.waiting).into_iter();
+        if let Some(child_tasks) = self.0.get_mut(&task) {
+            let waiting = std::mem::take(&mut child_tasks.waiting).into_iter();
             let answer = |request| Effect::AnswerAwaitChildren(request, Err(WaitError::NotRunning));
             effects.extend(waiting.map(answer));
-            family.permit = Permit::Held; // the schedule forgets what it had lent
+            child_tasks.permit = PermitState::Held; // the schedule forgets what it had lent
         }
         let Some(parent) = run.task(task).and_then(|task| task.parent) else { return };
-        let Some(family) = self.0.get_mut(&parent) else { return };
-        family.unfinished = family.unfinished.saturating_sub(1);
-        if family.unfinished == 0 && family.permit == Permit::Lent {
-            family.permit = Permit::Returning;
-            effects.push(Effect::TakeBack(parent));
+        let Some(child_tasks) = self.0.get_mut(&parent) else { return };
+        child_tasks.unfinished = child_tasks.unfinished.saturating_sub(1);
+        if child_tasks.unfinished == 0 && child_tasks.permit == PermitState::Lent {
+            child_tasks.permit = PermitState::Requested;
+            effects.push(Effect::ReclaimPermit(parent));
         }
     }
 
-    /// The permit of `parent` is back.
+    /// Handles the return of the permit of `parent`.
     pub(super) fn resumed(&mut self, run: &RunRecord, parent: TaskId, effects: &mut Vec<Effect>) {
-        let Some(family) = self.0.get_mut(&parent) else { return };
-        if family.unfinished > 0 && !family.waiting.is_empty() {
-            family.permit = Permit::Lent; // it has more children by now
-            effects.push(Effect::Lend(parent));
+        let Some(child_tasks) = self.0.get_mut(&parent) else { return };
+        if child_tasks.unfinished > 0 && !child_tasks.waiting.is_empty() {
+            child_tasks.permit = PermitState::Lent; // it has more children by now
+            effects.push(Effect::LendPermit(parent));
             return;
         }
-        family.permit = Permit::Held;
-        for request in std::mem::take(&mut family.waiting) {
-            effects.push(family.answer(run, request));
+        child_tasks.permit = PermitState::Held;
+        for request in std::mem::take(&mut child_tasks.waiting) {
+            effects.push(child_tasks.answer(run, request));
         }
     }
 }
 
-impl Family {
+impl ChildTasks {
     fn answer(&self, run: &RunRecord, request: RequestId) -> Effect {
         let ended = self.children.iter().filter_map(|child| {
             let child = run.task(*child)?;
             let (task, report) = (child.spec.name.clone(), child.report()?.clone());
-            Some(WaitedFor { task, report })
+            Some(FinishedChild { task, report })
         });
         Effect::AnswerAwaitChildren(request, Ok(ended.collect()))
     }

@@ -1,32 +1,34 @@
-//! The end of a run: its work lands once, then it is recorded and reported what became of it.
+//! The end of a run: its work lands once, the last captures are recorded, and then the end of the
+//! run.
 
 use protocol::{
     Captured, EventKind, Landed, LandingReport, LedgerEntry, TaskId, TaskLanding, TaskName, Totals,
 };
 
-use super::{Effect, Live, Machine};
+use super::{Effect, LiveState, RunMachine};
 use crate::exit_code::exit_code;
-use crate::landing::{landing_request, unwritten};
+use crate::landing::{failed_landing_report, landing_request};
 use crate::run::{LandingRecord, RunRecord, RunStatus, totals};
 
-/// How far the end of a run is, beside what the ledger has of it.
+/// The progress of the end of a run. The ledger does not contain this state.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// Not all tasks have ended.
+    /// Some tasks have not ended.
     #[default]
-    NotYet,
+    TasksUnfinished,
     /// The work of these tasks is landing.
     Landing(Vec<TaskName>),
-    /// The last workspaces are being given back.
-    Settling,
-    /// Captures that came to light late are being recorded, so many of them.
+    /// The run waits until its last workspaces are released.
+    ReleasingWorkspaces,
+    /// Captures made after the end of their task are being recorded; `left` counts those that are
+    /// not durable yet.
     RecordingLate { left: usize, ms: u64 },
-    /// The end of the run is being recorded, or is.
+    /// The end of the run is being recorded or has been recorded.
     Closing,
 }
 
-impl Machine {
-    pub(super) fn begin_to_end(&mut self, effects: &mut Vec<Effect>) {
+impl RunMachine {
+    pub(super) fn start_ending(&mut self, effects: &mut Vec<Effect>) {
         let landed = matches!(self.record.landing, LandingRecord::Finished(_));
         let wanted = !landed && self.interruption.is_none();
         match landing_request(&self.record).filter(|_| wanted) {
@@ -35,14 +37,14 @@ impl Machine {
                 self.ending = Ending::Landing(asked);
                 effects.push(Effect::Land(request));
             }
-            None => self.settle(LandingReport::default(), effects),
+            None => self.finish_landing(LandingReport::default(), effects),
         }
     }
 
-    /// The ledger has that work is about to land.
+    /// Handles the durable start of the landing.
     pub(super) fn landing_started(&self, effects: &mut Vec<Effect>) {
         let Ending::Landing(asked) = &self.ending else { return };
-        // One that was cancelled meanwhile ends before it begins.
+        // A landing that was cancelled in the meantime is not announced.
         if self.interruption.is_none() {
             let tasks = asked.len();
             effects.push(Effect::Announce(EventKind::LandingStarted { tasks }));
@@ -51,24 +53,24 @@ impl Machine {
 
     pub(super) fn landing_crashed(&self, message: &str, effects: &mut Vec<Effect>) {
         let Ending::Landing(asked) = &self.ending else { return };
-        let (run, report) = (self.record.spec.id, unwritten(asked, message));
+        let (run, report) = (self.record.spec.id, failed_landing_report(asked, message));
         effects.push(Effect::Record(LedgerEntry::LandingFinished { run, landing: None, report }));
     }
 
-    /// Says what became of the work, and waits for the last workspaces.
-    pub(super) fn settle(&mut self, report: LandingReport, effects: &mut Vec<Effect>) {
-        self.ending = Ending::Settling;
+    /// Announces the result of the landing and waits for the last workspaces.
+    pub(super) fn finish_landing(&mut self, report: LandingReport, effects: &mut Vec<Effect>) {
+        self.ending = Ending::ReleasingWorkspaces;
         effects.extend(report.tasks.into_iter().map(announcement).map(Effect::Announce));
-        effects.push(Effect::Settle);
+        effects.push(Effect::ReleaseWorkspaces);
     }
 
-    pub(super) fn settled(
+    pub(super) fn workspaces_released(
         &mut self,
         late: Vec<(TaskName, Captured)>,
         ms: u64,
         effects: &mut Vec<Effect>,
     ) {
-        if self.ending != Ending::Settling {
+        if self.ending != Ending::ReleasingWorkspaces {
             return;
         }
         let entries: Vec<_> = late
@@ -81,23 +83,23 @@ impl Machine {
             .collect();
         self.ending = Ending::RecordingLate { left: entries.len(), ms };
         effects.extend(entries.into_iter().map(Effect::Record));
-        self.record_the_end(effects);
+        self.record_run_end(effects);
     }
 
-    /// A capture is in the ledger. That of a task that lives is announced by the task.
+    /// Handles a durable capture. If its task is still running, the task announces it.
     pub(super) fn captured(&mut self, id: TaskId, captured: Captured, effects: &mut Vec<Effect>) {
-        if self.live(id) != Some(Live::Over) {
+        if self.live(id) != Some(LiveState::Over) {
             return;
         }
         if let Ending::RecordingLate { left, .. } = &mut self.ending {
             *left = left.saturating_sub(1);
             let task = self.name(id);
             effects.push(Effect::Announce(EventKind::TaskCaptured { task, captured }));
-            self.record_the_end(effects);
+            self.record_run_end(effects);
         }
     }
 
-    fn record_the_end(&mut self, effects: &mut Vec<Effect>) {
+    fn record_run_end(&mut self, effects: &mut Vec<Effect>) {
         if let Ending::RecordingLate { left: 0, ms } = self.ending {
             self.ending = Ending::Closing;
             let totals = totals(&self.record, ms);
@@ -116,7 +118,7 @@ impl Machine {
     }
 }
 
-/// Returns what is announced of one task's work.
+/// Returns the event for the landing of one task.
 fn announcement(landing: TaskLanding) -> EventKind {
     let TaskLanding { task, landed } = landing;
     match landed {

@@ -1,105 +1,106 @@
-//! What happens to a run, and what its machine asks for in answer.
+//! The inputs and effects of the state machine of a run.
 
 use protocol::{
     CaptureRef, Captured, EventKind, LedgerEntry, TaskId, TaskName, TaskReport, TaskSpec,
 };
 
-use super::{RequestId, WaitError, WaitedFor};
+use super::{FinishedChild, RequestId, WaitError};
 use crate::exit_code::Interruption;
 use crate::ports::{CancelLevel, LandingRequest, Notice};
 use crate::run::AddTasksError;
-use crate::schedule::{Entry, Left, Refused};
+use crate::schedule::{QueuedTask, RefusedTask, TaskEnd};
 
-/// Something the outside world tells a run.
+/// An input to the state machine of a run.
 #[derive(Debug)]
 pub enum Input {
-    /// Comes first, and once, with what people should know before it begins.
+    /// Starts the run. It comes first and exactly once, with the notices to show to the user.
     Begin(Vec<Notice>),
-    /// The schedule has room for this task.
+    /// The schedule gave this task a permit.
     Admitted(TaskId),
     /// The schedule will never admit this task.
-    Refused(Refused),
-    /// The schedule gives back the permit that this task had lent.
-    Resumed(TaskId),
-    /// Someone no longer wants the run.
+    Refused(RefusedTask),
+    /// The schedule returned the permit that this task had lent.
+    PermitReturned(TaskId),
+    /// Cancels the run.
     Cancel(CancelLevel, Interruption),
-    /// Someone adds tasks.
+    /// Adds tasks to the run.
     AddTasks {
-        /// Named in the answer.
+        /// Identifies the answer.
         request: RequestId,
-        /// The running task on whose behalf they are added.
+        /// The running task that adds them, if one does.
         parent: Option<TaskId>,
-        /// What is asked of them.
+        /// The specifications of the tasks.
         tasks: Vec<TaskSpec>,
     },
-    /// A running task waits until those it added have ended.
+    /// A running task waits until the tasks it added have ended.
     AwaitChildren {
-        /// Named in the answer.
+        /// Identifies the answer.
         request: RequestId,
-        /// The task that waits.
+        /// The waiting task.
         parent: TaskId,
     },
-    /// A task that was started is gone.
+    /// A started task has ended.
     TaskEnded(TaskId, TaskReport),
-    /// An entry of this run is durable: one that was asked for, or one of a task. They come in the
-    /// order in which the ledger has them.
+    /// An entry of this run is durable. Entries of its tasks are included. They come in the order
+    /// of the ledger.
     Recorded(LedgerEntry),
     /// An entry was not written, because the ledger is gone and the engine is closing. What was
-    /// begun is seen through all the same, and nothing new begins.
+    /// started is completed, and nothing new starts.
     NotRecorded(LedgerEntry),
-    /// What [`Effect::Land`](super::Effect::Land) asked for crashed. Otherwise its end is an entry.
+    /// The landing of [`Effect::Land`](super::Effect::Land) crashed. Other ends of the landing
+    /// arrive as entries.
     LandingCrashed(String),
-    /// Answers [`Effect::Settle`](super::Effect::Settle).
-    Settled {
-        /// Work that came to light after its task had ended.
+    /// The answer to [`Effect::ReleaseWorkspaces`](super::Effect::ReleaseWorkspaces).
+    WorkspacesReleased {
+        /// Captures made after the end of their task.
         late: Vec<(TaskName, Captured)>,
-        /// How long the run has taken.
+        /// The duration of the run in milliseconds.
         ms: u64,
     },
-    /// Answers [`Effect::Close`](super::Effect::Close).
+    /// The answer to [`Effect::Close`](super::Effect::Close).
     Closed,
 }
 
-/// Something a run asks of the outside world.
+/// An effect that the state machine of a run asks for.
 #[derive(Debug, PartialEq)]
 pub enum Effect {
     /// Write an entry to the ledger.
     Record(LedgerEntry),
-    /// Tell whoever listens.
+    /// Publish an event.
     Announce(EventKind),
-    /// Put tasks into the schedule.
-    Enqueue(Vec<Entry>),
-    /// Take a task out of the schedule.
-    Leave(TaskId, Left),
-    /// Lend the permit of a task to others.
-    Lend(TaskId),
-    /// Get the permit of a task back.
-    TakeBack(TaskId),
+    /// Add tasks to the schedule.
+    Enqueue(Vec<QueuedTask>),
+    /// Remove a task from the schedule.
+    Dequeue(TaskId, TaskEnd),
+    /// Lend the permit of a task to the schedule.
+    LendPermit(TaskId),
+    /// Request the permit of a task back from the schedule.
+    ReclaimPermit(TaskId),
     /// Start a task.
     StartTask {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// Counts from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
-        /// The captures that its workspace builds on, in their order.
+        /// The captures on which its workspace is based, in order.
         predecessors: Vec<(TaskName, CaptureRef)>,
     },
-    /// Have a running task stop.
+    /// Cancel a running task.
     CancelTask(TaskId, CancelLevel),
-    /// Answers [`Input::AddTasks`](super::Input::AddTasks).
+    /// The answer to [`Input::AddTasks`](super::Input::AddTasks).
     AnswerAddTasks(RequestId, Result<Vec<TaskId>, AddTasksError>),
-    /// Answers [`Input::AwaitChildren`](super::Input::AwaitChildren).
-    AnswerAwaitChildren(RequestId, Result<Vec<WaitedFor>, WaitError>),
-    /// Land work. Its begin and its end are recorded by who does it, and arrive as
+    /// The answer to [`Input::AwaitChildren`](super::Input::AwaitChildren).
+    AnswerAwaitChildren(RequestId, Result<Vec<FinishedChild>, WaitError>),
+    /// Land work. The landing records its own start and end, which arrive as
     /// [`Input::Recorded`](super::Input::Recorded).
     Land(LandingRequest),
-    /// Nothing is to land any more; what is in the middle of it is seen through.
+    /// Cancel the landing if it has not started to change files; otherwise let it complete.
     CancelLanding,
-    /// Wait until none of the run's workspaces is in use.
-    Settle,
-    /// Give up the claim on the run's workspaces. The ledger has the end of the run by now, so that
-    /// a run whose engine dies before is known by what it left.
+    /// Wait until no workspace of the run is in use.
+    ReleaseWorkspaces,
+    /// Release the workspace folder of the run. The end of the run is in the ledger by now. If the
+    /// engine died earlier, the folder would show that the run was interrupted.
     Close,
-    /// Nothing follows.
+    /// The run has ended. No effect follows.
     End,
 }

@@ -3,26 +3,26 @@
 use protocol::{ExitCode, Landed, TaskLanding};
 
 use super::*;
-use crate::run::FoldCheck;
+use crate::run::ReplayCheck;
 use crate::run::test_support::{captured, done, id, run, run_of, spec, started};
 
 /// A run and what it asked for that is not answered.
 struct Play {
-    machine: Machine,
-    check: FoldCheck,
+    machine: RunMachine,
+    check: ReplayCheck,
     open: VecDeque<Effect>,
     announced: Vec<EventKind>,
 }
 
 impl Play {
-    fn new(record: RunRecord, cancels: CancelsTheRest) -> Self {
-        let check = FoldCheck::new(record.clone());
-        let machine = Machine::new(record, cancels);
+    fn new(record: RunRecord, cancels: CancelTrigger) -> Self {
+        let check = ReplayCheck::new(record.clone());
+        let machine = RunMachine::new(record, cancels);
         Self { machine, check, open: VecDeque::new(), announced: Vec::new() }
     }
 
     fn begin(record: RunRecord) -> Self {
-        let mut play = Self::new(record, CancelsTheRest::Nothing);
+        let mut play = Self::new(record, CancelTrigger::Nothing);
         play.tell(Input::Begin(Vec::new()));
         play
     }
@@ -40,7 +40,7 @@ impl Play {
             }
         }
         if let Some(entry) = entry {
-            assert_eq!(self.check.recorded(&entry, self.machine.record()), Ok(()));
+            assert_eq!(self.check.check(&entry, self.machine.record()), Ok(()));
         }
     }
 
@@ -94,8 +94,8 @@ impl Play {
         self.write()
     }
 
-    fn settle(&mut self) -> Vec<Effect> {
-        self.tell(Input::Settled { late: Vec::new(), ms: 7 });
+    fn finish_landing(&mut self) -> Vec<Effect> {
+        self.tell(Input::WorkspacesReleased { late: Vec::new(), ms: 7 });
         self.write()
     }
 }
@@ -133,7 +133,7 @@ fn a_task_starts_and_its_end_is_announced_when_the_ledger_has_it() {
     play.tell(Input::TaskEnded(one, report));
     assert_eq!(play.entries().len(), 1, "it ends once");
     let effects = play.write();
-    let [Effect::Leave(_, Left::Succeeded), Effect::Land(request)] = &effects[..] else {
+    let [Effect::Dequeue(_, TaskEnd::Succeeded), Effect::Land(request)] = &effects[..] else {
         panic!("{effects:?}");
     };
     assert_eq!(request.tasks.len(), 1);
@@ -150,10 +150,10 @@ fn a_run_lands_once_and_ends_with_what_it_came_to() {
     let report = LandingReport { tasks: vec![TaskLanding { task, landed }] };
     assert_eq!(play.landing_starts(), []);
     assert_eq!(play.announced.last(), Some(&EventKind::LandingStarted { tasks: 1 }));
-    assert_eq!(play.landing_ends(report), [Effect::Settle]);
+    assert_eq!(play.landing_ends(report), [Effect::ReleaseWorkspaces]);
     play.tell(Input::LandingCrashed("late".to_owned()));
     assert_eq!(play.write(), [], "it landed");
-    assert_eq!(play.settle(), [Effect::Close]);
+    assert_eq!(play.finish_landing(), [Effect::Close]);
     play.tell(Input::Closed);
     assert_eq!(play.write(), [Effect::End]);
     let Some(EventKind::RunFinished { totals, exit_code }) = play.announced.last() else {
@@ -178,14 +178,14 @@ fn a_cancel_reaches_who_lands_and_a_landing_that_had_not_begun_is_not_announced(
     assert_eq!(before.landing_starts(), []);
     let is_landing = |event: &EventKind| matches!(event, EventKind::LandingStarted { .. });
     assert!(!before.announced.iter().any(is_landing), "{:?}", before.announced);
-    assert_eq!(before.landing_ends(LandingReport::default()), [Effect::Settle]);
+    assert_eq!(before.landing_ends(LandingReport::default()), [Effect::ReleaseWorkspaces]);
 
     let mut after = begun(Play::begin(run(&["one"])));
     after.landing_starts();
     after.tell(cancel());
     assert_eq!(after.write(), [Effect::CancelLanding]);
     after.tell(Input::LandingCrashed("no".to_owned()));
-    assert_eq!(after.write(), [Effect::Settle]);
+    assert_eq!(after.write(), [Effect::ReleaseWorkspaces]);
     assert!(matches!(after.announced.last(), Some(EventKind::TaskKept { .. })));
 
     let mut cancelled = Play::begin(run(&["one"]));
@@ -194,7 +194,7 @@ fn a_cancel_reaches_who_lands_and_a_landing_that_had_not_begun_is_not_announced(
     cancelled.tell(cancel());
     cancelled.write();
     let effects = cancelled.end(0, changed("one"));
-    assert!(matches!(effects[..], [_, Effect::Settle]), "{effects:?}");
+    assert!(matches!(effects[..], [_, Effect::ReleaseWorkspaces]), "{effects:?}");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_landing_whose_begin_is_not_recorded_is_none() {
     play.end(0, changed("one"));
     let run = play.machine.record().spec.id;
     play.tell(Input::NotRecorded(LedgerEntry::LandingStarted { run, landing: None }));
-    assert_eq!(play.write(), [Effect::Settle]);
+    assert_eq!(play.write(), [Effect::ReleaseWorkspaces]);
 }
 
 #[test]
@@ -213,9 +213,9 @@ fn work_that_comes_to_light_late_is_recorded_before_the_end() {
     let mut play = Play::begin(run(&["one"]));
     play.write();
     play.start(0);
-    assert_eq!(play.end(0, failed(FailureClass::Crashed)).pop(), Some(Effect::Settle));
+    assert_eq!(play.end(0, failed(FailureClass::Crashed)).pop(), Some(Effect::ReleaseWorkspaces));
     let name = play.machine.record().tasks()[0].spec.name.clone();
-    play.tell(Input::Settled { late: vec![(name, captured("one", 3))], ms: 1 });
+    play.tell(Input::WorkspacesReleased { late: vec![(name, captured("one", 3))], ms: 1 });
     let entries = play.entries();
     assert!(matches!(entries[..], [LedgerEntry::TaskCaptured { attempt: 1, .. }]), "{entries:?}");
     assert_eq!(play.write(), [Effect::Close]);
@@ -246,7 +246,7 @@ fn a_cancel_ends_what_waits_stops_what_runs_and_is_passed_on_again_if_it_is_more
     let again = Effect::CancelTask(running, CancelLevel::AtOnce);
     assert_eq!(play.write(), [Effect::CancelLanding, again]);
     play.end(0, unstarted(Outcome::Cancelled));
-    play.settle();
+    play.finish_landing();
     play.tell(Input::Closed);
     let Some(EventKind::RunFinished { exit_code, .. }) = play.announced.last() else {
         panic!("{:?}", play.announced);
@@ -257,10 +257,10 @@ fn a_cancel_ends_what_waits_stops_what_runs_and_is_passed_on_again_if_it_is_more
 #[test]
 fn the_end_of_one_task_cancels_the_rest_where_that_was_asked_for() {
     let cases = [
-        (CancelsTheRest::Nothing, FailureClass::Crashed, 0),
-        (CancelsTheRest::Crash, FailureClass::Command, 0),
-        (CancelsTheRest::Crash, FailureClass::Crashed, 1),
-        (CancelsTheRest::Failure, FailureClass::Command, 1),
+        (CancelTrigger::Nothing, FailureClass::Crashed, 0),
+        (CancelTrigger::Crash, FailureClass::Command, 0),
+        (CancelTrigger::Crash, FailureClass::Crashed, 1),
+        (CancelTrigger::Failure, FailureClass::Command, 1),
     ];
     for (cancels, class, expected) in cases {
         let mut play = Play::new(run(&["one", "two"]), cancels);
@@ -268,7 +268,7 @@ fn the_end_of_one_task_cancels_the_rest_where_that_was_asked_for() {
         play.write();
         play.start(0);
         let effects = play.end(0, failed(class));
-        let left = effects.iter().filter(|effect| matches!(effect, Effect::Leave(..))).count();
+        let left = effects.iter().filter(|effect| matches!(effect, Effect::Dequeue(..))).count();
         assert_eq!(left, 1 + expected, "{cancels:?} {class}");
     }
 }
@@ -286,7 +286,7 @@ fn added_tasks_are_queued_when_the_ledger_has_them_and_the_run_lands_after_them(
     let effects = play.write();
     let answer = Effect::AnswerAddTasks(RequestId(1), Ok(vec![two]));
     assert_eq!(effects[0], answer);
-    let [_, Effect::Enqueue(entries), Effect::Leave(..)] = &effects[..] else {
+    let [_, Effect::Enqueue(entries), Effect::Dequeue(..)] = &effects[..] else {
         panic!("nothing lands: {effects:?}");
     };
     assert_eq!((entries[0].task, entries[0].depends_on.as_slice()), (two, &[one][..]));
@@ -358,11 +358,14 @@ fn a_parent_that_waits_lends_its_permit_until_its_children_have_ended() {
     play.tell(add(2, Some(parent), vec![spec("child", &[])]));
     play.write();
     play.tell(wait(3));
-    assert_eq!(play.write(), [Effect::Lend(parent)]);
+    assert_eq!(play.write(), [Effect::LendPermit(parent)]);
     play.start(1);
     let effects = play.end(1, changed("child"));
-    assert_eq!(effects, [Effect::TakeBack(parent), Effect::Leave(play.id(1), Left::Succeeded)]);
-    play.tell(Input::Resumed(parent));
+    assert_eq!(
+        effects,
+        [Effect::ReclaimPermit(parent), Effect::Dequeue(play.id(1), TaskEnd::Succeeded)]
+    );
+    play.tell(Input::PermitReturned(parent));
     let effects = play.write();
     let [Effect::AnswerAwaitChildren(RequestId(3), Ok(ended))] = &effects[..] else {
         panic!("{effects:?}");
@@ -385,13 +388,13 @@ fn a_parent_that_ends_while_it_waits_takes_nothing_back() {
     play.tell(Input::AwaitChildren { request: RequestId(2), parent });
     play.write();
     play.tell(Input::AwaitChildren { request: RequestId(3), parent });
-    assert_eq!(play.write(), [Effect::Lend(parent)]);
+    assert_eq!(play.write(), [Effect::LendPermit(parent)]);
     let effects = play.end(0, failed(FailureClass::Timeout));
     let refused = Effect::AnswerAwaitChildren(RequestId(3), Err(WaitError::NotRunning));
     assert!(effects.contains(&refused), "{effects:?}");
     play.start(1);
     let effects = play.end(1, changed("child"));
-    assert!(!effects.contains(&Effect::TakeBack(parent)), "{effects:?}");
+    assert!(!effects.contains(&Effect::ReclaimPermit(parent)), "{effects:?}");
 }
 
 #[test]
@@ -411,7 +414,7 @@ fn what_the_ledger_does_not_have_is_not_started_and_what_was_begun_is_seen_throu
         }
     }
     let refused = Effect::AnswerAddTasks(RequestId(1), Err(AddTasksError::Ending));
-    assert!(others.contains(&refused) && others.contains(&Effect::Settle), "{others:?}");
+    assert!(others.contains(&refused) && others.contains(&Effect::ReleaseWorkspaces), "{others:?}");
     assert!(!others.iter().any(|effect| matches!(effect, Effect::StartTask { .. })));
     let ends = |event: &&EventKind| matches!(event, EventKind::TaskFinished { .. });
     assert_eq!(play.announced.iter().filter(ends).count(), 2);
@@ -434,7 +437,7 @@ fn a_run_that_is_taken_up_again_goes_on_with_what_had_not_ended() {
     let Effect::Enqueue(entries) = &effects[0] else { panic!("{effects:?}") };
     let queued: Vec<_> = entries.iter().map(|entry| (entry.task, entry.depends_on.len())).collect();
     assert_eq!(queued, [(play.id(2), 0)], "what it builds on is done");
-    assert_eq!(effects[1], Effect::Leave(play.id(3), Left::NotSucceeded));
+    assert_eq!(effects[1], Effect::Dequeue(play.id(3), TaskEnd::NotSucceeded));
     let again = play.start(2);
     let Some(Effect::StartTask { attempt: 2, predecessors, .. }) = again.last() else {
         panic!("{again:?}");

@@ -1,117 +1,116 @@
-//! What the outside world tells a task, and what a task asks of it.
+//! The inputs and effects of the state machine of a task.
 
 use std::time::{Duration, Instant};
 
-use protocol::{Captured, Failure, LedgerEntry, Outcome};
+use protocol::{AgentEnd, Captured, Failure, LedgerEntry, Outcome};
 
 use crate::ports::{CancelLevel, Workspace};
-use crate::task::{Reminder, SessionEnd};
+use crate::task::Reminder;
 
-/// Something the outside world tells a task.
+/// An input to the state machine of a task.
 #[derive(Debug)]
 pub enum Input {
-    /// Answers [`Effect::Prepare`].
+    /// The answer to [`Effect::Prepare`].
     Prepared(Result<Workspace, Failure>),
     /// An entry of this task is durable.
     Recorded(LedgerEntry),
     /// An entry was not written, because the ledger is gone and the engine is closing.
     NotRecorded(LedgerEntry),
-    /// Answers [`Effect::Equip`].
-    Equipped,
-    /// Answers [`Effect::Equip`]: it cannot be had.
-    NotEquipped,
-    /// The worker ended by itself.
-    WorkerEnded(SessionEnd),
+    /// The answer to [`Effect::LeaseExecutor`].
+    ExecutorLeased,
+    /// The answer to [`Effect::LeaseExecutor`] if no executor is available.
+    ExecutorUnavailable,
+    /// The worker ended.
+    WorkerEnded(AgentEnd),
     /// The worker crashed.
     WorkerCrashed {
-        /// What it said.
+        /// The message of the panic.
         message: String,
-        /// When.
+        /// The time of the crash.
         at: Instant,
     },
-    /// The worker is gone without a word.
+    /// The worker was stopped from outside and has no end of its own.
     WorkerStopped,
-    /// Answers [`Effect::ClearWorker`].
-    Cleared,
-    /// Answers [`Effect::ClearWorker`]: something did not stop in time.
-    NotCleared,
-    /// Answers [`Effect::Seal`].
+    /// The answer to [`Effect::CleanUpWorker`].
+    CleanedUp,
+    /// The answer to [`Effect::CleanUpWorker`] if processes did not stop in time.
+    NotCleanedUp,
+    /// The answer to [`Effect::Seal`].
     Sealed,
-    /// Answers [`Effect::Seal`]: what writes did not stop in time.
+    /// The answer to [`Effect::Seal`] if processes did not stop in time.
     NotSealed,
-    /// Answers [`Effect::Capture`]. Nothing where there is nothing to capture into.
+    /// The answer to [`Effect::Capture`]. It contains no capture if tasks work in place.
     Captured(Result<Option<Captured>, Failure>),
-    /// Answers [`Effect::Capture`] where the workspace is not there any more.
+    /// The answer to [`Effect::Capture`] if the workspace does not exist any more.
     Vanished(Failure),
-    /// Answers [`Effect::Discard`].
+    /// The answer to [`Effect::Discard`].
     Discarded,
-    /// Someone wants the task to stop.
+    /// Cancels the task.
     Cancel(CancelLevel),
-    /// Answers [`Effect::StartTimer`].
+    /// The answer to [`Effect::StartTimer`].
     TimerFired(Timer),
 }
 
-/// A deadline of a task.
+/// A timer of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// The task has run as long as it may.
+    /// The wall-clock limit of the task.
     Wall,
-    /// A worker that was told to stop has had the grace period for what it started, and a moment for
-    /// itself.
-    Farewell,
+    /// The time that a stopped worker has to end.
+    StopGrace,
 }
 
-/// Something a task asks of the outside world.
+/// An effect that the state machine of a task asks for.
 #[derive(Debug, PartialEq)]
 pub enum Effect {
     /// Prepare a workspace.
     Prepare,
     /// Write an entry to the ledger.
     Record(LedgerEntry),
-    /// Get what a worker needs beside the workspace.
-    Equip,
-    /// Start the worker. One that is started again goes on from its log, and may have missed the
+    /// Lease the tool executor that runs the processes of the worker.
+    LeaseExecutor,
+    /// Start the worker. A restarted worker continues from its log, and may not have received the
     /// reminder.
     StartWorker {
-        /// Where it works.
+        /// The workspace.
         workspace: Workspace,
-        /// Counts from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
-        /// What was wrong with its last end.
+        /// The last reminder.
         reminder: Option<Reminder>,
     },
-    /// Have the worker go on, because its end was not accepted.
+    /// Send a reminder to the worker, whose end was not accepted.
     Remind(Reminder),
-    /// Have the worker stop.
+    /// Ask the worker to stop.
     StopWorker(CancelLevel),
-    /// End a worker that did not stop.
+    /// Kill a worker that did not stop.
     KillWorker,
-    /// End what a crashed worker started, so that it can be started again.
-    ClearWorker {
-        /// What it said when it crashed.
+    /// End the processes of a crashed worker, so that it can be restarted.
+    CleanUpWorker {
+        /// The message of the panic.
         error: String,
-        /// How long that may take.
+        /// The maximum duration.
         deadline: Duration,
     },
-    /// Say later that this much time has passed.
+    /// Start a timer.
     StartTimer(Timer, Duration),
-    /// Tell whoever listens that the task is stopping.
+    /// Announce that the task is stopping.
     AnnounceStopping,
-    /// Tell whoever listens that the contract accepted a yield.
+    /// Announce that the yielded value was accepted.
     AnnounceYield,
-    /// Tell whoever listens that the contract asked again.
+    /// Announce that the worker was reminded.
     AnnounceReminder(Reminder),
-    /// Tell whoever listens that the work is in the task store.
+    /// Announce that the work was captured.
     AnnounceCapture(Captured),
-    /// See to it that nothing writes into the workspace any more.
+    /// Stop everything that writes into the workspace.
     Seal {
-        /// How long that may take.
+        /// The maximum duration.
         deadline: Duration,
     },
     /// Capture the changes in the workspace.
     Capture,
     /// Remove the workspace.
     Discard(Workspace),
-    /// Report the end; nothing follows. A workspace that was not removed stays where it is.
+    /// Report the end of the task. No effect follows. A workspace that was not discarded is kept.
     Finish(Outcome, Option<Captured>),
 }

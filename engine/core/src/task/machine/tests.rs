@@ -3,18 +3,19 @@
 use std::time::Instant;
 
 use protocol::{
-    CaptureRef, ChangeSummary, Command, LeftOut, RunId, TaskId, TaskLimits, TaskSpec, Work,
+    AgentEnd, CaptureRef, ChangeSummary, Command, LeftOut, RunId, TaskId, TaskLimits, TaskSpec,
+    Work,
 };
 use serde_json::json;
 
 use super::*;
 use crate::ports::AnyValue;
-use crate::task::{Patience, TaskStatus};
+use crate::task::{ReminderPolicy, TaskStatus};
 
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A task whose start is in the ledger, and which is being prepared.
-fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> Machine {
+fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> TaskMachine {
     let command = Command { script: "true".to_owned(), item: None, arguments: Vec::new() };
     let spec = TaskSpec {
         id: TaskId::generate(),
@@ -32,29 +33,29 @@ fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> 
     record.apply(&LedgerEntry::TaskStarted { run, task, attempt: 1 });
     let restarts = RestartBudget { restarts, window: Duration::from_secs(600) };
     let policy = WorkerPolicy { restarts, grace: GRACE };
-    let (task, effects) = Machine::begin(record, contract, policy);
+    let (task, effects) = TaskMachine::begin(record, contract, policy);
     assert_eq!(effects, [Effect::Prepare]);
     task
 }
 
-fn task() -> Machine {
+fn task() -> TaskMachine {
     task_restarted(0)
 }
 
-fn task_restarted(restarts: usize) -> Machine {
-    let contract = YieldContract::new(Box::new(AnyValue), patience(1));
+fn task_restarted(restarts: usize) -> TaskMachine {
+    let contract = YieldContract::new(Box::new(AnyValue), reminder_policy(1));
     task_with(contract, ChangeDemand::Optional, restarts)
 }
 
-fn patience(reminders: u8) -> Patience {
-    Patience { reminders, ..Patience::AGENT }
+fn reminder_policy(reminders: u8) -> ReminderPolicy {
+    ReminderPolicy { reminders, ..ReminderPolicy::AGENT }
 }
 
-fn silent() -> SessionEnd {
-    SessionEnd::Silent("it ended without a yield".to_owned())
+fn silent() -> AgentEnd {
+    AgentEnd::Silent("it ended without a yield".to_owned())
 }
 
-fn session_started(task: &Machine) -> LedgerEntry {
+fn session_started(task: &TaskMachine) -> LedgerEntry {
     let workspace = "/w/tree".to_owned();
     LedgerEntry::SessionStarted { task: task.record().spec.id, attempt: 1, workspace }
 }
@@ -64,20 +65,20 @@ fn start_worker(reminder: Option<Reminder>) -> Effect {
 }
 
 /// Has the task start its worker, or start it again.
-fn start(task: &mut Machine, input: Input) -> Vec<Effect> {
+fn start(task: &mut TaskMachine, input: Input) -> Vec<Effect> {
     let entry = session_started(task);
     assert_eq!(task.step(input), [Effect::Record(entry.clone())]);
-    assert_eq!(task.step(Input::Recorded(entry)), [Effect::Equip]);
-    task.step(Input::Equipped)
+    assert_eq!(task.step(Input::Recorded(entry)), [Effect::LeaseExecutor]);
+    task.step(Input::ExecutorLeased)
 }
 
-fn work(task: &mut Machine) {
+fn work(task: &mut TaskMachine) {
     let wall = Effect::StartTimer(Timer::Wall, Duration::from_secs(60));
     let effects = start(task, Input::Prepared(Ok(workspace())));
     assert_eq!(effects, [start_worker(None), wall]);
 }
 
-fn working() -> Machine {
+fn working() -> TaskMachine {
     let mut task = task();
     work(&mut task);
     task
@@ -104,16 +105,16 @@ fn crash(message: &str) -> Input {
 }
 
 fn seal() -> Effect {
-    Effect::Seal { deadline: SEALING }
+    Effect::Seal { deadline: SEAL_DEADLINE }
 }
 
 fn stop_effects(level: CancelLevel) -> [Effect; 3] {
-    let farewell = Effect::StartTimer(Timer::Farewell, GRACE + FAREWELL);
-    [Effect::AnnounceStopping, Effect::StopWorker(level), farewell]
+    let stop_grace = Effect::StartTimer(Timer::StopGrace, GRACE + STOP_MARGIN);
+    [Effect::AnnounceStopping, Effect::StopWorker(level), stop_grace]
 }
 
 /// Records the capture of a task and returns what follows.
-fn record(task: &mut Machine, captured: &Captured) -> Vec<Effect> {
+fn record(task: &mut TaskMachine, captured: &Captured) -> Vec<Effect> {
     let id = task.record().spec.id;
     let entry = LedgerEntry::TaskCaptured { task: id, attempt: 1, captured: captured.clone() };
     let effects = task.step(Input::Captured(Ok(Some(captured.clone()))));
@@ -125,7 +126,7 @@ fn record(task: &mut Machine, captured: &Captured) -> Vec<Effect> {
 }
 
 /// Takes a task whose session is over to its end and returns what it finishes with.
-fn end_of(mut task: Machine) -> Outcome {
+fn end_of(mut task: TaskMachine) -> Outcome {
     assert_eq!(task.step(Input::Sealed), [Effect::Capture]);
     let work = captured(1);
     let discard = Effect::Discard(workspace());
@@ -139,12 +140,12 @@ fn end_of(mut task: Machine) -> Outcome {
 #[test]
 fn every_end_is_stopped_sealed_captured_discarded_then_reported() {
     let mut done = working();
-    let yielded = Input::WorkerEnded(SessionEnd::Yielded(json!(1)));
+    let yielded = Input::WorkerEnded(AgentEnd::Yielded(json!(1)));
     assert_eq!(done.step(yielded), [Effect::AnnounceYield, seal()]);
     assert_eq!(end_of(done), Outcome::Done { value: json!(1) });
 
     let mut failed = working();
-    let ended = Input::WorkerEnded(SessionEnd::Failed(failure(FailureClass::Command)));
+    let ended = Input::WorkerEnded(AgentEnd::Failed(failure(FailureClass::Command)));
     assert_eq!(failed.step(ended), [seal()]);
     assert_eq!(end_of(failed), Outcome::Failed { failure: failure(FailureClass::Command) });
 
@@ -162,7 +163,7 @@ fn every_end_is_stopped_sealed_captured_discarded_then_reported() {
     let message = "it was stopped after 60 s, as long as it may run";
     let wall = Failure::new(FailureClass::Timeout, message);
     assert_eq!(late.step(Input::TimerFired(Timer::Wall)), stop_effects(gently));
-    let yielded = Input::WorkerEnded(SessionEnd::Yielded(json!(1)));
+    let yielded = Input::WorkerEnded(AgentEnd::Yielded(json!(1)));
     assert_eq!(late.step(yielded), [seal()]);
     assert_eq!(end_of(late), Outcome::Failed { failure: wall });
 }
@@ -170,7 +171,7 @@ fn every_end_is_stopped_sealed_captured_discarded_then_reported() {
 #[test]
 fn a_workspace_that_cannot_be_captured_is_kept_and_a_success_is_none() {
     let mut task = working();
-    task.step(Input::WorkerEnded(SessionEnd::Yielded(json!(1))));
+    task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
     task.step(Input::Sealed);
     let effects = task.step(Input::Captured(Err(failure(FailureClass::Resources))));
     let [Effect::Finish(Outcome::Failed { failure }, None)] = effects.as_slice() else {
@@ -183,7 +184,7 @@ fn a_workspace_that_cannot_be_captured_is_kept_and_a_success_is_none() {
 #[test]
 fn a_workspace_whose_writers_cannot_be_stopped_is_neither_captured_nor_discarded() {
     let mut task = working();
-    task.step(Input::WorkerEnded(SessionEnd::Yielded(json!(1))));
+    task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
     let effects = task.step(Input::NotSealed);
     let [Effect::Finish(Outcome::Failed { failure }, None)] = effects.as_slice() else {
         panic!("nothing is captured, nothing is discarded: {effects:?}");
@@ -207,7 +208,7 @@ fn a_workspace_whose_writers_cannot_be_stopped_is_neither_captured_nor_discarded
 #[test]
 fn a_workspace_that_is_gone_is_not_said_to_be_kept_and_what_is_left_of_it_goes() {
     let mut task = working();
-    task.step(Input::WorkerEnded(SessionEnd::Yielded(json!(1))));
+    task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
     task.step(Input::Sealed);
     let gone = Failure { message: "it is gone".to_owned(), ..failure(FailureClass::Workspace) };
     assert_eq!(task.step(Input::Vanished(gone.clone())), [Effect::Discard(workspace())]);
@@ -218,7 +219,7 @@ fn a_workspace_that_is_gone_is_not_said_to_be_kept_and_what_is_left_of_it_goes()
 #[test]
 fn a_failure_stays_what_it_was_when_its_capture_fails_too() {
     let mut task = working();
-    task.step(Input::WorkerEnded(SessionEnd::Failed(failure(FailureClass::Command))));
+    task.step(Input::WorkerEnded(AgentEnd::Failed(failure(FailureClass::Command))));
     task.step(Input::Sealed);
     let effects = task.step(Input::Captured(Err(failure(FailureClass::Workspace))));
     assert!(matches!(
@@ -246,19 +247,19 @@ fn a_task_without_a_workspace_fails_with_its_class() {
 fn a_silent_session_is_asked_again_then_breaks_its_contract() {
     let mut task = working();
     let effects = task.step(Input::WorkerEnded(silent()));
-    let [Effect::AnnounceReminder(complaint), Effect::Remind(again)] = effects.as_slice() else {
+    let [Effect::AnnounceReminder(announced), Effect::Remind(again)] = effects.as_slice() else {
         panic!("it has a reminder left: {effects:?}");
     };
-    assert_eq!(complaint, again);
+    assert_eq!(announced, again);
     assert_eq!(task.step(Input::WorkerEnded(silent())), [seal()]);
 }
 
 #[test]
 fn an_empty_success_is_none_where_a_change_was_asked_for() {
-    let contract = YieldContract::new(Box::new(AnyValue), Patience::COMMAND);
+    let contract = YieldContract::new(Box::new(AnyValue), ReminderPolicy::COMMAND);
     let mut task = task_with(contract, ChangeDemand::Required, 0);
     work(&mut task);
-    task.step(Input::WorkerEnded(SessionEnd::Yielded(json!(null))));
+    task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(null))));
     task.step(Input::Sealed);
     record(&mut task, &captured(0));
     assert!(matches!(
@@ -279,7 +280,7 @@ fn nothing_follows_the_finish() {
 #[test]
 fn a_workspace_with_files_that_are_not_captured_is_kept() {
     let mut task = working();
-    task.step(Input::WorkerEnded(SessionEnd::Yielded(json!(1))));
+    task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
     assert_eq!(task.step(Input::Sealed), [Effect::Capture]);
     let left_out = LeftOut { total: 1, files: 1, ..LeftOut::default() };
     let part = Captured { left_out, ..captured(0) };
@@ -296,9 +297,9 @@ fn a_second_cancel_is_passed_on_if_it_is_more_urgent() {
     assert_eq!(task.step(Input::Cancel(at_once)), [Effect::StopWorker(at_once)]);
     assert_eq!(task.step(Input::Cancel(gently)), []);
     assert_eq!(task.step(Input::TimerFired(Timer::Wall)), [], "it is stopping already");
-    assert_eq!(task.step(Input::TimerFired(Timer::Farewell)), [Effect::KillWorker]);
+    assert_eq!(task.step(Input::TimerFired(Timer::StopGrace)), [Effect::KillWorker]);
     assert_eq!(task.step(Input::WorkerStopped), [seal()]);
-    assert_eq!(task.step(Input::TimerFired(Timer::Farewell)), []);
+    assert_eq!(task.step(Input::TimerFired(Timer::StopGrace)), []);
     assert_eq!(end_of(task), Outcome::Cancelled);
 }
 
@@ -307,9 +308,12 @@ fn a_task_that_is_cancelled_before_its_worker_starts_starts_none() {
     for steps in 1..=2 {
         let mut task = task();
         let entry = session_started(&task);
-        let mut inputs =
-            [Input::Prepared(Ok(workspace())), Input::Recorded(entry.clone()), Input::Equipped]
-                .into_iter();
+        let mut inputs = [
+            Input::Prepared(Ok(workspace())),
+            Input::Recorded(entry.clone()),
+            Input::ExecutorLeased,
+        ]
+        .into_iter();
         inputs.by_ref().take(steps).for_each(|input| drop(task.step(input)));
         let effects = task.step(Input::Cancel(CancelLevel::Gently));
         assert_eq!(effects, [Effect::AnnounceStopping], "there is nobody to stop");
@@ -325,10 +329,10 @@ fn a_worker_that_crashes_is_started_again_with_its_reminder_until_its_budget_is_
     work(&mut task);
     let effects = task.step(Input::WorkerEnded(silent()));
     let Some(Effect::Remind(reminder)) = effects.last() else { panic!("{effects:?}") };
-    let clear = Effect::ClearWorker { error: "once".to_owned(), deadline: SEALING };
+    let clear = Effect::CleanUpWorker { error: "once".to_owned(), deadline: SEAL_DEADLINE };
     assert_eq!(task.step(crash("once")), [clear]);
     assert!(!task.is_working());
-    let effects = start(&mut task, Input::Cleared);
+    let effects = start(&mut task, Input::CleanedUp);
     assert_eq!(effects, [start_worker(Some(reminder.clone()))], "its wall clock runs already");
     assert_eq!(task.step(crash("twice")), [seal()]);
     assert_eq!(end_of(task), crashed("twice"));
@@ -339,7 +343,7 @@ fn a_crash_whose_leftovers_do_not_stop_is_the_end() {
     let mut task = task_restarted(1);
     work(&mut task);
     task.step(crash("once"));
-    assert_eq!(task.step(Input::NotCleared), [seal()]);
+    assert_eq!(task.step(Input::NotCleanedUp), [seal()]);
     assert_eq!(end_of(task), crashed("it crashed, and what it had started did not stop"));
 
     let mut task = task_restarted(1);
@@ -347,7 +351,7 @@ fn a_crash_whose_leftovers_do_not_stop_is_the_end() {
     task.step(crash("once"));
     let effects = task.step(Input::Cancel(CancelLevel::AtOnce));
     assert_eq!(effects, [Effect::AnnounceStopping]);
-    assert_eq!(task.step(Input::Cleared), [seal()], "it is not started again");
+    assert_eq!(task.step(Input::CleanedUp), [seal()], "it is not started again");
     assert_eq!(end_of(task), Outcome::Cancelled);
 }
 
@@ -372,7 +376,7 @@ fn the_record_of_a_task_is_the_fold_of_its_entries() {
     assert_eq!(task.record().status, TaskStatus::Running);
     assert_eq!((task.attempt(), task.record().workspace.as_deref()), (1, Some("/w/tree")));
     let mut folded = task.record().clone();
-    task.step(Input::WorkerEnded(SessionEnd::Yielded(json!(1))));
+    task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
     task.step(Input::Sealed);
     let work = captured(1);
     record(&mut task, &work);

@@ -1,4 +1,4 @@
-//! Points in time as people and programs read them.
+//! Timestamps.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Timestamp(jiff::Timestamp);
 
 impl Timestamp {
-    /// Returns the point in time this many milliseconds after 1970.
+    /// Returns the time this many milliseconds after the Unix epoch.
     #[must_use]
     pub fn from_millisecond(millisecond: i64) -> Self {
         Self(jiff::Timestamp::from_millisecond(millisecond).unwrap_or(jiff::Timestamp::UNIX_EPOCH))
     }
 
-    /// Returns how many milliseconds after 1970 this is.
+    /// Returns the number of milliseconds since the Unix epoch.
     #[must_use]
     pub fn as_millisecond(self) -> i64 {
         self.0.as_millisecond()
@@ -40,7 +40,7 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// Points in time as session files have them: milliseconds after 1970.
+/// Serializes timestamps as session files do: in milliseconds since the Unix epoch.
 pub(crate) mod millis {
     use serde::{Deserialize, Deserializer, Serializer};
 

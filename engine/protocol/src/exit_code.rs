@@ -1,33 +1,33 @@
-//! How the program ends, for scripts.
+//! The exit codes of the program.
 
 use serde::{Deserialize, Serialize};
 
-/// Every exit code there is. They are public: scripts rely on them.
+/// An exit code. The numbers are a public interface: scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "u8", try_from = "u8")]
 pub enum ExitCode {
-    /// Everything asked for was done and landed.
+    /// All work was done and landed.
     Success,
     /// Nothing was started.
     NotStarted,
-    /// Some tasks failed; what succeeded has landed.
+    /// Some tasks failed; the work of the others has landed.
     Partial,
-    /// Every task finished, but some work is kept instead of landed.
+    /// Every task has finished, but some work is kept instead of landed.
     Kept,
     /// No task succeeded.
     NoSuccess,
-    /// A budget or a quota stopped some tasks.
+    /// A budget or a quota stopped tasks.
     Exhausted,
-    /// A bug of ours.
+    /// A bug in the engine.
     Bug,
-    /// Cancelled by Ctrl-C.
+    /// The run was cancelled with Ctrl-C.
     Interrupted,
-    /// Cancelled by SIGTERM.
+    /// The run was cancelled with SIGTERM.
     Terminated,
 }
 
 impl ExitCode {
-    /// Every code, in the order of its number.
+    /// All exit codes, sorted by number.
     pub const ALL: [Self; 9] = [
         Self::Success,
         Self::NotStarted,
@@ -40,7 +40,7 @@ impl ExitCode {
         Self::Terminated,
     ];
 
-    /// Returns what it means, in one line.
+    /// Returns a description in one line.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
@@ -81,6 +81,6 @@ impl TryFrom<u8> for ExitCode {
 
     fn try_from(code: u8) -> Result<Self, Self::Error> {
         let known = Self::ALL.into_iter().find(|known| u8::from(*known) == code);
-        known.ok_or_else(|| format!("{code} is not an exit code of ours"))
+        known.ok_or_else(|| format!("{code} is not an exit code of Regatta"))
     }
 }

@@ -1,23 +1,23 @@
-//! Which model, and where it is had from.
+//! The route to a model: its provider and its name there.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A model of a provider: `PROVIDER/ID`, for instance `ollama/qwen3:8b`.
+/// A model at a provider, written as `PROVIDER/ID`, for instance `ollama/qwen3:8b`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ModelRoute {
-    /// The provider: letters, digits, `.`, `_` and `-`.
+    /// The name of the provider: letters, digits, `.`, `_` and `-`.
     pub provider: String,
-    /// The provider's name of the model. It may hold slashes.
+    /// The name of the model at its provider. It may contain slashes.
     pub id: String,
-    /// Where the provider is, if not where it always is.
+    /// The base URL of the provider, if it is not the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
 }
 
-/// Why something is not `PROVIDER/ID`.
+/// The error for a text that is not `PROVIDER/ID`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` does not name a model: it has to be PROVIDER/ID, as in ollama/qwen3:8b")]
 pub struct ModelRouteError(String);

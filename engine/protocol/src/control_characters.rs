@@ -1,9 +1,10 @@
-//! What a terminal would obey, or a reader would not see, in text that only wants to be read. Names,
-//! output and answers are of unknown origin: whoever shows one asks here first.
+//! Control characters, invisible characters and escape sequences in text. Names, output and answers
+//! may contain them, so that text is filtered before it is displayed.
 
-/// Returns whether a character controls something, or is invisible and reorders, hides or mimics
-/// what stands around it: the controls of direction, separators, annotations and tags of Unicode.
-/// The two joiners are none of these: scripts and emoji are spelled with them.
+/// Returns whether a character must not be printed: a control character, or an invisible one that
+/// reorders, hides or imitates other text, such as Unicode direction controls, separators,
+/// annotations and tags. The zero-width joiner and non-joiner are allowed, because scripts and
+/// emoji need them.
 #[must_use]
 pub fn is_unseen(letter: char) -> bool {
     letter.is_control()
@@ -22,7 +23,7 @@ pub fn is_unseen(letter: char) -> bool {
         )
 }
 
-/// Reads a text letter by letter and knows which ones belong to an escape sequence (ECMA-48).
+/// A parser that removes terminal escape sequences (ECMA-48) from text, one character at a time.
 #[derive(Clone, Debug, Default)]
 pub struct Escapes {
     state: State,
@@ -32,17 +33,18 @@ pub struct Escapes {
 enum State {
     #[default]
     Text,
-    /// After ESC and any intermediate characters.
+    /// After ESC and intermediate characters.
     Escape,
-    /// Among the parameters of a control sequence.
+    /// In the parameters of a control sequence (CSI).
     Control,
-    /// In the text of a command to the terminal, which lasts until it is closed.
+    /// In a control string such as OSC or DCS, up to its terminator.
     Command,
 }
 
 impl Escapes {
-    /// Takes the next letter and returns it if it is text, a control character included. No
-    /// sequence goes over the end of a line: one without an end takes its own line only.
+    /// Processes the next character. Returns it if it is not part of an escape sequence; control
+    /// characters outside of sequences are returned too. A sequence always ends at the end of its
+    /// line, even if it is incomplete.
     pub fn step(&mut self, letter: char) -> Option<char> {
         let (next, text) = match (self.state, letter) {
             (_, '\n') => (State::Text, Some('\n')),

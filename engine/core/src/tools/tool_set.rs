@@ -1,0 +1,333 @@
+//! The tools of one session: finds the tool of a call, corrects and checks the arguments against its
+//! schema, and turns every error before the call into an outcome.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use protocol::ToolCall;
+use serde_json::{Map, Number, Value};
+
+use crate::fault::Faults;
+use crate::ports::{
+    Access, Schema, Schemas, Tool, ToolBuildError, ToolContext, ToolDeclaration, ToolOutcome,
+    ToolOutput, ToolSpec, Visibility,
+};
+
+/// The maximum number of bytes of a message about invalid arguments.
+const MAX_FAULT_BYTES: usize = 2 << 10;
+
+/// The tools of one session.
+pub struct ToolSet {
+    entries: Vec<ToolEntry>,
+    declarations: Arc<[ToolDeclaration]>,
+    faults: Faults,
+}
+
+/// A tool and the compiled schema of its arguments.
+struct ToolEntry {
+    tool: Arc<dyn Tool>,
+    schema: Box<dyn Schema>,
+}
+
+impl ToolSet {
+    /// Returns a set of the tools, and the errors of those that are not in it: tools that could not
+    /// be built, that have an invalid schema, or whose name is taken.
+    #[must_use]
+    pub fn new(
+        built: Vec<Result<Arc<dyn Tool>, ToolBuildError>>,
+        schemas: &dyn Schemas,
+        faults: Faults,
+    ) -> (Self, Vec<ToolBuildError>) {
+        let (mut entries, mut left_out) = (Vec::new(), Vec::new());
+        let mut names = BTreeSet::new();
+        for built in built {
+            let entry = built.and_then(|tool| ToolEntry::new(tool, schemas));
+            match entry {
+                Ok(entry) if names.insert(entry.spec().name.clone()) => entries.push(entry),
+                Ok(entry) => left_out.push(ToolBuildError {
+                    tool: entry.spec().name.clone(),
+                    reason: "another tool has its name".to_owned(),
+                }),
+                Err(error) => left_out.push(error),
+            }
+        }
+        let declared = entries.iter().map(ToolEntry::spec);
+        let declared = declared.filter(|spec| spec.visibility == Visibility::Declared);
+        let declarations = declared.map(declaration).collect();
+        (Self { entries, declarations, faults }, left_out)
+    }
+
+    /// Returns the declarations of the tools for the model.
+    #[must_use]
+    pub fn declarations(&self) -> Arc<[ToolDeclaration]> {
+        Arc::clone(&self.declarations)
+    }
+
+    /// Returns how a call accesses its surroundings. An invalid call accesses nothing.
+    #[must_use]
+    pub fn classify(&self, call: &ToolCall) -> Access {
+        match self.find(&call.name) {
+            Some(entry) if call.malformed.is_none() => {
+                entry.tool.classify(&entry.coerced(call.arguments.clone()))
+            }
+            Some(_) | None => Access::none(),
+        }
+    }
+
+    /// Runs one call. Errors become outcomes.
+    ///
+    /// # Panics
+    /// Panics if the tool does.
+    pub async fn call(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
+        let failed = |message| ToolOutcome::Failed(ToolOutput::text(message));
+        let Some(entry) = self.find(&call.name) else { return failed(self.unknown(&call.name)) };
+        let spec = entry.spec();
+        if let Err(error) = self.faults.strike(&format!("tool.{}", spec.name)) {
+            let what = format!("{} failed: {error}", spec.name);
+            return match error.kind() {
+                std::io::ErrorKind::StorageFull => ToolOutcome::ResourceExhausted(what),
+                _ => failed(what),
+            };
+        }
+        if context.cancel.is_cancelled() {
+            return failed("Operation aborted".to_owned());
+        }
+        if let Some(text) = call.malformed {
+            return failed(malformed_arguments(spec, &text));
+        }
+        match entry.checked(call.arguments) {
+            Ok(arguments) => entry.tool.execute(ToolCall { arguments, ..call }, context).await,
+            Err(message) => failed(message),
+        }
+    }
+
+    /// Finds a tool by its exact name, because the name also decides which calls may run
+    /// concurrently.
+    fn find(&self, name: &str) -> Option<&ToolEntry> {
+        self.entries.iter().find(|entry| entry.spec().name == name)
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names: Vec<_> = self.declarations.iter().map(|tool| tool.name.as_str()).collect();
+        // Models write `Read` and `functions.read`.
+        let last = name.trim().rsplit(['.', ':']).next().unwrap_or_default();
+        let meant = names.iter().find(|name| name.eq_ignore_ascii_case(last));
+        let meant = meant.map_or_else(String::new, |name| format!(" Did you mean {name}?"));
+        let (name, names) = (quote(name), names.join(", "));
+        format!("Tool {name} not found.{meant} The tools there are: {names}")
+    }
+}
+
+impl ToolEntry {
+    fn new(tool: Arc<dyn Tool>, schemas: &dyn Schemas) -> Result<Self, ToolBuildError> {
+        let spec = tool.spec();
+        let schema = schemas.compile(checked_against(spec)).map_err(|error| ToolBuildError {
+            tool: spec.name.clone(),
+            reason: format!("its schema is not a JSON Schema: {error}"),
+        })?;
+        Ok(Self { tool, schema })
+    }
+
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    /// Returns the arguments with spelling and types corrected.
+    fn coerced(&self, mut arguments: Map<String, Value>) -> Map<String, Value> {
+        self.tool.reshape(&mut arguments);
+        let mut value = Value::Object(arguments);
+        coerce(&mut value, checked_against(self.spec()));
+        match value {
+            Value::Object(arguments) => arguments,
+            // This happens only with a schema that does not accept objects.
+            _ => Map::new(),
+        }
+    }
+
+    /// Returns the corrected arguments, or a message about what is wrong with them.
+    fn checked(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, String> {
+        let value = Value::Object(self.coerced(arguments));
+        let faults = self.schema.faults(&value);
+        match value {
+            Value::Object(arguments) if faults.is_empty() => Ok(arguments),
+            _ => Err(invalid_arguments(self.spec(), &faults)),
+        }
+    }
+}
+
+fn checked_against(spec: &ToolSpec) -> &Value {
+    spec.checked.as_ref().unwrap_or(&spec.parameters)
+}
+
+fn declaration(spec: &ToolSpec) -> ToolDeclaration {
+    ToolDeclaration {
+        name: spec.name.clone(),
+        description: spec.description.clone(),
+        parameters: spec.parameters.clone(),
+    }
+}
+
+fn invalid_arguments(ToolSpec { name, example, .. }: &ToolSpec, faults: &[String]) -> String {
+    let faults = faults.join("\n- ");
+    let faults = &faults[..faults.floor_char_boundary(MAX_FAULT_BYTES)];
+    format!(
+        "The arguments of {name} are not right:\n- {faults}\nRight arguments are, for instance: \
+         {example}"
+    )
+}
+
+fn malformed_arguments(ToolSpec { name, example, .. }: &ToolSpec, text: &str) -> String {
+    let why = match serde_json::from_str::<Value>(text) {
+        Err(error) => format!("no JSON ({error})"),
+        Ok(Value::Object(_)) => "nested too deeply".to_owned(),
+        Ok(_) => "no JSON object".to_owned(),
+    };
+    format!(
+        "The arguments of {name} are {why}. They begin with: {}\nRight arguments are, for \
+         instance: {example}",
+        quote(text)
+    )
+}
+
+/// Changes `value` to match `schema` where the intention is clear.
+pub(super) fn coerce(value: &mut Value, schema: &Value) {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => {
+            reparse(value, Value::is_object);
+            if let Value::Object(members) = value {
+                coerce_members(members, schema);
+            }
+        }
+        Some("array") => {
+            reparse(value, Value::is_array);
+            if value.is_object() {
+                *value = Value::Array(vec![value.take()]);
+            }
+            if let (Value::Array(items), Some(schema)) = (value, schema.get("items")) {
+                items.iter_mut().for_each(|item| coerce(item, schema));
+            }
+        }
+        Some("integer") => coerce_integer(value, schema),
+        Some("number") => reparse(value, Value::is_number),
+        Some("boolean") => reparse(value, Value::is_boolean),
+        Some("string") => {
+            if matches!(value, Value::Number(_) | Value::Bool(_)) {
+                *value = Value::String(value.to_string());
+            }
+        }
+        _ => {}
+    }
+}
+
+fn coerce_members(members: &mut Map<String, Value>, schema: &Value) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    let required = schema.get("required").and_then(Value::as_array);
+    for (name, schema) in properties {
+        let is_required = required.is_some_and(|names| names.iter().any(|other| other == name));
+        // A member without a type accepts null.
+        let is_typed = schema.get("type").is_some();
+        if !is_required && is_typed && members.get(name).is_some_and(Value::is_null) {
+            members.remove(name);
+        }
+        if let Some(value) = members.get_mut(name) {
+            coerce(value, schema);
+        }
+    }
+}
+
+/// Replaces a string by the JSON value that it contains, if it is of the wanted type.
+fn reparse(value: &mut Value, is_wanted: fn(&Value) -> bool) {
+    let Value::String(text) = &*value else { return };
+    if let Ok(inner) = serde_json::from_str::<Value>(text.trim())
+        && is_wanted(&inner)
+    {
+        *value = inner;
+    }
+}
+
+/// Moves an integer into the range that `schema` allows.
+fn coerce_integer(value: &mut Value, schema: &Value) {
+    reparse(value, Value::is_number);
+    let Some(mut number) = integer(value) else { return };
+    if let Some(most) = schema.get("maximum").and_then(Value::as_i64) {
+        number = number.min(most);
+    }
+    if let Some(least) = schema.get("minimum").and_then(Value::as_i64) {
+        number = number.max(least);
+    }
+    *value = Value::Number(Number::from(number));
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "whole and far below 2^63 by the check")]
+fn integer(value: &Value) -> Option<i64> {
+    let whole = |float: &f64| float.fract() == 0.0 && float.abs() < 9e15;
+    value.as_i64().or_else(|| value.as_f64().filter(whole).map(|float| float as i64))
+}
+
+/// The maximum number of quoted characters.
+const QUOTED: usize = 200;
+
+/// Returns text of a model or a file in a form to quote in a sentence: printable, on one line and
+/// of limited length.
+#[must_use]
+pub fn quote(text: &str) -> String {
+    let mut out = String::new();
+    for (count, letter) in text.chars().enumerate() {
+        if count == QUOTED {
+            out.push('…');
+            break;
+        }
+        match letter {
+            '\t' => out.push(' '),
+            control if control.is_control() => out.extend(control.escape_default()),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn coerced(mut value: Value, schema: &Value) -> Value {
+        coerce(&mut value, schema);
+        value
+    }
+
+    #[test]
+    fn what_was_clearly_meant_is_taken() {
+        let integer = json!({ "type": "integer", "minimum": 1, "maximum": 9 });
+        let array = json!({ "type": "array", "items": { "type": "string" } });
+        let object = json!({
+            "type": "object",
+            "properties": { "a": { "type": "boolean" }, "b": { "type": "string" }, "c": {} },
+            "required": ["b"],
+        });
+        let cases = [
+            (json!("5"), &integer, json!(5)),
+            (json!(5.0), &integer, json!(5)),
+            (json!(" 50 "), &integer, json!(9)),
+            (json!(-3), &integer, json!(1)),
+            (json!("five"), &integer, json!("five")),
+            (json!(1.5), &integer, json!(1.5)),
+            (json!("[\"a\",1]"), &array, json!(["a", "1"])),
+            (json!({ "x": 1 }), &array, json!([{ "x": 1 }])),
+            (json!("{\"a\":\"true\"}"), &object, json!({ "a": true })),
+            (json!({ "a": null, "b": null, "c": null }), &object, json!({ "b": null, "c": null })),
+            (json!({ "b": { "deep": 1 } }), &object, json!({ "b": { "deep": 1 } })),
+            (json!(null), &object, json!(null)),
+        ];
+        for (value, schema, expected) in cases {
+            assert_eq!(coerced(value.clone(), schema), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_is_quoted_stays_on_its_line_and_has_an_end() {
+        assert_eq!(quote("a\tb\nc\u{1b}[m"), "a b\\nc\\u{1b}[m");
+        assert_eq!(quote(&"x".repeat(500)).chars().count(), QUOTED + 1);
+    }
+}

@@ -1,0 +1,184 @@
+//! The specification of a run and of each of its tasks.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{IsolationMode, ModelRoute, RunId, TaskId, TaskName};
+
+/// The specification of a run: a set of tasks that work on one repository at the same time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// The id of the run.
+    pub id: RunId,
+    /// The name of the run in its plan file, if it has one.
+    pub label: Option<String>,
+    /// The root of the repository's working tree.
+    pub repo: PathBuf,
+    /// The folder in which tasks work, relative to the root; empty for the root itself.
+    pub subfolder: PathBuf,
+    /// The tasks in the order in which they were declared.
+    pub tasks: Vec<TaskSpec>,
+    /// The maximum number of tasks that run at the same time.
+    pub jobs: NonZeroUsize,
+    /// How tasks are isolated from each other.
+    pub isolation: IsolationMode,
+    /// Where the work of the tasks lands at the end of the run.
+    pub merge: MergeMode,
+    /// What happens to the other tasks when one fails.
+    pub on_failure: OnFailure,
+    /// The prefix of branch names.
+    pub branch_prefix: String,
+    /// The maximum total size in bytes of the untracked files that are copied into each workspace.
+    pub untracked_limit: u64,
+    /// The names of environment variables that are passed on to commands although they hold
+    /// keys of providers.
+    #[serde(default)]
+    pub pass_env: Vec<String>,
+}
+
+/// Where the work of a run lands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MergeMode {
+    /// In the working tree.
+    Patch,
+    /// On branches, one per task.
+    Branch,
+    /// Nowhere: it stays in the task store.
+    None,
+}
+
+/// What happens to unfinished tasks when one fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    /// They continue.
+    Continue,
+    /// They are cancelled.
+    CancelTheRest,
+}
+
+/// The specification of one task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskSpec {
+    /// The id of the task.
+    pub id: TaskId,
+    /// The name of the task in its run.
+    pub name: TaskName,
+    /// A title for people, in one line.
+    pub title: String,
+    /// The work to do, and the kind of worker that does it.
+    pub work: Work,
+    /// The names of the tasks of the same run that have to succeed first.
+    pub depends_on: Vec<TaskName>,
+    /// Tasks with a higher priority start earlier; tasks of equal priority start in the order of
+    /// their declaration.
+    pub priority: i32,
+    /// Whether the task has to change files to succeed.
+    pub change: ChangeDemand,
+    /// The JSON Schema of the value that the task has to yield; without one, every value is
+    /// accepted.
+    pub schema: Option<Value>,
+    /// How much the task may use.
+    pub limits: TaskLimits,
+}
+
+/// Whether a task has to change files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeDemand {
+    /// The task may succeed without a change.
+    #[default]
+    Optional,
+    /// The task fails if it changes nothing.
+    Required,
+}
+
+/// The work of a task, by the kind of worker that does it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Work {
+    /// A shell command.
+    Command(Command),
+    /// A model that calls tools.
+    Agent(Agent),
+    /// An agent that is a program of its own.
+    External(External),
+}
+
+/// Work for an agent that is a program of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct External {
+    /// The name by which the engine knows the program.
+    pub program: String,
+    /// The prompt.
+    pub prompt: String,
+}
+
+/// Work for a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Agent {
+    /// The model.
+    pub model: ModelRoute,
+    /// The prompt.
+    pub prompt: String,
+    /// Text that every task of the run gets after its prompt.
+    pub context: Option<String>,
+}
+
+/// Work for a shell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    /// The script for `/bin/sh -c`.
+    pub script: String,
+    /// The item of `--each` that the command is for.
+    pub item: Option<Item>,
+    /// The positional parameters `"$@"` of the script.
+    pub arguments: Vec<String>,
+}
+
+/// One item of `--each`. Each field becomes an environment variable of the command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// The item itself: `REGATTA_ITEM`.
+    pub item: String,
+    /// Its file name without the last extension: `REGATTA_ITEM_STEM`.
+    pub stem: String,
+    /// Its folder: `REGATTA_ITEM_DIR`.
+    pub dir: String,
+}
+
+/// The limits of one task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskLimits {
+    /// The maximum wall-clock time, from the first start of its worker.
+    pub wall: Duration,
+    /// The maximum number of bytes of a command's output that are kept. Of longer output, the
+    /// middle is replaced by a line that says how much is missing.
+    pub output: u64,
+    /// The maximum number of answers of the model.
+    #[serde(default = "turns")]
+    pub turns: NonZeroU32,
+    /// The maximum number of tokens, including those read from caches; unlimited if absent.
+    #[serde(default)]
+    pub tokens: Option<u64>,
+}
+
+fn turns() -> NonZeroU32 {
+    NonZeroU32::new(50).expect("fifty is not zero")
+}
+
+impl Default for TaskLimits {
+    fn default() -> Self {
+        Self {
+            wall: Duration::from_secs(30 * 60),
+            output: 10_000_000,
+            turns: turns(),
+            tokens: None,
+        }
+    }
+}
