@@ -193,8 +193,8 @@ fn price(said: ModelPrice) -> Option<Price> {
 
 /// Returns where isolation keeps its things.
 #[must_use]
-pub fn isolation_places(places: &Places) -> isolation::Places {
-    isolation::Places {
+pub fn isolation_places(places: &Places) -> isolation::IsolationPaths {
+    isolation::IsolationPaths {
         workspaces: places.workspaces().to_path_buf(),
         stores: places.stores(),
         landings: places.landings(),

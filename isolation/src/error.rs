@@ -19,7 +19,7 @@ pub(crate) enum Cause {
     Git(#[from] git2::Error),
     /// We ourselves, in words.
     #[error("{0}")]
-    Told(String),
+    Message(String),
 }
 
 impl From<Errno> for Cause {
@@ -36,13 +36,13 @@ impl From<serde_json::Error> for Cause {
 
 impl From<&str> for Cause {
     fn from(words: &str) -> Self {
-        Self::Told(words.to_owned())
+        Self::Message(words.to_owned())
     }
 }
 
 impl From<String> for Cause {
     fn from(words: String) -> Self {
-        Self::Told(words)
+        Self::Message(words)
     }
 }
 
@@ -60,7 +60,7 @@ impl Cause {
                 };
                 error.class() == git2::ErrorClass::NoMemory || EXHAUSTION.into_iter().any(said)
             }
-            Self::Told(_) => false,
+            Self::Message(_) => false,
         }
     }
 }
@@ -100,6 +100,11 @@ pub(crate) fn cannot(what: impl Into<String>, cause: impl Into<Cause>) -> Isolat
     } else {
         IsolationError::Failed { what, source: Box::new(cause) }
     }
+}
+
+/// Returns an error and its causes in one line.
+pub(crate) fn error_text(error: &IsolationError) -> String {
+    error.to_failure().message
 }
 
 /// Says what was attempted when something fails.

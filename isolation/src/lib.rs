@@ -15,7 +15,7 @@ mod ignore;
 mod landing;
 mod libgit;
 mod merge;
-mod places;
+mod paths;
 mod port;
 mod recovery;
 mod repository;
@@ -33,10 +33,10 @@ pub use backends::{
     Backend, Backends, CaptureWriter, FileVersion, FrozenTree, RecoveredWorkspace, RunContext,
 };
 pub use baseline::TreeListing;
-pub use captures::{Captures, FrozenFile, Scope};
+pub use captures::{Captures, FrozenFile, PathFilter};
 pub use entry::Mode as FileMode;
 pub use libgit::initialise;
-pub use places::Places;
+pub use paths::IsolationPaths;
 pub use port::Repositories;
 pub use tracked::tracked_files;
 pub use view::{DirectoryView, DiskThreads};

@@ -8,10 +8,10 @@ use protocol::{RunName, TaskName};
 
 use crate::baseline::{LOCK, TABLE, list, pins_reference};
 use crate::error::{OrCannot, Result};
-use crate::places::RepoPlaces;
+use crate::paths::RepoPaths;
 use crate::store::TaskStore;
 use crate::workspace::{
-    GIT_SEED, MANIFESTS, is_gone, is_unfinished, is_workspace, remove_tree, task_of,
+    GIT_TEMPLATE, MANIFESTS, is_being_removed, is_unfinished, is_workspace, remove_tree, task_of,
 };
 
 /// The folder in which a backend keeps what it needs for a run. A task cannot have its name.
@@ -41,9 +41,11 @@ impl RunFolder {
             let name = entry.file_name();
             if is_workspace(&entry) {
                 listed.workspaces.extend(task_of(&entry));
-            } else if is_unfinished(&entry) || is_gone(&entry) {
+            } else if is_unfinished(&entry) || is_being_removed(&entry) {
                 listed.leftovers.push(entry.path());
-            } else if ![LOCK, TABLE, GIT_SEED, MANIFESTS, BACKEND].iter().any(|ours| name == **ours)
+            } else if ![LOCK, TABLE, GIT_TEMPLATE, MANIFESTS, BACKEND]
+                .iter()
+                .any(|ours| name == **ours)
                 && !name.as_bytes().starts_with(TEMPORARY.as_bytes())
             {
                 listed.foreign.push(entry.path());
@@ -64,7 +66,7 @@ impl RunFolder {
 
 /// Removes the folder of a run unless it holds a workspace or something that is not ours. The claim
 /// on it must be held.
-pub(crate) fn remove_if_unused(folder: &Path, places: &RepoPlaces, run: &RunName) -> Result<()> {
+pub(crate) fn remove_if_unused(folder: &Path, paths: &RepoPaths, run: &RunName) -> Result<()> {
     let listed = RunFolder::list(folder)?;
     for leftover in &listed.leftovers {
         remove_tree(leftover)?;
@@ -72,15 +74,15 @@ pub(crate) fn remove_if_unused(folder: &Path, places: &RepoPlaces, run: &RunName
     if !listed.workspaces.is_empty() || !listed.foreign.is_empty() {
         return Ok(());
     }
-    if let Some(store) = TaskStore::open_existing(&places.store)? {
+    if let Some(store) = TaskStore::open_existing(&paths.store)? {
         if !store.captures(run)?.is_empty() {
-            list::keep(folder, places, run)?;
+            list::keep(folder, paths, run)?;
         }
         store.release(&pins_reference(run))?;
         store.remove_checkpoints(run)?;
     }
     remove_tree(folder)?;
     // Only if no other run is there.
-    let _still_used = fs::remove_dir(&places.workspaces);
+    let _still_used = fs::remove_dir(&paths.workspaces);
     Ok(())
 }

@@ -47,7 +47,7 @@ pub async fn run(
         return nothing(context, &target, out);
     }
     if args.step() == Step::Say {
-        let report = repository.rehearse(request(context, &target, &chosen)?).await?;
+        let report = repository.dry_run(request(context, &target, &chosen)?).await?;
         told::forecast(context, &target.run.name, &report, &chosen, out)?;
         return Ok(exit_code(&report));
     }

@@ -26,7 +26,7 @@ pub struct CaptureWriter<'a> {
 
 impl<'a> CaptureWriter<'a> {
     pub(super) fn open(context: &'a RunContext) -> Result<Self> {
-        let store = TaskStore::open(&context.places.store)?;
+        let store = TaskStore::open(&context.paths.store)?;
         Ok(Self { context, store, list: ChangeList::default() })
     }
 

@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use engine::ports::{CancelToken, FreezeRequest, IsolationError, LandingNews};
 
 use crate::backends::RunContext;
-use crate::baseline::{Claim, NewClaim};
+use crate::baseline::{NewRunLock, RunLock};
 use crate::branch;
 use crate::error::{OrCannot, Result};
-use crate::landing::{self, Turn};
+use crate::landing::{self, LandingLock};
 use crate::run_folder::{RunFolder, remove_if_unused};
 
 /// A run's frozen tree, and the claim on the run's folder of workspaces.
@@ -16,16 +16,16 @@ pub(crate) struct FrozenRun<T> {
     pub(crate) context: RunContext,
     /// What the backend made of the user's tree.
     pub(crate) tree: T,
-    claim: Mutex<Option<Claim>>,
+    lock: Mutex<Option<RunLock>>,
 }
 
 /// How a freeze waits for landings in the same repository.
 #[derive(Clone, Copy)]
-pub(crate) struct Landings<'a> {
+pub(crate) struct LandingWait<'a> {
     /// Ends the wait, and with it the freeze.
     pub(crate) cancel: &'a CancelToken,
     /// Told that it waits.
-    pub(crate) news: &'a dyn Fn(LandingNews),
+    pub(crate) notify: &'a dyn Fn(LandingNews),
 }
 
 impl<T> FrozenRun<T> {
@@ -34,30 +34,30 @@ impl<T> FrozenRun<T> {
     pub(crate) fn freeze(
         context: RunContext,
         request: &FreezeRequest,
-        claim: NewClaim,
-        landings: Landings<'_>,
+        lock: NewRunLock,
+        landings: LandingWait<'_>,
         freeze: impl FnOnce(&RunContext) -> Result<T>,
     ) -> Result<Self> {
-        let RunContext { repo, places, faults, .. } = &context;
+        let RunContext { repo, paths, faults, .. } = &context;
         if let Some(prefix) = &request.branches {
             branch::must_be_possible(repo, faults, prefix, &request.run)?;
         }
         // No landing changes the tree while it is looked at: half of one is nothing to begin with.
-        let Landings { cancel, news } = landings;
-        let turn = Turn::wait(&repo.common_dir, faults, cancel, news)?;
-        let Some(_turn) = turn else { return Err(IsolationError::Withdrawn) };
+        let LandingWait { cancel, notify } = landings;
+        let landing_lock = LandingLock::acquire(&repo.common_dir, faults, cancel, notify)?;
+        let Some(_landing_lock) = landing_lock else { return Err(IsolationError::Withdrawn) };
         // The one that was waited for may have been killed in the middle.
-        if let Err(error) = landing::finish_cut_short(repo, places, faults, cancel, news) {
+        if let Err(error) = landing::finish_cut_short(repo, paths, faults, cancel, notify) {
             // A recovery has told it, and who lands is told again.
             tracing::warn!(%error, "the tree is looked at although a landing is not over");
         }
         faults.strike("freeze.scan").or_cannot(|| "look at the working tree")?;
         match freeze(&context) {
-            Ok(tree) => Ok(Self { context, tree, claim: Mutex::new(claim.begin()) }),
+            Ok(tree) => Ok(Self { context, tree, lock: Mutex::new(lock.begin()) }),
             // Then dropping the claim removes the folder.
             Err(error) if RunFolder::is_bare(&context.folder) => Err(error),
             Err(error) => {
-                let failed = FrozenRun { context, tree: (), claim: Mutex::new(claim.begin()) };
+                let failed = FrozenRun { context, tree: (), lock: Mutex::new(lock.begin()) };
                 if let Err(error) = failed.close() {
                     tracing::warn!(%error, "what is left of a baseline that failed stays");
                 }
@@ -69,15 +69,15 @@ impl<T> FrozenRun<T> {
     /// Ends the run's use of its folder: removes it if no workspace is left, and gives up the
     /// claim. By now the ledger knows of the run's landing.
     pub(crate) fn close(&self) -> Result<()> {
-        let mut claim = self.claim.lock().unwrap_or_else(PoisonError::into_inner);
-        if claim.is_none() {
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock.is_none() {
             return Ok(());
         }
-        let RunContext { places, faults, run, folder, .. } = &self.context;
-        let removed = landing::acknowledge(places, faults, run)
-            .and_then(|()| remove_if_unused(folder, places, run));
+        let RunContext { paths, faults, run, folder, .. } = &self.context;
+        let removed = landing::acknowledge(paths, faults, run)
+            .and_then(|()| remove_if_unused(folder, paths, run));
         // Given up last: nobody else may look at a folder that is half removed.
-        *claim = None;
+        *lock = None;
         removed
     }
 }

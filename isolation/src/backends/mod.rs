@@ -15,4 +15,4 @@ pub use registry::Backends;
 pub use run_context::RunContext;
 
 pub(crate) use capture_writer::ChangeList;
-pub(crate) use frozen_run::{FrozenRun, Landings};
+pub(crate) use frozen_run::{FrozenRun, LandingWait};

@@ -13,7 +13,7 @@ use crate::baseline::{TreeListing, list_tree, now_ns};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::landing::WorkingTree;
-use crate::places::RepoPlaces;
+use crate::paths::RepoPaths;
 use crate::repository::Repo;
 use crate::run_folder::BACKEND;
 use crate::store::TaskStore;
@@ -24,7 +24,7 @@ use crate::workspace::{self, NewWorkspace, tree_of};
 #[derive(Clone)]
 pub struct RunContext {
     pub(crate) repo: Repo,
-    pub(crate) places: RepoPlaces,
+    pub(crate) paths: RepoPaths,
     pub(crate) faults: Faults,
     pub(crate) run: RunName,
     /// The run's folder of workspaces.
@@ -34,13 +34,13 @@ pub struct RunContext {
 }
 
 impl RunContext {
-    pub(crate) fn of(repo: &Repo, places: &RepoPlaces, faults: &Faults, run: &RunName) -> Self {
+    pub(crate) fn of(repo: &Repo, paths: &RepoPaths, faults: &Faults, run: &RunName) -> Self {
         Self {
             repo: repo.clone(),
-            places: places.clone(),
+            paths: paths.clone(),
             faults: faults.clone(),
             run: run.clone(),
-            folder: places.workspaces.join(run.as_str()),
+            folder: paths.workspaces.join(run.as_str()),
             now_ns,
         }
     }
@@ -108,11 +108,11 @@ impl RunContext {
         if predecessors.is_empty() {
             return Ok(());
         }
-        let store = TaskStore::open(&self.places.store)?;
+        let store = TaskStore::open(&self.paths.store)?;
         let copy = Tree::open_at(tree)?;
-        let source = WorkingTree { tree: &copy, store: &store };
+        let target = WorkingTree { tree: &copy, store: &store };
         let _what_differs: BTreeMap<RepoPath, Option<Entry>> =
-            workspace::apply_predecessors(tree, &source, &store, predecessors)?;
+            workspace::apply_predecessors(tree, &target, &store, predecessors)?;
         Ok(())
     }
 

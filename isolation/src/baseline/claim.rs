@@ -13,21 +13,21 @@ pub(crate) const LOCK: &str = "owner.lock";
 
 /// How long a folder that a sweep removes from under us is made again. On a busy machine a sweep
 /// takes its time.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long who waits for a sweep sleeps between two looks.
-const PAUSE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The claim on one run's folder. Dropping it gives it up.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct RunLock {
     held: File,
     /// The folder itself, locked as well: a task that removes the lock file does not end the claim.
     /// Not everywhere can a folder be locked.
     ground: Option<File>,
 }
 
-impl Drop for Claim {
+impl Drop for RunLock {
     fn drop(&mut self) {
         // Closing would not do: a child that another thread is just starting has the descriptor
         // too until it runs its program.
@@ -37,14 +37,14 @@ impl Drop for Claim {
     }
 }
 
-impl Claim {
+impl RunLock {
     /// Makes the run's folder and claims it.
-    pub(crate) fn stake(folder: &Path) -> Result<Self> {
-        Self::stake_with(folder, &mut || thread::sleep(PAUSE))
+    pub(crate) fn acquire(folder: &Path) -> Result<Self> {
+        Self::acquire_with(folder, &mut || thread::sleep(POLL_INTERVAL))
     }
 
-    /// Does what [`Self::stake`] does, with `pause` between two looks.
-    fn stake_with(folder: &Path, pause: &mut dyn FnMut()) -> Result<Self> {
+    /// Does what [`Self::acquire`] does, with `pause` between two looks.
+    fn acquire_with(folder: &Path, pause: &mut dyn FnMut()) -> Result<Self> {
         let what = || format!("claim {}", folder.display());
         let began = Instant::now();
         loop {
@@ -54,7 +54,7 @@ impl Claim {
                 return Ok(claim);
             }
             // A sweep is at it: the folder is gone, or soon will be.
-            if began.elapsed() >= PATIENCE {
+            if began.elapsed() >= ACQUIRE_TIMEOUT {
                 return Err("another engine holds it").or_cannot(what);
             }
             pause();
@@ -62,7 +62,7 @@ impl Claim {
     }
 
     /// Claims the folder of a run whose engine is dead. Nothing comes back if it lives.
-    pub(crate) fn inherit(folder: &Path) -> Result<Option<Self>> {
+    pub(crate) fn try_acquire(folder: &Path) -> Result<Option<Self>> {
         let what = || format!("look whether {} is in use", folder.display());
         Self::take(folder).or_cannot(what)
     }
@@ -97,29 +97,29 @@ impl Claim {
 /// The claim of a run that has not begun. Dropping it removes the run's folder, unless something is
 /// in it.
 #[derive(Debug)]
-pub(crate) struct NewClaim {
-    claim: Option<Claim>,
+pub(crate) struct NewRunLock {
+    claim: Option<RunLock>,
     folder: PathBuf,
 }
 
-impl NewClaim {
+impl NewRunLock {
     /// Makes the run's folder and claims it.
-    pub(crate) fn stake(folder: &Path) -> Result<Self> {
-        Ok(Self { claim: Some(Claim::stake(folder)?), folder: folder.to_path_buf() })
+    pub(crate) fn acquire(folder: &Path) -> Result<Self> {
+        Ok(Self { claim: Some(RunLock::acquire(folder)?), folder: folder.to_path_buf() })
     }
 
     /// Gives up an inherited claim on a folder in which there is nothing but the lock.
-    pub(crate) fn give_up(claim: Claim, folder: &Path) {
+    pub(crate) fn give_up(claim: RunLock, folder: &Path) {
         drop(Self { claim: Some(claim), folder: folder.to_path_buf() });
     }
 
     /// Returns the claim of the run, which begins.
-    pub(crate) fn begin(mut self) -> Option<Claim> {
+    pub(crate) fn begin(mut self) -> Option<RunLock> {
         self.claim.take()
     }
 }
 
-impl Drop for NewClaim {
+impl Drop for NewRunLock {
     fn drop(&mut self) {
         if self.claim.is_some() {
             // What cannot be removed, or is in use, stays for the next start.
@@ -175,30 +175,30 @@ mod tests {
     fn a_run_whose_engine_lives_is_not_inherited_and_one_whose_engine_is_gone_is() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("run");
-        let claim = Claim::stake(&folder).unwrap();
-        assert!(Claim::inherit(&folder).unwrap().is_none());
+        let claim = RunLock::acquire(&folder).unwrap();
+        assert!(RunLock::try_acquire(&folder).unwrap().is_none());
         drop(claim);
-        assert!(Claim::inherit(&folder).unwrap().is_some());
+        assert!(RunLock::try_acquire(&folder).unwrap().is_some());
     }
 
     #[test]
     fn a_claim_that_is_given_up_is_free_although_a_child_just_begun_has_its_descriptor() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("run");
-        let claim = Claim::stake(&folder).unwrap();
+        let claim = RunLock::acquire(&folder).unwrap();
         let _of_a_child = claim.held.try_clone().unwrap();
         drop(claim);
-        assert!(Claim::inherit(&folder).unwrap().is_some());
+        assert!(RunLock::try_acquire(&folder).unwrap().is_some());
     }
 
     #[test]
     fn who_begins_a_run_waits_for_a_sweep_that_is_at_its_folder() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("runs/run");
-        let mut sweep = Some(Claim::stake(&folder).unwrap());
+        let mut sweep = Some(RunLock::acquire(&folder).unwrap());
         let mut pauses = 0;
         // A sweep may take its time.
-        let claim = Claim::stake_with(&folder, &mut || {
+        let claim = RunLock::acquire_with(&folder, &mut || {
             pauses += 1;
             if pauses == 100 {
                 fs::remove_dir_all(home.path().join("runs")).unwrap();
@@ -213,10 +213,10 @@ mod tests {
     fn the_folder_of_a_run_that_does_not_begin_goes_again() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("run");
-        drop(NewClaim::stake(&folder).unwrap());
+        drop(NewRunLock::acquire(&folder).unwrap());
         assert!(!folder.exists());
-        let claim = NewClaim::stake(&folder).unwrap().begin();
-        assert!(Claim::inherit(&folder).unwrap().is_none());
+        let claim = NewRunLock::acquire(&folder).unwrap().begin();
+        assert!(RunLock::try_acquire(&folder).unwrap().is_none());
         drop(claim);
         assert!(folder.exists());
     }
@@ -225,26 +225,26 @@ mod tests {
     fn a_run_lives_although_one_of_its_tasks_removed_its_lock_file() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("run");
-        let claim = Claim::stake(&folder).unwrap();
+        let claim = RunLock::acquire(&folder).unwrap();
         fs::remove_file(folder.join(LOCK)).unwrap();
-        assert!(Claim::inherit(&folder).unwrap().is_none());
+        assert!(RunLock::try_acquire(&folder).unwrap().is_none());
         drop(claim);
-        assert!(Claim::inherit(&folder).unwrap().is_some());
+        assert!(RunLock::try_acquire(&folder).unwrap().is_some());
     }
 
     #[test]
     fn who_finds_a_fifo_in_place_of_the_lock_file_does_not_wait_for_its_reader() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("run");
-        drop(Claim::stake(&folder).unwrap());
+        drop(RunLock::acquire(&folder).unwrap());
         fs::remove_file(folder.join(LOCK)).unwrap();
         crate::testing::fifo(&folder.join(LOCK));
-        assert!(crate::testing::in_time(move || Claim::inherit(&folder).is_err()));
+        assert!(crate::testing::in_time(move || RunLock::try_acquire(&folder).is_err()));
     }
 
     #[test]
     fn a_run_whose_folder_is_gone_is_nobodys() {
         let home = tempfile::tempdir().unwrap();
-        assert!(Claim::inherit(&home.path().join("run")).unwrap().is_none());
+        assert!(RunLock::try_acquire(&home.path().join("run")).unwrap().is_none());
     }
 }

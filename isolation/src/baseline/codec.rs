@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use git2::Oid;
 use sha2::{Digest, Sha256};
 
-use crate::baseline::{Folder, FolderKind, Source, Start, Table};
+use crate::baseline::{ContentLocation, Folder, FolderKind, FrozenEntry, Table};
 use crate::entry::Mode;
 use crate::tree::Stat;
 
@@ -34,9 +34,9 @@ pub(super) fn encode(table: &Table) -> Vec<u8> {
         });
         number(&mut out, folder.permissions.into());
         number(&mut out, folder.files.len() as u64);
-        for (name, start) in &folder.files {
+        for (name, frozen) in &folder.files {
             bytes(&mut out, name.as_bytes());
-            encode_start(&mut out, start);
+            encode_entry(&mut out, frozen);
         }
     }
     let check = Sha256::digest(&out);
@@ -44,16 +44,16 @@ pub(super) fn encode(table: &Table) -> Vec<u8> {
     out
 }
 
-fn encode_start(out: &mut Vec<u8>, start: &Start) {
-    let Stat { size, mtime_ns, ctime_ns, ino, mode } = start.stat;
+fn encode_entry(out: &mut Vec<u8>, frozen: &FrozenEntry) {
+    let Stat { size, mtime_ns, ctime_ns, ino, mode } = frozen.stat;
     for field in [size, mtime_ns.cast_unsigned(), ctime_ns.cast_unsigned(), ino, mode.into()] {
         out.extend_from_slice(&field.to_le_bytes());
     }
-    number(out, start.mode.to_git().into());
-    let (kind, oid) = match start.source {
-        Source::Blob(oid) => (BLOB, oid),
-        Source::Crlf(oid) => (CRLF, oid),
-        Source::Pin(oid) => (PIN, oid),
+    number(out, frozen.mode.to_git().into());
+    let (kind, oid) = match frozen.source {
+        ContentLocation::Blob(oid) => (BLOB, oid),
+        ContentLocation::Crlf(oid) => (CRLF, oid),
+        ContentLocation::Pin(oid) => (PIN, oid),
     };
     out.push(kind);
     out.extend_from_slice(oid.as_bytes());
@@ -87,7 +87,7 @@ pub(super) fn decode(written: &[u8]) -> Option<Table> {
         let mut folder = Folder { kind, permissions, ..Folder::default() };
         for _ in 0..reader.number()? {
             let name = OsString::from_vec(reader.bytes()?.to_vec());
-            folder.files.insert(name, reader.start()?);
+            folder.files.insert(name, reader.frozen()?);
         }
         table.folders.insert(path, folder);
     }
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 
-    fn start(&mut self) -> Option<Start> {
+    fn frozen(&mut self) -> Option<FrozenEntry> {
         let stat = Stat {
             size: self.number()?,
             mtime_ns: self.number()?.cast_signed(),
@@ -126,12 +126,12 @@ impl<'a> Reader<'a> {
         let kind = self.take(1)?[0];
         let oid = Oid::from_bytes(self.take(20)?).ok()?;
         let source = match kind {
-            BLOB => Source::Blob(oid),
-            CRLF => Source::Crlf(oid),
-            PIN => Source::Pin(oid),
+            BLOB => ContentLocation::Blob(oid),
+            CRLF => ContentLocation::Crlf(oid),
+            PIN => ContentLocation::Pin(oid),
             _ => return None,
         };
-        Some(Start { stat, mode, source })
+        Some(FrozenEntry { stat, mode, source })
     }
 }
 
@@ -142,13 +142,13 @@ mod tests {
     fn table() -> Table {
         let stat = Stat { size: 3, mtime_ns: -1, ctime_ns: 7, ino: 9, mode: 0o100_644 };
         let oid = Oid::from_str(&"a1".repeat(20)).unwrap();
-        let start = |source| Start { stat, mode: Mode::File, source };
+        let frozen = |source| FrozenEntry { stat, mode: Mode::File, source };
         let kind = FolderKind::Submodule;
         let mut folder = Folder { kind, permissions: 0o755, ..Folder::default() };
         let name = OsString::from_vec(b"new\nline\xff".to_vec());
-        folder.files.insert(name, start(Source::Pin(oid)));
-        folder.files.insert("blob".into(), start(Source::Blob(oid)));
-        folder.files.insert("crlf".into(), start(Source::Crlf(oid)));
+        folder.files.insert(name, frozen(ContentLocation::Pin(oid)));
+        folder.files.insert("blob".into(), frozen(ContentLocation::Blob(oid)));
+        folder.files.insert("crlf".into(), frozen(ContentLocation::Crlf(oid)));
         let mut table = Table::default();
         table.folders.insert(b"".to_vec(), Folder::default());
         table.folders.insert(b"a/b".to_vec(), folder);

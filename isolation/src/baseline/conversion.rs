@@ -4,7 +4,7 @@
 use git2::{AttrCheckFlags, AttrValue, Config, Oid, Repository};
 use protocol::RepoPath;
 
-use crate::baseline::{Source, Start};
+use crate::baseline::{ContentLocation, FrozenEntry};
 use crate::entry::Mode;
 use crate::error::{OrCannot, Result, cannot};
 
@@ -24,14 +24,14 @@ pub(super) fn restored(
     git: &Repository,
     path: &RepoPath,
     blob: Oid,
-    start: &Start,
+    frozen: &FrozenEntry,
 ) -> Result<Vec<u8>> {
     let what = || format!("restore {path} as it was");
     let found = git.find_blob(blob).or_cannot(what)?;
-    if let Source::Crlf(_) = start.source {
+    if let ContentLocation::Crlf(_) = frozen.source {
         return Ok(with_crlf(found.content()));
     }
-    let conversion = match start.mode {
+    let conversion = match frozen.mode {
         Mode::Link => Conversion::None,
         Mode::File | Mode::Executable => conversion(git, path).or_cannot(what)?,
     };

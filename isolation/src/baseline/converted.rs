@@ -10,7 +10,7 @@ use crate::baseline::conversion::{Conversion, conversion, is_automatic};
 use crate::baseline::index::Index;
 use crate::error::{OrCannot, Result};
 use crate::git_files;
-use crate::tree::{Found, Listed, Tree, join};
+use crate::tree::{ListedEntry, Tree, TreeEntry, join};
 
 /// The name of a folder's file of attributes.
 const NAME: &str = ".gitattributes";
@@ -26,23 +26,23 @@ const PROGRAMS: [&[u8]; 2] = [b"filter", b"working-tree-encoding"];
 
 /// What may have been converted in a working tree that is walked over, a folder before what is in
 /// it.
-pub(super) struct Converted<'a> {
+pub(super) struct ConversionCheck<'a> {
     git: &'a Repository,
     objects: Odb<'a>,
     /// Which conversions anything that was read asks for.
-    possible: Possible,
+    possible: ConversionsInUse,
 }
 
 /// The conversions that attributes and settings ask for somewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Possible {
+struct ConversionsInUse {
     /// Line ends or `$Id$`, by libgit2 itself.
     built_in: bool,
     /// Anything, by programs.
     programs: bool,
 }
 
-impl<'a> Converted<'a> {
+impl<'a> ConversionCheck<'a> {
     /// Reads what holds everywhere in `git`.
     pub(super) fn of(git: &'a Repository) -> Result<Self> {
         let what = || format!("read the settings of {}", git.path().display());
@@ -53,7 +53,8 @@ impl<'a> Converted<'a> {
             git_files::of_the_user(&config, "core.attributesfile", "attributes"),
             Some(PathBuf::from(SYSTEM)),
         ];
-        let mut possible = Possible { built_in: is_automatic(&config), ..Possible::default() };
+        let mut possible =
+            ConversionsInUse { built_in: is_automatic(&config), ..ConversionsInUse::default() };
         for file in files.into_iter().flatten() {
             possible.read(&git_files::content(&file));
         }
@@ -61,18 +62,24 @@ impl<'a> Converted<'a> {
     }
 
     /// Reads the attributes of a folder: those of the index where the file is gone, as git does.
-    pub(super) fn enter(&mut self, folder: &[u8], entries: &[Listed], tree: &Tree, index: &Index) {
+    pub(super) fn enter(
+        &mut self,
+        folder: &[u8],
+        entries: &[ListedEntry],
+        tree: &Tree,
+        index: &Index,
+    ) {
         let path = join(folder, NAME.as_ref());
         if entries.iter().any(|entry| entry.name == NAME) {
-            match RepoPath::new(path).map(|path| tree.look(&path)) {
-                Some(Ok(Found::File { bytes, .. })) => self.possible.read(&bytes),
+            match RepoPath::new(path).map(|path| tree.read_entry(&path)) {
+                Some(Ok(TreeEntry::File { bytes, .. })) => self.possible.read(&bytes),
                 // Whatever git makes of it.
-                Some(_) | None => self.possible = Possible::ANYTHING,
+                Some(_) | None => self.possible = ConversionsInUse::ANYTHING,
             }
         } else if let Some(entry) = index.get(&path) {
             match self.git.find_blob(entry.id) {
                 Ok(blob) => self.possible.read(blob.content()),
-                Err(_) => self.possible = Possible::ANYTHING,
+                Err(_) => self.possible = ConversionsInUse::ANYTHING,
             }
         }
     }
@@ -80,7 +87,7 @@ impl<'a> Converted<'a> {
     /// Returns whether a clean file of `size` bytes has to be looked at. Whatever git converts when
     /// it adds a file becomes shorter: one that is as long as its blob is its blob. What a program
     /// has converted only that program could convert back.
-    pub(super) fn is_in_doubt(&self, path: &[u8], blob: Oid, size: u64) -> bool {
+    pub(super) fn may_differ_from_blob(&self, path: &[u8], blob: Oid, size: u64) -> bool {
         let is_longer = || {
             let stored = self.objects.read_header(blob);
             stored.is_ok_and(|(stored, _)| u64::try_from(stored) != Ok(size))
@@ -90,12 +97,12 @@ impl<'a> Converted<'a> {
             let conversion = conversion(self.git, &path).ok()?;
             Some(matches!(conversion, Conversion::Program(_)))
         };
-        let Possible { built_in, programs } = self.possible;
+        let ConversionsInUse { built_in, programs } = self.possible;
         built_in && is_longer() && !(programs && by_program() == Some(true))
     }
 }
 
-impl Possible {
+impl ConversionsInUse {
     const ANYTHING: Self = Self { built_in: true, programs: true };
 
     /// Adds what a file of attributes says.
@@ -118,7 +125,7 @@ mod tests {
 
     use super::*;
     use crate::baseline::scan::scan;
-    use crate::baseline::{Frozen, Source};
+    use crate::baseline::{ContentLocation, Snapshot};
     use crate::testing::{Sample, path, prepare, tomorrow_ns};
 
     const WINDOWS: &str = "*.txt text eol=crlf\n";
@@ -147,18 +154,18 @@ mod tests {
         Pin,
     }
 
-    fn kept(frozen: &Frozen, file: &str) -> Kept {
-        match frozen.table.get(&path(file)).unwrap().source {
-            Source::Blob(_) => Kept::Blob,
-            Source::Crlf(_) => Kept::Crlf,
-            Source::Pin(_) => Kept::Pin,
+    fn kept(snapshot: &Snapshot, file: &str) -> Kept {
+        match snapshot.table.get(&path(file)).unwrap().source {
+            ContentLocation::Blob(_) => Kept::Blob,
+            ContentLocation::Crlf(_) => Kept::Crlf,
+            ContentLocation::Pin(_) => Kept::Pin,
         }
     }
 
     /// Expects that a task begins with the file as it was although the user has edited it since.
-    fn expect_restored(sample: &Sample, frozen: &Frozen, file: &str, text: &str) {
+    fn expect_restored(sample: &Sample, snapshot: &Snapshot, file: &str, text: &str) {
         sample.write(file, "edited\n");
-        let workspace = prepare(frozen, "a");
+        let workspace = prepare(snapshot, "a");
         assert_eq!(fs::read_to_string(workspace.root.join(file)).unwrap(), text);
     }
 
@@ -180,9 +187,9 @@ mod tests {
             ("*.txt ident text eol=crlf\n", "$Id$\r\n", Kept::Crlf),
         ] {
             let sample = of_age(&[], &[(".gitattributes", attributes), ("a.txt", text)]);
-            let frozen = sample.freeze_tomorrow("raaaa");
-            assert_eq!(kept(&frozen, "a.txt"), expected, "{attributes:?} {text:?}");
-            expect_restored(&sample, &frozen, "a.txt", text);
+            let snapshot = sample.freeze_tomorrow("raaaa");
+            assert_eq!(kept(&snapshot, "a.txt"), expected, "{attributes:?} {text:?}");
+            expect_restored(&sample, &snapshot, "a.txt", text);
         }
     }
 
@@ -196,9 +203,9 @@ mod tests {
             ("core.autocrlf=false", "one\r\ntwo\n", Kept::Blob),
         ] {
             let sample = of_age(&[setting], &[("a.txt", text)]);
-            let frozen = sample.freeze_tomorrow("raaaa");
-            assert_eq!(kept(&frozen, "a.txt"), expected, "{setting} {text:?}");
-            expect_restored(&sample, &frozen, "a.txt", text);
+            let snapshot = sample.freeze_tomorrow("raaaa");
+            assert_eq!(kept(&snapshot, "a.txt"), expected, "{setting} {text:?}");
+            expect_restored(&sample, &snapshot, "a.txt", text);
         }
     }
 
@@ -206,8 +213,8 @@ mod tests {
     fn attributes_are_read_wherever_git_reads_them() {
         let mixed = ("below/a.txt", "one\r\ntwo\n");
         let restored = |sample: &Sample| {
-            let frozen = sample.freeze_tomorrow("raaaa");
-            expect_restored(sample, &frozen, mixed.0, mixed.1);
+            let snapshot = sample.freeze_tomorrow("raaaa");
+            expect_restored(sample, &snapshot, mixed.0, mixed.1);
         };
         restored(&of_age(&[], &[("below/.gitattributes", WINDOWS), mixed]));
         // Gone from the tree, they hold all the same.
@@ -232,7 +239,7 @@ mod tests {
                 of_age(&[], &files.chain([(".gitattributes", attributes)]).collect::<Vec<_>>());
             let tree = Tree::open_at(&sample.root).unwrap();
             let scan = scan(&sample.repo().git().unwrap(), &tree, &[], tomorrow_ns()).unwrap();
-            assert_eq!(scan.doubtful.len(), 0, "{attributes:?}");
+            assert_eq!(scan.dirty_candidates.len(), 0, "{attributes:?}");
         }
     }
 
@@ -251,15 +258,15 @@ mod tests {
         let files = [(".gitattributes", "*.txt text eol=crlf filter=big\n"), ("a.txt", "one\r\n")];
         let sample = of_age(&[], &files);
         sample.write("a.txt", "one\r\n");
-        let frozen = sample.freeze_tomorrow("raaaa");
-        assert_eq!(kept(&frozen, "a.txt"), Kept::Crlf);
-        expect_restored(&sample, &frozen, "a.txt", "one\r\n");
+        let snapshot = sample.freeze_tomorrow("raaaa");
+        assert_eq!(kept(&snapshot, "a.txt"), Kept::Crlf);
+        expect_restored(&sample, &snapshot, "a.txt", "one\r\n");
     }
 
     #[test]
     fn attributes_that_convert_nothing_have_no_blob_asked_for() {
         let possible = |attributes: &str| {
-            let mut possible = Possible::default();
+            let mut possible = ConversionsInUse::default();
             possible.read(attributes.as_bytes());
             (possible.built_in, possible.programs)
         };

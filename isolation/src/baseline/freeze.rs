@@ -10,22 +10,22 @@ use git2::Repository;
 
 use crate::backends::RunContext;
 use crate::baseline::scan::{self, Scan};
-use crate::baseline::{Frozen, Table, codec, notices, pins};
+use crate::baseline::{Snapshot, Table, codec, notices, pins};
 use crate::error::{OrCannot, Result};
 use crate::store::TaskStore;
 use crate::tree::Tree;
-use crate::workspace::GitSeed;
+use crate::workspace::GitTemplate;
 
 /// The name of the table's file in the run's folder. A task cannot have it.
 pub(crate) const TABLE: &str = ".baseline";
 
 /// Freezes the user's working tree as it is now.
-pub(super) fn freeze(context: &RunContext, request: &FreezeRequest) -> Result<Frozen> {
+pub(super) fn freeze(context: &RunContext, request: &FreezeRequest) -> Result<Snapshot> {
     let scanned = Scanned::of(context, request)?;
-    let mut frozen =
-        Frozen { context: context.clone(), table: Table::default(), notices: Vec::new() };
-    scanned.keep(&mut frozen)?;
-    Ok(frozen)
+    let mut snapshot =
+        Snapshot { context: context.clone(), table: Table::default(), notices: Vec::new() };
+    scanned.keep(&mut snapshot)?;
+    Ok(snapshot)
 }
 
 /// A tree that has been walked, with nothing written yet.
@@ -39,26 +39,27 @@ impl Scanned {
     fn of(context: &RunContext, request: &FreezeRequest) -> Result<Self> {
         let git = context.repo.git()?;
         let tree = Tree::open_at(&context.repo.root)?;
-        let scan = scan::scan(&git, &tree, &context.places.folders(), (context.now_ns)())?;
+        let scan = scan::scan(&git, &tree, &context.paths.folders(), (context.now_ns)())?;
         pins::check_untracked(&tree, &scan, request.untracked_limit)?;
         Ok(Self { git, tree, scan })
     }
 
     /// Pins what git does not have, and writes everything down in the run's folder.
-    fn keep(mut self, frozen: &mut Frozen) -> Result<()> {
-        let store = TaskStore::open(&frozen.context.places.store)?;
-        frozen.table = std::mem::take(&mut self.scan.table);
-        let mut doubtful = std::mem::take(&mut self.scan.doubtful);
+    fn keep(mut self, snapshot: &mut Snapshot) -> Result<()> {
+        let store = TaskStore::open(&snapshot.context.paths.store)?;
+        snapshot.table = std::mem::take(&mut self.scan.table);
+        let mut dirty_candidates = std::mem::take(&mut self.scan.dirty_candidates);
         // Switched off by a test that must notice.
-        if frozen.context.faults.is_off("F153") {
-            doubtful.clear();
+        if snapshot.context.faults.is_off("F153") {
+            dirty_candidates.clear();
         }
-        let RunContext { run, now_ns, .. } = &frozen.context;
-        let unreadable = pins::pin(&self.tree, &store, run, doubtful, &mut frozen.table, *now_ns)?;
+        let RunContext { run, now_ns, .. } = &snapshot.context;
+        let unreadable =
+            pins::pin(&self.tree, &store, run, dirty_candidates, &mut snapshot.table, *now_ns)?;
         self.scan.unreadable.extend(unreadable);
-        frozen.notices = notices::of(&self.scan);
-        GitSeed::of_run(&frozen.context.folder).write(&frozen.context.repo, &self.git)?;
-        write_whole(&frozen.context.folder.join(TABLE), &codec::encode(&frozen.table))
+        snapshot.notices = notices::of(&self.scan);
+        GitTemplate::of_run(&snapshot.context.folder).write(&snapshot.context.repo, &self.git)?;
+        write_whole(&snapshot.context.folder.join(TABLE), &codec::encode(&snapshot.table))
     }
 }
 

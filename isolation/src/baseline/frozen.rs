@@ -8,20 +8,20 @@ use git2::Repository;
 use protocol::RepoPath;
 
 use crate::backends::RunContext;
-use crate::baseline::{Source, Start, Table, codec, conversion, freeze};
+use crate::baseline::{ContentLocation, FrozenEntry, Table, codec, conversion, freeze};
 use crate::entry::Entry;
 use crate::error::{OrCannot, Result, cannot};
 use crate::store::TaskStore;
-use crate::tree::{Found, Tree};
+use crate::tree::{Tree, TreeEntry};
 
 /// The user's tree as it was when a run began.
-pub(crate) struct Frozen {
+pub(crate) struct Snapshot {
     pub(crate) context: RunContext,
     pub(crate) table: Table,
     pub(crate) notices: Vec<Notice>,
 }
 
-impl Frozen {
+impl Snapshot {
     /// Freezes the user's working tree as it is now.
     pub(crate) fn freeze(context: &RunContext, request: &FreezeRequest) -> Result<Self> {
         freeze::freeze(context, request)
@@ -41,35 +41,35 @@ impl Frozen {
 }
 
 /// What is opened once per thread to get at frozen bytes.
-pub(crate) struct Bytes {
+pub(crate) struct ContentReader {
     git: Repository,
     tree: Tree,
     /// The task store.
     pub(crate) store: TaskStore,
 }
 
-impl Bytes {
+impl ContentReader {
     /// Opens the three places they come from.
-    pub(crate) fn open(frozen: &Frozen) -> Result<Self> {
-        let store = TaskStore::open(&frozen.context.places.store)?;
-        let tree = Tree::open_at(&frozen.context.repo.root)?;
-        Ok(Self { git: frozen.context.repo.git()?, tree, store })
+    pub(crate) fn open(snapshot: &Snapshot) -> Result<Self> {
+        let store = TaskStore::open(&snapshot.context.paths.store)?;
+        let tree = Tree::open_at(&snapshot.context.repo.root)?;
+        Ok(Self { git: snapshot.context.repo.git()?, tree, store })
     }
 
     /// Returns the bytes a file had, or a symlink's target.
-    pub(crate) fn of(&self, path: &RepoPath, start: &Start) -> Result<Vec<u8>> {
-        let blob = match start.source {
-            Source::Pin(oid) => return self.store.read(oid),
-            Source::Blob(oid) | Source::Crlf(oid) => oid,
+    pub(crate) fn of(&self, path: &RepoPath, frozen: &FrozenEntry) -> Result<Vec<u8>> {
+        let blob = match frozen.source {
+            ContentLocation::Pin(oid) => return self.store.read(oid),
+            ContentLocation::Blob(oid) | ContentLocation::Crlf(oid) => oid,
         };
         // An unreadable file of the user's is no reason to stop: the blob is there.
-        match self.tree.look(path) {
-            Ok(Found::File { bytes, stat, .. }) if stat == start.stat => return Ok(bytes),
-            Ok(Found::Link { target, stat }) if stat == start.stat => return Ok(target),
+        match self.tree.read_entry(path) {
+            Ok(TreeEntry::File { bytes, stat, .. }) if stat == frozen.stat => return Ok(bytes),
+            Ok(TreeEntry::Link { target, stat }) if stat == frozen.stat => return Ok(target),
             _ => {}
         }
-        let bytes = conversion::restored(&self.git, path, blob, start)?;
-        if bytes.len() as u64 != start.stat.size {
+        let bytes = conversion::restored(&self.git, path, blob, frozen)?;
+        if bytes.len() as u64 != frozen.stat.size {
             let because = "it has changed since the run began, and was not what git has of it";
             return Err(cannot(format!("restore {path} as it was"), because));
         }
@@ -77,11 +77,13 @@ impl Bytes {
     }
 
     /// Returns what a file or symlink was, with its bytes in the task store.
-    pub(crate) fn entry(&self, path: &RepoPath, start: &Start) -> Result<Entry> {
-        let oid = match start.source {
-            Source::Pin(oid) => oid,
-            Source::Blob(_) | Source::Crlf(_) => self.store.write(&self.of(path, start)?)?,
+    pub(crate) fn entry(&self, path: &RepoPath, frozen: &FrozenEntry) -> Result<Entry> {
+        let oid = match frozen.source {
+            ContentLocation::Pin(oid) => oid,
+            ContentLocation::Blob(_) | ContentLocation::Crlf(_) => {
+                self.store.write(&self.of(path, frozen)?)?
+            }
         };
-        Ok(Entry { mode: start.mode, oid })
+        Ok(Entry { mode: frozen.mode, oid })
     }
 }

@@ -11,11 +11,11 @@ use protocol::RunName;
 use crate::baseline::freeze::{TABLE, read_whole};
 use crate::baseline::{Table, codec};
 use crate::error::{OrCannot, Result};
-use crate::places::RepoPlaces;
+use crate::paths::RepoPaths;
 
 /// Keeps the list that lies in the run's folder, which is about to go. Succeeds if there is none.
-pub(crate) fn keep(folder: &Path, places: &RepoPlaces, run: &RunName) -> Result<()> {
-    let (list, kept) = (folder.join(TABLE), path(places, run));
+pub(crate) fn keep(folder: &Path, paths: &RepoPaths, run: &RunName) -> Result<()> {
+    let (list, kept) = (folder.join(TABLE), path(paths, run));
     let what = || format!("keep the list of the files that run {run} began with");
     let parent = kept.parent().ok_or("it has no folder").or_cannot(what)?;
     fs::create_dir_all(parent).or_cannot(what)?;
@@ -29,8 +29,8 @@ pub(crate) fn keep(folder: &Path, places: &RepoPlaces, run: &RunName) -> Result<
 }
 
 /// Reads the list of a run. Nothing comes back if it is not kept.
-pub(crate) fn read(places: &RepoPlaces, run: &RunName) -> Result<Option<Table>> {
-    let path = path(places, run);
+pub(crate) fn read(paths: &RepoPaths, run: &RunName) -> Result<Option<Table>> {
+    let path = path(paths, run);
     let what = || format!("read {}", path.display());
     match read_whole(&path) {
         Ok(written) => codec::decode(&written).ok_or("it is damaged").or_cannot(what).map(Some),
@@ -40,8 +40,8 @@ pub(crate) fn read(places: &RepoPlaces, run: &RunName) -> Result<Option<Table>> 
 }
 
 /// Removes the list of a run. Succeeds if it is already gone.
-pub(crate) fn remove(places: &RepoPlaces, run: &RunName) -> Result<()> {
-    let path = path(places, run);
+pub(crate) fn remove(paths: &RepoPaths, run: &RunName) -> Result<()> {
+    let path = path(paths, run);
     match fs::remove_file(&path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(error).or_cannot(|| format!("remove {}", path.display()))
@@ -50,6 +50,6 @@ pub(crate) fn remove(places: &RepoPlaces, run: &RunName) -> Result<()> {
     }
 }
 
-fn path(places: &RepoPlaces, run: &RunName) -> PathBuf {
-    places.landings.join("lists").join(run.as_str())
+fn path(paths: &RepoPaths, run: &RunName) -> PathBuf {
+    paths.landings.join("lists").join(run.as_str())
 }

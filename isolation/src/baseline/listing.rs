@@ -24,7 +24,7 @@ pub struct TreeListing {
 /// Lists `tree`, which is the user's or a copy of it. The user's repository says what is tracked.
 pub(crate) fn list_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing> {
     let scan =
-        scan::scan(&context.repo.git()?, tree, &context.places.folders(), (context.now_ns)())?;
+        scan::scan(&context.repo.git()?, tree, &context.paths.folders(), (context.now_ns)())?;
     let notices = notices::of(&scan);
     let mut listing = TreeListing { notices, ..TreeListing::default() };
     for (path, folder) in &scan.table.folders {
@@ -32,7 +32,7 @@ pub(crate) fn list_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing
         let names = folder.files.keys().map(AsRef::<OsStr>::as_ref);
         listing.files.extend(names.filter_map(|name| RepoPath::new(join(path, name))));
     }
-    listing.files.extend(scan.doubtful.into_iter().map(|file| file.path));
+    listing.files.extend(scan.dirty_candidates.into_iter().map(|file| file.path));
     listing.files.sort();
     Ok(listing)
 }

@@ -17,12 +17,12 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use claim::{Claim, LOCK, NewClaim};
+pub(crate) use claim::{LOCK, NewRunLock, RunLock};
 pub(crate) use conversion::{Conversion, conversion};
 pub(crate) use freeze::{TABLE, read_whole, write_whole};
-pub(crate) use frozen::{Bytes, Frozen};
+pub(crate) use frozen::{ContentReader, Snapshot};
 pub use listing::TreeListing;
 pub(crate) use listing::list_tree;
 pub(crate) use pins::reference as pins_reference;
 pub(crate) use scan::now_ns;
-pub(crate) use table::{Folder, FolderKind, Source, Start, Table};
+pub(crate) use table::{ContentLocation, Folder, FolderKind, FrozenEntry, Table};

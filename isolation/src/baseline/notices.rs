@@ -35,7 +35,7 @@ pub(super) fn of(scan: &Scan) -> Vec<Notice> {
             "permissions keep us out of",
         ),
         (
-            &scan.odd,
+            &scan.invalid_names,
             "files with names like .git",
             "they are left out of the workspaces",
             "no repository can have such names:",

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use git2::{Oid, Repository};
 use protocol::{RepoPath, is_temporary_name};
 
-use crate::baseline::converted::Converted;
+use crate::baseline::converted::ConversionCheck;
 use crate::baseline::index::Index;
-use crate::baseline::{Folder, FolderKind, Source, Start, Table};
+use crate::baseline::{ContentLocation, Folder, FolderKind, FrozenEntry, Table};
 use crate::entry::Mode;
 use crate::error::{Result, is_denied};
-use crate::ignore::{Kind, Rules};
-use crate::tree::{Listed, Listing, RepositoryRoot, Tree, join};
+use crate::ignore::{PathKind, Rules};
+use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Tree, join};
 
 /// How long the clock of a file system may stand still: what is younger may change once more
 /// without a sign.
@@ -26,7 +26,7 @@ pub(super) struct Scan {
     /// Every folder, and every file that is certainly clean.
     pub(super) table: Table,
     /// Files and symlinks whose bytes have to be looked at.
-    pub(super) doubtful: Vec<Doubtful>,
+    pub(super) dirty_candidates: Vec<DirtyCandidate>,
     /// Folders that are repositories of their own.
     pub(super) nested: Vec<String>,
     /// Files and folders that git ignores, without what is in them.
@@ -36,11 +36,11 @@ pub(super) struct Scan {
     /// What nobody tracks and we may not read.
     pub(super) unreadable: Vec<String>,
     /// Names that no repository can have.
-    pub(super) odd: Vec<String>,
+    pub(super) invalid_names: Vec<String>,
 }
 
 /// A file or symlink that has to be looked at.
-pub(super) struct Doubtful {
+pub(super) struct DirtyCandidate {
     /// Its path.
     pub(super) path: RepoPath,
     /// How many bytes it has.
@@ -59,14 +59,14 @@ pub(super) fn scan(
 ) -> Result<Scan> {
     let index = Index::read(git)?;
     let rules = Rules::of(git, tree);
-    let converted = Converted::of(git)?;
+    let conversion_check = ConversionCheck::of(git)?;
     let scan = Scan::default();
-    let mut walk = Walk { rules, converted, tree, ours, index, scan, started_ns };
+    let mut walk = Walk { rules, conversion_check, tree, ours, index, scan, started_ns };
     let mut waiting = vec![(Vec::new(), 0)];
     while let Some((folder, permissions)) = waiting.pop() {
         walk.folder(folder, permissions, &mut waiting)?;
     }
-    walk.scan.doubtful.sort_by(|left, right| left.path.cmp(&right.path));
+    walk.scan.dirty_candidates.sort_by(|left, right| left.path.cmp(&right.path));
     Ok(walk.scan)
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn now_ns() -> i64 {
 
 struct Walk<'a> {
     rules: Rules<'a>,
-    converted: Converted<'a>,
+    conversion_check: ConversionCheck<'a>,
     tree: &'a Tree,
     ours: &'a [PathBuf],
     index: Index,
@@ -94,14 +94,16 @@ impl Walk<'_> {
         waiting: &mut Vec<(Vec<u8>, u32)>,
     ) -> Result<()> {
         let Some(listing) = self.list(&path)? else { return Ok(()) };
-        let Listing { entries, odd, repository, .. } = listing;
+        let FolderListing { entries, invalid_names, repository, .. } = listing;
         let owner = if path.is_empty() { RepositoryRoot::No } else { repository };
         if owner == RepositoryRoot::Yes && !self.index.has_below(&path) {
-            self.scan.nested.push(shown(&path));
+            self.scan.nested.push(printable(&path));
             return Ok(());
         }
-        self.converted.enter(&path, &entries, self.tree, &self.index);
-        self.scan.odd.extend(odd.iter().map(|name| shown(&join(&path, name))));
+        self.conversion_check.enter(&path, &entries, self.tree, &self.index);
+        self.scan
+            .invalid_names
+            .extend(invalid_names.iter().map(|name| printable(&join(&path, name))));
         let mut found = Folder { permissions, ..Folder::default() };
         for entry in entries {
             let below = join(&path, &entry.name);
@@ -109,8 +111,8 @@ impl Walk<'_> {
                 if let Some(permissions) = self.descends(&below, &entry, owner)? {
                     waiting.push((below, permissions));
                 }
-            } else if let Some((name, start)) = self.leaf(below, entry, owner)? {
-                found.files.insert(name, start);
+            } else if let Some((name, frozen)) = self.leaf(below, entry, owner)? {
+                found.files.insert(name, frozen);
             }
         }
         self.scan.table.folders.insert(path, found);
@@ -118,10 +120,10 @@ impl Walk<'_> {
     }
 
     /// Lists a folder. One that we may not read is left out if nothing in it is tracked.
-    fn list(&mut self, path: &[u8]) -> Result<Option<Listing>> {
+    fn list(&mut self, path: &[u8]) -> Result<Option<FolderListing>> {
         match self.tree.list(path) {
             Err(error) if is_denied(&error) && !self.index.has_below(path) => {
-                self.scan.unreadable.push(shown(path));
+                self.scan.unreadable.push(printable(path));
                 Ok(None)
             }
             listed => listed,
@@ -133,7 +135,7 @@ impl Walk<'_> {
     fn descends(
         &mut self,
         path: &[u8],
-        entry: &Listed,
+        entry: &ListedEntry,
         inside: RepositoryRoot,
     ) -> Result<Option<u32>> {
         let permissions = entry.stat.mode & 0o777;
@@ -149,8 +151,8 @@ impl Walk<'_> {
         if inside == RepositoryRoot::Yes || self.is_ours(path) {
             return Ok(None);
         }
-        if self.rules.ignores(path, Kind::Folder)? {
-            self.scan.ignored.push(shown(path));
+        if self.rules.ignores(path, PathKind::Folder)? {
+            self.scan.ignored.push(printable(path));
             return Ok(None);
         }
         Ok(Some(permissions))
@@ -165,39 +167,43 @@ impl Walk<'_> {
     fn leaf(
         &mut self,
         path: Vec<u8>,
-        entry: Listed,
+        entry: ListedEntry,
         inside: RepositoryRoot,
-    ) -> Result<Option<(OsString, Start)>> {
+    ) -> Result<Option<(OsString, FrozenEntry)>> {
         let tracked = self.index.get(&path);
         let young = entry.stat.ctime_ns >= self.started_ns - YOUNG_NS;
         if let (Some(tracked), Some(mode @ (Mode::File | Mode::Executable)), false) =
             (tracked, entry.stat.kind(), young)
             && self.index.is_clean(tracked, &entry.stat)
-            && !self.converted.is_in_doubt(&path, tracked.id, entry.stat.size)
+            && !self.conversion_check.may_differ_from_blob(&path, tracked.id, entry.stat.size)
         {
-            let source = Source::Blob(tracked.id);
-            return Ok(Some((entry.name, Start { stat: entry.stat, mode, source })));
+            let source = ContentLocation::Blob(tracked.id);
+            return Ok(Some((entry.name, FrozenEntry { stat: entry.stat, mode, source })));
         }
         let tracked = tracked.map(|tracked| tracked.id);
         if tracked.is_none() && is_temporary_name(entry.name.as_bytes()) {
-            tracing::warn!(path = %shown(&path), "what is left of an interrupted write is left out");
+            tracing::warn!(path = %printable(&path), "what is left of an interrupted write is left out");
         } else if tracked.is_none()
-            && (inside == RepositoryRoot::Yes || self.rules.ignores(&path, Kind::Leaf)?)
+            && (inside == RepositoryRoot::Yes || self.rules.ignores(&path, PathKind::File)?)
         {
             if inside == RepositoryRoot::No {
-                self.scan.ignored.push(shown(&path));
+                self.scan.ignored.push(printable(&path));
             }
         } else if entry.stat.kind().is_none() {
-            self.scan.special.push(shown(&path));
+            self.scan.special.push(printable(&path));
         } else if let Some(path) = RepoPath::new(path) {
-            self.scan.doubtful.push(Doubtful { path, size: entry.stat.size, tracked });
+            self.scan.dirty_candidates.push(DirtyCandidate {
+                path,
+                size: entry.stat.size,
+                tracked,
+            });
         }
         Ok(None)
     }
 }
 
 /// Writes a path for people, as git does.
-pub(super) fn shown(path: &[u8]) -> String {
+pub(super) fn printable(path: &[u8]) -> String {
     match RepoPath::new(path) {
         Some(path) => path.to_string(),
         None => String::from_utf8_lossy(path).escape_default().to_string(),

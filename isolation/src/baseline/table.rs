@@ -25,7 +25,7 @@ pub(crate) struct Folder {
     /// Its permissions.
     pub(crate) permissions: u32,
     /// Its files and symlinks.
-    pub(crate) files: BTreeMap<OsString, Start>,
+    pub(crate) files: BTreeMap<OsString, FrozenEntry>,
 }
 
 /// Whose a folder is.
@@ -40,18 +40,18 @@ pub(crate) enum FolderKind {
 
 /// One file or symlink of the frozen tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
+pub(crate) struct FrozenEntry {
     /// As it was.
     pub(crate) stat: Stat,
     /// What kind of thing it was.
     pub(crate) mode: Mode,
     /// Where its bytes are if the user's file has changed since.
-    pub(crate) source: Source,
+    pub(crate) source: ContentLocation,
 }
 
 /// Where the bytes of a frozen file are besides in the user's tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum ContentLocation {
     /// In this blob of the user's repository, as it stands.
     Blob(Oid),
     /// In this blob of the user's repository, with CRLF instead of each LF.
@@ -62,7 +62,7 @@ pub(crate) enum Source {
 
 impl Table {
     /// Returns the file or symlink that was at `path`.
-    pub(crate) fn get(&self, path: &RepoPath) -> Option<&Start> {
+    pub(crate) fn get(&self, path: &RepoPath) -> Option<&FrozenEntry> {
         let (folder, name) = split(path.as_bytes());
         self.folders.get(folder)?.files.get(OsStr::from_bytes(name))
     }

@@ -7,10 +7,10 @@ use git2::Repository;
 use protocol::{Conflict, ConflictReason, RepoPath};
 
 use crate::baseline::{Conversion, conversion};
-use crate::branch::source::Raw;
+use crate::branch::source::RepoBlobs;
 use crate::entry::{Change, Entry, Mode};
 use crate::error::{OrCannot, Result};
-use crate::merge::{Blobs as _, Source as _, Standing};
+use crate::merge::{Blobs as _, EntryState, MergeTarget as _};
 use crate::store::TaskStore;
 
 /// Turns working-tree bytes into what a commit has.
@@ -76,7 +76,7 @@ impl Cleaner<'_> {
     fn through(&self, conversion: &Conversion, path: &RepoPath, entry: Entry) -> Result<Entry> {
         let bytes = self.store.read(entry.oid)?;
         if entry.mode == Mode::Link || *conversion == Conversion::None {
-            return Ok(Entry { oid: Raw(self.git).write(&bytes)?, ..entry });
+            return Ok(Entry { oid: RepoBlobs(self.git).write(&bytes)?, ..entry });
         }
         let what = || format!("make a blob of {path}");
         let mut writer = self.git.blob_writer(Some(path.as_path())).or_cannot(what)?;
@@ -86,14 +86,14 @@ impl Cleaner<'_> {
 
     /// Returns what the commit that branches grow from has at `path`.
     pub(super) fn head_entry(&self, path: &RepoPath) -> Result<Option<Entry>> {
-        self.head.look(path).map(Standing::entry)
+        self.head.state_of(path).map(EntryState::entry)
     }
 
     /// The same, with its bytes in the task store, for a person to look at.
     pub(super) fn committed(&self, path: &RepoPath) -> Result<Option<Entry>> {
         let entry = self.head_entry(path)?;
         if let Some(entry) = entry {
-            self.store.write(&Raw(self.git).read(entry.oid)?)?;
+            self.store.write(&RepoBlobs(self.git).read(entry.oid)?)?;
         }
         Ok(entry)
     }

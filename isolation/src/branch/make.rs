@@ -10,11 +10,11 @@ use crate::branch::clean::Cleaner;
 use crate::branch::lineage::{Ancestry, Lineage};
 use crate::branch::memory::keep_in_memory;
 use crate::branch::publish::Branches;
-use crate::branch::source::{CommitTree, Raw};
+use crate::branch::source::{CommitTree, RepoBlobs};
 use crate::branch::tree;
 use crate::entry::{Change, Entry, Mode};
-use crate::error::{OrCannot, Result};
-use crate::merge::{Fold, missing_predecessors, told};
+use crate::error::{OrCannot, Result, error_text};
+use crate::merge::{Merger, missing_predecessors};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 
@@ -51,7 +51,7 @@ pub(crate) fn make(
     for task in &request.tasks {
         let landed = maker
             .land(task, &landings)
-            .unwrap_or_else(|error| Landed::Unwritten { message: told(&error) });
+            .unwrap_or_else(|error| Landed::Unwritten { message: error_text(&error) });
         landings.push(TaskLanding { task: task.task.clone(), landed });
     }
     Ok(LandingReport { tasks: landings })
@@ -101,13 +101,13 @@ impl Maker<'_> {
             Ok(parent) => parent,
             Err(conflicts) => return self.conflicted(conflicts, &changes, &clean),
         };
-        let source = CommitTree { git: self.git, tree: self.tree_of(parent)? };
-        let raw = Raw(self.git);
-        let mut fold = Fold::over(&source, &raw);
-        if let Err(conflicts) = fold.add(&task.task, &clean)? {
+        let target = CommitTree { git: self.git, tree: self.tree_of(parent)? };
+        let blobs = RepoBlobs(self.git);
+        let mut merger = Merger::over(&target, &blobs);
+        if let Err(conflicts) = merger.add(&task.task, &clean)? {
             return self.conflicted(conflicts, &changes, &clean);
         }
-        let tree = self.changed(source.tree, fold)?;
+        let tree = self.changed(target.tree, merger)?;
         let parents: Vec<Oid> = parent.into_iter().collect();
         let tip = match existing {
             Some(existing) if self.is(existing, tree, &parents)? => existing,
@@ -184,15 +184,15 @@ impl Maker<'_> {
             [tip] => return Ok(Ok(Some(tip))),
             _ => {}
         }
-        let source = CommitTree { git: self.git, tree: self.cleaner.head.tree };
-        let raw = Raw(self.git);
-        let mut fold = Fold::over(&source, &raw);
+        let target = CommitTree { git: self.git, tree: self.cleaner.head.tree };
+        let blobs = RepoBlobs(self.git);
+        let mut merger = Merger::over(&target, &blobs);
         for (task, changes) in self.lineage.works(behind) {
-            if let Err(conflicts) = fold.add(task, changes)? {
+            if let Err(conflicts) = merger.add(task, changes)? {
                 return Ok(Err(conflicts));
             }
         }
-        let tree = self.changed(source.tree, fold)?;
+        let tree = self.changed(target.tree, merger)?;
         // A branch that was made before stands on a merge that was made before.
         let before = existing.and_then(|id| self.git.find_commit(id).ok()?.parent_id(0).ok());
         if let Some(before) = before.filter(|before| self.is(*before, tree, &tips).unwrap_or(false))
@@ -204,10 +204,10 @@ impl Maker<'_> {
         self.commit(tree, &tips, &message).map(|commit| Ok(Some(commit)))
     }
 
-    fn changed(&self, tree: Option<Oid>, fold: Fold<'_>) -> Result<Oid> {
+    fn changed(&self, tree: Option<Oid>, merger: Merger<'_>) -> Result<Oid> {
         let what = || "write a tree";
         let before = tree.map(|tree| self.git.find_tree(tree)).transpose().or_cannot(what)?;
-        tree::changed(self.git, before.as_ref(), &fold.finish()).or_cannot(what)
+        tree::changed(self.git, before.as_ref(), &merger.finish()).or_cannot(what)
     }
 
     fn tree_of(&self, commit: Option<Oid>) -> Result<Option<Oid>> {
@@ -242,7 +242,7 @@ impl Maker<'_> {
         changes: &[Change],
         clean: &[Change],
     ) -> Result<Landed> {
-        let mut told = Vec::with_capacity(conflicts.len());
+        let mut explained = Vec::with_capacity(conflicts.len());
         for mut conflict in conflicts {
             let own = changes.iter().zip(clean).find(|(change, _)| change.path == conflict.path);
             if let Some((change, clean)) = own {
@@ -254,11 +254,11 @@ impl Maker<'_> {
             }
             if let Some(ours) = &conflict.ours {
                 let oid = Oid::from_str(&ours.oid).or_cannot(|| "read a conflict")?;
-                self.store.write(&crate::merge::Blobs::read(&Raw(self.git), oid)?)?;
+                self.store.write(&crate::merge::Blobs::read(&RepoBlobs(self.git), oid)?)?;
             }
-            told.push(conflict);
+            explained.push(conflict);
         }
-        Ok(Landed::Conflicted { conflicts: told })
+        Ok(Landed::Conflicted { conflicts: explained })
     }
 
     /// Whether what a task began with is in no commit: only in the working tree or the index.

@@ -16,7 +16,7 @@ pub(super) fn keep_in_memory<'odb>(odb: &'odb Odb<'_>) -> Result<Mempack<'odb>> 
 }
 
 /// Puts `commit`, and everything of it that `repo` does not have, into `repo` as one pack.
-pub(super) fn carry(git: &Repository, repo: &Repo, commit: Oid) -> Result<()> {
+pub(super) fn write_pack(git: &Repository, repo: &Repo, commit: Oid) -> Result<()> {
     let what = || format!("write commit {commit} to {}", repo.common_dir.display());
     let real = repo.git()?;
     let there = real.odb().or_cannot(what)?;

@@ -80,7 +80,7 @@ impl Branches<'_> {
     /// Makes a branch that is not there yet.
     pub(super) fn publish(&self, branch: &str, commit: Oid) -> Result<()> {
         self.strike()?;
-        memory::carry(self.git, self.repo, commit)?;
+        memory::write_pack(self.git, self.repo, commit)?;
         self.strike()?;
         let real = self.repo.git()?;
         let reference = format!("refs/heads/{branch}");

@@ -5,7 +5,7 @@ use protocol::RepoPath;
 
 use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
-use crate::merge::{Blobs, Source, Standing};
+use crate::merge::{Blobs, EntryState, MergeTarget};
 
 /// A tree of commits; none before the first commit.
 pub(super) struct CommitTree<'a> {
@@ -13,23 +13,23 @@ pub(super) struct CommitTree<'a> {
     pub(super) tree: Option<Oid>,
 }
 
-impl Source for CommitTree<'_> {
-    fn look(&self, path: &RepoPath) -> Result<Standing> {
+impl MergeTarget for CommitTree<'_> {
+    fn state_of(&self, path: &RepoPath) -> Result<EntryState> {
         let what = || format!("look up {path} in a commit");
-        let Some(tree) = self.tree else { return Ok(Standing::Missing) };
+        let Some(tree) = self.tree else { return Ok(EntryState::Missing) };
         let tree = self.git.find_tree(tree).or_cannot(what)?;
         let entry = match tree.get_path(path.as_path()) {
             Ok(entry) => entry,
-            Err(error) if error.code() == ErrorCode::NotFound => return Ok(Standing::Missing),
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(EntryState::Missing),
             Err(error) => return Err(error).or_cannot(what),
         };
         Ok(match (entry.kind(), Mode::from_git(entry.filemode().cast_unsigned())) {
-            (Some(ObjectType::Tree), _) => Standing::Folder,
+            (Some(ObjectType::Tree), _) => EntryState::Folder,
             (Some(ObjectType::Blob), Some(mode)) => {
-                Standing::Entry(Entry { mode, oid: entry.id() })
+                EntryState::Entry(Entry { mode, oid: entry.id() })
             }
             // A submodule.
-            _ => Standing::Foreign,
+            _ => EntryState::Foreign,
         })
     }
 
@@ -60,9 +60,9 @@ impl Source for CommitTree<'_> {
 }
 
 /// The blobs of a repository, as they are in it.
-pub(super) struct Raw<'a>(pub(super) &'a Repository);
+pub(super) struct RepoBlobs<'a>(pub(super) &'a Repository);
 
-impl Blobs for Raw<'_> {
+impl Blobs for RepoBlobs<'_> {
     fn read(&self, oid: Oid) -> Result<Vec<u8>> {
         let blob = self.0.find_blob(oid).map(|blob| blob.content().to_vec());
         blob.or_cannot(|| format!("read {oid} from the repository"))

@@ -6,17 +6,17 @@ use git2::{Error, ObjectType, Oid, Repository, Tree};
 use protocol::RepoPath;
 
 use crate::entry::Entry;
-use crate::merge::Touched;
+use crate::merge::MergedPath;
 
 /// The mode of a tree in a tree.
 const FOLDER: i32 = 0o040_000;
 
 /// Changes below one folder, by the first component of what is left of their paths.
 #[derive(Default)]
-struct Level<'a> {
+struct FolderChanges<'a> {
     /// What a name itself becomes.
     own: BTreeMap<&'a [u8], Option<Entry>>,
-    below: BTreeMap<&'a [u8], Level<'a>>,
+    below: BTreeMap<&'a [u8], FolderChanges<'a>>,
 }
 
 /// Returns the id of `tree` with the paths of `touched` as they are after, and everything else as
@@ -24,9 +24,9 @@ struct Level<'a> {
 pub(super) fn changed(
     git: &Repository,
     tree: Option<&Tree<'_>>,
-    touched: &BTreeMap<RepoPath, Touched>,
+    touched: &BTreeMap<RepoPath, MergedPath>,
 ) -> Result<Oid, Error> {
-    let mut root = Level::default();
+    let mut root = FolderChanges::default();
     for (path, touched) in touched {
         let mut level = &mut root;
         let mut rest = path.as_bytes();
@@ -45,7 +45,7 @@ pub(super) fn changed(
 fn folder(
     git: &Repository,
     tree: Option<&Tree<'_>>,
-    level: &Level<'_>,
+    level: &FolderChanges<'_>,
 ) -> Result<Option<Oid>, Error> {
     let mut builder = git.treebuilder(tree)?;
     for (name, below) in &level.below {

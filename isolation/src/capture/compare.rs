@@ -3,11 +3,11 @@
 use git2::{ObjectType, Oid};
 use protocol::RepoPath;
 
-use crate::baseline::{Bytes, Source};
-use crate::capture::walk::{Began, Candidate, Now};
+use crate::baseline::{ContentLocation, ContentReader};
+use crate::capture::walk::{Candidate, Original, Presence};
 use crate::entry::{Change, Entry, Mode};
 use crate::error::{OrCannot, Result, is_denied};
-use crate::tree::{Found, Tree};
+use crate::tree::{Tree, TreeEntry};
 
 /// A change with both contents at hand.
 pub(super) struct Compared {
@@ -21,24 +21,24 @@ pub(super) struct Compared {
 
 /// Compares one candidate. Nothing comes back if it is what it began as.
 pub(super) fn compare(
-    bytes: &Bytes,
+    bytes: &ContentReader,
     tree: &Tree,
     candidate: &Candidate<'_>,
 ) -> Result<Option<Compared>> {
     let path = &candidate.path;
     let now = match candidate.now {
-        Now::Present => read(tree, path)?,
-        Now::Absent => None,
+        Presence::Present => read(tree, path)?,
+        Presence::Absent => None,
     };
     let Some((mode, after)) = now else {
-        return removed(bytes, path, candidate.began);
+        return removed(bytes, path, candidate.original);
     };
     let oid = Oid::hash_object(ObjectType::Blob, &after).or_cannot(|| format!("hash {path}"))?;
     let entry = Entry { mode, oid };
-    if candidate.began.is_some_and(|began| is_certainly(began, entry)) {
+    if candidate.original.is_some_and(|original| is_certainly(original, entry)) {
         return Ok(None);
     }
-    let base = candidate.began.map(|began| begin(bytes, path, began)).transpose()?;
+    let base = candidate.original.map(|original| begin(bytes, path, original)).transpose()?;
     if base == Some(entry) {
         return Ok(None);
     }
@@ -51,9 +51,13 @@ pub(super) fn compare(
     Ok(Some(Compared { change, before, after }))
 }
 
-fn removed(bytes: &Bytes, path: &RepoPath, began: Option<Began<'_>>) -> Result<Option<Compared>> {
-    let Some(began) = began else { return Ok(None) };
-    let base = begin(bytes, path, began)?;
+fn removed(
+    bytes: &ContentReader,
+    path: &RepoPath,
+    original: Option<Original<'_>>,
+) -> Result<Option<Compared>> {
+    let Some(original) = original else { return Ok(None) };
+    let base = begin(bytes, path, original)?;
     let before = bytes.store.read(base.oid)?;
     let change = Change { path: path.clone(), base: Some(base), task: None };
     Ok(Some(Compared { change, before, after: Vec::new() }))
@@ -61,35 +65,35 @@ fn removed(bytes: &Bytes, path: &RepoPath, began: Option<Began<'_>>) -> Result<O
 
 /// Returns what is at `path`: the mode and the bytes of a file or a symlink.
 fn read(tree: &Tree, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>> {
-    let found = match tree.look(path) {
+    let found = match tree.read_entry(path) {
         Err(error) if is_denied(&error) => {
-            tree.widen(path)?;
-            tree.look(path)?
+            tree.make_readable(path)?;
+            tree.read_entry(path)?
         }
         found => found?,
     };
     Ok(match found {
-        Found::File { mode, bytes, .. } => Some((mode, bytes)),
-        Found::Link { target, .. } => Some((Mode::Link, target)),
-        Found::Missing | Found::Blocked(_) | Found::Folder | Found::Special => None,
+        TreeEntry::File { mode, bytes, .. } => Some((mode, bytes)),
+        TreeEntry::Link { target, .. } => Some((Mode::Link, target)),
+        TreeEntry::Missing | TreeEntry::Blocked(_) | TreeEntry::Folder | TreeEntry::Special => None,
     })
 }
 
 /// Whether it is what it began as, without a look at how git checks out.
-fn is_certainly(began: Began<'_>, entry: Entry) -> bool {
-    match began {
-        Began::Seed(seed) => seed == entry,
-        Began::Frozen(start) => {
+fn is_certainly(original: Original<'_>, entry: Entry) -> bool {
+    match original {
+        Original::Predecessor(seed) => seed == entry,
+        Original::Frozen(frozen) => {
             // A blob's id is that of the bytes as committed, which need not be those in the tree.
-            matches!(start.source, Source::Pin(oid) if start.mode == entry.mode && oid == entry.oid)
+            matches!(frozen.source, ContentLocation::Pin(oid) if frozen.mode == entry.mode && oid == entry.oid)
         }
     }
 }
 
 /// Returns what it began as, with its bytes in the task store.
-fn begin(bytes: &Bytes, path: &RepoPath, began: Began<'_>) -> Result<Entry> {
-    match began {
-        Began::Seed(entry) => Ok(entry),
-        Began::Frozen(start) => bytes.entry(path, start),
+fn begin(bytes: &ContentReader, path: &RepoPath, original: Original<'_>) -> Result<Entry> {
+    match original {
+        Original::Predecessor(entry) => Ok(entry),
+        Original::Frozen(frozen) => bytes.entry(path, frozen),
     }
 }

@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use git2::Index;
 use protocol::RepoPath;
 
-use crate::baseline::Frozen;
+use crate::baseline::Snapshot;
 
 /// The paths in a workspace's own index that were not in the frozen tree. They are read when the
 /// first of them is asked for: in a workspace without anything ignored, nobody asks.
-pub(super) struct Forced<'a> {
-    frozen: &'a Frozen,
+pub(super) struct ForceAdded<'a> {
+    snapshot: &'a Snapshot,
     index: PathBuf,
     paths: OnceCell<BTreeSet<Vec<u8>>>,
 }
 
-impl<'a> Forced<'a> {
+impl<'a> ForceAdded<'a> {
     /// Returns those of the workspace at `folder`. An index that the task damaged forces nothing.
-    pub(super) fn of(frozen: &'a Frozen, folder: &Path) -> Self {
-        Self { frozen, index: folder.join("git/index"), paths: OnceCell::new() }
+    pub(super) fn of(snapshot: &'a Snapshot, folder: &Path) -> Self {
+        Self { snapshot, index: folder.join("git/index"), paths: OnceCell::new() }
     }
 
     /// Returns whether `path` is tracked.
@@ -47,7 +47,7 @@ impl<'a> Forced<'a> {
             };
             let added = read.iter().filter(|entry| {
                 RepoPath::new(entry.path.as_slice())
-                    .is_some_and(|path| self.frozen.table.get(&path).is_none())
+                    .is_some_and(|path| self.snapshot.table.get(&path).is_none())
             });
             added.map(|entry| entry.path).collect()
         })

@@ -13,14 +13,14 @@ use crate::tree::{RepositoryRoot, Stat, Tree, join};
 const COUNTED: u64 = 100_000;
 
 /// What was found so far. However much there is, only the first paths are held.
-pub(super) struct Collector<'a> {
+pub(super) struct LeftOutCollector<'a> {
     tree: &'a Tree,
     entries: BTreeMap<Vec<u8>, LeftOutKind>,
     total: u64,
     files: u64,
 }
 
-impl<'a> Collector<'a> {
+impl<'a> LeftOutCollector<'a> {
     /// Returns a collector for the workspace at `tree`.
     pub(super) fn new(tree: &'a Tree) -> Self {
         Self { tree, entries: BTreeMap::new(), total: 0, files: 0 }
@@ -37,7 +37,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Adds what has a name that is taken for `.git`.
-    pub(super) fn git_twin(&mut self, path: Vec<u8>, stat: &Stat) {
+    pub(super) fn git_lookalike(&mut self, path: Vec<u8>, stat: &Stat) {
         let files = match FileType::from_raw_mode(stat.mode) {
             FileType::Directory => self.contents(&path).files,
             FileType::RegularFile | FileType::Symlink => 1,
@@ -87,7 +87,7 @@ impl<'a> Collector<'a> {
         let mut seen = 0;
         let mut waiting = vec![folder.to_vec()];
         while let Some(folder) = waiting.pop() {
-            let listing = match self.tree.list_ours(&folder) {
+            let listing = match self.tree.list_readable(&folder) {
                 Ok(Some(listing)) => listing,
                 Ok(None) => continue,
                 Err(_) => {
@@ -96,7 +96,7 @@ impl<'a> Collector<'a> {
                 }
             };
             let own_git = (listing.repository == RepositoryRoot::Yes).then(|| ".git".into());
-            for name in listing.odd.iter().chain(&own_git) {
+            for name in listing.invalid_names.iter().chain(&own_git) {
                 match listing.stat(name) {
                     Ok(Some(stat)) => found.count(join(&folder, name), &stat, &mut waiting),
                     Ok(None) => {}
@@ -106,7 +106,7 @@ impl<'a> Collector<'a> {
             for entry in &listing.entries {
                 found.count(join(&folder, &entry.name), &entry.stat, &mut waiting);
             }
-            seen += (listing.entries.len() + listing.odd.len()) as u64;
+            seen += (listing.entries.len() + listing.invalid_names.len()) as u64;
             if seen > COUNTED {
                 found.files = found.files.max(1);
                 break;

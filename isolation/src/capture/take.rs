@@ -5,9 +5,9 @@ use std::path::Path;
 use protocol::{CaptureRef, Captured, ChangeSummary};
 
 use crate::backends::ChangeList;
-use crate::baseline::{Bytes, Frozen};
+use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare};
-use crate::capture::forced::Forced;
+use crate::capture::forced::ForceAdded;
 use crate::capture::{lines, walk};
 use crate::entry::Entry;
 use crate::error::{OrCannot, Result};
@@ -17,22 +17,30 @@ use crate::tree::Tree;
 use crate::workspace::{Manifest, must_be_there, tree_of};
 
 /// Puts what changed in the workspace at `folder` into the task store. Nobody may be writing.
-pub(crate) fn capture(frozen: &Frozen, folder: &Path, manifest: &Manifest) -> Result<Captured> {
-    let (bytes, list) = take(frozen, folder, manifest)?;
-    list.keep(&frozen.context, &bytes.store, &manifest.task, manifest.attempt)
+pub(crate) fn capture(snapshot: &Snapshot, folder: &Path, manifest: &Manifest) -> Result<Captured> {
+    let (bytes, list) = take(snapshot, folder, manifest)?;
+    list.keep(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
 /// Records what changed so far, in place of the last checkpoint.
-pub(crate) fn checkpoint(frozen: &Frozen, folder: &Path, manifest: &Manifest) -> Result<Captured> {
-    let (bytes, list) = take(frozen, folder, manifest)?;
-    list.keep_checkpoint(&frozen.context, &bytes.store, &manifest.task, manifest.attempt)
+pub(crate) fn checkpoint(
+    snapshot: &Snapshot,
+    folder: &Path,
+    manifest: &Manifest,
+) -> Result<Captured> {
+    let (bytes, list) = take(snapshot, folder, manifest)?;
+    list.keep_checkpoint(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
 /// Captures the workspace that a dead engine left. If it was captured and is still the same, that
 /// stands; if it differs, both are kept, the new one under the next free attempt.
-pub(crate) fn recapture(frozen: &Frozen, folder: &Path, manifest: &Manifest) -> Result<Captured> {
-    let (bytes, list) = take(frozen, folder, manifest)?;
-    list.keep_recovered(&frozen.context, &bytes.store, &manifest.task, manifest.attempt)
+pub(crate) fn recapture(
+    snapshot: &Snapshot,
+    folder: &Path,
+    manifest: &Manifest,
+) -> Result<Captured> {
+    let (bytes, list) = take(snapshot, folder, manifest)?;
+    list.keep_recovered(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
 /// Returns what a capture of the task store came to.
@@ -48,25 +56,29 @@ pub(crate) fn summary(store: &TaskStore, capture: CaptureRef) -> Result<Captured
 }
 
 /// Finds what changed, and puts its bytes into the task store.
-fn take(frozen: &Frozen, folder: &Path, manifest: &Manifest) -> Result<(Bytes, ChangeList)> {
+fn take(
+    snapshot: &Snapshot,
+    folder: &Path,
+    manifest: &Manifest,
+) -> Result<(ContentReader, ChangeList)> {
     let what = || format!("capture {}", folder.display());
-    frozen.context.faults.strike("capture.begin").or_cannot(what)?;
+    snapshot.context.faults.strike("capture.begin").or_cannot(what)?;
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
     // The user's repository says what holds everywhere, the workspace what holds in its folders.
     // What the task did to the private git directory does not count.
-    let git = frozen.context.repo.git()?;
+    let git = snapshot.context.repo.git()?;
     let rules = Rules::of(&git, &tree);
-    let bytes = Bytes::open(frozen)?;
+    let bytes = ContentReader::open(snapshot)?;
     let mut list = ChangeList::default();
-    let forced = Forced::of(frozen, folder);
+    let force_added = ForceAdded::of(snapshot, folder);
     let walk::Walked { candidates, left_out } =
-        walk::candidates(frozen, manifest, &tree, &rules, &forced)?;
+        walk::candidates(snapshot, manifest, &tree, &rules, &force_added)?;
     for candidate in candidates {
         let Some(Compared { change, before, after }) = compare(&bytes, &tree, &candidate)? else {
             continue;
         };
-        list.add(&frozen.context, change, &before, &after)?;
+        list.add(&snapshot.context, change, &before, &after)?;
     }
     list.left_out = left_out;
     Ok((bytes, list))

@@ -5,4 +5,4 @@ mod glob;
 mod pattern;
 mod rules;
 
-pub(crate) use rules::{Kind, Rules};
+pub(crate) use rules::{PathKind, Rules};

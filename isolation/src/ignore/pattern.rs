@@ -1,7 +1,7 @@
 //! One line of a `.gitignore`.
 
 use crate::ignore::glob::{Case, Glob};
-use crate::ignore::rules::Kind;
+use crate::ignore::rules::PathKind;
 
 /// One line that says something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +67,8 @@ impl Pattern {
     }
 
     /// Returns what the line says about `path`, which is relative to the file's folder.
-    pub(super) fn judge(&self, path: &[u8], kind: Kind) -> Option<Verdict> {
-        if self.applies == Applies::ToFolders && kind != Kind::Folder {
+    pub(super) fn judge(&self, path: &[u8], kind: PathKind) -> Option<Verdict> {
+        if self.applies == Applies::ToFolders && kind != PathKind::Folder {
             return None;
         }
         let text = match self.against {

@@ -12,7 +12,7 @@ use crate::error::{Result, is_denied};
 use crate::git_files;
 use crate::ignore::glob::Case;
 use crate::ignore::pattern::{self, Pattern, Verdict};
-use crate::tree::{Found, Tree, join};
+use crate::tree::{Tree, TreeEntry, join};
 
 /// The rules of a working tree.
 pub(crate) struct Rules<'a> {
@@ -26,11 +26,11 @@ pub(crate) struct Rules<'a> {
 
 /// What is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PathKind {
     /// A folder.
     Folder,
     /// Anything else.
-    Leaf,
+    File,
 }
 
 struct FolderRules {
@@ -56,7 +56,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Returns whether git ignores `path`, if nothing tracks it.
-    pub(crate) fn ignores(&self, path: &[u8], kind: Kind) -> Result<bool> {
+    pub(crate) fn ignores(&self, path: &[u8], kind: PathKind) -> Result<bool> {
         let chain = self.chain(path)?;
         if chain.iter().any(|(_, rules)| rules.verdict == Verdict::Ignored) {
             return Ok(true);
@@ -85,7 +85,7 @@ impl<'a> Rules<'a> {
         let verdict = match inherited {
             Verdict::Ignored => Verdict::Ignored,
             Verdict::Kept if folder.is_empty() => Verdict::Kept,
-            Verdict::Kept => self.judge(folder, Kind::Folder, above),
+            Verdict::Kept => self.judge(folder, PathKind::Folder, above),
         };
         let patterns = match verdict {
             Verdict::Ignored => Vec::new(),
@@ -97,7 +97,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Asks the nearest folder first, and in each file the last line.
-    fn judge(&self, path: &[u8], kind: Kind, chain: &[(&[u8], Rc<FolderRules>)]) -> Verdict {
+    fn judge(&self, path: &[u8], kind: PathKind, chain: &[(&[u8], Rc<FolderRules>)]) -> Verdict {
         let near = chain.iter().rev().map(|(folder, rules)| (*folder, &rules.patterns));
         let far = self.everywhere.iter().map(|patterns| (&b""[..], patterns));
         near.chain(far)
@@ -113,18 +113,18 @@ impl<'a> Rules<'a> {
     fn read(&self, folder: &[u8]) -> Result<Vec<Pattern>> {
         let path = join(folder, ".gitignore".as_ref());
         let Some(path) = RepoPath::new(path) else { return Ok(Vec::new()) };
-        let found = match self.tree.look(&path) {
+        let found = match self.tree.read_entry(&path) {
             // As git, which says so and goes on.
             Err(error) if is_denied(&error) => return Ok(Vec::new()),
             found => found?,
         };
         Ok(match found {
-            Found::File { bytes, .. } => pattern::read(&bytes, self.case),
-            Found::Missing
-            | Found::Blocked(_)
-            | Found::Link { .. }
-            | Found::Folder
-            | Found::Special => Vec::new(),
+            TreeEntry::File { bytes, .. } => pattern::read(&bytes, self.case),
+            TreeEntry::Missing
+            | TreeEntry::Blocked(_)
+            | TreeEntry::Link { .. }
+            | TreeEntry::Folder
+            | TreeEntry::Special => Vec::new(),
         })
     }
 }

@@ -13,21 +13,21 @@ use crate::entry::Entry;
 use crate::error::{OrCannot, Result};
 use crate::landing::journal::{Journal, Journals, State};
 use crate::landing::moves::Moved;
-use crate::landing::roll::{Roll, Rolled, Seen};
-use crate::landing::step::Step;
+use crate::landing::roll::{Applied, Applier, PathState};
+use crate::landing::step::FileChange;
 use crate::landing::writers::LONGEST_WAIT;
 use crate::store::{Durability, TaskStore};
 use crate::tree::{Parent, Tree};
 
 /// What landings in one repository work on.
-pub(super) struct Close<'a> {
+pub(super) struct LandingContext<'a> {
     pub(super) tree: &'a Tree,
     pub(super) store: &'a TaskStore,
     pub(super) journals: &'a Journals<'a>,
     pub(super) faults: &'a Faults,
     pub(super) cancel: &'a CancelToken,
     /// Is called with what whoever started the landing must know.
-    pub(super) news: &'a dyn Fn(LandingNews),
+    pub(super) notify: &'a dyn Fn(LandingNews),
     /// What is left of the time for waiting until programs have finished writing.
     pub(super) left_to_wait: Cell<Duration>,
     unwatched: Cell<Unwatched>,
@@ -36,11 +36,11 @@ pub(super) struct Close<'a> {
 /// Whether it was said that programs which write cannot be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unwatched {
-    NotSaid,
-    Said,
+    NotReported,
+    Reported,
 }
 
-impl<'a> Close<'a> {
+impl<'a> LandingContext<'a> {
     /// Returns what landings work on, for one landing or one recovery.
     pub(super) fn new(
         tree: &'a Tree,
@@ -48,18 +48,19 @@ impl<'a> Close<'a> {
         journals: &'a Journals<'a>,
         faults: &'a Faults,
         cancel: &'a CancelToken,
-        news: &'a dyn Fn(LandingNews),
+        notify: &'a dyn Fn(LandingNews),
     ) -> Self {
-        let (left_to_wait, unwatched) = (Cell::new(LONGEST_WAIT), Cell::new(Unwatched::NotSaid));
-        Self { tree, store, journals, faults, cancel, news, left_to_wait, unwatched }
+        let (left_to_wait, unwatched) =
+            (Cell::new(LONGEST_WAIT), Cell::new(Unwatched::NotReported));
+        Self { tree, store, journals, faults, cancel, notify, left_to_wait, unwatched }
     }
 }
 
-impl Close<'_> {
+impl LandingContext<'_> {
     /// Says once that programs which write to files cannot be seen, and why.
-    pub(super) fn tell_unwatched(&self, path: &RepoPath, why: &str) {
-        if self.unwatched.replace(Unwatched::Said) == Unwatched::NotSaid {
-            (self.news)(LandingNews::Unwatched { path: path.clone(), why: why.to_owned() });
+    pub(super) fn notify_unwatched(&self, path: &RepoPath, why: &str) {
+        if self.unwatched.replace(Unwatched::Reported) == Unwatched::NotReported {
+            (self.notify)(LandingNews::Unwatched { path: path.clone(), why: why.to_owned() });
         }
     }
 
@@ -76,49 +77,51 @@ impl Close<'_> {
     /// The journal stays until the ledger has its report.
     fn try_finish(&self, journal: &Journal, from: State) -> Result<()> {
         if from != State::Landed {
-            self.sync_folders(journal.steps.iter().map(|step| &step.path))?;
+            self.sync_folders(journal.changes.iter().map(|change| &change.path))?;
             self.journals.advance(&journal.id, from, State::Landed)?;
         }
-        let again = Roll::again(self, &journal.run);
-        let removed = again.drop_versions(&journal.steps)?;
+        let applier = Applier::later_pass(self, &journal.run);
+        let removed = applier.drop_versions(&journal.changes)?;
         self.drop_emptied(journal)?;
         self.faults.strike("landing.done").or_cannot(|| "close a landing")?;
         self.journals.advance(&journal.id, State::Landed, State::Unreported)?;
-        again.rescue_late_writes(removed.into_iter())
+        applier.rescue_late_writes(removed.into_iter())
     }
 
     /// Takes a landing back: every path that nobody has edited since is as it was before.
-    pub(super) fn take_back(&self, journal: &Journal) -> Result<()> {
-        let again = Roll::again(self, &journal.run);
+    pub(super) fn roll_back(&self, journal: &Journal) -> Result<()> {
+        let applier = Applier::later_pass(self, &journal.run);
         let mut taken = Vec::new();
-        for step in journal.steps.iter().rev() {
-            let reversed = step.reversed();
+        for change in journal.changes.iter().rev() {
+            let reversed = change.reversed();
             // A path that somebody has edited is as they want it.
-            if again.put_back(step)? == Rolled::There && again.take(&reversed)? == Rolled::There {
+            if applier.put_back(change)? == Applied::Done
+                && applier.apply(&reversed)? == Applied::Done
+            {
                 taken.push(reversed);
             }
         }
         // The same holds for one whose new version somebody has opened for writing.
-        for step in again.give_back_edited(taken.iter())? {
-            if let Seen::Entry(entry, bytes) = again.see(&step.temp)? {
-                again.rescue(step, entry, &bytes)?;
+        for change in applier.give_back_edited(taken.iter())? {
+            if let PathState::Entry(entry, bytes) = applier.state_of(&change.temp)? {
+                applier.rescue(change, entry, &bytes)?;
             }
         }
-        let removed = again.drop_versions(&journal.steps)?;
+        let removed = applier.drop_versions(&journal.changes)?;
         for folder in journal.folders.iter().rev() {
-            let _stays = again.moves.remove_folder(folder);
+            let _stays = applier.mover.remove_folder(folder);
         }
-        self.sync_folders(journal.steps.iter().map(|step| &step.path))?;
+        self.sync_folders(journal.changes.iter().map(|change| &change.path))?;
         self.store.release(&journal.reference())?;
         self.journals.forget(&journal.id)?;
-        again.rescue_late_writes(removed.into_iter())
+        applier.rescue_late_writes(removed.into_iter())
     }
 
     /// Drops a landing that has not changed anything yet.
     pub(super) fn drop_intent(&self, journal: &Journal) -> Result<()> {
-        let again = Roll::again(self, &journal.run);
-        for step in &journal.steps {
-            again.moves.remove(&step.temp)?;
+        let applier = Applier::later_pass(self, &journal.run);
+        for change in &journal.changes {
+            applier.mover.remove(&change.temp)?;
         }
         self.store.release(&journal.reference())?;
         self.journals.forget(&journal.id)
@@ -129,25 +132,25 @@ impl Close<'_> {
     /// it changed.
     pub(super) fn roll_forward(&self, mut journal: Journal) -> Result<LandingReport> {
         let run = journal.run.clone();
-        let again = Roll::again(self, &run);
+        let applier = Applier::later_pass(self, &run);
         let (mut taken, mut contested) = (Vec::new(), Vec::new());
-        for step in &journal.steps {
-            match again.take(step)? {
-                Rolled::There => taken.push(step),
-                Rolled::Contested => contested.push(step.clone()),
+        for change in &journal.changes {
+            match applier.apply(change)? {
+                Applied::Done => taken.push(change),
+                Applied::Contested => contested.push(change.clone()),
             }
         }
-        let edited = again.give_back_edited(taken.into_iter())?;
+        let edited = applier.give_back_edited(taken.into_iter())?;
         contested.extend(edited.into_iter().cloned());
-        for step in &contested {
-            let ours = match again.see(&step.path)? {
-                Seen::Entry(entry, bytes) => {
+        for change in &contested {
+            let ours = match applier.state_of(&change.path)? {
+                PathState::Entry(entry, bytes) => {
                     self.store.write(&bytes)?;
                     Some(entry)
                 }
-                Seen::Missing | Seen::Other => None,
+                PathState::Missing | PathState::Other => None,
             };
-            conflict(&mut journal.report, step, ours);
+            conflict(&mut journal.report, change, ours);
         }
         if !contested.is_empty() {
             self.journals.write(&journal, State::Committed)?;
@@ -164,11 +167,11 @@ impl Close<'_> {
 
     /// Keeps the bytes of both versions of every path, durably.
     pub(super) fn hold(&self, journal: &Journal) -> Result<()> {
-        let versions = journal.steps.iter().enumerate().flat_map(|(number, step)| {
+        let versions = journal.changes.iter().enumerate().flat_map(|(number, change)| {
             let named = move |name: &str, entry: Option<Entry>| {
                 entry.map(|entry| (format!("{number}-{name}").into_bytes(), entry))
             };
-            [named("before", step.expected), named("after", step.new)]
+            [named("before", change.expected), named("after", change.new)]
         });
         let versions = versions.flatten().collect::<Vec<_>>();
         self.store.hold(&journal.reference(), &versions, Durability::Synced)
@@ -191,11 +194,11 @@ impl Close<'_> {
 
     /// Removes the folders that the removals have left empty, as git does.
     fn drop_emptied(&self, journal: &Journal) -> Result<()> {
-        let again = Roll::again(self, &journal.run);
-        for step in journal.steps.iter().filter(|step| step.new.is_none()) {
-            for folder in step.path.folders() {
+        let applier = Applier::later_pass(self, &journal.run);
+        for change in journal.changes.iter().filter(|change| change.new.is_none()) {
+            for folder in change.path.folders() {
                 // One that may not be removed stays: an empty folder is nothing to git.
-                if !matches!(again.moves.remove_folder(&folder), Ok(Moved::Yes)) {
+                if !matches!(applier.mover.remove_folder(&folder), Ok(Moved::Yes)) {
                     break;
                 }
             }
@@ -205,16 +208,16 @@ impl Close<'_> {
 }
 
 /// Turns the landing of every task that wanted `step` into a conflict.
-fn conflict(report: &mut LandingReport, step: &Step, ours: Option<Entry>) {
+fn conflict(report: &mut LandingReport, change: &FileChange, ours: Option<Entry>) {
     let conflict = Conflict {
-        path: step.path.clone(),
+        path: change.path.clone(),
         reason: ConflictReason::Contested,
-        base: step.expected.map(Entry::to_side),
+        base: change.expected.map(Entry::to_side),
         ours: ours.map(Entry::to_side),
-        theirs: step.new.map(Entry::to_side),
+        theirs: change.new.map(Entry::to_side),
         with: None,
     };
-    for landing in report.tasks.iter_mut().filter(|landing| step.by.contains(&landing.task)) {
+    for landing in report.tasks.iter_mut().filter(|landing| change.by.contains(&landing.task)) {
         match &mut landing.landed {
             Landed::Conflicted { conflicts } => {
                 // A recovery that was killed itself may have said so already.

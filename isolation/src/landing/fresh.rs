@@ -16,23 +16,23 @@ use rustix::io::Errno;
 
 use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
-use crate::landing::moves::{Moved, Moves, Spot};
-use crate::landing::step::Step;
+use crate::landing::moves::{FileMover, Moved, ParentDir};
+use crate::landing::step::FileChange;
 
 /// From how many files on it is faster to sync everything.
 const MANY: usize = 64;
 
-impl Moves<'_> {
+impl FileMover<'_> {
     /// Writes the new version of `step` to where it waits. It is durable after [`Self::sync`].
-    pub(super) fn write_fresh(&self, step: &Step, new: Entry, bytes: &[u8]) -> Result<()> {
-        let what = || format!("write {} beside {}", step.temp, step.path);
-        let spot = self.spot(&step.temp)?.ok_or("its folder is gone").or_cannot(what)?;
-        let old = match step.expected.map(|expected| expected.mode) {
-            Some(Mode::File | Mode::Executable) => self.open(&step.path, OFlags::RDONLY)?,
+    pub(super) fn write_fresh(&self, change: &FileChange, new: Entry, bytes: &[u8]) -> Result<()> {
+        let what = || format!("write {} beside {}", change.temp, change.path);
+        let parent = self.parent_dir(&change.temp)?.ok_or("its folder is gone").or_cannot(what)?;
+        let old = match change.expected.map(|expected| expected.mode) {
+            Some(Mode::File | Mode::Executable) => self.open(&change.path, OFlags::RDONLY)?,
             Some(Mode::Link) | None => None,
         };
         self.strike()?;
-        fresh(&spot, new.mode, bytes, old.as_ref()).or_cannot(what)
+        fresh(&parent, new.mode, bytes, old.as_ref()).or_cannot(what)
     }
 
     /// Makes the bytes of files durable: one by one, or, where they are many, everything that is
@@ -44,9 +44,9 @@ impl Moves<'_> {
         let mut synced = BTreeSet::new();
         for path in paths {
             let what = || format!("sync {path}");
-            let Some(spot) = self.spot(path)? else { continue };
-            if synced.insert(fstat(&spot.folder).or_cannot(what)?.st_dev) {
-                syncfs(&spot.folder).or_cannot(what)?;
+            let Some(parent) = self.parent_dir(path)? else { continue };
+            if synced.insert(fstat(&parent.folder).or_cannot(what)?.st_dev) {
+                syncfs(&parent.folder).or_cannot(what)?;
             }
         }
         Ok(())
@@ -83,9 +83,9 @@ impl Moves<'_> {
 
     /// Opens a file, if one is there.
     fn open(&self, path: &RepoPath, access: OFlags) -> Result<Option<File>> {
-        let Some(spot) = self.spot(path)? else { return Ok(None) };
+        let Some(parent) = self.parent_dir(path)? else { return Ok(None) };
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        match openat(&spot.folder, &spot.name, flags, Permissions::empty()) {
+        match openat(&parent.folder, &parent.name, flags, Permissions::empty()) {
             Ok(fd) => Ok(Some(File::from(fd))),
             Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ISDIR) => Ok(None),
             Err(error) => Err(error).or_cannot(|| format!("open {path}")),
@@ -93,10 +93,10 @@ impl Moves<'_> {
     }
 }
 
-fn fresh(spot: &Spot, mode: Mode, bytes: &[u8], old: Option<&File>) -> io::Result<()> {
+fn fresh(parent: &ParentDir, mode: Mode, bytes: &[u8], old: Option<&File>) -> io::Result<()> {
     let permissions = match mode {
         Mode::Link => {
-            symlinkat(bytes, &spot.folder, &spot.name)?;
+            symlinkat(bytes, &parent.folder, &parent.name)?;
             return Ok(());
         }
         // Whoever may not read the old one never reads the new one: it inherits what the old one has.
@@ -106,11 +106,11 @@ fn fresh(spot: &Spot, mode: Mode, bytes: &[u8], old: Option<&File>) -> io::Resul
     };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let permissions = Permissions::from_raw_mode(permissions);
-    let fd: OwnedFd = openat(&spot.folder, &spot.name, flags, permissions)?;
+    let fd: OwnedFd = openat(&parent.folder, &parent.name, flags, permissions)?;
     let mut file = File::from(fd);
     file.write_all(bytes)?;
     if let Some(old) = old {
-        inherit(&file, old, mode)?;
+        copy_metadata(&file, old, mode)?;
     }
     Ok(())
 }
@@ -127,7 +127,7 @@ fn over(file: &File, mode: Mode, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Gives a new file what the old one has: owner, extended attributes, permissions.
-fn inherit(file: &File, old: &File, mode: Mode) -> io::Result<()> {
+fn copy_metadata(file: &File, old: &File, mode: Mode) -> io::Result<()> {
     let (had, has) = (old.metadata()?, file.metadata()?);
     if !had.is_file() {
         return Ok(());

@@ -16,7 +16,7 @@ use protocol::{LandingId, LandingReport, RepoPath, RunName};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{OrCannot, Result, cannot};
-use crate::landing::step::Step;
+use crate::landing::step::FileChange;
 
 /// How far a landing has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,7 +68,8 @@ pub(super) struct Journal {
     /// Folders that the landing makes.
     pub(super) folders: Vec<RepoPath>,
     /// In the order in which they are taken.
-    pub(super) steps: Vec<Step>,
+    #[serde(rename = "steps")]
+    pub(super) changes: Vec<FileChange>,
     pub(super) report: LandingReport,
 }
 
@@ -80,11 +81,11 @@ impl Journal {
         id: String,
         (run, landing): (RunName, LandingId),
         folders: Vec<RepoPath>,
-        steps: Vec<Step>,
+        changes: Vec<FileChange>,
         report: LandingReport,
     ) -> Self {
         let landing = Some(landing);
-        Self { version: Self::VERSION, id, run, landing, folders, steps, report }
+        Self { version: Self::VERSION, id, run, landing, folders, changes, report }
     }
 
     /// Returns the reference of the task store that keeps the landing's bytes.

@@ -19,6 +19,6 @@ mod step;
 pub(crate) mod tests;
 mod writers;
 
-pub(crate) use land::{acknowledge, done, finish_cut_short, is_any_open, land, recover, rehearse};
-pub(crate) use queue::Turn;
+pub(crate) use land::{acknowledge, done, dry_run, finish_cut_short, is_any_open, land, recover};
+pub(crate) use queue::LandingLock;
 pub(crate) use source::WorkingTree;

@@ -16,7 +16,7 @@ use crate::error::{OrCannot, Result};
 use crate::tree::{Parent, Tree};
 
 /// Moves files of one tree.
-pub(super) struct Moves<'a> {
+pub(super) struct FileMover<'a> {
     pub(super) tree: &'a Tree,
     swap: Cell<Swap>,
     faults: &'a Faults,
@@ -41,12 +41,12 @@ pub(super) enum Moved {
 }
 
 /// A name in a folder that is open.
-pub(super) struct Spot {
+pub(super) struct ParentDir {
     pub(super) folder: OwnedFd,
     pub(super) name: OsString,
 }
 
-impl<'a> Moves<'a> {
+impl<'a> FileMover<'a> {
     /// Moves files of `tree`; `swap` says how, until the file system says that it cannot.
     pub(super) fn within(tree: &'a Tree, swap: Swap, faults: &'a Faults) -> Self {
         Self { tree, swap: Cell::new(swap), faults }
@@ -58,16 +58,16 @@ impl<'a> Moves<'a> {
     }
 
     /// Opens the folder of `path`, if there is one.
-    pub(super) fn spot(&self, path: &RepoPath) -> Result<Option<Spot>> {
+    pub(super) fn parent_dir(&self, path: &RepoPath) -> Result<Option<ParentDir>> {
         match self.tree.parent(path)? {
-            Parent::Folder { fd, name } => Ok(Some(Spot { folder: fd, name })),
+            Parent::Folder { fd, name } => Ok(Some(ParentDir { folder: fd, name })),
             Parent::Missing | Parent::Blocked(_) => Ok(None),
         }
     }
 
     /// Lets two files change places.
     pub(super) fn exchange(&self, temp: &RepoPath, path: &RepoPath) -> Result<Moved> {
-        let (Some(from), Some(to)) = (self.spot(temp)?, self.spot(path)?) else {
+        let (Some(from), Some(to)) = (self.parent_dir(temp)?, self.parent_dir(path)?) else {
             return Ok(Moved::No);
         };
         if self.swap.get() == Swap::Exchange {
@@ -92,7 +92,7 @@ impl<'a> Moves<'a> {
     /// Moves a file to where nothing is.
     pub(super) fn shift(&self, from: &RepoPath, to: &RepoPath) -> Result<Moved> {
         let what = || format!("move {from} to {to}");
-        let (Some(old), Some(new)) = (self.spot(from)?, self.spot(to)?) else {
+        let (Some(old), Some(new)) = (self.parent_dir(from)?, self.parent_dir(to)?) else {
             return Ok(Moved::No);
         };
         self.strike()?;
@@ -118,9 +118,9 @@ impl<'a> Moves<'a> {
 
     /// Removes a file or symlink. Succeeds if it is not there.
     pub(super) fn remove(&self, path: &RepoPath) -> Result<()> {
-        let Some(spot) = self.spot(path)? else { return Ok(()) };
+        let Some(parent) = self.parent_dir(path)? else { return Ok(()) };
         self.strike()?;
-        match unlinkat(&spot.folder, &spot.name, AtFlags::empty()) {
+        match unlinkat(&parent.folder, &parent.name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error).or_cannot(|| format!("remove {path}")),
         }
@@ -128,9 +128,9 @@ impl<'a> Moves<'a> {
 
     /// Removes a folder if nothing is in it.
     pub(super) fn remove_folder(&self, path: &RepoPath) -> Result<Moved> {
-        let Some(spot) = self.spot(path)? else { return Ok(Moved::Yes) };
+        let Some(parent) = self.parent_dir(path)? else { return Ok(Moved::Yes) };
         self.strike()?;
-        match unlinkat(&spot.folder, &spot.name, AtFlags::REMOVEDIR) {
+        match unlinkat(&parent.folder, &parent.name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => Ok(Moved::Yes),
             Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => Ok(Moved::No),
             Err(error) => Err(error).or_cannot(|| format!("remove the folder {path}")),
@@ -165,9 +165,9 @@ impl<'a> Moves<'a> {
         let mut folders: Vec<RepoPath> = path.folders().collect();
         folders.reverse();
         for folder in folders {
-            let Some(spot) = self.spot(&folder)? else { return Ok(()) };
+            let Some(parent) = self.parent_dir(&folder)? else { return Ok(()) };
             self.strike()?;
-            match mkdirat(&spot.folder, &spot.name, Permissions::from_raw_mode(0o777)) {
+            match mkdirat(&parent.folder, &parent.name, Permissions::from_raw_mode(0o777)) {
                 // Whether it is a folder shows when something is put into it.
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error).or_cannot(|| format!("make the folder {folder}")),
@@ -182,7 +182,7 @@ pub(super) fn aside(temp: &RepoPath) -> RepoPath {
     RepoPath::new([temp.as_bytes(), b".old"].concat()).expect("a longer last name stays a name")
 }
 
-fn rename(from: &Spot, to: &Spot, flags: RenameFlags) -> std::result::Result<(), Errno> {
+fn rename(from: &ParentDir, to: &ParentDir, flags: RenameFlags) -> std::result::Result<(), Errno> {
     renameat_with(&from.folder, &from.name, &to.folder, &to.name, flags)
 }
 

@@ -13,14 +13,14 @@ use crate::error::{OrCannot, Result};
 
 /// How long who waits for the turn sleeps between two looks. Who blocks in the lock instead cannot
 /// be told that its landing is withdrawn.
-const PAUSE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The turn to land. It ends when this is dropped, or when its process ends.
-pub(crate) struct Turn {
+pub(crate) struct LandingLock {
     held: File,
 }
 
-impl Drop for Turn {
+impl Drop for LandingLock {
     fn drop(&mut self) {
         // Closing would not do: a child that another thread is just starting has the descriptor
         // too until it runs its program.
@@ -28,35 +28,35 @@ impl Drop for Turn {
     }
 }
 
-impl Turn {
+impl LandingLock {
     /// Waits for the turn to land in the repository with this git folder, and says so if it has to.
     /// Nothing comes back if the landing is withdrawn meanwhile.
-    pub(crate) fn wait(
+    pub(crate) fn acquire(
         common_dir: &Path,
         faults: &Faults,
         cancel: &CancelToken,
-        news: &dyn Fn(LandingNews),
+        notify: &dyn Fn(LandingNews),
     ) -> Result<Option<Self>> {
-        Self::wait_with(common_dir, faults, cancel, news, &mut || thread::sleep(PAUSE))
+        Self::acquire_with(common_dir, faults, cancel, notify, &mut || thread::sleep(POLL_INTERVAL))
     }
 
-    /// Does what [`Self::wait`] does, with `pause` between two looks.
-    fn wait_with(
+    /// Does what [`Self::acquire`] does, with `pause` between two looks.
+    fn acquire_with(
         common_dir: &Path,
         faults: &Faults,
         cancel: &CancelToken,
-        news: &dyn Fn(LandingNews),
+        notify: &dyn Fn(LandingNews),
         pause: &mut dyn FnMut(),
     ) -> Result<Option<Self>> {
         let folder = open(common_dir)?;
         let look = || {
-            faults.strike("landing.lock").or_cannot(|| told(common_dir))?;
+            faults.strike("landing.lock").or_cannot(|| attempted(common_dir))?;
             try_lock(&folder, common_dir)
         };
         if faults.is_off("F276") || look()? == Taken::Yes {
             return Ok(Some(Self { held: folder }));
         }
-        news(LandingNews::Waiting);
+        notify(LandingNews::Waiting);
         while !cancel.is_cancelled() {
             if look()? == Taken::Yes {
                 return Ok(Some(Self { held: folder }));
@@ -67,7 +67,7 @@ impl Turn {
     }
 
     /// Takes the turn if nobody has it.
-    pub(crate) fn take(common_dir: &Path) -> Result<Option<Self>> {
+    pub(crate) fn try_acquire(common_dir: &Path) -> Result<Option<Self>> {
         let folder = open(common_dir)?;
         let taken = try_lock(&folder, common_dir)?;
         Ok((taken == Taken::Yes).then_some(Self { held: folder }))
@@ -81,18 +81,18 @@ enum Taken {
 }
 
 fn open(common_dir: &Path) -> Result<File> {
-    File::open(common_dir).or_cannot(|| told(common_dir))
+    File::open(common_dir).or_cannot(|| attempted(common_dir))
 }
 
 fn try_lock(folder: &File, common_dir: &Path) -> Result<Taken> {
     match folder.try_lock() {
         Ok(()) => Ok(Taken::Yes),
         Err(TryLockError::WouldBlock) => Ok(Taken::No),
-        Err(TryLockError::Error(error)) => Err(error).or_cannot(|| told(common_dir)),
+        Err(TryLockError::Error(error)) => Err(error).or_cannot(|| attempted(common_dir)),
     }
 }
 
-fn told(common_dir: &Path) -> String {
+fn attempted(common_dir: &Path) -> String {
     format!("lock {} for landing", common_dir.display())
 }
 
@@ -106,8 +106,12 @@ mod tests {
 
     use super::*;
 
-    fn wait(folder: &Path, cancel: &CancelToken, news: &dyn Fn(LandingNews)) -> Option<Turn> {
-        Turn::wait(folder, &Faults::default(), cancel, news).unwrap()
+    fn wait(
+        folder: &Path,
+        cancel: &CancelToken,
+        notify: &dyn Fn(LandingNews),
+    ) -> Option<LandingLock> {
+        LandingLock::acquire(folder, &Faults::default(), cancel, notify).unwrap()
     }
 
     #[test]
@@ -116,15 +120,15 @@ mod tests {
         let path = folder.path().to_path_buf();
         let wanted = CancelToken::default();
         let first = wait(&path, &wanted, &|_| panic!("nobody is there")).unwrap();
-        assert!(Turn::take(&path).unwrap().is_none());
-        let (told, waiting) = mpsc::channel();
+        assert!(LandingLock::try_acquire(&path).unwrap().is_none());
+        let (attempted, waiting) = mpsc::channel();
         let second = thread::spawn(move || {
             let count = Cell::new(0);
-            let turn = wait(&path, &wanted, &|_| {
+            let lock = wait(&path, &wanted, &|_| {
                 count.set(count.get() + 1);
-                told.send(()).unwrap();
+                attempted.send(()).unwrap();
             });
-            drop(turn.unwrap());
+            drop(lock.unwrap());
             count.get()
         });
         waiting.recv_timeout(Duration::from_secs(10)).unwrap();
@@ -136,7 +140,7 @@ mod tests {
     #[test]
     fn who_waits_for_the_turn_never_loses_patience() {
         let folder = tempfile::tempdir().unwrap();
-        let mut first = Turn::take(folder.path()).unwrap();
+        let mut first = LandingLock::try_acquire(folder.path()).unwrap();
         assert!(first.is_some());
         let mut pauses = 0;
         let mut pause = || {
@@ -146,8 +150,8 @@ mod tests {
             }
         };
         let (faults, cancel) = (Faults::default(), CancelToken::default());
-        let turn = Turn::wait_with(folder.path(), &faults, &cancel, &|_| {}, &mut pause);
-        assert!(turn.unwrap().is_some());
+        let lock = LandingLock::acquire_with(folder.path(), &faults, &cancel, &|_| {}, &mut pause);
+        assert!(lock.unwrap().is_some());
         assert_eq!(pauses, 10_000);
     }
 
@@ -155,17 +159,17 @@ mod tests {
     fn who_withdraws_while_waiting_gets_no_turn_and_keeps_nobody_from_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_path_buf();
-        let first = Turn::take(&path).unwrap().unwrap();
+        let first = LandingLock::try_acquire(&path).unwrap().unwrap();
         let cancel = CancelToken::default();
         let (ended, end) = mpsc::channel();
         let waits = (path.clone(), cancel.clone());
         let second = thread::spawn(move || {
-            let turn = wait(&waits.0, &waits.1, &|_| waits.1.cancel(CancelLevel::Gently));
-            ended.send(turn.is_none()).unwrap();
+            let lock = wait(&waits.0, &waits.1, &|_| waits.1.cancel(CancelLevel::Gently));
+            ended.send(lock.is_none()).unwrap();
         });
         assert!(end.recv_timeout(Duration::from_secs(10)).unwrap());
         second.join().unwrap();
         drop(first);
-        assert!(Turn::take(&path).unwrap().is_some());
+        assert!(LandingLock::try_acquire(&path).unwrap().is_some());
     }
 }

@@ -8,9 +8,9 @@ use rustix::io::Errno;
 
 use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
-use crate::merge::{Source, Standing};
+use crate::merge::{EntryState, MergeTarget};
 use crate::store::TaskStore;
-use crate::tree::{Found, Parent, RepositoryRoot, Tree, join};
+use crate::tree::{Parent, RepositoryRoot, Tree, TreeEntry, join};
 
 /// The working tree as it is at the moment of each look. What was read is in the task store.
 pub(crate) struct WorkingTree<'a> {
@@ -18,16 +18,17 @@ pub(crate) struct WorkingTree<'a> {
     pub(crate) store: &'a TaskStore,
 }
 
-impl Source for WorkingTree<'_> {
-    fn look(&self, path: &RepoPath) -> Result<Standing> {
-        let entry =
-            |mode, bytes: &[u8]| Ok(Standing::Entry(Entry { mode, oid: self.store.write(bytes)? }));
-        match self.tree.look(path)? {
-            Found::Missing | Found::Blocked(_) => Ok(Standing::Missing),
-            Found::File { mode, bytes, .. } => entry(mode, &bytes),
-            Found::Link { target, .. } => entry(Mode::Link, &target),
-            Found::Folder => self.folder(path),
-            Found::Special => Ok(Standing::Foreign),
+impl MergeTarget for WorkingTree<'_> {
+    fn state_of(&self, path: &RepoPath) -> Result<EntryState> {
+        let entry = |mode, bytes: &[u8]| {
+            Ok(EntryState::Entry(Entry { mode, oid: self.store.write(bytes)? }))
+        };
+        match self.tree.read_entry(path)? {
+            TreeEntry::Missing | TreeEntry::Blocked(_) => Ok(EntryState::Missing),
+            TreeEntry::File { mode, bytes, .. } => entry(mode, &bytes),
+            TreeEntry::Link { target, .. } => entry(Mode::Link, &target),
+            TreeEntry::Folder => self.folder(path),
+            TreeEntry::Special => Ok(EntryState::Foreign),
         }
     }
 
@@ -39,7 +40,7 @@ impl Source for WorkingTree<'_> {
         let mut folders = vec![folder.clone()];
         while let Some(next) = folders.pop() {
             let Some(listing) = self.tree.list(next.as_bytes())? else { continue };
-            if listing.repository == RepositoryRoot::Yes || !listing.odd.is_empty() {
+            if listing.repository == RepositoryRoot::Yes || !listing.invalid_names.is_empty() {
                 return Ok(Some(next));
             }
             for listed in &listing.entries {
@@ -59,16 +60,16 @@ impl Source for WorkingTree<'_> {
 
 impl WorkingTree<'_> {
     /// Tells a folder of this repository from the root of another one.
-    fn folder(&self, path: &RepoPath) -> Result<Standing> {
+    fn folder(&self, path: &RepoPath) -> Result<EntryState> {
         let Parent::Folder { fd, name } = self.tree.parent(path)? else {
-            return Ok(Standing::Missing);
+            return Ok(EntryState::Missing);
         };
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let git = openat(fd, name, flags, Permissions::empty())
             .and_then(|folder| statat(folder, OsStr::new(".git"), AtFlags::SYMLINK_NOFOLLOW));
         match git {
-            Ok(_) => Ok(Standing::Foreign),
-            Err(Errno::NOENT) => Ok(Standing::Folder),
+            Ok(_) => Ok(EntryState::Foreign),
+            Err(Errno::NOENT) => Ok(EntryState::Folder),
             Err(error) => Err(error).or_cannot(|| format!("look into {path}")),
         }
     }

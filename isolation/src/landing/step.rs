@@ -8,8 +8,8 @@ use crate::entry::{Entry, Mode};
 
 /// One path of a landing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
-pub(super) struct Step {
+#[serde(try_from = "StoredChange", into = "StoredChange")]
+pub(super) struct FileChange {
     pub(super) path: RepoPath,
     /// What the landing began with; whatever else is there is somebody's edit.
     pub(super) expected: Option<Entry>,
@@ -17,7 +17,7 @@ pub(super) struct Step {
     pub(super) new: Option<Entry>,
     /// Where the new version waits before, and the old one after.
     pub(super) temp: RepoPath,
-    pub(super) way: Way,
+    pub(super) method: WriteMethod,
     /// The tasks that want it.
     pub(super) by: Vec<TaskName>,
 }
@@ -25,14 +25,14 @@ pub(super) struct Step {
 /// How a new version gets to its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Way {
+pub(super) enum WriteMethod {
     /// It changes places with the old one, at once.
     Exchange,
     /// It is written over the old one, because the file has other names that must show it too.
     InPlace,
 }
 
-impl Step {
+impl FileChange {
     /// Returns the step that takes this one back.
     pub(super) fn reversed(&self) -> Self {
         Self { expected: self.new, new: self.expected, ..self.clone() }
@@ -41,32 +41,33 @@ impl Step {
 
 /// A step as it is in a journal.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct StoredChange {
     path: RepoPath,
     expected: Option<Side>,
     new: Option<Side>,
     temp: RepoPath,
-    way: Way,
+    #[serde(rename = "way")]
+    method: WriteMethod,
     by: Vec<TaskName>,
 }
 
-impl From<Step> for Written {
-    fn from(step: Step) -> Self {
+impl From<FileChange> for StoredChange {
+    fn from(change: FileChange) -> Self {
         Self {
-            path: step.path,
-            expected: step.expected.map(Entry::to_side),
-            new: step.new.map(Entry::to_side),
-            temp: step.temp,
-            way: step.way,
-            by: step.by,
+            path: change.path,
+            expected: change.expected.map(Entry::to_side),
+            new: change.new.map(Entry::to_side),
+            temp: change.temp,
+            method: change.method,
+            by: change.by,
         }
     }
 }
 
-impl TryFrom<Written> for Step {
+impl TryFrom<StoredChange> for FileChange {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: StoredChange) -> Result<Self, String> {
         let entry = |side: Side| {
             let mode = Mode::from_git(side.mode).ok_or(format!("{:o} is no mode", side.mode))?;
             let oid = Oid::from_str(&side.oid).map_err(|error| error.message().to_owned())?;
@@ -77,7 +78,7 @@ impl TryFrom<Written> for Step {
             expected: written.expected.map(entry).transpose()?,
             new: written.new.map(entry).transpose()?,
             temp: written.temp,
-            way: written.way,
+            method: written.method,
             by: written.by,
         })
     }

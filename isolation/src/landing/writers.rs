@@ -11,21 +11,21 @@ use rustix::io::Errno;
 
 use crate::entry::Mode;
 use crate::error::{OrCannot, Result};
-use crate::landing::close::Close;
+use crate::landing::close::LandingContext;
 use crate::landing::lease::{Denied, Lease};
-use crate::landing::roll::{Roll, Seen};
-use crate::landing::step::{Step, Way};
+use crate::landing::roll::{Applier, PathState};
+use crate::landing::step::{FileChange, WriteMethod};
 
 /// How long one landing waits for programs to finish writing, in all.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(400);
 
 /// How long a landing sleeps between two looks at files that are being written.
-const PAUSE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// How long after the first look files are compared again that no lease can be had on.
 const SECOND_LOOK: Duration = Duration::from_millis(50);
 
-impl Close<'_> {
+impl LandingContext<'_> {
     /// Looks again and again until nothing is in the way, for half of what is left of the time for
     /// waiting at most, so that each wait leaves something to the next one.
     pub(super) fn wait_until(&self, mut is_free: impl FnMut() -> Result<bool>) -> Result<()> {
@@ -35,7 +35,7 @@ impl Close<'_> {
             if began.elapsed() >= most {
                 break;
             }
-            thread::sleep(PAUSE);
+            thread::sleep(POLL_INTERVAL);
         }
         self.left_to_wait.set(self.left_to_wait.get().saturating_sub(began.elapsed().min(most)));
         Ok(())
@@ -44,11 +44,11 @@ impl Close<'_> {
 
 /// Who may be writing to a file.
 #[derive(Debug)]
-pub(super) enum Access {
+pub(super) enum WriteAccess {
     /// Nobody, as long as the lease is held unbroken.
     Leased(Lease),
     /// A program.
-    Written,
+    OpenForWriting,
     /// That cannot be found out.
     Unknown(String),
     /// Nobody: it is not there, or not a file.
@@ -57,7 +57,7 @@ pub(super) enum Access {
 
 /// What became of a version that was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
+enum ReplacedState {
     /// It is as it was, and nobody writes to it.
     Settled,
     /// It is as it was. Whether a program writes to it cannot be found out.
@@ -65,46 +65,47 @@ enum Version {
     /// Somebody has changed it.
     Edited,
     /// A program has it open for writing.
-    Written,
+    OpenForWriting,
 }
 
-impl Roll<'_> {
+impl Applier<'_> {
     /// Finds out whether a program has the file at `path` open for writing.
-    pub(super) fn access(&self, path: &RepoPath) -> Result<Access> {
-        if self.close.faults.is_off("leases") {
-            return Ok(Access::Unknown("a fault was planned here".to_owned()));
+    pub(super) fn access(&self, path: &RepoPath) -> Result<WriteAccess> {
+        if self.context.faults.is_off("leases") {
+            return Ok(WriteAccess::Unknown("a fault was planned here".to_owned()));
         }
-        let Some(spot) = self.moves.spot(path)? else { return Ok(Access::NoFile) };
+        let Some(parent) = self.mover.parent_dir(path)? else { return Ok(WriteAccess::NoFile) };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match openat(&spot.folder, &spot.name, flags, Permissions::empty()) {
+        let file = match openat(&parent.folder, &parent.name, flags, Permissions::empty()) {
             Ok(fd) => File::from(fd),
-            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(Access::NoFile),
-            Err(Errno::ACCESS) => return Ok(Access::Unknown(Errno::ACCESS.to_string())),
+            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(WriteAccess::NoFile),
+            Err(Errno::ACCESS) => return Ok(WriteAccess::Unknown(Errno::ACCESS.to_string())),
             // A program holds a lease of its own, to write.
-            Err(Errno::AGAIN) => return Ok(Access::Written),
+            Err(Errno::AGAIN) => return Ok(WriteAccess::OpenForWriting),
             Err(error) => return Err(error).or_cannot(|| format!("open {path}")),
         };
         if !file.metadata().or_cannot(|| format!("look at {path}"))?.is_file() {
-            return Ok(Access::NoFile);
+            return Ok(WriteAccess::NoFile);
         }
         Ok(match Lease::take(file) {
-            Ok(lease) => Access::Leased(lease),
-            Err(Denied::Writer) => Access::Written,
-            Err(Denied::Unavailable(error)) => Access::Unknown(error.to_string()),
+            Ok(lease) => WriteAccess::Leased(lease),
+            Err(Denied::Writer) => WriteAccess::OpenForWriting,
+            Err(Denied::Unavailable(error)) => WriteAccess::Unknown(error.to_string()),
         })
     }
 
     /// Returns the paths among the targets of `steps` that a program has open for writing, after
     /// it was given some time to close them.
-    pub(super) fn targets_being_written(&self, steps: &[Step]) -> Result<Vec<RepoPath>> {
-        let is_written = |path: &RepoPath| Ok(matches!(self.access(path)?, Access::Written));
+    pub(super) fn targets_being_written(&self, changes: &[FileChange]) -> Result<Vec<RepoPath>> {
+        let is_written =
+            |path: &RepoPath| Ok(matches!(self.access(path)?, WriteAccess::OpenForWriting));
         let mut written = Vec::new();
-        for step in steps.iter().filter(|step| replaces_a_file(step)) {
-            if is_written(&step.path)? {
-                written.push(step.path.clone());
+        for change in changes.iter().filter(|change| replaces_a_file(change)) {
+            if is_written(&change.path)? {
+                written.push(change.path.clone());
             }
         }
-        self.close.wait_until(|| {
+        self.context.wait_until(|| {
             written = keep_if(std::mem::take(&mut written), is_written)?;
             Ok(written.is_empty())
         })?;
@@ -117,70 +118,74 @@ impl Roll<'_> {
     /// Returns the steps whose versions went back.
     pub(super) fn give_back_edited<'s>(
         &self,
-        steps: impl Iterator<Item = &'s Step>,
-    ) -> Result<Vec<&'s Step>> {
+        changes: impl Iterator<Item = &'s FileChange>,
+    ) -> Result<Vec<&'s FileChange>> {
         let (mut edited, mut written, mut unwatched) = (Vec::new(), Vec::new(), Vec::new());
-        if self.close.faults.is_off("F277") {
+        if self.context.faults.is_off("F277") {
             return Ok(edited);
         }
-        for step in steps.filter(|step| step.way == Way::Exchange && step.expected.is_some()) {
-            match self.replaced(step)? {
-                Version::Settled => {}
-                Version::Unwatched => unwatched.push(step),
-                Version::Edited => {
-                    self.give_back(step)?;
-                    edited.push(step);
+        for change in changes
+            .filter(|change| change.method == WriteMethod::Exchange && change.expected.is_some())
+        {
+            match self.replaced(change)? {
+                ReplacedState::Settled => {}
+                ReplacedState::Unwatched => unwatched.push(change),
+                ReplacedState::Edited => {
+                    self.give_back(change)?;
+                    edited.push(change);
                 }
-                Version::Written => written.push(step),
+                ReplacedState::OpenForWriting => written.push(change),
             }
         }
-        self.close.wait_until(|| {
-            written = keep_if(std::mem::take(&mut written), |step| {
-                let version = self.replaced(step)?;
-                if version == Version::Edited {
-                    self.give_back(step)?;
-                    edited.push(*step);
+        self.context.wait_until(|| {
+            written = keep_if(std::mem::take(&mut written), |change| {
+                let version = self.replaced(change)?;
+                if version == ReplacedState::Edited {
+                    self.give_back(change)?;
+                    edited.push(*change);
                 }
-                Ok(version == Version::Written)
+                Ok(version == ReplacedState::OpenForWriting)
             })?;
             Ok(written.is_empty())
         })?;
         if !unwatched.is_empty() {
-            self.close.faults.strike("landing.compare").or_cannot(|| "compare files")?;
+            self.context.faults.strike("landing.compare").or_cannot(|| "compare files")?;
             thread::sleep(SECOND_LOOK);
-            written.extend(keep_if(unwatched, |step| Ok(self.replaced(step)? == Version::Edited))?);
+            written.extend(keep_if(unwatched, |change| {
+                Ok(self.replaced(change)? == ReplacedState::Edited)
+            })?);
         }
-        for step in &written {
-            self.give_back(step)?;
+        for change in &written {
+            self.give_back(change)?;
         }
         edited.extend(written);
         Ok(edited)
     }
 
-    fn replaced(&self, step: &Step) -> Result<Version> {
-        let access = self.access(&step.temp)?;
-        if let Access::Written = access {
-            return Ok(Version::Written);
+    fn replaced(&self, change: &FileChange) -> Result<ReplacedState> {
+        let access = self.access(&change.temp)?;
+        if let WriteAccess::OpenForWriting = access {
+            return Ok(ReplacedState::OpenForWriting);
         }
-        let seen = self.see(&step.temp)?;
-        if seen != Seen::Missing && !seen.is(step.expected) && !seen.is(step.new) {
-            return Ok(Version::Edited);
+        let seen = self.state_of(&change.temp)?;
+        if seen != PathState::Missing && !seen.is(change.expected) && !seen.is(change.new) {
+            return Ok(ReplacedState::Edited);
         }
         Ok(match access {
-            Access::Leased(lease) if lease.is_unbroken() => Version::Settled,
-            Access::Leased(_) | Access::Written => Version::Written,
-            Access::NoFile => Version::Settled,
-            Access::Unknown(why) => {
-                self.close.tell_unwatched(&step.path, &why);
-                Version::Unwatched
+            WriteAccess::Leased(lease) if lease.is_unbroken() => ReplacedState::Settled,
+            WriteAccess::Leased(_) | WriteAccess::OpenForWriting => ReplacedState::OpenForWriting,
+            WriteAccess::NoFile => ReplacedState::Settled,
+            WriteAccess::Unknown(why) => {
+                self.context.notify_unwatched(&change.path, &why);
+                ReplacedState::Unwatched
             }
         })
     }
 }
 
 /// Whether `step` writes to, or puts something in the place of, a regular file.
-fn replaces_a_file(step: &Step) -> bool {
-    matches!(step.expected, Some(entry) if entry.mode != Mode::Link)
+fn replaces_a_file(change: &FileChange) -> bool {
+    matches!(change.expected, Some(entry) if entry.mode != Mode::Link)
 }
 
 fn keep_if<T>(items: Vec<T>, mut keep: impl FnMut(&T) -> Result<bool>) -> Result<Vec<T>> {

@@ -7,29 +7,29 @@ use protocol::{Conflict, ConflictReason, RepoPath, TaskName};
 
 use crate::entry::{Change, Entry};
 use crate::error::Result;
-use crate::merge::{Blobs, Source, Standing, structure, three_way};
+use crate::merge::{Blobs, EntryState, MergeTarget, structure, three_way};
 
-/// A tree in memory: a [`Source`], and on top of it the work of the tasks that were added so far.
-pub(crate) struct Fold<'a> {
-    pub(super) source: &'a dyn Source,
+/// A tree in memory: a [`MergeTarget`], and on top of it the work of the tasks that were added so far.
+pub(crate) struct Merger<'a> {
+    pub(super) target: &'a dyn MergeTarget,
     blobs: &'a dyn Blobs,
     /// Paths that nobody may touch, because somebody else keeps writing them.
     contested: BTreeSet<RepoPath>,
     /// What the tasks made of the tree.
-    pub(super) changed: BTreeMap<RepoPath, Changed>,
+    pub(super) changed: BTreeMap<RepoPath, ChangedEntry>,
     /// What the source said. It is asked once per path: what a landing expects to find must be
     /// what its merge began with.
-    seen: RefCell<BTreeMap<RepoPath, Standing>>,
+    seen: RefCell<BTreeMap<RepoPath, EntryState>>,
 }
 
 /// What the tasks made of one path.
-pub(super) struct Changed {
+pub(super) struct ChangedEntry {
     pub(super) entry: Option<Entry>,
     /// Everybody who wanted it changed, the last one last.
     by: Vec<TaskName>,
 }
 
-impl Changed {
+impl ChangedEntry {
     /// Returns the task that put there what is there.
     pub(super) fn last(&self) -> Option<TaskName> {
         self.by.last().cloned()
@@ -38,7 +38,7 @@ impl Changed {
 
 /// One path in the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Touched {
+pub(crate) struct MergedPath {
     /// What the source had.
     pub(crate) before: Option<Entry>,
     /// What it is now.
@@ -50,11 +50,11 @@ pub(crate) struct Touched {
 /// What one task wants the tree to become: the paths it changes, and what they become.
 pub(super) type Wanted = BTreeMap<RepoPath, Option<Entry>>;
 
-impl<'a> Fold<'a> {
+impl<'a> Merger<'a> {
     /// Begins with a tree as it is.
-    pub(crate) fn over(source: &'a dyn Source, blobs: &'a dyn Blobs) -> Self {
+    pub(crate) fn over(target: &'a dyn MergeTarget, blobs: &'a dyn Blobs) -> Self {
         Self {
-            source,
+            target,
             blobs,
             contested: BTreeSet::new(),
             changed: BTreeMap::new(),
@@ -101,7 +101,8 @@ impl<'a> Fold<'a> {
             if self.entry(&path)? == entry {
                 continue;
             }
-            let changed = self.changed.entry(path).or_insert(Changed { entry, by: Vec::new() });
+            let changed =
+                self.changed.entry(path).or_insert(ChangedEntry { entry, by: Vec::new() });
             changed.entry = entry;
             changed.by.push(task.clone());
         }
@@ -109,11 +110,11 @@ impl<'a> Fold<'a> {
     }
 
     /// Returns every path that is not as the source had it, sorted.
-    pub(crate) fn finish(self) -> BTreeMap<RepoPath, Touched> {
+    pub(crate) fn finish(self) -> BTreeMap<RepoPath, MergedPath> {
         let seen = self.seen.into_inner();
         let touched = self.changed.into_iter().map(|(path, changed)| {
-            let before = seen.get(&path).copied().and_then(Standing::entry);
-            (path, Touched { before, after: changed.entry, by: changed.by })
+            let before = seen.get(&path).copied().and_then(EntryState::entry);
+            (path, MergedPath { before, after: changed.entry, by: changed.by })
         });
         touched.filter(|(_, touched)| touched.before != touched.after).collect()
     }
@@ -122,16 +123,16 @@ impl<'a> Fold<'a> {
     pub(super) fn entry(&self, path: &RepoPath) -> Result<Option<Entry>> {
         match self.changed.get(path) {
             Some(changed) => Ok(changed.entry),
-            None => Ok(self.look(path)?.entry()),
+            None => Ok(self.state_of(path)?.entry()),
         }
     }
 
     /// Returns what the source has at `path`.
-    pub(super) fn look(&self, path: &RepoPath) -> Result<Standing> {
+    pub(super) fn state_of(&self, path: &RepoPath) -> Result<EntryState> {
         if let Some(standing) = self.seen.borrow().get(path) {
             return Ok(*standing);
         }
-        let standing = self.source.look(path)?;
+        let standing = self.target.state_of(path)?;
         self.seen.borrow_mut().insert(path.clone(), standing);
         Ok(standing)
     }
@@ -143,7 +144,7 @@ impl<'a> Fold<'a> {
             return Ok(Err(ConflictReason::Contested));
         }
         let in_the_source = !self.changed.contains_key(&change.path);
-        if in_the_source && self.look(&change.path)? == Standing::Foreign {
+        if in_the_source && self.state_of(&change.path)? == EntryState::Foreign {
             return Ok(Err(ConflictReason::InTheWay));
         }
         three_way(self.blobs, change.base, ours, change.task)
@@ -156,7 +157,7 @@ impl<'a> Fold<'a> {
             base: change.base.map(Entry::to_side),
             ours: self.entry(&change.path)?.map(Entry::to_side),
             theirs: change.task.map(Entry::to_side),
-            with: self.changed.get(&change.path).and_then(Changed::last),
+            with: self.changed.get(&change.path).and_then(ChangedEntry::last),
         })
     }
 }

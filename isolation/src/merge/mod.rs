@@ -10,7 +10,7 @@ mod tasks;
 mod tests;
 mod three_way;
 
-pub(crate) use fold::{Fold, Touched};
-pub(crate) use source::{Blobs, Source, Standing};
-pub(crate) use tasks::{fold_tasks, missing_predecessors, seed, told};
+pub(crate) use fold::{MergedPath, Merger};
+pub(crate) use source::{Blobs, EntryState, MergeTarget};
+pub(crate) use tasks::{merge_captures, merge_tasks, missing_predecessors};
 pub(crate) use three_way::three_way;

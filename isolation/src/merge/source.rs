@@ -8,10 +8,10 @@ use crate::error::Result;
 use crate::store::TaskStore;
 
 /// A tree that tasks' work is merged into: the user's working tree, a baseline, a commit.
-pub(crate) trait Source {
+pub(crate) trait MergeTarget {
     /// Returns what stands at `path`. The bytes of an entry can be read from the same [`Blobs`]
     /// that the merge uses.
-    fn look(&self, path: &RepoPath) -> Result<Standing>;
+    fn state_of(&self, path: &RepoPath) -> Result<EntryState>;
 
     /// Returns something below `folder` that is not a folder itself and for which `goes` is false,
     /// or `folder` itself if what is there has no [`RepoPath`]; nothing if the folder can go.
@@ -22,9 +22,9 @@ pub(crate) trait Source {
     ) -> Result<Option<RepoPath>>;
 }
 
-/// What stands at a path of a [`Source`].
+/// What stands at a path of a [`MergeTarget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum EntryState {
     /// Nothing, also where something that is not a folder stands on the way to it.
     Missing,
     /// A file or a symlink.
@@ -35,7 +35,7 @@ pub(crate) enum Standing {
     Foreign,
 }
 
-impl Standing {
+impl EntryState {
     /// Returns the file or symlink, if it is one.
     pub(crate) fn entry(self) -> Option<Entry> {
         match self {

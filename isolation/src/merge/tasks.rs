@@ -6,29 +6,29 @@ use engine::ports::{IsolationError, LandingTask};
 use protocol::{CaptureRef, Landed, RepoPath, TaskLanding, TaskName};
 
 use crate::entry::{Change, Entry};
-use crate::error::Result;
-use crate::merge::{Fold, Source};
+use crate::error::{Result, error_text};
+use crate::merge::{MergeTarget, Merger};
 use crate::store::TaskStore;
 
 /// Adds each task to `fold`, and returns what became of each as if everything merged had landed.
 ///
 /// What goes wrong with one task's work is that task's misfortune: the others are still tried.
-pub(crate) fn fold_tasks(
-    fold: &mut Fold<'_>,
+pub(crate) fn merge_tasks(
+    merger: &mut Merger<'_>,
     tasks: &[LandingTask],
     changes_of: &dyn Fn(&CaptureRef) -> Result<Vec<Change>>,
 ) -> Vec<TaskLanding> {
     let mut landings: Vec<TaskLanding> = Vec::with_capacity(tasks.len());
     for task in tasks {
-        let landed = fold_task(fold, task, &landings, changes_of)
-            .unwrap_or_else(|error| Landed::Unwritten { message: told(&error) });
+        let landed = merge_task(merger, task, &landings, changes_of)
+            .unwrap_or_else(|error| Landed::Unwritten { message: error_text(&error) });
         landings.push(TaskLanding { task: task.task.clone(), landed });
     }
     landings
 }
 
-fn fold_task(
-    fold: &mut Fold<'_>,
+fn merge_task(
+    merger: &mut Merger<'_>,
     task: &LandingTask,
     landings: &[TaskLanding],
     changes_of: &dyn Fn(&CaptureRef) -> Result<Vec<Change>>,
@@ -41,7 +41,7 @@ fn fold_task(
     if !on.is_empty() {
         return Ok(Landed::Waiting { on });
     }
-    Ok(match fold.add(&task.task, &changes)? {
+    Ok(match merger.add(&task.task, &changes)? {
         Ok(()) => Landed::Landed { branch: None },
         Err(conflicts) => Landed::Conflicted { conflicts },
     })
@@ -66,14 +66,14 @@ pub(crate) fn missing_predecessors(task: &LandingTask, landings: &[TaskLanding])
 ///
 /// # Errors
 /// [`IsolationError::Predecessors`] if they cannot be merged.
-pub(crate) fn seed(
-    start: &dyn Source,
+pub(crate) fn merge_captures(
+    start: &dyn MergeTarget,
     store: &TaskStore,
     captures: &[(TaskName, CaptureRef)],
 ) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
-    let mut fold = Fold::over(start, store);
+    let mut merger = Merger::over(start, store);
     for (task, capture) in captures {
-        if let Err(conflicts) = fold.add(task, &store.changes(capture)?)? {
+        if let Err(conflicts) = merger.add(task, &store.changes(capture)?)? {
             let with = conflicts.iter().filter_map(|conflict| conflict.with.clone());
             let mut tasks: Vec<TaskName> = with.chain([task.clone()]).collect();
             tasks.sort();
@@ -82,10 +82,5 @@ pub(crate) fn seed(
             return Err(IsolationError::Predecessors { tasks, paths });
         }
     }
-    Ok(fold.finish().into_iter().map(|(path, touched)| (path, touched.after)).collect())
-}
-
-/// Returns an error and everything behind it in one line.
-pub(crate) fn told(error: &IsolationError) -> String {
-    error.to_failure().message
+    Ok(merger.finish().into_iter().map(|(path, touched)| (path, touched.after)).collect())
 }

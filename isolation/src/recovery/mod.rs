@@ -7,5 +7,5 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use find::{Found, find};
+pub(crate) use find::{Findings, find};
 pub(crate) use finish::Cleanup;

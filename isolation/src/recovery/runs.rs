@@ -8,13 +8,14 @@ use engine::ports::{IsolationError, RecoveredTask, Uncaptured, Workspace};
 use protocol::RunName;
 
 use crate::backends::{Backends, FrozenTree, RecoveredWorkspace, RunContext};
-use crate::baseline::{Claim, NewClaim};
-use crate::places::RepoPlaces;
+use crate::baseline::{NewRunLock, RunLock};
+use crate::error::error_text;
+use crate::paths::RepoPaths;
 use crate::run_folder::RunFolder;
 
 /// The runs that left a folder.
 #[derive(Default)]
-pub(super) struct Runs {
+pub(super) struct RunFolders {
     /// Those whose engine died; their folders are claimed.
     pub(super) dead: Vec<DeadRun>,
     /// Those whose engine lives.
@@ -27,7 +28,7 @@ pub(super) struct Runs {
 pub(super) struct DeadRun {
     pub(super) name: RunName,
     pub(super) folder: PathBuf,
-    pub(super) claim: Claim,
+    pub(super) lock: RunLock,
 }
 
 /// What the workspaces of a dead run hold.
@@ -40,25 +41,25 @@ pub(super) struct CapturedRun {
     pub(super) kept: Vec<String>,
 }
 
-impl Runs {
+impl RunFolders {
     /// Claims the folder of every run whose engine is dead. The held lock decides, nothing else.
-    pub(super) fn claim(places: &RepoPlaces, names: Vec<RunName>) -> Self {
+    pub(super) fn lock_dead(paths: &RepoPaths, names: Vec<RunName>) -> Self {
         let mut runs = Self::default();
         for name in names {
-            let folder = places.workspaces.join(name.as_str());
-            match Claim::inherit(&folder) {
+            let folder = paths.workspaces.join(name.as_str());
+            match RunLock::try_acquire(&folder) {
                 // A run may be about to begin there, and must not wait for what is recovered of
                 // others: its ledger waits for it, and we for its ledger.
-                Ok(Some(claim)) if RunFolder::is_bare(&folder) => {
-                    NewClaim::give_up(claim, &folder);
+                Ok(Some(lock)) if RunFolder::is_bare(&folder) => {
+                    NewRunLock::give_up(lock, &folder);
                 }
-                Ok(Some(claim)) => runs.dead.push(DeadRun { name, folder, claim }),
+                Ok(Some(lock)) => runs.dead.push(DeadRun { name, folder, lock }),
                 Ok(None) => {
                     runs.alive.insert(name);
                 }
                 // Whose it is cannot be told, so it is somebody's.
                 Err(error) => {
-                    runs.kept.push(format!("{} stays: {}", folder.display(), words(&error)));
+                    runs.kept.push(format!("{} stays: {}", folder.display(), error_text(&error)));
                     runs.alive.insert(name);
                 }
             }
@@ -76,7 +77,7 @@ impl DeadRun {
         let listed = match RunFolder::list(folder) {
             Ok(listed) => listed,
             Err(error) => {
-                captured.kept.push(format!("{} stays: {}", folder.display(), words(&error)));
+                captured.kept.push(format!("{} stays: {}", folder.display(), error_text(&error)));
                 return captured;
             }
         };
@@ -93,7 +94,7 @@ impl DeadRun {
             let frozen = match &frozen {
                 Ok(frozen) => frozen,
                 Err(error) => {
-                    let kept = Err(Uncaptured::Kept(words(error)));
+                    let kept = Err(Uncaptured::Kept(error_text(error)));
                     captured.tasks.push(RecoveredTask { run, task, attempt: 1, captured: kept });
                     continue;
                 }
@@ -101,8 +102,8 @@ impl DeadRun {
             let RecoveredWorkspace { workspace, captured: end } = frozen.recover(&task);
             let attempt = workspace.attempt;
             let end = end.map_err(|error| match error {
-                IsolationError::Vanished { .. } => Uncaptured::Gone(words(&error)),
-                error => Uncaptured::Kept(words(&error)),
+                IsolationError::Vanished { .. } => Uncaptured::Gone(error_text(&error)),
+                error => Uncaptured::Kept(error_text(&error)),
             });
             let may_go = match &end {
                 Ok(captured) => !captured.holds_uncaptured_files(),
@@ -116,8 +117,4 @@ impl DeadRun {
         }
         captured
     }
-}
-
-fn words(error: &IsolationError) -> String {
-    error.to_failure().message
 }

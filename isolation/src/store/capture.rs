@@ -54,7 +54,7 @@ impl TaskStore {
             let rename = serde_json::to_string(rename).or_cannot(|| format!("write {capture}"))?;
             message.push_str(&format!("{RENAME_KEY}{rename}\n"));
         }
-        self.point(capture.as_str(), &entries, &message, Durability::Synced)
+        self.write_reference(capture.as_str(), &entries, &message, Durability::Synced)
     }
 
     /// Returns what a capture holds.

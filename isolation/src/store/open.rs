@@ -78,12 +78,12 @@ impl TaskStore {
         entries: &[(Vec<u8>, Entry)],
         durability: Durability,
     ) -> Result<()> {
-        self.point(reference, entries, "held", durability)
+        self.write_reference(reference, entries, "held", durability)
     }
 
     /// Gives up what [`Self::hold`] keeps alive. Succeeds if there is nothing.
     pub(crate) fn release(&self, reference: &str) -> Result<()> {
-        self.alone(reference, || match self.git.find_reference(reference) {
+        self.with_store_lock(reference, || match self.git.find_reference(reference) {
             Ok(mut found) => found.delete(),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
             Err(error) => Err(error),
@@ -93,7 +93,7 @@ impl TaskStore {
 
     /// Makes `reference` point at a commit without parents whose tree has `entries`. The reference
     /// is written when everything that it leads to is as durable as it is to be.
-    pub(super) fn point(
+    pub(super) fn write_reference(
         &self,
         reference: &str,
         entries: &[(Vec<u8>, Entry)],
@@ -108,8 +108,10 @@ impl TaskStore {
             let objects = blobs.chain(trees.written).chain([commit]);
             durable::sync_objects(&self.path, objects).or_cannot(what)?;
         }
-        self.alone(reference, || self.git.reference(reference, commit, true, message).map(drop))
-            .or_cannot(what)?;
+        self.with_store_lock(reference, || {
+            self.git.reference(reference, commit, true, message).map(drop)
+        })
+        .or_cannot(what)?;
         if durability == Durability::Synced {
             durable::sync_reference(&self.path, reference).or_cannot(what)?;
         }
@@ -124,20 +126,20 @@ impl TaskStore {
 
     /// Changes `reference` while nobody else changes any: every writer holds a lock on the store's
     /// own folder meanwhile. So a lock file that is in the way was left by someone who died.
-    fn alone<T>(
+    fn with_store_lock<T>(
         &self,
         reference: &str,
         mut step: impl FnMut() -> std::result::Result<T, git2::Error>,
     ) -> std::result::Result<T, git2::Error> {
         // Where the file system has no locks, git's own lock files have to do.
-        let turn = File::open(&self.path).and_then(|folder| folder.lock().map(|()| folder));
+        let lock = File::open(&self.path).and_then(|folder| folder.lock().map(|()| folder));
         let mut tried = 1;
         loop {
             match step() {
                 Err(error) if tried < TRIES && is_contention(&error) => tried += 1,
                 end => return end,
             }
-            match &turn {
+            match &lock {
                 Ok(_held) => self.remove_lock_files(reference),
                 Err(_unlocked) => thread::sleep(Duration::from_millis(5)),
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 use git2::{DiffFormat, DiffOptions, Tree};
 use protocol::CaptureRef;
 
-use crate::captures::Scope;
+use crate::captures::PathFilter;
 use crate::error::{OrCannot, Result};
 use crate::store::TaskStore;
 
@@ -14,21 +14,21 @@ const DIGITS: u16 = 40;
 
 impl TaskStore {
     /// Returns a capture as a patch in git's own form.
-    pub(crate) fn patch(&self, capture: &CaptureRef, scope: &Scope) -> Result<Vec<u8>> {
+    pub(crate) fn patch(&self, capture: &CaptureRef, filter: &PathFilter) -> Result<Vec<u8>> {
         let what = || format!("show {capture} of the task store {}", self.path.display());
-        self.try_patch(capture, scope).or_cannot(what)
+        self.try_patch(capture, filter).or_cannot(what)
     }
 
     fn try_patch(
         &self,
         capture: &CaptureRef,
-        scope: &Scope,
+        filter: &PathFilter,
     ) -> std::result::Result<Vec<u8>, git2::Error> {
         let whole = self.git.find_reference(capture.as_str())?.peel_to_tree()?;
         let (base, task) = (self.side(&whole, "base")?, self.side(&whole, "task")?);
         let mut options = DiffOptions::new();
         options.show_binary(true).id_abbrev(DIGITS).old_prefix("a").new_prefix("b");
-        if let Scope::Below(path) = scope {
+        if let PathFilter::Below(path) = filter {
             options.pathspec(path.as_bytes()).disable_pathspec_match(true);
         }
         let diff = self.git.diff_tree_to_tree(base.as_ref(), task.as_ref(), Some(&mut options))?;

@@ -1,4 +1,4 @@
-//! Listing one folder of a tree, with what tells each entry from another version of it.
+//! FolderListing one folder of a tree, with what tells each entry from another version of it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -12,18 +12,18 @@ use crate::error::{OrCannot, Result};
 use crate::tree::{Parent, Stat, Tree};
 
 /// A folder and what was in it.
-pub(crate) struct Listing {
+pub(crate) struct FolderListing {
     /// The folder itself.
     pub(crate) fd: OwnedFd,
     /// Everything that has a name git accepts, sorted by name.
-    pub(crate) entries: Vec<Listed>,
+    pub(crate) entries: Vec<ListedEntry>,
     /// Whether the folder is the root of a repository of its own.
     pub(crate) repository: RepositoryRoot,
     /// Names that no path of a repository has, except `.git` itself.
-    pub(crate) odd: Vec<OsString>,
+    pub(crate) invalid_names: Vec<OsString>,
 }
 
-impl Listing {
+impl FolderListing {
     /// Returns what the system says about `name` in the folder, if it is still there.
     pub(crate) fn stat(&self, name: &OsStr) -> std::result::Result<Option<Stat>, Errno> {
         match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -44,14 +44,14 @@ pub(crate) enum RepositoryRoot {
 }
 
 /// One entry of a folder.
-pub(crate) struct Listed {
+pub(crate) struct ListedEntry {
     /// Its name.
     pub(crate) name: OsString,
     /// What the system says about it.
     pub(crate) stat: Stat,
 }
 
-impl Listed {
+impl ListedEntry {
     /// Returns whether it is a folder.
     pub(crate) fn is_folder(&self) -> bool {
         FileType::from_raw_mode(self.stat.mode) == FileType::Directory
@@ -61,14 +61,14 @@ impl Listed {
 impl Tree {
     /// Lists the folder at `folder`, which is empty for the root. Nothing comes back if it is no
     /// longer there, or no longer a folder.
-    pub(crate) fn list(&self, folder: &[u8]) -> Result<Option<Listing>> {
-        let shown = || self.root().join(OsStr::from_bytes(folder)).display().to_string();
+    pub(crate) fn list(&self, folder: &[u8]) -> Result<Option<FolderListing>> {
+        let printable = || self.root().join(OsStr::from_bytes(folder)).display().to_string();
         let fd = match self.open(folder) {
             Ok(fd) => fd,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-            Err(error) => return Err(error).or_cannot(|| format!("open {}", shown())),
+            Err(error) => return Err(error).or_cannot(|| format!("open {}", printable())),
         };
-        list(fd).map(Some).or_cannot(|| format!("list {}", shown()))
+        list(fd).map(Some).or_cannot(|| format!("list {}", printable()))
     }
 }
 
@@ -78,16 +78,16 @@ const READABLE: u32 = 0o500;
 impl Tree {
     /// Lists a folder of a tree that is ours alone, also where its permissions keep us out: they
     /// are widened for its owner.
-    pub(crate) fn list_ours(&self, folder: &[u8]) -> Result<Option<Listing>> {
+    pub(crate) fn list_readable(&self, folder: &[u8]) -> Result<Option<FolderListing>> {
         let shut = matches!(self.open(folder), Err(Errno::ACCESS));
         if shut && let Some(path) = RepoPath::new(folder) {
-            self.widen(&path)?;
+            self.make_readable(&path)?;
         }
         self.list(folder)
     }
 
     /// Lets the owner read what is at `path`, and does not follow it.
-    pub(crate) fn widen(&self, path: &RepoPath) -> Result<()> {
+    pub(crate) fn make_readable(&self, path: &RepoPath) -> Result<()> {
         let what = || format!("read {path} in {}", self.root().display());
         let Parent::Folder { fd, name } = self.parent(path)? else { return Ok(()) };
         let stat = statat(&fd, &name, AtFlags::SYMLINK_NOFOLLOW).or_cannot(what)?;
@@ -99,9 +99,13 @@ impl Tree {
     }
 }
 
-fn list(fd: OwnedFd) -> std::result::Result<Listing, Errno> {
-    let mut listing =
-        Listing { fd, entries: Vec::new(), repository: RepositoryRoot::No, odd: Vec::new() };
+fn list(fd: OwnedFd) -> std::result::Result<FolderListing, Errno> {
+    let mut listing = FolderListing {
+        fd,
+        entries: Vec::new(),
+        repository: RepositoryRoot::No,
+        invalid_names: Vec::new(),
+    };
     for entry in Dir::read_from(&listing.fd)? {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
@@ -111,10 +115,10 @@ fn list(fd: OwnedFd) -> std::result::Result<Listing, Errno> {
         if name == b".git" {
             listing.repository = RepositoryRoot::Yes;
         } else if RepoPath::new(name).is_none() {
-            listing.odd.push(OsString::from_vec(name.to_vec()));
+            listing.invalid_names.push(OsString::from_vec(name.to_vec()));
         } else {
             match statat(&listing.fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => listing.entries.push(Listed {
+                Ok(stat) => listing.entries.push(ListedEntry {
                     name: OsString::from_vec(name.to_vec()),
                     stat: Stat::of(&stat),
                 }),

@@ -65,7 +65,7 @@ impl Stat {
 
 /// What stands at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum TreeEntry {
     /// Nothing.
     Missing,
     /// Nothing, and nothing can: this part of the path is a file, a symlink or something special.
@@ -110,23 +110,22 @@ impl Tree {
     }
 
     /// Returns what stands at `path`, read whole.
-    pub(crate) fn look(&self, path: &RepoPath) -> Result<Found> {
+    pub(crate) fn read_entry(&self, path: &RepoPath) -> Result<TreeEntry> {
         match self.parent(path)? {
-            Parent::Missing => Ok(Found::Missing),
-            Parent::Blocked(by) => Ok(Found::Blocked(by)),
-            Parent::Folder { fd, name } => {
-                look_in(&fd, &name).or_cannot(|| format!("read {path} in {}", self.root.display()))
-            }
+            Parent::Missing => Ok(TreeEntry::Missing),
+            Parent::Blocked(by) => Ok(TreeEntry::Blocked(by)),
+            Parent::Folder { fd, name } => read_entry_in(&fd, &name)
+                .or_cannot(|| format!("read {path} in {}", self.root.display())),
         }
     }
 }
 
 /// Returns what stands at `name` in the folder `fd`, read whole.
-fn look_in(fd: &OwnedFd, name: &OsStr) -> std::io::Result<Found> {
+fn read_entry_in(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
     let mut tried = 0;
     loop {
         tried += 1;
-        match try_look(fd, name) {
+        match try_read_entry(fd, name) {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::AGAIN) && tried < TRIES => {}
             end => return end,
         }
@@ -137,19 +136,19 @@ fn look_in(fd: &OwnedFd, name: &OsStr) -> std::io::Result<Found> {
 const LARGEST: u64 = 2 << 30;
 
 /// Does so once, and fails with `EAGAIN` if it changed meanwhile.
-fn try_look(fd: &OwnedFd, name: &OsStr) -> std::io::Result<Found> {
+fn try_read_entry(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
     let before = match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Stat::of(&stat),
-        Err(Errno::NOENT) => return Ok(Found::Missing),
+        Err(Errno::NOENT) => return Ok(TreeEntry::Missing),
         Err(error) => return Err(error.into()),
     };
     match FileType::from_raw_mode(before.mode) {
-        FileType::Directory => Ok(Found::Folder),
+        FileType::Directory => Ok(TreeEntry::Folder),
         FileType::Symlink => {
             let target = readlinkat(fd, name, Vec::new()).map_err(changed)?.into_bytes();
             let after = Stat::of(&statat(fd, name, AtFlags::SYMLINK_NOFOLLOW).map_err(changed)?);
             same(before, after)?;
-            Ok(Found::Link { target, stat: before })
+            Ok(TreeEntry::Link { target, stat: before })
         }
         FileType::RegularFile => {
             // Between the look and the opening it may have become a pipe, which must not block us.
@@ -167,9 +166,9 @@ fn try_look(fd: &OwnedFd, name: &OsStr) -> std::io::Result<Found> {
             // One that grows for ever would never end.
             (&mut file).take(before.size + 1).read_to_end(&mut bytes)?;
             same(before, Stat::of(&fstat(&file)?))?;
-            Ok(Found::File { mode: Mode::of_file(before.mode), bytes, stat: before })
+            Ok(TreeEntry::File { mode: Mode::of_file(before.mode), bytes, stat: before })
         }
-        _ => Ok(Found::Special),
+        _ => Ok(TreeEntry::Special),
     }
 }
 

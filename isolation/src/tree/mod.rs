@@ -5,5 +5,5 @@ mod list;
 mod look;
 
 pub(crate) use folder::Parent;
-pub(crate) use list::{Listed, Listing, RepositoryRoot, join};
-pub(crate) use look::{Found, Stat, Tree};
+pub(crate) use list::{FolderListing, ListedEntry, RepositoryRoot, join};
+pub(crate) use look::{Stat, Tree, TreeEntry};

@@ -8,7 +8,7 @@ const EXHAUSTED: [Errno; 6] =
     [Errno::AGAIN, Errno::NOMEM, Errno::NFILE, Errno::MFILE, Errno::NOSPC, Errno::DQUOT];
 
 /// Returns the error that the system refused something.
-pub(super) fn refused(error: impl Into<std::io::Error>) -> ViewError {
+pub(super) fn system_error(error: impl Into<std::io::Error>) -> ViewError {
     let error = error.into();
     match Errno::from_io_error(&error) {
         Some(errno) if EXHAUSTED.contains(&errno) => ViewError::Resources(error),
@@ -17,12 +17,12 @@ pub(super) fn refused(error: impl Into<std::io::Error>) -> ViewError {
 }
 
 /// Returns the error about a path without symlinks that cannot be gone.
-pub(super) fn changed(error: Errno) -> ViewError {
+pub(super) fn path_error(error: Errno) -> ViewError {
     match error {
         Errno::NOENT => ViewError::Missing,
         // What was a folder is a file or a symlink now.
         Errno::LOOP | Errno::NOTDIR => ViewError::Changed,
-        other => refused(other),
+        other => system_error(other),
     }
 }
 
@@ -33,10 +33,10 @@ mod tests {
     #[test]
     fn what_the_machine_has_run_out_of_is_told_from_what_is_wrong_with_a_file() {
         for errno in EXHAUSTED {
-            assert!(matches!(refused(errno), ViewError::Resources(_)), "{errno}");
+            assert!(matches!(system_error(errno), ViewError::Resources(_)), "{errno}");
         }
-        assert!(matches!(refused(Errno::ACCESS), ViewError::Failed(_)));
-        assert!(matches!(changed(Errno::NOTDIR), ViewError::Changed));
-        assert!(matches!(changed(Errno::NOSPC), ViewError::Resources(_)));
+        assert!(matches!(system_error(Errno::ACCESS), ViewError::Failed(_)));
+        assert!(matches!(path_error(Errno::NOTDIR), ViewError::Changed));
+        assert!(matches!(path_error(Errno::NOSPC), ViewError::Resources(_)));
     }
 }

@@ -9,7 +9,7 @@ use engine::ports::{FileKind, FileStat, FileVersion, ViewError};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
-use super::error::{changed, refused};
+use super::error::{path_error, system_error};
 
 /// Returns what a view says of a file with this stat.
 #[expect(clippy::useless_conversion, reason = "the types of the fields differ between machines")]
@@ -37,7 +37,7 @@ pub(super) fn kind(file_type: FileType) -> FileKind {
 
 /// Returns what the entry `name` of `folder` is.
 pub(super) fn stat(folder: &OwnedFd, name: &OsStr) -> Result<FileStat, ViewError> {
-    let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(changed)?;
+    let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(path_error)?;
     Ok(file_stat(&stat))
 }
 
@@ -50,9 +50,9 @@ pub(super) fn open(folder: &OwnedFd, name: &OsStr) -> Result<(File, FileStat), V
     let file = match openat(folder, name, flags | OFlags::CLOEXEC, Mode::empty()) {
         Ok(file) => file,
         Err(Errno::NXIO) => return Err(ViewError::Special),
-        Err(error) => return Err(changed(error)),
+        Err(error) => return Err(path_error(error)),
     };
-    let stat = file_stat(&fstat(&file).map_err(refused)?);
+    let stat = file_stat(&fstat(&file).map_err(system_error)?);
     must_be_regular(stat)?;
     Ok((File::from(file), stat))
 }

@@ -9,18 +9,18 @@ use engine::ports::{FileKind, Listing, ViewError, ViewPath};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, statat};
 use rustix::io::Errno;
 
-use super::error::{changed, refused};
+use super::error::{path_error, system_error};
 use super::file::kind;
 
 /// A folder that is held to look for things in it.
-pub(super) const HELD: OFlags =
+pub(super) const FOLDER_HANDLE: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Opens the folder at `path` below `root`. No symlink is followed.
 pub(super) fn open_folder(root: OwnedFd, path: &ViewPath) -> Result<OwnedFd, ViewError> {
     let mut here = root;
     for name in path.names() {
-        here = openat(&here, name, HELD, Mode::empty()).map_err(changed)?;
+        here = openat(&here, name, FOLDER_HANDLE, Mode::empty()).map_err(path_error)?;
     }
     Ok(here)
 }
@@ -29,11 +29,11 @@ pub(super) fn open_folder(root: OwnedFd, path: &ViewPath) -> Result<OwnedFd, Vie
 pub(super) fn list(folder: &OwnedFd, most: usize) -> Result<Listing, ViewError> {
     // What is held is not readable: it is opened again.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder_again = openat(folder, c".", flags, Mode::empty()).map_err(refused)?;
+    let folder_again = openat(folder, c".", flags, Mode::empty()).map_err(system_error)?;
     let mut names = Vec::new();
     let mut is_cut = false;
-    for entry in Dir::new(folder_again).map_err(refused)? {
-        let entry = entry.map_err(refused)?;
+    for entry in Dir::new(folder_again).map_err(system_error)? {
+        let entry = entry.map_err(system_error)?;
         let kind = match entry.file_type() {
             // Not every file system tells. What is gone meanwhile is as unknown as before.
             FileType::Unknown => statat(folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
@@ -60,9 +60,9 @@ pub(super) fn make_folders(root: OwnedFd, path: &ViewPath) -> Result<(), ViewErr
         match mkdirat(&here, name, Mode::from_raw_mode(0o777)) {
             // Somebody else may have made it, in which case it must be a folder and no symlink.
             Ok(()) | Err(Errno::EXIST) => {
-                here = openat(&here, name, HELD, Mode::empty()).map_err(changed)?;
+                here = openat(&here, name, FOLDER_HANDLE, Mode::empty()).map_err(path_error)?;
             }
-            Err(error) => return Err(refused(error)),
+            Err(error) => return Err(system_error(error)),
         }
     }
     Ok(())

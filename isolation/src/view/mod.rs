@@ -6,6 +6,6 @@ mod error;
 mod file;
 mod folder;
 mod replace;
-mod walk;
+mod resolve;
 
 pub use directory::{DirectoryView, DiskThreads};

@@ -12,7 +12,7 @@ use protocol::temporary_name;
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::error::refused;
+use super::error::system_error;
 use super::file::stat;
 
 /// Distinguishes the files that are being made by this process.
@@ -27,10 +27,10 @@ pub(super) fn replace(
     replace: Replace,
 ) -> Result<(), ViewError> {
     let mode = mode_to_keep(folder, name, replace)?;
-    let (temporary, file) = create(folder).map_err(refused)?;
+    let (temporary, file) = create(folder).map_err(system_error)?;
     let exchanged = fill(file, bytes, mode).and_then(|()| {
         mode_to_keep(folder, name, replace)?;
-        renameat(folder, &temporary, folder, name).map_err(refused)
+        renameat(folder, &temporary, folder, name).map_err(system_error)
     });
     if exchanged.is_err() {
         // What is left of it then is a stray file; the error that counts is the first.
@@ -67,9 +67,9 @@ fn create(folder: &OwnedFd) -> Result<(String, File), Errno> {
 }
 
 fn fill(mut file: File, bytes: &[u8], mode: Option<Mode>) -> Result<(), ViewError> {
-    file.write_all(bytes).map_err(refused)?;
+    file.write_all(bytes).map_err(system_error)?;
     if let Some(mode) = mode {
-        fchmod(&file, mode).map_err(refused)?;
+        fchmod(&file, mode).map_err(system_error)?;
     }
     Ok(())
 }
@@ -95,12 +95,12 @@ mod tests {
         let before = Replace::Exactly(stat(&folder, name).unwrap().version);
         fs::remove_file(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
-        let refused = replace(&folder, name, b"ours", before).unwrap_err();
-        assert!(matches!(refused, ViewError::Changed), "{refused}");
+        let system_error = replace(&folder, name, b"ours", before).unwrap_err();
+        assert!(matches!(system_error, ViewError::Changed), "{system_error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
         fs::remove_file(&path).unwrap();
-        let refused = replace(&folder, name, b"ours", before).unwrap_err();
-        assert!(matches!(refused, ViewError::Changed), "{refused}");
+        let system_error = replace(&folder, name, b"ours", before).unwrap_err();
+        assert!(matches!(system_error, ViewError::Changed), "{system_error}");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
 

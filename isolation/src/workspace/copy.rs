@@ -11,11 +11,11 @@ use protocol::RepoPath;
 use rustix::fs::{AtFlags, CWD, Mode as Permissions, OFlags, chmodat, mkdirat, openat};
 use rustix::io::Errno;
 
-use crate::baseline::{Bytes, Folder, Frozen, Source, Start};
+use crate::baseline::{ContentLocation, ContentReader, Folder, FrozenEntry, Snapshot};
 use crate::entry::Mode;
 use crate::error::{OrCannot, Result, cannot};
 use crate::tree::{Tree, join};
-use crate::workspace::file::{Copied, Means};
+use crate::workspace::file::{Copied, FileCopier};
 
 /// How many threads copy: more do not help one disk, and many tasks prepare at once.
 const THREADS: usize = 2;
@@ -24,19 +24,19 @@ const THREADS: usize = 2;
 const FEW: usize = 64;
 
 /// Fills the empty folder `target` with the frozen tree.
-pub(super) fn copy(frozen: &Frozen, target: &Path) -> Result<()> {
+pub(super) fn copy(snapshot: &Snapshot, target: &Path) -> Result<()> {
     let what = || format!("copy the working tree to {}", target.display());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = openat(CWD, target, flags, Permissions::empty()).or_cannot(what)?;
-    let means = Means::find(&root).or_cannot(what)?;
-    make_folders(frozen, &root).or_cannot(what)?;
+    let copier = FileCopier::find(&root).or_cannot(what)?;
+    make_folders(snapshot, &root).or_cannot(what)?;
     let folders: Vec<(&Vec<u8>, &Folder)> =
-        frozen.table.folders.iter().filter(|(_, folder)| !folder.files.is_empty()).collect();
+        snapshot.table.folders.iter().filter(|(_, folder)| !folder.files.is_empty()).collect();
     let files: usize = folders.iter().map(|(_, folder)| folder.files.len()).sum();
-    let work = Work {
-        frozen,
+    let job = CopyJob {
+        snapshot,
         root,
-        means,
+        copier,
         folders,
         next: AtomicUsize::new(0),
         failed: AtomicBool::new(false),
@@ -44,9 +44,9 @@ pub(super) fn copy(frozen: &Frozen, target: &Path) -> Result<()> {
     let threads = if files < FEW { 1 } else { THREADS };
     thread::scope(|scope| {
         // Where no second thread can be had, one does it all.
-        let another = || thread::Builder::new().spawn_scoped(scope, || work.run()).ok();
+        let another = || thread::Builder::new().spawn_scoped(scope, || job.run()).ok();
         let others: Vec<_> = (1..threads).map_while(|_| another()).collect();
-        let mut end = work.run();
+        let mut end = job.run();
         for other in others {
             let other = other
                 .join()
@@ -55,12 +55,12 @@ pub(super) fn copy(frozen: &Frozen, target: &Path) -> Result<()> {
         }
         end
     })?;
-    close_folders(frozen, &work.root).or_cannot(what)
+    close_folders(snapshot, &job.root).or_cannot(what)
 }
 
 /// Makes every folder, open to us until its files are in it.
-fn make_folders(frozen: &Frozen, root: &OwnedFd) -> std::result::Result<(), Errno> {
-    for (path, folder) in frozen.table.folders.iter().filter(|(path, _)| !path.is_empty()) {
+fn make_folders(snapshot: &Snapshot, root: &OwnedFd) -> std::result::Result<(), Errno> {
+    for (path, folder) in snapshot.table.folders.iter().filter(|(path, _)| !path.is_empty()) {
         let permissions = Permissions::from_raw_mode(folder.permissions | 0o700);
         mkdirat(root, OsStr::from_bytes(path), permissions)?;
     }
@@ -68,8 +68,8 @@ fn make_folders(frozen: &Frozen, root: &OwnedFd) -> std::result::Result<(), Errn
 }
 
 /// Gives the folders that were not writable the permissions they had.
-fn close_folders(frozen: &Frozen, root: &OwnedFd) -> std::result::Result<(), Errno> {
-    for (path, folder) in frozen.table.folders.iter().filter(|(path, _)| !path.is_empty()) {
+fn close_folders(snapshot: &Snapshot, root: &OwnedFd) -> std::result::Result<(), Errno> {
+    for (path, folder) in snapshot.table.folders.iter().filter(|(path, _)| !path.is_empty()) {
         if folder.permissions & 0o700 != 0o700 {
             let permissions = Permissions::from_raw_mode(folder.permissions);
             chmodat(root, OsStr::from_bytes(path), permissions, AtFlags::empty())?;
@@ -79,24 +79,24 @@ fn close_folders(frozen: &Frozen, root: &OwnedFd) -> std::result::Result<(), Err
 }
 
 /// What the threads share.
-struct Work<'a> {
-    frozen: &'a Frozen,
+struct CopyJob<'a> {
+    snapshot: &'a Snapshot,
     root: OwnedFd,
-    means: Means,
+    copier: FileCopier,
     folders: Vec<(&'a Vec<u8>, &'a Folder)>,
     next: AtomicUsize,
     failed: AtomicBool,
 }
 
-impl Work<'_> {
+impl CopyJob<'_> {
     /// Copies folder after folder until none is left or one failed anywhere.
     fn run(&self) -> Result<()> {
-        let tree = Tree::open_at(&self.frozen.context.repo.root)?;
-        let mut copier = Copier { work: self, bytes: None, buffer: Vec::new() };
+        let tree = Tree::open_at(&self.snapshot.context.repo.root)?;
+        let mut thread = CopyThread { job: self, bytes: None, buffer: Vec::new() };
         while !self.failed.load(Ordering::Relaxed) {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((path, folder)) = self.folders.get(next) else { break };
-            if let Err(error) = copier.folder(&tree, path, folder) {
+            if let Err(error) = thread.folder(&tree, path, folder) {
                 self.failed.store(true, Ordering::Relaxed);
                 return Err(error);
             }
@@ -106,56 +106,56 @@ impl Work<'_> {
 }
 
 /// What one thread has open.
-struct Copier<'a> {
-    work: &'a Work<'a>,
+struct CopyThread<'a> {
+    job: &'a CopyJob<'a>,
     /// Opened when the first file needs it.
-    bytes: Option<Bytes>,
+    bytes: Option<ContentReader>,
     buffer: Vec<u8>,
 }
 
-impl Copier<'_> {
+impl CopyThread<'_> {
     fn folder(&mut self, tree: &Tree, path: &[u8], folder: &Folder) -> Result<()> {
-        let shown = || format!("copy {}", Path::new(OsStr::from_bytes(path)).display());
-        self.work.frozen.context.faults.strike("prepare.copy").or_cannot(shown)?;
+        let printable = || format!("copy {}", Path::new(OsStr::from_bytes(path)).display());
+        self.job.snapshot.context.faults.strike("prepare.copy").or_cannot(printable)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let place = if path.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(path) };
-        let to = openat(&self.work.root, place, flags, Permissions::empty()).or_cannot(shown)?;
+        let to = openat(&self.job.root, place, flags, Permissions::empty()).or_cannot(printable)?;
         // Where the user's folder is gone, every file comes from somewhere else.
         let from = match tree.open(path) {
             Ok(from) => Some(from),
             Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
-                return Err(Errno::MFILE).or_cannot(shown);
+                return Err(Errno::MFILE).or_cannot(printable);
             }
             Err(_) => None,
         };
-        for (name, start) in &folder.files {
+        for (name, frozen) in &folder.files {
             let what = || {
                 let path = join(path, name);
                 format!("copy {}", Path::new(OsStr::from_bytes(&path)).display())
             };
             if let Some(from) = &from
-                && matches!(start.source, Source::Blob(_) | Source::Crlf(_))
-                && start.mode != Mode::Link
+                && matches!(frozen.source, ContentLocation::Blob(_) | ContentLocation::Crlf(_))
+                && frozen.mode != Mode::Link
             {
-                let copied = self.work.means.copy(from, &to, name, start, &mut self.buffer);
+                let copied = self.job.copier.copy(from, &to, name, frozen, &mut self.buffer);
                 if copied.or_cannot(what)? == Copied::Whole {
                     continue;
                 }
             }
-            let bytes = self.restore(path, name, start)?;
-            self.work.means.write(&to, name, start, &bytes).or_cannot(what)?;
+            let bytes = self.restore(path, name, frozen)?;
+            self.job.copier.write(&to, name, frozen, &bytes).or_cannot(what)?;
         }
         Ok(())
     }
 
-    fn restore(&mut self, folder: &[u8], name: &OsStr, start: &Start) -> Result<Vec<u8>> {
+    fn restore(&mut self, folder: &[u8], name: &OsStr, frozen: &FrozenEntry) -> Result<Vec<u8>> {
         let bytes = match &mut self.bytes {
             Some(bytes) => bytes,
-            none => none.insert(Bytes::open(self.work.frozen)?),
+            none => none.insert(ContentReader::open(self.job.snapshot)?),
         };
         let path = RepoPath::new(join(folder, name))
             .ok_or("a path in it is none")
             .or_cannot(|| "read the baseline")?;
-        bytes.of(&path, start)
+        bytes.of(&path, frozen)
     }
 }

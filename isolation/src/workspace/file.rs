@@ -13,7 +13,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::baseline::Start;
+use crate::baseline::FrozenEntry;
 use crate::tree::Stat;
 
 /// Up to this size a file goes through memory: one read and one write cost less than asking the
@@ -21,7 +21,7 @@ use crate::tree::Stat;
 const SMALL: u64 = 128 << 10;
 
 /// How files are copied between two places, as far as it has been found out.
-pub(super) struct Means {
+pub(super) struct FileCopier {
     /// Whether blocks can be shared, as far as is known.
     clones: AtomicBool,
     /// What the process's mask leaves of the permissions of a new file.
@@ -37,7 +37,7 @@ pub(super) enum Copied {
     Stale,
 }
 
-impl Means {
+impl FileCopier {
     /// Finds out what holds in the folder `probe`.
     pub(super) fn find(probe: &OwnedFd) -> std::result::Result<Self, Errno> {
         let name = ".mask";
@@ -54,7 +54,7 @@ impl Means {
         from: &OwnedFd,
         to: &OwnedFd,
         name: &OsStr,
-        start: &Start,
+        frozen: &FrozenEntry,
         buffer: &mut Vec<u8>,
     ) -> std::io::Result<Copied> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -62,18 +62,18 @@ impl Means {
         let Ok(source) = openat(from, name, flags, Mode::empty()) else {
             return Ok(Copied::Stale);
         };
-        if Stat::of(&fstat(&source)?) != start.stat {
+        if Stat::of(&fstat(&source)?) != frozen.stat {
             return Ok(Copied::Stale);
         }
-        let target = self.create(to, name, start)?;
+        let target = self.create(to, name, frozen)?;
         let mut source = File::from(source);
-        let whole = match self.fill(&mut source, &target, start.stat.size, buffer) {
+        let whole = match self.fill(&mut source, &target, frozen.stat.size, buffer) {
             Ok(whole) => whole,
             Err(error) if is_of_source(&error) => false,
             Err(error) => return Err(error),
         };
-        if whole && Stat::of(&fstat(&source)?) == start.stat {
-            self.finish(&target, start)?;
+        if whole && Stat::of(&fstat(&source)?) == frozen.stat {
+            self.finish(&target, frozen)?;
             return Ok(Copied::Whole);
         }
         rustix::fs::unlinkat(to, name, AtFlags::empty())?;
@@ -85,29 +85,29 @@ impl Means {
         &self,
         to: &OwnedFd,
         name: &OsStr,
-        start: &Start,
+        frozen: &FrozenEntry,
         bytes: &[u8],
     ) -> std::io::Result<()> {
-        if start.mode == crate::entry::Mode::Link {
+        if frozen.mode == crate::entry::Mode::Link {
             symlinkat(OsStr::from_bytes(bytes), to, name)?;
-            return Ok(utimensat(to, name, &times(start), AtFlags::SYMLINK_NOFOLLOW)?);
+            return Ok(utimensat(to, name, &times(frozen), AtFlags::SYMLINK_NOFOLLOW)?);
         }
-        let mut file = File::from(self.create(to, name, start)?);
+        let mut file = File::from(self.create(to, name, frozen)?);
         file.write_all(bytes)?;
-        Ok(self.finish(&file, start)?)
+        Ok(self.finish(&file, frozen)?)
     }
 
-    fn create(&self, to: &OwnedFd, name: &OsStr, start: &Start) -> std::io::Result<OwnedFd> {
+    fn create(&self, to: &OwnedFd, name: &OsStr, frozen: &FrozenEntry) -> std::io::Result<OwnedFd> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        Ok(openat(to, name, flags, Mode::from_raw_mode(permissions(start)))?)
+        Ok(openat(to, name, flags, Mode::from_raw_mode(permissions(frozen)))?)
     }
 
     /// Gives a new file the permissions and the time of the frozen one.
-    fn finish(&self, file: impl AsFd, start: &Start) -> std::result::Result<(), Errno> {
-        if permissions(start) & self.mask != 0 {
-            fchmod(&file, Mode::from_raw_mode(permissions(start)))?;
+    fn finish(&self, file: impl AsFd, frozen: &FrozenEntry) -> std::result::Result<(), Errno> {
+        if permissions(frozen) & self.mask != 0 {
+            fchmod(&file, Mode::from_raw_mode(permissions(frozen)))?;
         }
-        futimens(&file, &times(start))
+        futimens(&file, &times(frozen))
     }
 
     /// Copies `size` bytes and returns whether there were so many.
@@ -182,18 +182,18 @@ fn is_of_source(error: &std::io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::IO | Errno::STALE | Errno::ACCESS))
 }
 
-fn permissions(start: &Start) -> u32 {
-    start.stat.mode & 0o777
+fn permissions(frozen: &FrozenEntry) -> u32 {
+    frozen.stat.mode & 0o777
 }
 
 /// The frozen time of the last change; the time of the last access is left alone.
-fn times(start: &Start) -> Timestamps {
+fn times(frozen: &FrozenEntry) -> Timestamps {
     const OMIT: i64 = rustix::fs::UTIME_OMIT;
     Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: OMIT },
         last_modification: Timespec {
-            tv_sec: start.stat.mtime_ns.div_euclid(1_000_000_000),
-            tv_nsec: start.stat.mtime_ns.rem_euclid(1_000_000_000),
+            tv_sec: frozen.stat.mtime_ns.div_euclid(1_000_000_000),
+            tv_nsec: frozen.stat.mtime_ns.rem_euclid(1_000_000_000),
         },
     }
 }

@@ -30,20 +30,20 @@ const SETTINGS: [&str; 14] = [
 ];
 
 /// The name of the seed in a run's folder.
-pub(crate) const GIT_SEED: &str = ".git-seed";
+pub(crate) const GIT_TEMPLATE: &str = ".git-seed";
 
 /// How far alternates of alternates are followed; git itself stops there.
 const ALTERNATES: usize = 5;
 
 /// The folder of a run that each task's git directory is copied from.
-pub(crate) struct GitSeed {
+pub(crate) struct GitTemplate {
     folder: PathBuf,
 }
 
-impl GitSeed {
+impl GitTemplate {
     /// Returns the seed of the run with this folder.
     pub(crate) fn of_run(folder: &Path) -> Self {
-        Self { folder: folder.join(GIT_SEED) }
+        Self { folder: folder.join(GIT_TEMPLATE) }
     }
 
     /// Returns where its index is.
@@ -74,7 +74,7 @@ impl GitSeed {
 
     /// Copies it for one task to `copy`, and has the workspace at `tree` name `git_dir`, which the
     /// copy is going to be.
-    pub(super) fn plant(&self, copy: &Path, git_dir: &Path, tree: &Path) -> Result<()> {
+    pub(super) fn copy_for_task(&self, copy: &Path, git_dir: &Path, tree: &Path) -> Result<()> {
         copy_folder(&self.folder, copy)?;
         let link = [b"gitdir: ", git_dir.as_os_str().as_bytes(), b"\n"].concat();
         fs::write(tree.join(".git"), link)

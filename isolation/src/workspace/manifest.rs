@@ -33,27 +33,28 @@ pub(crate) struct Manifest {
     /// nothing the task does is older.
     pub(crate) marker_ns: i64,
     /// What the predecessors' work made of the frozen tree.
-    pub(crate) seeds: BTreeMap<RepoPath, Option<Entry>>,
+    pub(crate) predecessor_changes: BTreeMap<RepoPath, Option<Entry>>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct StoredManifest {
     version: u32,
     run: RunName,
     task: TaskName,
     attempt: u32,
     marker_ns: i64,
-    seeds: Vec<WrittenSeed>,
+    #[serde(rename = "seeds")]
+    predecessor_changes: Vec<StoredChange>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct WrittenSeed {
+struct StoredChange {
     path: RepoPath,
-    entry: Option<WrittenEntry>,
+    entry: Option<StoredEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct WrittenEntry {
+struct StoredEntry {
     mode: u32,
     oid: String,
 }
@@ -62,16 +63,16 @@ impl Manifest {
     /// Writes it into the run's folder.
     pub(crate) fn write(&self, run_folder: &Path) -> Result<()> {
         let entry =
-            |entry: &Entry| WrittenEntry { mode: entry.mode.to_git(), oid: entry.oid.to_string() };
-        let seeds = self.seeds.iter();
-        let written = Written {
+            |entry: &Entry| StoredEntry { mode: entry.mode.to_git(), oid: entry.oid.to_string() };
+        let predecessor_changes = self.predecessor_changes.iter();
+        let written = StoredManifest {
             version: VERSION,
             run: self.run.clone(),
             task: self.task.clone(),
             attempt: self.attempt,
             marker_ns: self.marker_ns,
-            seeds: seeds
-                .map(|(path, seed)| WrittenSeed {
+            predecessor_changes: predecessor_changes
+                .map(|(path, seed)| StoredChange {
                     path: path.clone(),
                     entry: seed.as_ref().map(entry),
                 })
@@ -93,17 +94,17 @@ impl Manifest {
         let file = file(run_folder, task.as_str());
         let what = || format!("read {}", file.display());
         let json = read_whole(&file).or_cannot(what)?;
-        let written: Written = serde_json::from_slice(&json).or_cannot(what)?;
+        let written: StoredManifest = serde_json::from_slice(&json).or_cannot(what)?;
         if written.version != VERSION {
             return Err("another version of regatta wrote it").or_cannot(what);
         }
-        let mut seeds = BTreeMap::new();
-        for seed in written.seeds {
+        let mut predecessor_changes = BTreeMap::new();
+        for seed in written.predecessor_changes {
             let entry = seed.entry.map(|entry| entry.read()).transpose().or_cannot(what)?;
-            seeds.insert(seed.path, entry);
+            predecessor_changes.insert(seed.path, entry);
         }
-        let Written { run, task, attempt, marker_ns, .. } = written;
-        Ok(Self { run, task, attempt, marker_ns, seeds })
+        let StoredManifest { run, task, attempt, marker_ns, .. } = written;
+        Ok(Self { run, task, attempt, marker_ns, predecessor_changes })
     }
 
     /// Removes the manifest of the workspace called `task`. Succeeds if there is none.
@@ -122,7 +123,7 @@ fn file(run_folder: &Path, task: &str) -> PathBuf {
     run_folder.join(MANIFESTS).join(format!("{task}.json"))
 }
 
-impl WrittenEntry {
+impl StoredEntry {
     fn read(&self) -> std::result::Result<Entry, git2::Error> {
         let mode = Mode::from_git(self.mode).ok_or_else(|| git2::Error::from_str("no such mode"));
         Ok(Entry { mode: mode?, oid: Oid::from_str(&self.oid)? })
@@ -160,7 +161,7 @@ mod tests {
             task: "auth".parse().unwrap(),
             attempt: 2,
             marker_ns: 5,
-            seeds: [(path(b"a\xff\n"), Some(entry)), (path(b"gone"), None)].into(),
+            predecessor_changes: [(path(b"a\xff\n"), Some(entry)), (path(b"gone"), None)].into(),
         };
         assert!(Manifest::read(home.path(), &manifest.task).is_err());
         manifest.write(home.path()).unwrap();

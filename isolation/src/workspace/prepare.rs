@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use engine::ports::{Workspace, WorkspaceRequest};
 
 use crate::backends::RunContext;
-use crate::baseline::Frozen;
+use crate::baseline::Snapshot;
 use crate::error::{OrCannot, Result};
 use crate::workspace::manifest::{Manifest, tree_of};
 use crate::workspace::remove::rename_new;
-use crate::workspace::{GitSeed, copy, remove_tree, seeds};
+use crate::workspace::{GitTemplate, copy, predecessors, remove_tree};
 
 /// What the names of workspaces that are being made begin with.
 const UNFINISHED: &str = ".new-";
@@ -77,8 +77,8 @@ pub(crate) fn make(
 }
 
 /// Makes a workspace with a copy of the frozen tree and a git directory of its own.
-pub(crate) fn prepare(frozen: &Frozen, request: &WorkspaceRequest) -> Result<Workspace> {
-    make(&frozen.context, request, |new| fill(frozen, new, request))
+pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result<Workspace> {
+    make(&snapshot.context, request, |new| fill(snapshot, new, request))
 }
 
 /// Returns whether an entry of a run's folder is a workspace that was never ready: no task ever ran
@@ -87,22 +87,23 @@ pub(crate) fn is_unfinished(entry: &fs::DirEntry) -> bool {
     entry.file_name().as_bytes().starts_with(UNFINISHED.as_bytes())
 }
 
-fn fill(frozen: &Frozen, new: &NewWorkspace, request: &WorkspaceRequest) -> Result<()> {
+fn fill(snapshot: &Snapshot, new: &NewWorkspace, request: &WorkspaceRequest) -> Result<()> {
     let NewWorkspace { folder, tree, destination } = new;
-    copy::copy(frozen, tree)?;
-    let seeds = seeds::sow(frozen, tree, &request.predecessors)?;
-    let git = GitSeed::of_run(&frozen.context.folder);
-    git.plant(&folder.join(GIT), &destination.join(GIT), tree)?;
+    copy::copy(snapshot, tree)?;
+    let predecessor_changes =
+        predecessors::apply_predecessors_to(snapshot, tree, &request.predecessors)?;
+    let git = GitTemplate::of_run(&snapshot.context.folder);
+    git.copy_for_task(&folder.join(GIT), &destination.join(GIT), tree)?;
     let manifest = Manifest {
-        run: frozen.context.run.clone(),
+        run: snapshot.context.run.clone(),
         task: request.task.clone(),
         attempt: request.attempt,
         marker_ns: marker(folder)?,
-        seeds,
+        predecessor_changes,
     };
-    frozen.context.faults.strike("prepare.manifest").or_cannot(|| "write the manifest")?;
-    manifest.write(&frozen.context.folder)?;
-    frozen.context.faults.strike("prepare.rename").or_cannot(|| "name the workspace")
+    snapshot.context.faults.strike("prepare.manifest").or_cannot(|| "write the manifest")?;
+    manifest.write(&snapshot.context.folder)?;
+    snapshot.context.faults.strike("prepare.rename").or_cannot(|| "name the workspace")
 }
 
 /// Returns what the clock of the workspace's file system says when it has gone on, or stood still

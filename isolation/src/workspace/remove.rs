@@ -25,7 +25,7 @@ const GONE: &str = ".gone-";
 const DEEP: usize = 64;
 
 /// Returns whether an entry of a run's folder is a workspace on its way out.
-pub(crate) fn is_gone(entry: &fs::DirEntry) -> bool {
+pub(crate) fn is_being_removed(entry: &fs::DirEntry) -> bool {
     entry.file_name().as_bytes().starts_with(GONE.as_bytes())
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn remove_tree(folder: &Path) -> Result<()> {
     gone(unlinkat(&parent, name, AtFlags::REMOVEDIR)).or_cannot(what)
 }
 
-type Step<T> = std::result::Result<T, Errno>;
+type SysResult<T> = std::result::Result<T, Errno>;
 
 /// One removal: its topmost folder, and how many folders were taken up to it.
 struct Removal {
@@ -133,14 +133,14 @@ enum Swept {
 
 impl Removal {
     /// Removes what is in the topmost folder. What nests too deep stands there afterwards.
-    fn sweep(&mut self) -> Step<Swept> {
+    fn sweep(&mut self) -> SysResult<Swept> {
         let top = self.top.try_clone().map_err(|_| Errno::MFILE)?;
         let before = self.raised;
         self.empty(&top, 0)?;
         Ok(if self.raised == before { Swept::Empty } else { Swept::More })
     }
 
-    fn empty(&mut self, folder: &OwnedFd, depth: usize) -> Step<()> {
+    fn empty(&mut self, folder: &OwnedFd, depth: usize) -> SysResult<()> {
         for (name, kind) in names(folder)? {
             let name = OsStr::from_bytes(name.as_bytes());
             if kind_of(folder, name, kind)? != Some(FileType::Directory) {
@@ -163,7 +163,7 @@ impl Removal {
     }
 
     /// Moves a folder up to the top under a name that nothing there has.
-    fn raise(&mut self, folder: &OwnedFd, name: &OsStr) -> Step<()> {
+    fn raise(&mut self, folder: &OwnedFd, name: &OsStr) -> SysResult<()> {
         loop {
             self.raised += 1;
             let raised = format!("{GONE}{}", self.raised);
@@ -176,7 +176,7 @@ impl Removal {
 }
 
 /// What stands at `name`; some file systems do not say so when they list.
-fn kind_of(folder: &OwnedFd, name: &OsStr, listed: FileType) -> Step<Option<FileType>> {
+fn kind_of(folder: &OwnedFd, name: &OsStr, listed: FileType) -> SysResult<Option<FileType>> {
     if listed != FileType::Unknown {
         return Ok(Some(listed));
     }
@@ -188,7 +188,7 @@ fn kind_of(folder: &OwnedFd, name: &OsStr, listed: FileType) -> Step<Option<File
 }
 
 /// Opens a folder so that its entries can be removed, whatever its permissions say.
-fn open_writable(parent: &OwnedFd, name: &OsStr) -> Step<OwnedFd> {
+fn open_writable(parent: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let ours = Mode::RWXU;
     let folder = match openat(parent, name, flags, Mode::empty()) {
@@ -205,7 +205,7 @@ fn open_writable(parent: &OwnedFd, name: &OsStr) -> Step<OwnedFd> {
     Ok(folder)
 }
 
-fn names(folder: &OwnedFd) -> Step<Vec<(CString, FileType)>> {
+fn names(folder: &OwnedFd) -> SysResult<Vec<(CString, FileType)>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
@@ -216,7 +216,7 @@ fn names(folder: &OwnedFd) -> Step<Vec<(CString, FileType)>> {
     Ok(names)
 }
 
-fn gone(removed: Step<()>) -> Step<()> {
+fn gone(removed: SysResult<()>) -> SysResult<()> {
     match removed {
         Err(Errno::NOENT) => Ok(()),
         end => end,

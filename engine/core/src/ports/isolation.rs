@@ -63,7 +63,7 @@ pub trait Repository: Send + Sync {
 
     /// Returns what [`Repository::land`] would make of the request as things are now, and changes
     /// nothing. Whether everything could be written shows only when it is.
-    async fn rehearse(&self, request: LandingRequest) -> Result<LandingReport, IsolationError>;
+    async fn dry_run(&self, request: LandingRequest) -> Result<LandingReport, IsolationError>;
 
     /// Says that the ledger has the reports of the landings of `run`, which is locked. Until then the
     /// next start finds them again. [`Baseline::close`] says so too.

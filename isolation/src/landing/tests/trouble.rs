@@ -111,10 +111,10 @@ fn every_landing_has_a_number_of_its_own_and_keeps_what_it_replaced() {
         let task = kit.task("task", |copy| write(copy, "a", content));
         kit.land(&[task]);
     }
-    let done = crate::landing::done(&kit.places, &kit.run).unwrap();
+    let done = crate::landing::done(&kit.paths, &kit.run).unwrap();
     let ids: std::collections::BTreeSet<_> = done.iter().filter_map(|one| one.landing).collect();
     assert_eq!((done.len(), ids.len()), (2, 2));
-    let store = git2::Repository::open_bare(&kit.places.store).unwrap();
+    let store = git2::Repository::open_bare(&kit.paths.store).unwrap();
     for (id, content) in [(1, "1\n"), (2, "2\n")] {
         let held = store.find_reference(&format!("refs/landings/r7k3f-{id}")).unwrap();
         let tree = held.peel_to_tree().unwrap();
@@ -129,8 +129,8 @@ fn landings_that_are_done_are_not_among_those_that_every_start_looks_at() {
     for content in ["2\n", "3\n"] {
         kit.land(&[kit.task("task", |copy| write(copy, "a", content))]);
     }
-    let listed = std::fs::read_dir(&kit.places.landings).unwrap();
+    let listed = std::fs::read_dir(&kit.paths.landings).unwrap();
     let files = listed.filter(|entry| entry.as_ref().unwrap().file_type().unwrap().is_file());
     assert_eq!(files.count(), 0);
-    assert_eq!(crate::landing::done(&kit.places, &kit.run).unwrap().len(), 2);
+    assert_eq!(crate::landing::done(&kit.paths, &kit.run).unwrap().len(), 2);
 }

@@ -9,35 +9,35 @@ use std::path::Path;
 
 use protocol::{CaptureRef, RepoPath, TaskName};
 
-use crate::baseline::{Bytes, FolderKind, Frozen};
+use crate::baseline::{ContentReader, FolderKind, Snapshot};
 use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
-use crate::merge::{self, Source, Standing};
+use crate::merge::{self, EntryState, MergeTarget};
 use crate::store::TaskStore;
 use crate::workspace::remove_tree;
 
 /// A frozen tree, as merging asks it.
-pub(crate) struct FrozenSource<'a> {
-    frozen: &'a Frozen,
-    bytes: Bytes,
+pub(crate) struct SnapshotTarget<'a> {
+    snapshot: &'a Snapshot,
+    bytes: ContentReader,
 }
 
-impl<'a> FrozenSource<'a> {
+impl<'a> SnapshotTarget<'a> {
     /// Opens it.
-    pub(crate) fn open(frozen: &'a Frozen) -> Result<Self> {
-        Ok(Self { frozen, bytes: Bytes::open(frozen)? })
+    pub(crate) fn open(snapshot: &'a Snapshot) -> Result<Self> {
+        Ok(Self { snapshot, bytes: ContentReader::open(snapshot)? })
     }
 }
 
-impl Source for FrozenSource<'_> {
-    fn look(&self, path: &RepoPath) -> Result<Standing> {
-        if let Some(start) = self.frozen.table.get(path) {
-            return Ok(Standing::Entry(self.bytes.entry(path, start)?));
+impl MergeTarget for SnapshotTarget<'_> {
+    fn state_of(&self, path: &RepoPath) -> Result<EntryState> {
+        if let Some(frozen) = self.snapshot.table.get(path) {
+            return Ok(EntryState::Entry(self.bytes.entry(path, frozen)?));
         }
-        Ok(match self.frozen.table.folders.get(path.as_bytes()).map(|folder| folder.kind) {
-            None => Standing::Missing,
-            Some(FolderKind::Plain) => Standing::Folder,
-            Some(FolderKind::Submodule) => Standing::Foreign,
+        Ok(match self.snapshot.table.folders.get(path.as_bytes()).map(|folder| folder.kind) {
+            None => EntryState::Missing,
+            Some(FolderKind::Plain) => EntryState::Folder,
+            Some(FolderKind::Submodule) => EntryState::Foreign,
         })
     }
 
@@ -46,46 +46,46 @@ impl Source for FrozenSource<'_> {
         folder: &RepoPath,
         goes: &dyn Fn(&RepoPath) -> bool,
     ) -> Result<Option<RepoPath>> {
-        let below = self.frozen.table.files_below(folder.as_bytes());
+        let below = self.snapshot.table.files_below(folder.as_bytes());
         Ok(below.filter_map(RepoPath::new).find(|path| !goes(path)))
     }
 }
 
 /// Merges the predecessors' captures over the frozen tree and writes the result into its copy at
 /// `tree`, which nobody else uses yet. Returns what differs from the frozen tree now.
-pub(super) fn sow(
-    frozen: &Frozen,
+pub(super) fn apply_predecessors_to(
+    snapshot: &Snapshot,
     tree: &Path,
     predecessors: &[(TaskName, CaptureRef)],
 ) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
-    if predecessors.is_empty() || frozen.context.faults.is_off("F270") {
+    if predecessors.is_empty() || snapshot.context.faults.is_off("F270") {
         return Ok(BTreeMap::new());
     }
-    let source = FrozenSource::open(frozen)?;
-    apply_predecessors(tree, &source, &source.bytes.store, predecessors)
+    let target = SnapshotTarget::open(snapshot)?;
+    apply_predecessors(tree, &target, &target.bytes.store, predecessors)
 }
 
 /// Merges the predecessors' captures over what `source` knows of the tree at `tree`, and writes the
 /// result into it. Returns what differs now.
 pub(crate) fn apply_predecessors(
     tree: &Path,
-    source: &dyn Source,
+    target: &dyn MergeTarget,
     store: &TaskStore,
     predecessors: &[(TaskName, CaptureRef)],
 ) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
-    let seeds = merge::seed(source, store, predecessors)?;
+    let predecessor_changes = merge::merge_captures(target, store, predecessors)?;
     // What goes makes room for what comes.
-    for (path, seed) in seeds.iter().rev() {
-        if seed.is_none() {
+    for (path, change) in predecessor_changes.iter().rev() {
+        if change.is_none() {
             remove(tree, path)?;
         }
     }
-    for (path, seed) in &seeds {
-        if let Some(entry) = seed {
+    for (path, change) in &predecessor_changes {
+        if let Some(entry) = change {
             write(tree, path, *entry, store)?;
         }
     }
-    Ok(seeds)
+    Ok(predecessor_changes)
 }
 
 fn remove(tree: &Path, path: &RepoPath) -> Result<()> {

@@ -13,7 +13,7 @@ const LONGEST: usize = 100;
 
 /// Where isolation keeps things, for all repositories.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct IsolationPaths {
     /// Workspaces: `REPO/RUN/TASK/`.
     pub workspaces: PathBuf,
     /// Task stores: `REPO.git`.
@@ -23,7 +23,7 @@ pub struct Places {
     pub landings: PathBuf,
 }
 
-impl Places {
+impl IsolationPaths {
     /// Returns the folder of the workspaces of a run in the repository at `root`, a canonical path.
     #[must_use]
     pub fn of_run(&self, root: &Path, run: &RunName) -> PathBuf {
@@ -31,11 +31,11 @@ impl Places {
     }
 
     /// Returns where the things of the repository at `root` are; the path is canonical.
-    pub(crate) fn of(&self, root: &Path) -> RepoPlaces {
+    pub(crate) fn of(&self, root: &Path) -> RepoPaths {
         let name = name(root);
         let mut bare = name.clone();
         bare.push(".git");
-        RepoPlaces {
+        RepoPaths {
             workspaces: self.workspaces.join(&name),
             store: self.stores.join(bare),
             landings: self.landings.join(&name),
@@ -45,7 +45,7 @@ impl Places {
 
 /// Where isolation keeps things of one repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RepoPlaces {
+pub(crate) struct RepoPaths {
     /// Workspaces: `RUN/TASK/`.
     pub(crate) workspaces: PathBuf,
     /// The task store.
@@ -55,7 +55,7 @@ pub(crate) struct RepoPlaces {
     pub(crate) landings: PathBuf,
 }
 
-impl RepoPlaces {
+impl RepoPaths {
     /// Returns the folders that things of all repositories are in, canonical.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         let inside = [&self.workspaces, &self.store, &self.landings];
@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn a_repository_has_its_own_name_and_twelve_digits_of_its_path() {
-        let base = Places { workspaces: "/w".into(), stores: "/s".into(), landings: "/l".into() };
+        let base =
+            IsolationPaths { workspaces: "/w".into(), stores: "/s".into(), landings: "/l".into() };
         let here = base.of(Path::new("/home/ada/app"));
         let there = base.of(Path::new("/home/eve/app"));
         assert!(here.store.to_str().unwrap().starts_with("/s/app-"));

@@ -12,15 +12,15 @@ use engine::ports::{Found, MAX_PATH_DEPTH, MAX_SYMLINKS, ViewError, ViewPath};
 use rustix::fs::{AtFlags, FileType, Mode, openat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::error::refused;
+use super::error::system_error;
 use super::file::file_stat;
-use super::folder::HELD;
+use super::folder::FOLDER_HANDLE;
 
 /// The steps of a path: names, and `..` for the folder above.
-type Steps = VecDeque<OsString>;
+type Components = VecDeque<OsString>;
 
 /// Goes `path` from `root`. `inside` says which rest of an absolute path lies below the root.
-pub(super) fn walk(
+pub(super) fn resolve(
     root: OwnedFd,
     path: &Path,
     inside: &dyn Fn(&Path) -> Option<PathBuf>,
@@ -28,51 +28,54 @@ pub(super) fn walk(
     if path.is_absolute() {
         return Err(ViewError::Outside { link: None });
     }
-    let left = steps(path);
-    Walk { inside, root, folders: Vec::new(), left, turns: 0, link: None }.go()
+    let remaining = components_of(path);
+    Resolver { inside, root, folders: Vec::new(), remaining, lookups: 0, link: None }.run()
 }
 
-fn steps(path: &Path) -> Steps {
-    let step = |part: Component<'_>| match part {
+fn components_of(path: &Path) -> Components {
+    let component = |part: Component<'_>| match part {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some(OsString::from("..")),
         Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
     };
-    path.components().filter_map(step).collect()
+    path.components().filter_map(component).collect()
 }
 
-struct Walk<'a> {
+struct Resolver<'a> {
     inside: &'a dyn Fn(&Path) -> Option<PathBuf>,
     root: OwnedFd,
     /// The folders below the root that lead to where we are. Each is held open.
     folders: Vec<(OsString, OwnedFd)>,
-    left: Steps,
-    turns: u32,
+    remaining: Components,
+    lookups: u32,
     /// The last symlink that was followed.
     link: Option<ViewPath>,
 }
 
-impl Walk<'_> {
-    fn go(mut self) -> Result<Found, ViewError> {
-        while let Some(step) = self.left.pop_front() {
-            if step == ".." {
+impl Resolver<'_> {
+    fn run(mut self) -> Result<Found, ViewError> {
+        while let Some(component) = self.remaining.pop_front() {
+            if component == ".." {
                 if self.folders.pop().is_none() {
                     return Err(self.outside());
                 }
                 continue;
             }
-            let stat = match statat(self.here(), &step, AtFlags::SYMLINK_NOFOLLOW) {
+            let stat = match statat(self.current(), &component, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => stat,
-                Err(Errno::NOENT) => return self.missing(step),
-                Err(error) => return Err(refused(error)),
+                Err(Errno::NOENT) => return self.missing(component),
+                Err(error) => return Err(system_error(error)),
             };
             match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Directory => self.enter(step)?,
-                FileType::Symlink => self.follow(step)?,
-                _ if self.left.is_empty() => {
-                    return Ok(Found::File { path: self.entry(&step)?, stat: file_stat(&stat) });
+                FileType::Directory => self.enter(component)?,
+                FileType::Symlink => self.follow(component)?,
+                _ if self.remaining.is_empty() => {
+                    return Ok(Found::File {
+                        path: self.entry(&component)?,
+                        stat: file_stat(&stat),
+                    });
                 }
-                _ => return Err(ViewError::NotFolder { blocked: self.entry(&step)? }),
+                _ => return Err(ViewError::NotFolder { blocked: self.entry(&component)? }),
             }
         }
         Ok(Found::Folder(self.path()))
@@ -82,50 +85,50 @@ impl Walk<'_> {
         if self.folders.len() == MAX_PATH_DEPTH {
             return Err(ViewError::TooDeep);
         }
-        match openat(self.here(), &name, HELD, Mode::empty()) {
+        match openat(self.current(), &name, FOLDER_HANDLE, Mode::empty()) {
             Ok(fd) => self.folders.push((name, fd)),
             // It has become something else since it was looked at: look again.
             Err(Errno::LOOP | Errno::NOTDIR) => {
-                self.turn()?;
-                self.left.push_front(name);
+                self.count_lookup()?;
+                self.remaining.push_front(name);
             }
-            Err(error) => return Err(refused(error)),
+            Err(error) => return Err(system_error(error)),
         }
         Ok(())
     }
 
     fn follow(&mut self, name: OsString) -> Result<(), ViewError> {
-        self.turn()?;
-        let bytes = match readlinkat(self.here(), &name, Vec::new()) {
+        self.count_lookup()?;
+        let bytes = match readlinkat(self.current(), &name, Vec::new()) {
             Ok(bytes) => bytes,
             // It is no symlink any more: look again.
             Err(Errno::INVAL) => {
-                self.left.push_front(name);
+                self.remaining.push_front(name);
                 return Ok(());
             }
-            Err(error) => return Err(refused(error)),
+            Err(error) => return Err(system_error(error)),
         };
         self.link = Some(self.entry(&name)?);
         let target = Path::new(OsStr::from_bytes(bytes.as_bytes()));
-        let mut steps = match (self.inside)(target) {
+        let mut components_of = match (self.inside)(target) {
             Some(below) => {
                 self.folders.clear();
-                steps(&below)
+                components_of(&below)
             }
             None if target.is_absolute() => return Err(self.outside()),
-            None => steps(target),
+            None => components_of(target),
         };
-        steps.append(&mut self.left);
-        self.left = steps;
+        components_of.append(&mut self.remaining);
+        self.remaining = components_of;
         Ok(())
     }
 
-    fn missing(mut self, step: OsString) -> Result<Found, ViewError> {
+    fn missing(mut self, component: OsString) -> Result<Found, ViewError> {
         // What is not there has no folder above it.
-        if self.left.iter().any(|step| step == "..") {
+        if self.remaining.iter().any(|component| component == "..") {
             return Err(ViewError::Missing);
         }
-        let rest: Vec<_> = std::iter::once(step).chain(self.left.drain(..)).collect();
+        let rest: Vec<_> = std::iter::once(component).chain(self.remaining.drain(..)).collect();
         // The last is the file.
         if self.folders.len() + rest.len() > MAX_PATH_DEPTH + 1 {
             return Err(ViewError::TooDeep);
@@ -133,12 +136,12 @@ impl Walk<'_> {
         Ok(Found::Missing { above: self.path(), rest })
     }
 
-    fn turn(&mut self) -> Result<(), ViewError> {
-        self.turns += 1;
-        if self.turns > MAX_SYMLINKS { Err(ViewError::Circle) } else { Ok(()) }
+    fn count_lookup(&mut self) -> Result<(), ViewError> {
+        self.lookups += 1;
+        if self.lookups > MAX_SYMLINKS { Err(ViewError::Circle) } else { Ok(()) }
     }
 
-    fn here(&self) -> &OwnedFd {
+    fn current(&self) -> &OwnedFd {
         self.folders.last().map_or(&self.root, |(_, fd)| fd)
     }
 
@@ -149,7 +152,7 @@ impl Walk<'_> {
 
     /// The path of an entry of where we are.
     fn entry(&self, name: &OsStr) -> Result<ViewPath, ViewError> {
-        self.path().join(name).ok_or(ViewError::Missing) // a step is `..` or a name
+        self.path().join(name).ok_or(ViewError::Missing) // a component is `..` or a name
     }
 
     fn outside(&self) -> ViewError {
