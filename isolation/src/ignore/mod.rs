@@ -4,5 +4,7 @@
 mod glob;
 mod pattern;
 mod rules;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use rules::{PathKind, Rules};

@@ -49,7 +49,9 @@ impl Pattern {
         if line.first() == Some(&b'#') {
             return None;
         }
-        let line = trimmed(line.strip_suffix(b"\r").unwrap_or(line));
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // Git reads a line as a C string.
+        let line = trimmed(line.split(|byte| *byte == 0).next().unwrap_or(line));
         let (line, verdict) = match line.strip_prefix(b"!") {
             Some(rest) => (rest, Verdict::Kept),
             None => (line, Verdict::Ignored),
