@@ -5,7 +5,7 @@ use std::path::Path;
 use git2::Oid;
 use protocol::{CaptureRef, RepoPath, RunName};
 
-use crate::baseline::{ContentLocation, list};
+use crate::baseline::{ContentLocation, read_file_list, remove_file_list};
 use crate::error::{OrCannot, Result, cannot};
 use crate::paths::{IsolationPaths, RepoPaths};
 use crate::store::TaskStore;
@@ -89,7 +89,7 @@ impl Captures {
     /// If the list cannot be read.
     pub fn frozen(&self, run: &RunName) -> Result<Option<Vec<FrozenFile>>> {
         let what = || format!("read the list of the files that run {run} began with");
-        let Some(table) = list::read(&self.paths, run)? else { return Ok(None) };
+        let Some(table) = read_file_list(&self.paths, run)? else { return Ok(None) };
         let mut files = Vec::new();
         for (folder, found) in &table.folders {
             for (name, frozen) in &found.files {
@@ -112,7 +112,7 @@ impl Captures {
     pub fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<()> {
         let Some(store) = TaskStore::open_existing(&self.paths.store)? else { return Ok(()) };
         store.remove(capture)?;
-        if store.captures(run)?.is_empty() { list::remove(&self.paths, run) } else { Ok(()) }
+        if store.captures(run)?.is_empty() { remove_file_list(&self.paths, run) } else { Ok(()) }
     }
 
     fn existing(&self, what: impl FnOnce() -> String) -> Result<TaskStore> {

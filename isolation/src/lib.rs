@@ -20,6 +20,7 @@ mod port;
 mod recovery;
 mod repository;
 mod run_folder;
+mod run_lock;
 pub mod sample;
 mod store;
 #[cfg(test)]

@@ -14,12 +14,12 @@ use engine::ports::{
 use protocol::{Capabilities, Captured, LandingId, LandingReport, RunName, WorkspaceKind};
 
 use crate::backends::{Backends, FrozenRun, FrozenTree, LandingWait, RunContext};
-use crate::baseline::NewRunLock;
 use crate::error::{Result, cannot};
 use crate::landing;
 use crate::paths::{IsolationPaths, RepoPaths};
 use crate::recovery::{self, Cleanup, Findings};
 use crate::repository::Repo;
+use crate::run_lock::NewRunLock;
 use crate::view::DiskThreads;
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use protocol::{RunName, TaskName};
 
-use crate::baseline::{LOCK, TABLE, list, pins_reference};
+use crate::baseline::{TABLE, keep_file_list, pins_reference};
 use crate::error::{OrCannot, Result};
 use crate::paths::RepoPaths;
+use crate::run_lock::LOCK;
 use crate::store::TaskStore;
 use crate::workspace::{
     GIT_TEMPLATE, MANIFESTS, is_being_removed, is_unfinished, is_workspace, remove_tree, task_of,
@@ -76,7 +77,7 @@ pub(crate) fn remove_if_unused(folder: &Path, paths: &RepoPaths, run: &RunName) 
     }
     if let Some(store) = TaskStore::open_existing(&paths.store)? {
         if !store.captures(run)?.is_empty() {
-            list::keep(folder, paths, run)?;
+            keep_file_list(folder, paths, run)?;
         }
         store.release(&pins_reference(run))?;
         store.remove_checkpoints(run)?;

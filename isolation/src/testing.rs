@@ -15,11 +15,12 @@ use protocol::{CaptureRef, Captured, IsolationMode, RepoPath, RunName, TaskName}
 
 use crate::IsolationPaths;
 use crate::backends::{Backends, FrozenRun, LandingWait, RunContext};
-use crate::baseline::{NewRunLock, Snapshot, now_ns};
+use crate::baseline::{Snapshot, now_ns};
 use crate::error::Result;
 use crate::paths::RepoPaths;
 use crate::recovery::{self, Findings};
 use crate::repository::Repo;
+use crate::run_lock::NewRunLock;
 use crate::store::TaskStore;
 use crate::workspace::{self, Manifest};
 use crate::{capture, initialise};

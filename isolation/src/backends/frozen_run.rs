@@ -5,11 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use engine::ports::{CancelToken, FreezeRequest, IsolationError, LandingNews};
 
 use crate::backends::RunContext;
-use crate::baseline::{NewRunLock, RunLock};
 use crate::branch;
 use crate::error::{OrCannot, Result};
 use crate::landing::{self, LandingLock};
 use crate::run_folder::{RunFolder, remove_if_unused};
+use crate::run_lock::{NewRunLock, RunLock};
 
 /// A run's frozen tree, and the claim on the run's folder of workspaces.
 pub(crate) struct FrozenRun<T> {

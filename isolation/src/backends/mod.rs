@@ -5,13 +5,11 @@ mod backend;
 mod capture_writer;
 mod frozen_run;
 mod in_place;
-mod registry;
 mod run_context;
 mod worktree;
 
-pub use backend::{Backend, FrozenTree, RecoveredWorkspace};
+pub use backend::{Backend, Backends, FrozenTree, RecoveredWorkspace};
 pub use capture_writer::{CaptureWriter, FileVersion};
-pub use registry::Backends;
 pub use run_context::RunContext;
 
 pub(crate) use capture_writer::ChangeList;

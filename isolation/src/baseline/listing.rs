@@ -1,4 +1,5 @@
-//! What of a tree belongs to its repository, as a list: for backends that look at whole trees.
+//! Lists the files of a tree that belong to its repository, and words the notices about what
+//! workspaces leave out.
 
 use std::ffi::OsStr;
 
@@ -6,7 +7,8 @@ use engine::ports::Notice;
 use protocol::RepoPath;
 
 use crate::backends::RunContext;
-use crate::baseline::{notices, scan};
+use crate::baseline::scan;
+use crate::baseline::scan::Scan;
 use crate::error::Result;
 use crate::tree::{Tree, join};
 
@@ -25,7 +27,7 @@ pub struct TreeListing {
 pub(crate) fn list_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing> {
     let scan =
         scan::scan(&context.repo.git()?, tree, &context.paths.folders(), (context.now_ns)())?;
-    let notices = notices::of(&scan);
+    let notices = notices_of(&scan);
     let mut listing = TreeListing { notices, ..TreeListing::default() };
     for (path, folder) in &scan.table.folders {
         listing.folders.extend(RepoPath::new(path.as_slice()));
@@ -35,4 +37,75 @@ pub(crate) fn list_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing
     listing.files.extend(scan.dirty_candidates.into_iter().map(|file| file.path));
     listing.files.sort();
     Ok(listing)
+}
+
+/// How many paths a notice names.
+const NAMED: usize = 3;
+
+/// Returns what a scan found that workspaces do not have.
+pub(super) fn notices_of(scan: &Scan) -> Vec<Notice> {
+    let rows: [(&[String], &str, &str, &str); 5] = [
+        (
+            &scan.ignored,
+            "ignored files in the workspaces",
+            "they are not there; a task makes what it needs",
+            "git ignores",
+        ),
+        (
+            &scan.nested,
+            "repositories inside this one",
+            "they are left out of the workspaces",
+            "each is a repository of its own:",
+        ),
+        (
+            &scan.special,
+            "sockets, pipes and devices",
+            "they are left out of the workspaces",
+            "git does not know such files:",
+        ),
+        (
+            &scan.unreadable,
+            "untracked files that may not be read",
+            "they are left out of the workspaces",
+            "permissions keep us out of",
+        ),
+        (
+            &scan.invalid_names,
+            "files with names like .git",
+            "they are left out of the workspaces",
+            "no repository can have such names:",
+        ),
+    ];
+    rows.into_iter()
+        .filter(|(paths, ..)| !paths.is_empty())
+        .map(|(paths, from, to, why)| Notice {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            why: format!("{why} {}", some_of(paths)),
+        })
+        .collect()
+}
+
+/// Names the first few.
+fn some_of(paths: &[String]) -> String {
+    let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    let named = sorted[..sorted.len().min(NAMED)].join(", ");
+    match sorted.len().checked_sub(NAMED) {
+        None | Some(0) => named,
+        Some(more) => format!("{named} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_names_the_first_few_paths_and_counts_the_rest() {
+        let ignored = ["d", "c", "b", "a"].map(str::to_owned).to_vec();
+        let notices = notices_of(&Scan { ignored, ..Scan::default() });
+        assert_eq!(notices.len(), 1);
+        assert_eq!(notices[0].why, "git ignores a, b, c and 1 more");
+    }
 }

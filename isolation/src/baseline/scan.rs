@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use git2::{Oid, Repository};
 use protocol::{RepoPath, is_temporary_name};
 
-use crate::baseline::converted::ConversionCheck;
+use crate::baseline::conversion::ConversionCheck;
 use crate::baseline::index::Index;
 use crate::baseline::{ContentLocation, Folder, FolderKind, FrozenEntry, Table};
 use crate::entry::Mode;

@@ -273,7 +273,7 @@ fn a_frozen_tree_reads_back_from_disk_as_it_was() {
     fs::create_dir(sample.root.join("empty")).unwrap();
     let snapshot = sample.freeze("raaaa");
     let table = fs::read(snapshot.context.folder.join(".baseline")).unwrap();
-    assert_eq!(crate::baseline::codec::decode(&table).as_ref(), Some(&snapshot.table));
+    assert_eq!(crate::baseline::table::decode_table(&table).as_ref(), Some(&snapshot.table));
     assert!(snapshot.table.folders.contains_key(&b"empty"[..]));
 }
 

@@ -7,7 +7,7 @@ use git2::Repository;
 use protocol::{Conflict, ConflictReason, RepoPath};
 
 use crate::baseline::{Conversion, conversion};
-use crate::branch::source::RepoBlobs;
+use crate::branch::commit_tree::RepoBlobs;
 use crate::entry::{Change, Entry, Mode};
 use crate::error::{OrCannot, Result};
 use crate::merge::{Blobs as _, EntryState, MergeTarget as _};
@@ -17,7 +17,7 @@ use crate::store::TaskStore;
 pub(super) struct Cleaner<'a> {
     pub(super) git: &'a Repository,
     pub(super) store: &'a TaskStore,
-    pub(super) head: crate::branch::source::CommitTree<'a>,
+    pub(super) head: crate::branch::commit_tree::CommitTree<'a>,
 }
 
 impl Cleaner<'_> {

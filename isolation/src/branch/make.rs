@@ -7,11 +7,10 @@ use engine::fault::Faults;
 use engine::ports::{LandingRequest, LandingTask};
 
 use crate::branch::clean::Cleaner;
+use crate::branch::commit_tree::{CommitTree, RepoBlobs, write_changed_tree};
 use crate::branch::lineage::{Ancestry, Lineage};
-use crate::branch::memory::keep_in_memory;
 use crate::branch::publish::Branches;
-use crate::branch::source::{CommitTree, RepoBlobs};
-use crate::branch::tree;
+use crate::branch::publish::keep_in_memory;
 use crate::entry::{Change, Entry, Mode};
 use crate::error::{OrCannot, Result, error_text};
 use crate::merge::{Merger, missing_predecessors};
@@ -207,7 +206,7 @@ impl Maker<'_> {
     fn changed(&self, tree: Option<Oid>, merger: Merger<'_>) -> Result<Oid> {
         let what = || "write a tree";
         let before = tree.map(|tree| self.git.find_tree(tree)).transpose().or_cannot(what)?;
-        tree::changed(self.git, before.as_ref(), &merger.finish()).or_cannot(what)
+        write_changed_tree(self.git, before.as_ref(), &merger.finish()).or_cannot(what)
     }
 
     fn tree_of(&self, commit: Option<Oid>) -> Result<Option<Oid>> {

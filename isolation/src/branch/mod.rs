@@ -3,14 +3,12 @@
 //! pack per branch, and then the branch is there, whole.
 
 mod clean;
+mod commit_tree;
 mod lineage;
 mod make;
-mod memory;
 mod publish;
-mod source;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 pub(crate) use make::{Publish, make};
 pub(crate) use publish::must_be_possible;

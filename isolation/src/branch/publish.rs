@@ -1,14 +1,14 @@
-//! The names of branches, and making them.
+//! Branch names, and writing new commits and branches to the repository.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
 use engine::fault::Faults;
 use engine::ports::IsolationError;
-use git2::{Commit, ErrorCode, Oid, Reference, Repository};
+use git2::{Commit, ErrorCode, Mempack, ObjectType, Odb, Oid, Reference, Repository};
 use protocol::{RunName, TaskName};
 
-use crate::branch::memory;
 use crate::error::{OrCannot, Result, cannot};
 use crate::repository::Repo;
 
@@ -80,7 +80,7 @@ impl Branches<'_> {
     /// Makes a branch that is not there yet.
     pub(super) fn publish(&self, branch: &str, commit: Oid) -> Result<()> {
         self.strike()?;
-        memory::write_pack(self.git, self.repo, commit)?;
+        write_pack(self.git, self.repo, commit)?;
         self.strike()?;
         let real = self.repo.git()?;
         let reference = format!("refs/heads/{branch}");
@@ -105,4 +105,48 @@ impl Branches<'_> {
     fn folder(&self) -> String {
         format!("{}/{}", self.prefix, self.run)
     }
+}
+
+/// New objects come before the ones that are there.
+const FIRST: i32 = 1_000;
+
+/// Makes objects in memory be what `git` writes from now on.
+pub(super) fn keep_in_memory<'odb>(odb: &'odb Odb<'_>) -> Result<Mempack<'odb>> {
+    odb.add_new_mempack_backend(FIRST).or_cannot(|| "keep objects in memory")
+}
+
+/// Puts `commit`, and everything of it that `repo` does not have, into `repo` as one pack.
+fn write_pack(git: &Repository, repo: &Repo, commit: Oid) -> Result<()> {
+    let what = || format!("write commit {commit} to {}", repo.common_dir.display());
+    let real = repo.git()?;
+    let there = real.odb().or_cannot(what)?;
+    let mut new = BTreeSet::new();
+    let mut next = vec![commit];
+    while let Some(id) = next.pop() {
+        if there.exists(id) || !new.insert(id) {
+            continue;
+        }
+        let object = git.find_object(id, None).or_cannot(what)?;
+        match object.kind() {
+            Some(ObjectType::Commit) => {
+                let commit = object.peel_to_commit().or_cannot(what)?;
+                next.push(commit.tree_id());
+                next.extend(Commit::parent_ids(&commit));
+            }
+            Some(ObjectType::Tree) => {
+                let tree = object.peel_to_tree().or_cannot(what)?;
+                let below = tree.iter().filter(|entry| entry.kind() != Some(ObjectType::Commit));
+                next.extend(below.map(|entry| entry.id()));
+            }
+            _ => {}
+        }
+    }
+    if new.is_empty() {
+        return Ok(());
+    }
+    let mut pack = git.packbuilder().or_cannot(what)?;
+    for id in new {
+        pack.insert_object(id, None).or_cannot(what)?;
+    }
+    pack.write(&repo.common_dir.join("objects/pack"), 0).or_cannot(what)
 }

@@ -8,7 +8,7 @@ use protocol::{LeftOut, RepoPath, is_temporary_name, quote_path};
 use rustix::fs::FileType;
 
 use crate::baseline::{Folder, FolderKind, FrozenEntry, Snapshot};
-use crate::capture::forced::ForceAdded;
+use crate::capture::capture_workspace::ForceAdded;
 use crate::capture::left_out::LeftOutCollector;
 use crate::entry::Entry;
 use crate::error::{OrCannot, Result};

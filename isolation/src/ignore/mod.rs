@@ -2,7 +2,6 @@
 //! and with it a task's work; so we read the rules ourselves.
 
 mod glob;
-mod pattern;
 mod rules;
 #[cfg(test)]
 mod tests;

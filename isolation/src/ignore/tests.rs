@@ -11,7 +11,7 @@ use crate::testing::Sample;
 use crate::tree::Tree;
 
 /// How many patterns each test tries. `REGATTA_IGNORE_PATTERNS` sets another number.
-const PATTERNS: usize = 400;
+const PATTERNS: usize = 250;
 
 /// A generator of numbers that are the same in every run.
 struct Random(u64);

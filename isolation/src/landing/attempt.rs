@@ -7,12 +7,12 @@ use engine::ports::{IsolationError, LandingTask};
 use protocol::{CaptureRef, Landed, LandingId, LandingReport, RepoPath, RunName, TaskName};
 
 use crate::error::{OrCannot, Result, cannot, error_text};
-use crate::landing::close::LandingContext;
+use crate::landing::apply::{Applied, Applier};
+use crate::landing::finish::LandingContext;
 use crate::landing::journal::{Journal, State};
 use crate::landing::plan::Plan;
-use crate::landing::roll::{Applied, Applier};
-use crate::landing::source::WorkingTree;
-use crate::landing::step::{FileChange, WriteMethod};
+use crate::landing::plan::{FileChange, WriteMethod};
+use crate::landing::working_tree::WorkingTree;
 use crate::merge::{MergedPath, Merger, merge_tasks};
 use crate::store::TaskStore;
 use crate::tree::Tree;

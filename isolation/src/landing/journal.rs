@@ -16,7 +16,7 @@ use protocol::{LandingId, LandingReport, RepoPath, RunName};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{OrCannot, Result, cannot};
-use crate::landing::step::FileChange;
+use crate::landing::plan::FileChange;
 
 /// How far a landing has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

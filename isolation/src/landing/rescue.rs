@@ -10,11 +10,11 @@ use protocol::{RepoPath, Rescue, RescueLocation};
 
 use crate::entry::Entry;
 use crate::error::{OrCannot, Result};
+use crate::landing::apply::{Applier, PathState};
+use crate::landing::file_mover::Moved;
 use crate::landing::lease::Lease;
-use crate::landing::moves::Moved;
-use crate::landing::roll::{Applier, PathState};
-use crate::landing::step::FileChange;
-use crate::landing::writers::WriteAccess;
+use crate::landing::open_writers::WriteAccess;
+use crate::landing::plan::FileChange;
 use crate::store::Durability;
 
 /// How many names are tried for a file that stays in the working tree.

@@ -1,16 +1,14 @@
 //! Three-way merging of tasks' work, in memory: one file, then one task's paths as a whole, then
 //! the tasks of a run one after the other. Nothing here touches a working tree.
 
-mod bytes;
-mod fold;
-mod source;
-mod structure;
+mod merger;
+mod target;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod three_way;
 
-pub(crate) use fold::{MergedPath, Merger};
-pub(crate) use source::{Blobs, EntryState, MergeTarget};
+pub(crate) use merger::{MergedPath, Merger};
+pub(crate) use target::{Blobs, EntryState, MergeTarget};
 pub(crate) use tasks::{merge_captures, merge_tasks, missing_predecessors};
 pub(crate) use three_way::three_way;

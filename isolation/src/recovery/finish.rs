@@ -10,11 +10,11 @@ use engine::ports::{Recovered, Workspace};
 use protocol::RunName;
 
 use crate::backends::FrozenTree;
-use crate::baseline::RunLock;
 use crate::error::{OrCannot, Result};
 use crate::landing;
 use crate::paths::RepoPaths;
 use crate::run_folder::remove_if_unused;
+use crate::run_lock::RunLock;
 use crate::store::remove_leftovers;
 
 /// A dead run whose folder is claimed.

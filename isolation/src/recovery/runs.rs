@@ -8,10 +8,10 @@ use engine::ports::{IsolationError, RecoveredTask, Uncaptured, Workspace};
 use protocol::RunName;
 
 use crate::backends::{Backends, FrozenTree, RecoveredWorkspace, RunContext};
-use crate::baseline::{NewRunLock, RunLock};
 use crate::error::error_text;
 use crate::paths::RepoPaths;
 use crate::run_folder::RunFolder;
+use crate::run_lock::{NewRunLock, RunLock};
 
 /// The runs that left a folder.
 #[derive(Default)]

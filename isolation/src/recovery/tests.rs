@@ -8,7 +8,7 @@ use engine::fault::{FaultMeans, Faults};
 use engine::ports::{OpenRun, Recovered, Uncaptured};
 use protocol::ChangeSummary;
 
-use crate::baseline::RunLock;
+use crate::run_lock::RunLock;
 use crate::testing::{Sample, captured, faults, fifo, find, in_time, prepare, run, write};
 
 /// Ends an engine as kill -9 does: its locks go, its files stay.

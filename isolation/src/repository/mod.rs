@@ -1,10 +1,9 @@
 //! The user's repository: opened, checked for everything we will not work on, and read afresh by
 //! whoever needs it.
 
-mod check;
+mod notices;
 mod open;
-mod refusal;
-mod special;
+mod refusals;
 #[cfg(test)]
 mod tests;
 

@@ -12,7 +12,7 @@ use git2::{ErrorCode, ObjectType, Oid, Repository, RepositoryInitOptions, Signat
 use crate::entry::Entry;
 use crate::error::{OrCannot, Result};
 use crate::store::leftovers::NEW_STORE;
-use crate::store::{durable, trees};
+use crate::store::{sync, trees};
 
 /// How often a reference that another process holds is tried again, a few milliseconds apart.
 const TRIES: u32 = 50;
@@ -106,14 +106,14 @@ impl TaskStore {
         if durability == Durability::Synced {
             let blobs = entries.iter().map(|(_, entry)| entry.oid);
             let objects = blobs.chain(trees.written).chain([commit]);
-            durable::sync_objects(&self.path, objects).or_cannot(what)?;
+            sync::sync_objects(&self.path, objects).or_cannot(what)?;
         }
         self.with_store_lock(reference, || {
             self.git.reference(reference, commit, true, message).map(drop)
         })
         .or_cannot(what)?;
         if durability == Durability::Synced {
-            durable::sync_reference(&self.path, reference).or_cannot(what)?;
+            sync::sync_reference(&self.path, reference).or_cannot(what)?;
         }
         Ok(())
     }
@@ -173,11 +173,11 @@ fn create(path: &Path) -> Result<()> {
     options.bare(true).no_reinit(true).external_template(false).initial_head("refs/heads/none");
     let git = Repository::init_opts(beside.path(), &options).or_cannot(what)?;
     configure(&git).or_cannot(what)?;
-    durable::sync_tree(beside.path()).or_cannot(what)?;
+    sync::sync_tree(beside.path()).or_cannot(what)?;
     match fs::rename(beside.path(), path) {
         Ok(()) => {
             let _moved = beside.keep();
-            durable::sync(parent).or_cannot(what)
+            sync::sync(parent).or_cannot(what)
         }
         // Another engine was faster.
         Err(error) if is_occupied(&error) && path.join("HEAD").exists() => Ok(()),

@@ -1,9 +1,9 @@
 //! A working tree looked at from outside: nothing in it is trusted, and no symlink is followed.
 
-mod folder;
-mod list;
-mod look;
+mod entry;
+mod listing;
+mod open_folder;
 
-pub(crate) use folder::Parent;
-pub(crate) use list::{FolderListing, ListedEntry, RepositoryRoot, join};
-pub(crate) use look::{Stat, Tree, TreeEntry};
+pub(crate) use entry::{Stat, Tree, TreeEntry};
+pub(crate) use listing::{FolderListing, ListedEntry, RepositoryRoot, join};
+pub(crate) use open_folder::Parent;

@@ -16,9 +16,9 @@ use rustix::io::Errno;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::error::{path_error, system_error};
-use super::file;
-use super::folder::{FOLDER_HANDLE, list, make_folders, open_folder};
+use super::entries::{FOLDER_HANDLE, list, make_folders, open_folder};
+use super::entries::{entry_stat, file_stat, open_file};
+use super::entries::{path_error, system_error};
 use super::replace::replace;
 use super::resolve::resolve;
 
@@ -145,13 +145,13 @@ impl WorkspaceView for DirectoryView {
     async fn stat(&self, path: &ViewPath) -> Result<FileStat, ViewError> {
         if path.split().is_none() {
             let stat = |root: OwnedFd| rustix::fs::fstat(root).map_err(system_error);
-            return self.at_root(move |root| Ok(file::file_stat(&stat(root)?))).await;
+            return self.at_root(move |root| Ok(file_stat(&stat(root)?))).await;
         }
-        self.at_entry(path, file::stat).await
+        self.at_entry(path, entry_stat).await
     }
 
     async fn open(&self, path: &ViewPath) -> Result<Box<dyn ViewFile>, ViewError> {
-        let (file, stat) = self.at_entry(path, file::open).await?;
+        let (file, stat) = self.at_entry(path, open_file).await?;
         Ok(Box::new(OpenFile { file: Arc::new(file), stat, disk: self.disk.clone() }))
     }
 

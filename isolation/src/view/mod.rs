@@ -2,9 +2,7 @@
 //! it and never through a symlink, so that a link put there at any moment leads nowhere.
 
 mod directory;
-mod error;
-mod file;
-mod folder;
+mod entries;
 mod replace;
 mod resolve;
 

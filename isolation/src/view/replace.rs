@@ -12,8 +12,8 @@ use protocol::temporary_name;
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::error::system_error;
-use super::file::stat;
+use super::entries::entry_stat;
+use super::entries::system_error;
 
 /// Distinguishes the files that are being made by this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -46,7 +46,7 @@ fn mode_to_keep(
     replace: Replace,
 ) -> Result<Option<Mode>, ViewError> {
     let Replace::Exactly(version) = replace else { return Ok(None) };
-    match stat(folder, name) {
+    match entry_stat(folder, name) {
         Ok(stat) if stat.version == version => Ok(Some(Mode::from_raw_mode(stat.mode))),
         Ok(_) | Err(_) => Err(ViewError::Changed),
     }
@@ -92,7 +92,7 @@ mod tests {
         let path = place.path().join("a");
         fs::write(&path, "old").unwrap();
         let (folder, name) = (held(place.path()), OsStr::new("a"));
-        let before = Replace::Exactly(stat(&folder, name).unwrap().version);
+        let before = Replace::Exactly(entry_stat(&folder, name).unwrap().version);
         fs::remove_file(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
         let system_error = replace(&folder, name, b"ours", before).unwrap_err();

@@ -12,9 +12,9 @@ use engine::ports::{Found, MAX_PATH_DEPTH, MAX_SYMLINKS, ViewError, ViewPath};
 use rustix::fs::{AtFlags, FileType, Mode, openat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::error::system_error;
-use super::file::file_stat;
-use super::folder::FOLDER_HANDLE;
+use super::entries::FOLDER_HANDLE;
+use super::entries::file_stat;
+use super::entries::system_error;
 
 /// The steps of a path: names, and `..` for the folder above.
 type Components = VecDeque<OsString>;

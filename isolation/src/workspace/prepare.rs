@@ -1,21 +1,22 @@
-//! Preparing a workspace: the copy, the predecessors' work and the git directory under a temporary
-//! name, then the manifest, and last the name of the task. What has that name is ready.
+//! Prepares a workspace. The copy, the work of the predecessors and the git directory are made under
+//! a temporary name; the manifest follows, and the rename to the name of the task comes last.
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use engine::ports::{Workspace, WorkspaceRequest};
+use engine::ports::{IsolationError, Workspace, WorkspaceRequest};
 
 use crate::backends::RunContext;
 use crate::baseline::Snapshot;
 use crate::error::{OrCannot, Result};
+use crate::workspace::copy_tree::copy_tree;
 use crate::workspace::manifest::{Manifest, tree_of};
-use crate::workspace::remove::rename_new;
-use crate::workspace::{GitTemplate, copy, predecessors, remove_tree};
+use crate::workspace::remove_tree::rename_new;
+use crate::workspace::{GitTemplate, predecessors, remove_tree};
 
 /// What the names of workspaces that are being made begin with.
 const UNFINISHED: &str = ".new-";
@@ -89,7 +90,7 @@ pub(crate) fn is_unfinished(entry: &fs::DirEntry) -> bool {
 
 fn fill(snapshot: &Snapshot, new: &NewWorkspace, request: &WorkspaceRequest) -> Result<()> {
     let NewWorkspace { folder, tree, destination } = new;
-    copy::copy(snapshot, tree)?;
+    copy_tree(snapshot, tree)?;
     let predecessor_changes =
         predecessors::apply_predecessors_to(snapshot, tree, &request.predecessors)?;
     let git = GitTemplate::of_run(&snapshot.context.folder);
@@ -128,4 +129,32 @@ fn marker(folder: &Path) -> Result<i64> {
 fn changed_ns(file: &File) -> std::io::Result<i64> {
     let meta = file.metadata()?;
     Ok(meta.ctime().saturating_mul(1_000_000_000) + meta.ctime_nsec())
+}
+
+/// Fails with [`IsolationError::Vanished`] if the copy of the tree is certainly not there any more,
+/// and nothing that we did not make has taken its place beside it.
+pub(crate) fn must_be_there(folder: &Path) -> Result<()> {
+    must_be_there_beside(folder, &[GIT, MARKER])
+}
+
+/// The same, where what we made beside the copy has the names in `own`.
+pub(crate) fn must_be_there_beside(folder: &Path, own: &[&str]) -> Result<()> {
+    let root = tree_of(folder);
+    let is_gone =
+        matches!(root.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+    if is_gone && holds_only(folder, own) {
+        return Err(IsolationError::Vanished { root });
+    }
+    Ok(())
+}
+
+/// Whether a task has put nothing into a workspace's folder. What cannot be looked at may be its
+/// work.
+fn holds_only(folder: &Path, own: &[&str]) -> bool {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => entries.all(|entry| {
+            entry.is_ok_and(|entry| own.iter().any(|name| entry.file_name() == *name))
+        }),
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    }
 }

@@ -11,11 +11,11 @@ use rustix::fs::fsync;
 
 use crate::entry::Entry;
 use crate::error::{OrCannot, Result};
+use crate::landing::apply::{Applied, Applier, PathState};
+use crate::landing::file_mover::Moved;
 use crate::landing::journal::{Journal, Journals, State};
-use crate::landing::moves::Moved;
-use crate::landing::roll::{Applied, Applier, PathState};
-use crate::landing::step::FileChange;
-use crate::landing::writers::LONGEST_WAIT;
+use crate::landing::open_writers::LONGEST_WAIT;
+use crate::landing::plan::FileChange;
 use crate::store::{Durability, TaskStore};
 use crate::tree::{Parent, Tree};
 

@@ -11,10 +11,10 @@ use rustix::io::Errno;
 
 use crate::entry::Mode;
 use crate::error::{OrCannot, Result};
-use crate::landing::close::LandingContext;
+use crate::landing::apply::{Applier, PathState};
+use crate::landing::finish::LandingContext;
 use crate::landing::lease::{Denied, Lease};
-use crate::landing::roll::{Applier, PathState};
-use crate::landing::step::{FileChange, WriteMethod};
+use crate::landing::plan::{FileChange, WriteMethod};
 
 /// How long one landing waits for programs to finish writing, in all.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(400);

@@ -6,10 +6,10 @@ use protocol::{RepoPath, RunName};
 
 use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
-use crate::landing::close::LandingContext;
-use crate::landing::moves::{FileMover, Moved, Swap, aside};
-use crate::landing::step::{FileChange, WriteMethod};
-use crate::landing::writers::WriteAccess;
+use crate::landing::file_mover::{FileMover, Moved, Swap, aside};
+use crate::landing::finish::LandingContext;
+use crate::landing::open_writers::WriteAccess;
+use crate::landing::plan::{FileChange, WriteMethod};
 use crate::tree::TreeEntry;
 
 /// Takes steps in one tree.

@@ -1,13 +1,15 @@
-//! Merges tasks' work into a tree, one task after the other, each whole or not at all.
+//! Merges the work of tasks into a tree in memory, one task after the other, each whole or not at
+//! all.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use protocol::{Conflict, ConflictReason, RepoPath, TaskName};
 
 use crate::entry::{Change, Entry};
 use crate::error::Result;
-use crate::merge::{Blobs, EntryState, MergeTarget, structure, three_way};
+use crate::merge::{Blobs, EntryState, MergeTarget, three_way};
 
 /// A tree in memory: a [`MergeTarget`], and on top of it the work of the tasks that were added so far.
 pub(crate) struct Merger<'a> {
@@ -88,7 +90,7 @@ impl<'a> Merger<'a> {
         // Whether what stands in the way goes is known only when every path is.
         if conflicts.is_empty() {
             for change in changes {
-                if let Some(by) = structure::in_the_way(self, &wanted, &change.path)? {
+                if let Some(by) = in_the_way(self, &wanted, &change.path)? {
                     let conflict = self.conflict(change, ConflictReason::InTheWay)?;
                     conflicts.push(Conflict { with: by.or(conflict.with.clone()), ..conflict });
                 }
@@ -160,4 +162,91 @@ impl<'a> Merger<'a> {
             with: self.changed.get(&change.path).and_then(ChangedEntry::last),
         })
     }
+}
+
+/// Returns something if `path` cannot become what `wanted` says: inside, the task that put there
+/// what stands in the way, if it was one.
+fn in_the_way(
+    merger: &Merger<'_>,
+    wanted: &Wanted,
+    path: &RepoPath,
+) -> Result<Option<Option<TaskName>>> {
+    let after = wanted.get(path).copied().flatten();
+    if after == merger.entry(path)? {
+        return Ok(None);
+    }
+    let wants = if after.is_some() { Wants::Something } else { Wants::Nothing };
+    if let Some(found) = above(merger, wanted, path, wants)? {
+        return Ok(Some(found));
+    }
+    match wants {
+        Wants::Something => below(merger, wanted, path),
+        Wants::Nothing => Ok(None),
+    }
+}
+
+/// What a task wants at a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wants {
+    Something,
+    Nothing,
+}
+
+/// Looks for what must be a folder and is not.
+fn above(
+    merger: &Merger<'_>,
+    wanted: &Wanted,
+    path: &RepoPath,
+    wants: Wants,
+) -> Result<Option<Option<TaskName>>> {
+    for folder in path.folders() {
+        // A folder of somebody else's must not even lose anything.
+        if merger.state_of(&folder)? == EntryState::Foreign {
+            return Ok(Some(None));
+        }
+        if wants == Wants::Something && entry_then(merger, wanted, &folder)? {
+            return Ok(Some(merger.changed.get(&folder).and_then(ChangedEntry::last)));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether there will be a file or symlink at `path`.
+fn entry_then(merger: &Merger<'_>, wanted: &Wanted, path: &RepoPath) -> Result<bool> {
+    match wanted.get(path) {
+        Some(entry) => Ok(entry.is_some()),
+        None => Ok(merger.entry(path)?.is_some()),
+    }
+}
+
+/// Looks for what is below `path` and will still be there.
+fn below(
+    merger: &Merger<'_>,
+    wanted: &Wanted,
+    path: &RepoPath,
+) -> Result<Option<Option<TaskName>>> {
+    let after = (Bound::Excluded(path), Bound::Unbounded);
+    let ours = wanted.range(after).take_while(|(next, _)| begins(next, path));
+    if ours.into_iter().any(|(next, entry)| next.is_below(path) && entry.is_some()) {
+        return Ok(Some(None));
+    }
+    let theirs = merger.changed.range(after).take_while(|(next, _)| begins(next, path));
+    for (next, changed) in theirs.filter(|(next, _)| next.is_below(path)) {
+        if changed.entry.is_some() && !wanted.contains_key(next) {
+            return Ok(Some(changed.last()));
+        }
+    }
+    if merger.state_of(path)? != EntryState::Folder {
+        return Ok(None);
+    }
+    let goes = |path: &RepoPath| match wanted.get(path) {
+        Some(entry) => entry.is_none(),
+        // What an earlier task changed was looked at above.
+        None => merger.changed.contains_key(path),
+    };
+    Ok(merger.target.obstacle(path, &goes)?.map(|_| None))
+}
+
+fn begins(path: &RepoPath, with: &RepoPath) -> bool {
+    path.as_bytes().starts_with(with.as_bytes())
 }

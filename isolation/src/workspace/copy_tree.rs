@@ -15,7 +15,7 @@ use crate::baseline::{ContentLocation, ContentReader, Folder, FrozenEntry, Snaps
 use crate::entry::Mode;
 use crate::error::{OrCannot, Result, cannot};
 use crate::tree::{Tree, join};
-use crate::workspace::file::{Copied, FileCopier};
+use crate::workspace::copy_file::{Copied, FileCopier};
 
 /// How many threads copy: more do not help one disk, and many tasks prepare at once.
 const THREADS: usize = 2;
@@ -24,7 +24,7 @@ const THREADS: usize = 2;
 const FEW: usize = 64;
 
 /// Fills the empty folder `target` with the frozen tree.
-pub(super) fn copy(snapshot: &Snapshot, target: &Path) -> Result<()> {
+pub(super) fn copy_tree(snapshot: &Snapshot, target: &Path) -> Result<()> {
     let what = || format!("copy the working tree to {}", target.display());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = openat(CWD, target, flags, Permissions::empty()).or_cannot(what)?;

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::entry::Mode;
 use crate::error::{OrCannot, Result};
-use crate::tree::folder::{Parent, open_folder};
+use crate::tree::open_folder::{Parent, open_folder};
 
 /// How often something that changes while it is read is read again.
 const TRIES: u32 = 8;

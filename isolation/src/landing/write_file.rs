@@ -16,8 +16,8 @@ use rustix::io::Errno;
 
 use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
-use crate::landing::moves::{FileMover, Moved, ParentDir};
-use crate::landing::step::FileChange;
+use crate::landing::file_mover::{FileMover, Moved, ParentDir};
+use crate::landing::plan::FileChange;
 
 /// From how many files on it is faster to sync everything.
 const MANY: usize = 64;

@@ -1,14 +1,17 @@
-//! Taking a capture: find, compare, keep, name.
+//! Captures a workspace: finds what may have changed, compares it, and writes the changes to the
+//! task store.
 
-use std::path::Path;
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use protocol::{CaptureRef, Captured, ChangeSummary};
+use git2::Index;
+use protocol::{CaptureRef, Captured, ChangeSummary, RepoPath};
 
 use crate::backends::ChangeList;
 use crate::baseline::{ContentReader, Snapshot};
-use crate::capture::compare::{Compared, compare};
-use crate::capture::forced::ForceAdded;
-use crate::capture::{lines, walk};
+use crate::capture::compare::{Compared, compare, count_lines};
+use crate::capture::walk;
 use crate::entry::Entry;
 use crate::error::{OrCannot, Result};
 use crate::ignore::Rules;
@@ -50,7 +53,7 @@ pub(crate) fn summary(store: &TaskStore, capture: CaptureRef) -> Result<Captured
     let mut changes = ChangeSummary::default();
     for change in store.changes(&capture)? {
         let (before, after) = (bytes(change.base)?, bytes(change.task)?);
-        lines::count(&mut changes, &before, &after).or_cannot(what)?;
+        count_lines(&mut changes, &before, &after).or_cannot(what)?;
     }
     Ok(Captured::whole(capture, changes))
 }
@@ -82,4 +85,48 @@ fn take(
     }
     list.left_out = left_out;
     Ok((bytes, list))
+}
+
+/// The paths in a workspace's own index that were not in the frozen tree. They are read when the
+/// first of them is asked for: in a workspace without anything ignored, nobody asks.
+pub(super) struct ForceAdded<'a> {
+    snapshot: &'a Snapshot,
+    index: PathBuf,
+    paths: OnceCell<BTreeSet<Vec<u8>>>,
+}
+
+impl<'a> ForceAdded<'a> {
+    /// Returns those of the workspace at `folder`. An index that the task damaged forces nothing.
+    pub(super) fn of(snapshot: &'a Snapshot, folder: &Path) -> Self {
+        Self { snapshot, index: folder.join("git/index"), paths: OnceCell::new() }
+    }
+
+    /// Returns whether `path` is tracked.
+    pub(super) fn has(&self, path: &[u8]) -> bool {
+        self.paths().contains(path)
+    }
+
+    /// Returns whether anything below `folder` is tracked.
+    pub(super) fn has_below(&self, folder: &[u8]) -> bool {
+        let prefix = [folder, b"/"].concat();
+        let next = self.paths().range(prefix.clone()..).next();
+        next.is_some_and(|path| path.starts_with(&prefix))
+    }
+
+    fn paths(&self) -> &BTreeSet<Vec<u8>> {
+        self.paths.get_or_init(|| {
+            let read = match Index::open(&self.index) {
+                Ok(read) => read,
+                Err(error) => {
+                    tracing::warn!(%error, "the index of a workspace cannot be read");
+                    return BTreeSet::new();
+                }
+            };
+            let added = read.iter().filter(|entry| {
+                RepoPath::new(entry.path.as_slice())
+                    .is_some_and(|path| self.snapshot.table.get(&path).is_none())
+            });
+            added.map(|entry| entry.path).collect()
+        })
+    }
 }
