@@ -1,4 +1,4 @@
-//! What people ask of captured work: its text, its bytes, a list, its end.
+//! The captured work of a repository, as commands read it: diffs, contents, lists and removal.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::paths::{IsolationPaths, RepoPaths};
 use crate::store::TaskStore;
 use crate::tree::join;
 
-/// The captured work of one repository. The repository itself need not be there any more.
+/// The captured work of one repository, which need not exist any more.
 #[derive(Clone, Debug)]
 pub struct Captures {
     paths: RepoPaths,
@@ -24,21 +24,22 @@ pub struct FrozenFile {
     pub path: RepoPath,
     /// Its git mode: 100644, 100755 or 120000.
     pub mode: u32,
-    /// The id that its bytes had as a blob: in the user's repository, or of what was not committed.
+    /// The id of its content as a blob, in the user's repository or, if it was not committed, in
+    /// the task store.
     pub oid: String,
 }
 
-/// How much of a capture is asked for.
+/// The part of a capture that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathFilter {
-    /// All of it.
+    /// The whole capture.
     Everything,
-    /// This path, and what is below it.
+    /// This path and everything below it.
     Below(RepoPath),
 }
 
 impl Captures {
-    /// Finds the captures of the repository whose working tree has this canonical root.
+    /// Returns the captures of the repository whose working tree has this canonical root.
     #[must_use]
     pub fn of(root: &Path, paths: &IsolationPaths) -> Self {
         Self { paths: paths.of(root) }
@@ -61,7 +62,7 @@ impl Captures {
         Ok(changes.into_iter().map(|change| change.path).collect())
     }
 
-    /// Returns the bytes with this id: one side of a conflict.
+    /// Returns the content with this id, which is one side of a conflict.
     ///
     /// # Errors
     /// If it is no id, or there are no such bytes.
@@ -82,8 +83,8 @@ impl Captures {
         }
     }
 
-    /// Returns every file and symlink of the tree that a run began with, sorted by path. Nothing
-    /// comes back once no capture of the run is kept, or before the run is over.
+    /// Returns every file and symlink of the tree that a run started from, sorted by path. Returns
+    /// `None` before the run is over, and once none of its captures is kept.
     ///
     /// # Errors
     /// If the list cannot be read.

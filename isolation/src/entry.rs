@@ -1,23 +1,23 @@
-//! What one path of a working tree is to us: a file or a symlink with its bytes in the task store,
-//! and how a task changed it.
+//! One version of a path in a working tree, whose content is in the task store, and the change that
+//! a task made to it.
 
 use git2::Oid;
 use protocol::{RepoPath, Side};
 use serde::{Deserialize, Serialize};
 
-/// What kind of thing a path is.
+/// The kind of a path, as git's file mode has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// A file.
+    /// A regular file that is not executable.
     File,
-    /// A file that may be run.
+    /// An executable file.
     Executable,
     /// A symlink.
     Link,
 }
 
 impl Mode {
-    /// Returns the number git writes for it.
+    /// Returns git's number for the mode.
     pub(crate) fn to_git(self) -> u32 {
         match self {
             Self::File => 0o100_644,
@@ -26,7 +26,7 @@ impl Mode {
         }
     }
 
-    /// Returns the mode that git writes as `number`. Old repositories have files of mode 664.
+    /// Returns the mode with this number in git. Old repositories have files of mode 664.
     pub(crate) fn from_git(number: u32) -> Option<Self> {
         match number {
             0o100_644 | 0o100_664 => Some(Self::File),
@@ -36,44 +36,45 @@ impl Mode {
         }
     }
 
-    /// Returns the mode of a file with these permissions: git asks the owner's bit only.
+    /// Returns the mode of a file with these permissions. As in git, only the owner's bit counts.
     pub(crate) fn of_file(permissions: u32) -> Self {
         if permissions & 0o100 == 0 { Self::File } else { Self::Executable }
     }
 }
 
-/// One version of a path.
+/// One version of a path: its mode and its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// What kind of thing it is.
+    /// The mode.
     pub(crate) mode: Mode,
-    /// Its bytes as they are in the working tree, in the task store; a symlink's are its target.
+    /// The id in the task store of its bytes as they are in the working tree; for a symlink, of its
+    /// target.
     pub(crate) oid: Oid,
 }
 
 impl Entry {
-    /// Returns it as one side of a conflict.
+    /// Converts the entry to one side of a conflict.
     pub(crate) fn to_side(self) -> Side {
         Side { mode: self.mode.to_git(), oid: self.oid.to_string() }
     }
 }
 
-/// How a task changed one path. `base` and `task` differ.
+/// A task's change to one path. `base` and `task` differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     /// The path.
     pub(crate) path: RepoPath,
-    /// What the task began with; none if the path was not there.
+    /// The entry when the task started; `None` if the path did not exist.
     pub(crate) base: Option<Entry>,
-    /// What the task left; none if it removed the path.
+    /// The entry when the task ended; `None` if the task removed the path.
     pub(crate) task: Option<Entry>,
 }
 
-/// A path that a task gave another name. Both are changes as well: one is gone, one is new.
+/// A path that a task renamed. Both names are changes as well: one is removed, one is added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rename {
-    /// What it was called.
+    /// The old path.
     pub(crate) from: RepoPath,
-    /// What it is called now.
+    /// The new path.
     pub(crate) to: RepoPath,
 }

@@ -1,23 +1,24 @@
-//! Turns what the system and libgit2 say into what the port says: exhausted or failed.
+//! Converts errors of the system and of libgit2 to errors of the isolation port: resources
+//! exhausted, or failed.
 
 use std::io;
 
 use engine::ports::IsolationError;
 use rustix::io::Errno;
 
-/// What isolation's functions return.
+/// The result of isolation's functions.
 pub(crate) type Result<T> = std::result::Result<T, IsolationError>;
 
-/// What stands behind an error.
+/// The cause of an error.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Cause {
-    /// The system.
+    /// An error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// libgit2.
+    /// An error of libgit2.
     #[error("{}", .0.message())]
     Git(#[from] git2::Error),
-    /// We ourselves, in words.
+    /// An error of this crate.
     #[error("{0}")]
     Message(String),
 }
@@ -47,7 +48,7 @@ impl From<String> for Cause {
 }
 
 impl Cause {
-    /// Whether the machine has no more of something.
+    /// Returns whether a resource of the machine is exhausted.
     fn is_exhaustion(&self) -> bool {
         match self {
             Self::Io(error) => is_exhausted(error),
@@ -65,11 +66,11 @@ impl Cause {
     }
 }
 
-/// What the system says when there is no more of something.
+/// The system's errors for an exhausted resource.
 const EXHAUSTION: [Errno; 5] =
     [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE, Errno::NOMEM];
 
-/// Whether the system says that there is no more of something.
+/// Returns whether the error means that a resource is exhausted.
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     let number = Errno::from_io_error(error);
     number.is_some_and(|number| EXHAUSTION.contains(&number))
@@ -79,7 +80,7 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
         )
 }
 
-/// Whether permissions were what kept us out.
+/// Returns whether permission was denied.
 pub(crate) fn is_denied(error: &IsolationError) -> bool {
     let mut next: Option<&dyn std::error::Error> = Some(error);
     while let Some(error) = next {
@@ -92,7 +93,7 @@ pub(crate) fn is_denied(error: &IsolationError) -> bool {
     false
 }
 
-/// Returns the error of an attempt that came to nothing.
+/// Returns the error that reads `cannot WHAT: CAUSE`.
 pub(crate) fn cannot(what: impl Into<String>, cause: impl Into<Cause>) -> IsolationError {
     let (what, cause) = (what.into(), cause.into());
     if cause.is_exhaustion() {
@@ -107,9 +108,9 @@ pub(crate) fn error_text(error: &IsolationError) -> String {
     error.to_failure().message
 }
 
-/// Says what was attempted when something fails.
+/// Adds to an error what was attempted.
 pub(crate) trait OrCannot<T> {
-    /// Turns a failure into an error that reads `cannot WHAT: …`.
+    /// Converts a failure to an error that reads `cannot WHAT: …`.
     fn or_cannot<W: Into<String>>(self, what: impl FnOnce() -> W) -> Result<T>;
 }
 

@@ -1,7 +1,8 @@
-//! Private copies of a user's repository and the way back from them: opening and checking it,
-//! freezing its working tree, workspaces by copy, captures in the task store, merging and landing.
-//! How a workspace comes about and is captured is a backend's; the rest is common to all of them.
-//! All git work goes through libgit2; no program is run, and no symlink of a repository followed.
+//! Isolation of tasks in private copies of a user's repository: opening and checking the
+//! repository, taking a snapshot of its working tree, workspaces by copy, captures in the task
+//! store, merging and landing. A backend decides how a workspace is made and captured; everything
+//! else is common to all backends. All git work goes through libgit2; no program is run, and no
+//! symlink of a repository is followed.
 
 mod backends;
 mod baseline;

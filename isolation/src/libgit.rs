@@ -1,8 +1,8 @@
-//! How libgit2 is set up for the whole process.
+//! The setup of libgit2 for the whole process.
 
 use std::sync::Once;
 
-/// Sets libgit2 up. Called once at the beginning of `main`, before there are threads.
+/// Sets libgit2 up. Called once at the beginning of `main`, before other threads exist.
 pub fn initialise() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -13,8 +13,8 @@ pub fn initialise() {
     });
 }
 
-/// Repositories that an older git cloned in part say so in an extension that libgit2 does not know
-/// and need not know: all of their objects that we read are there, or missing and told.
+/// Makes libgit2 open partial clones of an older git, which have an extension that libgit2 does not
+/// know. It need not know it: an object that is missing is an error when it is read.
 #[expect(unsafe_code, reason = "libgit2's list of extensions is a global without a lock")]
 fn allow_partial_clones() {
     // SAFETY: `initialise` runs before any other thread exists, and once.

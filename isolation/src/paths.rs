@@ -1,4 +1,4 @@
-//! Where isolation keeps things on disk.
+//! The paths of everything that isolation keeps on disk.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -8,29 +8,30 @@ use std::path::{Path, PathBuf};
 use protocol::RunName;
 use sha2::{Digest, Sha256};
 
-/// The longest part of a repository's own name in the name of its folder.
+/// The longest part of a repository's own name that its name on disk contains.
 const LONGEST: usize = 100;
 
-/// Where isolation keeps things, for all repositories.
+/// The folders in which isolation keeps its data for all repositories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IsolationPaths {
     /// Workspaces: `REPO/RUN/TASK/`.
     pub workspaces: PathBuf,
     /// Task stores: `REPO.git`.
     pub stores: PathBuf,
-    /// Journals of landings: `REPO/ID.STATE`; what is done: `REPO/done/ID.json`; the files that
-    /// runs began with: `REPO/lists/RUN`.
+    /// Journals of landings: `REPO/ID.STATE`, or `REPO/done/ID.json` once done; and the file lists
+    /// of snapshots: `REPO/lists/RUN`.
     pub landings: PathBuf,
 }
 
 impl IsolationPaths {
-    /// Returns the folder of the workspaces of a run in the repository at `root`, a canonical path.
+    /// Returns the folder of the workspaces of a run in the repository at the canonical path
+    /// `root`.
     #[must_use]
     pub fn of_run(&self, root: &Path, run: &RunName) -> PathBuf {
         self.of(root).workspaces.join(run.as_str())
     }
 
-    /// Returns where the things of the repository at `root` are; the path is canonical.
+    /// Returns the paths for the repository at the canonical path `root`.
     pub(crate) fn of(&self, root: &Path) -> RepoPaths {
         let name = name(root);
         let mut bare = name.clone();
@@ -43,27 +44,27 @@ impl IsolationPaths {
     }
 }
 
-/// Where isolation keeps things of one repository.
+/// The paths of one repository's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RepoPaths {
     /// Workspaces: `RUN/TASK/`.
     pub(crate) workspaces: PathBuf,
     /// The task store.
     pub(crate) store: PathBuf,
-    /// Journals of landings: `ID.STATE`; what is done: `done/ID.json`; the files that runs began
-    /// with: `lists/RUN`.
+    /// Journals of landings: `ID.STATE`, or `done/ID.json` once done; and the file lists of
+    /// snapshots: `lists/RUN`.
     pub(crate) landings: PathBuf,
 }
 
 impl RepoPaths {
-    /// Returns the folders that things of all repositories are in, canonical.
+    /// Returns the canonical paths of the folders that hold the data of all repositories.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         let inside = [&self.workspaces, &self.store, &self.landings];
         inside.into_iter().filter_map(|place| place.parent()?.canonicalize().ok()).collect()
     }
 }
 
-/// Returns the name a repository has on disk: the name of its folder, and the beginning of the
+/// Returns the name of a repository's data on disk: the name of its folder and the beginning of the
 /// SHA-256 of its canonical path.
 fn name(root: &Path) -> OsString {
     let own = root.file_name().unwrap_or(OsStr::new("root")).as_bytes();

@@ -1,4 +1,4 @@
-//! The port: what the engine asks of isolation, done on threads that may block.
+//! The implementation of the engine's isolation port, on threads that may block.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use crate::view::DiskThreads;
 #[cfg(test)]
 mod tests;
 
-/// Isolation of tasks in git repositories, by whichever backend a run asks for.
+/// Isolates tasks in git repositories, with the backend that a run asks for.
 pub struct Repositories {
     paths: IsolationPaths,
     faults: Faults,
@@ -34,13 +34,13 @@ pub struct Repositories {
 }
 
 impl Repositories {
-    /// Keeps what it makes at `places`, and has the backends of this crate.
+    /// Keeps its data below `paths` and uses the backends of this crate.
     #[must_use]
     pub fn new(paths: IsolationPaths, faults: Faults) -> Self {
         Self::with_backends(paths, faults, Backends::default())
     }
 
-    /// Keeps what it makes at `places`, and has these backends.
+    /// Keeps its data below `paths` and uses these backends.
     #[must_use]
     pub fn with_backends(paths: IsolationPaths, faults: Faults, backends: Backends) -> Self {
         Self { paths, faults, backends, disk: DiskThreads::default() }
@@ -69,7 +69,7 @@ impl Isolation for Repositories {
     }
 }
 
-/// What every request to a repository needs.
+/// The state that every request to a repository needs.
 struct Opened {
     repo: Repo,
     paths: RepoPaths,
@@ -163,7 +163,7 @@ impl Repository for OpenedRepository {
     }
 }
 
-/// What a recovery found, and what is left to do about it.
+/// The findings of a recovery, and the cleanup that is left to do.
 #[derive(Default)]
 struct FoundRecovery {
     recovered: Recovered,
@@ -186,7 +186,7 @@ impl Recovery for FoundRecovery {
 
 struct FrozenBaseline {
     run: Arc<FrozenRun<Arc<dyn FrozenTree>>>,
-    /// What its backend can do: what it cannot is not asked of it.
+    /// The capabilities of its backend, which is never asked for anything else.
     capabilities: Capabilities,
     disk: DiskThreads,
 }
@@ -237,7 +237,8 @@ impl Baseline for FrozenBaseline {
     }
 }
 
-/// Runs what blocks where it may. A panic there is an error here: one task's, not the engine's.
+/// Runs `step` on a thread that may block. A panic there is an error of one task, not of the
+/// engine.
 async fn blocking<T: Send + 'static>(
     step: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

@@ -1,4 +1,4 @@
-//! A run's claim on its folder of workspaces: a lock that ends with the process that holds it.
+//! The lock on a run's folder of workspaces. It ends with the process that holds it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -8,22 +8,22 @@ use std::time::{Duration, Instant};
 
 use crate::error::{OrCannot, Result};
 
-/// The name of the lock in the run's folder.
+/// The name of the lock file in the run's folder.
 pub(crate) const LOCK: &str = "owner.lock";
 
-/// How long a folder that a sweep removes from under us is made again. On a busy machine a sweep
-/// takes its time.
+/// How long [`RunLock::acquire`] tries again while a recovery removes the folder. On a busy machine
+/// that takes its time.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long who waits for a sweep sleeps between two looks.
+/// The pause between two attempts.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The claim on one run's folder. Dropping it gives it up.
+/// The lock on one run's folder, released when dropped.
 #[derive(Debug)]
 pub(crate) struct RunLock {
     held: File,
-    /// The folder itself, locked as well: a task that removes the lock file does not end the claim.
-    /// Not everywhere can a folder be locked.
+    /// The folder itself, locked as well, so that a task that removes the lock file does not
+    /// release the lock. `None` on file systems that cannot lock a folder.
     ground: Option<File>,
 }
 
@@ -61,14 +61,14 @@ impl RunLock {
         }
     }
 
-    /// Claims the folder of a run whose engine is dead. Nothing comes back if it lives.
+    /// Locks the folder of a run whose engine is dead. Returns `None` if the engine is alive.
     pub(crate) fn try_acquire(folder: &Path) -> Result<Option<Self>> {
         let what = || format!("look whether {} is in use", folder.display());
         Self::take(folder).or_cannot(what)
     }
 
-    /// Takes the locks if nobody holds them and they are those that stand there. Nothing comes back
-    /// if the folder is gone.
+    /// Takes both locks unless another process holds one or the locked files have been replaced.
+    /// Returns `None` if the folder is gone, too.
     fn take(folder: &Path) -> std::io::Result<Option<Self>> {
         let Some(ground) = if_there(File::open(folder))? else { return Ok(None) };
         let locked = match ground.try_lock() {
@@ -94,7 +94,7 @@ impl RunLock {
     }
 }
 
-/// The claim of a run that has not begun. Dropping it removes the run's folder, unless something is
+/// The lock of a run that has not started. Dropping it removes the run's folder if nothing else is
 /// in it.
 #[derive(Debug)]
 pub(crate) struct NewRunLock {
@@ -108,12 +108,13 @@ impl NewRunLock {
         Ok(Self { claim: Some(RunLock::acquire(folder)?), folder: folder.to_path_buf() })
     }
 
-    /// Gives up an inherited claim on a folder in which there is nothing but the lock.
+    /// Releases the lock of a dead run's folder and removes the folder, which holds nothing but the
+    /// lock.
     pub(crate) fn give_up(claim: RunLock, folder: &Path) {
         drop(Self { claim: Some(claim), folder: folder.to_path_buf() });
     }
 
-    /// Returns the claim of the run, which begins.
+    /// Returns the lock for the run, which starts.
     pub(crate) fn begin(mut self) -> Option<RunLock> {
         self.claim.take()
     }
@@ -130,35 +131,35 @@ impl Drop for NewRunLock {
     }
 }
 
-/// Whether a folder is there.
+/// Whether the folder was made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Made {
     Yes,
-    /// A sweep has removed the folder above it.
+    /// A recovery has removed the folder above it.
     No,
 }
 
-/// Makes the folder.
+/// Makes the run's folder.
 fn make(folder: &Path) -> std::io::Result<Made> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     Ok(if_there(made)?.map_or(Made::No, |()| Made::Yes))
 }
 
-/// Opens a lock file. What a task has put in its place is not waited for.
+/// Opens a lock file. It never blocks, whatever a task has put in its place.
 fn open(lock: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true);
     options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(lock)
 }
 
-/// Whether what we hold is what stands at `path`.
+/// Returns whether the held file is the one at `path`.
 fn is_at(held: &File, path: &Path) -> std::io::Result<bool> {
     let held = held.metadata()?;
     let there = if_there(fs::symlink_metadata(path))?;
     Ok(there.is_some_and(|there| (there.dev(), there.ino()) == (held.dev(), held.ino())))
 }
 
-/// Nothing comes back of what is not there.
+/// Converts the error `NotFound` to `None`.
 fn if_there<T>(found: std::io::Result<T>) -> std::io::Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),

@@ -1,4 +1,4 @@
-//! A small repository to show things on: made in one go, with one commit.
+//! Makes a small sample repository with one commit, for demonstrations.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use protocol::RepoPath;
 
 use crate::error::{OrCannot, Result, cannot};
 
-/// Who commits to a sample.
+/// The author of the commits.
 const NAME: &str = "Regatta Demo";
 const EMAIL: &str = "demo@localhost";
 

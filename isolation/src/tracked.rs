@@ -10,8 +10,8 @@ use crate::repository::Repo;
 /// The mode of a submodule in the index.
 const GITLINK: u32 = 0o160_000;
 
-/// Returns the tracked files of the repository that contains `at`, from its root on, sorted by
-/// their bytes. Submodules and files that are not in the working tree are left out.
+/// Returns the tracked files of the repository that contains `at`, relative to its root and sorted
+/// by bytes. Submodules and files that are missing in the working tree are left out.
 ///
 /// # Errors
 /// The repository cannot be worked on, or its index cannot be read.

@@ -1,4 +1,4 @@
-//! A run that has begun: its frozen tree and its claim on its folder, whatever backend it uses.
+//! A run in progress: its snapshot and the lock on its folder, whatever its backend.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,26 +11,26 @@ use crate::landing::{self, LandingLock};
 use crate::run_folder::{RunFolder, remove_if_unused};
 use crate::run_lock::{NewRunLock, RunLock};
 
-/// A run's frozen tree, and the claim on the run's folder of workspaces.
+/// A run's snapshot, and the lock on the run's folder of workspaces.
 pub(crate) struct FrozenRun<T> {
     pub(crate) context: RunContext,
-    /// What the backend made of the user's tree.
+    /// The backend's snapshot.
     pub(crate) tree: T,
     lock: Mutex<Option<RunLock>>,
 }
 
-/// How a freeze waits for landings in the same repository.
+/// How taking a snapshot waits for landings in the same repository.
 #[derive(Clone, Copy)]
 pub(crate) struct LandingWait<'a> {
-    /// Ends the wait, and with it the freeze.
+    /// Ends the wait, so that no snapshot is taken.
     pub(crate) cancel: &'a CancelToken,
-    /// Told that it waits.
+    /// Called once when the wait begins.
     pub(crate) notify: &'a dyn Fn(LandingNews),
 }
 
 impl<T> FrozenRun<T> {
-    /// Freezes the working tree as `freeze` does when no landing is changing it. The claim on the
-    /// run's folder is taken before. Leaves nothing behind when it fails.
+    /// Takes a snapshot with `freeze` while no landing changes the working tree. The caller has
+    /// locked the run's folder. Leaves nothing behind when it fails.
     pub(crate) fn freeze(
         context: RunContext,
         request: &FreezeRequest,
@@ -66,8 +66,8 @@ impl<T> FrozenRun<T> {
         }
     }
 
-    /// Ends the run's use of its folder: removes it if no workspace is left, and gives up the
-    /// claim. By now the ledger knows of the run's landing.
+    /// Ends the run: removes its folder if no workspace is left, and releases the lock. The ledger
+    /// has recorded the run's landing by now.
     pub(crate) fn close(&self) -> Result<()> {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if lock.is_none() {

@@ -1,4 +1,4 @@
-//! The mode `none`: tasks work in the user's tree itself.
+//! The backend of the mode `none`: tasks work in the user's tree itself.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Backend for InPlace {
     }
 }
 
-/// The user's tree, which is not frozen.
+/// The user's tree, of which no snapshot is taken.
 struct UsersTree {
     root: PathBuf,
     notices: [Notice; 1],

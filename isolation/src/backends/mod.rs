@@ -1,5 +1,4 @@
-//! The ways to isolate tasks: what each has to be able to do, which there are, and what all of
-//! them share.
+//! The isolation backends: their trait, the backends there are, and what all of them share.
 
 mod backend;
 mod capture_writer;

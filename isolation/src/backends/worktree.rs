@@ -1,4 +1,4 @@
-//! The mode `worktree`: each task works in a copy of the frozen tree.
+//! The backend of the mode `worktree`: each task works in a copy of the snapshot.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::capture;
 use crate::error::{Result, cannot};
 use crate::workspace::{self, Manifest};
 
-/// Isolation by copies: one look at the whole tree per run, one copy of it per task.
+/// Isolation by copies: one scan of the whole tree per run, one copy of it per task.
 pub(super) struct Worktree;
 
 impl Backend for Worktree {
@@ -66,7 +66,7 @@ impl FrozenTree for Snapshot {
 }
 
 impl Snapshot {
-    /// Reads the manifest of a workspace that is there.
+    /// Reads the manifest of a workspace that still exists.
     fn manifest(&self, workspace: &Workspace) -> Result<Manifest> {
         workspace::must_be_there(&workspace.folder)?;
         Manifest::read(&self.context.folder, &workspace.task)

@@ -13,18 +13,18 @@ use crate::error::{OrCannot, Result, cannot};
 use crate::git_files;
 use crate::tree::{ListedEntry, Tree, TreeEntry, join};
 
-/// What happens to a blob on its way into the working tree.
+/// The conversion that git applies to a blob on checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Conversion {
     /// Nothing.
     None,
-    /// Something libgit2 does itself.
+    /// A conversion that libgit2 does itself.
     BuiltIn,
-    /// Something a program would have to do; this attribute says so.
+    /// A conversion by a program, which this attribute names.
     Program(String),
 }
 
-/// Returns the bytes of a clean file that the working tree no longer has: those of its blob.
+/// Returns the bytes of a clean file that has changed in the working tree since: those of its blob.
 pub(super) fn restored(
     git: &Repository,
     path: &RepoPath,
@@ -50,7 +50,7 @@ pub(super) fn restored(
     }
 }
 
-/// Returns what happens to the bytes at `path` on their way in and out.
+/// Returns the conversion of the file at `path`.
 pub(crate) fn conversion(
     git: &Repository,
     path: &RepoPath,
@@ -78,13 +78,13 @@ pub(crate) fn conversion(
     Ok(if automatic { Conversion::BuiltIn } else { Conversion::None })
 }
 
-/// Returns whether line ends are converted without attributes: `true`, and `input`, which converts
-/// on the way in only.
+/// Returns whether line ends are converted without attributes: with `true`, and with `input`, which
+/// converts only when files are added.
 pub(super) fn is_automatic(config: &Config) -> bool {
     config.get_str("core.autocrlf").is_ok_and(|value| value != "false")
 }
 
-/// Returns a text whose lines all end with CRLF with LF instead; nothing for any other.
+/// Replaces each CRLF with LF. Returns `None` unless every line ends with CRLF.
 pub(super) fn without_crlf(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut unix = Vec::with_capacity(bytes.len());
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -99,7 +99,7 @@ pub(super) fn without_crlf(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(unix)
 }
 
-/// The reverse of [`without_crlf`].
+/// Replaces each LF with CRLF, as the reverse of [`without_crlf`].
 fn with_crlf(unix: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(unix.len() + unix.len() / 16);
     for byte in unix.iter().copied() {
@@ -111,38 +111,39 @@ fn with_crlf(unix: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The name of a folder's file of attributes.
+/// The name of the attributes file of a folder.
 const NAME: &str = ".gitattributes";
 
-/// The system's file of attributes.
+/// The attributes file of the system.
 const SYSTEM: &str = "/etc/gitattributes";
 
-/// The attributes by which libgit2 itself converts.
+/// The attributes of conversions that libgit2 does itself.
 const BUILT_IN: [&[u8]; 4] = [b"text", b"crlf", b"eol", b"ident"];
 
-/// The attributes by which programs convert.
+/// The attributes of conversions by programs.
 const PROGRAMS: [&[u8]; 2] = [b"filter", b"working-tree-encoding"];
 
-/// What may have been converted in a working tree that is walked over, a folder before what is in
-/// it.
+/// Tells which clean files of a working tree may differ from their blobs. In most repositories
+/// nothing is converted, and no blob is read. Folders are entered before their contents are asked
+/// about.
 pub(super) struct ConversionCheck<'a> {
     git: &'a Repository,
     objects: Odb<'a>,
-    /// Which conversions anything that was read asks for.
+    /// The conversions in the attributes and settings that were read so far.
     possible: ConversionsInUse,
 }
 
-/// The conversions that attributes and settings ask for somewhere.
+/// The conversions that attributes and settings name somewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ConversionsInUse {
-    /// Line ends or `$Id$`, by libgit2 itself.
+    /// Line ends or `$Id$`, converted by libgit2.
     built_in: bool,
-    /// Anything, by programs.
+    /// Conversions by programs.
     programs: bool,
 }
 
 impl<'a> ConversionCheck<'a> {
-    /// Reads what holds everywhere in `git`.
+    /// Reads the settings and the attributes that hold for the whole repository.
     pub(super) fn of(git: &'a Repository) -> Result<Self> {
         let what = || format!("read the settings of {}", git.path().display());
         let objects = git.odb().or_cannot(what)?;
@@ -160,7 +161,8 @@ impl<'a> ConversionCheck<'a> {
         Ok(Self { git, objects, possible })
     }
 
-    /// Reads the attributes of a folder: those of the index where the file is gone, as git does.
+    /// Reads the attributes file of a folder, or, as git does, the one in the index if the file is
+    /// missing.
     pub(super) fn enter(
         &mut self,
         folder: &[u8],
@@ -183,9 +185,9 @@ impl<'a> ConversionCheck<'a> {
         }
     }
 
-    /// Returns whether a clean file of `size` bytes has to be looked at. Whatever git converts when
-    /// it adds a file becomes shorter: one that is as long as its blob is its blob. What a program
-    /// has converted only that program could convert back.
+    /// Returns whether a clean file of `size` bytes may differ from its blob. Conversion makes a
+    /// file shorter when it is added, so a file that is as long as its blob is equal to it. A file
+    /// that a program has converted counts as equal: only that program could convert it back.
     pub(super) fn may_differ_from_blob(&self, path: &[u8], blob: Oid, size: u64) -> bool {
         let is_longer = || {
             let stored = self.objects.read_header(blob);
@@ -204,7 +206,7 @@ impl<'a> ConversionCheck<'a> {
 impl ConversionsInUse {
     const ANYTHING: Self = Self { built_in: true, programs: true };
 
-    /// Adds what a file of attributes says.
+    /// Adds the conversions that an attributes file names.
     fn read(&mut self, attributes: &[u8]) {
         let lines = attributes.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.starts_with(b"#")) {

@@ -12,18 +12,19 @@ use crate::baseline::scan::Scan;
 use crate::error::Result;
 use crate::tree::{Tree, join};
 
-/// What of a tree is tracked, or neither tracked nor ignored.
+/// The contents of a tree that are tracked, or untracked and not ignored.
 #[derive(Clone, Debug, Default)]
 pub struct TreeListing {
-    /// Every folder, each before what is in it.
+    /// Every folder, before its contents.
     pub folders: Vec<RepoPath>,
     /// Every file and symlink, sorted.
     pub files: Vec<RepoPath>,
-    /// What a person should know about what is left out.
+    /// The notices about what is left out.
     pub notices: Vec<Notice>,
 }
 
-/// Lists `tree`, which is the user's or a copy of it. The user's repository says what is tracked.
+/// Lists `tree`, which is the user's tree or a copy of it. The index of the user's repository
+/// decides what is tracked.
 pub(crate) fn list_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing> {
     let scan =
         scan::scan(&context.repo.git()?, tree, &context.paths.folders(), (context.now_ns)())?;
@@ -42,7 +43,7 @@ pub(crate) fn list_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing
 /// How many paths a notice names.
 const NAMED: usize = 3;
 
-/// Returns what a scan found that workspaces do not have.
+/// Returns the notices about what a scan found and workspaces do not contain.
 pub(super) fn notices_of(scan: &Scan) -> Vec<Notice> {
     let rows: [(&[String], &str, &str, &str); 5] = [
         (
@@ -86,7 +87,7 @@ pub(super) fn notices_of(scan: &Scan) -> Vec<Notice> {
         .collect()
 }
 
-/// Names the first few.
+/// Joins the first paths, and counts the others.
 fn some_of(paths: &[String]) -> String {
     let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
     sorted.sort_unstable();

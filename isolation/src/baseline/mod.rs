@@ -1,5 +1,5 @@
-//! The user's working tree as it was when a run began: what every workspace of the run starts
-//! from, kept so that it can be had again whatever becomes of the tree.
+//! The snapshot of the user's working tree when a run starts. Every workspace of the run starts
+//! from it, and its content stays available whatever happens to the tree.
 
 mod conversion;
 mod index;

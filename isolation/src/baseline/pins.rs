@@ -1,5 +1,5 @@
-//! The second step of freezing: every doubtful file is read once; what is neither its blob nor
-//! that with other line ends is pinned into the task store.
+//! The second step of a snapshot: reads each candidate once, and writes to the task store the
+//! content that git has neither as it is nor with other line ends.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +20,7 @@ use crate::tree::{Tree, TreeEntry};
 /// How many of the largest untracked files are named.
 const NAMED: usize = 5;
 
-/// Refuses a tree with more untracked bytes than `limit`, before anything is copied.
+/// Refuses a tree with more than `limit` untracked bytes, before anything is copied.
 pub(super) fn check_untracked(tree: &Tree, scan: &Scan, limit: u64) -> Result<()> {
     let mut untracked: Vec<&DirtyCandidate> =
         scan.dirty_candidates.iter().filter(|file| file.tracked.is_none()).collect();
@@ -47,8 +47,8 @@ pub(super) fn check_untracked(tree: &Tree, scan: &Scan, limit: u64) -> Result<()
     })
 }
 
-/// Reads what is doubtful, pins what git does not have, and completes the table. Returns what
-/// is left out because nobody tracks it and we may not read it. `now_ns` tells the time of day.
+/// Reads the candidates, pins the content that git does not have, and completes the table. Returns
+/// the untracked files that are left out because they cannot be read. `now_ns` is the clock.
 pub(super) fn pin(
     tree: &Tree,
     store: &TaskStore,
@@ -92,12 +92,12 @@ pub(super) fn pin(
     Ok(unreadable)
 }
 
-/// The reference that keeps the pins of a run.
+/// Returns the reference that keeps the pins of a run alive.
 pub(crate) fn reference(run: &RunName) -> String {
     format!("refs/pins/{run}")
 }
 
-/// Where git has the bytes of a tracked file, if it does.
+/// Returns the location of a tracked file's bytes in the user's repository, if they are there.
 fn source_of(bytes: &[u8], mode: Mode, file: &DirtyCandidate) -> Option<ContentLocation> {
     let tracked = file.tracked?;
     let is_blob = |bytes: &[u8]| Oid::hash_object(ObjectType::Blob, bytes) == Ok(tracked);
@@ -119,7 +119,7 @@ fn insert(table: &mut Table, path: &RepoPath, frozen: FrozenEntry) {
     folder.files.insert(OsStr::from_bytes(name).to_owned(), frozen);
 }
 
-/// Writes a number of bytes for people.
+/// Formats a number of bytes with a unit.
 fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match UNITS.into_iter().find(|(unit, _)| bytes >= *unit) {

@@ -1,5 +1,5 @@
-//! One walk over the user's tree: what is certainly clean goes into the table, what must be looked
-//! at is listed with its stat, and what is left out is noted.
+//! Walks once over the user's tree: certainly clean files go into the table, files that must be
+//! read are listed as candidates, and everything that is left out is noted.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,41 +16,41 @@ use crate::error::{Result, is_denied};
 use crate::ignore::{PathKind, Rules};
 use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Tree, join};
 
-/// How long the clock of a file system may stand still: what is younger may change once more
-/// without a sign.
+/// The longest time for which the clock of a file system may stand still. A file that changed more
+/// recently may change again without a new timestamp.
 pub(super) const YOUNG_NS: i64 = 20_000_000;
 
-/// What a walk found.
+/// The result of a walk.
 #[derive(Default)]
 pub(super) struct Scan {
     /// Every folder, and every file that is certainly clean.
     pub(super) table: Table,
-    /// Files and symlinks whose bytes have to be looked at.
+    /// Files and symlinks that must be read.
     pub(super) dirty_candidates: Vec<DirtyCandidate>,
     /// Folders that are repositories of their own.
     pub(super) nested: Vec<String>,
-    /// Files and folders that git ignores, without what is in them.
+    /// Files and folders that git ignores, without the contents of the folders.
     pub(super) ignored: Vec<String>,
     /// Sockets, pipes and devices.
     pub(super) special: Vec<String>,
-    /// What nobody tracks and we may not read.
+    /// Untracked files and folders that cannot be read.
     pub(super) unreadable: Vec<String>,
-    /// Names that no repository can have.
+    /// Paths with names that no repository can contain.
     pub(super) invalid_names: Vec<String>,
 }
 
-/// A file or symlink that has to be looked at.
+/// A file or symlink that must be read, because its stat does not show that it is clean.
 pub(super) struct DirtyCandidate {
     /// Its path.
     pub(super) path: RepoPath,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub(super) size: u64,
-    /// What the index says its bytes are, if it is tracked.
+    /// The blob in the index, if it is tracked.
     pub(super) tracked: Option<Oid>,
 }
 
-/// Walks over the whole tree, but not into what is ours: our places may lie in a repository. The
-/// walk begins at `started_ns`, in nanoseconds since 1970.
+/// Walks over the whole tree, except for the folders in `ours`, which hold data of this program.
+/// The walk starts at `started_ns`, in nanoseconds since 1970.
 pub(super) fn scan(
     git: &Repository,
     tree: &Tree,
@@ -70,7 +70,7 @@ pub(super) fn scan(
     Ok(walk.scan)
 }
 
-/// The time of day, in nanoseconds since 1970.
+/// Returns the time of day in nanoseconds since 1970.
 pub(crate) fn now_ns() -> i64 {
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
@@ -119,7 +119,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Lists a folder. One that we may not read is left out if nothing in it is tracked.
+    /// Lists a folder. One that cannot be read is left out if nothing in it is tracked.
     fn list(&mut self, path: &[u8]) -> Result<Option<FolderListing>> {
         match self.tree.list(path) {
             Err(error) if is_denied(&error) && !self.index.has_below(path) => {
@@ -130,8 +130,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Decides whether the walk goes on into a folder, and returns its permissions if so. What
-    /// lies in a repository of its own is looked at only where it is tracked by this one.
+    /// Returns the permissions of a folder if the walk enters it. In a nested repository, only
+    /// files that the outer one tracks are visited.
     fn descends(
         &mut self,
         path: &[u8],
@@ -163,7 +163,7 @@ impl Walk<'_> {
         self.ours.contains(&place)
     }
 
-    /// Returns the table's entry of what is certainly clean, and notes everything else.
+    /// Returns the table's entry of a certainly clean file, and notes everything else.
     fn leaf(
         &mut self,
         path: Vec<u8>,
@@ -202,7 +202,7 @@ impl Walk<'_> {
     }
 }
 
-/// Writes a path for people, as git does.
+/// Formats a path for display, quoted as git does.
 pub(super) fn printable(path: &[u8]) -> String {
     match RepoPath::new(path) {
         Some(path) => path.to_string(),

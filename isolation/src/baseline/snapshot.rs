@@ -23,7 +23,7 @@ use crate::store::TaskStore;
 use crate::tree::{Tree, TreeEntry};
 use crate::workspace::GitTemplate;
 
-/// The user's tree as it was when a run began.
+/// The user's working tree as it was when a run started.
 pub(crate) struct Snapshot {
     pub(crate) context: RunContext,
     pub(crate) table: Table,
@@ -31,12 +31,12 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Freezes the user's working tree as it is now.
+    /// Takes a snapshot of the user's working tree.
     pub(crate) fn freeze(context: &RunContext, request: &FreezeRequest) -> Result<Self> {
         freeze(context, request)
     }
 
-    /// Reads what the dead engine of a run froze. Nothing comes back if there is no table.
+    /// Reads the snapshot of a run whose engine is dead. Returns `None` if there is no table.
     pub(crate) fn load(context: &RunContext) -> Result<Option<Self>> {
         let file = context.folder.join(TABLE);
         let what = || format!("read {}", file.display());
@@ -49,7 +49,8 @@ impl Snapshot {
     }
 }
 
-/// What is opened once per thread to get at frozen bytes.
+/// Reads the content of a snapshot: from the user's file while that is unchanged, or else from the
+/// blob or the pin. Each thread opens its own.
 pub(crate) struct ContentReader {
     git: Repository,
     tree: Tree,
@@ -58,14 +59,14 @@ pub(crate) struct ContentReader {
 }
 
 impl ContentReader {
-    /// Opens the three places they come from.
+    /// Opens the user's tree, the user's repository and the task store.
     pub(crate) fn open(snapshot: &Snapshot) -> Result<Self> {
         let store = TaskStore::open(&snapshot.context.paths.store)?;
         let tree = Tree::open_at(&snapshot.context.repo.root)?;
         Ok(Self { git: snapshot.context.repo.git()?, tree, store })
     }
 
-    /// Returns the bytes a file had, or a symlink's target.
+    /// Returns the bytes of a file, or the target of a symlink.
     pub(crate) fn of(&self, path: &RepoPath, frozen: &FrozenEntry) -> Result<Vec<u8>> {
         let blob = match frozen.source {
             ContentLocation::Pin(oid) => return self.store.read(oid),
@@ -85,7 +86,7 @@ impl ContentReader {
         Ok(bytes)
     }
 
-    /// Returns what a file or symlink was, with its bytes in the task store.
+    /// Returns the entry of a file or symlink, and writes its bytes to the task store.
     pub(crate) fn entry(&self, path: &RepoPath, frozen: &FrozenEntry) -> Result<Entry> {
         let oid = match frozen.source {
             ContentLocation::Pin(oid) => oid,
@@ -97,10 +98,10 @@ impl ContentReader {
     }
 }
 
-/// The name of the table's file in the run's folder. A task cannot have it.
+/// The name of the table's file in the run's folder. No task can have it.
 pub(crate) const TABLE: &str = ".baseline";
 
-/// Freezes the user's working tree as it is now.
+/// Takes a snapshot of the user's working tree.
 fn freeze(context: &RunContext, request: &FreezeRequest) -> Result<Snapshot> {
     let scanned = Scanned::of(context, request)?;
     let mut snapshot =
@@ -109,7 +110,7 @@ fn freeze(context: &RunContext, request: &FreezeRequest) -> Result<Snapshot> {
     Ok(snapshot)
 }
 
-/// A tree that has been walked, with nothing written yet.
+/// A scanned tree, of which nothing is written yet.
 struct Scanned {
     git: Repository,
     tree: Tree,
@@ -125,7 +126,8 @@ impl Scanned {
         Ok(Self { git, tree, scan })
     }
 
-    /// Pins what git does not have, and writes everything down in the run's folder.
+    /// Pins the content that git does not have, and writes the table and the git template to the
+    /// run's folder.
     fn keep(mut self, snapshot: &mut Snapshot) -> Result<()> {
         let store = TaskStore::open(&snapshot.context.paths.store)?;
         snapshot.table = std::mem::take(&mut self.scan.table);
@@ -144,7 +146,7 @@ impl Scanned {
     }
 }
 
-/// Writes a file that is whole or not there.
+/// Writes a file atomically.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let what = || format!("write {}", path.display());
     let folder = path.parent().ok_or("it has no folder").or_cannot(what)?;
@@ -153,7 +155,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     file.persist(path).map(drop).map_err(|error| error.error).or_cannot(what)
 }
 
-/// Reads a file that [`write_whole`] wrote. What a task has put in its place is not waited for.
+/// Reads a file that [`write_whole`] wrote. It never blocks, whatever a task has put in its place.
 pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
     let mut file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -165,7 +167,8 @@ pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Keeps the list that lies in the run's folder, which is about to go. Succeeds if there is none.
+/// Keeps the table of a run, whose folder is about to be removed, for as long as work of the run is
+/// kept: a later landing needs it to detect what the user has renamed. Succeeds if there is none.
 pub(crate) fn keep_file_list(folder: &Path, paths: &RepoPaths, run: &RunName) -> Result<()> {
     let (list, kept) = (folder.join(TABLE), file_list(paths, run));
     let what = || format!("keep the list of the files that run {run} began with");
@@ -180,7 +183,7 @@ pub(crate) fn keep_file_list(folder: &Path, paths: &RepoPaths, run: &RunName) ->
     }
 }
 
-/// Reads the list of a run. Nothing comes back if it is not kept.
+/// Reads the kept table of a run. Returns `None` if there is none.
 pub(crate) fn read_file_list(paths: &RepoPaths, run: &RunName) -> Result<Option<Table>> {
     let path = file_list(paths, run);
     let what = || format!("read {}", path.display());
@@ -191,7 +194,7 @@ pub(crate) fn read_file_list(paths: &RepoPaths, run: &RunName) -> Result<Option<
     }
 }
 
-/// Removes the list of a run. Succeeds if it is already gone.
+/// Removes the kept table of a run. Succeeds if it is already gone.
 pub(crate) fn remove_file_list(paths: &RepoPaths, run: &RunName) -> Result<()> {
     let path = file_list(paths, run);
     match fs::remove_file(&path) {

@@ -12,17 +12,18 @@ use sha2::{Digest, Sha256};
 use crate::entry::Mode;
 use crate::tree::{Stat, join};
 
-/// Every folder of the frozen tree by its path, which is empty for the root.
+/// The folders and files of a snapshot.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// The folders. A folder's parents are in the table too.
+    /// The folders by path, which is empty for the root. The parents of a folder are in the table
+    /// too.
     pub(crate) folders: BTreeMap<Vec<u8>, Folder>,
 }
 
-/// One folder of the frozen tree.
+/// One folder of a snapshot.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Folder {
-    /// Whose it is.
+    /// Whether it is a submodule.
     pub(crate) kind: FolderKind,
     /// Its permissions.
     pub(crate) permissions: u32,
@@ -30,40 +31,40 @@ pub(crate) struct Folder {
     pub(crate) files: BTreeMap<OsString, FrozenEntry>,
 }
 
-/// Whose a folder is.
+/// Whether a folder is a submodule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FolderKind {
-    /// The repository's.
+    /// A folder of the repository.
     #[default]
     Plain,
-    /// A submodule's: an empty folder in a workspace.
+    /// A submodule, which is an empty folder in a workspace.
     Submodule,
 }
 
-/// One file or symlink of the frozen tree.
+/// One file or symlink of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrozenEntry {
-    /// As it was.
+    /// Its stat when the snapshot was taken.
     pub(crate) stat: Stat,
-    /// What kind of thing it was.
+    /// Its mode.
     pub(crate) mode: Mode,
-    /// Where its bytes are if the user's file has changed since.
+    /// The location of its bytes once the user's file has changed.
     pub(crate) source: ContentLocation,
 }
 
-/// Where the bytes of a frozen file are besides in the user's tree.
+/// The location of a file's bytes outside of the user's tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentLocation {
-    /// In this blob of the user's repository, as it stands.
+    /// In this blob of the user's repository, unchanged.
     Blob(Oid),
     /// In this blob of the user's repository, with CRLF instead of each LF.
     Crlf(Oid),
-    /// In the task store, as they are.
+    /// In this blob of the task store.
     Pin(Oid),
 }
 
 impl Table {
-    /// Returns the file or symlink that was at `path`.
+    /// Returns the file or symlink at `path`.
     pub(crate) fn get(&self, path: &RepoPath) -> Option<&FrozenEntry> {
         let (folder, name) = split(path.as_bytes());
         self.folders.get(folder)?.files.get(OsStr::from_bytes(name))
@@ -81,7 +82,7 @@ impl Table {
             .flat_map(|(path, found)| found.files.keys().map(|name| join(path, name)))
     }
 
-    /// Returns whether a file or symlink was somewhere below `folder`.
+    /// Returns whether there is a file or symlink below `folder`.
     pub(crate) fn has_below(&self, folder: &[u8]) -> bool {
         self.files_below(folder).next().is_some()
     }
@@ -95,10 +96,10 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// What the file begins with; the number is the version.
+/// The first bytes of the file; the number is the version.
 const MAGIC: &[u8] = b"regatta baseline 1\n";
 
-/// The bytes of the checksum at the end.
+/// The length of the checksum at the end, in bytes.
 const CHECK: usize = 32;
 
 const PLAIN: u8 = b'f';
@@ -107,7 +108,7 @@ const BLOB: u8 = b'b';
 const CRLF: u8 = b'c';
 const PIN: u8 = b'p';
 
-/// Writes a table.
+/// Encodes a table.
 pub(super) fn encode_table(table: &Table) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     number(&mut out, table.folders.len() as u64);
@@ -153,7 +154,7 @@ fn bytes(out: &mut Vec<u8>, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Reads what [`encode_table`] writes. Nothing comes back for anything else.
+/// Decodes a table. Returns `None` if the bytes are not a complete table.
 pub(super) fn decode_table(written: &[u8]) -> Option<Table> {
     let (body, check) = written.split_at_checked(written.len().checked_sub(CHECK)?)?;
     if Sha256::digest(body).as_slice() != check {

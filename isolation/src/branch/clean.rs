@@ -1,5 +1,5 @@
-//! Tasks' work as git would commit it: through the filters that libgit2 has; where a program would
-//! have to run, the path is a conflict.
+//! Converts the work of tasks to the blobs that git would commit, with the clean filters of
+//! libgit2. A path that needs a filter program is a conflict.
 
 use std::io::Write as _;
 
@@ -13,7 +13,7 @@ use crate::error::{OrCannot, Result};
 use crate::merge::{Blobs as _, EntryState, MergeTarget as _};
 use crate::store::TaskStore;
 
-/// Turns working-tree bytes into what a commit has.
+/// Converts bytes of the working tree to blobs of a commit.
 pub(super) struct Cleaner<'a> {
     pub(super) git: &'a Repository,
     pub(super) store: &'a TaskStore,
@@ -21,7 +21,8 @@ pub(super) struct Cleaner<'a> {
 }
 
 impl Cleaner<'_> {
-    /// Returns the same changes with the blobs that commits would have, or what cannot be committed.
+    /// Returns the changes with the blobs that commits would have, or the conflicts of what cannot
+    /// be committed.
     pub(super) fn clean(
         &self,
         changes: &[Change],
@@ -59,8 +60,9 @@ impl Cleaner<'_> {
         Ok(Some(Change { path: path.clone(), base, task }))
     }
 
-    /// What a program would make of bytes is not known. Where they did not change, or go, what is
-    /// committed is known to be what the task began with.
+    /// Converts a change without running the filter program, whose result is unknown. This works
+    /// where the task left the content as it was or removed the path: then the commit's own blob is
+    /// the base.
     fn without_program(&self, change: &Change) -> Result<Option<Change>> {
         let Some(head) = self.head_entry(&change.path)? else { return Ok(None) };
         let task = match (change.base, change.task) {
@@ -84,12 +86,12 @@ impl Cleaner<'_> {
         Ok(Entry { oid: writer.commit().or_cannot(what)?, ..entry })
     }
 
-    /// Returns what the commit that branches grow from has at `path`.
+    /// Returns the entry at `path` in the commit that the branches start from.
     pub(super) fn head_entry(&self, path: &RepoPath) -> Result<Option<Entry>> {
         self.head.state_of(path).map(EntryState::entry)
     }
 
-    /// The same, with its bytes in the task store, for a person to look at.
+    /// Returns the same entry, and writes its bytes to the task store for the report of a conflict.
     pub(super) fn committed(&self, path: &RepoPath) -> Result<Option<Entry>> {
         let entry = self.head_entry(path)?;
         if let Some(entry) = entry {

@@ -9,7 +9,7 @@ use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
 use crate::merge::{Blobs, EntryState, MergeTarget, MergedPath};
 
-/// A tree of commits; none before the first commit.
+/// The tree of a commit; `None` before the first commit.
 pub(super) struct CommitTree<'a> {
     pub(super) git: &'a Repository,
     pub(super) tree: Option<Oid>,
@@ -61,7 +61,7 @@ impl MergeTarget for CommitTree<'_> {
     }
 }
 
-/// The blobs of a repository, as they are in it.
+/// The blobs of a repository, read and written without filters.
 pub(super) struct RepoBlobs<'a>(pub(super) &'a Repository);
 
 impl Blobs for RepoBlobs<'_> {
@@ -76,19 +76,19 @@ impl Blobs for RepoBlobs<'_> {
     }
 }
 
-/// The mode of a tree in a tree.
+/// The mode of a folder in a git tree.
 const FOLDER: i32 = 0o040_000;
 
-/// Changes below one folder, by the first component of what is left of their paths.
+/// The changes below one folder, by the next component of their paths.
 #[derive(Default)]
 struct FolderChanges<'a> {
-    /// What a name itself becomes.
+    /// The new entry of a name in the folder itself.
     own: BTreeMap<&'a [u8], Option<Entry>>,
     below: BTreeMap<&'a [u8], FolderChanges<'a>>,
 }
 
-/// Returns the id of `tree` with the paths of `touched` as they are after, and everything else as
-/// it is. Folders with nothing in them go.
+/// Writes `tree` with the paths of `touched` changed, and returns its id. Folders that become empty
+/// are removed.
 pub(super) fn write_changed_tree(
     git: &Repository,
     tree: Option<&Tree<'_>>,

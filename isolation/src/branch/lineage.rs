@@ -1,4 +1,4 @@
-//! What each task's branch grows from.
+//! The ancestry of each task's branch: the tasks it builds on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use protocol::TaskName;
 
 use crate::entry::Change;
 
-/// Where a task stands that has been landed, for those that build on it.
+/// The commits that contain a landed task's work and that of its predecessors.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ancestry {
-    /// The ends of the branches that have everything of it: its own, or, where it changed nothing,
-    /// those it builds on.
+    /// The tips of the branches that contain all of it: the task's own, or, where it changed
+    /// nothing, those of its predecessors.
     pub(super) tips: BTreeMap<String, Oid>,
-    /// Everybody whose work is in it, itself included, by folded name.
+    /// The tasks whose work it contains, itself included, by folded name.
     pub(super) members: BTreeSet<String>,
 }
 
@@ -21,12 +21,12 @@ pub(super) struct Ancestry {
 #[derive(Default)]
 pub(super) struct Lineage {
     ancestries: BTreeMap<String, Ancestry>,
-    /// What they changed, as it was committed, in the order in which they landed.
+    /// The committed changes of each task, in the order of landing.
     works: Vec<(TaskName, Vec<Change>)>,
 }
 
 impl Lineage {
-    /// Returns what stands behind the tasks of `on` that are known.
+    /// Returns the joint ancestry of those tasks of `on` that are known.
     pub(super) fn behind(&self, on: &[TaskName]) -> Ancestry {
         let mut together = Ancestry::default();
         for ancestry in on.iter().filter_map(|on| self.ancestries.get(&on.folded())) {
@@ -36,7 +36,7 @@ impl Lineage {
         together
     }
 
-    /// Returns what the members of an ancestry changed, in the order in which they landed.
+    /// Returns the changes of the tasks of an ancestry, in the order of landing.
     pub(super) fn works<'l>(
         &'l self,
         of: &'l Ancestry,
@@ -44,7 +44,7 @@ impl Lineage {
         self.works.iter().filter(|(task, _)| of.members.contains(&task.folded()))
     }
 
-    /// Returns whether a task has been landed.
+    /// Returns whether a task has landed.
     pub(super) fn knows(&self, task: &TaskName) -> bool {
         self.ancestries.contains_key(&task.folded())
     }
@@ -54,7 +54,7 @@ impl Lineage {
         self.ancestries.insert(task.folded(), behind);
     }
 
-    /// Adds a task whose work is on a branch now.
+    /// Adds a task whose work is on a branch.
     pub(super) fn add(
         &mut self,
         task: &TaskName,

@@ -17,17 +17,17 @@ use crate::merge::{Merger, missing_predecessors};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 
-/// Whether the repository gets the branches that are made in memory.
+/// Whether the branches are written to the repository.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Publish {
-    /// It does.
+    /// They are.
     Yes,
-    /// It does not: what would be there is only told.
+    /// They are not: the report says what would happen.
     No,
 }
 
-/// Makes a branch of each task of `request`, from the commit that is checked out, or from the
-/// branches of the tasks it builds on.
+/// Makes one branch for each task of `request`. It starts from the commit that is checked out, or
+/// from the branches of the tasks it builds on.
 pub(crate) fn make(
     repo: &Repo,
     store: &TaskStore,
@@ -56,7 +56,7 @@ pub(crate) fn make(
     Ok(LandingReport { tasks: landings })
 }
 
-/// Returns the commit that is checked out; none before the first.
+/// Returns the commit that is checked out; `None` before the first commit.
 fn head(git: &Repository) -> Result<Option<Commit<'_>>> {
     match git.head() {
         Ok(head) => head.peel_to_commit().map(Some).or_cannot(|| "read HEAD"),
@@ -123,8 +123,8 @@ impl Maker<'_> {
         Ok(Landed::Landed { branch: Some(branch) })
     }
 
-    /// Returns what stands behind a task. Tasks that landed earlier and are not part of this
-    /// landing count with their branches, where they have one.
+    /// Returns the ancestry of a task. Tasks that landed earlier and are not part of this landing
+    /// count with their branches, if they have one.
     fn behind(&mut self, task: &LandingTask) -> Result<Ancestry> {
         for on in &task.depends_on {
             if self.lineage.knows(on) {
@@ -145,7 +145,7 @@ impl Maker<'_> {
         Ok(behind)
     }
 
-    /// Returns what a branch has changed since it left the commit that is checked out.
+    /// Returns the changes of a branch since it left the commit that is checked out.
     fn since_head(&self, tip: &Commit<'_>) -> Result<Vec<Change>> {
         let what = || format!("compare {} with HEAD", tip.id());
         let tree = |id: Oid| self.git.find_commit(id).and_then(|commit| commit.tree());
@@ -170,8 +170,8 @@ impl Maker<'_> {
         Ok(changes.collect())
     }
 
-    /// Returns the commit that a branch grows from: the one that is checked out, the end of the
-    /// one branch it builds on, or a merge of several.
+    /// Returns the parent of a branch's commit: the commit that is checked out, the tip of the one
+    /// branch it builds on, or a merge of several.
     fn parent(
         &self,
         behind: &Ancestry,
@@ -234,7 +234,7 @@ impl Maker<'_> {
         self.git.commit(None, &author, &author, message, &tree, &parents).or_cannot(what)
     }
 
-    /// Says of conflicts among commits what they are to somebody who looks at the working tree.
+    /// Restates conflicts among commits for a person who looks at the working tree.
     fn conflicted(
         &self,
         conflicts: Vec<Conflict>,
@@ -260,7 +260,8 @@ impl Maker<'_> {
         Ok(Landed::Conflicted { conflicts: explained })
     }
 
-    /// Whether what a task began with is in no commit: only in the working tree or the index.
+    /// Returns whether the task started from content that is in no commit, only in the working tree
+    /// or the index.
     fn is_uncommitted(&self, clean: &Change) -> Result<bool> {
         let what = || format!("look for {} in the repository", clean.path);
         let real = self.branches.repo.git()?;
@@ -278,7 +279,7 @@ impl Maker<'_> {
     }
 }
 
-/// Says that a branch is there and is not ours to change.
+/// Returns the message for a branch that exists already with other work.
 fn taken(branch: &str) -> String {
     let old = format!("{branch}-old");
     format!("the branch {branch} is there already, with other work; git branch -m {branch} {old}")

@@ -1,6 +1,6 @@
-//! Branches made of tasks' work: as git would have committed it, without touching the working tree
-//! or the index. Everything is made in memory first; what is new goes into the repository as one
-//! pack per branch, and then the branch is there, whole.
+//! Landing on branches: commits of the tasks' work as git would make them, without touching the
+//! working tree or the index. Commits are made in memory first; then each branch is written to the
+//! repository with one pack.
 
 mod clean;
 mod commit_tree;

@@ -12,20 +12,20 @@ use protocol::{RunName, TaskName};
 use crate::error::{OrCannot, Result, cannot};
 use crate::repository::Repo;
 
-/// How often a reference that another process holds is tried again.
+/// How often a reference that another process has locked is tried.
 const TRIES: u32 = 100;
 
 /// The branches of one run.
 pub(super) struct Branches<'a> {
     pub(super) repo: &'a Repo,
-    /// With what is new in memory.
+    /// The repository with new objects in memory.
     pub(super) git: &'a Repository,
     pub(super) faults: &'a Faults,
     pub(super) prefix: &'a str,
     pub(super) run: &'a RunName,
 }
 
-/// Checks that the tasks of `run` can get branches whose names begin with `prefix`.
+/// Checks that the tasks of `run` can have branches whose names start with `prefix`.
 pub(crate) fn must_be_possible(
     repo: &Repo,
     faults: &Faults,
@@ -36,7 +36,7 @@ pub(crate) fn must_be_possible(
 }
 
 impl Branches<'_> {
-    /// Checks that branches can have names that begin with the prefix.
+    /// Checks that branches can have names that start with the prefix.
     pub(super) fn check(&self) -> Result<()> {
         let refused = |what: String, because: &str, hint: String| {
             Err(IsolationError::Refused { what, because: because.to_owned(), hint })
@@ -77,7 +77,7 @@ impl Branches<'_> {
         }
     }
 
-    /// Makes a branch that is not there yet.
+    /// Makes a branch that does not exist yet.
     pub(super) fn publish(&self, branch: &str, commit: Oid) -> Result<()> {
         self.strike()?;
         write_pack(self.git, self.repo, commit)?;
@@ -107,15 +107,15 @@ impl Branches<'_> {
     }
 }
 
-/// New objects come before the ones that are there.
+/// The priority of the backend in memory, higher than that of the objects on disk.
 const FIRST: i32 = 1_000;
 
-/// Makes objects in memory be what `git` writes from now on.
+/// Makes the repository write new objects to memory from now on.
 pub(super) fn keep_in_memory<'odb>(odb: &'odb Odb<'_>) -> Result<Mempack<'odb>> {
     odb.add_new_mempack_backend(FIRST).or_cannot(|| "keep objects in memory")
 }
 
-/// Puts `commit`, and everything of it that `repo` does not have, into `repo` as one pack.
+/// Writes `commit`, and every object of it that is missing in `repo`, to `repo` as one pack.
 fn write_pack(git: &Repository, repo: &Repo, commit: Oid) -> Result<()> {
     let what = || format!("write commit {commit} to {}", repo.common_dir.display());
     let real = repo.git()?;

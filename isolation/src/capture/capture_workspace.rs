@@ -19,13 +19,14 @@ use crate::store::TaskStore;
 use crate::tree::Tree;
 use crate::workspace::{Manifest, must_be_there, tree_of};
 
-/// Puts what changed in the workspace at `folder` into the task store. Nobody may be writing.
+/// Writes the changes in the workspace at `folder` to the task store. No process may be writing to
+/// it.
 pub(crate) fn capture(snapshot: &Snapshot, folder: &Path, manifest: &Manifest) -> Result<Captured> {
     let (bytes, list) = take(snapshot, folder, manifest)?;
     list.keep(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
-/// Records what changed so far, in place of the last checkpoint.
+/// Records the changes so far as the checkpoint, which replaces the previous one.
 pub(crate) fn checkpoint(
     snapshot: &Snapshot,
     folder: &Path,
@@ -35,8 +36,8 @@ pub(crate) fn checkpoint(
     list.keep_checkpoint(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
-/// Captures the workspace that a dead engine left. If it was captured and is still the same, that
-/// stands; if it differs, both are kept, the new one under the next free attempt.
+/// Captures the workspace that a dead engine has left. An existing capture with the same changes
+/// stands; if the changes differ, both are kept, the new one under the next free attempt.
 pub(crate) fn recapture(
     snapshot: &Snapshot,
     folder: &Path,
@@ -46,7 +47,7 @@ pub(crate) fn recapture(
     list.keep_recovered(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
-/// Returns what a capture of the task store came to.
+/// Returns the summary of a capture in the task store.
 pub(crate) fn summary(store: &TaskStore, capture: CaptureRef) -> Result<Captured> {
     let what = || format!("read {capture} from the task store");
     let bytes = |entry: Option<Entry>| entry.map_or(Ok(Vec::new()), |entry| store.read(entry.oid));
@@ -58,7 +59,7 @@ pub(crate) fn summary(store: &TaskStore, capture: CaptureRef) -> Result<Captured
     Ok(Captured::whole(capture, changes))
 }
 
-/// Finds what changed, and puts its bytes into the task store.
+/// Finds the changes, and writes their bytes to the task store.
 fn take(
     snapshot: &Snapshot,
     folder: &Path,
@@ -87,8 +88,9 @@ fn take(
     Ok((bytes, list))
 }
 
-/// The paths in a workspace's own index that were not in the frozen tree. They are read when the
-/// first of them is asked for: in a workspace without anything ignored, nobody asks.
+/// The paths that a workspace's own index tracks and the snapshot does not contain: files added
+/// with `git add -f`, and tracked files that the user had removed. They are read at the first use;
+/// in a workspace without ignored files nobody needs them.
 pub(super) struct ForceAdded<'a> {
     snapshot: &'a Snapshot,
     index: PathBuf,
@@ -96,7 +98,7 @@ pub(super) struct ForceAdded<'a> {
 }
 
 impl<'a> ForceAdded<'a> {
-    /// Returns those of the workspace at `folder`. An index that the task damaged forces nothing.
+    /// Returns the paths for the workspace at `folder`; none if the task damaged the index.
     pub(super) fn of(snapshot: &'a Snapshot, folder: &Path) -> Self {
         Self { snapshot, index: folder.join("git/index"), paths: OnceCell::new() }
     }

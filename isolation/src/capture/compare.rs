@@ -9,17 +9,17 @@ use crate::entry::{Change, Entry, Mode};
 use crate::error::{OrCannot, Result, is_denied};
 use crate::tree::{Tree, TreeEntry};
 
-/// A change with both contents at hand.
+/// A change with the bytes of both versions.
 pub(super) struct Compared {
-    /// The change. Its bytes are in the task store.
+    /// The change, whose bytes are in the task store.
     pub(super) change: Change,
-    /// What it began with; empty if it was not there.
+    /// The bytes of the original; empty if there was none.
     pub(super) before: Vec<u8>,
-    /// What it is now; empty if it is not there.
+    /// The bytes now; empty if the path does not exist.
     pub(super) after: Vec<u8>,
 }
 
-/// Compares one candidate. Nothing comes back if it is what it began as.
+/// Compares one candidate with its original. Returns `None` if they are equal.
 pub(super) fn compare(
     bytes: &ContentReader,
     tree: &Tree,
@@ -63,7 +63,7 @@ fn removed(
     Ok(Some(Compared { change, before, after: Vec::new() }))
 }
 
-/// Returns what is at `path`: the mode and the bytes of a file or a symlink.
+/// Returns the mode and the bytes of the file or symlink at `path`.
 fn read(tree: &Tree, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>> {
     let found = match tree.read_entry(path) {
         Err(error) if is_denied(&error) => {
@@ -79,7 +79,7 @@ fn read(tree: &Tree, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>> {
     })
 }
 
-/// Whether it is what it began as, without a look at how git checks out.
+/// Returns whether the entry is known to be equal to the original without reading that.
 fn is_certainly(original: Original<'_>, entry: Entry) -> bool {
     match original {
         Original::Predecessor(seed) => seed == entry,
@@ -90,7 +90,7 @@ fn is_certainly(original: Original<'_>, entry: Entry) -> bool {
     }
 }
 
-/// Returns what it began as, with its bytes in the task store.
+/// Returns the entry of the original, and writes its bytes to the task store.
 fn begin(bytes: &ContentReader, path: &RepoPath, original: Original<'_>) -> Result<Entry> {
     match original {
         Original::Predecessor(entry) => Ok(entry),
@@ -98,13 +98,14 @@ fn begin(bytes: &ContentReader, path: &RepoPath, original: Original<'_>) -> Resu
     }
 }
 
-/// Content with a NUL among its first bytes is binary, for git too.
+/// How many bytes are searched for a NUL, which makes content binary. Git searches as many.
 const LOOKED_AT: usize = 8000;
 
-/// Content beyond this size is binary, for git too.
+/// The size above which content counts as binary, as in git.
 const HUGE: usize = 512 << 20;
 
-/// Adds the change from `before` to `after` to a summary.
+/// Adds the change from `before` to `after` to a summary, with its lines counted as `git diff
+/// --numstat` does.
 pub(crate) fn count_lines(
     summary: &mut ChangeSummary,
     before: &[u8],

@@ -1,4 +1,4 @@
-//! Capturing: what a task made of its workspace, put into the task store.
+//! Captures: the changes of a task in its workspace, written to the task store.
 
 mod capture_workspace;
 mod compare;

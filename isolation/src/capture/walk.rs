@@ -1,4 +1,4 @@
-//! One walk over a workspace: everything that may have changed, told by stat alone.
+//! Walks once over a workspace and lists, by stat alone, every path that may have changed.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -16,39 +16,39 @@ use crate::ignore::{PathKind, Rules};
 use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Stat, Tree, join};
 use crate::workspace::Manifest;
 
-/// A path that may differ from what it began as.
+/// A path that may differ from its original.
 pub(super) struct Candidate<'a> {
     /// The path.
     pub(super) path: RepoPath,
-    /// What it began as; none if it was not there.
+    /// The original; `None` if the path did not exist.
     pub(super) original: Option<Original<'a>>,
-    /// Whether something of git's stands there now.
+    /// Whether a file or symlink is at the path now.
     pub(super) now: Presence,
 }
 
-/// What a path began as.
+/// The state of a path when the workspace was made.
 #[derive(Clone, Copy)]
 pub(super) enum Original<'a> {
-    /// As it was frozen.
+    /// From the snapshot.
     Frozen(&'a FrozenEntry),
-    /// As the predecessors left it.
+    /// From the work of the predecessors.
     Predecessor(Entry),
 }
 
-/// Whether a file or a symlink is at a path.
+/// Whether a path has a file or symlink.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// One is.
+    /// It has one.
     Present,
-    /// None is.
+    /// It has none.
     Absent,
 }
 
-/// What a walk found.
+/// The result of a walk.
 pub(super) struct Walked<'a> {
     /// Every candidate, sorted by path.
     pub(super) candidates: Vec<Candidate<'a>>,
-    /// What the task made and no capture can hold.
+    /// What the task made and no capture can contain.
     pub(super) left_out: LeftOut,
 }
 
@@ -95,7 +95,7 @@ struct Walk<'a, 'g> {
     force_added: &'g ForceAdded<'g>,
     found: Vec<Candidate<'a>>,
     left_out: LeftOutCollector<'g>,
-    /// The seeds that were seen.
+    /// The paths of the predecessors' changes that were seen.
     seen_predecessors: BTreeSet<RepoPath>,
 }
 
@@ -168,8 +168,8 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    /// Whether nothing says that a file was touched since the workspace was ready. A file that was
-    /// written and got its old time back has a younger change time.
+    /// Returns whether a file is certainly untouched since the workspace was ready. A file that was
+    /// written and got its old modification time back has a newer change time.
     fn is_untouched(&self, frozen: &FrozenEntry, stat: &Stat) -> bool {
         let kind = |mode: u32| mode & !0o7000;
         stat.size == frozen.stat.size
@@ -178,7 +178,7 @@ impl<'a> Walk<'a, '_> {
             && stat.ctime_ns < self.manifest.marker_ns
     }
 
-    /// Notes what a folder has of git's own, and of names that are taken for it.
+    /// Notes a `.git` in the folder, and names that some file systems take for `.git`.
     fn note_git_names(&mut self, folder: &[u8], listing: &FolderListing) -> Result<()> {
         // The one in the root is the workspace's.
         if listing.repository == RepositoryRoot::Yes && !folder.is_empty() {
@@ -199,8 +199,8 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    /// Whether what is at a path is the task's work: what was there and what is tracked is, what is
-    /// ignored is not.
+    /// Returns whether a path counts as the task's work. Original and tracked paths do; ignored
+    /// paths do not.
     fn is_work(&self, path: &[u8], kind: PathKind) -> Result<bool> {
         let original = RepoPath::new(path).is_some_and(|path| {
             self.snapshot.table.get(&path).is_some()
@@ -214,9 +214,9 @@ impl<'a> Walk<'a, '_> {
         folder.is_some_and(|folder| folder.kind == FolderKind::Submodule)
     }
 
-    /// Whether the walk goes on into a folder: what is tracked always counts, what an ignored folder
-    /// has of its own never. A repository inside is the task's own making, for no other is ever
-    /// copied: its files are the task's work like all others, without its `.git`.
+    /// Returns whether the walk enters a folder. Tracked contents always count; the other contents
+    /// of an ignored folder never do. A repository inside is made by the task, since none is ever
+    /// copied: its files count like all others, without its `.git`.
     fn descends(&self, path: &[u8]) -> Result<bool> {
         if self.snapshot.table.has_below(path) || self.has_predecessor_change_below(path) {
             return Ok(true);
@@ -230,7 +230,7 @@ impl<'a> Walk<'a, '_> {
         })
     }
 
-    /// Notes the frozen files of a folder that are not there any more.
+    /// Notes the files of the snapshot that are missing in a folder.
     fn note_absent(&mut self, path: &[u8], folder: &'a Folder, present: &BTreeSet<&OsStr>) {
         for (name, frozen) in &folder.files {
             if present.contains(name.as_os_str()) || self.snapshot.context.faults.is_off("F156") {
@@ -245,7 +245,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// Notes what predecessors left and the task removed.
+    /// Notes the files of the predecessors that the task removed.
     fn note_absent_predecessors(&mut self) {
         for (path, seed) in &self.manifest.predecessor_changes {
             if let Some(entry) = seed

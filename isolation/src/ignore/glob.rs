@@ -8,12 +8,12 @@ pub(super) struct Glob {
     case: Case,
 }
 
-/// Whether upper and lower case differ.
+/// Whether upper and lower case are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
-    /// They do.
+    /// They are distinguished.
     Exact,
-    /// They are the same.
+    /// They are not.
     Folded,
 }
 

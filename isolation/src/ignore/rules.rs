@@ -17,13 +17,13 @@ use crate::tree::{Tree, TreeEntry, join};
 pub(crate) struct Rules<'a> {
     tree: &'a Tree,
     case: Case,
-    /// What holds everywhere, the stronger first.
+    /// The patterns that hold in the whole tree, the strongest file first.
     everywhere: Vec<Vec<Pattern>>,
-    /// What each folder adds, once it was asked for.
+    /// The patterns of each folder, read when they are first needed.
     folders: RefCell<BTreeMap<Vec<u8>, Rc<FolderRules>>>,
 }
 
-/// What is asked about.
+/// The kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathKind {
     /// A folder.
@@ -33,14 +33,14 @@ pub(crate) enum PathKind {
 }
 
 struct FolderRules {
-    /// What the folder itself comes to; nothing in an ignored one can be kept.
+    /// Whether the folder itself is ignored. Nothing in an ignored folder can be re-included.
     verdict: Verdict,
-    /// Its own file.
+    /// The patterns of its own `.gitignore`.
     patterns: Vec<Pattern>,
 }
 
 impl<'a> Rules<'a> {
-    /// Reads the rules of `git` that hold everywhere in `tree`.
+    /// Reads the rules that hold in the whole of `tree`, the working tree of `git`.
     pub(crate) fn of(git: &Repository, tree: &'a Tree) -> Self {
         let config = git.config().ok();
         let folded = config.as_ref().and_then(|config| config.get_bool("core.ignorecase").ok());
@@ -54,7 +54,7 @@ impl<'a> Rules<'a> {
         Self { tree, case, everywhere, folders: RefCell::default() }
     }
 
-    /// Returns whether git ignores `path`, if nothing tracks it.
+    /// Returns whether git ignores `path`, provided that it is untracked.
     pub(crate) fn ignores(&self, path: &[u8], kind: PathKind) -> Result<bool> {
         let chain = self.chain(path)?;
         if chain.iter().any(|(_, rules)| rules.verdict == Verdict::Ignored) {
@@ -63,7 +63,7 @@ impl<'a> Rules<'a> {
         Ok(self.judge(path, kind, &chain) == Verdict::Ignored)
     }
 
-    /// Returns every folder that `path` is in, the root first, with its rules.
+    /// Returns every folder above `path`, the root first, with its rules.
     fn chain<'p>(&self, path: &'p [u8]) -> Result<Vec<(&'p [u8], Rc<FolderRules>)>> {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let ends = std::iter::once(0).chain(slashes.map(|(place, _)| place));
@@ -95,7 +95,7 @@ impl<'a> Rules<'a> {
         Ok(rules)
     }
 
-    /// Asks the nearest folder first, and in each file the last line.
+    /// Returns the verdict of the last pattern that matches, in the nearest folder that has one.
     fn judge(&self, path: &[u8], kind: PathKind, chain: &[(&[u8], Rc<FolderRules>)]) -> Verdict {
         let near = chain.iter().rev().map(|(folder, rules)| (*folder, &rules.patterns));
         let far = self.everywhere.iter().map(|patterns| (&b""[..], patterns));
@@ -108,7 +108,7 @@ impl<'a> Rules<'a> {
             .unwrap_or(Verdict::Kept)
     }
 
-    /// Reads a folder's own file; as for git, a symlink is none.
+    /// Reads a folder's `.gitignore`. As in git, a symlink does not count.
     fn read(&self, folder: &[u8]) -> Result<Vec<Pattern>> {
         let path = join(folder, ".gitignore".as_ref());
         let Some(path) = RepoPath::new(path) else { return Ok(Vec::new()) };
@@ -128,23 +128,23 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// One line that says something.
+/// One pattern, which is a line of a file of rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     glob: Glob,
     verdict: Verdict,
-    /// What it is held against.
+    /// The part of a path that it is compared with.
     against: Against,
-    /// What it applies to.
+    /// The kinds of paths that it applies to.
     applies: Applies,
 }
 
-/// What a line says about what it matches.
+/// The verdict of a pattern on the paths that it matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is ignored.
+    /// The path is ignored.
     Ignored,
-    /// It is not, whatever earlier lines said.
+    /// The path is re-included, whatever earlier patterns say.
     Kept,
 }
 
@@ -162,14 +162,14 @@ enum Applies {
     ToAll,
 }
 
-/// Reads a whole file.
+/// Reads all patterns of a file.
 fn read_patterns(file: &[u8], case: Case) -> Vec<Pattern> {
     let text = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
     text.split(|byte| *byte == b'\n').filter_map(|line| Pattern::read(line, case)).collect()
 }
 
 impl Pattern {
-    /// Reads one line. Nothing comes back for a blank one or a comment.
+    /// Reads one line. Returns `None` for an empty line or a comment.
     fn read(line: &[u8], case: Case) -> Option<Self> {
         if line.first() == Some(&b'#') {
             return None;
@@ -193,7 +193,7 @@ impl Pattern {
         Some(Self { glob: Glob::new(line, case), verdict, against, applies })
     }
 
-    /// Returns what the line says about `path`, which is relative to the file's folder.
+    /// Returns the pattern's verdict on `path`, which is relative to the file's folder.
     pub(super) fn judge(&self, path: &[u8], kind: PathKind) -> Option<Verdict> {
         if self.applies == Applies::ToFolders && kind != PathKind::Folder {
             return None;
@@ -206,7 +206,7 @@ impl Pattern {
     }
 }
 
-/// Takes off the spaces at the end that no backslash keeps.
+/// Removes trailing spaces, except for escaped ones.
 fn trimmed(line: &[u8]) -> &[u8] {
     let mut keep = 0;
     let mut at = 0;

@@ -1,5 +1,5 @@
-//! Bringing one path from what is expected to what is new, whatever was done of it before: the one
-//! mechanism by which a landing goes forward, is taken back, and is finished after a kill.
+//! Applies one file change, whatever part of it was applied before. A landing is carried out,
+//! rolled back and finished after a crash by this one mechanism.
 
 use git2::{ObjectType, Oid};
 use protocol::{RepoPath, RunName};
@@ -12,44 +12,44 @@ use crate::landing::open_writers::WriteAccess;
 use crate::landing::plan::{FileChange, WriteMethod};
 use crate::tree::TreeEntry;
 
-/// Takes steps in one tree.
+/// Applies the changes of one landing to the working tree.
 pub(super) struct Applier<'a> {
     pub(super) mover: FileMover<'a>,
     pub(super) context: &'a LandingContext<'a>,
-    /// The run whose landing it is.
+    /// The run that lands.
     pub(super) run: &'a RunName,
     pass: Pass,
 }
 
-/// Which time the steps are taken.
+/// Whether the changes are applied for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pass {
-    /// The first: whatever is found can still be answered by taking the landing back.
+    /// The first pass. On any surprise the landing can still be rolled back.
     First,
-    /// To finish a landing that was begun before, or to take it back.
+    /// A later pass, which finishes a landing or rolls it back.
     Later,
 }
 
-/// How a step ended.
+/// The result of applying a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Applied {
-    /// The path is as the step wants it.
+    /// The path has its new version.
     Done,
-    /// Somebody else has changed the path, and it is as they want it.
+    /// Another program has changed the path, and its version stands.
     Contested,
 }
 
-/// What is at a path now.
+/// The current state of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PathState {
     Missing,
     Entry(Entry, Vec<u8>),
-    /// A folder, or something special.
+    /// A folder, or a special file.
     Other,
 }
 
 impl PathState {
-    /// Whether it is exactly this version, or nothing where there is none.
+    /// Returns whether this version is at the path; `None` means that the path is missing.
     pub(super) fn is(&self, version: Option<Entry>) -> bool {
         match (self, version) {
             (Self::Missing, None) => true,
@@ -60,7 +60,7 @@ impl PathState {
 }
 
 impl<'a> Applier<'a> {
-    /// Takes the steps of a landing for the first time.
+    /// Returns the applier for the first pass of a landing.
     pub(super) fn first_pass(context: &'a LandingContext<'a>, run: &'a RunName) -> Self {
         let off = context.faults.is_off("exchange");
         let swap = if off { Swap::MoveAside } else { Swap::Exchange };
@@ -68,12 +68,12 @@ impl<'a> Applier<'a> {
         Self { mover, context, run, pass: Pass::First }
     }
 
-    /// Takes the steps of a landing that was begun before, or back again.
+    /// Returns the applier for finishing or rolling back a landing.
     pub(super) fn later_pass(context: &'a LandingContext<'a>, run: &'a RunName) -> Self {
         Self { pass: Pass::Later, ..Self::first_pass(context, run) }
     }
 
-    /// Brings the path of `step` to its new version, if it is still as expected.
+    /// Replaces the expected version of the path with the new one, if it is still as expected.
     pub(super) fn apply(&self, change: &FileChange) -> Result<Applied> {
         self.tidy_aside(change)?;
         let target = self.state_of(&change.path)?;
@@ -98,7 +98,7 @@ impl<'a> Applier<'a> {
         }
     }
 
-    /// Returns what is at `path` now.
+    /// Returns the current state of `path`.
     pub(super) fn state_of(&self, path: &RepoPath) -> Result<PathState> {
         let entry = |mode, bytes: Vec<u8>| {
             let oid = Oid::hash_object(ObjectType::Blob, &bytes);
@@ -113,7 +113,7 @@ impl<'a> Applier<'a> {
         }
     }
 
-    /// Makes sure that the new version waits beside its target, durably.
+    /// Makes sure that the new version is staged durably.
     fn ensure_staged(&self, change: &FileChange, new: Entry) -> Result<()> {
         if self.state_of(&change.temp)?.is(Some(new)) {
             return Ok(());
@@ -122,14 +122,15 @@ impl<'a> Applier<'a> {
         self.mover.sync(&change.temp)
     }
 
-    /// Makes the new version wait beside its target. It is durable when it is synced.
+    /// Stages the new version beside its target. It is durable once it is synced.
     pub(super) fn stage(&self, change: &FileChange, new: Entry) -> Result<()> {
         let _not_watched = self.drop_version(change, &change.temp)?;
         self.mover.write_fresh(change, new, &self.context.store.read(new.oid)?)
     }
 
-    /// The path is as wanted. Unless what came out of its place was not what was expected: then a
-    /// kill came between an exchange and the look at what it brought, and it was somebody's save.
+    /// Returns `Done` for a path that has its new version already, unless the replaced version is
+    /// not the expected one. Then a crash came between the exchange and the check, and another
+    /// program's save was replaced: it is put back.
     fn confirm(&self, change: &FileChange) -> Result<Applied> {
         match self.state_of(&change.temp)? {
             PathState::Missing => Ok(Applied::Done),
@@ -179,7 +180,7 @@ impl<'a> Applier<'a> {
         self.give_back(change)
     }
 
-    /// Puts somebody's save back to where it was taken from.
+    /// Puts a save of another program back to its path.
     pub(super) fn give_back(&self, change: &FileChange) -> Result<Applied> {
         match change.new {
             None => {
@@ -198,8 +199,9 @@ impl<'a> Applier<'a> {
         Ok(Applied::Contested)
     }
 
-    /// Before a step is taken back: puts what came out of its path back to it, if somebody has
-    /// changed it since. To take the step back from the task store would cut them off from it.
+    /// Called before a change is rolled back. If another program has changed the replaced file
+    /// since, puts that file itself back: the program may still write to it, which a copy from the
+    /// task store would not receive.
     pub(super) fn put_back(&self, change: &FileChange) -> Result<Applied> {
         if change.method == WriteMethod::InPlace || change.expected.is_none() {
             return Ok(Applied::Done);
@@ -214,7 +216,8 @@ impl<'a> Applier<'a> {
         Ok(Applied::Done)
     }
 
-    /// Writes over a file that has other names, if it is as expected or half written by us.
+    /// Overwrites a file that has other hard links, if its content is as expected or partly written
+    /// by a landing.
     fn write_over(&self, change: &FileChange, target: &PathState) -> Result<Applied> {
         let (Some(old), Some(new), PathState::Entry(now, bytes)) =
             (change.expected, change.new, target)
@@ -245,7 +248,7 @@ impl<'a> Applier<'a> {
         })
     }
 
-    /// Finishes an exchange that was made by moving the old version aside, if a kill cut it short.
+    /// Finishes an exchange that was interrupted while the old version was moved aside.
     fn tidy_aside(&self, change: &FileChange) -> Result<()> {
         let aside = aside(&change.temp);
         let PathState::Entry(..) = self.state_of(&aside)? else { return Ok(()) };
@@ -267,8 +270,8 @@ impl<'a> Applier<'a> {
     }
 }
 
-/// Whether `bytes` begin as `after` and go on as `before`: what is there when writing one over the
-/// other from the beginning was cut short.
+/// Returns whether `bytes` are `before` overwritten in part by `after`, from the beginning: the
+/// content after an interrupted overwrite.
 fn is_partial_write(bytes: &[u8], before: &[u8], after: &[u8]) -> bool {
     let same = bytes.iter().zip(after).take_while(|(left, right)| left == right).count();
     let rest = before.get(same..).unwrap_or_default();

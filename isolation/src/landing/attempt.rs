@@ -1,5 +1,5 @@
-//! One attempt at landing: everything is computed and written beside its place before anything of
-//! the tree changes, and whatever goes wrong is taken back.
+//! One attempt at a landing. Everything is computed and staged before the tree changes, and
+//! everything is rolled back if something goes wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,31 +17,31 @@ use crate::merge::{MergedPath, Merger, merge_tasks};
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
-/// How an attempt ended.
+/// The result of an attempt.
 pub(super) enum Attempt {
-    /// With this.
+    /// The landing is over, with this report.
     Finished(LandingReport),
-    /// Somebody saved these paths at the same moment, or has them open for writing. The tree is as
-    /// if nothing had been tried.
+    /// Another program saved these paths at the same moment, or has them open for writing. The tree
+    /// is as before the attempt.
     Interrupted(Vec<RepoPath>),
-    /// A path that these tasks want cannot be written; others can. The tree is as if nothing had
-    /// been tried.
+    /// A path of these tasks cannot be written, for this reason; other tasks can land. The tree is
+    /// as before the attempt.
     Refused(Vec<TaskName>, String),
 }
 
-/// What is not tried any more.
+/// What the next attempts leave out.
 #[derive(Default)]
 pub(super) struct Exclusions {
-    /// Paths that somebody keeps writing.
+    /// Paths that another program keeps writing.
     pub(super) contested: BTreeSet<RepoPath>,
-    /// Captures that cannot be written, and why.
+    /// Captures that cannot be written, each with the reason.
     pub(super) refused: BTreeMap<CaptureRef, String>,
 }
 
-/// Why nothing was written.
+/// The error of an attempt, after which nothing is written.
 struct AttemptError {
     error: IsolationError,
-    /// The tasks it is about; none if it is about everybody.
+    /// The tasks whose change failed; empty if the error concerns all tasks.
     by: Vec<TaskName>,
 }
 
@@ -52,14 +52,14 @@ impl From<IsolationError> for AttemptError {
 }
 
 impl AttemptError {
-    /// Says whose trouble it is. A disk that is full is everybody's.
+    /// Returns the error of one change. An exhausted resource concerns all tasks.
     fn at(change: &FileChange, error: IsolationError) -> Self {
         let own = matches!(error, IsolationError::Failed { .. });
         Self { error, by: if own { change.by.clone() } else { Vec::new() } }
     }
 }
 
-/// Tries to land the tasks but for what is spared.
+/// Tries to land the tasks, except for the exclusions.
 pub(super) fn attempt(
     context: &LandingContext<'_>,
     (run, landing): (&RunName, LandingId),
@@ -100,15 +100,15 @@ pub(super) fn attempt(
     }
 }
 
-/// What merging came to.
+/// The result of merging the tasks.
 pub(super) struct Merged {
-    /// What becomes of each task.
+    /// The report of each task.
     pub(super) report: LandingReport,
-    /// Every path that changes.
+    /// The paths that change.
     touched: BTreeMap<RepoPath, MergedPath>,
 }
 
-/// Merges the tasks, one after the other, into the working tree as it is now.
+/// Merges the tasks, one after the other, into the current working tree.
 pub(super) fn merge(
     tree: &Tree,
     store: &TaskStore,
@@ -124,8 +124,7 @@ pub(super) fn merge(
     Merged { report: LandingReport { tasks }, touched: merger.finish() }
 }
 
-/// Writes everything that is needed, and commits to it: that is the last moment at which the
-/// landing can be withdrawn.
+/// Stages the new versions and commits the journal. The landing can be cancelled until then.
 fn prepare(
     context: &LandingContext<'_>,
     journal: &Journal,
@@ -155,8 +154,8 @@ fn check_not_cancelled(context: &LandingContext<'_>) -> Result<()> {
     if context.cancel.is_cancelled() { Err(IsolationError::Withdrawn) } else { Ok(()) }
 }
 
-/// Changes the tree. Returns the paths at which somebody came between, if someone did; then, and
-/// when something fails, everything is taken back.
+/// Applies the changes. Returns the paths at which another program interfered, if any; then, and on
+/// an error, everything is rolled back.
 fn exchange(
     context: &LandingContext<'_>,
     journal: &Journal,
@@ -196,7 +195,7 @@ fn apply_all<'s>(
     Ok(None)
 }
 
-/// Returns the report of a landing of which nothing could be written.
+/// Returns the report of a landing that wrote nothing.
 fn unwritten(report: LandingReport, message: &str) -> LandingReport {
     let tasks = report.tasks.into_iter().map(|mut landing| {
         if matches!(landing.landed, Landed::Landed { .. }) {

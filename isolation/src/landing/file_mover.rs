@@ -1,4 +1,5 @@
-//! Moving files within the tree, by descriptors of their folders: nothing is ever replaced unseen.
+//! Moves files within the working tree by descriptors of their folders. No file is ever overwritten
+//! unseen.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -15,49 +16,49 @@ use rustix::io::Errno;
 use crate::error::{OrCannot, Result};
 use crate::tree::{Parent, Tree};
 
-/// Moves files of one tree.
+/// Moves files within one tree.
 pub(super) struct FileMover<'a> {
     pub(super) tree: &'a Tree,
     swap: Cell<Swap>,
     faults: &'a Faults,
 }
 
-/// How two files change places.
+/// How two files are exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Swap {
-    /// At once.
+    /// Atomically.
     Exchange,
-    /// One is moved aside first. Some file systems can do no better.
+    /// One is moved aside first, on file systems without an atomic exchange.
     MoveAside,
 }
 
 /// Whether a move was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moved {
-    /// It was.
+    /// It was made.
     Yes,
-    /// Something was there that should not be, or not there that should.
+    /// It was not: the target existed, or the source was missing.
     No,
 }
 
-/// A name in a folder that is open.
+/// An open folder, and a name in it.
 pub(super) struct ParentDir {
     pub(super) folder: OwnedFd,
     pub(super) name: OsString,
 }
 
 impl<'a> FileMover<'a> {
-    /// Moves files of `tree`; `swap` says how, until the file system says that it cannot.
+    /// Returns a mover for `tree`. It uses `swap` until the file system does not support it.
     pub(super) fn within(tree: &'a Tree, swap: Swap, faults: &'a Faults) -> Self {
         Self { tree, swap: Cell::new(swap), faults }
     }
 
-    /// Every single change of the tree passes here before it is made.
+    /// The failpoint before each single change of the tree.
     pub(super) fn strike(&self) -> Result<()> {
         self.faults.strike("landing.move").or_cannot(|| "change the working tree")
     }
 
-    /// Opens the folder of `path`, if there is one.
+    /// Opens the folder that contains `path`, if it exists.
     pub(super) fn parent_dir(&self, path: &RepoPath) -> Result<Option<ParentDir>> {
         match self.tree.parent(path)? {
             Parent::Folder { fd, name } => Ok(Some(ParentDir { folder: fd, name })),
@@ -65,7 +66,7 @@ impl<'a> FileMover<'a> {
         }
     }
 
-    /// Lets two files change places.
+    /// Exchanges two files.
     pub(super) fn exchange(&self, temp: &RepoPath, path: &RepoPath) -> Result<Moved> {
         let (Some(from), Some(to)) = (self.parent_dir(temp)?, self.parent_dir(path)?) else {
             return Ok(Moved::No);
@@ -89,7 +90,7 @@ impl<'a> FileMover<'a> {
         self.shift(&aside, temp)
     }
 
-    /// Moves a file to where nothing is.
+    /// Moves a file to a path that does not exist.
     pub(super) fn shift(&self, from: &RepoPath, to: &RepoPath) -> Result<Moved> {
         let what = || format!("move {from} to {to}");
         let (Some(old), Some(new)) = (self.parent_dir(from)?, self.parent_dir(to)?) else {
@@ -126,7 +127,7 @@ impl<'a> FileMover<'a> {
         }
     }
 
-    /// Removes a folder if nothing is in it.
+    /// Removes a folder if it is empty.
     pub(super) fn remove_folder(&self, path: &RepoPath) -> Result<Moved> {
         let Some(parent) = self.parent_dir(path)? else { return Ok(Moved::Yes) };
         self.strike()?;
@@ -137,7 +138,7 @@ impl<'a> FileMover<'a> {
         }
     }
 
-    /// Removes a folder in which there are only folders.
+    /// Removes a folder that contains nothing but folders, with these.
     pub(super) fn remove_folders(&self, path: &RepoPath) -> Result<Moved> {
         let mut found = vec![path.clone()];
         let mut next = 0;
@@ -160,7 +161,7 @@ impl<'a> FileMover<'a> {
         Ok(Moved::Yes)
     }
 
-    /// Makes the folders that `path` needs.
+    /// Makes the folders above `path`.
     pub(super) fn make_folders(&self, path: &RepoPath) -> Result<()> {
         let mut folders: Vec<RepoPath> = path.folders().collect();
         folders.reverse();
@@ -177,7 +178,7 @@ impl<'a> FileMover<'a> {
     }
 }
 
-/// Where the old version of a file stands for a moment while a new one takes its place.
+/// Returns where the old version of a file is moved aside while the new one takes its place.
 pub(super) fn aside(temp: &RepoPath) -> RepoPath {
     RepoPath::new([temp.as_bytes(), b".old"].concat()).expect("a longer last name stays a name")
 }

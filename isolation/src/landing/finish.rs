@@ -1,4 +1,4 @@
-//! Everything that ends a landing: finishing it, taking it back, and doing either after a kill.
+//! Finishes a landing, or rolls it back, also after a crash.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -19,21 +19,22 @@ use crate::landing::plan::FileChange;
 use crate::store::{Durability, TaskStore};
 use crate::tree::{Parent, Tree};
 
-/// What landings in one repository work on.
+/// The context of a landing or a recovery: the tree, the store, the journals, and the time left for
+/// waiting.
 pub(super) struct LandingContext<'a> {
     pub(super) tree: &'a Tree,
     pub(super) store: &'a TaskStore,
     pub(super) journals: &'a Journals<'a>,
     pub(super) faults: &'a Faults,
     pub(super) cancel: &'a CancelToken,
-    /// Is called with what whoever started the landing must know.
+    /// The callback for notifications to whoever started the landing.
     pub(super) notify: &'a dyn Fn(LandingNews),
-    /// What is left of the time for waiting until programs have finished writing.
+    /// The remaining time for waiting until programs have finished writing.
     pub(super) left_to_wait: Cell<Duration>,
     unwatched: Cell<Unwatched>,
 }
 
-/// Whether it was said that programs which write cannot be seen.
+/// Whether it was reported that open files cannot be detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unwatched {
     NotReported,
@@ -41,7 +42,7 @@ enum Unwatched {
 }
 
 impl<'a> LandingContext<'a> {
-    /// Returns what landings work on, for one landing or one recovery.
+    /// Returns the context of one landing or one recovery.
     pub(super) fn new(
         tree: &'a Tree,
         store: &'a TaskStore,
@@ -57,15 +58,15 @@ impl<'a> LandingContext<'a> {
 }
 
 impl LandingContext<'_> {
-    /// Says once that programs which write to files cannot be seen, and why.
+    /// Reports once that programs which have files open for writing cannot be detected, and why.
     pub(super) fn notify_unwatched(&self, path: &RepoPath, why: &str) {
         if self.unwatched.replace(Unwatched::Reported) == Unwatched::NotReported {
             (self.notify)(LandingNews::Unwatched { path: path.clone(), why: why.to_owned() });
         }
     }
 
-    /// Ends a landing whose steps are all taken: what waited beside the targets goes, and folders
-    /// that have become empty.
+    /// Finishes a landing whose changes are all applied: removes the replaced versions and empty
+    /// folders.
     ///
     /// What fails here changes nothing about the tree. It stays open, and the next start ends it.
     pub(super) fn finish(&self, journal: &Journal, from: State) {
@@ -74,7 +75,7 @@ impl LandingContext<'_> {
         }
     }
 
-    /// The journal stays until the ledger has its report.
+    /// Finishes a landing. The journal stays until the ledger has recorded the report.
     fn try_finish(&self, journal: &Journal, from: State) -> Result<()> {
         if from != State::Landed {
             self.sync_folders(journal.changes.iter().map(|change| &change.path))?;
@@ -88,7 +89,7 @@ impl LandingContext<'_> {
         applier.rescue_late_writes(removed.into_iter())
     }
 
-    /// Takes a landing back: every path that nobody has edited since is as it was before.
+    /// Rolls a landing back: every path that nobody has edited since gets its old version.
     pub(super) fn roll_back(&self, journal: &Journal) -> Result<()> {
         let applier = Applier::later_pass(self, &journal.run);
         let mut taken = Vec::new();
@@ -117,7 +118,7 @@ impl LandingContext<'_> {
         applier.rescue_late_writes(removed.into_iter())
     }
 
-    /// Drops a landing that has not changed anything yet.
+    /// Removes the journal and the staged files of a landing that has not changed the tree yet.
     pub(super) fn drop_intent(&self, journal: &Journal) -> Result<()> {
         let applier = Applier::later_pass(self, &journal.run);
         for change in &journal.changes {
@@ -127,9 +128,8 @@ impl LandingContext<'_> {
         self.journals.forget(&journal.id)
     }
 
-    /// Finishes a landing that was committed to when its engine died, path by path. A path that
-    /// somebody has edited since stays as they want it, and is a conflict of the tasks that wanted
-    /// it changed.
+    /// Finishes a landing whose engine died after the commit, path by path. A path that somebody
+    /// has edited since stays as it is, and is a conflict of the tasks that changed it.
     pub(super) fn roll_forward(&self, mut journal: Journal) -> Result<LandingReport> {
         let run = journal.run.clone();
         let applier = Applier::later_pass(self, &run);
@@ -159,13 +159,13 @@ impl LandingContext<'_> {
         Ok(journal.report)
     }
 
-    /// Ends a landing whose tree was complete when its engine died.
+    /// Finishes a landing whose changes were all applied when its engine died.
     pub(super) fn end(&self, journal: Journal) -> Result<LandingReport> {
         self.try_finish(&journal, State::Landed)?;
         Ok(journal.report)
     }
 
-    /// Keeps the bytes of both versions of every path, durably.
+    /// Keeps both versions of every path in the task store, durably.
     pub(super) fn hold(&self, journal: &Journal) -> Result<()> {
         let versions = journal.changes.iter().enumerate().flat_map(|(number, change)| {
             let named = move |name: &str, entry: Option<Entry>| {
@@ -177,7 +177,7 @@ impl LandingContext<'_> {
         self.store.hold(&journal.reference(), &versions, Durability::Synced)
     }
 
-    /// Makes renames in the folders of these paths durable.
+    /// Syncs the folders of these paths, so that renames in them are durable.
     pub(super) fn sync_folders<'p>(&self, paths: impl Iterator<Item = &'p RepoPath>) -> Result<()> {
         let mut synced: BTreeSet<Option<RepoPath>> = BTreeSet::new();
         for path in paths {
@@ -192,7 +192,7 @@ impl LandingContext<'_> {
         Ok(())
     }
 
-    /// Removes the folders that the removals have left empty, as git does.
+    /// Removes the folders that became empty through removals, as git does.
     fn drop_emptied(&self, journal: &Journal) -> Result<()> {
         let applier = Applier::later_pass(self, &journal.run);
         for change in journal.changes.iter().filter(|change| change.new.is_none()) {
@@ -207,7 +207,7 @@ impl LandingContext<'_> {
     }
 }
 
-/// Turns the landing of every task that wanted `step` into a conflict.
+/// Reports the change as a conflict of every task that made it.
 fn conflict(report: &mut LandingReport, change: &FileChange, ours: Option<Entry>) {
     let conflict = Conflict {
         path: change.path.clone(),

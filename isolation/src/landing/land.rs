@@ -1,4 +1,5 @@
-//! Landing the work of a run: in turn, after whatever an earlier engine has left open.
+//! Lands the work of a run, under the landing lock and after finishing whatever an earlier engine
+//! has left open.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +21,11 @@ use crate::repository::Repo;
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
-/// How often a landing that is disturbed is computed again before the paths at which it was are
-/// given up.
+/// How often an interrupted landing is tried before it gives up the paths that were interrupted.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// Lands the tasks of `request`, each whole or not at all, and says of each what became of it;
-/// unless it is withdrawn before anything of the repository has changed.
+/// Lands the tasks of `request`, each completely or not at all, and reports the result of each. The
+/// landing can be cancelled until the repository changes.
 pub(crate) fn land(
     repo: &Repo,
     paths: &RepoPaths,
@@ -60,7 +60,7 @@ pub(crate) fn land(
     in_tree(&context, landing, &request)
 }
 
-/// Says of each task of `request` what [`land`] would make of it as things are now.
+/// Reports what [`land`] would do with each task of `request` now.
 pub(crate) fn dry_run(
     repo: &Repo,
     paths: &RepoPaths,
@@ -75,10 +75,9 @@ pub(crate) fn dry_run(
     Ok(merge(&tree, &store, &request.tasks, &Exclusions::default()).report)
 }
 
-/// Finishes the landings that engines which died have left open, and returns what became of each.
-/// They are found again until they are acknowledged. Does nothing while another engine is landing,
-/// and nothing about runs that are `alive`: these see to their landings themselves. `news` is told
-/// what was rescued.
+/// Finishes the open landings of dead engines and returns their reports, which are found again
+/// until they are acknowledged. Does nothing while another engine is landing. Leaves out runs that
+/// are `alive`, which finish their landings themselves. `notify` is called with what was rescued.
 pub(crate) fn recover(
     repo: &Repo,
     paths: &RepoPaths,
@@ -98,8 +97,8 @@ pub(crate) fn recover(
     finish_open(&context, alive)
 }
 
-/// Finishes the landings that engines which died have left in the middle of the tree, for who holds
-/// the turn. Their reports stay in their journals for the next recovery.
+/// Finishes the landings that dead engines have left in the middle of the tree. The caller holds
+/// the landing lock. The reports stay in their journals for the next recovery.
 pub(crate) fn finish_cut_short(
     repo: &Repo,
     paths: &RepoPaths,
@@ -117,13 +116,13 @@ pub(crate) fn finish_cut_short(
     finish_open(&context, &BTreeSet::new()).map(drop)
 }
 
-/// Returns whether a landing is not done.
+/// Returns whether any landing is not done.
 pub(crate) fn is_any_open(paths: &RepoPaths) -> Result<bool> {
     let faults = Faults::default();
     Ok(!Journals::in_folder(&paths.landings, &faults).open()?.is_empty())
 }
 
-/// Notes that the ledger has the reports of the landings of `run`.
+/// Marks the landings of `run` as recorded in the ledger.
 pub(crate) fn acknowledge(paths: &RepoPaths, faults: &Faults, run: &RunName) -> Result<()> {
     let journals = Journals::in_folder(&paths.landings, faults);
     for (id, state) in journals.open()? {
@@ -134,7 +133,7 @@ pub(crate) fn acknowledge(paths: &RepoPaths, faults: &Faults, run: &RunName) -> 
     Ok(())
 }
 
-/// Returns what became of the landings of `run` that are done, in their order.
+/// Returns the reports of the finished landings of `run`, in their order.
 pub(crate) fn done(paths: &RepoPaths, run: &RunName) -> Result<Vec<RecoveredLanding>> {
     let faults = Faults::default();
     let journals = Journals::in_folder(&paths.landings, &faults);
@@ -151,7 +150,7 @@ pub(crate) fn done(paths: &RepoPaths, run: &RunName) -> Result<Vec<RecoveredLand
     Ok(done)
 }
 
-/// The refusal to land work that may be in the tree: what asked for it does not know that yet.
+/// Returns the refusal to land work that an earlier, unrecorded landing may have put into the tree.
 fn landed_before(run: &RunName) -> IsolationError {
     IsolationError::Refused {
         what: format!("the work of run {run} was not landed"),

@@ -1,5 +1,5 @@
-//! The queue of landings in one repository, across threads, processes, users and containers: who
-//! holds a lock on the descriptor of the git folder itself is landing. Nothing is written there.
+//! The lock for landings in one repository, across threads, processes, users and containers. It is
+//! a lock on the descriptor of the git folder itself, in which nothing is written.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -11,11 +11,10 @@ use engine::ports::{CancelToken, LandingNews};
 
 use crate::error::{OrCannot, Result};
 
-/// How long who waits for the turn sleeps between two looks. Who blocks in the lock instead cannot
-/// be told that its landing is withdrawn.
+/// The pause between two attempts to lock. A blocking lock could not be cancelled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The turn to land. It ends when this is dropped, or when its process ends.
+/// The lock of the landing in progress. It is released when dropped, or when its process ends.
 pub(crate) struct LandingLock {
     held: File,
 }
@@ -29,8 +28,8 @@ impl Drop for LandingLock {
 }
 
 impl LandingLock {
-    /// Waits for the turn to land in the repository with this git folder, and says so if it has to.
-    /// Nothing comes back if the landing is withdrawn meanwhile.
+    /// Waits for the lock of the repository with this git folder, and notifies if it has to wait.
+    /// Returns `None` if the landing is cancelled meanwhile.
     pub(crate) fn acquire(
         common_dir: &Path,
         faults: &Faults,
@@ -66,7 +65,7 @@ impl LandingLock {
         Ok(None)
     }
 
-    /// Takes the turn if nobody has it.
+    /// Takes the lock if no landing is in progress.
     pub(crate) fn try_acquire(common_dir: &Path) -> Result<Option<Self>> {
         let folder = open(common_dir)?;
         let taken = try_lock(&folder, common_dir)?;

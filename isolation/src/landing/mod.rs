@@ -1,6 +1,7 @@
-//! Landing tasks' work in the user's working tree. Nothing of the tree changes before everything
-//! is computed, written beside its place and recorded; every change is an exchange whose other
-//! half is looked at; and whatever a kill leaves behind is finished or taken back at the next start.
+//! Landing: merging the work of tasks into the user's working tree. The tree changes only after
+//! everything is computed, staged beside its target and recorded in a journal. Every replaced
+//! version is checked after the exchange. Whatever a crash leaves behind is finished or rolled back
+//! at the next start.
 
 mod apply;
 mod attempt;

@@ -1,5 +1,5 @@
-//! Programs that have a file open for writing while a landing replaces it. A version that was
-//! replaced is dropped only when nobody can write to it any more, and its bytes are known.
+//! Detects programs that have a file open for writing while a landing replaces it. A replaced
+//! version is removed only once no program can write to it any more and its content is known.
 
 use std::fs::File;
 use std::thread;
@@ -16,18 +16,18 @@ use crate::landing::finish::LandingContext;
 use crate::landing::lease::{Denied, Lease};
 use crate::landing::plan::{FileChange, WriteMethod};
 
-/// How long one landing waits for programs to finish writing, in all.
+/// The total time for which one landing waits until programs have finished writing.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(400);
 
-/// How long a landing sleeps between two looks at files that are being written.
+/// The pause between two checks of files that are being written.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How long after the first look files are compared again that no lease can be had on.
+/// The time after which files without leases are compared again.
 const SECOND_LOOK: Duration = Duration::from_millis(50);
 
 impl LandingContext<'_> {
-    /// Looks again and again until nothing is in the way, for half of what is left of the time for
-    /// waiting at most, so that each wait leaves something to the next one.
+    /// Polls until `is_free`, for at most half of the remaining time for waiting, so that each wait
+    /// leaves some time to the next.
     pub(super) fn wait_until(&self, mut is_free: impl FnMut() -> Result<bool>) -> Result<()> {
         let (began, most) = (Instant::now(), self.left_to_wait.get() / 2);
         while !is_free()? {
@@ -42,34 +42,34 @@ impl LandingContext<'_> {
     }
 }
 
-/// Who may be writing to a file.
+/// Whether a program has a file open for writing.
 #[derive(Debug)]
 pub(super) enum WriteAccess {
-    /// Nobody, as long as the lease is held unbroken.
+    /// No program has, as long as the lease is unbroken.
     Leased(Lease),
-    /// A program.
+    /// A program has.
     OpenForWriting,
-    /// That cannot be found out.
+    /// It cannot be determined, for this reason.
     Unknown(String),
-    /// Nobody: it is not there, or not a file.
+    /// The path is missing or not a regular file.
     NoFile,
 }
 
-/// What became of a version that was replaced.
+/// The state of a replaced version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReplacedState {
-    /// It is as it was, and nobody writes to it.
+    /// It is unchanged, and no program writes to it.
     Settled,
-    /// It is as it was. Whether a program writes to it cannot be found out.
+    /// It is unchanged. Whether a program writes to it cannot be determined.
     Unwatched,
-    /// Somebody has changed it.
+    /// It was changed after it was replaced.
     Edited,
     /// A program has it open for writing.
     OpenForWriting,
 }
 
 impl Applier<'_> {
-    /// Finds out whether a program has the file at `path` open for writing.
+    /// Returns whether a program has the file at `path` open for writing.
     pub(super) fn access(&self, path: &RepoPath) -> Result<WriteAccess> {
         if self.context.faults.is_off("leases") {
             return Ok(WriteAccess::Unknown("a fault was planned here".to_owned()));
@@ -94,8 +94,8 @@ impl Applier<'_> {
         })
     }
 
-    /// Returns the paths among the targets of `steps` that a program has open for writing, after
-    /// it was given some time to close them.
+    /// Returns the target paths that a program has open for writing, after giving it some time to
+    /// close them.
     pub(super) fn targets_being_written(&self, changes: &[FileChange]) -> Result<Vec<RepoPath>> {
         let is_written =
             |path: &RepoPath| Ok(matches!(self.access(path)?, WriteAccess::OpenForWriting));
@@ -112,8 +112,8 @@ impl Applier<'_> {
         Ok(written)
     }
 
-    /// Looks once more at every version that `steps` have replaced. One that somebody has changed,
-    /// or that a program still has open for writing after some time, goes back to its path.
+    /// Checks every replaced version once more. One that was changed, or that a program still has
+    /// open for writing after some time, is put back to its path.
     ///
     /// Returns the steps whose versions went back.
     pub(super) fn give_back_edited<'s>(
@@ -183,7 +183,7 @@ impl Applier<'_> {
     }
 }
 
-/// Whether `step` writes to, or puts something in the place of, a regular file.
+/// Returns whether the change overwrites or replaces a regular file.
 fn replaces_a_file(change: &FileChange) -> bool {
     matches!(change.expected, Some(entry) if entry.mode != Mode::Link)
 }

@@ -13,11 +13,11 @@ use crate::error::{OrCannot, Result};
 use crate::merge::MergedPath;
 use crate::tree::{Parent, Tree, TreeEntry};
 
-/// How the tree gets to what merging came to.
+/// The file changes of a landing, in order.
 pub(super) struct Plan {
-    /// Folders that are made on the way.
+    /// The folders that are made for them.
     pub(super) folders: Vec<RepoPath>,
-    /// Removals first, because they make room.
+    /// The changes. Removals come first, because they make room.
     pub(super) changes: Vec<FileChange>,
 }
 
@@ -54,8 +54,8 @@ impl Plan {
     }
 }
 
-/// Returns the nearest folder of `path` that is there before, in the middle and after; none for
-/// the root. A version waits there, so that moving it is a rename within one file system.
+/// Returns the nearest folder above `path` that exists before, during and after the landing; `None`
+/// for the root. The version is staged there, so that moving it is a rename within one file system.
 fn staging_folder(
     tree: &Tree,
     touched: &BTreeMap<RepoPath, MergedPath>,
@@ -80,7 +80,8 @@ fn temp(folder: Option<&RepoPath>, id: &str, number: usize) -> RepoPath {
     RepoPath::new(path).expect("a plain name in a folder of the repository is a path")
 }
 
-/// A file that has several names shows its new bytes under all of them.
+/// Returns how a path is written. A file with several hard links is overwritten, so that all of
+/// them show the new content.
 fn method(tree: &Tree, path: &RepoPath, touched: &MergedPath) -> Result<WriteMethod> {
     let is_file = |entry: Option<Entry>| entry.is_some_and(|entry| entry.mode != Mode::Link);
     if !is_file(touched.before) || !is_file(touched.after) {
@@ -98,40 +99,40 @@ fn method(tree: &Tree, path: &RepoPath, touched: &MergedPath) -> Result<WriteMet
     }
 }
 
-/// One path of a landing.
+/// The change of one path by a landing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StoredChange", into = "StoredChange")]
 pub(super) struct FileChange {
     pub(super) path: RepoPath,
-    /// What the landing began with; whatever else is there is somebody's edit.
+    /// The version that the landing started from; any other version is somebody's edit.
     pub(super) expected: Option<Entry>,
-    /// What it becomes.
+    /// The new version.
     pub(super) new: Option<Entry>,
-    /// Where the new version waits before, and the old one after.
+    /// The staging path: of the new version before the change, of the old one after it.
     pub(super) temp: RepoPath,
     pub(super) method: WriteMethod,
-    /// The tasks that want it.
+    /// The tasks that made the change.
     pub(super) by: Vec<TaskName>,
 }
 
-/// How a new version gets to its place.
+/// How a new version replaces the old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum WriteMethod {
-    /// It changes places with the old one, at once.
+    /// It is exchanged with the old one atomically.
     Exchange,
-    /// It is written over the old one, because the file has other names that must show it too.
+    /// It overwrites the old one, because the file has other hard links.
     InPlace,
 }
 
 impl FileChange {
-    /// Returns the step that takes this one back.
+    /// Returns the change that undoes this one.
     pub(super) fn reversed(&self) -> Self {
         Self { expected: self.new, new: self.expected, ..self.clone() }
     }
 }
 
-/// A step as it is in a journal.
+/// The form of a change in a journal.
 #[derive(Serialize, Deserialize)]
 struct StoredChange {
     path: RepoPath,

@@ -1,4 +1,4 @@
-//! Dropping versions of files that a landing has replaced, and keeping those that turn out to be
+//! Removes the versions of files that a landing has replaced, and keeps those that turn out to be
 //! somebody's work.
 
 use std::collections::VecDeque;
@@ -17,22 +17,23 @@ use crate::landing::open_writers::WriteAccess;
 use crate::landing::plan::FileChange;
 use crate::store::Durability;
 
-/// How many names are tried for a file that stays in the working tree.
+/// How many names are tried for a file that is kept in the working tree.
 const NAMES: u32 = 100;
 
-/// How many versions that were removed are kept open until the end of a landing.
+/// How many removed versions are kept open until the end of a landing.
 const WATCHED: usize = 8;
 
-/// A version that was removed when nobody had it open for writing. It can still be read, and who
-/// opens it now (who was opening it when it was removed, or knows it by another name) waits.
+/// A version that was removed while no program had it open for writing. It can still be read. A
+/// program that opens it now, having looked up its name before the removal or using another hard
+/// link, waits for the lease.
 pub(super) struct Removed<'s> {
     change: &'s FileChange,
-    /// What it was.
+    /// The version.
     entry: Entry,
     lease: Lease,
 }
 
-/// Whether a version could be dropped.
+/// Whether a version was removed.
 enum Dropped<'s> {
     Yes(Option<Removed<'s>>),
     /// A program has it open for writing.
@@ -40,8 +41,8 @@ enum Dropped<'s> {
 }
 
 impl Applier<'_> {
-    /// Removes every version that waits beside the targets of `steps`, and returns the last of
-    /// them, which are to be looked at again when the landing is over.
+    /// Removes every replaced version, and returns the last ones, to be checked again when the
+    /// landing is over.
     pub(super) fn drop_versions<'s>(
         &self,
         changes: &'s [FileChange],
@@ -57,9 +58,9 @@ impl Applier<'_> {
         Ok(watched)
     }
 
-    /// Removes the file at `at`, which is a version of the path of `step`. If it is neither the
-    /// expected nor the new version, it is somebody's work: its bytes are kept in the task store.
-    /// If a program has it open for writing and does not close it, the file itself is kept.
+    /// Removes the file at `at`, which is a version of the changed path. If it is neither the
+    /// expected nor the new version, it is somebody's work, and its content is kept in the task
+    /// store. If a program has it open for writing and does not close it, the file itself is kept.
     pub(super) fn drop_version<'s>(
         &self,
         change: &'s FileChange,
@@ -101,8 +102,8 @@ impl Applier<'_> {
         }
     }
 
-    /// Keeps what was written to versions after they were removed: a program may have been about to
-    /// open one at that moment.
+    /// Keeps what was written to versions after their removal, by a program that was opening one at
+    /// that moment.
     pub(super) fn rescue_late_writes<'s>(
         &self,
         removed: impl Iterator<Item = Removed<'s>>,
@@ -122,7 +123,7 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Keeps bytes in the task store, and says so.
+    /// Keeps a version in the task store, and notifies.
     pub(super) fn rescue(&self, change: &FileChange, entry: Entry, bytes: &[u8]) -> Result<()> {
         let oid = self.context.store.write(bytes)?;
         let bytes = [(b"bytes".to_vec(), entry)];
@@ -135,7 +136,7 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Gives the file at `at` a name that nothing of ours removes.
+    /// Renames the file at `at` to a name that no landing removes.
     fn keep_file(&self, change: &FileChange, at: &RepoPath) -> Result<()> {
         for number in 1..=NAMES {
             let name = [at.as_bytes(), format!(".kept-{number}").as_bytes()].concat();

@@ -1,4 +1,4 @@
-//! The user's working tree as what tasks are merged into.
+//! The user's working tree as the target of a merge.
 
 use std::ffi::OsStr;
 
@@ -12,7 +12,7 @@ use crate::merge::{EntryState, MergeTarget};
 use crate::store::TaskStore;
 use crate::tree::{Parent, RepositoryRoot, Tree, TreeEntry, join};
 
-/// The working tree as it is at the moment of each look. What was read is in the task store.
+/// The working tree at the time of each read. What was read is written to the task store.
 pub(crate) struct WorkingTree<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) store: &'a TaskStore,
@@ -59,7 +59,7 @@ impl MergeTarget for WorkingTree<'_> {
 }
 
 impl WorkingTree<'_> {
-    /// Tells a folder of this repository from the root of another one.
+    /// Distinguishes a folder of this repository from the root of another one.
     fn folder(&self, path: &RepoPath) -> Result<EntryState> {
         let Parent::Folder { fd, name } = self.tree.parent(path)? else {
             return Ok(EntryState::Missing);

@@ -1,5 +1,5 @@
-//! Writing a new version of a file beside its target, or over it, with everything that the old
-//! version had and its bytes do not say.
+//! Writes a new version of a file, beside its target or over it, with the owner, permissions and
+//! extended attributes of the old version.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,11 +19,11 @@ use crate::error::{OrCannot, Result};
 use crate::landing::file_mover::{FileMover, Moved, ParentDir};
 use crate::landing::plan::FileChange;
 
-/// From how many files on it is faster to sync everything.
+/// The number of files above which syncing the whole file system is faster.
 const MANY: usize = 64;
 
 impl FileMover<'_> {
-    /// Writes the new version of `step` to where it waits. It is durable after [`Self::sync`].
+    /// Writes the new version to its staging path. It is durable after [`Self::sync`].
     pub(super) fn write_fresh(&self, change: &FileChange, new: Entry, bytes: &[u8]) -> Result<()> {
         let what = || format!("write {} beside {}", change.temp, change.path);
         let parent = self.parent_dir(&change.temp)?.ok_or("its folder is gone").or_cannot(what)?;
@@ -35,8 +35,8 @@ impl FileMover<'_> {
         fresh(&parent, new.mode, bytes, old.as_ref()).or_cannot(what)
     }
 
-    /// Makes the bytes of files durable: one by one, or, where they are many, everything that is
-    /// on their file systems at once, which is several times faster then.
+    /// Syncs files: one by one, or, if there are many, their whole file systems, which is several
+    /// times faster then.
     pub(super) fn sync_all(&self, paths: &[&RepoPath]) -> Result<()> {
         if paths.len() <= MANY {
             return paths.iter().try_for_each(|path| self.sync(path));
@@ -52,14 +52,14 @@ impl FileMover<'_> {
         Ok(())
     }
 
-    /// Makes the bytes of a file durable. What is not a file has none.
+    /// Syncs a file. Does nothing for other kinds of paths.
     pub(super) fn sync(&self, path: &RepoPath) -> Result<()> {
         let Some(file) = self.open(path, OFlags::RDONLY)? else { return Ok(()) };
         file.sync_all().or_cannot(|| format!("sync {path}"))
     }
 
-    /// Writes over a file, from its beginning to its end, so that whatever is there after a kill
-    /// begins as the new version and goes on as the old one.
+    /// Overwrites a file from its beginning to its end, so that after a crash the content starts as
+    /// the new version and continues as the old one.
     ///
     /// Nothing is written if it no longer has the bytes that were `seen`: somebody saves it.
     pub(super) fn write_over(
@@ -126,7 +126,7 @@ fn over(file: &File, mode: Mode, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Gives a new file what the old one has: owner, extended attributes, permissions.
+/// Copies owner, extended attributes and permissions of the old file to the new one.
 fn copy_metadata(file: &File, old: &File, mode: Mode) -> io::Result<()> {
     let (had, has) = (old.metadata()?, file.metadata()?);
     if !had.is_file() {
@@ -150,8 +150,8 @@ fn copy_metadata(file: &File, old: &File, mode: Mode) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the permissions that a file of these permissions gets so that it can or cannot be run.
-/// Bits that lend the owner's power are not handed on to bytes from elsewhere.
+/// Returns the permissions with the executable bits set or cleared. The set-user-id and
+/// set-group-id bits are not copied to new content.
 fn permissions(had: u32, mode: Mode) -> u32 {
     let had = had & 0o777;
     match (Mode::of_file(had), mode) {

@@ -11,49 +11,49 @@ use crate::entry::{Change, Entry};
 use crate::error::Result;
 use crate::merge::{Blobs, EntryState, MergeTarget, three_way};
 
-/// A tree in memory: a [`MergeTarget`], and on top of it the work of the tasks that were added so far.
+/// A tree in memory: a [`MergeTarget`] and the work of the tasks that were added so far.
 pub(crate) struct Merger<'a> {
     pub(super) target: &'a dyn MergeTarget,
     blobs: &'a dyn Blobs,
-    /// Paths that nobody may touch, because somebody else keeps writing them.
+    /// Paths that must not change, because another program keeps writing them.
     contested: BTreeSet<RepoPath>,
-    /// What the tasks made of the tree.
+    /// The paths that the tasks changed.
     pub(super) changed: BTreeMap<RepoPath, ChangedEntry>,
-    /// What the source said. It is asked once per path: what a landing expects to find must be
-    /// what its merge began with.
+    /// The states that the target returned. Each path is read once: the version that a landing
+    /// expects must be the one that its merge started from.
     seen: RefCell<BTreeMap<RepoPath, EntryState>>,
 }
 
-/// What the tasks made of one path.
+/// The result of the tasks' changes to one path.
 pub(super) struct ChangedEntry {
     pub(super) entry: Option<Entry>,
-    /// Everybody who wanted it changed, the last one last.
+    /// The tasks that changed it, in their order.
     by: Vec<TaskName>,
 }
 
 impl ChangedEntry {
-    /// Returns the task that put there what is there.
+    /// Returns the task that changed it last.
     pub(super) fn last(&self) -> Option<TaskName> {
         self.by.last().cloned()
     }
 }
 
-/// One path in the end.
+/// The merged result of one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MergedPath {
-    /// What the source had.
+    /// The entry in the target.
     pub(crate) before: Option<Entry>,
-    /// What it is now.
+    /// The merged entry.
     pub(crate) after: Option<Entry>,
-    /// The tasks that wanted it.
+    /// The tasks that changed it.
     pub(crate) by: Vec<TaskName>,
 }
 
-/// What one task wants the tree to become: the paths it changes, and what they become.
+/// The new entries of the paths that one task changes.
 pub(super) type Wanted = BTreeMap<RepoPath, Option<Entry>>;
 
 impl<'a> Merger<'a> {
-    /// Begins with a tree as it is.
+    /// Returns a merger without any work over `target`.
     pub(crate) fn over(target: &'a dyn MergeTarget, blobs: &'a dyn Blobs) -> Self {
         Self {
             target,
@@ -64,14 +64,14 @@ impl<'a> Merger<'a> {
         }
     }
 
-    /// Makes every change of these paths a conflict.
+    /// Makes every change of a contested path a conflict.
     pub(crate) fn without(mut self, contested: &BTreeSet<RepoPath>) -> Self {
         self.contested.clone_from(contested);
         self
     }
 
-    /// Merges one task's work into the tree. If anything of it conflicts, the tree stays as it
-    /// was and the conflicts come back, sorted by path.
+    /// Merges the work of one task into the tree. On any conflict the tree stays as it was, and the
+    /// conflicts are returned, sorted by path.
     pub(crate) fn add(
         &mut self,
         task: &TaskName,
@@ -111,7 +111,7 @@ impl<'a> Merger<'a> {
         Ok(Ok(()))
     }
 
-    /// Returns every path that is not as the source had it, sorted.
+    /// Returns every path that differs from the target, sorted.
     pub(crate) fn finish(self) -> BTreeMap<RepoPath, MergedPath> {
         let seen = self.seen.into_inner();
         let touched = self.changed.into_iter().map(|(path, changed)| {
@@ -121,7 +121,7 @@ impl<'a> Merger<'a> {
         touched.filter(|(_, touched)| touched.before != touched.after).collect()
     }
 
-    /// Returns the file or symlink at `path` as it is now.
+    /// Returns the current entry at `path`.
     pub(super) fn entry(&self, path: &RepoPath) -> Result<Option<Entry>> {
         match self.changed.get(path) {
             Some(changed) => Ok(changed.entry),
@@ -129,7 +129,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    /// Returns what the source has at `path`.
+    /// Returns the state of `path` in the target.
     pub(super) fn state_of(&self, path: &RepoPath) -> Result<EntryState> {
         if let Some(standing) = self.seen.borrow().get(path) {
             return Ok(*standing);
@@ -164,8 +164,8 @@ impl<'a> Merger<'a> {
     }
 }
 
-/// Returns something if `path` cannot become what `wanted` says: inside, the task that put there
-/// what stands in the way, if it was one.
+/// Returns `Some` if an obstacle keeps `path` from becoming what `wanted` says; inside, the task
+/// that made the obstacle, if one did.
 fn in_the_way(
     merger: &Merger<'_>,
     wanted: &Wanted,
@@ -185,14 +185,14 @@ fn in_the_way(
     }
 }
 
-/// What a task wants at a path.
+/// Whether a task wants an entry at a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wants {
     Something,
     Nothing,
 }
 
-/// Looks for what must be a folder and is not.
+/// Finds an obstacle above the path: something that must be a folder and is not.
 fn above(
     merger: &Merger<'_>,
     wanted: &Wanted,
@@ -211,7 +211,7 @@ fn above(
     Ok(None)
 }
 
-/// Whether there will be a file or symlink at `path`.
+/// Returns whether `path` will have a file or symlink.
 fn entry_then(merger: &Merger<'_>, wanted: &Wanted, path: &RepoPath) -> Result<bool> {
     match wanted.get(path) {
         Some(entry) => Ok(entry.is_some()),
@@ -219,7 +219,7 @@ fn entry_then(merger: &Merger<'_>, wanted: &Wanted, path: &RepoPath) -> Result<b
     }
 }
 
-/// Looks for what is below `path` and will still be there.
+/// Finds an obstacle below the path: something that will still be there.
 fn below(
     merger: &Merger<'_>,
     wanted: &Wanted,

@@ -1,5 +1,5 @@
-//! Three-way merging of tasks' work, in memory: one file, then one task's paths as a whole, then
-//! the tasks of a run one after the other. Nothing here touches a working tree.
+//! Three-way merging of tasks' work in memory: of one path, of all paths of a task, and of the
+//! tasks of a run one after the other. Nothing here touches a working tree.
 
 mod merger;
 mod target;

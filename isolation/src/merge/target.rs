@@ -1,4 +1,4 @@
-//! What merging needs to know about the tree that tasks are merged into, and about bytes.
+//! The interfaces that merging needs: the tree to merge into, and a store of blobs.
 
 use git2::Oid;
 use protocol::RepoPath;
@@ -7,14 +7,15 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::store::TaskStore;
 
-/// A tree that tasks' work is merged into: the user's working tree, a baseline, a commit.
+/// A tree into which tasks' work is merged: the user's working tree, a snapshot, or a commit.
 pub(crate) trait MergeTarget {
-    /// Returns what stands at `path`. The bytes of an entry can be read from the same [`Blobs`]
-    /// that the merge uses.
+    /// Returns the state of `path`. The content of an entry can be read from the [`Blobs`] of the
+    /// same merge.
     fn state_of(&self, path: &RepoPath) -> Result<EntryState>;
 
-    /// Returns something below `folder` that is not a folder itself and for which `goes` is false,
-    /// or `folder` itself if what is there has no [`RepoPath`]; nothing if the folder can go.
+    /// Returns a path below `folder` that is no folder and for which `goes` is false, or `folder`
+    /// itself if something below it has no valid [`RepoPath`]. Returns `None` if the folder can be
+    /// removed.
     fn obstacle(
         &self,
         folder: &RepoPath,
@@ -22,16 +23,16 @@ pub(crate) trait MergeTarget {
     ) -> Result<Option<RepoPath>>;
 }
 
-/// What stands at a path of a [`MergeTarget`].
+/// The state of a path of a [`MergeTarget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryState {
-    /// Nothing, also where something that is not a folder stands on the way to it.
+    /// Nothing, also if something above the path is not a folder.
     Missing,
     /// A file or a symlink.
     Entry(Entry),
     /// A folder.
     Folder,
-    /// Something that is not ours to touch: a device, a submodule, another repository.
+    /// Something that must not be touched: a device, a submodule, another repository.
     Foreign,
 }
 
@@ -45,12 +46,12 @@ impl EntryState {
     }
 }
 
-/// Where bytes are kept.
+/// A store of blobs.
 pub(crate) trait Blobs {
     /// Returns the bytes with this id.
     fn read(&self, oid: Oid) -> Result<Vec<u8>>;
 
-    /// Keeps bytes and returns their id.
+    /// Stores bytes and returns their id.
     fn write(&self, bytes: &[u8]) -> Result<Oid>;
 }
 

@@ -1,4 +1,4 @@
-//! Merges the tasks of a run in their order, and says of each what became of it.
+//! Merges the tasks of a run in their order, and reports the result of each.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::error::{Result, error_text};
 use crate::merge::{MergeTarget, Merger};
 use crate::store::TaskStore;
 
-/// Adds each task to `fold`, and returns what became of each as if everything merged had landed.
+/// Merges each task, and returns the results as if everything that was merged had landed.
 ///
 /// What goes wrong with one task's work is that task's misfortune: the others are still tried.
 pub(crate) fn merge_tasks(
@@ -47,7 +47,7 @@ fn merge_task(
     })
 }
 
-/// Returns the tasks that `task` builds on and whose work has not landed.
+/// Returns the predecessors of `task` whose work has not landed.
 pub(crate) fn missing_predecessors(task: &LandingTask, landings: &[TaskLanding]) -> Vec<TaskName> {
     if task.depends_on.is_empty() {
         return Vec::new();
@@ -61,8 +61,8 @@ pub(crate) fn missing_predecessors(task: &LandingTask, landings: &[TaskLanding])
     missing.cloned().collect()
 }
 
-/// Returns what a workspace that starts from `start` must change so that it holds the work of
-/// `captures`, merged in their order: each path with what it becomes, none where it goes.
+/// Returns the changes to `target` that contain the merged work of `captures`: each path with its
+/// new entry, or `None` if it is removed.
 ///
 /// # Errors
 /// [`IsolationError::Predecessors`] if they cannot be merged.

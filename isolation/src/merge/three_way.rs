@@ -7,8 +7,8 @@ use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
 use crate::merge::Blobs;
 
-/// Merges what `ours` and `theirs` made of `base`. Where they disagree, nothing is written, and
-/// what the disagreement is comes back.
+/// Merges two changed versions of a path. If they conflict, nothing is written, and the reason is
+/// returned.
 pub(crate) fn three_way(
     blobs: &dyn Blobs,
     base: Option<Entry>,
@@ -58,23 +58,22 @@ fn three_entries(
     }
 }
 
-/// What became of three versions of a file.
+/// The result of merging the content of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Merged {
-    /// They go together.
+    /// The merged content.
     Bytes(Vec<u8>),
-    /// Two of them changed the same lines.
+    /// Both sides changed the same lines.
     SameLines,
-    /// One of them has no lines.
+    /// One version is binary.
     Binary,
 }
 
-/// Above this size a file is not merged line by line. Nobody reads such a file, and libgit2 counts
-/// its lines in 32 bits.
+/// The size above which a file is not merged line by line. libgit2 counts lines in 32 bits.
 const LARGEST: usize = 256 << 20;
 
-/// Merges what `ours` and `theirs` made of `base`, line by line. Line breaks are part of a line, so
-/// that those of a file stay as they are.
+/// Merges two changed versions line by line. Line endings are part of a line, so that they stay as
+/// they are.
 fn merge_bytes(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Merged> {
     // The whole content is asked, not only its beginning as git does: a file that turns binary
     // later on is not mended by lines either.

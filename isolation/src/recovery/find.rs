@@ -1,4 +1,4 @@
-//! Finding what engines that died left in one repository. Nothing is removed here.
+//! Finds what dead engines have left in one repository. Nothing is removed here.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,21 +21,21 @@ use crate::recovery::runs::{DeadRun, RunFolders};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 
-/// How long a recovery waits for one of another process.
+/// How long a recovery waits for that of another process.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long it sleeps between two looks.
+/// The pause between two attempts to lock.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What was found, and what is to be done once it is recorded.
+/// The findings of a recovery, and the cleanup to do once they are recorded.
 pub(crate) struct Findings {
-    /// What was found.
+    /// The findings.
     pub(crate) recovered: Recovered,
-    /// What is to be done.
+    /// The cleanup.
     pub(crate) cleanup: Cleanup,
 }
 
-/// Looks for what dead engines left. Nothing comes back where there is nothing to look at.
+/// Finds what dead engines have left. Returns `None` if there is nothing to look at.
 pub(crate) fn find(
     repo: &Repo,
     paths: &RepoPaths,
@@ -83,7 +83,7 @@ pub(crate) fn find(
     Ok(Some(Findings { recovered, cleanup }))
 }
 
-/// The runs that have a folder of workspaces, sorted.
+/// Returns the runs that have a folder of workspaces, sorted.
 fn run_names(paths: &RepoPaths) -> Result<Vec<RunName>> {
     let what = || format!("look for workspaces in {}", paths.workspaces.display());
     let entries = match fs::read_dir(&paths.workspaces) {
@@ -97,8 +97,7 @@ fn run_names(paths: &RepoPaths) -> Result<Vec<RunName>> {
     Ok(names)
 }
 
-/// Makes sure that no other process recovers the same repository meanwhile: who comes second finds
-/// it done.
+/// Locks the repository's recovery. A process that comes second finds the work done.
 fn lock_recovery(paths: &RepoPaths) -> Result<File> {
     let what = || "wait for another process that recovers what dead engines left";
     let folder = &paths.landings;
@@ -120,8 +119,8 @@ fn lock_recovery(paths: &RepoPaths) -> Result<File> {
     }
 }
 
-/// Returns the captures of a run that are in the task store and not in the ledger: their engine, or
-/// an earlier recovery, died in between. `found` are those that are reported already.
+/// Returns the captures of a run that are in the task store and not in the ledger, because an
+/// engine or a recovery died in between. `found` are those that are reported already.
 fn unrecorded(
     paths: &RepoPaths,
     run: &OpenRun,

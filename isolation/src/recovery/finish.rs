@@ -1,4 +1,4 @@
-//! Finishing a recovery: what is in the ledger by now does not have to be found again.
+//! Cleans up after a recovery, when its findings are recorded in the ledger.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -17,16 +17,16 @@ use crate::run_folder::remove_if_unused;
 use crate::run_lock::RunLock;
 use crate::store::remove_leftovers;
 
-/// A dead run whose folder is claimed.
+/// A dead run whose folder is locked.
 pub(super) struct LockedRun {
     pub(super) name: RunName,
     pub(super) folder: PathBuf,
     pub(super) lock: RunLock,
-    /// The workspaces in it that are captured, each with what discards it.
+    /// The captured workspaces in it, each with the snapshot that discards it.
     pub(super) discard: Vec<(Arc<dyn FrozenTree>, Workspace)>,
 }
 
-/// What is to be done once the findings of a recovery are recorded.
+/// The cleanup to do once the findings of a recovery are recorded.
 pub(crate) struct Cleanup {
     runs: Vec<LockedRun>,
     /// The runs whose landings were reported.
@@ -35,7 +35,7 @@ pub(crate) struct Cleanup {
     somebody_died: bool,
     paths: RepoPaths,
     faults: Faults,
-    /// Keeps other recoveries out. Released last.
+    /// The lock of the recovery, released last.
     _recovery_lock: File,
 }
 
@@ -57,8 +57,8 @@ impl Cleanup {
         }
     }
 
-    /// Removes what is captured and what is empty. What fails keeps nothing else from it, and is
-    /// found again by the next start.
+    /// Removes captured workspaces and empty folders. A failure does not stop the rest; what
+    /// remains is found again by the next start.
     pub(crate) fn finish(self, unrecorded: &BTreeSet<RunName>) -> Result<()> {
         let (paths, faults) = (&self.paths, &self.faults);
         faults.strike("recover.finish").or_cannot(|| "finish a recovery")?;

@@ -1,5 +1,5 @@
-//! Recovery after engines that died: what they left is found and captured first, then recorded by
-//! whoever asked, and only then removed.
+//! Recovery after a crash: the work of dead engines is found and captured first, then recorded by
+//! the caller, and only then removed.
 
 mod find;
 mod finish;

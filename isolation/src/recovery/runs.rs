@@ -1,4 +1,4 @@
-//! The runs that left a folder: which of them are dead, and what their workspaces hold.
+//! The folders that runs have left: which runs are dead, and the captures of their workspaces.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,36 +13,37 @@ use crate::paths::RepoPaths;
 use crate::run_folder::RunFolder;
 use crate::run_lock::{NewRunLock, RunLock};
 
-/// The runs that left a folder.
+/// The runs that have left a folder.
 #[derive(Default)]
 pub(super) struct RunFolders {
-    /// Those whose engine died; their folders are claimed.
+    /// Runs whose engine is dead; their folders are locked.
     pub(super) dead: Vec<DeadRun>,
-    /// Those whose engine lives.
+    /// Runs whose engine is alive.
     pub(super) alive: BTreeSet<RunName>,
-    /// What cannot be looked at, in lines for people.
+    /// Messages about folders that cannot be examined.
     pub(super) kept: Vec<String>,
 }
 
-/// A run whose engine died.
+/// A run whose engine is dead, and the lock on its folder.
 pub(super) struct DeadRun {
     pub(super) name: RunName,
     pub(super) folder: PathBuf,
     pub(super) lock: RunLock,
 }
 
-/// What the workspaces of a dead run hold.
+/// The captured workspaces of a dead run.
 #[derive(Default)]
 pub(super) struct CapturedRun {
     pub(super) tasks: Vec<RecoveredTask>,
-    /// The workspaces that may go once that is recorded.
+    /// The workspaces that may be removed once the captures are recorded.
     pub(super) discard: Vec<(Arc<dyn FrozenTree>, Workspace)>,
-    /// What stays, in lines for people.
+    /// Messages about what stays.
     pub(super) kept: Vec<String>,
 }
 
 impl RunFolders {
-    /// Claims the folder of every run whose engine is dead. The held lock decides, nothing else.
+    /// Locks the folder of every run whose engine is dead. Only a held lock shows that an engine is
+    /// alive.
     pub(super) fn lock_dead(paths: &RepoPaths, names: Vec<RunName>) -> Self {
         let mut runs = Self::default();
         for name in names {
@@ -69,8 +70,8 @@ impl RunFolders {
 }
 
 impl DeadRun {
-    /// Captures every workspace of a dead run. What cannot be captured is kept, and so is what is
-    /// not ours.
+    /// Captures every workspace of a dead run. What cannot be captured is kept, and so are foreign
+    /// entries.
     pub(super) fn capture(context: &RunContext, backends: &Backends) -> CapturedRun {
         let RunContext { run, folder, .. } = context;
         let mut captured = CapturedRun::default();

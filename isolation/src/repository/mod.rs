@@ -1,5 +1,4 @@
-//! The user's repository: opened, checked for everything we will not work on, and read afresh by
-//! whoever needs it.
+//! The user's repository: opening it, and checking that it is in a state that can be worked on.
 
 mod notices;
 mod open;

@@ -1,5 +1,4 @@
-//! What a repository has that workspaces treat in a special way: submodules, filters, objects that
-//! are elsewhere.
+//! Notices about a repository: submodules, filter programs, partial clones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +11,10 @@ use crate::error::{OrCannot, Result};
 /// The mode of a submodule in the index.
 const GITLINK: u32 = 0o160_000;
 
-/// How many bytes of a file of attributes are read.
+/// The largest attributes file that is read.
 const ATTRIBUTES: u64 = 1 << 20;
 
-/// Returns what a person should know about it.
+/// Returns the notices about a repository.
 pub(super) fn notices(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
     let index = git.index().or_cannot(|| format!("read the index of {}", root.display()))?;
     let found = [submodules(&index), filters(git, &index, root), partial(git)];
@@ -47,7 +46,7 @@ fn filters(git: &Repository, index: &Index, root: &Path) -> Option<Notice> {
     })
 }
 
-/// The user's own file of attributes.
+/// Returns the path of the user's own attributes file.
 fn global(git: &Repository) -> Option<PathBuf> {
     let config = git.config().ok()?;
     config.get_path("core.attributesfile").ok()
@@ -66,7 +65,7 @@ fn names_a_filter(file: &Path) -> bool {
     })
 }
 
-/// A clone without all objects works as long as the ones it needs are there.
+/// Returns the notice about a partial clone, which works as long as the objects it needs are there.
 fn partial(git: &Repository) -> Option<Notice> {
     let config = git.config().ok()?.snapshot().ok()?;
     let named = config.get_str("extensions.partialclone").is_ok();

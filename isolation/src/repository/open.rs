@@ -10,26 +10,26 @@ use rustix::fs::{Access, access};
 use crate::error::{OrCannot, Result};
 use crate::repository::{notices, refusals};
 
-/// A repository that can be worked on. It holds no handle: libgit2's cannot be shared by threads.
+/// A repository that can be worked on. It holds no libgit2 handle, because threads cannot share
+/// one.
 #[derive(Clone, Debug)]
 pub(crate) struct Repo {
     /// The root of its working tree, canonical.
     pub(crate) root: PathBuf,
-    /// Its own git directory: the one of the linked worktree, where it is one.
+    /// Its git directory; for a linked worktree, the worktree's own.
     pub(crate) git_dir: PathBuf,
-    /// The git directory that has the objects and references.
+    /// The git directory that contains the objects and references.
     pub(crate) common_dir: PathBuf,
-    /// The folder below the root that was named; empty for the root.
+    /// The folder below the root with which it was opened; empty for the root.
     pub(crate) subfolder: PathBuf,
-    /// What a person should know about it.
+    /// The notices about it.
     pub(crate) notices: Vec<Notice>,
-    /// The commit that HEAD led to when it was opened; none before the first.
+    /// The commit of HEAD when it was opened; `None` before the first commit.
     head: Option<Oid>,
 }
 
 impl Repo {
-    /// Opens the repository that contains the folder `at` and checks that it can be worked on.
-    /// Writes nothing.
+    /// Opens the repository that contains the folder `at`, and checks it. Writes nothing.
     pub(crate) fn open(at: &Path) -> Result<Self> {
         let at = canonical_folder(at)?;
         let none: [&std::ffi::OsStr; 0] = [];
@@ -53,8 +53,8 @@ impl Repo {
         Ok(Self { root, git_dir, common_dir, subfolder, notices, head })
     }
 
-    /// Returns the canonical root of the working tree that contains the folder `at`, whatever state
-    /// the repository is in. Writes nothing.
+    /// Returns the canonical root of the working tree that contains the folder `at`, whatever the
+    /// state of the repository. Writes nothing.
     pub(crate) fn locate(at: &Path) -> Result<PathBuf> {
         let at = canonical_folder(at)?;
         let none: [&std::ffi::OsStr; 0] = [];
@@ -63,12 +63,12 @@ impl Repo {
         git.workdir().map_or_else(|| Err(refusals::bare(git.path())), canonical)
     }
 
-    /// Returns whether HEAD still leads where it led when the repository was opened.
+    /// Returns whether HEAD is still at the same commit.
     pub(crate) fn head_stayed(&self) -> Result<bool> {
         Ok(head(&self.git()?) == self.head)
     }
 
-    /// Opens the repository anew for libgit2.
+    /// Opens a new libgit2 handle.
     pub(crate) fn git(&self) -> Result<Repository> {
         let none: [&std::ffi::OsStr; 0] = [];
         Repository::open_ext(&self.root, RepositoryOpenFlags::NO_SEARCH, none)
@@ -94,8 +94,8 @@ fn canonical(path: &Path) -> Result<PathBuf> {
     fs::canonicalize(path).or_cannot(|| format!("find {}", path.display()))
 }
 
-/// Checks one repository after the other thing, cheapest first, and returns what a person should
-/// know about the state it is in.
+/// Checks the state, the index, HEAD and the permissions of a repository, and returns the notices
+/// about its state.
 fn check(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
     let notices = check_state(git, root)?;
     check_index(git, root)?;

@@ -1,11 +1,11 @@
-//! Every reason to refuse a repository, with what to do about it.
+//! The refusals of a repository, each with the reason and a hint.
 
 use std::path::{Path, PathBuf};
 
 use engine::ports::IsolationError;
 use git2::{Error, ErrorCode};
 
-/// Returns the refusal of a repository that libgit2 does not open.
+/// Returns the refusal of a repository that libgit2 cannot open.
 pub(super) fn of_open(at: &Path, error: &Error) -> IsolationError {
     let root = nearest_root(at);
     let what = format!("cannot open {}", root.display());
@@ -44,7 +44,7 @@ pub(super) fn of_open(at: &Path, error: &Error) -> IsolationError {
     refused(what, said, format!("git -C {} fsck", quoted(&root)))
 }
 
-/// Returns the refusal of a repository whose index libgit2 does not read.
+/// Returns the refusal of a repository whose index libgit2 cannot read.
 pub(super) fn of_index(root: &Path, error: &Error) -> IsolationError {
     let said = error.message();
     let what = |its: &str| format!("cannot open {}: its index is {its}", root.display());
@@ -71,7 +71,7 @@ pub(super) fn bare(git_dir: &Path) -> IsolationError {
     )
 }
 
-/// Returns the refusal of a working tree that is somewhere else.
+/// Returns the refusal of a repository whose `core.worktree` is elsewhere.
 pub(super) fn elsewhere(at: &Path, root: &Path) -> IsolationError {
     refused(
         format!("cannot open {}", at.display()),
@@ -89,7 +89,7 @@ pub(super) fn inside_git(at: &Path, root: &Path) -> IsolationError {
     )
 }
 
-/// Returns the refusal of a repository in the middle of something.
+/// Returns the refusal of a repository with an operation in progress, such as a rebase.
 pub(super) fn busy(root: &Path, what: &str, command: &str) -> IsolationError {
     refused(
         format!("cannot open {}", root.display()),
@@ -107,7 +107,7 @@ pub(super) fn conflicted(root: &Path) -> IsolationError {
     )
 }
 
-/// Returns the refusal of a repository whose HEAD leads nowhere.
+/// Returns the refusal of a repository whose HEAD cannot be read.
 pub(super) fn broken_head(root: &Path, error: &Error) -> IsolationError {
     refused(
         format!("cannot open {}: its HEAD cannot be read", root.display()),
@@ -133,13 +133,13 @@ fn refused(
     IsolationError::Refused { what: what.into(), because: because.into(), hint: hint.into() }
 }
 
-/// The folder at or above `at` that looks like the repository git would find.
+/// Returns the nearest folder at or above `at` that contains `.git`.
 fn nearest_root(at: &Path) -> PathBuf {
     let found = at.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
     found.unwrap_or(at).to_path_buf()
 }
 
-/// Writes a path as one word of a shell.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+=@%:,".contains(c);

@@ -13,27 +13,26 @@ use crate::entry::{Change, Entry, Rename};
 use crate::error::{OrCannot, Result};
 use crate::store::{Durability, TaskStore, trees};
 
-/// The version of the format that is written. The first had no line that says so.
+/// The version of the format. Captures of version 1 do not name their version.
 const VERSION: u32 = 2;
 
-/// What the line begins with that has the version.
+/// The prefix of the line with the version.
 const VERSION_KEY: &str = "Capture-Version: ";
 
-/// What each line begins with that has a rename, as JSON.
+/// The prefix of each line with a rename, in JSON.
 const RENAME_KEY: &str = "Capture-Rename: ";
 
-/// What a task changed, as a capture has it.
+/// The changes in a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
-    /// Every path that is not as the task found it, sorted. A rename is two of them: one that is
-    /// gone and one that is new.
+    /// The changed paths, sorted. A rename is two of them, a removed and an added path.
     pub(crate) changes: Vec<Change>,
-    /// Which of them are renames.
+    /// The renames.
     pub(crate) renames: Vec<Rename>,
 }
 
 impl TaskStore {
-    /// Puts a capture into the store, durably. One of the same name is replaced.
+    /// Writes a capture durably. It replaces one of the same name.
     pub(crate) fn put_capture(
         &self,
         capture: &CaptureRef,
@@ -59,7 +58,7 @@ impl TaskStore {
         self.write_reference(capture.as_str(), &entries, &message, Durability::Synced)
     }
 
-    /// Returns what a capture holds.
+    /// Returns the content of a capture.
     pub(crate) fn contents(&self, capture: &CaptureRef) -> Result<Contents> {
         let what = || format!("read {capture} from the task store {}", self.path.display());
         let commit = self
@@ -92,7 +91,7 @@ impl TaskStore {
         Ok(Contents { changes: changes.into_values().collect(), renames })
     }
 
-    /// Returns what a capture changes, path by path, sorted.
+    /// Returns the changes of a capture, sorted by path.
     pub(crate) fn changes(&self, capture: &CaptureRef) -> Result<Vec<Change>> {
         Ok(self.contents(capture)?.changes)
     }
@@ -142,7 +141,7 @@ impl TaskStore {
     }
 }
 
-/// Reads the lines about the format.
+/// Returns the renames in the message of a capture.
 ///
 /// # Errors
 /// It is of a later version, or a line cannot be read.
@@ -168,11 +167,11 @@ fn parse(run: &RunName, name: &str) -> Option<(TaskName, u32)> {
     Some((task.parse().ok()?, attempt.parse().ok()?))
 }
 
-/// How many digits of ids a patch has: all, which binary patches need.
+/// The number of digits of ids in a patch: all, which binary patches need.
 const DIGITS: u16 = 40;
 
 impl TaskStore {
-    /// Returns a capture as a patch in git's own form.
+    /// Returns a capture as a patch in git's format.
     pub(crate) fn patch(&self, capture: &CaptureRef, filter: &PathFilter) -> Result<Vec<u8>> {
         let what = || format!("show {capture} of the task store {}", self.path.display());
         self.try_patch(capture, filter).or_cannot(what)
@@ -203,7 +202,7 @@ impl TaskStore {
         Ok(text)
     }
 
-    /// Returns one half of a capture; none if nothing is on that side.
+    /// Returns one side of a capture; `None` if it is empty.
     fn side(
         &self,
         whole: &Tree<'_>,

@@ -1,5 +1,5 @@
-//! The task store: one bare git repository per repository of the user's, which leans on nobody.
-//! It holds captures, pins and the bytes of landings.
+//! The task store: one bare git repository for each of the user's repositories, which depends on no
+//! other. It contains captures, pins and the versions of landings.
 
 mod captures;
 mod leftovers;

@@ -1,4 +1,4 @@
-//! Opening the task store, and the blobs and references in it.
+//! Opens the task store, and reads and writes its blobs and references.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::ErrorKind;
@@ -14,29 +14,29 @@ use crate::error::{OrCannot, Result};
 use crate::store::leftovers::NEW_STORE;
 use crate::store::{sync, trees};
 
-/// How often a reference that another process holds is tried again, a few milliseconds apart.
+/// How often a reference that another process has locked is tried, a few milliseconds apart.
 const TRIES: u32 = 50;
 
 /// The task store of one repository. Each thread opens its own.
 pub(crate) struct TaskStore {
     pub(super) git: Repository,
     pub(super) path: PathBuf,
-    /// Says that somebody may be writing objects. Where the file system has no locks, nobody
-    /// removes any either.
+    /// The shared lock of a writer of objects. On file systems without locks there is none, and no
+    /// leftovers are removed either.
     _writing: Option<File>,
 }
 
-/// Whether something has to outlive a power cut.
+/// Whether data must survive a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// It is on the disk before anything else happens.
+    /// It is synced to the disk before the call returns.
     Synced,
-    /// It is there after a crash of this program, and after a power cut perhaps.
+    /// It survives a crash of this program, but perhaps not a power cut.
     Buffered,
 }
 
 impl TaskStore {
-    /// Opens the store at `path`, and makes it if it is not there.
+    /// Opens the store at `path`, and makes it if it does not exist.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         if !path.join("HEAD").exists() {
             create(path)?;
@@ -53,25 +53,25 @@ impl TaskStore {
         if path.join("HEAD").exists() { Self::open(path).map(Some) } else { Ok(None) }
     }
 
-    /// Returns where the store is.
+    /// Returns the path of the store.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Puts bytes into the store. They stay if something refers to them before the next clean-up.
+    /// Writes a blob. It is kept if something refers to it before the next clean-up.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<Oid> {
         let written = self.git.odb().and_then(|odb| odb.write(ObjectType::Blob, bytes));
         written.or_cannot(|| format!("write to the task store {}", self.path.display()))
     }
 
-    /// Returns bytes of the store.
+    /// Reads a blob.
     pub(crate) fn read(&self, oid: Oid) -> Result<Vec<u8>> {
         let blob = self.git.find_blob(oid).map(|blob| blob.content().to_vec());
         blob.or_cannot(|| format!("read {oid} from the task store {}", self.path.display()))
     }
 
-    /// Keeps the bytes of `entries` alive under `reference`, whatever it held before. The paths
-    /// are paths in the tree of a commit without parents, and must not contain each other.
+    /// Keeps the blobs of `entries` alive under `reference`, which is replaced. The paths are those
+    /// of the tree of a commit without parents; none may contain another.
     pub(crate) fn hold(
         &self,
         reference: &str,
@@ -81,7 +81,7 @@ impl TaskStore {
         self.write_reference(reference, entries, "held", durability)
     }
 
-    /// Gives up what [`Self::hold`] keeps alive. Succeeds if there is nothing.
+    /// Removes the reference of [`Self::hold`]. Succeeds if there is none.
     pub(crate) fn release(&self, reference: &str) -> Result<()> {
         self.with_store_lock(reference, || match self.git.find_reference(reference) {
             Ok(mut found) => found.delete(),
@@ -92,7 +92,7 @@ impl TaskStore {
     }
 
     /// Makes `reference` point at a commit without parents whose tree has `entries`. The reference
-    /// is written when everything that it leads to is as durable as it is to be.
+    /// is written after everything it leads to is as durable as requested.
     pub(super) fn write_reference(
         &self,
         reference: &str,
@@ -124,8 +124,8 @@ impl TaskStore {
         self.git.commit(None, &author, &author, message, &tree, &[])
     }
 
-    /// Changes `reference` while nobody else changes any: every writer holds a lock on the store's
-    /// own folder meanwhile. So a lock file that is in the way was left by someone who died.
+    /// Changes `reference` under the lock on the store's folder, which every writer takes. A lock
+    /// file that is in the way was therefore left by a dead process.
     fn with_store_lock<T>(
         &self,
         reference: &str,
@@ -153,14 +153,14 @@ impl TaskStore {
     }
 }
 
-/// Whether someone else was in the way for a moment: a lock, or a folder of references that was
-/// removed because it had become empty.
+/// Returns whether another process was in the way for a moment: by a lock, or by removing an empty
+/// folder of references.
 fn is_contention(error: &git2::Error) -> bool {
     error.code() == ErrorCode::Locked
         || error.class() == git2::ErrorClass::Os && error.message().contains("No such file")
 }
 
-/// Makes the store beside its place and moves it there, so that it is whole or not there.
+/// Makes the store under a temporary name and renames it, so that it is complete or missing.
 fn create(path: &Path) -> Result<()> {
     let what = || format!("make the task store {}", path.display());
     let parent = path.parent().ok_or("it has no parent folder").or_cannot(what)?;
@@ -189,7 +189,7 @@ fn is_occupied(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty)
 }
 
-/// Speed over size; and no clean-up but ours.
+/// Configures the store for speed over size, without automatic clean-up.
 fn configure(git: &Repository) -> std::result::Result<(), git2::Error> {
     let mut config = git.config()?.open_level(git2::ConfigLevel::Local)?;
     config.set_i32("core.compression", 0)?;

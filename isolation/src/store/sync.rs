@@ -1,4 +1,4 @@
-//! Making what is in the task store durable: what the ledger calls captured outlives a power cut.
+//! Syncs the files of the task store, so that recorded captures survive a power cut.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -9,13 +9,13 @@ use std::thread;
 
 use git2::Oid;
 
-/// How many syncs are under way at the same time: a disk takes about as long for a few as for one.
+/// The number of syncs at the same time: a disk takes about as long for a few as for one.
 const THREADS: usize = 4;
 
-/// Below this number of files another thread is not worth its start.
+/// The number of files below which more threads are not worth their start.
 const FEW: usize = 4;
 
-/// Syncs loose objects and the folders that name them. Objects in a pack are durable already.
+/// Syncs loose objects and their folders. Objects in a pack are durable already.
 pub(super) fn sync_objects(store: &Path, objects: impl IntoIterator<Item = Oid>) -> io::Result<()> {
     let all = store.join("objects");
     let (mut files, mut folders) = (BTreeSet::new(), BTreeSet::new());
@@ -31,8 +31,7 @@ pub(super) fn sync_objects(store: &Path, objects: impl IntoIterator<Item = Oid>)
     sync(&all)
 }
 
-/// Syncs a reference and the folders that lead to it. One that is not a file of its own is in a
-/// pack, or has gone.
+/// Syncs a reference and its folders. One without a file of its own is packed, or has been removed.
 pub(super) fn sync_reference(store: &Path, reference: &str) -> io::Result<()> {
     let file = store.join(reference);
     let folders = file.ancestors().skip(1).take_while(|folder| *folder != store);
@@ -54,7 +53,7 @@ pub(super) fn sync_tree(folder: &Path) -> io::Result<()> {
     sync(folder)
 }
 
-/// Syncs one file or folder, if it is there.
+/// Syncs one file or folder, if it exists.
 pub(super) fn sync(path: &Path) -> io::Result<()> {
     match File::open(path) {
         Ok(file) => file.sync_all(),

@@ -1,4 +1,4 @@
-//! Looking at one path of a tree.
+//! Reads one path of a working tree.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::entry::Mode;
 use crate::error::{OrCannot, Result};
 use crate::tree::open_folder::{Parent, open_folder};
 
-/// How often something that changes while it is read is read again.
+/// How often a path that changes while it is read is read again.
 const TRIES: u32 = 8;
 
 /// A working tree: the user's, or a workspace's.
@@ -25,23 +25,23 @@ pub(crate) struct Tree {
     fd: OwnedFd,
 }
 
-/// What tells that a file is still the same without reading it.
+/// The metadata by which an unchanged file is recognized without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// How many bytes it has.
+    /// The size in bytes.
     pub(crate) size: u64,
-    /// When its bytes changed, in nanoseconds since 1970.
+    /// The time of the last modification, in nanoseconds since 1970.
     pub(crate) mtime_ns: i64,
-    /// When anything about it changed, in nanoseconds since 1970.
+    /// The time of the last status change, in nanoseconds since 1970.
     pub(crate) ctime_ns: i64,
-    /// Which file it is.
+    /// The inode.
     pub(crate) ino: u64,
-    /// Its kind and permissions, as the system has them.
+    /// The file type and permissions.
     pub(crate) mode: u32,
 }
 
 impl Stat {
-    /// Reads what the system says.
+    /// Converts the system's stat.
     pub(crate) fn of(stat: &rustix::fs::Stat) -> Self {
         let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000) + rest;
         Self {
@@ -53,7 +53,7 @@ impl Stat {
         }
     }
 
-    /// Returns what kind of thing it is, if it is one that git knows.
+    /// Returns its mode in git, if git knows this type of file.
     pub(crate) fn kind(&self) -> Option<Mode> {
         match FileType::from_raw_mode(self.mode) {
             FileType::RegularFile => Some(Mode::of_file(self.mode)),
@@ -63,27 +63,27 @@ impl Stat {
     }
 }
 
-/// What stands at a path.
+/// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TreeEntry {
     /// Nothing.
     Missing,
-    /// Nothing, and nothing can: this part of the path is a file, a symlink or something special.
+    /// Nothing, because this part of the path is a file, a symlink or a special file.
     Blocked(RepoPath),
     /// A file.
     File {
-        /// Whether it may be run.
+        /// Whether it is executable.
         mode: Mode,
         /// Its bytes.
         bytes: Vec<u8>,
-        /// As it was before and after they were read.
+        /// Its stat, which was the same before and after reading.
         stat: Stat,
     },
     /// A symlink.
     Link {
-        /// Where it points to.
+        /// Its target.
         target: Vec<u8>,
-        /// As it was before and after it was read.
+        /// Its stat, which was the same before and after reading.
         stat: Stat,
     },
     /// A folder.
@@ -104,12 +104,12 @@ impl Tree {
         &self.root
     }
 
-    /// Returns the root itself.
+    /// Returns the descriptor of the root.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// Returns what stands at `path`, read whole.
+    /// Returns what is at `path`, with its whole content.
     pub(crate) fn read_entry(&self, path: &RepoPath) -> Result<TreeEntry> {
         match self.parent(path)? {
             Parent::Missing => Ok(TreeEntry::Missing),
@@ -120,7 +120,7 @@ impl Tree {
     }
 }
 
-/// Returns what stands at `name` in the folder `fd`, read whole.
+/// Returns what is at `name` in the folder `fd`, with its whole content.
 fn read_entry_in(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
     let mut tried = 0;
     loop {
@@ -132,10 +132,10 @@ fn read_entry_in(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
     }
 }
 
-/// The largest file that is looked at: its bytes are held whole.
+/// The largest file that is read. Its bytes are held in memory.
 const LARGEST: u64 = 2 << 30;
 
-/// Does so once, and fails with `EAGAIN` if it changed meanwhile.
+/// Reads the entry once. Fails with `EAGAIN` if it changed meanwhile.
 fn try_read_entry(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
     let before = match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Stat::of(&stat),
@@ -172,7 +172,7 @@ fn try_read_entry(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
     }
 }
 
-/// What was there a moment ago and is now gone, or another kind of thing, has changed.
+/// Converts the errors of a path that has changed since it was examined to `EAGAIN`.
 fn changed(error: Errno) -> Errno {
     match error {
         Errno::NOENT | Errno::LOOP | Errno::INVAL | Errno::NXIO => Errno::AGAIN,

@@ -1,4 +1,4 @@
-//! FolderListing one folder of a tree, with what tells each entry from another version of it.
+//! Lists one folder of a working tree, with the stat of each entry.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -11,20 +11,20 @@ use rustix::io::Errno;
 use crate::error::{OrCannot, Result};
 use crate::tree::{Parent, Stat, Tree};
 
-/// A folder and what was in it.
+/// A folder and its entries.
 pub(crate) struct FolderListing {
-    /// The folder itself.
+    /// The descriptor of the folder.
     pub(crate) fd: OwnedFd,
-    /// Everything that has a name git accepts, sorted by name.
+    /// The entries with names that git accepts, sorted by name.
     pub(crate) entries: Vec<ListedEntry>,
     /// Whether the folder is the root of a repository of its own.
     pub(crate) repository: RepositoryRoot,
-    /// Names that no path of a repository has, except `.git` itself.
+    /// The other names, except for `.git` itself.
     pub(crate) invalid_names: Vec<OsString>,
 }
 
 impl FolderListing {
-    /// Returns what the system says about `name` in the folder, if it is still there.
+    /// Returns the stat of `name` in the folder, if it still exists.
     pub(crate) fn stat(&self, name: &OsStr) -> std::result::Result<Option<Stat>, Errno> {
         match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Stat::of(&stat))),
@@ -47,7 +47,7 @@ pub(crate) enum RepositoryRoot {
 pub(crate) struct ListedEntry {
     /// Its name.
     pub(crate) name: OsString,
-    /// What the system says about it.
+    /// Its stat.
     pub(crate) stat: Stat,
 }
 
@@ -59,8 +59,8 @@ impl ListedEntry {
 }
 
 impl Tree {
-    /// Lists the folder at `folder`, which is empty for the root. Nothing comes back if it is no
-    /// longer there, or no longer a folder.
+    /// Lists the folder at `folder`, which is empty for the root. Returns `None` if it does not
+    /// exist any more or is not a folder any more.
     pub(crate) fn list(&self, folder: &[u8]) -> Result<Option<FolderListing>> {
         let printable = || self.root().join(OsStr::from_bytes(folder)).display().to_string();
         let fd = match self.open(folder) {
@@ -72,12 +72,12 @@ impl Tree {
     }
 }
 
-/// What an owner needs to read a folder or a file.
+/// The permissions that an owner needs to read a folder or a file.
 const READABLE: u32 = 0o500;
 
 impl Tree {
-    /// Lists a folder of a tree that is ours alone, also where its permissions keep us out: they
-    /// are widened for its owner.
+    /// Lists a folder of a workspace. If its permissions forbid that, makes it readable for its
+    /// owner first.
     pub(crate) fn list_readable(&self, folder: &[u8]) -> Result<Option<FolderListing>> {
         let shut = matches!(self.open(folder), Err(Errno::ACCESS));
         if shut && let Some(path) = RepoPath::new(folder) {
@@ -86,7 +86,7 @@ impl Tree {
         self.list(folder)
     }
 
-    /// Lets the owner read what is at `path`, and does not follow it.
+    /// Makes the entry at `path` readable for its owner. A symlink is left alone.
     pub(crate) fn make_readable(&self, path: &RepoPath) -> Result<()> {
         let what = || format!("read {path} in {}", self.root().display());
         let Parent::Folder { fd, name } = self.parent(path)? else { return Ok(()) };

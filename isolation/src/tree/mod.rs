@@ -1,4 +1,4 @@
-//! A working tree looked at from outside: nothing in it is trusted, and no symlink is followed.
+//! Access to a working tree whose contents are not trusted. No symlink is followed.
 
 mod entry;
 mod listing;

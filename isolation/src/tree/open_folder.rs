@@ -1,4 +1,4 @@
-//! Opening folders of a tree, component by component, without following a symlink.
+//! Opens folders of a working tree, component by component, without following a symlink.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,28 +12,28 @@ use rustix::io::Errno;
 use crate::error::{OrCannot, Result};
 use crate::tree::Tree;
 
-/// The folder that a path would be in.
+/// The folder that contains a path.
 pub(crate) enum Parent {
-    /// It is there.
+    /// The folder exists.
     Folder {
         /// The folder.
         fd: OwnedFd,
         /// The last component of the path.
         name: OsString,
     },
-    /// It, or a folder that it would be in, is not there.
+    /// The folder, or one above it, is missing.
     Missing,
-    /// Something that is not a folder stands at this path.
+    /// Something that is not a folder is at this path.
     Blocked(RepoPath),
 }
 
-/// Opens a folder of the file system itself, for looking things up below it. The path is
-/// canonical; a task may have put a symlink in its last place.
+/// Opens the root folder of a tree. Its path is canonical, but a task may have replaced the last
+/// component by a symlink.
 pub(super) fn open_folder(path: &Path) -> std::result::Result<OwnedFd, Errno> {
     openat(CWD, path, FOLDER.union(OFlags::NOFOLLOW), Mode::empty())
 }
 
-/// Opens the folder `name` of the folder `fd` if it is one and no symlink.
+/// Opens the folder `name` in the folder `fd`, unless it is a symlink or no folder.
 pub(crate) fn open_below(fd: impl AsFd, name: &OsStr) -> std::result::Result<OwnedFd, Errno> {
     openat(fd, name, FOLDER.union(OFlags::NOFOLLOW), Mode::empty())
 }
@@ -70,7 +70,8 @@ impl Tree {
         }
     }
 
-    /// Does the same without `openat2`, which old kernels and some sandboxes lack.
+    /// Does the same as [`Self::open`] without `openat2`, which old kernels and some sandboxes
+    /// lack.
     fn open_by_steps(&self, folder: &[u8]) -> std::result::Result<OwnedFd, Errno> {
         let mut here = open_below(self.fd(), OsStr::new("."))?;
         for component in folder.split(|byte| *byte == b'/').filter(|component| component != b".") {

@@ -1,4 +1,4 @@
-//! A folder of the file system as a view of a workspace.
+//! The view of a workspace that is a folder of the file system.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -22,22 +22,22 @@ use super::entries::{path_error, system_error};
 use super::replace::replace;
 use super::resolve::resolve;
 
-/// How many threads wait for the disk at the same time, for all views that share the bound.
+/// The most threads that wait for the disk at the same time, for all views that share the bound.
 const MAX_DISK_THREADS: usize = 32;
 
-/// A folder as a view of a workspace.
+/// The view of a workspace that is a folder.
 pub struct DirectoryView {
     root: Arc<Root>,
     disk: DiskThreads,
 }
 
-/// Where the tree is. A command sees a path as the system resolves it, so the root has two names.
+/// The root of the tree. A command may see its canonical path, so both paths are known.
 struct Root {
     path: PathBuf,
     canonical: OnceLock<Option<PathBuf>>,
 }
 
-/// Bounds how many threads wait for the disk. Its clones share the bound.
+/// A bound on the threads that wait for the disk, shared by its clones.
 #[derive(Clone)]
 pub struct DiskThreads(Arc<Semaphore>);
 
@@ -54,13 +54,13 @@ impl DirectoryView {
         Self::sharing(root, DiskThreads::default())
     }
 
-    /// Returns the view of the folder `root`, which waits for the disk as `disk` allows.
+    /// Returns the view of the folder `root`, which shares the bound `disk`.
     #[must_use]
     pub fn sharing(root: PathBuf, disk: DiskThreads) -> Self {
         Self { root: Arc::new(Root { path: root, canonical: OnceLock::new() }), disk }
     }
 
-    /// Does something with the root on a thread that may block.
+    /// Runs `work` on the root, on a thread that may block.
     async fn at_root<T: Send + 'static>(
         &self,
         work: impl FnOnce(OwnedFd) -> Result<T, ViewError> + Send + 'static,
@@ -69,7 +69,8 @@ impl DirectoryView {
         self.disk.run(move || work(root.open()?)).await
     }
 
-    /// Does something with the folder of `path` and its name in it. The root has neither.
+    /// Runs `work` on the parent folder of `path` and its last name. Fails for the root, which has
+    /// neither.
     async fn at_entry<T: Send + 'static>(
         &self,
         path: &ViewPath,
@@ -101,7 +102,7 @@ impl Root {
 }
 
 impl DiskThreads {
-    /// Does something that waits for the disk where waiting holds nobody up.
+    /// Runs `work`, which waits for the disk, on a thread that may block.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ViewError> + Send + 'static,
@@ -207,7 +208,7 @@ fn entry_error(error: Errno) -> ViewError {
     }
 }
 
-/// A regular file that is read.
+/// An open regular file.
 struct OpenFile {
     file: Arc<File>,
     stat: FileStat,

@@ -10,11 +10,11 @@ use engine::ports::{FileKind, FileStat, FileVersion, Listing, ViewError, ViewPat
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, statat};
 use rustix::io::Errno;
 
-/// What the machine can run out of: processes, memory, descriptors, disk, quota.
+/// The errors of exhausted resources: processes, memory, descriptors, disk, quota.
 const EXHAUSTED: [Errno; 6] =
     [Errno::AGAIN, Errno::NOMEM, Errno::NFILE, Errno::MFILE, Errno::NOSPC, Errno::DQUOT];
 
-/// Returns the error that the system refused something.
+/// Converts an error of the system.
 pub(super) fn system_error(error: impl Into<std::io::Error>) -> ViewError {
     let error = error.into();
     match Errno::from_io_error(&error) {
@@ -23,7 +23,7 @@ pub(super) fn system_error(error: impl Into<std::io::Error>) -> ViewError {
     }
 }
 
-/// Returns the error about a path without symlinks that cannot be gone.
+/// Converts an error about a resolved path, in which every component existed.
 pub(super) fn path_error(error: Errno) -> ViewError {
     match error {
         Errno::NOENT => ViewError::Missing,
@@ -33,7 +33,7 @@ pub(super) fn path_error(error: Errno) -> ViewError {
     }
 }
 
-/// Returns what a view says of a file with this stat.
+/// Converts the stat of a file.
 #[expect(clippy::useless_conversion, reason = "the types of the fields differ between machines")]
 pub(super) fn file_stat(stat: &Stat) -> FileStat {
     let size = u64::try_from(stat.st_size).unwrap_or_default();
@@ -47,7 +47,7 @@ pub(super) fn file_stat(stat: &Stat) -> FileStat {
     }
 }
 
-/// Returns what a view calls this type of file.
+/// Converts the type of a file.
 pub(super) fn kind(file_type: FileType) -> FileKind {
     match file_type {
         FileType::RegularFile => FileKind::Regular,
@@ -57,13 +57,13 @@ pub(super) fn kind(file_type: FileType) -> FileKind {
     }
 }
 
-/// Returns what the entry `name` of `folder` is.
+/// Returns the stat of the entry `name` of `folder`.
 pub(super) fn entry_stat(folder: &OwnedFd, name: &OsStr) -> Result<FileStat, ViewError> {
     let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(path_error)?;
     Ok(file_stat(&stat))
 }
 
-/// Opens the file `name` of `folder` to read it.
+/// Opens the file `name` of `folder` for reading.
 ///
 /// What is not a regular file is not opened at all: opening a pipe or a device does things.
 pub(super) fn open_file(folder: &OwnedFd, name: &OsStr) -> Result<(File, FileStat), ViewError> {
@@ -88,7 +88,7 @@ fn must_be_regular(stat: FileStat) -> Result<(), ViewError> {
     }
 }
 
-/// A folder that is held to look for things in it.
+/// The flags of a folder that is opened for looking up names in it.
 pub(super) const FOLDER_HANDLE: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -101,7 +101,7 @@ pub(super) fn open_folder(root: OwnedFd, path: &ViewPath) -> Result<OwnedFd, Vie
     Ok(here)
 }
 
-/// Returns what is in a folder, as far as the first `most` names go.
+/// Returns at most `most` entries of a folder.
 pub(super) fn list(folder: &OwnedFd, most: usize) -> Result<Listing, ViewError> {
     // What is held is not readable: it is opened again.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -129,7 +129,7 @@ pub(super) fn list(folder: &OwnedFd, most: usize) -> Result<Listing, ViewError> 
     Ok(Listing { names, is_cut }.sorted())
 }
 
-/// Makes the folders of `path`, each in the one before, the first in `root`.
+/// Makes the folders of `path`, starting in `root`.
 pub(super) fn make_folders(root: OwnedFd, path: &ViewPath) -> Result<(), ViewError> {
     let mut here = root;
     for name in path.names() {

@@ -1,5 +1,6 @@
-//! How tools see a workspace that is a folder. Each step of a path is opened in the folder before
-//! it and never through a symlink, so that a link put there at any moment leads nowhere.
+//! The view through which tools access a workspace that is a folder. Each component of a path is
+//! opened in its parent folder and never through a symlink, so that no symlink leads out of the
+//! workspace, whenever it is made.
 
 mod directory;
 mod entries;

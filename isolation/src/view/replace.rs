@@ -1,5 +1,5 @@
-//! Puts new bytes in the place of a file at one moment: whoever reads it finds the old ones or the
-//! new ones, and never a part.
+//! Replaces the content of a file atomically: a reader sees the old content or the new, never a
+//! part.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,11 +15,11 @@ use rustix::io::Errno;
 use super::entries::entry_stat;
 use super::entries::system_error;
 
-/// Distinguishes the files that are being made by this process.
+/// Numbers the temporary files of this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Makes `bytes` the content of the file `name` of `folder`. The mode of a file that must be the
-/// one replaced is kept.
+/// Makes `bytes` the content of the file `name` of `folder`. If an exact version is to be replaced,
+/// its permissions are kept.
 pub(super) fn replace(
     folder: &OwnedFd,
     name: &OsStr,
@@ -39,7 +39,7 @@ pub(super) fn replace(
     exchanged
 }
 
-/// Returns the mode of the file that is to be replaced, if it is the right one.
+/// Returns the permissions of the file to replace, if its version must match. Fails if it does not.
 fn mode_to_keep(
     folder: &OwnedFd,
     name: &OsStr,

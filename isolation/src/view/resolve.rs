@@ -1,6 +1,7 @@
-//! Goes a path step by step from the root of a folder that is a workspace, so that no step leads
-//! out of it, whatever is put in its way meanwhile: each folder is opened by its name in the one
-//! before, never through a symlink. Symlinks are read and their steps gone in the same way.
+//! Resolves a path below the root of a workspace, component by component. Each folder is opened by
+//! its name in its parent and never through a symlink, so that the path cannot lead out of the
+//! workspace, whatever is changed meanwhile. Symlinks are read, and their targets resolved in the
+//! same way.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -16,10 +17,10 @@ use super::entries::FOLDER_HANDLE;
 use super::entries::file_stat;
 use super::entries::system_error;
 
-/// The steps of a path: names, and `..` for the folder above.
+/// The components of a path: names, and `..` for the parent folder.
 type Components = VecDeque<OsString>;
 
-/// Goes `path` from `root`. `inside` says which rest of an absolute path lies below the root.
+/// Resolves `path` below `root`. `inside` returns the part of an absolute path below the root.
 pub(super) fn resolve(
     root: OwnedFd,
     path: &Path,
@@ -44,7 +45,7 @@ fn components_of(path: &Path) -> Components {
 struct Resolver<'a> {
     inside: &'a dyn Fn(&Path) -> Option<PathBuf>,
     root: OwnedFd,
-    /// The folders below the root that lead to where we are. Each is held open.
+    /// The open folders from the root to the current one.
     folders: Vec<(OsString, OwnedFd)>,
     remaining: Components,
     lookups: u32,
@@ -150,7 +151,7 @@ impl Resolver<'_> {
         ViewPath::new(&path).unwrap_or_default() // every folder was opened by its name
     }
 
-    /// The path of an entry of where we are.
+    /// Returns the path of an entry of the current folder.
     fn entry(&self, name: &OsStr) -> Result<ViewPath, ViewError> {
         self.path().join(name).ok_or(ViewError::Missing) // a component is `..` or a name
     }

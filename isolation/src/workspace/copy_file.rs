@@ -1,4 +1,4 @@
-//! Copying one file so that it is the frozen one, or nothing.
+//! Copies one file of the snapshot, completely or not at all.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,29 +16,30 @@ use rustix::io::Errno;
 use crate::baseline::FrozenEntry;
 use crate::tree::Stat;
 
-/// Up to this size a file goes through memory: one read and one write cost less than asking the
-/// kernel to copy.
+/// The size up to which a file is copied through memory: one read and one write are faster than
+/// asking the kernel to copy.
 const SMALL: u64 = 128 << 10;
 
-/// How files are copied between two places, as far as it has been found out.
+/// Copies files to a workspace, in the way that its file system supports.
 pub(super) struct FileCopier {
-    /// Whether blocks can be shared, as far as is known.
+    /// Whether the file system can share blocks, as far as is known.
     clones: AtomicBool,
-    /// What the process's mask leaves of the permissions of a new file.
+    /// The permissions that the process's mask removes from a new file.
     mask: u32,
 }
 
-/// How a copy ended.
+/// The result of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Copied {
-    /// The copy is the frozen file.
+    /// The copy is complete.
     Whole,
-    /// The user's file is not the frozen one any more, and there is no copy.
+    /// The user's file has changed since the snapshot. No copy was made.
     Stale,
 }
 
 impl FileCopier {
-    /// Finds out what holds in the folder `probe`.
+    /// Returns a copier for the folder `probe`, in which it makes a temporary file to find the
+    /// mask.
     pub(super) fn find(probe: &OwnedFd) -> std::result::Result<Self, Errno> {
         let name = ".mask";
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -48,7 +49,7 @@ impl FileCopier {
         Ok(Self { clones: AtomicBool::new(true), mask })
     }
 
-    /// Copies the file `name` of the user's folder into ours if it is still the frozen one.
+    /// Copies the file `name` of the user's folder if it is unchanged since the snapshot.
     pub(super) fn copy(
         &self,
         from: &OwnedFd,
@@ -102,7 +103,7 @@ impl FileCopier {
         Ok(openat(to, name, flags, Mode::from_raw_mode(permissions(frozen)))?)
     }
 
-    /// Gives a new file the permissions and the time of the frozen one.
+    /// Gives a new file the permissions and the modification time of the snapshot.
     fn finish(&self, file: impl AsFd, frozen: &FrozenEntry) -> std::result::Result<(), Errno> {
         if permissions(frozen) & self.mask != 0 {
             fchmod(&file, Mode::from_raw_mode(permissions(frozen)))?;
@@ -110,7 +111,7 @@ impl FileCopier {
         futimens(&file, &times(frozen))
     }
 
-    /// Copies `size` bytes and returns whether there were so many.
+    /// Copies `size` bytes. Returns whether the file has that many.
     fn fill(
         &self,
         source: &mut File,
@@ -177,7 +178,7 @@ fn through_memory(
     Ok(true)
 }
 
-/// Whether reading the user's file failed, and not writing ours.
+/// Returns whether an error is about reading the user's file, not about writing the copy.
 fn is_of_source(error: &std::io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::IO | Errno::STALE | Errno::ACCESS))
 }
@@ -186,7 +187,7 @@ fn permissions(frozen: &FrozenEntry) -> u32 {
     frozen.stat.mode & 0o777
 }
 
-/// The frozen time of the last change; the time of the last access is left alone.
+/// Returns the modification time in the snapshot; the access time is left alone.
 fn times(frozen: &FrozenEntry) -> Timestamps {
     const OMIT: i64 = rustix::fs::UTIME_OMIT;
     Timestamps {

@@ -1,4 +1,4 @@
-//! Copying the frozen tree into a workspace, by two threads, folder by folder.
+//! Copies the snapshot into a workspace, with two threads, folder by folder.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -17,13 +17,13 @@ use crate::error::{OrCannot, Result, cannot};
 use crate::tree::{Tree, join};
 use crate::workspace::copy_file::{Copied, FileCopier};
 
-/// How many threads copy: more do not help one disk, and many tasks prepare at once.
+/// The number of threads: more do not help one disk, and many tasks prepare at once.
 const THREADS: usize = 2;
 
-/// Below this number of files a second thread is not worth its start.
+/// The number of files below which a second thread is not worth its start.
 const FEW: usize = 64;
 
-/// Fills the empty folder `target` with the frozen tree.
+/// Fills the empty folder `target` with the snapshot.
 pub(super) fn copy_tree(snapshot: &Snapshot, target: &Path) -> Result<()> {
     let what = || format!("copy the working tree to {}", target.display());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -58,7 +58,7 @@ pub(super) fn copy_tree(snapshot: &Snapshot, target: &Path) -> Result<()> {
     close_folders(snapshot, &job.root).or_cannot(what)
 }
 
-/// Makes every folder, open to us until its files are in it.
+/// Makes every folder, writable until its files are copied.
 fn make_folders(snapshot: &Snapshot, root: &OwnedFd) -> std::result::Result<(), Errno> {
     for (path, folder) in snapshot.table.folders.iter().filter(|(path, _)| !path.is_empty()) {
         let permissions = Permissions::from_raw_mode(folder.permissions | 0o700);
@@ -67,7 +67,7 @@ fn make_folders(snapshot: &Snapshot, root: &OwnedFd) -> std::result::Result<(), 
     Ok(())
 }
 
-/// Gives the folders that were not writable the permissions they had.
+/// Restores the permissions of folders that are not writable.
 fn close_folders(snapshot: &Snapshot, root: &OwnedFd) -> std::result::Result<(), Errno> {
     for (path, folder) in snapshot.table.folders.iter().filter(|(path, _)| !path.is_empty()) {
         if folder.permissions & 0o700 != 0o700 {
@@ -78,7 +78,7 @@ fn close_folders(snapshot: &Snapshot, root: &OwnedFd) -> std::result::Result<(),
     Ok(())
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct CopyJob<'a> {
     snapshot: &'a Snapshot,
     root: OwnedFd,
@@ -105,7 +105,7 @@ impl CopyJob<'_> {
     }
 }
 
-/// What one thread has open.
+/// The state of one thread.
 struct CopyThread<'a> {
     job: &'a CopyJob<'a>,
     /// Opened when the first file needs it.

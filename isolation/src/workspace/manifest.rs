@@ -1,5 +1,5 @@
-//! The manifest of a workspace: what it began as, so that another process can capture it. It lies in
-//! the run's folder, not in the task's own, so that a task that empties its folder keeps it.
+//! The manifest of a workspace: what another process must know to capture it. It lies in the run's
+//! folder, not in the task's own, so that a task that empties its folder does not lose it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirEntry};
@@ -17,22 +17,22 @@ use crate::error::{OrCannot, Result};
 /// The folder of the manifests in a run's folder.
 pub(crate) const MANIFESTS: &str = ".manifests";
 
-/// The version of its form.
+/// The version of the format.
 const VERSION: u32 = 1;
 
-/// What a ready workspace began as.
+/// The origin of a complete workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manifest {
     /// The run.
     pub(crate) run: RunName,
     /// The task.
     pub(crate) task: TaskName,
-    /// Counts its attempts from 1.
+    /// The attempt, counted from 1.
     pub(crate) attempt: u32,
-    /// The clock of the file system when everything was in place, in nanoseconds since 1970:
-    /// nothing the task does is older.
+    /// The clock of the file system when the workspace was complete, in nanoseconds since 1970.
+    /// Whatever the task changes is newer.
     pub(crate) marker_ns: i64,
-    /// What the predecessors' work made of the frozen tree.
+    /// The changes of the predecessors to the snapshot.
     pub(crate) predecessor_changes: BTreeMap<RepoPath, Option<Entry>>,
 }
 
@@ -60,7 +60,7 @@ struct StoredEntry {
 }
 
 impl Manifest {
-    /// Writes it into the run's folder.
+    /// Writes the manifest to the run's folder.
     pub(crate) fn write(&self, run_folder: &Path) -> Result<()> {
         let entry =
             |entry: &Entry| StoredEntry { mode: entry.mode.to_git(), oid: entry.oid.to_string() };
@@ -89,7 +89,7 @@ impl Manifest {
         }
     }
 
-    /// Reads the manifest of a task. Without one, nobody can tell what its workspace began as.
+    /// Reads the manifest of a task. Without it, the workspace cannot be captured.
     pub(crate) fn read(run_folder: &Path, task: &TaskName) -> Result<Self> {
         let file = file(run_folder, task.as_str());
         let what = || format!("read {}", file.display());
@@ -130,18 +130,18 @@ impl StoredEntry {
     }
 }
 
-/// Returns whether an entry of a run's folder is a task's workspace. Everything else in it begins
-/// with a full stop, which no task's name does, or is the lock.
+/// Returns whether an entry of a run's folder is a task's workspace. The name of every other entry
+/// starts with a full stop, which no task's name does, or is that of the lock.
 pub(crate) fn is_workspace(entry: &DirEntry) -> bool {
     task_of(entry).is_some() && entry.file_type().is_ok_and(|kind| kind.is_dir())
 }
 
-/// Returns the task whose workspace an entry of a run's folder would be.
+/// Returns the task with the name of an entry of a run's folder.
 pub(crate) fn task_of(entry: &DirEntry) -> Option<TaskName> {
     entry.file_name().to_str()?.parse().ok()
 }
 
-/// Returns where the copy of the working tree is in a workspace's folder.
+/// Returns the path of the working tree in a workspace's folder.
 pub(crate) fn tree_of(folder: &Path) -> PathBuf {
     folder.join("tree")
 }

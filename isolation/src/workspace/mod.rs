@@ -1,4 +1,4 @@
-//! A task's workspace: a copy of the frozen tree, and a git directory of its own.
+//! A task's workspace: a copy of the snapshot, and a git directory of its own.
 
 mod copy_file;
 mod copy_tree;

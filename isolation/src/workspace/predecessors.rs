@@ -1,4 +1,4 @@
-//! What predecessors left, written over a fresh copy of the frozen tree.
+//! Writes the work of predecessors over a new copy of the snapshot.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,14 +16,14 @@ use crate::merge::{self, EntryState, MergeTarget};
 use crate::store::TaskStore;
 use crate::workspace::remove_tree;
 
-/// A frozen tree, as merging asks it.
+/// A snapshot as the target of a merge.
 pub(crate) struct SnapshotTarget<'a> {
     snapshot: &'a Snapshot,
     bytes: ContentReader,
 }
 
 impl<'a> SnapshotTarget<'a> {
-    /// Opens it.
+    /// Returns the snapshot as a target.
     pub(crate) fn open(snapshot: &'a Snapshot) -> Result<Self> {
         Ok(Self { snapshot, bytes: ContentReader::open(snapshot)? })
     }
@@ -51,8 +51,8 @@ impl MergeTarget for SnapshotTarget<'_> {
     }
 }
 
-/// Merges the predecessors' captures over the frozen tree and writes the result into its copy at
-/// `tree`, which nobody else uses yet. Returns what differs from the frozen tree now.
+/// Merges the predecessors' captures over the snapshot and writes the result to its copy at `tree`,
+/// which nobody else uses yet. Returns the changes to the snapshot.
 pub(super) fn apply_predecessors_to(
     snapshot: &Snapshot,
     tree: &Path,
@@ -65,8 +65,8 @@ pub(super) fn apply_predecessors_to(
     apply_predecessors(tree, &target, &target.bytes.store, predecessors)
 }
 
-/// Merges the predecessors' captures over what `source` knows of the tree at `tree`, and writes the
-/// result into it. Returns what differs now.
+/// Merges the predecessors' captures over `target` and writes the result to its copy at `tree`.
+/// Returns the changes to `target`.
 pub(crate) fn apply_predecessors(
     tree: &Path,
     target: &dyn MergeTarget,

@@ -18,30 +18,31 @@ use crate::workspace::manifest::{Manifest, tree_of};
 use crate::workspace::remove_tree::rename_new;
 use crate::workspace::{GitTemplate, predecessors, remove_tree};
 
-/// What the names of workspaces that are being made begin with.
+/// The prefix of workspaces that are being made.
 const UNFINISHED: &str = ".new-";
 
 /// The name of the git directory in the workspace's folder.
 pub(super) const GIT: &str = "git";
 
-/// The name of the file in it that says when it was ready.
+/// The name of the file whose time shows when the workspace was complete.
 pub(super) const MARKER: &str = "marker";
 
-/// How long a file system's clock may stand still: most go on every 1 to 10 ms.
+/// The longest time for which the clock of a file system is expected to stand still; most advance
+/// every 1 to 10 ms.
 const TICK: Duration = Duration::from_millis(50);
 
 /// A workspace that is being made.
 #[derive(Debug)]
 pub struct NewWorkspace {
-    /// The folder that holds everything of it, under its temporary name.
+    /// The folder of the workspace, under its temporary name.
     pub folder: PathBuf,
-    /// The empty folder in it that becomes the copy of the working tree.
+    /// The empty folder in it for the copy of the working tree.
     pub tree: PathBuf,
-    /// The path that `folder` is going to have.
+    /// The final path of `folder`.
     pub destination: PathBuf,
 }
 
-/// Makes a workspace that `fill` fills. One that is half made when this fails is removed again.
+/// Makes a workspace with `fill`. An incomplete one is removed again when this fails.
 pub(crate) fn make(
     context: &RunContext,
     request: &WorkspaceRequest,
@@ -77,13 +78,14 @@ pub(crate) fn make(
     }
 }
 
-/// Makes a workspace with a copy of the frozen tree and a git directory of its own.
+/// Makes a workspace with a copy of the snapshot, the work of the predecessors and a git directory
+/// of its own.
 pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result<Workspace> {
     make(&snapshot.context, request, |new| fill(snapshot, new, request))
 }
 
-/// Returns whether an entry of a run's folder is a workspace that was never ready: no task ever ran
-/// in it.
+/// Returns whether an entry of a run's folder is a workspace that was never complete. No task ever
+/// ran in it.
 pub(crate) fn is_unfinished(entry: &fs::DirEntry) -> bool {
     entry.file_name().as_bytes().starts_with(UNFINISHED.as_bytes())
 }
@@ -107,10 +109,10 @@ fn fill(snapshot: &Snapshot, new: &NewWorkspace, request: &WorkspaceRequest) -> 
     snapshot.context.faults.strike("prepare.rename").or_cannot(|| "name the workspace")
 }
 
-/// Returns what the clock of the workspace's file system says when it has gone on, or stood still
-/// for long. Until it goes on, a copy is as young as what the task will write, so that a capture
-/// would have to compare it with what it began as; and that cannot be had of a file that the user
-/// changes meanwhile and that git would not check out as it was.
+/// Waits until the clock of the workspace's file system advances, for a short time at most, and
+/// returns it. Before that, a copy has the same time as the task's first writes, and a capture
+/// would have to compare it with its original, which may be impossible to restore: if the user
+/// changes the file meanwhile and git would check it out differently.
 fn marker(folder: &Path) -> Result<i64> {
     let file = folder.join(MARKER);
     let what = || format!("write {}", file.display());
@@ -131,13 +133,14 @@ fn changed_ns(file: &File) -> std::io::Result<i64> {
     Ok(meta.ctime().saturating_mul(1_000_000_000) + meta.ctime_nsec())
 }
 
-/// Fails with [`IsolationError::Vanished`] if the copy of the tree is certainly not there any more,
-/// and nothing that we did not make has taken its place beside it.
+/// Fails with [`IsolationError::Vanished`] if the copy of the tree certainly does not exist any
+/// more and the workspace's folder holds nothing else that a task may have made.
 pub(crate) fn must_be_there(folder: &Path) -> Result<()> {
     must_be_there_beside(folder, &[GIT, MARKER])
 }
 
-/// The same, where what we made beside the copy has the names in `own`.
+/// Does the same as [`must_be_there`], with `own` as the names of the entries that the backend
+/// made.
 pub(crate) fn must_be_there_beside(folder: &Path, own: &[&str]) -> Result<()> {
     let root = tree_of(folder);
     let is_gone =
@@ -148,8 +151,8 @@ pub(crate) fn must_be_there_beside(folder: &Path, own: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Whether a task has put nothing into a workspace's folder. What cannot be looked at may be its
-/// work.
+/// Returns whether a workspace's folder holds nothing but the entries in `own`. A folder that
+/// cannot be read may hold work.
 fn holds_only(folder: &Path, own: &[&str]) -> bool {
     match fs::read_dir(folder) {
         Ok(mut entries) => entries.all(|entry| {

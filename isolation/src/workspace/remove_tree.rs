@@ -1,4 +1,5 @@
-//! Removing a workspace whatever is in it: read-only folders, links that lead elsewhere, anything.
+//! Removes a workspace whatever it contains: read-only folders, deep nesting, symlinks to
+//! elsewhere.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
@@ -17,14 +18,14 @@ use rustix::io::Errno;
 use crate::error::{OrCannot, Result};
 use crate::workspace::manifest::Manifest;
 
-/// What the names of workspaces on their way out begin with.
+/// The prefix of workspaces that are being removed.
 const GONE: &str = ".gone-";
 
-/// How deep folders are opened inside each other before they are taken up to the top, so that no
-/// depth exhausts descriptors or the stack.
+/// The depth to which nested folders are opened. Deeper ones are moved up to the top first, so that
+/// no depth exhausts descriptors or the stack.
 const DEEP: usize = 64;
 
-/// Returns whether an entry of a run's folder is a workspace on its way out.
+/// Returns whether an entry of a run's folder is a workspace that is being removed.
 pub(crate) fn is_being_removed(entry: &fs::DirEntry) -> bool {
     entry.file_name().as_bytes().starts_with(GONE.as_bytes())
 }
@@ -37,8 +38,8 @@ pub(crate) fn discard(folder: &Path, faults: &Faults) -> Result<()> {
     })
 }
 
-/// Removes a workspace. It is renamed first, so that a half removed one is never taken for one with
-/// work in it; `forget` is called then.
+/// Removes a workspace. It is renamed first, so that a partly removed one is never taken for one
+/// with work in it; `forget` is called after the rename.
 pub(crate) fn remove(
     folder: &Path,
     faults: &Faults,
@@ -58,8 +59,8 @@ pub(crate) fn remove(
     }
 }
 
-/// Renames a workspace to a name that no task has, and returns that. Nothing comes back if the
-/// workspace is gone.
+/// Renames a workspace to a name that no task can have, and returns its new path. Returns `None` if
+/// the workspace is gone.
 fn set_aside(folder: &Path, run: &Path, name: &OsStr) -> std::io::Result<Option<PathBuf>> {
     for number in 0_u32.. {
         let mut aside = OsString::from(GONE);
@@ -82,7 +83,7 @@ fn set_aside(folder: &Path, run: &Path, name: &OsStr) -> std::io::Result<Option<
     Err(ErrorKind::AlreadyExists.into())
 }
 
-/// Renames a folder to a name that nothing has.
+/// Renames a folder to a path that does not exist.
 pub(super) fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // The file system cannot refuse by itself.
@@ -95,7 +96,7 @@ pub(super) fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Removes a folder of ours with everything in it. Succeeds if it is already gone.
+/// Removes a folder with everything in it. Succeeds if it is already gone.
 pub(crate) fn remove_tree(folder: &Path) -> Result<()> {
     let what = || format!("remove {}", folder.display());
     let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
@@ -119,7 +120,7 @@ pub(crate) fn remove_tree(folder: &Path) -> Result<()> {
 
 type SysResult<T> = std::result::Result<T, Errno>;
 
-/// One removal: its topmost folder, and how many folders were taken up to it.
+/// A removal in progress: its topmost folder, and how many folders were moved up to it.
 struct Removal {
     top: OwnedFd,
     raised: u64,
@@ -132,7 +133,7 @@ enum Swept {
 }
 
 impl Removal {
-    /// Removes what is in the topmost folder. What nests too deep stands there afterwards.
+    /// Removes the contents of the topmost folder. Folders that nest too deep are moved up to it.
     fn sweep(&mut self) -> SysResult<Swept> {
         let top = self.top.try_clone().map_err(|_| Errno::MFILE)?;
         let before = self.raised;
@@ -162,7 +163,7 @@ impl Removal {
         Ok(())
     }
 
-    /// Moves a folder up to the top under a name that nothing there has.
+    /// Moves a folder up to the topmost one, under a new name.
     fn raise(&mut self, folder: &OwnedFd, name: &OsStr) -> SysResult<()> {
         loop {
             self.raised += 1;
@@ -175,7 +176,7 @@ impl Removal {
     }
 }
 
-/// What stands at `name`; some file systems do not say so when they list.
+/// Returns the type of the entry `name`, which some file systems do not list.
 fn kind_of(folder: &OwnedFd, name: &OsStr, listed: FileType) -> SysResult<Option<FileType>> {
     if listed != FileType::Unknown {
         return Ok(Some(listed));
@@ -187,7 +188,7 @@ fn kind_of(folder: &OwnedFd, name: &OsStr, listed: FileType) -> SysResult<Option
     }
 }
 
-/// Opens a folder so that its entries can be removed, whatever its permissions say.
+/// Opens a folder whose entries are to be removed, and makes it writable.
 fn open_writable(parent: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let ours = Mode::RWXU;
