@@ -84,7 +84,7 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
 pub(crate) fn is_denied(error: &IsolationError) -> bool {
     let mut next: Option<&dyn std::error::Error> = Some(error);
     while let Some(error) = next {
-        // The cause shows the error it wraps as itself, so that the chain is not told twice.
+        // The cause displays the error it wraps, so that the chain does not repeat it.
         if let Some(Cause::Io(error)) = error.downcast_ref::<Cause>() {
             return Errno::from_io_error(error) == Some(Errno::ACCESS);
         }

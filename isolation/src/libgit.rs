@@ -7,7 +7,7 @@ pub fn initialise() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         allow_partial_clones();
-        // A tree never names an object that is not there, and what is read is what was written.
+        // Trees may name only existing objects, and objects are verified when read.
         git2::opts::strict_object_creation(true);
         git2::opts::strict_hash_verification(true);
     });

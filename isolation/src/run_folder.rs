@@ -83,7 +83,7 @@ pub(crate) fn remove_if_unused(folder: &Path, paths: &RepoPaths, run: &RunName) 
         store.remove_checkpoints(run)?;
     }
     remove_tree(folder)?;
-    // Only if no other run is there.
+    // Fails if another run has a folder, as it should.
     let _still_used = fs::remove_dir(&paths.workspaces);
     Ok(())
 }

@@ -21,39 +21,39 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The lock on one run's folder, released when dropped.
 #[derive(Debug)]
 pub(crate) struct RunLock {
-    held: File,
+    lock_file: File,
     /// The folder itself, locked as well, so that a task that removes the lock file does not
     /// release the lock. `None` on file systems that cannot lock a folder.
-    ground: Option<File>,
+    folder_file: Option<File>,
 }
 
 impl Drop for RunLock {
     fn drop(&mut self) {
-        // Closing would not do: a child that another thread is just starting has the descriptor
-        // too until it runs its program.
-        for locked in [Some(&self.held), self.ground.as_ref()].into_iter().flatten() {
+        // Closing the file would not release the lock: a child that another thread is starting has
+        // the descriptor, too, until it executes its program.
+        for locked in [Some(&self.lock_file), self.folder_file.as_ref()].into_iter().flatten() {
             let _closed_anyway = locked.unlock();
         }
     }
 }
 
 impl RunLock {
-    /// Makes the run's folder and claims it.
+    /// Makes the run's folder and locks it.
     pub(crate) fn acquire(folder: &Path) -> Result<Self> {
         Self::acquire_with(folder, &mut || thread::sleep(POLL_INTERVAL))
     }
 
-    /// Does what [`Self::acquire`] does, with `pause` between two looks.
+    /// Does what [`Self::acquire`] does, with `pause` between two attempts.
     fn acquire_with(folder: &Path, pause: &mut dyn FnMut()) -> Result<Self> {
-        let what = || format!("claim {}", folder.display());
+        let what = || format!("lock {}", folder.display());
         let began = Instant::now();
         loop {
             if make(folder).or_cannot(what)? == Made::Yes
-                && let Some(claim) = Self::take(folder).or_cannot(what)?
+                && let Some(lock) = Self::try_lock(folder).or_cannot(what)?
             {
-                return Ok(claim);
+                return Ok(lock);
             }
-            // A sweep is at it: the folder is gone, or soon will be.
+            // A recovery is removing the folder.
             if began.elapsed() >= ACQUIRE_TIMEOUT {
                 return Err("another engine holds it").or_cannot(what);
             }
@@ -64,29 +64,29 @@ impl RunLock {
     /// Locks the folder of a run whose engine is dead. Returns `None` if the engine is alive.
     pub(crate) fn try_acquire(folder: &Path) -> Result<Option<Self>> {
         let what = || format!("look whether {} is in use", folder.display());
-        Self::take(folder).or_cannot(what)
+        Self::try_lock(folder).or_cannot(what)
     }
 
     /// Takes both locks unless another process holds one or the locked files have been replaced.
     /// Returns `None` if the folder is gone, too.
-    fn take(folder: &Path) -> std::io::Result<Option<Self>> {
-        let Some(ground) = if_there(File::open(folder))? else { return Ok(None) };
-        let locked = match ground.try_lock() {
-            Ok(()) => Some(&ground),
+    fn try_lock(folder: &Path) -> std::io::Result<Option<Self>> {
+        let Some(folder_file) = if_there(File::open(folder))? else { return Ok(None) };
+        let locked = match folder_file.try_lock() {
+            Ok(()) => Some(&folder_file),
             Err(TryLockError::WouldBlock) => return Ok(None),
-            // Then the file has to do.
+            // The file system cannot lock folders; the lock file has to do.
             Err(TryLockError::Error(_)) => None,
         };
-        if locked.is_some() && !is_at(&ground, folder)? {
+        if locked.is_some() && !is_at(&folder_file, folder)? {
             return Ok(None);
         }
-        let lock = folder.join(LOCK);
-        let Some(held) = if_there(open(&lock))? else { return Ok(None) };
-        match held.try_lock() {
+        let path = folder.join(LOCK);
+        let Some(lock_file) = if_there(open(&path))? else { return Ok(None) };
+        match lock_file.try_lock() {
             Ok(()) => {
-                let ground = locked.is_some().then_some(ground);
-                let claim = Self { held, ground };
-                Ok(is_at(&claim.held, &lock)?.then_some(claim))
+                let folder_file = locked.is_some().then_some(folder_file);
+                let lock = Self { lock_file, folder_file };
+                Ok(is_at(&lock.lock_file, &path)?.then_some(lock))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
@@ -98,32 +98,32 @@ impl RunLock {
 /// in it.
 #[derive(Debug)]
 pub(crate) struct NewRunLock {
-    claim: Option<RunLock>,
+    lock: Option<RunLock>,
     folder: PathBuf,
 }
 
 impl NewRunLock {
-    /// Makes the run's folder and claims it.
+    /// Makes the run's folder and locks it.
     pub(crate) fn acquire(folder: &Path) -> Result<Self> {
-        Ok(Self { claim: Some(RunLock::acquire(folder)?), folder: folder.to_path_buf() })
+        Ok(Self { lock: Some(RunLock::acquire(folder)?), folder: folder.to_path_buf() })
     }
 
     /// Releases the lock of a dead run's folder and removes the folder, which holds nothing but the
     /// lock.
-    pub(crate) fn give_up(claim: RunLock, folder: &Path) {
-        drop(Self { claim: Some(claim), folder: folder.to_path_buf() });
+    pub(crate) fn release(lock: RunLock, folder: &Path) {
+        drop(Self { lock: Some(lock), folder: folder.to_path_buf() });
     }
 
     /// Returns the lock for the run, which starts.
     pub(crate) fn begin(mut self) -> Option<RunLock> {
-        self.claim.take()
+        self.lock.take()
     }
 }
 
 impl Drop for NewRunLock {
     fn drop(&mut self) {
-        if self.claim.is_some() {
-            // What cannot be removed, or is in use, stays for the next start.
+        if self.lock.is_some() {
+            // What cannot be removed stays for the next start.
             let _stays = fs::remove_file(self.folder.join(LOCK))
                 .and_then(|()| fs::remove_dir(&self.folder))
                 .and_then(|()| self.folder.parent().map_or(Ok(()), fs::remove_dir));
@@ -173,52 +173,52 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_whose_engine_lives_is_not_inherited_and_one_whose_engine_is_gone_is() {
+    fn a_run_can_be_locked_by_others_only_when_its_engine_is_dead() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("run");
-        let claim = RunLock::acquire(&folder).unwrap();
+        let lock = RunLock::acquire(&folder).unwrap();
         assert!(RunLock::try_acquire(&folder).unwrap().is_none());
-        drop(claim);
+        drop(lock);
         assert!(RunLock::try_acquire(&folder).unwrap().is_some());
     }
 
     #[test]
-    fn a_claim_that_is_given_up_is_free_although_a_child_just_begun_has_its_descriptor() {
+    fn a_released_lock_is_free_although_a_new_child_has_its_descriptor() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("run");
-        let claim = RunLock::acquire(&folder).unwrap();
-        let _of_a_child = claim.held.try_clone().unwrap();
-        drop(claim);
+        let lock = RunLock::acquire(&folder).unwrap();
+        let _of_a_child = lock.lock_file.try_clone().unwrap();
+        drop(lock);
         assert!(RunLock::try_acquire(&folder).unwrap().is_some());
     }
 
     #[test]
-    fn who_begins_a_run_waits_for_a_sweep_that_is_at_its_folder() {
+    fn a_new_run_waits_for_a_recovery_that_removes_its_folder() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("runs/run");
-        let mut sweep = Some(RunLock::acquire(&folder).unwrap());
+        let mut recovery = Some(RunLock::acquire(&folder).unwrap());
         let mut pauses = 0;
-        // A sweep may take its time.
-        let claim = RunLock::acquire_with(&folder, &mut || {
+        // A recovery may take its time.
+        let lock = RunLock::acquire_with(&folder, &mut || {
             pauses += 1;
             if pauses == 100 {
                 fs::remove_dir_all(home.path().join("runs")).unwrap();
-                sweep = None;
+                recovery = None;
             }
         });
-        assert!(claim.is_ok() && folder.join(LOCK).exists());
+        assert!(lock.is_ok() && folder.join(LOCK).exists());
         assert_eq!(pauses, 100);
     }
 
     #[test]
-    fn the_folder_of_a_run_that_does_not_begin_goes_again() {
+    fn the_folder_of_a_run_that_does_not_start_is_removed() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("run");
         drop(NewRunLock::acquire(&folder).unwrap());
         assert!(!folder.exists());
-        let claim = NewRunLock::acquire(&folder).unwrap().begin();
+        let lock = NewRunLock::acquire(&folder).unwrap().begin();
         assert!(RunLock::try_acquire(&folder).unwrap().is_none());
-        drop(claim);
+        drop(lock);
         assert!(folder.exists());
     }
 
@@ -226,15 +226,15 @@ mod tests {
     fn a_run_lives_although_one_of_its_tasks_removed_its_lock_file() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("run");
-        let claim = RunLock::acquire(&folder).unwrap();
+        let lock = RunLock::acquire(&folder).unwrap();
         fs::remove_file(folder.join(LOCK)).unwrap();
         assert!(RunLock::try_acquire(&folder).unwrap().is_none());
-        drop(claim);
+        drop(lock);
         assert!(RunLock::try_acquire(&folder).unwrap().is_some());
     }
 
     #[test]
-    fn who_finds_a_fifo_in_place_of_the_lock_file_does_not_wait_for_its_reader() {
+    fn a_fifo_in_place_of_the_lock_file_does_not_block() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("run");
         drop(RunLock::acquire(&folder).unwrap());
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_whose_folder_is_gone_is_nobodys() {
+    fn a_run_without_a_folder_cannot_be_locked() {
         let home = tempfile::tempdir().unwrap();
         assert!(RunLock::try_acquire(&home.path().join("run")).unwrap().is_none());
     }

@@ -24,7 +24,7 @@ const EMAIL: &str = "demo@localhost";
 pub fn init(root: &Path, files: &[(String, String)], message: &str) -> Result<()> {
     let what = || format!("make a sample repository in {}", root.display());
     let mut options = RepositoryInitOptions::new();
-    // The user's template may bring hooks along.
+    // The user's template may contain hooks.
     options.external_template(false).no_reinit(true).initial_head("main");
     let repository = Repository::init_opts(root, &options).or_cannot(what)?;
     for (path, content) in files {

@@ -169,7 +169,7 @@ impl ChangeList {
     ) -> Result<Captured> {
         self.sort();
         context.faults.strike("capture.ref").or_cannot(|| format!("write {capture}"))?;
-        // Switched off by a test that must notice.
+        // Switched off in tests that prove they notice.
         if !context.faults.is_off("F272") {
             let changes = std::mem::take(&mut self.changes);
             store.put_capture(&capture, &Contents { changes, renames: Vec::new() }, title)?;

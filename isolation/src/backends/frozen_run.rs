@@ -42,19 +42,19 @@ impl<T> FrozenRun<T> {
         if let Some(prefix) = &request.branches {
             branch::must_be_possible(repo, faults, prefix, &request.run)?;
         }
-        // No landing changes the tree while it is looked at: half of one is nothing to begin with.
+        // No landing may change the tree during the scan, which would see a part of it.
         let LandingWait { cancel, notify } = landings;
         let landing_lock = LandingLock::acquire(&repo.common_dir, faults, cancel, notify)?;
         let Some(_landing_lock) = landing_lock else { return Err(IsolationError::Withdrawn) };
-        // The one that was waited for may have been killed in the middle.
+        // The landing that was waited for may have crashed in the middle.
         if let Err(error) = landing::finish_cut_short(repo, paths, faults, cancel, notify) {
-            // A recovery has told it, and who lands is told again.
-            tracing::warn!(%error, "the tree is looked at although a landing is not over");
+            // A recovery has reported it, and the next landing will again.
+            tracing::warn!(%error, "the snapshot is taken although a landing is unfinished");
         }
         faults.strike("freeze.scan").or_cannot(|| "look at the working tree")?;
         match freeze(&context) {
             Ok(tree) => Ok(Self { context, tree, lock: Mutex::new(lock.begin()) }),
-            // Then dropping the claim removes the folder.
+            // Dropping the lock removes the folder.
             Err(error) if RunFolder::is_bare(&context.folder) => Err(error),
             Err(error) => {
                 let failed = FrozenRun { context, tree: (), lock: Mutex::new(lock.begin()) };
@@ -76,7 +76,7 @@ impl<T> FrozenRun<T> {
         let RunContext { paths, faults, run, folder, .. } = &self.context;
         let removed = landing::acknowledge(paths, faults, run)
             .and_then(|()| remove_if_unused(folder, paths, run));
-        // Given up last: nobody else may look at a folder that is half removed.
+        // Released last: nobody else may see a partly removed folder.
         *lock = None;
         removed
     }

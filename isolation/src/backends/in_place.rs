@@ -28,7 +28,7 @@ impl Backend for InPlace {
     }
 
     fn reopen(&self, _: &RunContext) -> Result<Option<Arc<dyn FrozenTree>>> {
-        // It leaves nothing.
+        // This backend leaves nothing behind.
         Ok(None)
     }
 }
@@ -69,7 +69,7 @@ impl FrozenTree for UsersTree {
     }
 
     fn discard(&self, _: &Workspace) -> Result<()> {
-        // It is the user's.
+        // The tree is the user's.
         Ok(())
     }
 

@@ -41,7 +41,7 @@ pub(super) fn restored(
         Mode::File | Mode::Executable => conversion(git, path).or_cannot(what)?,
     };
     match conversion {
-        // A file that had other bytes than its blob is pinned.
+        // A file with other bytes than its blob is pinned instead.
         Conversion::None | Conversion::BuiltIn => Ok(found.content().to_vec()),
         Conversion::Program(attribute) => Err(cannot(
             what(),
@@ -174,7 +174,7 @@ impl<'a> ConversionCheck<'a> {
         if entries.iter().any(|entry| entry.name == NAME) {
             match RepoPath::new(path).map(|path| tree.read_entry(&path)) {
                 Some(Ok(TreeEntry::File { bytes, .. })) => self.possible.read(&bytes),
-                // Whatever git makes of it.
+                // An unreadable file may name any conversion.
                 Some(_) | None => self.possible = ConversionsInUse::ANYTHING,
             }
         } else if let Some(entry) = index.get(&path) {

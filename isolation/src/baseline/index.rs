@@ -24,7 +24,7 @@ impl Index {
     pub(super) fn read(git: &Repository) -> Result<Self> {
         let file = git.path().join("index");
         let what = || format!("read {}", file.display());
-        // Before the entries: if it is replaced meanwhile, more entries count as young.
+        // Read before the entries: if the index is replaced meanwhile, more entries count as young.
         let written_ns = match file.symlink_metadata() {
             Ok(meta) => meta.mtime().saturating_mul(1_000_000_000) + meta.mtime_nsec(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,

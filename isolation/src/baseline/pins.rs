@@ -70,7 +70,7 @@ pub(super) fn pin(
         let (mode, bytes, stat) = match found {
             TreeEntry::File { mode, bytes, stat } => (mode, bytes, stat),
             TreeEntry::Link { target, stat } => (Mode::Link, target, stat),
-            // It went while we looked around: then the tree as it was froze without it.
+            // It was removed during the scan: the snapshot does not contain it.
             TreeEntry::Missing | TreeEntry::Blocked(_) | TreeEntry::Folder | TreeEntry::Special => {
                 continue;
             }

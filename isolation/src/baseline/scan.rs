@@ -64,7 +64,7 @@ pub(super) fn scan(
     let mut walk = Walk { rules, conversion_check, tree, ours, index, scan, started_ns };
     let mut waiting = vec![(Vec::new(), 0)];
     while let Some((folder, permissions)) = waiting.pop() {
-        walk.folder(folder, permissions, &mut waiting)?;
+        walk.visit_folder(folder, permissions, &mut waiting)?;
     }
     walk.scan.dirty_candidates.sort_by(|left, right| left.path.cmp(&right.path));
     Ok(walk.scan)
@@ -87,7 +87,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn folder(
+    fn visit_folder(
         &mut self,
         path: Vec<u8>,
         permissions: u32,
@@ -111,7 +111,7 @@ impl Walk<'_> {
                 if let Some(permissions) = self.descends(&below, &entry, owner)? {
                     waiting.push((below, permissions));
                 }
-            } else if let Some((name, frozen)) = self.leaf(below, entry, owner)? {
+            } else if let Some((name, frozen)) = self.visit_file(below, entry, owner)? {
                 found.files.insert(name, frozen);
             }
         }
@@ -164,7 +164,7 @@ impl Walk<'_> {
     }
 
     /// Returns the table's entry of a certainly clean file, and notes everything else.
-    fn leaf(
+    fn visit_file(
         &mut self,
         path: Vec<u8>,
         entry: ListedEntry,

@@ -72,7 +72,7 @@ impl ContentReader {
             ContentLocation::Pin(oid) => return self.store.read(oid),
             ContentLocation::Blob(oid) | ContentLocation::Crlf(oid) => oid,
         };
-        // An unreadable file of the user's is no reason to stop: the blob is there.
+        // A user's file that cannot be read is no error, since the blob exists.
         match self.tree.read_entry(path) {
             Ok(TreeEntry::File { bytes, stat, .. }) if stat == frozen.stat => return Ok(bytes),
             Ok(TreeEntry::Link { target, stat }) if stat == frozen.stat => return Ok(target),
@@ -132,7 +132,7 @@ impl Scanned {
         let store = TaskStore::open(&snapshot.context.paths.store)?;
         snapshot.table = std::mem::take(&mut self.scan.table);
         let mut dirty_candidates = std::mem::take(&mut self.scan.dirty_candidates);
-        // Switched off by a test that must notice.
+        // Switched off in tests that prove they notice.
         if snapshot.context.faults.is_off("F153") {
             dirty_candidates.clear();
         }
@@ -178,7 +178,7 @@ pub(crate) fn keep_file_list(folder: &Path, paths: &RepoPaths, run: &RunName) ->
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()), // nothing was frozen
-        // Another file system.
+        // It may be on another file system.
         Err(_) => fs::copy(&list, &kept).map(drop).or_cannot(what),
     }
 }

@@ -87,22 +87,22 @@ struct FolderChanges<'a> {
     below: BTreeMap<&'a [u8], FolderChanges<'a>>,
 }
 
-/// Writes `tree` with the paths of `touched` changed, and returns its id. Folders that become empty
-/// are removed.
+/// Writes `tree` with the paths of `merged_paths` changed, and returns its id. Folders that become
+/// empty are removed.
 pub(super) fn write_changed_tree(
     git: &Repository,
     tree: Option<&Tree<'_>>,
-    touched: &BTreeMap<RepoPath, MergedPath>,
+    merged_paths: &BTreeMap<RepoPath, MergedPath>,
 ) -> std::result::Result<Oid, Error> {
     let mut root = FolderChanges::default();
-    for (path, touched) in touched {
+    for (path, merged) in merged_paths {
         let mut level = &mut root;
         let mut rest = path.as_bytes();
         while let Some(slash) = rest.iter().position(|byte| *byte == b'/') {
             level = level.below.entry(&rest[..slash]).or_default();
             rest = &rest[slash + 1..];
         }
-        level.own.insert(rest, touched.after);
+        level.own.insert(rest, merged.after);
     }
     match folder(git, tree, &root)? {
         Some(id) => Ok(id),
@@ -128,13 +128,13 @@ fn folder(
             None => {}
         }
     }
-    // After what is below: a folder that becomes a file has lost its files by now.
+    // After the folders: a folder that becomes a file has lost its files by now.
     for (name, entry) in &level.own {
         match entry {
             Some(entry) => {
                 drop(builder.insert(*name, entry.oid, entry.mode.to_git().cast_signed())?);
             }
-            // A file that becomes a folder is one by now.
+            // A file that becomes a folder is a folder by now.
             None => {
                 let is_file = builder.get(*name)?.is_some_and(|now| now.filemode() != FOLDER);
                 if is_file {

@@ -27,7 +27,7 @@ pub(super) struct Lineage {
 
 impl Lineage {
     /// Returns the joint ancestry of those tasks of `on` that are known.
-    pub(super) fn behind(&self, on: &[TaskName]) -> Ancestry {
+    pub(super) fn joint_ancestry(&self, on: &[TaskName]) -> Ancestry {
         let mut together = Ancestry::default();
         for ancestry in on.iter().filter_map(|on| self.ancestries.get(&on.folded())) {
             together.tips.extend(ancestry.tips.clone());
@@ -50,19 +50,19 @@ impl Lineage {
     }
 
     /// Adds a task that changed nothing.
-    pub(super) fn add_empty(&mut self, task: &TaskName, behind: Ancestry) {
-        self.ancestries.insert(task.folded(), behind);
+    pub(super) fn add_empty(&mut self, task: &TaskName, ancestry: Ancestry) {
+        self.ancestries.insert(task.folded(), ancestry);
     }
 
     /// Adds a task whose work is on a branch.
     pub(super) fn add(
         &mut self,
         task: &TaskName,
-        behind: Ancestry,
+        ancestry: Ancestry,
         tip: Oid,
         changes: Vec<Change>,
     ) {
-        let mut members = behind.members;
+        let mut members = ancestry.members;
         members.insert(task.folded());
         let tips = [(task.folded(), tip)].into();
         self.ancestries.insert(task.folded(), Ancestry { tips, members });

@@ -81,8 +81,8 @@ impl Maker<'_> {
         let on = missing_predecessors(task, landings);
         if changes.is_empty() {
             if on.is_empty() {
-                let behind = self.behind(task)?;
-                self.lineage.add_empty(&task.task, behind);
+                let ancestry = self.ancestry(task)?;
+                self.lineage.add_empty(&task.task, ancestry);
             }
             return Ok(Landed::Unchanged);
         }
@@ -95,8 +95,8 @@ impl Maker<'_> {
         };
         let branch = self.branches.name(&task.task);
         let existing = self.branches.find(&branch)?.map(|commit| commit.id());
-        let behind = self.behind(task)?;
-        let parent = match self.parent(&behind, existing)? {
+        let ancestry = self.ancestry(task)?;
+        let parent = match self.parent(&ancestry, existing)? {
             Ok(parent) => parent,
             Err(conflicts) => return self.conflicted(conflicts, &changes, &clean),
         };
@@ -119,13 +119,13 @@ impl Maker<'_> {
                 commit
             }
         };
-        self.lineage.add(&task.task, behind, tip, clean);
+        self.lineage.add(&task.task, ancestry, tip, clean);
         Ok(Landed::Landed { branch: Some(branch) })
     }
 
     /// Returns the ancestry of a task. Tasks that landed earlier and are not part of this landing
     /// count with their branches, if they have one.
-    fn behind(&mut self, task: &LandingTask) -> Result<Ancestry> {
+    fn ancestry(&mut self, task: &LandingTask) -> Result<Ancestry> {
         for on in &task.depends_on {
             if self.lineage.knows(on) {
                 continue;
@@ -135,14 +135,14 @@ impl Maker<'_> {
                 self.lineage.add(on, Ancestry::default(), tip, changes);
             }
         }
-        let mut behind = self.lineage.behind(&task.depends_on);
-        let tips: Vec<Oid> = behind.tips.values().copied().collect();
-        // One that lies behind another is in it already.
+        let mut ancestry = self.lineage.joint_ancestry(&task.depends_on);
+        let tips: Vec<Oid> = ancestry.tips.values().copied().collect();
+        // A tip that is an ancestor of another is contained in it.
         let in_another = |tip: &Oid| {
             tips.iter().any(|other| self.git.graph_descendant_of(*other, *tip).unwrap_or(false))
         };
-        behind.tips.retain(|_, tip| !in_another(tip));
-        Ok(behind)
+        ancestry.tips.retain(|_, tip| !in_another(tip));
+        Ok(ancestry)
     }
 
     /// Returns the changes of a branch since it left the commit that is checked out.
@@ -154,7 +154,7 @@ impl Maker<'_> {
         let base = base.map(tree).transpose().or_cannot(what)?;
         let after = tip.tree().or_cannot(what)?;
         let mut options = DiffOptions::new();
-        // Else a file that became a symlink would be two changes.
+        // Otherwise a file that became a symlink would be two changes.
         options.include_typechange(true);
         let diff = self.git.diff_tree_to_tree(base.as_ref(), Some(&after), Some(&mut options));
         let diff = diff.or_cannot(what)?;
@@ -174,10 +174,10 @@ impl Maker<'_> {
     /// branch it builds on, or a merge of several.
     fn parent(
         &self,
-        behind: &Ancestry,
+        ancestry: &Ancestry,
         existing: Option<Oid>,
     ) -> Result<std::result::Result<Option<Oid>, Vec<Conflict>>> {
-        let tips: Vec<Oid> = behind.tips.values().copied().collect();
+        let tips: Vec<Oid> = ancestry.tips.values().copied().collect();
         match tips[..] {
             [] => return Ok(Ok(self.head.as_ref().map(Commit::id))),
             [tip] => return Ok(Ok(Some(tip))),
@@ -186,19 +186,19 @@ impl Maker<'_> {
         let target = CommitTree { git: self.git, tree: self.cleaner.head.tree };
         let blobs = RepoBlobs(self.git);
         let mut merger = Merger::over(&target, &blobs);
-        for (task, changes) in self.lineage.works(behind) {
+        for (task, changes) in self.lineage.works(ancestry) {
             if let Err(conflicts) = merger.add(task, changes)? {
                 return Ok(Err(conflicts));
             }
         }
         let tree = self.changed(target.tree, merger)?;
-        // A branch that was made before stands on a merge that was made before.
+        // An existing branch has the merge of an earlier landing as its parent.
         let before = existing.and_then(|id| self.git.find_commit(id).ok()?.parent_id(0).ok());
         if let Some(before) = before.filter(|before| self.is(*before, tree, &tips).unwrap_or(false))
         {
             return Ok(Ok(Some(before)));
         }
-        let names: Vec<&str> = behind.tips.keys().map(String::as_str).collect();
+        let names: Vec<&str> = ancestry.tips.keys().map(String::as_str).collect();
         let message = format!("Merge the work of {}", names.join(", "));
         self.commit(tree, &tips, &message).map(|commit| Ok(Some(commit)))
     }

@@ -69,8 +69,8 @@ fn take(
     snapshot.context.faults.strike("capture.begin").or_cannot(what)?;
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
-    // The user's repository says what holds everywhere, the workspace what holds in its folders.
-    // What the task did to the private git directory does not count.
+    // The rules for the whole tree are those of the user's repository, and the rules of folders
+    // those in the workspace. What the task did to its private git directory does not count.
     let git = snapshot.context.repo.git()?;
     let rules = Rules::of(&git, &tree);
     let bytes = ContentReader::open(snapshot)?;

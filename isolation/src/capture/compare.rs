@@ -82,9 +82,10 @@ fn read(tree: &Tree, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>> {
 /// Returns whether the entry is known to be equal to the original without reading that.
 fn is_certainly(original: Original<'_>, entry: Entry) -> bool {
     match original {
-        Original::Predecessor(seed) => seed == entry,
+        Original::Predecessor(change) => change == entry,
         Original::Frozen(frozen) => {
-            // A blob's id is that of the bytes as committed, which need not be those in the tree.
+            // A blob's id is that of the committed bytes, which may differ from those in the
+            // working tree.
             matches!(frozen.source, ContentLocation::Pin(oid) if frozen.mode == entry.mode && oid == entry.oid)
         }
     }

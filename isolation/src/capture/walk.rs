@@ -75,7 +75,7 @@ pub(super) fn candidates<'a>(
     let mut waiting = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
         let Some(listing) = tree.list_readable(&path)? else { continue };
-        walk.folder(&path, &listing, &mut waiting)?;
+        walk.visit_folder(&path, &listing, &mut waiting)?;
         visited.insert(path);
     }
     for (path, folder) in &snapshot.table.folders {
@@ -100,7 +100,7 @@ struct Walk<'a, 'g> {
 }
 
 impl<'a> Walk<'a, '_> {
-    fn folder(
+    fn visit_folder(
         &mut self,
         path: &[u8],
         listing: &FolderListing,
@@ -125,7 +125,7 @@ impl<'a> Walk<'a, '_> {
             } else {
                 present.insert(entry.name.as_os_str());
                 let frozen = folder.and_then(|folder| folder.files.get(&entry.name));
-                self.leaf(path, entry, frozen)?;
+                self.visit_file(path, entry, frozen)?;
             }
         }
         if let Some(folder) = folder {
@@ -134,7 +134,7 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    fn leaf(
+    fn visit_file(
         &mut self,
         folder: &[u8],
         entry: &ListedEntry,
@@ -146,9 +146,9 @@ impl<'a> Walk<'a, '_> {
         }
         let Some(path) = RepoPath::new(join(folder, &entry.name)) else { return Ok(()) };
         let original = match self.manifest.predecessor_changes.get(&path) {
-            Some(seed) => {
+            Some(change) => {
                 self.seen_predecessors.insert(path.clone());
-                seed.map(Original::Predecessor)
+                change.map(Original::Predecessor)
             }
             None if untouched => return Ok(()),
             None => frozen.map(Original::Frozen),
@@ -157,7 +157,7 @@ impl<'a> Walk<'a, '_> {
             tracing::warn!(%path, "what is left of an interrupted write is left out");
             return Ok(());
         }
-        // What was frozen is tracked, or not ignored, also where a predecessor has removed it.
+        // A path of the snapshot counts even if a predecessor has removed it.
         let known = original.is_some() || frozen.is_some();
         let counts = known
             || !self.rules.ignores(path.as_bytes(), PathKind::File)?
@@ -180,7 +180,7 @@ impl<'a> Walk<'a, '_> {
 
     /// Notes a `.git` in the folder, and names that some file systems take for `.git`.
     fn note_git_names(&mut self, folder: &[u8], listing: &FolderListing) -> Result<()> {
-        // The one in the root is the workspace's.
+        // The `.git` in the root is the workspace's own.
         if listing.repository == RepositoryRoot::Yes && !folder.is_empty() {
             self.left_out.repository(folder);
         }
@@ -225,8 +225,8 @@ impl<'a> Walk<'a, '_> {
     }
 
     fn has_predecessor_change_below(&self, path: &[u8]) -> bool {
-        self.manifest.predecessor_changes.keys().any(|seed| {
-            seed.as_bytes().strip_prefix(path).is_some_and(|rest| rest.starts_with(b"/"))
+        self.manifest.predecessor_changes.keys().any(|change| {
+            change.as_bytes().strip_prefix(path).is_some_and(|rest| rest.starts_with(b"/"))
         })
     }
 
@@ -247,8 +247,8 @@ impl<'a> Walk<'a, '_> {
 
     /// Notes the files of the predecessors that the task removed.
     fn note_absent_predecessors(&mut self) {
-        for (path, seed) in &self.manifest.predecessor_changes {
-            if let Some(entry) = seed
+        for (path, change) in &self.manifest.predecessor_changes {
+            if let Some(entry) = change
                 && !self.seen_predecessors.contains(path)
             {
                 let original = Some(Original::Predecessor(*entry));

@@ -161,7 +161,7 @@ fn class(pattern: &[u8], start: usize, case: Case) -> Option<(Token, usize)> {
             }
         }
         let (low, next) = single(pattern, at)?;
-        // For git the beginning of a range is a member of its own, also where the end is before it.
+        // In git the start of a range is a member even if the range is empty.
         members[usize::from(low)] = true;
         at = next;
         if pattern.get(next) == Some(&b'-') && *pattern.get(next + 1)? != b']' {

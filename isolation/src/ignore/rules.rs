@@ -113,7 +113,7 @@ impl<'a> Rules<'a> {
         let path = join(folder, ".gitignore".as_ref());
         let Some(path) = RepoPath::new(path) else { return Ok(Vec::new()) };
         let found = match self.tree.read_entry(&path) {
-            // As git, which says so and goes on.
+            // Git warns about an unreadable file and continues.
             Err(error) if is_denied(&error) => return Ok(Vec::new()),
             found => found?,
         };

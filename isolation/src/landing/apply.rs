@@ -80,12 +80,12 @@ impl<'a> Applier<'a> {
         if change.method == WriteMethod::InPlace {
             return self.write_over(change, &target);
         }
-        // What made room for a folder has gone as well where the folder is there already.
+        // A file that made room for a folder is removed as well if the folder exists already.
         let gave_room = target == PathState::Other && change.new.is_none();
         if target.is(change.new) || gave_room {
             return self.confirm(change);
         }
-        // Where a folder is to become a file, its files have been moved away before.
+        // If a folder is to become a file, its files have been moved away before.
         let makes_room = target == PathState::Other && change.expected.is_none();
         if !target.is(change.expected) && !makes_room {
             return Ok(Applied::Contested);
@@ -184,12 +184,12 @@ impl<'a> Applier<'a> {
     pub(super) fn give_back(&self, change: &FileChange) -> Result<Applied> {
         match change.new {
             None => {
-                // If they have made another one meanwhile, that is the one they want.
+                // If they have made another file meanwhile, that one stands.
                 self.mover.shift(&change.temp, &change.path)?;
             }
             Some(_) => {
                 self.mover.exchange(&change.temp, &change.path)?;
-                // They may have saved once more, over our version: that save is the one they want.
+                // They may have saved again, over the new version: that save stands.
                 let staged = self.state_of(&change.temp)?;
                 if !staged.is(change.new) && staged != PathState::Missing {
                     self.mover.exchange(&change.temp, &change.path)?;
@@ -236,7 +236,7 @@ impl<'a> Applier<'a> {
             return Ok(Applied::Contested);
         }
         self.strike()?;
-        // Later it must not stop us: the file may be half written, by us.
+        // In a later pass this must not stop the landing, since the file may be partly written.
         if self.pass == Pass::First
             && matches!(self.access(&change.path)?, WriteAccess::OpenForWriting)
         {
@@ -275,7 +275,7 @@ impl<'a> Applier<'a> {
 fn is_partial_write(bytes: &[u8], before: &[u8], after: &[u8]) -> bool {
     let same = bytes.iter().zip(after).take_while(|(left, right)| left == right).count();
     let rest = before.get(same..).unwrap_or_default();
-    // Once everything is written and cut to length, only the permissions may be missing.
+    // After the content and the length, only the permissions may be missing.
     bytes[same..] == *rest || bytes == after
 }
 

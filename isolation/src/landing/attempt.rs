@@ -66,15 +66,15 @@ pub(super) fn attempt(
     tasks: &[LandingTask],
     exclusions: &Exclusions,
 ) -> Result<Attempt> {
-    let Merged { report, touched } = merge(context.tree, context.store, tasks, exclusions);
-    if touched.is_empty() {
+    let Merged { report, merged_paths } = merge(context.tree, context.store, tasks, exclusions);
+    if merged_paths.is_empty() {
         return Ok(Attempt::Finished(report));
     }
     if context.faults.is_off("F157") {
         return Ok(Attempt::Finished(unwritten(report, "landing in the tree is switched off")));
     }
     let id = context.journals.free_id(run)?;
-    let plan = Plan::of(context.tree, &id, &touched)?;
+    let plan = Plan::of(context.tree, &id, &merged_paths)?;
     let written = Applier::first_pass(context, run).targets_being_written(&plan.changes)?;
     if !written.is_empty() {
         return Ok(Attempt::Interrupted(written));
@@ -88,8 +88,8 @@ pub(super) fn attempt(
         }
     };
     match ended {
-        Ok(disturbed) if disturbed.is_empty() => Ok(Attempt::Finished(journal.report)),
-        Ok(disturbed) => Ok(Attempt::Interrupted(disturbed)),
+        Ok(interrupted) if interrupted.is_empty() => Ok(Attempt::Finished(journal.report)),
+        Ok(interrupted) => Ok(Attempt::Interrupted(interrupted)),
         Err(AttemptError { error: IsolationError::Withdrawn, .. }) => {
             Err(IsolationError::Withdrawn)
         }
@@ -105,7 +105,7 @@ pub(super) struct Merged {
     /// The report of each task.
     pub(super) report: LandingReport,
     /// The paths that change.
-    touched: BTreeMap<RepoPath, MergedPath>,
+    merged_paths: BTreeMap<RepoPath, MergedPath>,
 }
 
 /// Merges the tasks, one after the other, into the current working tree.
@@ -121,7 +121,7 @@ pub(super) fn merge(
         Some(why) => Err(cannot("land it", why.as_str())),
         None => store.changes(capture),
     });
-    Merged { report: LandingReport { tasks }, touched: merger.finish() }
+    Merged { report: LandingReport { tasks }, merged_paths: merger.finish() }
 }
 
 /// Stages the new versions and commits the journal. The landing can be cancelled until then.
@@ -143,7 +143,7 @@ fn prepare(
     let temps: Vec<&RepoPath> = journal.changes.iter().map(|change| &change.temp).collect();
     applier.mover.sync_all(&temps)?;
     context.sync_folders(temps.into_iter())?;
-    // What the journal names must be durable before the journal is.
+    // The content that the journal names must be durable before the journal is.
     context.hold(journal)?;
     faults.strike("landing.journal").or_cannot(|| "write the journal of a landing")?;
     check_not_cancelled(context)?;
@@ -162,14 +162,14 @@ fn exchange(
 ) -> std::result::Result<Vec<RepoPath>, AttemptError> {
     let applier = Applier::first_pass(context, &journal.run);
     let ended = match apply_all(&applier, &journal.changes) {
-        // An editor that had a file open before the exchange may have written to it after, or may
+        // A program that had a file open before the exchange may have written to it since, or may
         // be about to.
         Ok(None) => applier.give_back_edited(journal.changes.iter()).map_err(AttemptError::from),
         Ok(Some(change)) => Ok(vec![change]),
         Err(failure) => Err(failure),
     };
     match ended {
-        Ok(disturbed) if disturbed.is_empty() => {
+        Ok(interrupted) if interrupted.is_empty() => {
             context.finish(journal, State::Committed);
             Ok(Vec::new())
         }

@@ -83,7 +83,8 @@ impl<'a> FileMover<'a> {
             return Ok(Moved::No);
         }
         if self.shift(temp, path)? == Moved::No {
-            // Somebody made a file where the old one was a moment ago: theirs is the newer one.
+            // Another program made a file in place of the old one just now: that is the newer
+            // version.
             self.shift(&aside, path)?;
             return Ok(Moved::No);
         }
@@ -101,7 +102,7 @@ impl<'a> FileMover<'a> {
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
             end => return moved(end, what),
         }
-        // A second name is refused where something is, as the rename would be.
+        // Like the rename, a hard link fails if the target exists.
         match linkat(&old.folder, &old.name, &new.folder, &new.name, AtFlags::empty()) {
             Ok(()) => self.remove(from).map(|()| Moved::Yes),
             Err(Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::MLINK) => {
@@ -169,7 +170,7 @@ impl<'a> FileMover<'a> {
             let Some(parent) = self.parent_dir(&folder)? else { return Ok(()) };
             self.strike()?;
             match mkdirat(&parent.folder, &parent.name, Permissions::from_raw_mode(0o777)) {
-                // Whether it is a folder shows when something is put into it.
+                // If it is not a folder, moving a file into it fails.
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error).or_cannot(|| format!("make the folder {folder}")),
             }

@@ -95,14 +95,14 @@ impl LandingContext<'_> {
         let mut taken = Vec::new();
         for change in journal.changes.iter().rev() {
             let reversed = change.reversed();
-            // A path that somebody has edited is as they want it.
+            // A path that somebody has edited stays as it is.
             if applier.put_back(change)? == Applied::Done
                 && applier.apply(&reversed)? == Applied::Done
             {
                 taken.push(reversed);
             }
         }
-        // The same holds for one whose new version somebody has opened for writing.
+        // So does a path whose new version a program has open for writing.
         for change in applier.give_back_edited(taken.iter())? {
             if let PathState::Entry(entry, bytes) = applier.state_of(&change.temp)? {
                 applier.rescue(change, entry, &bytes)?;
@@ -184,7 +184,7 @@ impl LandingContext<'_> {
             if !synced.insert(path.folders().next()) {
                 continue;
             }
-            // One that has gone was in another one, which is told below or by the next path.
+            // The folder above a missing one is synced below or with the next path.
             if let Parent::Folder { fd, .. } = self.tree.parent(path)? {
                 fsync(fd).or_cannot(|| format!("sync the folder of {path}"))?;
             }
@@ -197,7 +197,7 @@ impl LandingContext<'_> {
         let applier = Applier::later_pass(self, &journal.run);
         for change in journal.changes.iter().filter(|change| change.new.is_none()) {
             for folder in change.path.folders() {
-                // One that may not be removed stays: an empty folder is nothing to git.
+                // A folder that cannot be removed stays: git ignores empty folders.
                 if !matches!(applier.mover.remove_folder(&folder), Ok(Moved::Yes)) {
                     break;
                 }
@@ -220,7 +220,7 @@ fn conflict(report: &mut LandingReport, change: &FileChange, ours: Option<Entry>
     for landing in report.tasks.iter_mut().filter(|landing| change.by.contains(&landing.task)) {
         match &mut landing.landed {
             Landed::Conflicted { conflicts } => {
-                // A recovery that was killed itself may have said so already.
+                // An interrupted recovery may have reported it already.
                 conflicts.retain(|known| known.path != conflict.path);
                 conflicts.push(conflict.clone());
             }

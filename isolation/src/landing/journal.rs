@@ -161,7 +161,7 @@ impl<'a> Journals<'a> {
     pub(super) fn write(&self, journal: &Journal, state: State) -> Result<()> {
         let path = self.path(&journal.id, state);
         let what = || format!("write the journal {}", path.display());
-        // Made now, so that a full disk keeps nobody from putting the journal away.
+        // Made now, so that a full disk does not keep the journal from being moved there.
         fs::create_dir_all(self.folder.join(DONE)).or_cannot(what)?;
         let bytes = serde_json::to_vec(journal).or_cannot(what)?;
         self.strike()?;
@@ -277,7 +277,7 @@ fn names_in(folder: &Path) -> Result<Vec<(String, State)>> {
 
 fn sync(folder: &Path) -> Result<()> {
     let synced = match File::open(folder) {
-        // Where no journal could be written, none has to be synced.
+        // Without a folder there is no journal to sync.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         opened => opened.and_then(|folder| folder.sync_all()),
     };

@@ -52,7 +52,7 @@ pub(crate) fn land(
     let tree = Tree::open_at(&repo.root)?;
     let journals = Journals::in_folder(&paths.landings, faults);
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
-    // Their reports stay in their journals for the next recovery.
+    // The reports stay in their journals for the next recovery.
     let reported_later = finish_open(&context, &BTreeSet::new())?;
     if reported_later.iter().any(|landing| landing.run == request.run) {
         return Err(landed_before(&request.run));
@@ -166,16 +166,16 @@ fn in_tree(
     request: &LandingRequest,
 ) -> Result<LandingReport> {
     let mut exclusions = Exclusions::default();
-    let mut disturbed = BTreeSet::new();
+    let mut interrupted = BTreeSet::new();
     let mut tried = 0;
     loop {
         match attempt(context, (&request.run, landing), &request.tasks, &exclusions)? {
             Attempt::Finished(report) => return Ok(report),
             Attempt::Interrupted(paths) => {
-                disturbed.extend(paths);
+                interrupted.extend(paths);
                 tried += 1;
                 if tried >= MAX_ATTEMPTS {
-                    exclusions.contested.clone_from(&disturbed);
+                    exclusions.contested.clone_from(&interrupted);
                 }
             }
             Attempt::Refused(by, why) => {
@@ -192,10 +192,12 @@ fn finish_open(
     alive: &BTreeSet<RunName>,
 ) -> Result<Vec<RecoveredLanding>> {
     context.journals.drop_unfinished()?;
-    // All are read before the first is finished: if one cannot be, no report of another is lost.
+    // All journals are read before the first landing is finished: if one is unreadable, no report
+    // of another is lost.
     let mut open = Vec::new();
     for (id, state) in context.journals.open()? {
-        // One that is gone has been put away meanwhile, by whoever has recorded its report.
+        // A missing journal has been moved to the finished ones meanwhile, by the process that
+        // recorded its report.
         if let Some(journal) = context.journals.read(&id, state)?
             && !alive.contains(&journal.run)
         {

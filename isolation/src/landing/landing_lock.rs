@@ -21,8 +21,8 @@ pub(crate) struct LandingLock {
 
 impl Drop for LandingLock {
     fn drop(&mut self) {
-        // Closing would not do: a child that another thread is just starting has the descriptor
-        // too until it runs its program.
+        // Closing the file would not release the lock: a child that another thread is starting has
+        // the descriptor, too, until it executes its program.
         let _closed_anyway = self.held.unlock();
     }
 }

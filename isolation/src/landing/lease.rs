@@ -40,8 +40,8 @@ pub(super) enum Denied {
 impl Lease {
     /// Takes a read lease on `file`, which is open for reading only.
     pub(super) fn take(file: File) -> Result<Self, Denied> {
-        // Whoever wants to write makes the kernel send a signal. SIGIO, which it is unless another
-        // one is chosen, would end the process; this one is ignored by default.
+        // When a program wants to write, the kernel sends a signal. The default, SIGIO, would end
+        // the process; SIGURG is ignored by default.
         control(&file, F_SETSIG, libc::SIGURG).map_err(Denied::Unavailable)?;
         lease(&file).map(|()| Self { file })
     }
@@ -69,8 +69,8 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Closing would not do: a child that another thread is just starting has the descriptor
-        // too until it runs its program.
+        // Closing the file would not release the lease: a child that another thread is starting has
+        // the descriptor, too, until it executes its program.
         let _closed_anyway = control(&self.file, libc::F_SETLEASE, libc::F_UNLCK);
     }
 }

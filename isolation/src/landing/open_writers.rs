@@ -80,7 +80,7 @@ impl Applier<'_> {
             Ok(fd) => File::from(fd),
             Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(WriteAccess::NoFile),
             Err(Errno::ACCESS) => return Ok(WriteAccess::Unknown(Errno::ACCESS.to_string())),
-            // A program holds a lease of its own, to write.
+            // A program holds a write lease.
             Err(Errno::AGAIN) => return Ok(WriteAccess::OpenForWriting),
             Err(error) => return Err(error).or_cannot(|| format!("open {path}")),
         };

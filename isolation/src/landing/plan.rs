@@ -26,18 +26,18 @@ impl Plan {
     pub(super) fn of(
         tree: &Tree,
         id: &str,
-        touched: &BTreeMap<RepoPath, MergedPath>,
+        merged_paths: &BTreeMap<RepoPath, MergedPath>,
     ) -> Result<Self> {
-        let mut changes = Vec::with_capacity(touched.len());
-        for (number, (path, touched_path)) in touched.iter().enumerate() {
-            let folder = staging_folder(tree, touched, path)?;
+        let mut changes = Vec::with_capacity(merged_paths.len());
+        for (number, (path, merged_path)) in merged_paths.iter().enumerate() {
+            let folder = staging_folder(tree, merged_paths, path)?;
             changes.push(FileChange {
                 path: path.clone(),
-                expected: touched_path.before,
-                new: touched_path.after,
+                expected: merged_path.before,
+                new: merged_path.after,
                 temp: temp(folder.as_ref(), id, number),
-                method: method(tree, path, touched_path)?,
-                by: touched_path.by.clone(),
+                method: method(tree, path, merged_path)?,
+                by: merged_path.by.clone(),
             });
         }
         changes.sort_by_key(|change| change.new.is_some());
@@ -58,10 +58,11 @@ impl Plan {
 /// for the root. The version is staged there, so that moving it is a rename within one file system.
 fn staging_folder(
     tree: &Tree,
-    touched: &BTreeMap<RepoPath, MergedPath>,
+    merged_paths: &BTreeMap<RepoPath, MergedPath>,
     path: &RepoPath,
 ) -> Result<Option<RepoPath>> {
-    let goes = |folder: &RepoPath| touched.get(folder).is_some_and(|path| path.after.is_some());
+    let goes =
+        |folder: &RepoPath| merged_paths.get(folder).is_some_and(|path| path.after.is_some());
     for folder in path.folders() {
         let stays = !goes(&folder) && !folder.folders().any(|above| goes(&above));
         if stays && tree.read_entry(&folder)? == TreeEntry::Folder {
@@ -82,9 +83,9 @@ fn temp(folder: Option<&RepoPath>, id: &str, number: usize) -> RepoPath {
 
 /// Returns how a path is written. A file with several hard links is overwritten, so that all of
 /// them show the new content.
-fn method(tree: &Tree, path: &RepoPath, touched: &MergedPath) -> Result<WriteMethod> {
+fn method(tree: &Tree, path: &RepoPath, merged_paths: &MergedPath) -> Result<WriteMethod> {
     let is_file = |entry: Option<Entry>| entry.is_some_and(|entry| entry.mode != Mode::Link);
-    if !is_file(touched.before) || !is_file(touched.after) {
+    if !is_file(merged_paths.before) || !is_file(merged_paths.after) {
         return Ok(WriteMethod::Exchange);
     }
     let Parent::Folder { fd, name } = tree.parent(path)? else { return Ok(WriteMethod::Exchange) };

@@ -78,7 +78,7 @@ impl Applier<'_> {
     }
 
     fn try_drop<'s>(&self, change: &'s FileChange, at: &RepoPath) -> Result<Dropped<'s>> {
-        // The lease is held until the file is gone, so that nobody comes between.
+        // The lease is held until the file is removed, so that no program writes to it in between.
         let lease = match self.access(at)? {
             WriteAccess::Leased(lease) => Some(lease),
             WriteAccess::OpenForWriting => return Ok(Dropped::OpenForWriting),
@@ -87,7 +87,7 @@ impl Applier<'_> {
         match self.state_of(at)? {
             PathState::Missing => Ok(Dropped::Yes(None)),
             PathState::Other => {
-                Err("it is not a file of ours").or_cannot(|| format!("remove {at}"))
+                Err("it is not a regular file or symlink").or_cannot(|| format!("remove {at}"))
             }
             PathState::Entry(entry, bytes) => {
                 if Some(entry) != change.expected && Some(entry) != change.new {

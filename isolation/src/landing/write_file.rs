@@ -99,7 +99,8 @@ fn fresh(parent: &ParentDir, mode: Mode, bytes: &[u8], old: Option<&File>) -> io
             symlinkat(bytes, &parent.folder, &parent.name)?;
             return Ok(());
         }
-        // Whoever may not read the old one never reads the new one: it inherits what the old one has.
+        // Nobody who cannot read the old version may read the new one, not even before its
+        // permissions are copied.
         Mode::File | Mode::Executable if old.is_some() => 0o600,
         Mode::File => 0o666,
         Mode::Executable => 0o777,
@@ -133,17 +134,17 @@ fn copy_metadata(file: &File, old: &File, mode: Mode) -> io::Result<()> {
         return Ok(());
     }
     if (had.uid(), had.gid()) != (has.uid(), has.gid()) {
-        // Only root may give a file away, and only to a group of one's own may anyone.
+        // Only root may change the owner, and a user only to one of their own groups.
         let owner = (had.uid() != has.uid()).then(|| Uid::from_raw(had.uid()));
         let _refused = fchown(file, owner, Some(Gid::from_raw(had.gid())));
     }
     let mut names = vec![0; 64 << 10];
-    // A file system without attributes says so, and a list beyond the kernel's limit does not exist.
+    // A file system without extended attributes fails, and no list exceeds the kernel's limit.
     let length = flistxattr(old, names.as_mut_slice()).unwrap_or(0);
     for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         let mut value = vec![0; 64 << 10];
         let Ok(length) = fgetxattr(old, name, value.as_mut_slice()) else { continue };
-        // Some belong to the system and cannot be set by everybody.
+        // Some attributes belong to the system and cannot be set by every user.
         let _refused = fsetxattr(file, name, &value[..length], XattrFlags::empty());
     }
     fchmod(file, Permissions::from_raw_mode(permissions(had.mode(), mode)))?;

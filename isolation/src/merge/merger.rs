@@ -87,7 +87,7 @@ impl<'a> Merger<'a> {
                 Err(reason) => conflicts.push(self.conflict(change, reason)?),
             }
         }
-        // Whether what stands in the way goes is known only when every path is.
+        // Obstacles are checked once the new entries of all paths are known.
         if conflicts.is_empty() {
             for change in changes {
                 if let Some(by) = in_the_way(self, &wanted, &change.path)? {
@@ -114,11 +114,11 @@ impl<'a> Merger<'a> {
     /// Returns every path that differs from the target, sorted.
     pub(crate) fn finish(self) -> BTreeMap<RepoPath, MergedPath> {
         let seen = self.seen.into_inner();
-        let touched = self.changed.into_iter().map(|(path, changed)| {
+        let merged = self.changed.into_iter().map(|(path, changed)| {
             let before = seen.get(&path).copied().and_then(EntryState::entry);
             (path, MergedPath { before, after: changed.entry, by: changed.by })
         });
-        touched.filter(|(_, touched)| touched.before != touched.after).collect()
+        merged.filter(|(_, path)| path.before != path.after).collect()
     }
 
     /// Returns the current entry at `path`.
@@ -200,7 +200,7 @@ fn above(
     wants: Wants,
 ) -> Result<Option<Option<TaskName>>> {
     for folder in path.folders() {
-        // A folder of somebody else's must not even lose anything.
+        // Nothing may be removed from a foreign folder either.
         if merger.state_of(&folder)? == EntryState::Foreign {
             return Ok(Some(None));
         }
@@ -241,7 +241,7 @@ fn below(
     }
     let goes = |path: &RepoPath| match wanted.get(path) {
         Some(entry) => entry.is_none(),
-        // What an earlier task changed was looked at above.
+        // The changes of earlier tasks were checked above.
         None => merger.changed.contains_key(path),
     };
     Ok(merger.target.obstacle(path, &goes)?.map(|_| None))

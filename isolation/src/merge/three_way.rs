@@ -37,11 +37,11 @@ fn three_entries(
     let links = [base, ours, theirs].iter().filter(|side| side.mode == Mode::Link).count();
     match links {
         0 => {}
-        // A symlink's target is one line, and both wrote it.
+        // A symlink's target is a single line, and both sides changed it.
         3 => return Ok(Err(ConflictReason::Content)),
         _ => return Ok(Err(ConflictReason::Kind)),
     }
-    // There are two modes a file can have, so that two who change it change it alike.
+    // A file has one of two modes, so two sides that change it change it alike.
     let mode = if ours.mode == base.mode { theirs.mode } else { ours.mode };
     let merged = |oid| Ok(Ok(Some(Entry { mode, oid })));
     if base.oid == ours.oid || ours.oid == theirs.oid {
@@ -75,8 +75,8 @@ const LARGEST: usize = 256 << 20;
 /// Merges two changed versions line by line. Line endings are part of a line, so that they stay as
 /// they are.
 fn merge_bytes(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Merged> {
-    // The whole content is asked, not only its beginning as git does: a file that turns binary
-    // later on is not mended by lines either.
+    // The whole content is checked, not only its beginning as in git: a file that is binary further
+    // on cannot be merged by lines either.
     if [base, ours, theirs].iter().any(|side| side.len() > LARGEST || side.contains(&0)) {
         return Ok(Merged::Binary);
     }
@@ -86,12 +86,12 @@ fn merge_bytes(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Merged> {
     if base == ours {
         return Ok(Merged::Bytes(theirs.to_vec()));
     }
-    // One side took every line away, or both put lines where there were none. It must not reach
-    // libgit2 either: a merge that comes to nothing has a null pointer for its content.
+    // One side removed every line, or both added lines to an empty file. libgit2 must not get
+    // these: the content of an empty merge is a null pointer.
     if [base, ours, theirs].iter().any(|side| side.is_empty()) {
         return Ok(Merged::SameLines);
     }
-    // `merge_file` relies on a libgit2 that is already set up; hashing sets it up.
+    // `merge_file` needs an initialized libgit2; hashing initializes it.
     let _empty = Oid::hash_object(git2::ObjectType::Blob, b"").or_cannot(|| "set libgit2 up")?;
     let (mut first, mut second, mut third) =
         (MergeFileInput::new(), MergeFileInput::new(), MergeFileInput::new());

@@ -49,9 +49,10 @@ pub(crate) fn find(
     }
     let recovery_lock = lock_recovery(paths)?;
     faults.strike("recover.begin").or_cannot(|| "look for what dead engines left")?;
-    // Again, now that no other recovery removes anything.
+    // Listed again, now that no other recovery removes anything.
     let RunFolders { dead, alive, mut kept } = RunFolders::lock_dead(paths, run_names(paths)?);
-    // Landings first: what they hold of the user's tree is what workspaces lean on.
+    // Landings first: workspaces refer to the user's tree, which an open landing has changed in
+    // part.
     let rescued = RefCell::new(Vec::new());
     let notify = |notify| {
         if let LandingNews::Rescued(rescue) = notify {
@@ -72,7 +73,7 @@ pub(crate) fn find(
     for run in open.iter().filter(|open| !alive.contains(&open.run)) {
         names.insert(run.run.clone());
         tasks.extend(unrecorded(paths, run, &tasks)?);
-        // A landing that was done before its engine died is known by its journal alone.
+        // A landing that was finished before its engine died is known by its journal only.
         if !landings.iter().any(|landing| landing.run == run.run) {
             landings.extend(landing::done(paths, &run.run)?);
         }

@@ -73,7 +73,7 @@ impl Cleanup {
             }
             let removed = faults.strike("recover.remove").or_cannot(|| "remove a run's folder");
             end = end.and(removed.and_then(|()| remove_if_unused(&folder, paths, &run)));
-            // Given up last: nobody else may look at a folder that is half removed.
+            // Released last: nobody else may see a partly removed folder.
             drop(lock);
         }
         if self.somebody_died {

@@ -49,16 +49,16 @@ impl RunFolders {
         for name in names {
             let folder = paths.workspaces.join(name.as_str());
             match RunLock::try_acquire(&folder) {
-                // A run may be about to begin there, and must not wait for what is recovered of
-                // others: its ledger waits for it, and we for its ledger.
+                // A run may be about to start there, and must not wait for the recovery of others:
+                // its ledger would wait for it, and the recovery for that ledger.
                 Ok(Some(lock)) if RunFolder::is_bare(&folder) => {
-                    NewRunLock::give_up(lock, &folder);
+                    NewRunLock::release(lock, &folder);
                 }
                 Ok(Some(lock)) => runs.dead.push(DeadRun { name, folder, lock }),
                 Ok(None) => {
                     runs.alive.insert(name);
                 }
-                // Whose it is cannot be told, so it is somebody's.
+                // The folder may be in use, so the run counts as alive.
                 Err(error) => {
                     runs.kept.push(format!("{} stays: {}", folder.display(), error_text(&error)));
                     runs.alive.insert(name);

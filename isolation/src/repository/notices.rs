@@ -53,7 +53,7 @@ fn global(git: &Repository) -> Option<PathBuf> {
 }
 
 fn names_a_filter(file: &Path) -> bool {
-    // Only what a human would call a file: a link may lead to a device.
+    // Only regular files: a symlink may lead to a device.
     let small =
         fs::symlink_metadata(file).is_ok_and(|meta| meta.is_file() && meta.len() <= ATTRIBUTES);
     let bytes = if small { fs::read(file).unwrap_or_default() } else { Vec::new() };

@@ -76,7 +76,7 @@ impl TaskStore {
             match side {
                 b"base/" => change.base = Some(entry),
                 b"task/" => change.task = Some(entry),
-                _ => return Err("it is not one of ours").or_cannot(what),
+                _ => return Err("it is not a capture").or_cannot(what),
             }
         }
         let renames = renames(&commit).or_cannot(what)?;
@@ -113,7 +113,7 @@ impl TaskStore {
         for reference in found {
             let reference = reference.or_cannot(what)?;
             let name = String::from_utf8_lossy(reference.name_bytes()).into_owned();
-            // Whatever is not named as ours is not ours.
+            // References with other names are not captures.
             captures.extend(parse(run, &name));
         }
         captures.sort();
@@ -192,7 +192,7 @@ impl TaskStore {
         let diff = self.git.diff_tree_to_tree(base.as_ref(), task.as_ref(), Some(&mut options))?;
         let mut text = Vec::new();
         diff.print(DiffFormat::Patch, |_, _, line| {
-            // Lines of content come without their sign, everything else as it is.
+            // libgit2 returns lines of content without their sign, and all other lines complete.
             if matches!(line.origin(), '+' | '-' | ' ') {
                 text.extend(u8::try_from(line.origin()));
             }

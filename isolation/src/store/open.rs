@@ -131,7 +131,7 @@ impl TaskStore {
         reference: &str,
         mut step: impl FnMut() -> std::result::Result<T, git2::Error>,
     ) -> std::result::Result<T, git2::Error> {
-        // Where the file system has no locks, git's own lock files have to do.
+        // On file systems without locks, git's own lock files have to do.
         let lock = File::open(&self.path).and_then(|folder| folder.lock().map(|()| folder));
         let mut tried = 1;
         loop {
@@ -165,7 +165,7 @@ fn create(path: &Path) -> Result<()> {
     let what = || format!("make the task store {}", path.display());
     let parent = path.parent().ok_or("it has no parent folder").or_cannot(what)?;
     DirBuilder::new().recursive(true).mode(0o700).create(parent).or_cannot(what)?;
-    // Held while the store has no name, so that nobody takes it for a dead process's.
+    // Held until the store has its name, so that it is not removed as a leftover.
     let making = File::open(parent).or_cannot(what)?;
     let _unlocked = making.lock_shared(); // where there are no locks, nobody removes anything
     let beside = tempfile::Builder::new().prefix(NEW_STORE).tempdir_in(parent).or_cannot(what)?;
@@ -179,7 +179,7 @@ fn create(path: &Path) -> Result<()> {
             let _moved = beside.keep();
             sync::sync(parent).or_cannot(what)
         }
-        // Another engine was faster.
+        // Another engine made it first.
         Err(error) if is_occupied(&error) && path.join("HEAD").exists() => Ok(()),
         Err(error) => Err(error).or_cannot(what),
     }

@@ -26,7 +26,7 @@ pub(super) fn sync_objects(store: &Path, objects: impl IntoIterator<Item = Oid>)
         folders.insert(folder);
     }
     sync_all(&files.into_iter().collect::<Vec<_>>())?;
-    // A folder after what is in it, and the one above it last.
+    // A folder is synced after its contents, and its parent last.
     sync_all(&folders.into_iter().collect::<Vec<_>>())?;
     sync(&all)
 }

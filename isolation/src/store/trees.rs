@@ -89,7 +89,11 @@ fn collect(
             (Some(ObjectType::Blob), Some(mode)) => {
                 found.push((prefix.clone(), Entry { mode, oid: entry.id() }));
             }
-            _ => return Err(Error::from_str("a tree in the task store is not one of ours")),
+            _ => {
+                return Err(Error::from_str(
+                    "a tree in the task store has an unknown kind of entry",
+                ));
+            }
         }
         prefix.truncate(kept);
     }

@@ -151,19 +151,19 @@ fn try_read_entry(fd: &OwnedFd, name: &OsStr) -> std::io::Result<TreeEntry> {
             Ok(TreeEntry::Link { target, stat: before })
         }
         FileType::RegularFile => {
-            // Between the look and the opening it may have become a pipe, which must not block us.
+            // It may have become a pipe meanwhile, which must not block.
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
             let file = openat(fd, name, flags, Permissions::empty()).map_err(changed)?;
             let mut file = File::from(file);
             same(before, Stat::of(&fstat(&file)?))?;
-            // What the system promises of memory it may not have.
+            // The system may promise more memory than it has.
             if before.size > LARGEST {
                 return Err(Errno::FBIG.into());
             }
             let mut bytes = Vec::new();
             let room = usize::try_from(before.size).unwrap_or(usize::MAX);
             bytes.try_reserve_exact(room).map_err(|_| Errno::NOMEM)?;
-            // One that grows for ever would never end.
+            // A file that keeps growing would never end.
             (&mut file).take(before.size + 1).read_to_end(&mut bytes)?;
             same(before, Stat::of(&fstat(&file)?))?;
             Ok(TreeEntry::File { mode: Mode::of_file(before.mode), bytes, stat: before })

@@ -64,7 +64,7 @@ impl Tree {
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match openat2(self.fd(), OsStr::from_bytes(folder), FOLDER, Mode::empty(), within) {
             Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => self.open_by_steps(folder),
-            // A rename somewhere in the path made the kernel unsure.
+            // A concurrent rename in the path makes the kernel give up.
             Err(Errno::AGAIN) => self.open_by_steps(folder),
             opened => opened,
         }

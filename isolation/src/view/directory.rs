@@ -87,7 +87,7 @@ impl DirectoryView {
 
 impl Root {
     fn open(&self) -> Result<OwnedFd, ViewError> {
-        // A command of the task may have put a symlink in the root's place.
+        // A command of the task may have replaced the root by a symlink.
         openat(CWD, &self.path, FOLDER_HANDLE, Mode::empty()).map_err(system_error)
     }
 
@@ -111,7 +111,7 @@ impl DiskThreads {
         let Ok(permit) = Arc::clone(&self.0).acquire_owned().await else {
             return Err(interrupted());
         };
-        // What has begun goes on when the call is dropped, and so does its claim.
+        // Work that has started continues when the call is dropped, and keeps its permit.
         let worked = spawn_blocking(move || {
             let _permit = permit;
             work()
@@ -120,7 +120,7 @@ impl DiskThreads {
             Ok(done) => done,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
-                // The runtime is going down.
+                // The runtime is shutting down.
                 Err(_) => Err(interrupted()),
             },
         }

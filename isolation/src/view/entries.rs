@@ -27,7 +27,7 @@ pub(super) fn system_error(error: impl Into<std::io::Error>) -> ViewError {
 pub(super) fn path_error(error: Errno) -> ViewError {
     match error {
         Errno::NOENT => ViewError::Missing,
-        // What was a folder is a file or a symlink now.
+        // A folder has become a file or a symlink.
         Errno::LOOP | Errno::NOTDIR => ViewError::Changed,
         other => system_error(other),
     }
@@ -103,7 +103,7 @@ pub(super) fn open_folder(root: OwnedFd, path: &ViewPath) -> Result<OwnedFd, Vie
 
 /// Returns at most `most` entries of a folder.
 pub(super) fn list(folder: &OwnedFd, most: usize) -> Result<Listing, ViewError> {
-    // What is held is not readable: it is opened again.
+    // The handle is not readable, so the folder is opened again.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder_again = openat(folder, c".", flags, Mode::empty()).map_err(system_error)?;
     let mut names = Vec::new();
@@ -111,7 +111,7 @@ pub(super) fn list(folder: &OwnedFd, most: usize) -> Result<Listing, ViewError> 
     for entry in Dir::new(folder_again).map_err(system_error)? {
         let entry = entry.map_err(system_error)?;
         let kind = match entry.file_type() {
-            // Not every file system tells. What is gone meanwhile is as unknown as before.
+            // Not every file system lists the type. A type that cannot be read stays unknown.
             FileType::Unknown => statat(folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
                 .map_or(FileKind::Special, |stat| kind(FileType::from_raw_mode(stat.st_mode))),
             known => kind(known),
@@ -134,7 +134,8 @@ pub(super) fn make_folders(root: OwnedFd, path: &ViewPath) -> Result<(), ViewErr
     let mut here = root;
     for name in path.names() {
         match mkdirat(&here, name, Mode::from_raw_mode(0o777)) {
-            // Somebody else may have made it, in which case it must be a folder and no symlink.
+            // Another program may have made it, in which case it must be a folder and not a
+            // symlink.
             Ok(()) | Err(Errno::EXIST) => {
                 here = openat(&here, name, FOLDER_HANDLE, Mode::empty()).map_err(path_error)?;
             }

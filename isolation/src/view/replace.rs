@@ -33,7 +33,7 @@ pub(super) fn replace(
         renameat(folder, &temporary, folder, name).map_err(system_error)
     });
     if exchanged.is_err() {
-        // What is left of it then is a stray file; the error that counts is the first.
+        // If this fails, a stray file is left; the first error is the one that counts.
         let _stray = unlinkat(folder, &temporary, AtFlags::empty());
     }
     exchanged
@@ -59,7 +59,7 @@ fn create(folder: &OwnedFd) -> Result<(String, File), Errno> {
         let name = temporary_name(std::process::id(), number);
         match openat(folder, &name, flags, Mode::from_raw_mode(0o666)) {
             Ok(file) => return Ok((name, File::from(file))),
-            // Left there by a process before us.
+            // It was left there by an earlier process.
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error),
         }

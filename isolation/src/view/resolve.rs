@@ -88,7 +88,7 @@ impl Resolver<'_> {
         }
         match openat(self.current(), &name, FOLDER_HANDLE, Mode::empty()) {
             Ok(fd) => self.folders.push((name, fd)),
-            // It has become something else since it was looked at: look again.
+            // It was replaced meanwhile: look it up again.
             Err(Errno::LOOP | Errno::NOTDIR) => {
                 self.count_lookup()?;
                 self.remaining.push_front(name);
@@ -102,7 +102,7 @@ impl Resolver<'_> {
         self.count_lookup()?;
         let bytes = match readlinkat(self.current(), &name, Vec::new()) {
             Ok(bytes) => bytes,
-            // It is no symlink any more: look again.
+            // It is not a symlink any more: look it up again.
             Err(Errno::INVAL) => {
                 self.remaining.push_front(name);
                 return Ok(());
@@ -125,12 +125,12 @@ impl Resolver<'_> {
     }
 
     fn missing(mut self, component: OsString) -> Result<Found, ViewError> {
-        // What is not there has no folder above it.
+        // A missing entry has no parent to go back to.
         if self.remaining.iter().any(|component| component == "..") {
             return Err(ViewError::Missing);
         }
         let rest: Vec<_> = std::iter::once(component).chain(self.remaining.drain(..)).collect();
-        // The last is the file.
+        // The last component is the file.
         if self.folders.len() + rest.len() > MAX_PATH_DEPTH + 1 {
             return Err(ViewError::TooDeep);
         }

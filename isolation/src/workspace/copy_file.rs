@@ -59,7 +59,7 @@ impl FileCopier {
         buffer: &mut Vec<u8>,
     ) -> std::io::Result<Copied> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        // Whatever keeps it from being read, its bytes are somewhere else too.
+        // If it cannot be read, its bytes are restored from elsewhere.
         let Ok(source) = openat(from, name, flags, Mode::empty()) else {
             return Ok(Copied::Stale);
         };

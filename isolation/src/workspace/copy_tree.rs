@@ -43,7 +43,7 @@ pub(super) fn copy_tree(snapshot: &Snapshot, target: &Path) -> Result<()> {
     };
     let threads = if files < FEW { 1 } else { THREADS };
     thread::scope(|scope| {
-        // Where no second thread can be had, one does it all.
+        // If no second thread can be started, one does it all.
         let another = || thread::Builder::new().spawn_scoped(scope, || job.run()).ok();
         let others: Vec<_> = (1..threads).map_while(|_| another()).collect();
         let mut end = job.run();
@@ -120,7 +120,7 @@ impl CopyThread<'_> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let place = if path.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(path) };
         let to = openat(&self.job.root, place, flags, Permissions::empty()).or_cannot(printable)?;
-        // Where the user's folder is gone, every file comes from somewhere else.
+        // If the user's folder is gone, every file is restored from its blob or pin.
         let from = match tree.open(path) {
             Ok(from) => Some(from),
             Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {

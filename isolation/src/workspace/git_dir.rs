@@ -63,7 +63,7 @@ impl GitTemplate {
         let alternates = alternates(&repo.common_dir.join("objects"));
         fs::write(self.folder.join("objects/info/alternates"), alternates).or_cannot(what)?;
         let (own, common) = (&repo.git_dir, &repo.common_dir);
-        // The index is as old as the user's: git tells racy entries by that.
+        // The index keeps the time of the user's, by which git recognizes racy entries.
         take(&own.join("index"), &self.index())?;
         take(&own.join("info/sparse-checkout"), &self.folder.join("info/sparse-checkout"))?;
         for file in ["info/exclude", "info/attributes", "shallow"] {
@@ -97,7 +97,7 @@ impl GitTemplate {
     fn write_references(&self, git: &Repository) -> Result<()> {
         let what = || format!("copy the references of {}", git.path().display());
         let mut packed: Vec<(Vec<u8>, git2::Oid)> = Vec::new();
-        // What is broken there would be broken here: it is left out.
+        // Broken references are left out.
         for reference in git.references().or_cannot(what)?.flatten() {
             if let Some(oid) = reference.target() {
                 packed.push((reference.name_bytes().to_vec(), oid));
@@ -121,7 +121,7 @@ impl GitTemplate {
 
     fn write_config(&self, git: &Repository) -> std::result::Result<(), git2::Error> {
         let file = self.folder.join("config");
-        // libgit2 opens a file that is not there, and writes it whole.
+        // libgit2 makes the file if it does not exist.
         let mut config = Config::open(&file)?;
         config.set_i32("core.repositoryformatversion", 0)?;
         config.set_bool("core.bare", false)?;

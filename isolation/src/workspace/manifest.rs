@@ -72,9 +72,9 @@ impl Manifest {
             attempt: self.attempt,
             marker_ns: self.marker_ns,
             predecessor_changes: predecessor_changes
-                .map(|(path, seed)| StoredChange {
+                .map(|(path, change)| StoredChange {
                     path: path.clone(),
-                    entry: seed.as_ref().map(entry),
+                    entry: change.as_ref().map(entry),
                 })
                 .collect(),
         };
@@ -99,9 +99,9 @@ impl Manifest {
             return Err("another version of regatta wrote it").or_cannot(what);
         }
         let mut predecessor_changes = BTreeMap::new();
-        for seed in written.predecessor_changes {
-            let entry = seed.entry.map(|entry| entry.read()).transpose().or_cannot(what)?;
-            predecessor_changes.insert(seed.path, entry);
+        for change in written.predecessor_changes {
+            let entry = change.entry.map(|entry| entry.read()).transpose().or_cannot(what)?;
+            predecessor_changes.insert(change.path, entry);
         }
         let StoredManifest { run, task, attempt, marker_ns, .. } = written;
         Ok(Self { run, task, attempt, marker_ns, predecessor_changes })

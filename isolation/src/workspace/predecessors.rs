@@ -74,7 +74,7 @@ pub(crate) fn apply_predecessors(
     predecessors: &[(TaskName, CaptureRef)],
 ) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
     let predecessor_changes = merge::merge_captures(target, store, predecessors)?;
-    // What goes makes room for what comes.
+    // Removals come first, because they make room.
     for (path, change) in predecessor_changes.iter().rev() {
         if change.is_none() {
             remove(tree, path)?;
@@ -95,7 +95,7 @@ fn remove(tree: &Path, path: &RepoPath) -> Result<()> {
         Err(error) if is_absent(&error) => {}
         Err(error) => return Err(error).or_cannot(what),
     }
-    // As git does: a folder that has nothing left goes too.
+    // As in git, empty folders are removed.
     for folder in path.folders() {
         if fs::remove_dir(tree.join(folder.as_path())).is_err() {
             break;

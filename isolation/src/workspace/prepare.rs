@@ -51,7 +51,7 @@ pub(crate) fn make(
     let workspace = context.workspace(&request.task, request.attempt);
     let folder = &workspace.folder;
     let what = || format!("make the workspace {}", folder.display());
-    // What stands there already may hold work: then this fails, and it stays.
+    // An existing folder may hold work, so it stays and this fails.
     if folder.symlink_metadata().is_ok() {
         return Err("it is there already").or_cannot(what);
     }

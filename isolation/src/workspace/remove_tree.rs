@@ -73,7 +73,7 @@ fn set_aside(folder: &Path, run: &Path, name: &OsStr) -> std::io::Result<Option<
             Ok(()) => return Ok(Some(aside)),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            // A full disk is no reason to keep what fills it.
+            // On a full disk, remove it in place.
             Err(error) if crate::error::is_exhausted(&error) => {
                 return Ok(Some(folder.to_path_buf()));
             }
@@ -86,7 +86,7 @@ fn set_aside(folder: &Path, run: &Path, name: &OsStr) -> std::io::Result<Option<
 /// Renames a folder to a path that does not exist.
 pub(super) fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // The file system cannot refuse by itself.
+        // The file system does not support `NOREPLACE`.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match to.symlink_metadata() {
             Ok(_) => Err(ErrorKind::AlreadyExists.into()),
             Err(error) if error.kind() == ErrorKind::NotFound => fs::rename(from, to),
@@ -100,7 +100,7 @@ pub(super) fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
 pub(crate) fn remove_tree(folder: &Path) -> Result<()> {
     let what = || format!("remove {}", folder.display());
     let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
-        return Err("it is not a folder of ours").or_cannot(what);
+        return Err("it has no parent folder").or_cannot(what);
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let parent = match openat(CWD, parent, flags, Mode::empty()) {
@@ -114,7 +114,7 @@ pub(crate) fn remove_tree(folder: &Path) -> Result<()> {
         Err(error) => return Err(error).or_cannot(what),
     };
     let mut removal = Removal { top, raised: 0 };
-    while removal.sweep().or_cannot(what)? == Swept::More {}
+    while removal.empty_top().or_cannot(what)? == Remaining::More {}
     gone(unlinkat(&parent, name, AtFlags::REMOVEDIR)).or_cannot(what)
 }
 
@@ -127,18 +127,18 @@ struct Removal {
 }
 
 #[derive(PartialEq, Eq)]
-enum Swept {
+enum Remaining {
     More,
     Empty,
 }
 
 impl Removal {
     /// Removes the contents of the topmost folder. Folders that nest too deep are moved up to it.
-    fn sweep(&mut self) -> SysResult<Swept> {
+    fn empty_top(&mut self) -> SysResult<Remaining> {
         let top = self.top.try_clone().map_err(|_| Errno::MFILE)?;
         let before = self.raised;
         self.empty(&top, 0)?;
-        Ok(if self.raised == before { Swept::Empty } else { Swept::More })
+        Ok(if self.raised == before { Remaining::Empty } else { Remaining::More })
     }
 
     fn empty(&mut self, folder: &OwnedFd, depth: usize) -> SysResult<()> {
