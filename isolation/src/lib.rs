@@ -9,12 +9,11 @@ mod baseline;
 mod branch;
 mod capture;
 mod captures;
-mod entry;
 mod error;
-mod git_files;
+mod file_entry;
 mod ignore;
 mod landing;
-mod libgit;
+mod libgit_setup;
 mod merge;
 mod paths;
 mod port;
@@ -26,8 +25,9 @@ pub mod sample;
 mod store;
 #[cfg(test)]
 mod testing;
-mod tracked;
+mod tracked_files;
 mod tree;
+mod user_git_files;
 mod view;
 mod workspace;
 
@@ -36,11 +36,11 @@ pub use backends::{
 };
 pub use baseline::TreeListing;
 pub use captures::{Captures, FrozenFile, PathFilter};
-pub use entry::Mode as FileMode;
-pub use libgit::initialise;
+pub use file_entry::Mode as FileMode;
+pub use libgit_setup::initialise;
 pub use paths::IsolationPaths;
 pub use port::Repositories;
-pub use tracked::tracked_files;
+pub use tracked_files::tracked_files;
 pub use view::{DirectoryView, DiskThreads};
 pub use workspace::NewWorkspace;
 

@@ -22,9 +22,6 @@ use crate::repository::Repo;
 use crate::run_lock::NewRunLock;
 use crate::view::DiskThreads;
 
-#[cfg(test)]
-mod tests;
-
 /// Isolates tasks in git repositories, with the backend that a run asks for.
 pub struct Repositories {
     paths: IsolationPaths,
@@ -250,3 +247,6 @@ async fn blocking<T: Send + 'static>(
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,8 +4,8 @@ use protocol::{CaptureRef, Captured, ChangeSummary, LeftOut, RepoPath, TaskName}
 
 use crate::backends::RunContext;
 use crate::capture::count_lines;
-use crate::entry::{Change, Entry, Mode};
 use crate::error::{OrCannot, Result};
+use crate::file_entry::{Change, Entry, Mode};
 use crate::store::{Contents, TaskStore};
 
 /// One version of a path.

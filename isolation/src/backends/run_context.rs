@@ -9,8 +9,8 @@ use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 
 use crate::backends::CaptureWriter;
 use crate::baseline::{TreeListing, list_tree, now_ns};
-use crate::entry::Entry;
 use crate::error::Result;
+use crate::file_entry::Entry;
 use crate::landing::WorkingTree;
 use crate::paths::RepoPaths;
 use crate::repository::Repo;

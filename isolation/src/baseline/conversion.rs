@@ -8,10 +8,10 @@ use protocol::RepoPath;
 
 use crate::baseline::index::Index;
 use crate::baseline::{ContentLocation, FrozenEntry};
-use crate::entry::Mode;
 use crate::error::{OrCannot, Result, cannot};
-use crate::git_files;
+use crate::file_entry::Mode;
 use crate::tree::{ListedEntry, Tree, TreeEntry, join};
+use crate::user_git_files;
 
 /// The conversion that git applies to a blob on checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,13 +150,13 @@ impl<'a> ConversionCheck<'a> {
         let config = git.config().and_then(|mut config| config.snapshot()).or_cannot(what)?;
         let files = [
             Some(git.commondir().join("info/attributes")),
-            git_files::of_the_user(&config, "core.attributesfile", "attributes"),
+            user_git_files::of_the_user(&config, "core.attributesfile", "attributes"),
             Some(PathBuf::from(SYSTEM)),
         ];
         let mut possible =
             ConversionsInUse { built_in: is_automatic(&config), ..ConversionsInUse::default() };
         for file in files.into_iter().flatten() {
-            possible.read(&git_files::content(&file));
+            possible.read(&user_git_files::content(&file));
         }
         Ok(Self { git, objects, possible })
     }

@@ -4,8 +4,8 @@ use std::os::unix::fs::MetadataExt as _;
 
 use git2::{IndexEntry, IndexTime, Repository};
 
-use crate::entry::Mode;
 use crate::error::{OrCannot, Result};
+use crate::file_entry::Mode;
 use crate::tree::Stat;
 
 /// The mode of a submodule in the index.

@@ -12,8 +12,8 @@ use crate::baseline::conversion::without_crlf;
 use crate::baseline::scan::{DirtyCandidate, Scan, YOUNG_NS};
 use crate::baseline::table::split;
 use crate::baseline::{ContentLocation, FrozenEntry, Table};
-use crate::entry::{Entry, Mode};
 use crate::error::{Result, is_denied};
+use crate::file_entry::{Entry, Mode};
 use crate::store::{Durability, TaskStore};
 use crate::tree::{Tree, TreeEntry};
 

@@ -11,8 +11,8 @@ use protocol::{RepoPath, is_temporary_name};
 use crate::baseline::conversion::ConversionCheck;
 use crate::baseline::index::Index;
 use crate::baseline::{ContentLocation, Folder, FolderKind, FrozenEntry, Table};
-use crate::entry::Mode;
 use crate::error::{Result, is_denied};
+use crate::file_entry::Mode;
 use crate::ignore::{PathKind, Rules};
 use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Tree, join};
 

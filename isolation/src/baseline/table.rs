@@ -9,7 +9,7 @@ use git2::Oid;
 use protocol::RepoPath;
 use sha2::{Digest, Sha256};
 
-use crate::entry::Mode;
+use crate::file_entry::Mode;
 use crate::tree::{Stat, join};
 
 /// The folders and files of a snapshot.

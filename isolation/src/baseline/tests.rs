@@ -13,7 +13,7 @@ use crate::backends::{FrozenRun, LandingWait};
 use crate::baseline::pins::pin;
 use crate::baseline::scan::{DirtyCandidate, scan};
 use crate::baseline::{ContentLocation, ContentReader, Snapshot, Table};
-use crate::entry::Mode;
+use crate::file_entry::Mode;
 use crate::landing::LandingLock;
 use crate::paths::RepoPaths;
 use crate::testing::{Sample, faults, freeze_at, git, path, prepare, run, tomorrow_ns};

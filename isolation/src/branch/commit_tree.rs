@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use git2::{Error, ErrorCode, ObjectType, Oid, Repository, Tree};
 use protocol::RepoPath;
 
-use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
+use crate::file_entry::{Entry, Mode};
 use crate::merge::{Blobs, EntryState, MergeTarget, MergedPath};
 
 /// The tree of a commit; `None` before the first commit.

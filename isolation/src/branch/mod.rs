@@ -2,13 +2,13 @@
 //! working tree or the index. Commits are made in memory first; then each branch is written to the
 //! repository with one pack.
 
-mod clean;
+mod ancestry;
+mod clean_filter;
 mod commit_tree;
-mod lineage;
-mod make;
+mod make_branches;
 mod publish;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use make::{Publish, make};
+pub(crate) use make_branches::{Publish, make_branches};
 pub(crate) use publish::must_be_possible;

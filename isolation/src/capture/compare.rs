@@ -5,8 +5,8 @@ use protocol::{ChangeSummary, RepoPath};
 
 use crate::baseline::{ContentLocation, ContentReader};
 use crate::capture::walk::{Candidate, Original, Presence};
-use crate::entry::{Change, Entry, Mode};
 use crate::error::{OrCannot, Result, is_denied};
+use crate::file_entry::{Change, Entry, Mode};
 use crate::tree::{Tree, TreeEntry};
 
 /// A change with the bytes of both versions.

@@ -7,7 +7,7 @@ use engine::fault::Faults;
 use protocol::{CaptureRef, ChangeSummary, FailureClass, LeftOut, LeftOutEntry, LeftOutKind};
 
 use crate::baseline::ContentLocation;
-use crate::entry::{Change, Mode};
+use crate::file_entry::{Change, Mode};
 use crate::testing::{
     Sample, captured, faults, git, path, prepare, prepare_after, raw, run, try_capture, write,
 };
@@ -20,7 +20,7 @@ fn chmod(file: impl AsRef<std::path::Path>, mode: u32) {
 /// The paths of a capture with what was and what is: `-` for nothing, else mode and bytes.
 fn read(sample: &Sample, capture: &CaptureRef) -> Vec<(String, String, String)> {
     let store = sample.store();
-    let side = |entry: Option<crate::entry::Entry>| match entry {
+    let side = |entry: Option<crate::file_entry::Entry>| match entry {
         None => "-".to_owned(),
         Some(entry) => {
             let bytes = store.read(entry.oid).unwrap();

@@ -9,9 +9,9 @@ use git2::Repository;
 use protocol::RepoPath;
 
 use crate::error::{Result, is_denied};
-use crate::git_files;
 use crate::ignore::glob::{Case, Glob};
 use crate::tree::{Tree, TreeEntry, join};
+use crate::user_git_files;
 
 /// The rules of a working tree.
 pub(crate) struct Rules<'a> {
@@ -46,11 +46,11 @@ impl<'a> Rules<'a> {
         let folded = config.as_ref().and_then(|config| config.get_bool("core.ignorecase").ok());
         let case = if folded == Some(true) { Case::Folded } else { Case::Exact };
         let own = git.commondir().join("info/exclude");
-        let users = |config| git_files::of_the_user(config, "core.excludesfile", "ignore");
+        let users = |config| user_git_files::of_the_user(config, "core.excludesfile", "ignore");
         let files = [Some(own), config.as_ref().and_then(users)];
         let everywhere = files.into_iter().flatten();
         let everywhere =
-            everywhere.map(|file| read_patterns(&git_files::content(&file), case)).collect();
+            everywhere.map(|file| read_patterns(&user_git_files::content(&file), case)).collect();
         Self { tree, case, everywhere, folders: RefCell::default() }
     }
 

@@ -4,8 +4,8 @@
 use git2::{ObjectType, Oid};
 use protocol::{RepoPath, RunName};
 
-use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
+use crate::file_entry::{Entry, Mode};
 use crate::landing::file_mover::{FileMover, Moved, Swap, aside};
 use crate::landing::finish::LandingContext;
 use crate::landing::open_writers::WriteAccess;

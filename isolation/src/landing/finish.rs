@@ -9,8 +9,8 @@ use engine::ports::{CancelToken, LandingNews};
 use protocol::{Conflict, ConflictReason, Landed, LandingReport, RepoPath};
 use rustix::fs::fsync;
 
-use crate::entry::Entry;
 use crate::error::{OrCannot, Result};
+use crate::file_entry::Entry;
 use crate::landing::apply::{Applied, Applier, PathState};
 use crate::landing::file_mover::Moved;
 use crate::landing::journal::{Journal, Journals, State};

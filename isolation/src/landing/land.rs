@@ -47,7 +47,7 @@ pub(crate) fn land(
     if let LandingTarget::Branches { prefix } = &request.target
         && !faults.is_off("F158")
     {
-        return branch::make(repo, &store, faults, prefix, &request, Publish::Yes);
+        return branch::make_branches(repo, &store, faults, prefix, &request, Publish::Yes);
     }
     let tree = Tree::open_at(&repo.root)?;
     let journals = Journals::in_folder(&paths.landings, faults);
@@ -69,7 +69,7 @@ pub(crate) fn dry_run(
 ) -> Result<LandingReport> {
     let store = TaskStore::open(&paths.store)?;
     if let LandingTarget::Branches { prefix } = &request.target {
-        return branch::make(repo, &store, faults, prefix, request, Publish::No);
+        return branch::make_branches(repo, &store, faults, prefix, request, Publish::No);
     }
     let tree = Tree::open_at(&repo.root)?;
     Ok(merge(&tree, &store, &request.tasks, &Exclusions::default()).report)

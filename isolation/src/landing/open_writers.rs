@@ -9,8 +9,8 @@ use protocol::RepoPath;
 use rustix::fs::{Mode as Permissions, OFlags, openat};
 use rustix::io::Errno;
 
-use crate::entry::Mode;
 use crate::error::{OrCannot, Result};
+use crate::file_entry::Mode;
 use crate::landing::apply::{Applier, PathState};
 use crate::landing::finish::LandingContext;
 use crate::landing::lease::{Denied, Lease};

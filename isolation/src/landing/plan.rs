@@ -8,8 +8,8 @@ use protocol::{RepoPath, Side, TaskName, temporary_name};
 use rustix::fs::{AtFlags, FileType, statat};
 use serde::{Deserialize, Serialize};
 
-use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
+use crate::file_entry::{Entry, Mode};
 use crate::merge::MergedPath;
 use crate::tree::{Parent, Tree, TreeEntry};
 

@@ -8,8 +8,8 @@ use engine::ports::LandingNews;
 use git2::{ObjectType, Oid};
 use protocol::{RepoPath, Rescue, RescueLocation};
 
-use crate::entry::Entry;
 use crate::error::{OrCannot, Result};
+use crate::file_entry::Entry;
 use crate::landing::apply::{Applier, PathState};
 use crate::landing::file_mover::Moved;
 use crate::landing::lease::Lease;

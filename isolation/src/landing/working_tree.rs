@@ -6,8 +6,8 @@ use protocol::RepoPath;
 use rustix::fs::{AtFlags, Mode as Permissions, OFlags, openat, statat};
 use rustix::io::Errno;
 
-use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
+use crate::file_entry::{Entry, Mode};
 use crate::merge::{EntryState, MergeTarget};
 use crate::store::TaskStore;
 use crate::tree::{Parent, RepositoryRoot, Tree, TreeEntry, join};

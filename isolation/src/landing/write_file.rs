@@ -14,8 +14,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
+use crate::file_entry::{Entry, Mode};
 use crate::landing::file_mover::{FileMover, Moved, ParentDir};
 use crate::landing::plan::FileChange;
 

@@ -7,8 +7,8 @@ use std::ops::Bound;
 
 use protocol::{Conflict, ConflictReason, RepoPath, TaskName};
 
-use crate::entry::{Change, Entry};
 use crate::error::Result;
+use crate::file_entry::{Change, Entry};
 use crate::merge::{Blobs, EntryState, MergeTarget, three_way};
 
 /// A tree in memory: a [`MergeTarget`] and the work of the tasks that were added so far.

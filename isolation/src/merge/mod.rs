@@ -1,14 +1,14 @@
 //! Three-way merging of tasks' work in memory: of one path, of all paths of a task, and of the
 //! tasks of a run one after the other. Nothing here touches a working tree.
 
+mod merge_tasks;
 mod merger;
 mod target;
-mod tasks;
 #[cfg(test)]
 mod tests;
 mod three_way;
 
+pub(crate) use merge_tasks::{merge_captures, merge_tasks, missing_predecessors};
 pub(crate) use merger::{MergedPath, Merger};
 pub(crate) use target::{Blobs, EntryState, MergeTarget};
-pub(crate) use tasks::{merge_captures, merge_tasks, missing_predecessors};
 pub(crate) use three_way::three_way;

@@ -3,8 +3,8 @@
 use git2::Oid;
 use protocol::RepoPath;
 
-use crate::entry::Entry;
 use crate::error::Result;
+use crate::file_entry::Entry;
 use crate::store::TaskStore;
 
 /// A tree into which tasks' work is merged: the user's working tree, a snapshot, or a commit.

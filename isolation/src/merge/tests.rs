@@ -8,8 +8,8 @@ use git2::{ObjectType, Oid};
 use proptest::prelude::*;
 use protocol::{CaptureRef, Conflict, ConflictReason, Landed, RepoPath, TaskName};
 
-use crate::entry::{Change, Entry, Mode};
 use crate::error::Result;
+use crate::file_entry::{Change, Entry, Mode};
 use crate::merge::{Blobs, EntryState, MergeTarget, Merger, merge_tasks};
 
 /// Bytes in memory.

@@ -3,8 +3,8 @@
 use git2::{MergeFileInput, Oid};
 use protocol::ConflictReason;
 
-use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
+use crate::file_entry::{Entry, Mode};
 use crate::merge::Blobs;
 
 /// Merges two changed versions of a path. If they conflict, nothing is written, and the reason is

@@ -16,8 +16,8 @@ use crate::capture::summary;
 use crate::error::{OrCannot, Result};
 use crate::landing;
 use crate::paths::RepoPaths;
+use crate::recovery::dead_runs::{DeadRun, RunFolders};
 use crate::recovery::finish::{Cleanup, LockedRun};
-use crate::recovery::runs::{DeadRun, RunFolders};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 

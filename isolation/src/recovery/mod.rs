@@ -1,9 +1,9 @@
 //! Recovery after a crash: the work of dead engines is found and captured first, then recorded by
 //! the caller, and only then removed.
 
+mod dead_runs;
 mod find;
 mod finish;
-mod runs;
 #[cfg(test)]
 mod tests;
 

@@ -9,8 +9,8 @@ use git2::{Commit, DiffFormat, DiffOptions, ErrorCode, Tree};
 use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 
 use crate::captures::PathFilter;
-use crate::entry::{Change, Entry, Rename};
 use crate::error::{OrCannot, Result};
+use crate::file_entry::{Change, Entry, Rename};
 use crate::store::{Durability, TaskStore, trees};
 
 /// The version of the format. Captures of version 1 do not name their version.

@@ -3,12 +3,12 @@
 
 mod captures;
 mod leftovers;
-mod open;
 mod sync;
+mod task_store;
 #[cfg(test)]
 mod tests;
 mod trees;
 
 pub(crate) use captures::Contents;
 pub(crate) use leftovers::remove_leftovers;
-pub(crate) use open::{Durability, TaskStore};
+pub(crate) use task_store::{Durability, TaskStore};

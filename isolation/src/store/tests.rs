@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use test_limit::eventually;
 
-use crate::entry::{Change, Entry, Mode, Rename};
+use crate::file_entry::{Change, Entry, Mode, Rename};
 use crate::store::{Contents, Durability, TaskStore};
 use crate::testing::{Sample, captured, git, path, prepare, raw, run, write};
 use crate::{Captures, FrozenFile, PathFilter};

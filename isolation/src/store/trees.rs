@@ -5,7 +5,7 @@ use std::slice::Iter;
 
 use git2::{Error, ObjectType, Oid, Repository};
 
-use crate::entry::{Entry, Mode};
+use crate::file_entry::{Entry, Mode};
 
 /// The mode of a folder in a git tree.
 const FOLDER: i32 = 0o040_000;

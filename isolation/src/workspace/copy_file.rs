@@ -89,7 +89,7 @@ impl FileCopier {
         frozen: &FrozenEntry,
         bytes: &[u8],
     ) -> std::io::Result<()> {
-        if frozen.mode == crate::entry::Mode::Link {
+        if frozen.mode == crate::file_entry::Mode::Link {
             symlinkat(OsStr::from_bytes(bytes), to, name)?;
             return Ok(utimensat(to, name, &times(frozen), AtFlags::SYMLINK_NOFOLLOW)?);
         }

@@ -12,8 +12,8 @@ use rustix::fs::{AtFlags, CWD, Mode as Permissions, OFlags, chmodat, mkdirat, op
 use rustix::io::Errno;
 
 use crate::baseline::{ContentLocation, ContentReader, Folder, FrozenEntry, Snapshot};
-use crate::entry::Mode;
 use crate::error::{OrCannot, Result, cannot};
+use crate::file_entry::Mode;
 use crate::tree::{Tree, join};
 use crate::workspace::copy_file::{Copied, FileCopier};
 

@@ -11,8 +11,8 @@ use protocol::{RepoPath, RunName, TaskName};
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::{read_whole, write_whole};
-use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
+use crate::file_entry::{Entry, Mode};
 
 /// The folder of the manifests in a run's folder.
 pub(crate) const MANIFESTS: &str = ".manifests";

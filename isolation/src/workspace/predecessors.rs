@@ -10,8 +10,8 @@ use std::path::Path;
 use protocol::{CaptureRef, RepoPath, TaskName};
 
 use crate::baseline::{ContentReader, FolderKind, Snapshot};
-use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
+use crate::file_entry::{Entry, Mode};
 use crate::merge::{self, EntryState, MergeTarget};
 use crate::store::TaskStore;
 use crate::workspace::remove_tree;

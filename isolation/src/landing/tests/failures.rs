@@ -4,7 +4,7 @@ use engine::ports::LandingTask;
 use protocol::{Landed, RepoPath};
 
 use super::kit::{Kit, LANDED, faults, landed, read, write};
-use crate::entry::Change;
+use crate::file_entry::Change;
 
 #[test]
 fn a_disk_that_is_full_at_any_moment_leaves_the_tree_as_it_was() {

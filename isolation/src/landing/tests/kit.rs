@@ -18,7 +18,7 @@ use engine::ports::{
 use protocol::{CaptureRef, Landed, LandingId, LandingReport, RepoPath, Rescue, RunName, TaskName};
 use tempfile::TempDir;
 
-use crate::entry::{Change, Entry, Mode};
+use crate::file_entry::{Change, Entry, Mode};
 use crate::landing;
 use crate::paths::{IsolationPaths, RepoPaths};
 use crate::repository::Repo;

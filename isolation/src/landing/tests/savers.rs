@@ -16,7 +16,7 @@ use protocol::{Landed, LandingReport, RepoPath, Rescue, RescueLocation};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::kit::{self, Kit, LANDED};
-use crate::entry::{Change, Entry, Mode};
+use crate::file_entry::{Change, Entry, Mode};
 
 /// How often what was saved is looked for. Together the programs save 2,000 times.
 const ROUNDS: u32 = 50;

@@ -8,8 +8,8 @@ use protocol::{Conflict, ConflictReason, RepoPath};
 
 use crate::baseline::{Conversion, conversion};
 use crate::branch::commit_tree::RepoBlobs;
-use crate::entry::{Change, Entry, Mode};
 use crate::error::{OrCannot, Result};
+use crate::file_entry::{Change, Entry, Mode};
 use crate::merge::{Blobs as _, EntryState, MergeTarget as _};
 use crate::store::TaskStore;
 

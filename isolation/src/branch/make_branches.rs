@@ -6,13 +6,13 @@ use protocol::{Conflict, ConflictReason, Landed, LandingReport, TaskLanding};
 use engine::fault::Faults;
 use engine::ports::{LandingRequest, LandingTask};
 
-use crate::branch::clean::Cleaner;
+use crate::branch::ancestry::{Ancestry, Lineage};
+use crate::branch::clean_filter::Cleaner;
 use crate::branch::commit_tree::{CommitTree, RepoBlobs, write_changed_tree};
-use crate::branch::lineage::{Ancestry, Lineage};
 use crate::branch::publish::Branches;
 use crate::branch::publish::keep_in_memory;
-use crate::entry::{Change, Entry, Mode};
 use crate::error::{OrCannot, Result, error_text};
+use crate::file_entry::{Change, Entry, Mode};
 use crate::merge::{Merger, missing_predecessors};
 use crate::repository::Repo;
 use crate::store::TaskStore;
@@ -28,7 +28,7 @@ pub(crate) enum Publish {
 
 /// Makes one branch for each task of `request`. It starts from the commit that is checked out, or
 /// from the branches of the tasks it builds on.
-pub(crate) fn make(
+pub(crate) fn make_branches(
     repo: &Repo,
     store: &TaskStore,
     faults: &Faults,

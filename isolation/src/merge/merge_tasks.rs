@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use engine::ports::{IsolationError, LandingTask};
 use protocol::{CaptureRef, Landed, RepoPath, TaskLanding, TaskName};
 
-use crate::entry::{Change, Entry};
 use crate::error::{Result, error_text};
+use crate::file_entry::{Change, Entry};
 use crate::merge::{MergeTarget, Merger};
 use crate::store::TaskStore;
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use git2::{ErrorCode, ObjectType, Oid, Repository, RepositoryInitOptions, Signature};
 
-use crate::entry::Entry;
 use crate::error::{OrCannot, Result};
+use crate::file_entry::Entry;
 use crate::store::leftovers::NEW_STORE;
 use crate::store::{sync, trees};
 

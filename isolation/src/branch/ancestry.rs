@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use git2::Oid;
 use protocol::TaskName;
 
-use crate::entry::Change;
+use crate::file_entry::Change;
 
 /// The commits that contain a landed task's work and that of its predecessors.
 #[derive(Clone, Debug, Default)]

@@ -12,8 +12,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::entry::Mode;
 use crate::error::{OrCannot, Result};
+use crate::file_entry::Mode;
 use crate::tree::open_folder::{Parent, open_folder};
 
 /// How often a path that changes while it is read is read again.
