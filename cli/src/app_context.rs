@@ -193,8 +193,8 @@ fn price(said: ModelPrice) -> Option<Price> {
 
 /// Returns the folders of the isolation layer.
 #[must_use]
-pub fn isolation_places(places: &DataPaths) -> isolation::Places {
-    isolation::Places {
+pub fn isolation_places(places: &DataPaths) -> isolation::IsolationPaths {
+    isolation::IsolationPaths {
         workspaces: places.workspaces().to_path_buf(),
         stores: places.stores(),
         landings: places.landings(),

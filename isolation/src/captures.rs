@@ -1,20 +1,20 @@
-//! What people ask of captured work: its text, its bytes, a list, its end.
+//! The captured work of a repository, as commands read it: diffs, contents, lists and removal.
 
 use std::path::Path;
 
 use git2::Oid;
 use protocol::{CaptureRef, RepoPath, RunName};
 
-use crate::baseline::{Source, list};
+use crate::baseline::{ContentLocation, read_file_list, remove_file_list};
 use crate::error::{OrCannot, Result, cannot};
-use crate::places::{Places, RepoPlaces};
+use crate::paths::{IsolationPaths, RepoPaths};
 use crate::store::TaskStore;
 use crate::tree::join;
 
-/// The captured work of one repository. The repository itself need not be there any more.
+/// The captured work of one repository, which need not exist any more.
 #[derive(Clone, Debug)]
 pub struct Captures {
-    places: RepoPlaces,
+    paths: RepoPaths,
 }
 
 /// One file or symlink of the tree that a run began with.
@@ -24,32 +24,33 @@ pub struct FrozenFile {
     pub path: RepoPath,
     /// Its git mode: 100644, 100755 or 120000.
     pub mode: u32,
-    /// The id that its bytes had as a blob: in the user's repository, or of what was not committed.
+    /// The id of its content as a blob, in the user's repository or, if it was not committed, in
+    /// the task store.
     pub oid: String,
 }
 
-/// How much of a capture is asked for.
+/// The part of a capture that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// All of it.
+pub enum PathFilter {
+    /// The whole capture.
     Everything,
-    /// This path, and what is below it.
+    /// This path and everything below it.
     Below(RepoPath),
 }
 
 impl Captures {
-    /// Finds the captures of the repository whose working tree has this canonical root.
+    /// Returns the captures of the repository whose working tree has this canonical root.
     #[must_use]
-    pub fn of(root: &Path, places: &Places) -> Self {
-        Self { places: places.of(root) }
+    pub fn of(root: &Path, paths: &IsolationPaths) -> Self {
+        Self { paths: paths.of(root) }
     }
 
     /// Returns what a task changed as a patch that `git apply` accepts, binary files included.
     ///
     /// # Errors
     /// If there is no such capture, or it cannot be read.
-    pub fn diff(&self, capture: &CaptureRef, scope: &Scope) -> Result<Vec<u8>> {
-        self.existing(|| format!("show {capture}"))?.patch(capture, scope)
+    pub fn diff(&self, capture: &CaptureRef, filter: &PathFilter) -> Result<Vec<u8>> {
+        self.existing(|| format!("show {capture}"))?.patch(capture, filter)
     }
 
     /// Returns the paths that a task changed, sorted.
@@ -61,7 +62,7 @@ impl Captures {
         Ok(changes.into_iter().map(|change| change.path).collect())
     }
 
-    /// Returns the bytes with this id: one side of a conflict.
+    /// Returns the content with this id, which is one side of a conflict.
     ///
     /// # Errors
     /// If it is no id, or there are no such bytes.
@@ -76,26 +77,28 @@ impl Captures {
     /// # Errors
     /// If the task store cannot be read.
     pub fn list(&self, run: &RunName) -> Result<Vec<CaptureRef>> {
-        match TaskStore::open_existing(&self.places.store)? {
+        match TaskStore::open_existing(&self.paths.store)? {
             Some(store) => store.captures(run),
             None => Ok(Vec::new()),
         }
     }
 
-    /// Returns every file and symlink of the tree that a run began with, sorted by path. Nothing
-    /// comes back once no capture of the run is kept, or before the run is over.
+    /// Returns every file and symlink of the tree that a run started from, sorted by path. Returns
+    /// `None` before the run is over, and once none of its captures is kept.
     ///
     /// # Errors
     /// If the list cannot be read.
     pub fn frozen(&self, run: &RunName) -> Result<Option<Vec<FrozenFile>>> {
         let what = || format!("read the list of the files that run {run} began with");
-        let Some(table) = list::read(&self.places, run)? else { return Ok(None) };
+        let Some(table) = read_file_list(&self.paths, run)? else { return Ok(None) };
         let mut files = Vec::new();
         for (folder, found) in &table.folders {
-            for (name, start) in &found.files {
+            for (name, frozen) in &found.files {
                 let path = RepoPath::new(join(folder, name)).ok_or("a path in it is none");
-                let (Source::Blob(oid) | Source::Crlf(oid) | Source::Pin(oid)) = start.source;
-                let (mode, oid) = (start.mode.to_git(), oid.to_string());
+                let (ContentLocation::Blob(oid)
+                | ContentLocation::Crlf(oid)
+                | ContentLocation::Pin(oid)) = frozen.source;
+                let (mode, oid) = (frozen.mode.to_git(), oid.to_string());
                 files.push(FrozenFile { path: path.or_cannot(what)?, mode, oid });
             }
         }
@@ -108,13 +111,13 @@ impl Captures {
     /// # Errors
     /// If the task store cannot be written.
     pub fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<()> {
-        let Some(store) = TaskStore::open_existing(&self.places.store)? else { return Ok(()) };
+        let Some(store) = TaskStore::open_existing(&self.paths.store)? else { return Ok(()) };
         store.remove(capture)?;
-        if store.captures(run)?.is_empty() { list::remove(&self.places, run) } else { Ok(()) }
+        if store.captures(run)?.is_empty() { remove_file_list(&self.paths, run) } else { Ok(()) }
     }
 
     fn existing(&self, what: impl FnOnce() -> String) -> Result<TaskStore> {
-        let because = || format!("there is no task store at {}", self.places.store.display());
-        TaskStore::open_existing(&self.places.store)?.ok_or_else(|| cannot(what(), because()))
+        let because = || format!("there is no task store at {}", self.paths.store.display());
+        TaskStore::open_existing(&self.paths.store)?.ok_or_else(|| cannot(what(), because()))
     }
 }

@@ -1,25 +1,26 @@
-//! Turns what the system and libgit2 say into what the port says: exhausted or failed.
+//! Converts errors of the system and of libgit2 to errors of the isolation port: resources
+//! exhausted, or failed.
 
 use std::io;
 
 use engine::ports::IsolationError;
 use rustix::io::Errno;
 
-/// What isolation's functions return.
+/// The result of isolation's functions.
 pub(crate) type Result<T> = std::result::Result<T, IsolationError>;
 
-/// What stands behind an error.
+/// The cause of an error.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Cause {
-    /// The system.
+    /// An error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// libgit2.
+    /// An error of libgit2.
     #[error("{}", .0.message())]
     Git(#[from] git2::Error),
-    /// We ourselves, in words.
+    /// An error of this crate.
     #[error("{0}")]
-    Told(String),
+    Message(String),
 }
 
 impl From<Errno> for Cause {
@@ -36,18 +37,18 @@ impl From<serde_json::Error> for Cause {
 
 impl From<&str> for Cause {
     fn from(words: &str) -> Self {
-        Self::Told(words.to_owned())
+        Self::Message(words.to_owned())
     }
 }
 
 impl From<String> for Cause {
     fn from(words: String) -> Self {
-        Self::Told(words)
+        Self::Message(words)
     }
 }
 
 impl Cause {
-    /// Whether the machine has no more of something.
+    /// Returns whether a resource of the machine is exhausted.
     fn is_exhaustion(&self) -> bool {
         match self {
             Self::Io(error) => is_exhausted(error),
@@ -60,16 +61,16 @@ impl Cause {
                 };
                 error.class() == git2::ErrorClass::NoMemory || EXHAUSTION.into_iter().any(said)
             }
-            Self::Told(_) => false,
+            Self::Message(_) => false,
         }
     }
 }
 
-/// What the system says when there is no more of something.
+/// The system's errors for an exhausted resource.
 const EXHAUSTION: [Errno; 5] =
     [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE, Errno::NOMEM];
 
-/// Whether the system says that there is no more of something.
+/// Returns whether the error means that a resource is exhausted.
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     let number = Errno::from_io_error(error);
     number.is_some_and(|number| EXHAUSTION.contains(&number))
@@ -79,11 +80,11 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
         )
 }
 
-/// Whether permissions were what kept us out.
+/// Returns whether permission was denied.
 pub(crate) fn is_denied(error: &IsolationError) -> bool {
     let mut next: Option<&dyn std::error::Error> = Some(error);
     while let Some(error) = next {
-        // The cause shows the error it wraps as itself, so that the chain is not told twice.
+        // The cause displays the error it wraps, so that the chain does not repeat it.
         if let Some(Cause::Io(error)) = error.downcast_ref::<Cause>() {
             return Errno::from_io_error(error) == Some(Errno::ACCESS);
         }
@@ -92,7 +93,7 @@ pub(crate) fn is_denied(error: &IsolationError) -> bool {
     false
 }
 
-/// Returns the error of an attempt that came to nothing.
+/// Returns the error that reads `cannot WHAT: CAUSE`.
 pub(crate) fn cannot(what: impl Into<String>, cause: impl Into<Cause>) -> IsolationError {
     let (what, cause) = (what.into(), cause.into());
     if cause.is_exhaustion() {
@@ -102,9 +103,14 @@ pub(crate) fn cannot(what: impl Into<String>, cause: impl Into<Cause>) -> Isolat
     }
 }
 
-/// Says what was attempted when something fails.
+/// Returns an error and its causes in one line.
+pub(crate) fn error_text(error: &IsolationError) -> String {
+    error.to_failure().message
+}
+
+/// Adds to an error what was attempted.
 pub(crate) trait OrCannot<T> {
-    /// Turns a failure into an error that reads `cannot WHAT: …`.
+    /// Converts a failure to an error that reads `cannot WHAT: …`.
     fn or_cannot<W: Into<String>>(self, what: impl FnOnce() -> W) -> Result<T>;
 }
 

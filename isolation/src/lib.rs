@@ -1,31 +1,33 @@
-//! Private copies of a user's repository and the way back from them: opening and checking it,
-//! freezing its working tree, workspaces by copy, captures in the task store, merging and landing.
-//! How a workspace comes about and is captured is a backend's; the rest is common to all of them.
-//! All git work goes through libgit2; no program is run, and no symlink of a repository followed.
+//! Isolation of tasks in private copies of a user's repository: opening and checking the
+//! repository, taking a snapshot of its working tree, workspaces by copy, captures in the task
+//! store, merging and landing. A backend decides how a workspace is made and captured; everything
+//! else is common to all backends. All git work goes through libgit2; no program is run, and no
+//! symlink of a repository is followed.
 
 mod backends;
 mod baseline;
 mod branch;
 mod capture;
 mod captures;
-mod entry;
 mod error;
-mod git_files;
+mod file_entry;
 mod ignore;
 mod landing;
-mod libgit;
+mod libgit_setup;
 mod merge;
-mod places;
+mod paths;
 mod port;
 mod recovery;
 mod repository;
 mod run_folder;
+mod run_lock;
 pub mod sample;
 mod store;
 #[cfg(test)]
 mod testing;
-mod tracked;
+mod tracked_files;
 mod tree;
+mod user_git_files;
 mod view;
 mod workspace;
 
@@ -33,12 +35,12 @@ pub use backends::{
     Backend, Backends, CaptureWriter, FileVersion, FrozenTree, RecoveredWorkspace, RunContext,
 };
 pub use baseline::TreeListing;
-pub use captures::{Captures, FrozenFile, Scope};
-pub use entry::Mode as FileMode;
-pub use libgit::initialise;
-pub use places::Places;
+pub use captures::{Captures, FrozenFile, PathFilter};
+pub use file_entry::Mode as FileMode;
+pub use libgit_setup::initialise;
+pub use paths::IsolationPaths;
 pub use port::Repositories;
-pub use tracked::tracked_files;
+pub use tracked_files::tracked_files;
 pub use view::{DirectoryView, DiskThreads};
 pub use workspace::NewWorkspace;
 

@@ -1,4 +1,4 @@
-//! The port: what the engine asks of isolation, done on threads that may block.
+//! The implementation of the engine's isolation port, on threads that may block.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,37 +13,34 @@ use engine::ports::{
 };
 use protocol::{Capabilities, Captured, LandingId, LandingReport, RunName, WorkspaceKind};
 
-use crate::backends::{Backends, FrozenRun, FrozenTree, Landings, RunContext};
-use crate::baseline::NewClaim;
+use crate::backends::{Backends, FrozenRun, FrozenTree, LandingWait, RunContext};
 use crate::error::{Result, cannot};
 use crate::landing;
-use crate::places::{Places, RepoPlaces};
-use crate::recovery::{self, Cleanup, Found};
+use crate::paths::{IsolationPaths, RepoPaths};
+use crate::recovery::{self, Cleanup, Findings};
 use crate::repository::Repo;
+use crate::run_lock::NewRunLock;
 use crate::view::DiskThreads;
 
-#[cfg(test)]
-mod tests;
-
-/// Isolation of tasks in git repositories, by whichever backend a run asks for.
+/// Isolates tasks in git repositories, with the backend that a run asks for.
 pub struct Repositories {
-    places: Places,
+    paths: IsolationPaths,
     faults: Faults,
     backends: Backends,
     disk: DiskThreads,
 }
 
 impl Repositories {
-    /// Keeps what it makes at `places`, and has the backends of this crate.
+    /// Keeps its data below `paths` and uses the backends of this crate.
     #[must_use]
-    pub fn new(places: Places, faults: Faults) -> Self {
-        Self::with_backends(places, faults, Backends::default())
+    pub fn new(paths: IsolationPaths, faults: Faults) -> Self {
+        Self::with_backends(paths, faults, Backends::default())
     }
 
-    /// Keeps what it makes at `places`, and has these backends.
+    /// Keeps its data below `paths` and uses these backends.
     #[must_use]
-    pub fn with_backends(places: Places, faults: Faults, backends: Backends) -> Self {
-        Self { places, faults, backends, disk: DiskThreads::default() }
+    pub fn with_backends(paths: IsolationPaths, faults: Faults, backends: Backends) -> Self {
+        Self { paths, faults, backends, disk: DiskThreads::default() }
     }
 }
 
@@ -57,9 +54,9 @@ impl Isolation for Repositories {
             subfolder: repo.subfolder.clone(),
             notices: repo.notices.clone(),
         };
-        let places = self.places.of(&repo.root);
+        let paths = self.paths.of(&repo.root);
         let (faults, backends) = (self.faults.clone(), self.backends.clone());
-        let opened = Opened { repo, places, faults, backends, disk: self.disk.clone() };
+        let opened = Opened { repo, paths, faults, backends, disk: self.disk.clone() };
         Ok(Arc::new(OpenedRepository { facts, opened: Arc::new(opened) }))
     }
 
@@ -69,10 +66,10 @@ impl Isolation for Repositories {
     }
 }
 
-/// What every request to a repository needs.
+/// The state that every request to a repository needs.
 struct Opened {
     repo: Repo,
-    places: RepoPlaces,
+    paths: RepoPaths,
     faults: Faults,
     backends: Backends,
     disk: DiskThreads,
@@ -92,12 +89,12 @@ impl Repository for OpenedRepository {
     async fn recover(&self, open: Vec<OpenRun>) -> Result<Box<dyn Recovery>> {
         let opened = Arc::clone(&self.opened);
         let found = blocking(move || {
-            let Opened { repo, places, faults, backends, .. } = opened.as_ref();
-            recovery::find(repo, places, faults, backends, &open)
+            let Opened { repo, paths, faults, backends, .. } = opened.as_ref();
+            recovery::find(repo, paths, faults, backends, &open)
         })
         .await?;
         Ok(Box::new(match found {
-            Some(Found { recovered, cleanup }) => {
+            Some(Findings { recovered, cleanup }) => {
                 FoundRecovery { recovered, cleanup: Some(cleanup) }
             }
             None => FoundRecovery::default(),
@@ -105,8 +102,8 @@ impl Repository for OpenedRepository {
     }
 
     fn lock_run(&self, run: &RunName) -> Result<RunLock> {
-        let folder = self.opened.places.workspaces.join(run.as_str());
-        NewClaim::stake(&folder).map(RunLock::new)
+        let folder = self.opened.paths.workspaces.join(run.as_str());
+        NewRunLock::acquire(&folder).map(RunLock::new)
     }
 
     async fn freeze(
@@ -114,20 +111,20 @@ impl Repository for OpenedRepository {
         request: FreezeRequest,
         lock: RunLock,
         cancel: CancelToken,
-        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        notify: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>> {
         let (opened, disk) = (Arc::clone(&self.opened), self.opened.disk.clone());
         let capabilities = request.mode.capabilities();
         let run = blocking(move || {
-            let Opened { repo, places, faults, backends, .. } = opened.as_ref();
+            let Opened { repo, paths, faults, backends, .. } = opened.as_ref();
             let backend = backends.of(request.mode)?;
-            let claim = lock
-                .into_held::<NewClaim>()
+            let lock = lock
+                .into_held::<NewRunLock>()
                 .ok_or_else(|| cannot("begin the run", "its folder is not locked"))?;
-            let landings = Landings { cancel: &cancel, news: news.as_ref() };
-            let context = RunContext::of(repo, places, faults, &request.run);
+            let landings = LandingWait { cancel: &cancel, notify: notify.as_ref() };
+            let context = RunContext::of(repo, paths, faults, &request.run);
             let freeze = |context: &RunContext| backend.freeze(context, &request);
-            FrozenRun::freeze(context, &request, claim, landings, freeze)
+            FrozenRun::freeze(context, &request, lock, landings, freeze)
         })
         .await?;
         Ok(Arc::new(FrozenBaseline { run: Arc::new(run), capabilities, disk }))
@@ -138,32 +135,32 @@ impl Repository for OpenedRepository {
         landing: LandingId,
         request: LandingRequest,
         cancel: CancelToken,
-        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        notify: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport> {
         let opened = Arc::clone(&self.opened);
         blocking(move || {
-            let Opened { repo, places, faults, .. } = opened.as_ref();
-            landing::land(repo, places, faults, landing, request, &cancel, news.as_ref())
+            let Opened { repo, paths, faults, .. } = opened.as_ref();
+            landing::land(repo, paths, faults, landing, request, &cancel, notify.as_ref())
         })
         .await
     }
 
-    async fn rehearse(&self, request: LandingRequest) -> Result<LandingReport> {
+    async fn dry_run(&self, request: LandingRequest) -> Result<LandingReport> {
         let opened = Arc::clone(&self.opened);
         blocking(move || {
-            let Opened { repo, places, faults, .. } = opened.as_ref();
-            landing::rehearse(repo, places, faults, &request)
+            let Opened { repo, paths, faults, .. } = opened.as_ref();
+            landing::dry_run(repo, paths, faults, &request)
         })
         .await
     }
 
     async fn acknowledge(&self, run: &RunName) -> Result<()> {
         let (opened, run) = (Arc::clone(&self.opened), run.clone());
-        blocking(move || landing::acknowledge(&opened.places, &opened.faults, &run)).await
+        blocking(move || landing::acknowledge(&opened.paths, &opened.faults, &run)).await
     }
 }
 
-/// What a recovery found, and what is left to do about it.
+/// The findings of a recovery, and the cleanup that is left to do.
 #[derive(Default)]
 struct FoundRecovery {
     recovered: Recovered,
@@ -186,7 +183,7 @@ impl Recovery for FoundRecovery {
 
 struct FrozenBaseline {
     run: Arc<FrozenRun<Arc<dyn FrozenTree>>>,
-    /// What its backend can do: what it cannot is not asked of it.
+    /// The capabilities of its backend, which is never asked for anything else.
     capabilities: Capabilities,
     disk: DiskThreads,
 }
@@ -237,7 +234,8 @@ impl Baseline for FrozenBaseline {
     }
 }
 
-/// Runs what blocks where it may. A panic there is an error here: one task's, not the engine's.
+/// Runs `step` on a thread that may block. A panic there is an error of one task, not of the
+/// engine.
 async fn blocking<T: Send + 'static>(
     step: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -249,3 +247,6 @@ async fn blocking<T: Send + 'static>(
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;

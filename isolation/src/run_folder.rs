@@ -1,4 +1,4 @@
-//! A run's folder of workspaces: what in it is whose, and when it may go.
+//! The folder of a run's workspaces: its contents, and its removal when nothing needs it any more.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,33 +6,34 @@ use std::path::{Path, PathBuf};
 
 use protocol::{RunName, TaskName};
 
-use crate::baseline::{LOCK, TABLE, list, pins_reference};
+use crate::baseline::{TABLE, keep_file_list, pins_reference};
 use crate::error::{OrCannot, Result};
-use crate::places::RepoPlaces;
+use crate::paths::RepoPaths;
+use crate::run_lock::LOCK;
 use crate::store::TaskStore;
 use crate::workspace::{
-    GIT_SEED, MANIFESTS, is_gone, is_unfinished, is_workspace, remove_tree, task_of,
+    GIT_TEMPLATE, MANIFESTS, is_being_removed, is_unfinished, is_workspace, remove_tree, task_of,
 };
 
-/// The folder in which a backend keeps what it needs for a run. A task cannot have its name.
+/// The folder for a backend's own data of a run. No task can have its name.
 pub(crate) const BACKEND: &str = ".backend";
 
-/// What the names of files begin with that are written whole or not at all, before they are.
+/// The prefix of files that are being written, before they get their final name.
 const TEMPORARY: &str = ".tmp";
 
-/// What is in a run's folder.
+/// The contents of a run's folder.
 #[derive(Debug, Default)]
 pub(crate) struct RunFolder {
-    /// The tasks whose workspaces are there, sorted.
+    /// The tasks that have a workspace, sorted.
     pub(crate) workspaces: Vec<TaskName>,
-    /// Workspaces that were never ready or are being removed: no task's work is in them.
+    /// Workspaces that were never complete or are being removed. They hold no work.
     pub(crate) leftovers: Vec<PathBuf>,
-    /// What nobody of ours has put there, sorted.
+    /// Entries that this program did not make, sorted.
     pub(crate) foreign: Vec<PathBuf>,
 }
 
 impl RunFolder {
-    /// Lists the folder of a run. The claim on it must be held.
+    /// Lists the folder of a run. The caller holds its lock.
     pub(crate) fn list(folder: &Path) -> Result<Self> {
         let what = || format!("look into {}", folder.display());
         let mut listed = Self::default();
@@ -41,9 +42,11 @@ impl RunFolder {
             let name = entry.file_name();
             if is_workspace(&entry) {
                 listed.workspaces.extend(task_of(&entry));
-            } else if is_unfinished(&entry) || is_gone(&entry) {
+            } else if is_unfinished(&entry) || is_being_removed(&entry) {
                 listed.leftovers.push(entry.path());
-            } else if ![LOCK, TABLE, GIT_SEED, MANIFESTS, BACKEND].iter().any(|ours| name == **ours)
+            } else if ![LOCK, TABLE, GIT_TEMPLATE, MANIFESTS, BACKEND]
+                .iter()
+                .any(|ours| name == **ours)
                 && !name.as_bytes().starts_with(TEMPORARY.as_bytes())
             {
                 listed.foreign.push(entry.path());
@@ -54,7 +57,7 @@ impl RunFolder {
         Ok(listed)
     }
 
-    /// Returns whether there is certainly nothing in the folder of a run but its lock.
+    /// Returns whether the folder of a run certainly holds nothing but its lock.
     pub(crate) fn is_bare(folder: &Path) -> bool {
         fs::read_dir(folder).is_ok_and(|mut entries| {
             entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK))
@@ -62,9 +65,9 @@ impl RunFolder {
     }
 }
 
-/// Removes the folder of a run unless it holds a workspace or something that is not ours. The claim
-/// on it must be held.
-pub(crate) fn remove_if_unused(folder: &Path, places: &RepoPlaces, run: &RunName) -> Result<()> {
+/// Removes the folder of a run unless it holds a workspace or a foreign entry. The caller holds its
+/// lock.
+pub(crate) fn remove_if_unused(folder: &Path, paths: &RepoPaths, run: &RunName) -> Result<()> {
     let listed = RunFolder::list(folder)?;
     for leftover in &listed.leftovers {
         remove_tree(leftover)?;
@@ -72,15 +75,15 @@ pub(crate) fn remove_if_unused(folder: &Path, places: &RepoPlaces, run: &RunName
     if !listed.workspaces.is_empty() || !listed.foreign.is_empty() {
         return Ok(());
     }
-    if let Some(store) = TaskStore::open_existing(&places.store)? {
+    if let Some(store) = TaskStore::open_existing(&paths.store)? {
         if !store.captures(run)?.is_empty() {
-            list::keep(folder, places, run)?;
+            keep_file_list(folder, paths, run)?;
         }
         store.release(&pins_reference(run))?;
         store.remove_checkpoints(run)?;
     }
     remove_tree(folder)?;
-    // Only if no other run is there.
-    let _still_used = fs::remove_dir(&places.workspaces);
+    // Fails if another run has a folder, as it should.
+    let _still_used = fs::remove_dir(&paths.workspaces);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A small repository to show things on: made in one go, with one commit.
+//! Makes a small sample repository with one commit, for demonstrations.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use protocol::RepoPath;
 
 use crate::error::{OrCannot, Result, cannot};
 
-/// Who commits to a sample.
+/// The author of the commits.
 const NAME: &str = "Regatta Demo";
 const EMAIL: &str = "demo@localhost";
 
@@ -24,7 +24,7 @@ const EMAIL: &str = "demo@localhost";
 pub fn init(root: &Path, files: &[(String, String)], message: &str) -> Result<()> {
     let what = || format!("make a sample repository in {}", root.display());
     let mut options = RepositoryInitOptions::new();
-    // The user's template may bring hooks along.
+    // The user's template may contain hooks.
     options.external_template(false).no_reinit(true).initial_head("main");
     let repository = Repository::init_opts(root, &options).or_cannot(what)?;
     for (path, content) in files {

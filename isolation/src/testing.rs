@@ -13,13 +13,14 @@ use engine::ports::{
 };
 use protocol::{CaptureRef, Captured, IsolationMode, RepoPath, RunName, TaskName};
 
-use crate::Places;
-use crate::backends::{Backends, FrozenRun, Landings, RunContext};
-use crate::baseline::{Frozen, NewClaim, now_ns};
+use crate::IsolationPaths;
+use crate::backends::{Backends, FrozenRun, LandingWait, RunContext};
+use crate::baseline::{Snapshot, now_ns};
 use crate::error::Result;
-use crate::places::RepoPlaces;
-use crate::recovery::{self, Found};
+use crate::paths::RepoPaths;
+use crate::recovery::{self, Findings};
 use crate::repository::Repo;
+use crate::run_lock::NewRunLock;
 use crate::store::TaskStore;
 use crate::workspace::{self, Manifest};
 use crate::{capture, initialise};
@@ -84,14 +85,14 @@ impl Sample {
     }
 
     /// Where its things are.
-    pub(crate) fn places(&self) -> RepoPlaces {
+    pub(crate) fn paths(&self) -> RepoPaths {
         self.all_places().of(&self.root)
     }
 
     /// Where everything is.
-    pub(crate) fn all_places(&self) -> Places {
+    pub(crate) fn all_places(&self) -> IsolationPaths {
         let data = self.home.path().join("data");
-        Places {
+        IsolationPaths {
             workspaces: data.join("workspaces"),
             stores: data.join("stores"),
             landings: data.join("landings"),
@@ -100,22 +101,22 @@ impl Sample {
 
     /// Opens the task store.
     pub(crate) fn store(&self) -> TaskStore {
-        TaskStore::open(&self.places().store).unwrap()
+        TaskStore::open(&self.paths().store).unwrap()
     }
 
     /// Freezes the tree for a run.
-    pub(crate) fn freeze(&self, run: &str) -> FrozenRun<Frozen> {
+    pub(crate) fn freeze(&self, run: &str) -> FrozenRun<Snapshot> {
         self.try_freeze(run, 1 << 28, &Faults::default()).unwrap()
     }
 
     /// Freezes the tree tomorrow: what is in it has stood still for so long that its stats tell
     /// everything.
-    pub(crate) fn freeze_tomorrow(&self, run: &str) -> FrozenRun<Frozen> {
+    pub(crate) fn freeze_tomorrow(&self, run: &str) -> FrozenRun<Snapshot> {
         let request = request(run, 1 << 28);
-        let (repo, places) = (self.repo(), self.places());
-        let context = RunContext::of(&repo, &places, &Faults::default(), &request.run);
+        let (repo, paths) = (self.repo(), self.paths());
+        let context = RunContext::of(&repo, &paths, &Faults::default(), &request.run);
         let context = RunContext { now_ns: tomorrow_ns, ..context };
-        let landings = Landings { cancel: &CancelToken::default(), news: &|_| {} };
+        let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };
         freeze_in(context, &request, landings).unwrap()
     }
 
@@ -125,7 +126,7 @@ impl Sample {
         run: &str,
         limit: u64,
         faults: &Faults,
-    ) -> Result<FrozenRun<Frozen>> {
+    ) -> Result<FrozenRun<Snapshot>> {
         self.freeze_unless(&CancelToken::default(), &|_| {}, run, limit, faults)
     }
 
@@ -133,13 +134,13 @@ impl Sample {
     pub(crate) fn freeze_unless(
         &self,
         cancel: &CancelToken,
-        news: &dyn Fn(LandingNews),
+        notify: &dyn Fn(LandingNews),
         run: &str,
         limit: u64,
         faults: &Faults,
-    ) -> Result<FrozenRun<Frozen>> {
-        let landings = Landings { cancel, news };
-        freeze_at(&self.repo(), &self.places(), faults, &request(run, limit), landings)
+    ) -> Result<FrozenRun<Snapshot>> {
+        let landings = LandingWait { cancel, notify };
+        freeze_at(&self.repo(), &self.paths(), faults, &request(run, limit), landings)
     }
 }
 
@@ -160,36 +161,36 @@ pub(crate) fn tomorrow_ns() -> i64 {
 /// Freezes a tree for a run, as the mode `worktree` does.
 pub(crate) fn freeze_at(
     repo: &Repo,
-    places: &RepoPlaces,
+    paths: &RepoPaths,
     faults: &Faults,
     request: &FreezeRequest,
-    landings: Landings<'_>,
-) -> Result<FrozenRun<Frozen>> {
-    freeze_in(RunContext::of(repo, places, faults, &request.run), request, landings)
+    landings: LandingWait<'_>,
+) -> Result<FrozenRun<Snapshot>> {
+    freeze_in(RunContext::of(repo, paths, faults, &request.run), request, landings)
 }
 
 fn freeze_in(
     context: RunContext,
     request: &FreezeRequest,
-    landings: Landings<'_>,
-) -> Result<FrozenRun<Frozen>> {
-    let claim = NewClaim::stake(&context.folder)?;
-    let freeze = |context: &RunContext| Frozen::freeze(context, request);
+    landings: LandingWait<'_>,
+) -> Result<FrozenRun<Snapshot>> {
+    let claim = NewRunLock::acquire(&context.folder)?;
+    let freeze = |context: &RunContext| Snapshot::freeze(context, request);
     FrozenRun::freeze(context, request, claim, landings, freeze)
 }
 
-impl Deref for FrozenRun<Frozen> {
-    type Target = Frozen;
+impl Deref for FrozenRun<Snapshot> {
+    type Target = Snapshot;
 
-    fn deref(&self) -> &Frozen {
+    fn deref(&self) -> &Snapshot {
         &self.tree
     }
 }
 
 /// Looks for what dead engines left.
-pub(crate) fn find(sample: &Sample, faults: &Faults, open: &[OpenRun]) -> Option<Found> {
-    let (repo, places) = (sample.repo(), sample.places());
-    recovery::find(&repo, &places, faults, &Backends::default(), open).unwrap()
+pub(crate) fn find(sample: &Sample, faults: &Faults, open: &[OpenRun]) -> Option<Findings> {
+    let (repo, paths) = (sample.repo(), sample.paths());
+    recovery::find(&repo, &paths, faults, &Backends::default(), open).unwrap()
 }
 
 /// Reads a plan of faults that waits and kills as nothing does.
@@ -198,13 +199,13 @@ pub(crate) fn faults(plan: &str) -> Faults {
 }
 
 /// Makes the workspace of a task.
-pub(crate) fn prepare(frozen: &Frozen, task: &str) -> Workspace {
-    prepare_after(frozen, task, &[]).unwrap()
+pub(crate) fn prepare(snapshot: &Snapshot, task: &str) -> Workspace {
+    prepare_after(snapshot, task, &[]).unwrap()
 }
 
 /// Makes the workspace of a task that builds on these.
 pub(crate) fn prepare_after(
-    frozen: &Frozen,
+    snapshot: &Snapshot,
     task: &str,
     predecessors: &[(&str, &CaptureRef)],
 ) -> Result<Workspace> {
@@ -216,18 +217,18 @@ pub(crate) fn prepare_after(
             .map(|(task, capture)| (task.parse::<TaskName>().unwrap(), (*capture).clone()))
             .collect(),
     };
-    workspace::prepare(frozen, &request)
+    workspace::prepare(snapshot, &request)
 }
 
 /// Captures a workspace.
-pub(crate) fn captured(frozen: &Frozen, workspace: &Workspace) -> Captured {
-    try_capture(frozen, workspace).unwrap()
+pub(crate) fn captured(snapshot: &Snapshot, workspace: &Workspace) -> Captured {
+    try_capture(snapshot, workspace).unwrap()
 }
 
 /// Captures a workspace.
-pub(crate) fn try_capture(frozen: &Frozen, workspace: &Workspace) -> Result<Captured> {
-    let manifest = Manifest::read(&frozen.context.folder, &workspace.task).unwrap();
-    capture::capture(frozen, &workspace.folder, &manifest)
+pub(crate) fn try_capture(snapshot: &Snapshot, workspace: &Workspace) -> Result<Captured> {
+    let manifest = Manifest::read(&snapshot.context.folder, &workspace.task).unwrap();
+    capture::capture(snapshot, &workspace.folder, &manifest)
 }
 
 /// Writes a file below `root` and the folders it needs.

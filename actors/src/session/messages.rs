@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::agent::{Assignment, RequestChanges, Conversation, Limits, Model, Prompt};
+use engine::agent::{Assignment, Conversation, Limits, Model, Prompt, RequestChanges};
 use engine::ports::{CancelLevel, Gate};
 use protocol::{AgentEnd, Failure, ModelRoute, SessionEvent, SessionId, UserInput};
 use ractor::{ActorRef, RpcReplyPort};

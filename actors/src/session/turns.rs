@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use engine::agent::{AgentContext, RequestChanges, Inputs, Prompt};
+use engine::agent::{AgentContext, Inputs, Prompt, RequestChanges};
 use engine::ports::{CancelLevel, CancelToken};
 use protocol::{AgentEnd, Failure, FailureClass, UserInput};
 use ractor::{ActorRef, RpcReplyPort};

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::ports::{CancelLevel, Gate, IsolationError, WorkerReport};
-use engine::task::{
-    Effect, Input, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract,
-};
+use engine::task::{Effect, Input, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract};
 use protocol::{
     AgentEnd, CaptureRef, Captured, EventKind, LedgerEntry, RunName, TaskName, TaskReport, TaskSpec,
 };

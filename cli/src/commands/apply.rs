@@ -43,7 +43,7 @@ pub async fn run(
         return nothing_to_land(context, &target, out);
     }
     if args.execution() == Execution::DryRun {
-        let report = repository.rehearse(request(context, &target, &chosen)?).await?;
+        let report = repository.dry_run(request(context, &target, &chosen)?).await?;
         apply_output::print_dry_run(context, &target.run.name, &report, &chosen, out)?;
         return Ok(exit_code(&report));
     }

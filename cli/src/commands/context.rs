@@ -30,7 +30,7 @@ pub trait CapturedWork: Send + Sync {
 
 impl CapturedWork for isolation::Captures {
     fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError> {
-        self.diff(capture, &isolation::Scope::Everything)
+        self.diff(capture, &isolation::PathFilter::Everything)
     }
 
     fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError> {

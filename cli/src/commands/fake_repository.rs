@@ -63,12 +63,12 @@ impl Repository for FakeRepository {
         _cancel: CancelToken,
         _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
-        let report = self.rehearse(request.clone()).await;
+        let report = self.dry_run(request.clone()).await;
         self.landings.lock().unwrap().push(request);
         report
     }
 
-    async fn rehearse(&self, request: LandingRequest) -> Result<LandingReport, IsolationError> {
+    async fn dry_run(&self, request: LandingRequest) -> Result<LandingReport, IsolationError> {
         let fates = self.fates.lock().unwrap();
         let fate = |task: &TaskName| {
             fates.get(task.as_str()).cloned().unwrap_or(Landed::Landed { branch: None })

@@ -1,94 +1,130 @@
-//! What a way to isolate has to be able to do.
+//! The traits that an isolation backend implements, and the table of the backends there are.
 
 use std::sync::Arc;
 
-use engine::ports::{
-    FreezeRequest, IsolationError, Notice, Workspace, WorkspaceRequest, WorkspaceView,
-};
+use engine::ports::{FreezeRequest, Notice, Workspace, WorkspaceRequest, WorkspaceView};
 use protocol::{Captured, IsolationMode, TaskName};
 
 use crate::backends::RunContext;
+use crate::backends::in_place::InPlace;
+use crate::backends::worktree::Worktree;
+use crate::error::{Result, cannot};
 use crate::view::{DirectoryView, DiskThreads};
 
-/// One way to isolate tasks from each other and from the user's tree.
+/// A way to isolate tasks from each other and from the user's tree.
 ///
 /// What it can do is data: [`IsolationMode::capabilities`] of its mode. Locks, the task store, the
 /// landing queue and the run's folder are not its business; a [`RunContext`] offers what it needs
 /// of them. Everything here may block.
 pub trait Backend: Send + Sync {
-    /// Returns the mode that this implements.
+    /// Returns the mode that the backend implements.
     fn mode(&self) -> IsolationMode;
 
-    /// Freezes the user's working tree as it is now, for the tasks of one run. Nothing lands in it
-    /// meanwhile. Whoever calls this removes the run's folder when it fails.
+    /// Takes a snapshot of the user's working tree for the tasks of one run. Nothing lands in the
+    /// tree meanwhile. If this fails, the caller removes the run's folder.
     ///
     /// # Errors
     /// The tree cannot be frozen, or the user has to decide something first.
-    fn freeze(
-        &self,
-        context: &RunContext,
-        request: &FreezeRequest,
-    ) -> Result<Arc<dyn FrozenTree>, IsolationError>;
+    fn freeze(&self, context: &RunContext, request: &FreezeRequest) -> Result<Arc<dyn FrozenTree>>;
 
-    /// Reads back what [`Self::freeze`] of an engine that died has left in the run's folder.
-    /// Nothing comes back if the run was frozen by another backend.
+    /// Reads the snapshot that [`Self::freeze`] of a dead engine has left in the run's folder.
+    /// Returns `None` if another backend took the snapshot.
     ///
     /// # Errors
     /// It is there and cannot be read: then the workspaces of the run are kept as they are.
-    fn reopen(&self, context: &RunContext) -> Result<Option<Arc<dyn FrozenTree>>, IsolationError>;
+    fn reopen(&self, context: &RunContext) -> Result<Option<Arc<dyn FrozenTree>>>;
 }
 
-/// A working tree that a backend has frozen for one run, and the workspaces that start from it.
+/// A backend's snapshot of the working tree for one run, and the workspaces that start from it.
 pub trait FrozenTree: Send + Sync {
-    /// Returns what a person should know about what the workspaces will and will not hold.
+    /// Returns the notices about what the workspaces do and do not contain.
     fn notices(&self) -> &[Notice];
 
-    /// Makes a workspace with the frozen tree and the work of the predecessors in it. One that is
-    /// half made when this fails is removed again.
+    /// Makes a workspace that contains the snapshot and the work of the predecessors. An incomplete
+    /// workspace is removed again when this fails.
     ///
     /// # Errors
-    /// It cannot be made; [`IsolationError::Predecessors`] if their work cannot be merged.
-    fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace, IsolationError>;
+    /// It cannot be made; [`engine::ports::IsolationError::Predecessors`] if their work cannot be merged.
+    fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace>;
 
-    /// Returns how tools see the files of `workspace`: unless a backend says otherwise, as what its
-    /// folder holds. `disk` bounds how many threads may wait for that.
+    /// Returns the view through which tools access the files of `workspace`; by default, the
+    /// contents of its folder. `disk` bounds how many threads wait for the disk.
     fn view(&self, workspace: &Workspace, disk: &DiskThreads) -> Arc<dyn WorkspaceView> {
         Arc::new(DirectoryView::sharing(workspace.root.clone(), disk.clone()))
     }
 
-    /// Puts what changed in `workspace` since it was made into the task store. Nobody may be
-    /// writing any more. Called only where the mode can capture.
+    /// Writes the changes in `workspace` to the task store. No process may be writing to the
+    /// workspace any more. Called only if the mode can capture.
     ///
     /// # Errors
-    /// [`IsolationError::Vanished`] if the task has removed the workspace or moved it away; after
+    /// [`engine::ports::IsolationError::Vanished`] if the task has removed the workspace or moved it away; after
     /// any other error the workspace is kept.
-    fn capture(&self, workspace: &Workspace) -> Result<Captured, IsolationError>;
+    fn capture(&self, workspace: &Workspace) -> Result<Captured>;
 
-    /// Records what changed in `workspace` so far beside its capture, in place of its last
-    /// checkpoint. Called only where the mode can make checkpoints.
+    /// Records the changes so far as the checkpoint of `workspace`, which replaces the previous
+    /// one. Called only if the mode can make checkpoints.
     ///
     /// # Errors
     /// As [`Self::capture`].
-    fn checkpoint(&self, workspace: &Workspace) -> Result<Captured, IsolationError>;
+    fn checkpoint(&self, workspace: &Workspace) -> Result<Captured>;
 
-    /// Removes a workspace. Succeeds if it is already gone. Called only where workspaces are
-    /// private.
+    /// Removes a workspace. Succeeds if it is already gone. Called only if workspaces are private.
     ///
     /// # Errors
     /// It cannot be removed.
-    fn discard(&self, workspace: &Workspace) -> Result<(), IsolationError>;
+    fn discard(&self, workspace: &Workspace) -> Result<()>;
 
-    /// Captures the workspace of `task` that an engine that died has left. If it was captured and
-    /// is still the same, that capture stands; if it differs, both are kept. Nothing is removed.
+    /// Captures the workspace of `task` that a dead engine has left. An existing capture with the
+    /// same changes stands; if the changes differ, both captures are kept. Nothing is removed.
     fn recover(&self, task: &TaskName) -> RecoveredWorkspace;
 }
 
-/// A workspace that an engine that died has left.
+/// A workspace that a dead engine has left.
 #[derive(Debug)]
 pub struct RecoveredWorkspace {
     /// The workspace.
     pub workspace: Workspace,
-    /// What it held, or why that is not known; [`IsolationError::Vanished`] if nothing was left of
-    /// it.
-    pub captured: Result<Captured, IsolationError>,
+    /// Its capture, or why there is none; [`engine::ports::IsolationError::Vanished`] if nothing
+    /// was left of the workspace.
+    pub captured: Result<Captured>,
+}
+
+/// The backends of an engine, one per mode.
+#[derive(Clone)]
+pub struct Backends(Vec<Arc<dyn Backend>>);
+
+impl Default for Backends {
+    /// Returns the backends of this crate, one line for each.
+    fn default() -> Self {
+        Self(vec![Arc::new(Worktree), Arc::new(InPlace)])
+    }
+}
+
+impl Backends {
+    /// Adds a backend, which replaces the one of the same mode.
+    #[must_use]
+    pub fn with(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.0.retain(|known| known.mode() != backend.mode());
+        self.0.push(backend);
+        self
+    }
+
+    /// Returns the backend of a mode.
+    pub(crate) fn of(&self, mode: IsolationMode) -> Result<&dyn Backend> {
+        let found = self.0.iter().find(|backend| backend.mode() == mode);
+        found.map(Arc::as_ref).ok_or_else(|| {
+            cannot(format!("isolate tasks as `{}` does", mode.name()), "there is no such backend")
+        })
+    }
+
+    /// Reads the snapshot that a dead engine has left, with the backend that took it.
+    pub(crate) fn reopen(&self, context: &RunContext) -> Result<Arc<dyn FrozenTree>> {
+        for backend in &self.0 {
+            if let Some(frozen) = backend.reopen(context)? {
+                return Ok(frozen);
+            }
+        }
+        let what = format!("tell what the workspaces in {} began as", context.folder.display());
+        Err(cannot(what, "there is no frozen tree"))
+    }
 }

@@ -1,23 +1,23 @@
-//! Putting what a task changed into the task store, whatever backend found it.
+//! Writes the changes of a task to the task store, whichever backend found them.
 
 use protocol::{CaptureRef, Captured, ChangeSummary, LeftOut, RepoPath, TaskName};
 
 use crate::backends::RunContext;
 use crate::capture::count_lines;
-use crate::entry::{Change, Entry, Mode};
 use crate::error::{OrCannot, Result};
+use crate::file_entry::{Change, Entry, Mode};
 use crate::store::{Contents, TaskStore};
 
 /// One version of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileVersion {
-    /// What kind of thing it is.
+    /// Its mode.
     pub mode: Mode,
-    /// Its bytes as they are in the working tree; a symlink's are its target.
+    /// Its bytes as they are in the working tree; for a symlink, its target.
     pub bytes: Vec<u8>,
 }
 
-/// Puts what a task changed into the task store, path by path.
+/// Writes the changes of a task to the task store, path by path.
 pub struct CaptureWriter<'a> {
     context: &'a RunContext,
     store: TaskStore,
@@ -26,12 +26,12 @@ pub struct CaptureWriter<'a> {
 
 impl<'a> CaptureWriter<'a> {
     pub(super) fn open(context: &'a RunContext) -> Result<Self> {
-        let store = TaskStore::open(&context.places.store)?;
+        let store = TaskStore::open(&context.paths.store)?;
         Ok(Self { context, store, list: ChangeList::default() })
     }
 
-    /// Adds a path with what it was when the task began and what it is now; nothing where it was
-    /// or is not there. A path that is as it was is not added.
+    /// Adds a path with its versions before and after the task, `None` where it does not exist. A
+    /// path with equal versions is not added.
     ///
     /// # Errors
     /// The bytes cannot be written.
@@ -50,12 +50,12 @@ impl<'a> CaptureWriter<'a> {
         self.list.add(self.context, Change { path, base, task }, &bytes(before), &bytes(after))
     }
 
-    /// Says what the task made and no capture can hold.
+    /// Sets the report of what the task made and no capture can contain.
     pub fn leave_out(&mut self, left_out: LeftOut) {
         self.list.left_out = left_out;
     }
 
-    /// Names what was added as the capture of an attempt at a task, durably.
+    /// Records the added changes durably as the capture of an attempt at a task.
     ///
     /// # Errors
     /// It cannot be written.
@@ -63,9 +63,9 @@ impl<'a> CaptureWriter<'a> {
         self.list.keep(self.context, &self.store, task, attempt)
     }
 
-    /// Does the same for a workspace that an engine that died has left. If there is a capture
-    /// already and it is the same, that stands; if it differs, both are kept, this one under the
-    /// next free attempt.
+    /// Records the added changes for a workspace that a dead engine has left. An existing capture
+    /// with the same changes stands; if the changes differ, both are kept, this one under the next
+    /// free attempt.
     ///
     /// # Errors
     /// It cannot be written, or what is there cannot be read.
@@ -73,7 +73,8 @@ impl<'a> CaptureWriter<'a> {
         self.list.keep_recovered(self.context, &self.store, task, attempt)
     }
 
-    /// Names what was added as the last checkpoint of an attempt at a task, durably.
+    /// Records the added changes durably as the checkpoint of an attempt at a task, which replaces
+    /// the previous one.
     ///
     /// # Errors
     /// It cannot be written.
@@ -86,17 +87,17 @@ impl<'a> CaptureWriter<'a> {
     }
 }
 
-/// What a task changed, with its bytes in the task store and no name yet.
+/// The changes of a task, whose bytes are in the task store, before they have a reference.
 #[derive(Default)]
 pub(crate) struct ChangeList {
     changes: Vec<Change>,
     summary: ChangeSummary,
-    /// What the task made and no capture can hold.
+    /// What the task made and no capture can contain.
     pub(crate) left_out: LeftOut,
 }
 
 impl ChangeList {
-    /// Adds a change whose bytes are in the task store.
+    /// Adds a change whose bytes are in the task store already.
     pub(crate) fn add(
         &mut self,
         context: &RunContext,
@@ -111,7 +112,7 @@ impl ChangeList {
         Ok(())
     }
 
-    /// Names it as the capture of an attempt at a task, durably.
+    /// Records the list durably as the capture of an attempt at a task.
     pub(crate) fn keep(
         self,
         context: &RunContext,
@@ -123,7 +124,7 @@ impl ChangeList {
         self.put(context, store, capture, &format!("{}/{task} {attempt}", context.run))
     }
 
-    /// Does the same beside a capture that is there already and differs.
+    /// Records the list as well beside a capture that exists already and differs.
     pub(crate) fn keep_recovered(
         mut self,
         context: &RunContext,
@@ -146,7 +147,7 @@ impl ChangeList {
         }
     }
 
-    /// Names it as the last checkpoint of an attempt at a task, durably.
+    /// Records the list durably as the checkpoint of an attempt at a task.
     pub(crate) fn keep_checkpoint(
         self,
         context: &RunContext,
@@ -168,7 +169,7 @@ impl ChangeList {
     ) -> Result<Captured> {
         self.sort();
         context.faults.strike("capture.ref").or_cannot(|| format!("write {capture}"))?;
-        // Switched off by a test that must notice.
+        // Switched off in tests that prove they notice.
         if !context.faults.is_off("F272") {
             let changes = std::mem::take(&mut self.changes);
             store.put_capture(&capture, &Contents { changes, renames: Vec::new() }, title)?;

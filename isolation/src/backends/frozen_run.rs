@@ -1,63 +1,63 @@
-//! A run that has begun: its frozen tree and its claim on its folder, whatever backend it uses.
+//! A run in progress: its snapshot and the lock on its folder, whatever its backend.
 
 use std::sync::{Mutex, PoisonError};
 
 use engine::ports::{CancelToken, FreezeRequest, IsolationError, LandingNews};
 
 use crate::backends::RunContext;
-use crate::baseline::{Claim, NewClaim};
 use crate::branch;
 use crate::error::{OrCannot, Result};
-use crate::landing::{self, Turn};
+use crate::landing::{self, LandingLock};
 use crate::run_folder::{RunFolder, remove_if_unused};
+use crate::run_lock::{NewRunLock, RunLock};
 
-/// A run's frozen tree, and the claim on the run's folder of workspaces.
+/// A run's snapshot, and the lock on the run's folder of workspaces.
 pub(crate) struct FrozenRun<T> {
     pub(crate) context: RunContext,
-    /// What the backend made of the user's tree.
+    /// The backend's snapshot.
     pub(crate) tree: T,
-    claim: Mutex<Option<Claim>>,
+    lock: Mutex<Option<RunLock>>,
 }
 
-/// How a freeze waits for landings in the same repository.
+/// How taking a snapshot waits for landings in the same repository.
 #[derive(Clone, Copy)]
-pub(crate) struct Landings<'a> {
-    /// Ends the wait, and with it the freeze.
+pub(crate) struct LandingWait<'a> {
+    /// Ends the wait, so that no snapshot is taken.
     pub(crate) cancel: &'a CancelToken,
-    /// Told that it waits.
-    pub(crate) news: &'a dyn Fn(LandingNews),
+    /// Called once when the wait begins.
+    pub(crate) notify: &'a dyn Fn(LandingNews),
 }
 
 impl<T> FrozenRun<T> {
-    /// Freezes the working tree as `freeze` does when no landing is changing it. The claim on the
-    /// run's folder is taken before. Leaves nothing behind when it fails.
+    /// Takes a snapshot with `freeze` while no landing changes the working tree. The caller has
+    /// locked the run's folder. Leaves nothing behind when it fails.
     pub(crate) fn freeze(
         context: RunContext,
         request: &FreezeRequest,
-        claim: NewClaim,
-        landings: Landings<'_>,
+        lock: NewRunLock,
+        landings: LandingWait<'_>,
         freeze: impl FnOnce(&RunContext) -> Result<T>,
     ) -> Result<Self> {
-        let RunContext { repo, places, faults, .. } = &context;
+        let RunContext { repo, paths, faults, .. } = &context;
         if let Some(prefix) = &request.branches {
             branch::must_be_possible(repo, faults, prefix, &request.run)?;
         }
-        // No landing changes the tree while it is looked at: half of one is nothing to begin with.
-        let Landings { cancel, news } = landings;
-        let turn = Turn::wait(&repo.common_dir, faults, cancel, news)?;
-        let Some(_turn) = turn else { return Err(IsolationError::Withdrawn) };
-        // The one that was waited for may have been killed in the middle.
-        if let Err(error) = landing::finish_cut_short(repo, places, faults, cancel, news) {
-            // A recovery has told it, and who lands is told again.
-            tracing::warn!(%error, "the tree is looked at although a landing is not over");
+        // No landing may change the tree during the scan, which would see a part of it.
+        let LandingWait { cancel, notify } = landings;
+        let landing_lock = LandingLock::acquire(&repo.common_dir, faults, cancel, notify)?;
+        let Some(_landing_lock) = landing_lock else { return Err(IsolationError::Withdrawn) };
+        // The landing that was waited for may have crashed in the middle.
+        if let Err(error) = landing::finish_cut_short(repo, paths, faults, cancel, notify) {
+            // A recovery has reported it, and the next landing will again.
+            tracing::warn!(%error, "the snapshot is taken although a landing is unfinished");
         }
         faults.strike("freeze.scan").or_cannot(|| "look at the working tree")?;
         match freeze(&context) {
-            Ok(tree) => Ok(Self { context, tree, claim: Mutex::new(claim.begin()) }),
-            // Then dropping the claim removes the folder.
+            Ok(tree) => Ok(Self { context, tree, lock: Mutex::new(lock.begin()) }),
+            // Dropping the lock removes the folder.
             Err(error) if RunFolder::is_bare(&context.folder) => Err(error),
             Err(error) => {
-                let failed = FrozenRun { context, tree: (), claim: Mutex::new(claim.begin()) };
+                let failed = FrozenRun { context, tree: (), lock: Mutex::new(lock.begin()) };
                 if let Err(error) = failed.close() {
                     tracing::warn!(%error, "what is left of a baseline that failed stays");
                 }
@@ -66,18 +66,18 @@ impl<T> FrozenRun<T> {
         }
     }
 
-    /// Ends the run's use of its folder: removes it if no workspace is left, and gives up the
-    /// claim. By now the ledger knows of the run's landing.
+    /// Ends the run: removes its folder if no workspace is left, and releases the lock. The ledger
+    /// has recorded the run's landing by now.
     pub(crate) fn close(&self) -> Result<()> {
-        let mut claim = self.claim.lock().unwrap_or_else(PoisonError::into_inner);
-        if claim.is_none() {
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock.is_none() {
             return Ok(());
         }
-        let RunContext { places, faults, run, folder, .. } = &self.context;
-        let removed = landing::acknowledge(places, faults, run)
-            .and_then(|()| remove_if_unused(folder, places, run));
-        // Given up last: nobody else may look at a folder that is half removed.
-        *claim = None;
+        let RunContext { paths, faults, run, folder, .. } = &self.context;
+        let removed = landing::acknowledge(paths, faults, run)
+            .and_then(|()| remove_if_unused(folder, paths, run));
+        // Released last: nobody else may see a partly removed folder.
+        *lock = None;
         removed
     }
 }

@@ -1,4 +1,4 @@
-//! The mode `none`: tasks work in the user's tree itself.
+//! The backend of the mode `none`: tasks work in the user's tree itself.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ impl Backend for InPlace {
     }
 
     fn reopen(&self, _: &RunContext) -> Result<Option<Arc<dyn FrozenTree>>> {
-        // It leaves nothing.
+        // This backend leaves nothing behind.
         Ok(None)
     }
 }
 
-/// The user's tree, which is not frozen.
+/// The user's tree, of which no snapshot is taken.
 struct UsersTree {
     root: PathBuf,
     notices: [Notice; 1],
@@ -69,7 +69,7 @@ impl FrozenTree for UsersTree {
     }
 
     fn discard(&self, _: &Workspace) -> Result<()> {
-        // It is the user's.
+        // The tree is the user's.
         Ok(())
     }
 

@@ -1,18 +1,15 @@
-//! The ways to isolate tasks: what each has to be able to do, which there are, and what all of
-//! them share.
+//! The isolation backends: their trait, the backends there are, and what all of them share.
 
 mod backend;
 mod capture_writer;
 mod frozen_run;
 mod in_place;
-mod registry;
 mod run_context;
 mod worktree;
 
-pub use backend::{Backend, FrozenTree, RecoveredWorkspace};
+pub use backend::{Backend, Backends, FrozenTree, RecoveredWorkspace};
 pub use capture_writer::{CaptureWriter, FileVersion};
-pub use registry::Backends;
 pub use run_context::RunContext;
 
 pub(crate) use capture_writer::ChangeList;
-pub(crate) use frozen_run::{FrozenRun, Landings};
+pub(crate) use frozen_run::{FrozenRun, LandingWait};

@@ -1,5 +1,4 @@
-//! What a backend is given for one run: where things are, and what isolation does for every
-//! backend in the same way.
+//! The context of one run for a backend: its paths, and the operations that all backends share.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,37 +9,37 @@ use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 
 use crate::backends::CaptureWriter;
 use crate::baseline::{TreeListing, list_tree, now_ns};
-use crate::entry::Entry;
 use crate::error::Result;
+use crate::file_entry::Entry;
 use crate::landing::WorkingTree;
-use crate::places::RepoPlaces;
+use crate::paths::RepoPaths;
 use crate::repository::Repo;
 use crate::run_folder::BACKEND;
 use crate::store::TaskStore;
 use crate::tree::Tree;
 use crate::workspace::{self, NewWorkspace, tree_of};
 
-/// One run in one repository, as a backend sees it.
+/// The context of one run in one repository.
 #[derive(Clone)]
 pub struct RunContext {
     pub(crate) repo: Repo,
-    pub(crate) places: RepoPlaces,
+    pub(crate) paths: RepoPaths,
     pub(crate) faults: Faults,
     pub(crate) run: RunName,
     /// The run's folder of workspaces.
     pub(crate) folder: PathBuf,
-    /// Tells the time of day, in nanoseconds since 1970.
+    /// The clock: the time of day in nanoseconds since 1970.
     pub(crate) now_ns: fn() -> i64,
 }
 
 impl RunContext {
-    pub(crate) fn of(repo: &Repo, places: &RepoPlaces, faults: &Faults, run: &RunName) -> Self {
+    pub(crate) fn of(repo: &Repo, paths: &RepoPaths, faults: &Faults, run: &RunName) -> Self {
         Self {
             repo: repo.clone(),
-            places: places.clone(),
+            paths: paths.clone(),
             faults: faults.clone(),
             run: run.clone(),
-            folder: places.workspaces.join(run.as_str()),
+            folder: paths.workspaces.join(run.as_str()),
             now_ns,
         }
     }
@@ -57,15 +56,15 @@ impl RunContext {
         &self.run
     }
 
-    /// Returns the folder in which a backend may keep what it needs beside the workspaces. It goes
-    /// with the run's folder, when no workspace is left. A backend that uses it makes it.
+    /// Returns the folder for the backend's own data, which the backend makes if it needs it. It is
+    /// removed with the run's folder, when no workspace is left.
     #[must_use]
     pub fn backend_folder(&self) -> PathBuf {
         self.folder.join(BACKEND)
     }
 
-    /// Lists the files and folders of the user's tree at [`Self::root`], or of a copy of it, that
-    /// are tracked or not ignored. What is ours in it is left out.
+    /// Lists the files and folders that are tracked or not ignored in `tree`, which is
+    /// [`Self::root`] or a copy of it. Data of this program that lies in the tree is left out.
     ///
     /// # Errors
     /// It cannot be read.
@@ -81,9 +80,9 @@ impl RunContext {
         Workspace { task: task.clone(), attempt, folder, root }
     }
 
-    /// Makes a workspace: `fill` fills one that has a temporary name and an empty folder for the
-    /// tree, and only when it is complete does it get the name of its task. One that is half made
-    /// when this fails is removed again.
+    /// Makes a workspace. `fill` gets a folder with a temporary name and an empty folder for the
+    /// tree in it; the workspace gets the name of its task when `fill` has succeeded. Otherwise it
+    /// is removed again.
     ///
     /// # Errors
     /// There is one already, or the first error of `fill`.
@@ -95,8 +94,8 @@ impl RunContext {
         workspace::make(self, request, fill)
     }
 
-    /// Writes the work of predecessors over the frozen tree that has been copied to `tree`, which
-    /// nobody else uses yet.
+    /// Writes the work of predecessors over the copy of the snapshot at `tree`, which nobody else
+    /// uses yet.
     ///
     /// # Errors
     /// [`engine::ports::IsolationError::Predecessors`] if it cannot be merged.
@@ -108,11 +107,11 @@ impl RunContext {
         if predecessors.is_empty() {
             return Ok(());
         }
-        let store = TaskStore::open(&self.places.store)?;
+        let store = TaskStore::open(&self.paths.store)?;
         let copy = Tree::open_at(tree)?;
-        let source = WorkingTree { tree: &copy, store: &store };
+        let target = WorkingTree { tree: &copy, store: &store };
         let _what_differs: BTreeMap<RepoPath, Option<Entry>> =
-            workspace::apply_predecessors(tree, &source, &store, predecessors)?;
+            workspace::apply_predecessors(tree, &target, &store, predecessors)?;
         Ok(())
     }
 
@@ -124,9 +123,9 @@ impl RunContext {
         CaptureWriter::open(self)
     }
 
-    /// Fails with [`engine::ports::IsolationError::Vanished`] if the tree of a workspace is
-    /// certainly not there any more, and nothing has taken its place beside it but what is named
-    /// in `own`: what the backend itself keeps there.
+    /// Fails with [`engine::ports::IsolationError::Vanished`] if the tree of a workspace certainly
+    /// does not exist any more and the workspace's folder holds nothing but the entries named in
+    /// `own`, which the backend keeps there.
     ///
     /// # Errors
     /// It has vanished.
@@ -134,9 +133,9 @@ impl RunContext {
         workspace::must_be_there_beside(&workspace.folder, own)
     }
 
-    /// Removes a workspace, so that a half removed one is never taken for one with work in it.
-    /// `forget` is called when nobody finds it under its name any more. Succeeds if it is already
-    /// gone.
+    /// Removes a workspace. It is renamed first, so that a partly removed one is never taken for
+    /// one with work in it; `forget` is called after the rename. Succeeds if the workspace is
+    /// already gone.
     ///
     /// # Errors
     /// It cannot be removed.

@@ -1,4 +1,4 @@
-//! The mode `worktree`: each task works in a copy of the frozen tree.
+//! The backend of the mode `worktree`: each task works in a copy of the snapshot.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use engine::ports::{FreezeRequest, Notice, Workspace, WorkspaceRequest};
 use protocol::{Captured, IsolationMode, TaskName};
 
 use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
-use crate::baseline::Frozen;
+use crate::baseline::Snapshot;
 use crate::capture;
 use crate::error::{Result, cannot};
 use crate::workspace::{self, Manifest};
 
-/// Isolation by copies: one look at the whole tree per run, one copy of it per task.
+/// Isolation by copies: one scan of the whole tree per run, one copy of it per task.
 pub(super) struct Worktree;
 
 impl Backend for Worktree {
@@ -20,16 +20,16 @@ impl Backend for Worktree {
     }
 
     fn freeze(&self, context: &RunContext, request: &FreezeRequest) -> Result<Arc<dyn FrozenTree>> {
-        Ok(Arc::new(Frozen::freeze(context, request)?))
+        Ok(Arc::new(Snapshot::freeze(context, request)?))
     }
 
     fn reopen(&self, context: &RunContext) -> Result<Option<Arc<dyn FrozenTree>>> {
-        let frozen = Frozen::load(context)?;
-        Ok(frozen.map(|frozen| Arc::new(frozen) as Arc<dyn FrozenTree>))
+        let snapshot = Snapshot::load(context)?;
+        Ok(snapshot.map(|snapshot| Arc::new(snapshot) as Arc<dyn FrozenTree>))
     }
 }
 
-impl FrozenTree for Frozen {
+impl FrozenTree for Snapshot {
     fn notices(&self) -> &[Notice] {
         &self.notices
     }
@@ -65,8 +65,8 @@ impl FrozenTree for Frozen {
     }
 }
 
-impl Frozen {
-    /// Reads the manifest of a workspace that is there.
+impl Snapshot {
+    /// Reads the manifest of a workspace that still exists.
     fn manifest(&self, workspace: &Workspace) -> Result<Manifest> {
         workspace::must_be_there(&workspace.folder)?;
         Manifest::read(&self.context.folder, &workspace.task)

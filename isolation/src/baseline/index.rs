@@ -1,11 +1,11 @@
-//! The user's index, as far as a baseline asks it.
+//! The entries of the user's index, and whether a file is clean according to it.
 
 use std::os::unix::fs::MetadataExt as _;
 
 use git2::{IndexEntry, IndexTime, Repository};
 
-use crate::entry::Mode;
 use crate::error::{OrCannot, Result};
+use crate::file_entry::Mode;
 use crate::tree::Stat;
 
 /// The mode of a submodule in the index.
@@ -14,8 +14,8 @@ const GITLINK: u32 = 0o160_000;
 /// The entries of the index, sorted by path.
 pub(super) struct Index {
     entries: Vec<IndexEntry>,
-    /// When it was written, in nanoseconds since 1970: an entry that is as young may have changed
-    /// since without a sign.
+    /// The time at which the index was written, in nanoseconds since 1970. A file that is not older
+    /// may have changed since without a visible sign.
     written_ns: i64,
 }
 
@@ -24,7 +24,7 @@ impl Index {
     pub(super) fn read(git: &Repository) -> Result<Self> {
         let file = git.path().join("index");
         let what = || format!("read {}", file.display());
-        // Before the entries: if it is replaced meanwhile, more entries count as young.
+        // Read before the entries: if the index is replaced meanwhile, more entries count as young.
         let written_ns = match file.symlink_metadata() {
             Ok(meta) => meta.mtime().saturating_mul(1_000_000_000) + meta.mtime_nsec(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
@@ -36,7 +36,7 @@ impl Index {
         Ok(Self { entries, written_ns })
     }
 
-    /// Returns the entry of `path`.
+    /// Returns the index entry of `path`.
     pub(super) fn get(&self, path: &[u8]) -> Option<&IndexEntry> {
         let place = self.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path)).ok()?;
         self.entries.get(place)
@@ -54,8 +54,8 @@ impl Index {
         self.get(path).is_some_and(|entry| entry.mode == GITLINK)
     }
 
-    /// Returns whether a file with this stat certainly has the bytes of its entry's blob. No flag
-    /// of the entry is asked: `assume-unchanged` and `skip-worktree` hide edits.
+    /// Returns whether a file with this stat certainly has the bytes of its entry's blob. The flags
+    /// `assume-unchanged` and `skip-worktree` are ignored, because they hide edits.
     pub(super) fn is_clean(&self, entry: &IndexEntry, stat: &Stat) -> bool {
         let kind = Mode::from_git(entry.mode);
         let same_kind = (stat.kind() == Some(Mode::Link)) == (kind == Some(Mode::Link));

@@ -1,4 +1,5 @@
-//! What of a tree belongs to its repository, as a list: for backends that look at whole trees.
+//! Lists the files of a tree that belong to its repository, and words the notices about what
+//! workspaces leave out.
 
 use std::ffi::OsStr;
 
@@ -6,33 +7,106 @@ use engine::ports::Notice;
 use protocol::RepoPath;
 
 use crate::backends::RunContext;
-use crate::baseline::{notices, scan};
+use crate::baseline::scan;
+use crate::baseline::scan::Scan;
 use crate::error::Result;
 use crate::tree::{Tree, join};
 
-/// What of a tree is tracked, or neither tracked nor ignored.
+/// The contents of a tree that are tracked, or untracked and not ignored.
 #[derive(Clone, Debug, Default)]
 pub struct TreeListing {
-    /// Every folder, each before what is in it.
+    /// Every folder, before its contents.
     pub folders: Vec<RepoPath>,
     /// Every file and symlink, sorted.
     pub files: Vec<RepoPath>,
-    /// What a person should know about what is left out.
+    /// The notices about what is left out.
     pub notices: Vec<Notice>,
 }
 
-/// Lists `tree`, which is the user's or a copy of it. The user's repository says what is tracked.
+/// Lists `tree`, which is the user's tree or a copy of it. The index of the user's repository
+/// decides what is tracked.
 pub(crate) fn list_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing> {
     let scan =
-        scan::scan(&context.repo.git()?, tree, &context.places.folders(), (context.now_ns)())?;
-    let notices = notices::of(&scan);
+        scan::scan(&context.repo.git()?, tree, &context.paths.folders(), (context.now_ns)())?;
+    let notices = notices_of(&scan);
     let mut listing = TreeListing { notices, ..TreeListing::default() };
     for (path, folder) in &scan.table.folders {
         listing.folders.extend(RepoPath::new(path.as_slice()));
         let names = folder.files.keys().map(AsRef::<OsStr>::as_ref);
         listing.files.extend(names.filter_map(|name| RepoPath::new(join(path, name))));
     }
-    listing.files.extend(scan.doubtful.into_iter().map(|file| file.path));
+    listing.files.extend(scan.dirty_candidates.into_iter().map(|file| file.path));
     listing.files.sort();
     Ok(listing)
+}
+
+/// How many paths a notice names.
+const NAMED: usize = 3;
+
+/// Returns the notices about what a scan found and workspaces do not contain.
+pub(super) fn notices_of(scan: &Scan) -> Vec<Notice> {
+    let rows: [(&[String], &str, &str, &str); 5] = [
+        (
+            &scan.ignored,
+            "ignored files in the workspaces",
+            "they are not there; a task makes what it needs",
+            "git ignores",
+        ),
+        (
+            &scan.nested,
+            "repositories inside this one",
+            "they are left out of the workspaces",
+            "each is a repository of its own:",
+        ),
+        (
+            &scan.special,
+            "sockets, pipes and devices",
+            "they are left out of the workspaces",
+            "git does not know such files:",
+        ),
+        (
+            &scan.unreadable,
+            "untracked files that may not be read",
+            "they are left out of the workspaces",
+            "permissions keep us out of",
+        ),
+        (
+            &scan.invalid_names,
+            "files with names like .git",
+            "they are left out of the workspaces",
+            "no repository can have such names:",
+        ),
+    ];
+    rows.into_iter()
+        .filter(|(paths, ..)| !paths.is_empty())
+        .map(|(paths, from, to, why)| Notice {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            why: format!("{why} {}", some_of(paths)),
+        })
+        .collect()
+}
+
+/// Joins the first paths, and counts the others.
+fn some_of(paths: &[String]) -> String {
+    let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    let named = sorted[..sorted.len().min(NAMED)].join(", ");
+    match sorted.len().checked_sub(NAMED) {
+        None | Some(0) => named,
+        Some(more) => format!("{named} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_names_the_first_few_paths_and_counts_the_rest() {
+        let ignored = ["d", "c", "b", "a"].map(str::to_owned).to_vec();
+        let notices = notices_of(&Scan { ignored, ..Scan::default() });
+        assert_eq!(notices.len(), 1);
+        assert_eq!(notices[0].why, "git ignores a, b, c and 1 more");
+    }
 }

@@ -1,28 +1,24 @@
-//! The user's working tree as it was when a run began: what every workspace of the run starts
-//! from, kept so that it can be had again whatever becomes of the tree.
+//! The snapshot of the user's working tree when a run starts. Every workspace of the run starts
+//! from it, and its content stays available whatever happens to the tree.
 
-mod claim;
-mod codec;
 mod conversion;
-mod converted;
-mod freeze;
-mod frozen;
 mod index;
-pub(crate) mod list;
 mod listing;
-mod notices;
 mod pins;
 mod scan;
+mod snapshot;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use claim::{Claim, LOCK, NewClaim};
-pub(crate) use conversion::{Conversion, conversion};
-pub(crate) use freeze::{TABLE, read_whole, write_whole};
-pub(crate) use frozen::{Bytes, Frozen};
 pub use listing::TreeListing;
+
+pub(crate) use conversion::{Conversion, conversion};
 pub(crate) use listing::list_tree;
 pub(crate) use pins::reference as pins_reference;
 pub(crate) use scan::now_ns;
-pub(crate) use table::{Folder, FolderKind, Source, Start, Table};
+pub(crate) use snapshot::{
+    ContentReader, Snapshot, TABLE, keep_file_list, read_file_list, read_whole, remove_file_list,
+    write_whole,
+};
+pub(crate) use table::{ContentLocation, Folder, FolderKind, FrozenEntry, Table};

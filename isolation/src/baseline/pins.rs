@@ -1,5 +1,5 @@
-//! The second step of freezing: every doubtful file is read once; what is neither its blob nor
-//! that with other line ends is pinned into the task store.
+//! The second step of a snapshot: reads each candidate once, and writes to the task store the
+//! content that git has neither as it is nor with other line ends.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,21 +9,21 @@ use git2::{ObjectType, Oid};
 use protocol::{RepoPath, RunName};
 
 use crate::baseline::conversion::without_crlf;
-use crate::baseline::scan::{Doubtful, Scan, YOUNG_NS};
+use crate::baseline::scan::{DirtyCandidate, Scan, YOUNG_NS};
 use crate::baseline::table::split;
-use crate::baseline::{Source, Start, Table};
-use crate::entry::{Entry, Mode};
+use crate::baseline::{ContentLocation, FrozenEntry, Table};
 use crate::error::{Result, is_denied};
+use crate::file_entry::{Entry, Mode};
 use crate::store::{Durability, TaskStore};
-use crate::tree::{Found, Tree};
+use crate::tree::{Tree, TreeEntry};
 
 /// How many of the largest untracked files are named.
 const NAMED: usize = 5;
 
-/// Refuses a tree with more untracked bytes than `limit`, before anything is copied.
+/// Refuses a tree with more than `limit` untracked bytes, before anything is copied.
 pub(super) fn check_untracked(tree: &Tree, scan: &Scan, limit: u64) -> Result<()> {
-    let mut untracked: Vec<&Doubtful> =
-        scan.doubtful.iter().filter(|file| file.tracked.is_none()).collect();
+    let mut untracked: Vec<&DirtyCandidate> =
+        scan.dirty_candidates.iter().filter(|file| file.tracked.is_none()).collect();
     let total = untracked.iter().fold(0u64, |total, file| total.saturating_add(file.size));
     if total <= limit {
         return Ok(());
@@ -47,20 +47,20 @@ pub(super) fn check_untracked(tree: &Tree, scan: &Scan, limit: u64) -> Result<()
     })
 }
 
-/// Reads what is doubtful, pins what git does not have, and completes the table. Returns what
-/// is left out because nobody tracks it and we may not read it. `now_ns` tells the time of day.
+/// Reads the candidates, pins the content that git does not have, and completes the table. Returns
+/// the untracked files that are left out because they cannot be read. `now_ns` is the clock.
 pub(super) fn pin(
     tree: &Tree,
     store: &TaskStore,
     run: &RunName,
-    doubtful: Vec<Doubtful>,
+    dirty_candidates: Vec<DirtyCandidate>,
     table: &mut Table,
     now_ns: fn() -> i64,
 ) -> Result<Vec<String>> {
     let mut unreadable = Vec::new();
     let mut pinned = Vec::new();
-    for file in doubtful {
-        let found = match tree.look(&file.path) {
+    for file in dirty_candidates {
+        let found = match tree.read_entry(&file.path) {
             Err(error) if file.tracked.is_none() && is_denied(&error) => {
                 unreadable.push(file.path.to_string());
                 continue;
@@ -68,10 +68,12 @@ pub(super) fn pin(
             found => found?,
         };
         let (mode, bytes, stat) = match found {
-            Found::File { mode, bytes, stat } => (mode, bytes, stat),
-            Found::Link { target, stat } => (Mode::Link, target, stat),
-            // It went while we looked around: then the tree as it was froze without it.
-            Found::Missing | Found::Blocked(_) | Found::Folder | Found::Special => continue,
+            TreeEntry::File { mode, bytes, stat } => (mode, bytes, stat),
+            TreeEntry::Link { target, stat } => (Mode::Link, target, stat),
+            // It was removed during the scan: the snapshot does not contain it.
+            TreeEntry::Missing | TreeEntry::Blocked(_) | TreeEntry::Folder | TreeEntry::Special => {
+                continue;
+            }
         };
         let young = stat.ctime_ns >= now_ns() - YOUNG_NS;
         let source = match source_of(&bytes, mode, &file) {
@@ -79,10 +81,10 @@ pub(super) fn pin(
             _ => {
                 let oid = store.write(&bytes)?;
                 pinned.push((file.path.as_bytes().to_vec(), Entry { mode, oid }));
-                Source::Pin(oid)
+                ContentLocation::Pin(oid)
             }
         };
-        insert(table, &file.path, Start { stat, mode, source });
+        insert(table, &file.path, FrozenEntry { stat, mode, source });
     }
     if !pinned.is_empty() {
         store.hold(&reference(run), &pinned, Durability::Buffered)?;
@@ -90,34 +92,34 @@ pub(super) fn pin(
     Ok(unreadable)
 }
 
-/// The reference that keeps the pins of a run.
+/// Returns the reference that keeps the pins of a run alive.
 pub(crate) fn reference(run: &RunName) -> String {
     format!("refs/pins/{run}")
 }
 
-/// Where git has the bytes of a tracked file, if it does.
-fn source_of(bytes: &[u8], mode: Mode, file: &Doubtful) -> Option<Source> {
+/// Returns the location of a tracked file's bytes in the user's repository, if they are there.
+fn source_of(bytes: &[u8], mode: Mode, file: &DirtyCandidate) -> Option<ContentLocation> {
     let tracked = file.tracked?;
     let is_blob = |bytes: &[u8]| Oid::hash_object(ObjectType::Blob, bytes) == Ok(tracked);
     if is_blob(bytes) {
-        return Some(Source::Blob(tracked));
+        return Some(ContentLocation::Blob(tracked));
     }
     match mode {
         Mode::Link => None,
         Mode::File | Mode::Executable => {
             let unix = without_crlf(bytes)?;
-            is_blob(&unix).then_some(Source::Crlf(tracked))
+            is_blob(&unix).then_some(ContentLocation::Crlf(tracked))
         }
     }
 }
 
-fn insert(table: &mut Table, path: &RepoPath, start: Start) {
+fn insert(table: &mut Table, path: &RepoPath, frozen: FrozenEntry) {
     let (folder, name) = split(path.as_bytes());
     let folder = table.folders.entry(folder.to_vec()).or_default();
-    folder.files.insert(OsStr::from_bytes(name).to_owned(), start);
+    folder.files.insert(OsStr::from_bytes(name).to_owned(), frozen);
 }
 
-/// Writes a number of bytes for people.
+/// Formats a number of bytes with a unit.
 fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match UNITS.into_iter().find(|(unit, _)| bytes >= *unit) {

@@ -1,5 +1,5 @@
-//! One walk over the user's tree: what is certainly clean goes into the table, what must be looked
-//! at is listed with its stat, and what is left out is noted.
+//! Walks once over the user's tree: certainly clean files go into the table, files that must be
+//! read are listed as candidates, and everything that is left out is noted.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,49 +8,49 @@ use std::path::PathBuf;
 use git2::{Oid, Repository};
 use protocol::{RepoPath, is_temporary_name};
 
-use crate::baseline::converted::Converted;
+use crate::baseline::conversion::ConversionCheck;
 use crate::baseline::index::Index;
-use crate::baseline::{Folder, FolderKind, Source, Start, Table};
-use crate::entry::Mode;
+use crate::baseline::{ContentLocation, Folder, FolderKind, FrozenEntry, Table};
 use crate::error::{Result, is_denied};
-use crate::ignore::{Kind, Rules};
-use crate::tree::{Listed, Listing, RepositoryRoot, Tree, join};
+use crate::file_entry::Mode;
+use crate::ignore::{PathKind, Rules};
+use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Tree, join};
 
-/// How long the clock of a file system may stand still: what is younger may change once more
-/// without a sign.
+/// The longest time for which the clock of a file system may stand still. A file that changed more
+/// recently may change again without a new timestamp.
 pub(super) const YOUNG_NS: i64 = 20_000_000;
 
-/// What a walk found.
+/// The result of a walk.
 #[derive(Default)]
 pub(super) struct Scan {
     /// Every folder, and every file that is certainly clean.
     pub(super) table: Table,
-    /// Files and symlinks whose bytes have to be looked at.
-    pub(super) doubtful: Vec<Doubtful>,
+    /// Files and symlinks that must be read.
+    pub(super) dirty_candidates: Vec<DirtyCandidate>,
     /// Folders that are repositories of their own.
     pub(super) nested: Vec<String>,
-    /// Files and folders that git ignores, without what is in them.
+    /// Files and folders that git ignores, without the contents of the folders.
     pub(super) ignored: Vec<String>,
     /// Sockets, pipes and devices.
     pub(super) special: Vec<String>,
-    /// What nobody tracks and we may not read.
+    /// Untracked files and folders that cannot be read.
     pub(super) unreadable: Vec<String>,
-    /// Names that no repository can have.
-    pub(super) odd: Vec<String>,
+    /// Paths with names that no repository can contain.
+    pub(super) invalid_names: Vec<String>,
 }
 
-/// A file or symlink that has to be looked at.
-pub(super) struct Doubtful {
+/// A file or symlink that must be read, because its stat does not show that it is clean.
+pub(super) struct DirtyCandidate {
     /// Its path.
     pub(super) path: RepoPath,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub(super) size: u64,
-    /// What the index says its bytes are, if it is tracked.
+    /// The blob in the index, if it is tracked.
     pub(super) tracked: Option<Oid>,
 }
 
-/// Walks over the whole tree, but not into what is ours: our places may lie in a repository. The
-/// walk begins at `started_ns`, in nanoseconds since 1970.
+/// Walks over the whole tree, except for the folders in `ours`, which hold data of this program.
+/// The walk starts at `started_ns`, in nanoseconds since 1970.
 pub(super) fn scan(
     git: &Repository,
     tree: &Tree,
@@ -59,18 +59,18 @@ pub(super) fn scan(
 ) -> Result<Scan> {
     let index = Index::read(git)?;
     let rules = Rules::of(git, tree);
-    let converted = Converted::of(git)?;
+    let conversion_check = ConversionCheck::of(git)?;
     let scan = Scan::default();
-    let mut walk = Walk { rules, converted, tree, ours, index, scan, started_ns };
+    let mut walk = Walk { rules, conversion_check, tree, ours, index, scan, started_ns };
     let mut waiting = vec![(Vec::new(), 0)];
     while let Some((folder, permissions)) = waiting.pop() {
-        walk.folder(folder, permissions, &mut waiting)?;
+        walk.visit_folder(folder, permissions, &mut waiting)?;
     }
-    walk.scan.doubtful.sort_by(|left, right| left.path.cmp(&right.path));
+    walk.scan.dirty_candidates.sort_by(|left, right| left.path.cmp(&right.path));
     Ok(walk.scan)
 }
 
-/// The time of day, in nanoseconds since 1970.
+/// Returns the time of day in nanoseconds since 1970.
 pub(crate) fn now_ns() -> i64 {
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
@@ -78,7 +78,7 @@ pub(crate) fn now_ns() -> i64 {
 
 struct Walk<'a> {
     rules: Rules<'a>,
-    converted: Converted<'a>,
+    conversion_check: ConversionCheck<'a>,
     tree: &'a Tree,
     ours: &'a [PathBuf],
     index: Index,
@@ -87,21 +87,23 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn folder(
+    fn visit_folder(
         &mut self,
         path: Vec<u8>,
         permissions: u32,
         waiting: &mut Vec<(Vec<u8>, u32)>,
     ) -> Result<()> {
         let Some(listing) = self.list(&path)? else { return Ok(()) };
-        let Listing { entries, odd, repository, .. } = listing;
+        let FolderListing { entries, invalid_names, repository, .. } = listing;
         let owner = if path.is_empty() { RepositoryRoot::No } else { repository };
         if owner == RepositoryRoot::Yes && !self.index.has_below(&path) {
-            self.scan.nested.push(shown(&path));
+            self.scan.nested.push(printable(&path));
             return Ok(());
         }
-        self.converted.enter(&path, &entries, self.tree, &self.index);
-        self.scan.odd.extend(odd.iter().map(|name| shown(&join(&path, name))));
+        self.conversion_check.enter(&path, &entries, self.tree, &self.index);
+        self.scan
+            .invalid_names
+            .extend(invalid_names.iter().map(|name| printable(&join(&path, name))));
         let mut found = Folder { permissions, ..Folder::default() };
         for entry in entries {
             let below = join(&path, &entry.name);
@@ -109,31 +111,31 @@ impl Walk<'_> {
                 if let Some(permissions) = self.descends(&below, &entry, owner)? {
                     waiting.push((below, permissions));
                 }
-            } else if let Some((name, start)) = self.leaf(below, entry, owner)? {
-                found.files.insert(name, start);
+            } else if let Some((name, frozen)) = self.visit_file(below, entry, owner)? {
+                found.files.insert(name, frozen);
             }
         }
         self.scan.table.folders.insert(path, found);
         Ok(())
     }
 
-    /// Lists a folder. One that we may not read is left out if nothing in it is tracked.
-    fn list(&mut self, path: &[u8]) -> Result<Option<Listing>> {
+    /// Lists a folder. One that cannot be read is left out if nothing in it is tracked.
+    fn list(&mut self, path: &[u8]) -> Result<Option<FolderListing>> {
         match self.tree.list(path) {
             Err(error) if is_denied(&error) && !self.index.has_below(path) => {
-                self.scan.unreadable.push(shown(path));
+                self.scan.unreadable.push(printable(path));
                 Ok(None)
             }
             listed => listed,
         }
     }
 
-    /// Decides whether the walk goes on into a folder, and returns its permissions if so. What
-    /// lies in a repository of its own is looked at only where it is tracked by this one.
+    /// Returns the permissions of a folder if the walk enters it. In a nested repository, only
+    /// files that the outer one tracks are visited.
     fn descends(
         &mut self,
         path: &[u8],
-        entry: &Listed,
+        entry: &ListedEntry,
         inside: RepositoryRoot,
     ) -> Result<Option<u32>> {
         let permissions = entry.stat.mode & 0o777;
@@ -149,8 +151,8 @@ impl Walk<'_> {
         if inside == RepositoryRoot::Yes || self.is_ours(path) {
             return Ok(None);
         }
-        if self.rules.ignores(path, Kind::Folder)? {
-            self.scan.ignored.push(shown(path));
+        if self.rules.ignores(path, PathKind::Folder)? {
+            self.scan.ignored.push(printable(path));
             return Ok(None);
         }
         Ok(Some(permissions))
@@ -161,43 +163,47 @@ impl Walk<'_> {
         self.ours.contains(&place)
     }
 
-    /// Returns the table's entry of what is certainly clean, and notes everything else.
-    fn leaf(
+    /// Returns the table's entry of a certainly clean file, and notes everything else.
+    fn visit_file(
         &mut self,
         path: Vec<u8>,
-        entry: Listed,
+        entry: ListedEntry,
         inside: RepositoryRoot,
-    ) -> Result<Option<(OsString, Start)>> {
+    ) -> Result<Option<(OsString, FrozenEntry)>> {
         let tracked = self.index.get(&path);
         let young = entry.stat.ctime_ns >= self.started_ns - YOUNG_NS;
         if let (Some(tracked), Some(mode @ (Mode::File | Mode::Executable)), false) =
             (tracked, entry.stat.kind(), young)
             && self.index.is_clean(tracked, &entry.stat)
-            && !self.converted.is_in_doubt(&path, tracked.id, entry.stat.size)
+            && !self.conversion_check.may_differ_from_blob(&path, tracked.id, entry.stat.size)
         {
-            let source = Source::Blob(tracked.id);
-            return Ok(Some((entry.name, Start { stat: entry.stat, mode, source })));
+            let source = ContentLocation::Blob(tracked.id);
+            return Ok(Some((entry.name, FrozenEntry { stat: entry.stat, mode, source })));
         }
         let tracked = tracked.map(|tracked| tracked.id);
         if tracked.is_none() && is_temporary_name(entry.name.as_bytes()) {
-            tracing::warn!(path = %shown(&path), "what is left of an interrupted write is left out");
+            tracing::warn!(path = %printable(&path), "what is left of an interrupted write is left out");
         } else if tracked.is_none()
-            && (inside == RepositoryRoot::Yes || self.rules.ignores(&path, Kind::Leaf)?)
+            && (inside == RepositoryRoot::Yes || self.rules.ignores(&path, PathKind::File)?)
         {
             if inside == RepositoryRoot::No {
-                self.scan.ignored.push(shown(&path));
+                self.scan.ignored.push(printable(&path));
             }
         } else if entry.stat.kind().is_none() {
-            self.scan.special.push(shown(&path));
+            self.scan.special.push(printable(&path));
         } else if let Some(path) = RepoPath::new(path) {
-            self.scan.doubtful.push(Doubtful { path, size: entry.stat.size, tracked });
+            self.scan.dirty_candidates.push(DirtyCandidate {
+                path,
+                size: entry.stat.size,
+                tracked,
+            });
         }
         Ok(None)
     }
 }
 
-/// Writes a path for people, as git does.
-pub(super) fn shown(path: &[u8]) -> String {
+/// Formats a path for display, quoted as git does.
+pub(super) fn printable(path: &[u8]) -> String {
     match RepoPath::new(path) {
         Some(path) => path.to_string(),
         None => String::from_utf8_lossy(path).escape_default().to_string(),

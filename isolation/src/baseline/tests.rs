@@ -9,25 +9,25 @@ use engine::fault::{FaultMeans, Faults};
 use engine::ports::{CancelLevel, CancelToken};
 use test_limit::eventually;
 
-use crate::backends::{FrozenRun, Landings};
+use crate::backends::{FrozenRun, LandingWait};
 use crate::baseline::pins::pin;
-use crate::baseline::scan::{Doubtful, scan};
-use crate::baseline::{Bytes, Frozen, Source, Table};
-use crate::entry::Mode;
-use crate::landing::Turn;
-use crate::places::RepoPlaces;
+use crate::baseline::scan::{DirtyCandidate, scan};
+use crate::baseline::{ContentLocation, ContentReader, Snapshot, Table};
+use crate::file_entry::Mode;
+use crate::landing::LandingLock;
+use crate::paths::RepoPaths;
 use crate::testing::{Sample, faults, freeze_at, git, path, prepare, run, tomorrow_ns};
 use crate::tree::{Stat, Tree, join};
 
 /// Every path of a frozen table.
 fn frozen_paths(sample: &Sample, run: &str) -> BTreeSet<String> {
-    let frozen = sample.freeze(run);
-    let folders = frozen.table.folders.iter();
+    let snapshot = sample.freeze(run);
+    let folders = snapshot.table.folders.iter();
     let paths = folders
         .flat_map(|(path, folder)| folder.files.keys().map(|name| join(path, name)))
         .map(|path| String::from_utf8(path).unwrap())
         .collect();
-    frozen.close().unwrap();
+    snapshot.close().unwrap();
     paths
 }
 
@@ -97,11 +97,12 @@ fn only_what_git_does_not_have_is_pinned() {
     sample.write("touched", "x\n");
     sample.write("dirty", "y\n");
     sample.write("untracked", "z\n");
-    let frozen = sample.freeze_tomorrow("raaaa");
-    let pinned =
-        |name: &str| matches!(frozen.table.get(&path(name)).unwrap().source, Source::Pin(_));
+    let snapshot = sample.freeze_tomorrow("raaaa");
+    let pinned = |name: &str| {
+        matches!(snapshot.table.get(&path(name)).unwrap().source, ContentLocation::Pin(_))
+    };
     assert_eq!(["clean", "touched", "dirty", "untracked"].map(pinned), [false, false, true, true]);
-    let held = git(&sample.places().store, &["ls-tree", "-r", "--name-only", "refs/pins/raaaa"]);
+    let held = git(&sample.paths().store, &["ls-tree", "-r", "--name-only", "refs/pins/raaaa"]);
     assert_eq!(held, "dirty\nuntracked\n");
 }
 
@@ -109,10 +110,13 @@ fn only_what_git_does_not_have_is_pinned() {
 fn a_file_that_was_just_written_is_pinned_because_its_next_change_may_not_show() {
     let sample = Sample::with(&[("file", "one\n")]);
     sample.write("file", "one\n");
-    let frozen = sample.freeze("raaaa");
+    let snapshot = sample.freeze("raaaa");
     sample.write("file", "two\n");
-    let start = *frozen.table.get(&path("file")).unwrap();
-    assert_eq!(Bytes::open(&frozen).unwrap().of(&path("file"), &start).unwrap(), b"one\n");
+    let frozen = *snapshot.table.get(&path("file")).unwrap();
+    assert_eq!(
+        ContentReader::open(&snapshot).unwrap().of(&path("file"), &frozen).unwrap(),
+        b"one\n"
+    );
 }
 
 #[test]
@@ -122,10 +126,10 @@ fn what_is_young_is_pinned_although_it_is_what_was_committed() {
     let tracked = sample.git(&["rev-parse", "HEAD:file"]).trim().parse().ok();
     assert!(tracked.is_some());
     let pinned = |now_ns| {
-        let doubtful = vec![Doubtful { path: path("file"), size: 4, tracked }];
+        let dirty_candidates = vec![DirtyCandidate { path: path("file"), size: 4, tracked }];
         let mut table = Table::default();
-        pin(&tree, &store, &run("raaaa"), doubtful, &mut table, now_ns).unwrap();
-        matches!(table.get(&path("file")).unwrap().source, Source::Pin(_))
+        pin(&tree, &store, &run("raaaa"), dirty_candidates, &mut table, now_ns).unwrap();
+        matches!(table.get(&path("file")).unwrap().source, ContentLocation::Pin(_))
     };
     // In 1970 nothing is older than what was written now.
     assert!(pinned(|| 0));
@@ -153,23 +157,26 @@ fn an_edit_of_the_same_size_that_got_its_old_time_back_is_pinned() {
         fs::File::options().write(true).open(&place).unwrap().set_modified(modified).unwrap();
         changed() != before
     });
-    let frozen = sample.freeze_tomorrow("raaaa");
-    let start = frozen.table.get(&path("file")).unwrap();
-    assert!(matches!(start.source, Source::Pin(_)), "{start:?}");
+    let snapshot = sample.freeze_tomorrow("raaaa");
+    let frozen = snapshot.table.get(&path("file")).unwrap();
+    assert!(matches!(frozen.source, ContentLocation::Pin(_)), "{frozen:?}");
 }
 
 #[test]
 fn what_is_as_young_as_the_index_is_looked_at() {
     let sample = of_age();
-    let doubtful = || {
+    let dirty_candidates = || {
         let tree = Tree::open_at(&sample.root).unwrap();
-        scan(&sample.repo().git().unwrap(), &tree, &[], tomorrow_ns()).unwrap().doubtful.len()
+        scan(&sample.repo().git().unwrap(), &tree, &[], tomorrow_ns())
+            .unwrap()
+            .dirty_candidates
+            .len()
     };
-    assert_eq!(doubtful(), 0);
+    assert_eq!(dirty_candidates(), 0);
     let modified = fs::metadata(sample.root.join("file")).unwrap().modified().unwrap();
     let index = fs::File::options().write(true).open(sample.root.join(".git/index")).unwrap();
     index.set_modified(modified).unwrap();
-    assert_eq!(doubtful(), 1);
+    assert_eq!(dirty_candidates(), 1);
 }
 
 /// Freezes in a thread while a landing is under way, and returns its end when `meanwhile` is over,
@@ -177,15 +184,15 @@ fn what_is_as_young_as_the_index_is_looked_at() {
 fn freeze_during_a_landing(
     sample: &Sample,
     faults: &Faults,
-    meanwhile: impl FnOnce(&CancelToken, Turn),
-) -> crate::error::Result<FrozenRun<Frozen>> {
-    let landing = Turn::take(&sample.repo().common_dir).unwrap().unwrap();
+    meanwhile: impl FnOnce(&CancelToken, LandingLock),
+) -> crate::error::Result<FrozenRun<Snapshot>> {
+    let landing = LandingLock::try_acquire(&sample.repo().common_dir).unwrap().unwrap();
     let cancel = CancelToken::default();
     let (waits, waiting) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         let freezing = scope.spawn(|| {
-            let news = move |_| waits.send(()).unwrap();
-            sample.freeze_unless(&cancel, &news, "raaaa", 1 << 20, faults)
+            let notify = move |_| waits.send(()).unwrap();
+            sample.freeze_unless(&cancel, &notify, "raaaa", 1 << 20, faults)
         });
         waiting.recv_timeout(Duration::from_secs(60)).unwrap();
         meanwhile(&cancel, landing);
@@ -201,27 +208,30 @@ fn a_freeze_waits_for_a_landing_that_is_under_way_however_long_it_takes() {
     };
     let at_each_look = Faults::read("slow@landing.lock:*", FaultMeans { kill: || {}, wait });
     let sample = Sample::with(&[("file", "one\n")]);
-    let frozen = freeze_during_a_landing(&sample, &at_each_look.unwrap(), |_, landing| {
+    let snapshot = freeze_during_a_landing(&sample, &at_each_look.unwrap(), |_, landing| {
         let looks = || LOOKS.load(Ordering::Relaxed);
         eventually(Duration::from_secs(60), "it looks again", || looks() > 5);
         sample.write("file", "landed\n");
         drop(landing);
     });
-    let frozen = frozen.unwrap();
-    let start = *frozen.table.get(&path("file")).unwrap();
-    assert_eq!(Bytes::open(&frozen).unwrap().of(&path("file"), &start).unwrap(), b"landed\n");
+    let snapshot = snapshot.unwrap();
+    let frozen = *snapshot.table.get(&path("file")).unwrap();
+    assert_eq!(
+        ContentReader::open(&snapshot).unwrap().of(&path("file"), &frozen).unwrap(),
+        b"landed\n"
+    );
 }
 
 #[test]
 fn a_freeze_that_is_withdrawn_while_it_waits_leaves_nothing_behind() {
     let sample = Sample::with(&[("file", "one\n")]);
-    let frozen = freeze_during_a_landing(&sample, &faults(""), |cancel, landing| {
+    let snapshot = freeze_during_a_landing(&sample, &faults(""), |cancel, landing| {
         cancel.cancel(CancelLevel::Gently);
         // The turn stays taken until the freeze has ended.
         std::mem::forget(landing);
     });
-    assert!(matches!(frozen, Err(engine::ports::IsolationError::Withdrawn)));
-    assert!(!sample.places().workspaces.join("raaaa").exists());
+    assert!(matches!(snapshot, Err(engine::ports::IsolationError::Withdrawn)));
+    assert!(!sample.paths().workspaces.join("raaaa").exists());
 }
 
 #[test]
@@ -236,11 +246,11 @@ fn a_freeze_that_cannot_have_the_lock_of_landings_fails_and_leaves_nothing_behin
 }
 
 /// Expects that a freeze failed because of the lock, and that nothing was made for it.
-fn expect_no_lock(sample: &Sample, frozen: crate::error::Result<FrozenRun<Frozen>>) {
-    let error = frozen.err().expect("without the lock nothing is frozen");
+fn expect_no_lock(sample: &Sample, snapshot: crate::error::Result<FrozenRun<Snapshot>>) {
+    let error = snapshot.err().expect("without the lock nothing is snapshot");
     let git = sample.root.join(".git");
     assert_eq!(error.to_string(), format!("cannot lock {} for landing", git.display()));
-    let RepoPlaces { workspaces, store, landings } = sample.places();
+    let RepoPaths { workspaces, store, landings } = sample.paths();
     for place in [workspaces, store, landings] {
         assert!(!place.exists(), "{}", place.display());
     }
@@ -249,10 +259,10 @@ fn expect_no_lock(sample: &Sample, frozen: crate::error::Result<FrozenRun<Frozen
 #[test]
 fn an_entry_of_a_frozen_file_has_the_bytes_of_the_working_tree_not_of_the_blob() {
     let sample = Sample::with(&[(".gitattributes", "*.txt text eol=crlf\n"), ("a.txt", "a\r\n")]);
-    let frozen = sample.freeze("raaaa");
-    let bytes = Bytes::open(&frozen).unwrap();
-    let start = *frozen.table.get(&path("a.txt")).unwrap();
-    let entry = bytes.entry(&path("a.txt"), &start).unwrap();
+    let snapshot = sample.freeze("raaaa");
+    let bytes = ContentReader::open(&snapshot).unwrap();
+    let frozen = *snapshot.table.get(&path("a.txt")).unwrap();
+    let entry = bytes.entry(&path("a.txt"), &frozen).unwrap();
     assert_eq!((bytes.store.read(entry.oid).unwrap(), entry.mode), (b"a\r\n".to_vec(), Mode::File));
 }
 
@@ -261,22 +271,22 @@ fn a_frozen_tree_reads_back_from_disk_as_it_was() {
     let sample = Sample::with(&[("a/b/c", "x\n"), ("d", "y\n")]);
     sample.write("untracked", "z\n");
     fs::create_dir(sample.root.join("empty")).unwrap();
-    let frozen = sample.freeze("raaaa");
-    let table = fs::read(frozen.context.folder.join(".baseline")).unwrap();
-    assert_eq!(crate::baseline::codec::decode(&table).as_ref(), Some(&frozen.table));
-    assert!(frozen.table.folders.contains_key(&b"empty"[..]));
+    let snapshot = sample.freeze("raaaa");
+    let table = fs::read(snapshot.context.folder.join(".baseline")).unwrap();
+    assert_eq!(crate::baseline::table::decode_table(&table).as_ref(), Some(&snapshot.table));
+    assert!(snapshot.table.folders.contains_key(&b"empty"[..]));
 }
 
 #[test]
 fn our_own_places_inside_a_repository_are_not_part_of_it() {
     let sample = Sample::with(&[("file", "x\n")]);
     let data = sample.root.join("data");
-    let places = crate::Places {
+    let paths = crate::IsolationPaths {
         workspaces: data.join("workspaces"),
         stores: data.join("stores"),
         landings: data.join("landings"),
     };
-    let places = places.of(&sample.root);
+    let paths = paths.of(&sample.root);
     let request = |run: &str| engine::ports::FreezeRequest {
         run: run.parse().unwrap(),
         mode: protocol::IsolationMode::Worktree,
@@ -284,8 +294,8 @@ fn our_own_places_inside_a_repository_are_not_part_of_it() {
         branches: None,
     };
     let freeze = |run: &str| {
-        let landings = Landings { cancel: &CancelToken::default(), news: &|_| {} };
-        freeze_at(&sample.repo(), &places, &faults(""), &request(run), landings).unwrap()
+        let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };
+        freeze_at(&sample.repo(), &paths, &faults(""), &request(run), landings).unwrap()
     };
     let first = freeze("raaaa");
     prepare(&first, "a");

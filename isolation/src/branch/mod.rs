@@ -1,16 +1,14 @@
-//! Branches made of tasks' work: as git would have committed it, without touching the working tree
-//! or the index. Everything is made in memory first; what is new goes into the repository as one
-//! pack per branch, and then the branch is there, whole.
+//! Landing on branches: commits of the tasks' work as git would make them, without touching the
+//! working tree or the index. Commits are made in memory first; then each branch is written to the
+//! repository with one pack.
 
-mod clean;
-mod lineage;
-mod make;
-mod memory;
+mod ancestry;
+mod clean_filter;
+mod commit_tree;
+mod make_branches;
 mod publish;
-mod source;
 #[cfg(test)]
 mod tests;
-mod tree;
 
-pub(crate) use make::{Publish, make};
+pub(crate) use make_branches::{Publish, make_branches};
 pub(crate) use publish::must_be_possible;

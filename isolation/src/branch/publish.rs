@@ -1,31 +1,31 @@
-//! The names of branches, and making them.
+//! Branch names, and writing new commits and branches to the repository.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
 use engine::fault::Faults;
 use engine::ports::IsolationError;
-use git2::{Commit, ErrorCode, Oid, Reference, Repository};
+use git2::{Commit, ErrorCode, Mempack, ObjectType, Odb, Oid, Reference, Repository};
 use protocol::{RunName, TaskName};
 
-use crate::branch::memory;
 use crate::error::{OrCannot, Result, cannot};
 use crate::repository::Repo;
 
-/// How often a reference that another process holds is tried again.
+/// How often a reference that another process has locked is tried.
 const TRIES: u32 = 100;
 
 /// The branches of one run.
 pub(super) struct Branches<'a> {
     pub(super) repo: &'a Repo,
-    /// With what is new in memory.
+    /// The repository with new objects in memory.
     pub(super) git: &'a Repository,
     pub(super) faults: &'a Faults,
     pub(super) prefix: &'a str,
     pub(super) run: &'a RunName,
 }
 
-/// Checks that the tasks of `run` can get branches whose names begin with `prefix`.
+/// Checks that the tasks of `run` can have branches whose names start with `prefix`.
 pub(crate) fn must_be_possible(
     repo: &Repo,
     faults: &Faults,
@@ -36,7 +36,7 @@ pub(crate) fn must_be_possible(
 }
 
 impl Branches<'_> {
-    /// Checks that branches can have names that begin with the prefix.
+    /// Checks that branches can have names that start with the prefix.
     pub(super) fn check(&self) -> Result<()> {
         let refused = |what: String, because: &str, hint: String| {
             Err(IsolationError::Refused { what, because: because.to_owned(), hint })
@@ -77,10 +77,10 @@ impl Branches<'_> {
         }
     }
 
-    /// Makes a branch that is not there yet.
+    /// Makes a branch that does not exist yet.
     pub(super) fn publish(&self, branch: &str, commit: Oid) -> Result<()> {
         self.strike()?;
-        memory::carry(self.git, self.repo, commit)?;
+        write_pack(self.git, self.repo, commit)?;
         self.strike()?;
         let real = self.repo.git()?;
         let reference = format!("refs/heads/{branch}");
@@ -105,4 +105,48 @@ impl Branches<'_> {
     fn folder(&self) -> String {
         format!("{}/{}", self.prefix, self.run)
     }
+}
+
+/// The priority of the backend in memory, higher than that of the objects on disk.
+const FIRST: i32 = 1_000;
+
+/// Makes the repository write new objects to memory from now on.
+pub(super) fn keep_in_memory<'odb>(odb: &'odb Odb<'_>) -> Result<Mempack<'odb>> {
+    odb.add_new_mempack_backend(FIRST).or_cannot(|| "keep objects in memory")
+}
+
+/// Writes `commit`, and every object of it that is missing in `repo`, to `repo` as one pack.
+fn write_pack(git: &Repository, repo: &Repo, commit: Oid) -> Result<()> {
+    let what = || format!("write commit {commit} to {}", repo.common_dir.display());
+    let real = repo.git()?;
+    let there = real.odb().or_cannot(what)?;
+    let mut new = BTreeSet::new();
+    let mut next = vec![commit];
+    while let Some(id) = next.pop() {
+        if there.exists(id) || !new.insert(id) {
+            continue;
+        }
+        let object = git.find_object(id, None).or_cannot(what)?;
+        match object.kind() {
+            Some(ObjectType::Commit) => {
+                let commit = object.peel_to_commit().or_cannot(what)?;
+                next.push(commit.tree_id());
+                next.extend(Commit::parent_ids(&commit));
+            }
+            Some(ObjectType::Tree) => {
+                let tree = object.peel_to_tree().or_cannot(what)?;
+                let below = tree.iter().filter(|entry| entry.kind() != Some(ObjectType::Commit));
+                next.extend(below.map(|entry| entry.id()));
+            }
+            _ => {}
+        }
+    }
+    if new.is_empty() {
+        return Ok(());
+    }
+    let mut pack = git.packbuilder().or_cannot(what)?;
+    for id in new {
+        pack.insert_object(id, None).or_cannot(what)?;
+    }
+    pack.write(&repo.common_dir.join("objects/pack"), 0).or_cannot(what)
 }

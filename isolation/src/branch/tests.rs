@@ -100,8 +100,8 @@ fn changes_that_are_not_committed_are_in_no_branch() {
     let report = branches(&kit, &[merges, builds, untracked]);
     let [merges, builds, untracked] = landed(&report)[..] else { panic!("{report:?}") };
     assert_eq!(merges, &on("merges"));
-    let shown = kit.git(&["show", "regatta/r7k3f/merges:merges"]);
-    assert_eq!(shown, lines.replace("\n30\n", "\ntask\n"));
+    let printable = kit.git(&["show", "regatta/r7k3f/merges:merges"]);
+    assert_eq!(printable, lines.replace("\n30\n", "\ntask\n"));
     assert_eq!(conflicts(builds), [("builds-on".to_owned(), ConflictReason::Uncommitted)]);
     assert_eq!(conflicts(untracked), [("untracked".to_owned(), ConflictReason::Uncommitted)]);
     assert_eq!(kit.git(&["branch", "--list", "regatta/*"]).lines().count(), 1);

@@ -1,44 +1,44 @@
-//! Comparing a candidate with what it began as, byte by byte.
+//! Compares a candidate with its original, byte by byte, and counts the changed lines.
 
-use git2::{ObjectType, Oid};
-use protocol::RepoPath;
+use git2::{DiffOptions, ObjectType, Oid, Patch};
+use protocol::{ChangeSummary, RepoPath};
 
-use crate::baseline::{Bytes, Source};
-use crate::capture::walk::{Began, Candidate, Now};
-use crate::entry::{Change, Entry, Mode};
+use crate::baseline::{ContentLocation, ContentReader};
+use crate::capture::walk::{Candidate, Original, Presence};
 use crate::error::{OrCannot, Result, is_denied};
-use crate::tree::{Found, Tree};
+use crate::file_entry::{Change, Entry, Mode};
+use crate::tree::{Tree, TreeEntry};
 
-/// A change with both contents at hand.
+/// A change with the bytes of both versions.
 pub(super) struct Compared {
-    /// The change. Its bytes are in the task store.
+    /// The change, whose bytes are in the task store.
     pub(super) change: Change,
-    /// What it began with; empty if it was not there.
+    /// The bytes of the original; empty if there was none.
     pub(super) before: Vec<u8>,
-    /// What it is now; empty if it is not there.
+    /// The bytes now; empty if the path does not exist.
     pub(super) after: Vec<u8>,
 }
 
-/// Compares one candidate. Nothing comes back if it is what it began as.
+/// Compares one candidate with its original. Returns `None` if they are equal.
 pub(super) fn compare(
-    bytes: &Bytes,
+    bytes: &ContentReader,
     tree: &Tree,
     candidate: &Candidate<'_>,
 ) -> Result<Option<Compared>> {
     let path = &candidate.path;
     let now = match candidate.now {
-        Now::Present => read(tree, path)?,
-        Now::Absent => None,
+        Presence::Present => read(tree, path)?,
+        Presence::Absent => None,
     };
     let Some((mode, after)) = now else {
-        return removed(bytes, path, candidate.began);
+        return removed(bytes, path, candidate.original);
     };
     let oid = Oid::hash_object(ObjectType::Blob, &after).or_cannot(|| format!("hash {path}"))?;
     let entry = Entry { mode, oid };
-    if candidate.began.is_some_and(|began| is_certainly(began, entry)) {
+    if candidate.original.is_some_and(|original| is_certainly(original, entry)) {
         return Ok(None);
     }
-    let base = candidate.began.map(|began| begin(bytes, path, began)).transpose()?;
+    let base = candidate.original.map(|original| begin(bytes, path, original)).transpose()?;
     if base == Some(entry) {
         return Ok(None);
     }
@@ -51,45 +51,103 @@ pub(super) fn compare(
     Ok(Some(Compared { change, before, after }))
 }
 
-fn removed(bytes: &Bytes, path: &RepoPath, began: Option<Began<'_>>) -> Result<Option<Compared>> {
-    let Some(began) = began else { return Ok(None) };
-    let base = begin(bytes, path, began)?;
+fn removed(
+    bytes: &ContentReader,
+    path: &RepoPath,
+    original: Option<Original<'_>>,
+) -> Result<Option<Compared>> {
+    let Some(original) = original else { return Ok(None) };
+    let base = begin(bytes, path, original)?;
     let before = bytes.store.read(base.oid)?;
     let change = Change { path: path.clone(), base: Some(base), task: None };
     Ok(Some(Compared { change, before, after: Vec::new() }))
 }
 
-/// Returns what is at `path`: the mode and the bytes of a file or a symlink.
+/// Returns the mode and the bytes of the file or symlink at `path`.
 fn read(tree: &Tree, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>> {
-    let found = match tree.look(path) {
+    let found = match tree.read_entry(path) {
         Err(error) if is_denied(&error) => {
-            tree.widen(path)?;
-            tree.look(path)?
+            tree.make_readable(path)?;
+            tree.read_entry(path)?
         }
         found => found?,
     };
     Ok(match found {
-        Found::File { mode, bytes, .. } => Some((mode, bytes)),
-        Found::Link { target, .. } => Some((Mode::Link, target)),
-        Found::Missing | Found::Blocked(_) | Found::Folder | Found::Special => None,
+        TreeEntry::File { mode, bytes, .. } => Some((mode, bytes)),
+        TreeEntry::Link { target, .. } => Some((Mode::Link, target)),
+        TreeEntry::Missing | TreeEntry::Blocked(_) | TreeEntry::Folder | TreeEntry::Special => None,
     })
 }
 
-/// Whether it is what it began as, without a look at how git checks out.
-fn is_certainly(began: Began<'_>, entry: Entry) -> bool {
-    match began {
-        Began::Seed(seed) => seed == entry,
-        Began::Frozen(start) => {
-            // A blob's id is that of the bytes as committed, which need not be those in the tree.
-            matches!(start.source, Source::Pin(oid) if start.mode == entry.mode && oid == entry.oid)
+/// Returns whether the entry is known to be equal to the original without reading that.
+fn is_certainly(original: Original<'_>, entry: Entry) -> bool {
+    match original {
+        Original::Predecessor(change) => change == entry,
+        Original::Frozen(frozen) => {
+            // A blob's id is that of the committed bytes, which may differ from those in the
+            // working tree.
+            matches!(frozen.source, ContentLocation::Pin(oid) if frozen.mode == entry.mode && oid == entry.oid)
         }
     }
 }
 
-/// Returns what it began as, with its bytes in the task store.
-fn begin(bytes: &Bytes, path: &RepoPath, began: Began<'_>) -> Result<Entry> {
-    match began {
-        Began::Seed(entry) => Ok(entry),
-        Began::Frozen(start) => bytes.entry(path, start),
+/// Returns the entry of the original, and writes its bytes to the task store.
+fn begin(bytes: &ContentReader, path: &RepoPath, original: Original<'_>) -> Result<Entry> {
+    match original {
+        Original::Predecessor(entry) => Ok(entry),
+        Original::Frozen(frozen) => bytes.entry(path, frozen),
+    }
+}
+
+/// How many bytes are searched for a NUL, which makes content binary. Git searches as many.
+const LOOKED_AT: usize = 8000;
+
+/// The size above which content counts as binary, as in git.
+const HUGE: usize = 512 << 20;
+
+/// Adds the change from `before` to `after` to a summary, with its lines counted as `git diff
+/// --numstat` does.
+pub(crate) fn count_lines(
+    summary: &mut ChangeSummary,
+    before: &[u8],
+    after: &[u8],
+) -> std::result::Result<(), git2::Error> {
+    summary.files += 1;
+    if is_binary(before) || is_binary(after) {
+        return Ok(());
+    }
+    let mut options = DiffOptions::new();
+    options.context_lines(0).force_text(true);
+    let patch = Patch::from_buffers(before, None, after, None, Some(&mut options))?;
+    let (_, added, removed) = patch.line_stats()?;
+    summary.added += added as u64;
+    summary.removed += removed as u64;
+    Ok(())
+}
+
+fn is_binary(bytes: &[u8]) -> bool {
+    bytes.len() > HUGE || bytes[..bytes.len().min(LOOKED_AT)].contains(&0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(before: &[u8], after: &[u8]) -> (u64, u64) {
+        let mut summary = ChangeSummary::default();
+        count_lines(&mut summary, before, after).unwrap();
+        assert_eq!(summary.files, 1);
+        (summary.added, summary.removed)
+    }
+
+    #[test]
+    fn lines_are_counted_and_binary_files_have_none() {
+        assert_eq!(counted(b"", b"a\nb\n"), (2, 0));
+        assert_eq!(counted(b"a\nb\n", b""), (0, 2));
+        assert_eq!(counted(b"a\nb\nc\n", b"a\nx\nc\n"), (1, 1));
+        assert_eq!(counted(b"a", b"a\n"), (1, 1));
+        assert_eq!(counted(b"a\n", b"a\n"), (0, 0));
+        assert_eq!(counted(b"a\n", b"a\0\n"), (0, 0));
+        assert_eq!(counted(b"", b""), (0, 0));
     }
 }

@@ -1,4 +1,4 @@
-//! Collects what a walk over a workspace finds and no capture can hold.
+//! Collects what a walk over a workspace finds and no capture can contain.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -9,24 +9,24 @@ use rustix::fs::FileType;
 
 use crate::tree::{RepositoryRoot, Stat, Tree, join};
 
-/// How many entries of a folder that is left out are counted.
+/// The most entries that are counted in a folder that is left out.
 const COUNTED: u64 = 100_000;
 
-/// What was found so far. However much there is, only the first paths are held.
-pub(super) struct Collector<'a> {
+/// The entries that are left out. Only the first paths are stored, however many there are.
+pub(super) struct LeftOutCollector<'a> {
     tree: &'a Tree,
     entries: BTreeMap<Vec<u8>, LeftOutKind>,
     total: u64,
     files: u64,
 }
 
-impl<'a> Collector<'a> {
+impl<'a> LeftOutCollector<'a> {
     /// Returns a collector for the workspace at `tree`.
     pub(super) fn new(tree: &'a Tree) -> Self {
         Self { tree, entries: BTreeMap::new(), total: 0, files: 0 }
     }
 
-    /// Adds what is no file, no symlink and no folder.
+    /// Adds a FIFO, a socket or a device.
     pub(super) fn special(&mut self, path: Vec<u8>, stat: &Stat) {
         let kind = match FileType::from_raw_mode(stat.mode) {
             FileType::Fifo => LeftOutKind::Fifo,
@@ -36,8 +36,8 @@ impl<'a> Collector<'a> {
         self.add(path, kind);
     }
 
-    /// Adds what has a name that is taken for `.git`.
-    pub(super) fn git_twin(&mut self, path: Vec<u8>, stat: &Stat) {
+    /// Adds an entry whose name some file systems take for `.git`.
+    pub(super) fn git_lookalike(&mut self, path: Vec<u8>, stat: &Stat) {
         let files = match FileType::from_raw_mode(stat.mode) {
             FileType::Directory => self.contents(&path).files,
             FileType::RegularFile | FileType::Symlink => 1,
@@ -59,7 +59,7 @@ impl<'a> Collector<'a> {
         self.add(join(folder, OsStr::new(".git")), LeftOutKind::Repository);
     }
 
-    /// Returns all of it, for a workspace whose tree is at `root`.
+    /// Returns the report, for a workspace whose tree is at `root`.
     pub(super) fn finish(self, root: &Path) -> LeftOut {
         let entry = |(path, kind): (Vec<u8>, _)| LeftOutEntry { path: quote_path(&path), kind };
         LeftOut {
@@ -80,14 +80,14 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Counts what is in a folder, at any depth. What cannot be looked at, or is too much to be
-    /// counted, counts as a file: nobody knows that it is none.
+    /// Counts the contents of a folder at any depth. Whatever cannot be read, or exceeds the limit,
+    /// counts as a file, because it may be one.
     fn contents(&self, folder: &[u8]) -> Contents {
         let mut found = Contents::default();
         let mut seen = 0;
         let mut waiting = vec![folder.to_vec()];
         while let Some(folder) = waiting.pop() {
-            let listing = match self.tree.list_ours(&folder) {
+            let listing = match self.tree.list_readable(&folder) {
                 Ok(Some(listing)) => listing,
                 Ok(None) => continue,
                 Err(_) => {
@@ -96,7 +96,7 @@ impl<'a> Collector<'a> {
                 }
             };
             let own_git = (listing.repository == RepositoryRoot::Yes).then(|| ".git".into());
-            for name in listing.odd.iter().chain(&own_git) {
+            for name in listing.invalid_names.iter().chain(&own_git) {
                 match listing.stat(name) {
                     Ok(Some(stat)) => found.count(join(&folder, name), &stat, &mut waiting),
                     Ok(None) => {}
@@ -106,7 +106,7 @@ impl<'a> Collector<'a> {
             for entry in &listing.entries {
                 found.count(join(&folder, &entry.name), &entry.stat, &mut waiting);
             }
-            seen += (listing.entries.len() + listing.odd.len()) as u64;
+            seen += (listing.entries.len() + listing.invalid_names.len()) as u64;
             if seen > COUNTED {
                 found.files = found.files.max(1);
                 break;
@@ -116,7 +116,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// What is in a folder.
+/// The contents of a folder, counted.
 #[derive(Default)]
 struct Contents {
     /// Regular files and symlinks.

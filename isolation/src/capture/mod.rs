@@ -1,13 +1,11 @@
-//! Capturing: what a task made of its workspace, put into the task store.
+//! Captures: the changes of a task in its workspace, written to the task store.
 
+mod capture_workspace;
 mod compare;
-mod forced;
 mod left_out;
-mod lines;
-mod take;
 #[cfg(test)]
 mod tests;
 mod walk;
 
-pub(crate) use lines::count as count_lines;
-pub(crate) use take::{capture, checkpoint, recapture, summary};
+pub(crate) use capture_workspace::{capture, checkpoint, recapture, summary};
+pub(crate) use compare::count_lines;

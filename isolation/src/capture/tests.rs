@@ -6,8 +6,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use engine::fault::Faults;
 use protocol::{CaptureRef, ChangeSummary, FailureClass, LeftOut, LeftOutEntry, LeftOutKind};
 
-use crate::baseline::Source;
-use crate::entry::{Change, Mode};
+use crate::baseline::ContentLocation;
+use crate::file_entry::{Change, Mode};
 use crate::testing::{
     Sample, captured, faults, git, path, prepare, prepare_after, raw, run, try_capture, write,
 };
@@ -20,7 +20,7 @@ fn chmod(file: impl AsRef<std::path::Path>, mode: u32) {
 /// The paths of a capture with what was and what is: `-` for nothing, else mode and bytes.
 fn read(sample: &Sample, capture: &CaptureRef) -> Vec<(String, String, String)> {
     let store = sample.store();
-    let side = |entry: Option<crate::entry::Entry>| match entry {
+    let side = |entry: Option<crate::file_entry::Entry>| match entry {
         None => "-".to_owned(),
         Some(entry) => {
             let bytes = store.read(entry.oid).unwrap();
@@ -47,8 +47,8 @@ fn a_capture_has_every_kind_of_change_and_nothing_else() {
         (".gitignore", "*.o\n"),
     ]);
     sample.write("dirty", "users\n");
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
     let at = |name: &str| workspace.root.join(name);
     write(&workspace.root, "edited", "two\n");
     write(&workspace.root, "touched", "one\n");
@@ -66,7 +66,7 @@ fn a_capture_has_every_kind_of_change_and_nothing_else() {
     fs::remove_dir_all(at("folder")).unwrap();
     write(&workspace.root, "folder", "a file\n");
     fs::rename(at("from"), at("to")).unwrap();
-    let done = captured(&frozen, &workspace);
+    let done = captured(&snapshot, &workspace);
     assert_eq!(done.capture.as_str(), "refs/tasks/raaaa/a/1");
     let expected = [
         ("dirty", "100644 users\n", "100644 tasks\n"),
@@ -87,7 +87,7 @@ fn a_capture_has_every_kind_of_change_and_nothing_else() {
     ];
     let expected = expected.map(|(path, was, is)| (path.into(), was.into(), is.into()));
     assert_eq!(read(&sample, &done.capture), expected);
-    git(&sample.places().store, &["fsck", "--strict"]);
+    git(&sample.paths().store, &["fsck", "--strict"]);
 }
 
 #[test]
@@ -103,8 +103,8 @@ fn a_summary_counts_what_git_diff_numstat_counts() {
         ("binary", "a\0b\n"),
         ("kind", "x\ny\n"),
     ]);
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
     let at = |name: &str| workspace.root.join(name);
     let edited = lines(0..300).replace("line 3\nline 4\n", "line 4\nother\nline 3\n");
     write(&workspace.root, "long", edited);
@@ -115,7 +115,7 @@ fn a_summary_counts_what_git_diff_numstat_counts() {
     chmod(at("mode"), 0o755);
     fs::remove_file(at("kind")).unwrap();
     symlink("long", at("kind")).unwrap();
-    let changes = captured(&frozen, &workspace).changes;
+    let changes = captured(&snapshot, &workspace).changes;
     git(&workspace.root, &["add", "-A"]);
     let numstat = git(&workspace.root, &["diff", "--cached", "--numstat", "--no-renames"]);
     let mut expected = ChangeSummary::default();
@@ -131,9 +131,9 @@ fn a_summary_counts_what_git_diff_numstat_counts() {
 #[test]
 fn a_task_that_changes_nothing_is_captured_too() {
     let sample = Sample::with(&[("file", "x\n")]);
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
-    let done = captured(&frozen, &workspace);
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
+    let done = captured(&snapshot, &workspace);
     assert_eq!(done.changes, ChangeSummary::default());
     assert_eq!(sample.store().changes(&done.capture).unwrap(), []);
     assert_eq!(sample.store().captures(&run("raaaa")).unwrap(), [done.capture]);
@@ -142,13 +142,13 @@ fn a_task_that_changes_nothing_is_captured_too() {
 #[test]
 fn an_edit_that_keeps_size_and_time_is_found() {
     let sample = Sample::with(&[("file", "one\n")]);
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
     let file = workspace.root.join("file");
     let time = fs::metadata(&file).unwrap().modified().unwrap();
     fs::write(&file, "two\n").unwrap();
     fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
-    let done = captured(&frozen, &workspace);
+    let done = captured(&snapshot, &workspace);
     assert_eq!(done.changes, ChangeSummary { files: 1, added: 1, removed: 1 });
 }
 
@@ -163,16 +163,16 @@ fn line_ends_that_a_task_turns_into_those_of_the_commit_are_a_change() {
         sample.of_yesterday(name);
     }
     sample.commit();
-    let frozen = sample.freeze_tomorrow("raaaa");
+    let snapshot = sample.freeze_tomorrow("raaaa");
     for name in ["turned.txt", "same.txt"] {
-        let start = frozen.table.get(&path(name)).unwrap();
-        let Source::Crlf(oid) = start.source else { panic!("{name}: {start:?}") };
+        let frozen = snapshot.table.get(&path(name)).unwrap();
+        let ContentLocation::Crlf(oid) = frozen.source else { panic!("{name}: {frozen:?}") };
         assert_eq!(sample.git(&["cat-file", "blob", &oid.to_string()]), "a\nb\n", "{name}");
     }
-    let workspace = prepare(&frozen, "a");
+    let workspace = prepare(&snapshot, "a");
     write(&workspace.root, "turned.txt", "a\nb\n");
     write(&workspace.root, "same.txt", "a\r\nb\r\n");
-    let done = captured(&frozen, &workspace);
+    let done = captured(&snapshot, &workspace);
     let change = ("turned.txt", "100644 a\r\nb\r\n", "100644 a\nb\n");
     let expected = [(change.0.into(), change.1.into(), change.2.into())];
     assert_eq!(read(&sample, &done.capture), expected);
@@ -186,20 +186,20 @@ fn what_a_task_did_not_touch_need_not_be_restored() {
     sample.write("a.psd", "art\n");
     sample.of_yesterday("a.psd");
     sample.commit();
-    let frozen = sample.freeze_tomorrow("raaaa");
-    assert!(matches!(frozen.table.get(&path("a.psd")).unwrap().source, Source::Blob(_)));
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze_tomorrow("raaaa");
+    assert!(matches!(snapshot.table.get(&path("a.psd")).unwrap().source, ContentLocation::Blob(_)));
+    let workspace = prepare(&snapshot, "a");
     sample.write("a.psd", "the user's\n");
     write(&workspace.root, "new.txt", "new\n");
-    let done = captured(&frozen, &workspace);
+    let done = captured(&snapshot, &workspace);
     assert_eq!(done.changes, ChangeSummary { files: 1, added: 1, removed: 0 });
 }
 
 #[test]
 fn what_a_task_committed_or_staged_is_captured_like_everything_else() {
     let sample = Sample::with(&[("file", "one\n"), (".gitignore", "*.log\n")]);
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
     write(&workspace.root, "file", "two\n");
     write(&workspace.root, "new", "new\n");
     write(&workspace.root, "ignored.log", "x\n");
@@ -208,10 +208,10 @@ fn what_a_task_committed_or_staged_is_captured_like_everything_else() {
     git(&workspace.root, &["add", "-f", "logs"]);
     git(&workspace.root, &["commit", "-q", "-m", "Mine"]);
     git(&workspace.root, &["checkout", "-q", "-b", "elsewhere"]);
-    let done = captured(&frozen, &workspace);
+    let done = captured(&snapshot, &workspace);
     assert_eq!(done.changes, ChangeSummary { files: 3, added: 3, removed: 1 });
     fs::write(workspace.folder.join("git/index"), "garbage").unwrap();
-    assert_eq!(captured(&frozen, &workspace).changes.files, 2);
+    assert_eq!(captured(&snapshot, &workspace).changes.files, 2);
 }
 
 #[test]
@@ -223,16 +223,16 @@ fn what_is_tracked_although_ignored_and_made_again_is_captured() {
     git(&sample.root, &["add", "--force", "users.log", "tasks.log", "old/users"]);
     fs::remove_file(sample.root.join("users.log")).unwrap();
     fs::remove_dir_all(sample.root.join("old")).unwrap();
-    let frozen = sample.freeze("raaaa");
-    let first = prepare(&frozen, "first");
+    let snapshot = sample.freeze("raaaa");
+    let first = prepare(&snapshot, "first");
     fs::remove_file(first.root.join("tasks.log")).unwrap();
-    let removed = captured(&frozen, &first);
+    let removed = captured(&snapshot, &first);
 
-    let second = prepare_after(&frozen, "second", &[("first", &removed.capture)]).unwrap();
+    let second = prepare_after(&snapshot, "second", &[("first", &removed.capture)]).unwrap();
     for name in ["users.log", "tasks.log", "old/users", "nobodys.log", "old/nobodys"] {
         write(&second.root, name, "two\n");
     }
-    let made = captured(&frozen, &second);
+    let made = captured(&snapshot, &second);
     let added = |name: &str| (name.to_owned(), "-".to_owned(), "100644 two\n".to_owned());
     let expected = [added("old/users"), added("tasks.log"), added("users.log")];
     assert_eq!(read(&sample, &made.capture), expected);
@@ -242,23 +242,23 @@ fn what_is_tracked_although_ignored_and_made_again_is_captured() {
 fn a_dependant_begins_with_its_predecessors_work_and_its_capture_has_only_its_own() {
     let files = [("a", "one\n"), ("b", "one\n"), ("gone/x", "one\n"), ("old/x", "one\n")];
     let sample = Sample::with(&files);
-    let frozen = sample.freeze("raaaa");
-    let first = prepare(&frozen, "first");
+    let snapshot = sample.freeze("raaaa");
+    let first = prepare(&snapshot, "first");
     write(&first.root, "a", "first\n");
     write(&first.root, "added", "first\n");
     write(&first.root, "kept", "first\n");
     fs::remove_dir_all(first.root.join("gone")).unwrap();
     fs::remove_dir_all(first.root.join("old")).unwrap();
     write(&first.root, "gone", "a file\n");
-    let first = captured(&frozen, &first).capture;
-    let second = prepare_after(&frozen, "second", &[("first", &first)]).unwrap();
+    let first = captured(&snapshot, &first).capture;
+    let second = prepare_after(&snapshot, "second", &[("first", &first)]).unwrap();
     assert_eq!(fs::read(second.root.join("a")).unwrap(), b"first\n");
     assert_eq!(fs::read(second.root.join("gone")).unwrap(), b"a file\n");
     assert!(!second.root.join("old").exists());
     write(&second.root, "a", "second\n");
     write(&second.root, "b", "second\n");
     fs::remove_file(second.root.join("added")).unwrap();
-    let second = captured(&frozen, &second).capture;
+    let second = captured(&snapshot, &second).capture;
     let expected = [
         ("a", "100644 first\n", "100644 second\n"),
         ("added", "100644 first\n", "-"),
@@ -266,39 +266,40 @@ fn a_dependant_begins_with_its_predecessors_work_and_its_capture_has_only_its_ow
     ];
     let expected = expected.map(|(path, was, is)| (path.into(), was.into(), is.into()));
     assert_eq!(read(&sample, &second), expected);
-    let third = prepare_after(&frozen, "third", &[("first", &first), ("second", &second)]).unwrap();
+    let third =
+        prepare_after(&snapshot, "third", &[("first", &first), ("second", &second)]).unwrap();
     assert_eq!(fs::read(third.root.join("a")).unwrap(), b"second\n");
     assert!(!third.root.join("added").exists());
-    assert_eq!(captured(&frozen, &third).changes.files, 0);
+    assert_eq!(captured(&snapshot, &third).changes.files, 0);
 }
 
 #[test]
 fn predecessors_that_conflict_are_named_and_nothing_is_made() {
     let sample = Sample::with(&[("a", "one\n")]);
-    let frozen = sample.freeze("raaaa");
+    let snapshot = sample.freeze("raaaa");
     let [left, right] = ["left", "right"].map(|task| {
-        let workspace = prepare(&frozen, task);
+        let workspace = prepare(&snapshot, task);
         write(&workspace.root, "a", task);
-        captured(&frozen, &workspace).capture
+        captured(&snapshot, &workspace).capture
     });
     let both = [("left", &left), ("right", &right)];
-    let failure = prepare_after(&frozen, "last", &both).unwrap_err().to_failure();
+    let failure = prepare_after(&snapshot, "last", &both).unwrap_err().to_failure();
     assert_eq!(failure.class, FailureClass::Dependency);
     assert_eq!(failure.message, "the work of left and right conflicts on a");
-    assert!(!frozen.context.folder.join("last").exists());
+    assert!(!snapshot.context.folder.join("last").exists());
 }
 
 #[test]
 fn what_a_task_puts_into_a_repository_of_its_own_is_captured_and_special_files_are_not() {
     let sample = Sample::with(&[("file", "x\n")]);
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
     write(&workspace.root, "clone/file", "x\n");
     git(&workspace.root.join("clone"), &["init", "-q"]);
     let pipe = workspace.root.join("pipe");
     let kind = rustix::fs::FileType::Fifo;
     rustix::fs::mknodat(rustix::fs::CWD, pipe, kind, rustix::fs::Mode::RUSR, 0).unwrap();
-    let captured = captured(&frozen, &workspace);
+    let captured = captured(&snapshot, &workspace);
     let changes = sample.store().changes(&captured.capture).unwrap();
     let paths: Vec<_> = changes.iter().map(|change| change.path.to_string()).collect();
     assert_eq!(paths, ["clone/file"]);
@@ -310,12 +311,12 @@ fn what_a_task_puts_into_a_repository_of_its_own_is_captured_and_special_files_a
 #[test]
 fn a_capture_needs_nothing_of_the_users_repository_afterwards() {
     let sample = Sample::with(&[("file", "one\n")]);
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
     write(&workspace.root, "file", "two\n");
-    let done = captured(&frozen, &workspace);
+    let done = captured(&snapshot, &workspace);
     fs::remove_dir_all(&sample.root).unwrap();
-    let change = sample_change(&sample.places().store, &done.capture);
+    let change = sample_change(&sample.paths().store, &done.capture);
     assert_eq!(change, (b"one\n".to_vec(), b"two\n".to_vec(), Mode::File));
 }
 
@@ -336,17 +337,17 @@ fn a_capture_that_fails_says_why_and_the_workspace_stays() {
         ("full@capture.ref", FailureClass::Resources),
     ];
     for (plan, class) in plans {
-        let frozen = sample.try_freeze("raaaa", 0, &faults(plan)).unwrap();
-        let workspace = prepare(&frozen, "a");
+        let snapshot = sample.try_freeze("raaaa", 0, &faults(plan)).unwrap();
+        let workspace = prepare(&snapshot, "a");
         write(&workspace.root, "file", "two\n");
-        let error = try_capture(&frozen, &workspace).unwrap_err();
+        let error = try_capture(&snapshot, &workspace).unwrap_err();
         assert_eq!(error.to_failure().class, class, "{plan}");
         assert_eq!(sample.store().captures(&run("raaaa")).unwrap(), []);
         assert_eq!(fs::read(workspace.root.join("file")).unwrap(), b"two\n");
-        let done = captured(&frozen, &workspace);
+        let done = captured(&snapshot, &workspace);
         sample.store().remove(&done.capture).unwrap();
         discard(&workspace.folder, &Faults::default()).unwrap();
-        frozen.close().unwrap();
+        snapshot.close().unwrap();
     }
 }
 
@@ -354,13 +355,13 @@ fn a_capture_that_fails_says_why_and_the_workspace_stays() {
 fn what_an_interrupted_write_left_is_nobodys_work_unless_somebody_tracks_it() {
     let sample = Sample::with(&[(".regatta-1-1.tmp", "tracked\n"), ("a", "one\n")]);
     sample.write(".regatta-2-1.tmp", "half of a");
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
     assert!(!workspace.root.join(".regatta-2-1.tmp").exists());
     write(&workspace.root, ".regatta-1-1.tmp", "edited\n");
     write(&workspace.root, ".regatta-3-1.tmp", "half of a");
     write(&workspace.root, "folder/.regatta-3-2.tmp", "half of a");
-    let done = captured(&frozen, &workspace);
+    let done = captured(&snapshot, &workspace);
     let edited = (".regatta-1-1.tmp", "100644 tracked\n", "100644 edited\n");
     let expected = [edited].map(|(path, was, is)| (path.into(), was.into(), is.into()));
     assert_eq!(read(&sample, &done.capture), expected);
@@ -373,15 +374,15 @@ fn the_files_in_what_is_left_out_are_counted_at_any_depth_and_under_any_name() {
     let url = library.root.display().to_string();
     sample.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", &url, "sub"]);
     sample.commit();
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
-    assert_eq!(captured(&frozen, &workspace).left_out, LeftOut::default());
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
+    assert_eq!(captured(&snapshot, &workspace).left_out, LeftOut::default());
     for name in ["sub/.git", "sub/deep/er/x", "sub/.GIT/x", "sub/git~1", ".git./.git/x"] {
         write(&workspace.root, name, "work\n");
     }
     symlink("/nowhere", workspace.root.join("sub/link")).unwrap();
     fs::create_dir(workspace.root.join(".GIT")).unwrap();
-    let done = captured(&frozen, &workspace);
+    let done = captured(&snapshot, &workspace);
     assert!(done.holds_uncaptured_files());
     assert_eq!(done.changes.files, 0);
     let entry = |path: &str, kind| LeftOutEntry { path: path.to_owned(), kind };

@@ -1,4 +1,4 @@
-//! One walk over a workspace: everything that may have changed, told by stat alone.
+//! Walks once over a workspace and lists, by stat alone, every path that may have changed.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -7,102 +7,107 @@ use std::os::unix::ffi::OsStrExt as _;
 use protocol::{LeftOut, RepoPath, is_temporary_name, quote_path};
 use rustix::fs::FileType;
 
-use crate::baseline::{Folder, FolderKind, Frozen, Start};
-use crate::capture::forced::Forced;
-use crate::capture::left_out::Collector;
-use crate::entry::Entry;
+use crate::baseline::{Folder, FolderKind, FrozenEntry, Snapshot};
+use crate::capture::capture_workspace::ForceAdded;
+use crate::capture::left_out::LeftOutCollector;
 use crate::error::{OrCannot, Result};
-use crate::ignore::{Kind, Rules};
-use crate::tree::{Listed, Listing, RepositoryRoot, Stat, Tree, join};
+use crate::file_entry::Entry;
+use crate::ignore::{PathKind, Rules};
+use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Stat, Tree, join};
 use crate::workspace::Manifest;
 
-/// A path that may differ from what it began as.
+/// A path that may differ from its original.
 pub(super) struct Candidate<'a> {
     /// The path.
     pub(super) path: RepoPath,
-    /// What it began as; none if it was not there.
-    pub(super) began: Option<Began<'a>>,
-    /// Whether something of git's stands there now.
-    pub(super) now: Now,
+    /// The original; `None` if the path did not exist.
+    pub(super) original: Option<Original<'a>>,
+    /// Whether a file or symlink is at the path now.
+    pub(super) now: Presence,
 }
 
-/// What a path began as.
+/// The state of a path when the workspace was made.
 #[derive(Clone, Copy)]
-pub(super) enum Began<'a> {
-    /// As it was frozen.
-    Frozen(&'a Start),
-    /// As the predecessors left it.
-    Seed(Entry),
+pub(super) enum Original<'a> {
+    /// From the snapshot.
+    Frozen(&'a FrozenEntry),
+    /// From the work of the predecessors.
+    Predecessor(Entry),
 }
 
-/// Whether a file or a symlink is at a path.
+/// Whether a path has a file or symlink.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Now {
-    /// One is.
+pub(super) enum Presence {
+    /// It has one.
     Present,
-    /// None is.
+    /// It has none.
     Absent,
 }
 
-/// What a walk found.
+/// The result of a walk.
 pub(super) struct Walked<'a> {
     /// Every candidate, sorted by path.
     pub(super) candidates: Vec<Candidate<'a>>,
-    /// What the task made and no capture can hold.
+    /// What the task made and no capture can contain.
     pub(super) left_out: LeftOut,
 }
 
 /// Walks over the workspace at `tree`.
 ///
-/// `rules` tell what is ignored there, and `forced` what is tracked all the same.
+/// `rules` tell what is ignored there, and `force_added` what is tracked all the same.
 pub(super) fn candidates<'a>(
-    frozen: &'a Frozen,
+    snapshot: &'a Snapshot,
     manifest: &'a Manifest,
     tree: &Tree,
     rules: &Rules<'_>,
-    forced: &Forced<'_>,
+    force_added: &ForceAdded<'_>,
 ) -> Result<Walked<'a>> {
     let mut walk = Walk {
-        frozen,
+        snapshot,
         manifest,
         rules,
-        forced,
+        force_added,
         found: Vec::new(),
-        left_out: Collector::new(tree),
-        sown: BTreeSet::new(),
+        left_out: LeftOutCollector::new(tree),
+        seen_predecessors: BTreeSet::new(),
     };
     let mut visited = BTreeSet::new();
     let mut waiting = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
-        let Some(listing) = tree.list_ours(&path)? else { continue };
-        walk.folder(&path, &listing, &mut waiting)?;
+        let Some(listing) = tree.list_readable(&path)? else { continue };
+        walk.visit_folder(&path, &listing, &mut waiting)?;
         visited.insert(path);
     }
-    for (path, folder) in &frozen.table.folders {
+    for (path, folder) in &snapshot.table.folders {
         if !visited.contains(path) {
-            walk.absent(path, folder, &BTreeSet::new());
+            walk.note_absent(path, folder, &BTreeSet::new());
         }
     }
-    walk.absent_seeds();
+    walk.note_absent_predecessors();
     walk.found.sort_by(|left, right| left.path.cmp(&right.path));
     Ok(Walked { candidates: walk.found, left_out: walk.left_out.finish(tree.root()) })
 }
 
 struct Walk<'a, 'g> {
-    frozen: &'a Frozen,
+    snapshot: &'a Snapshot,
     manifest: &'a Manifest,
     rules: &'g Rules<'g>,
-    forced: &'g Forced<'g>,
+    force_added: &'g ForceAdded<'g>,
     found: Vec<Candidate<'a>>,
-    left_out: Collector<'g>,
-    /// The seeds that were seen.
-    sown: BTreeSet<RepoPath>,
+    left_out: LeftOutCollector<'g>,
+    /// The paths of the predecessors' changes that were seen.
+    seen_predecessors: BTreeSet<RepoPath>,
 }
 
 impl<'a> Walk<'a, '_> {
-    fn folder(&mut self, path: &[u8], listing: &Listing, waiting: &mut Vec<Vec<u8>>) -> Result<()> {
-        self.git_like(path, listing)?;
-        let folder = self.frozen.table.folders.get(path);
+    fn visit_folder(
+        &mut self,
+        path: &[u8],
+        listing: &FolderListing,
+        waiting: &mut Vec<Vec<u8>>,
+    ) -> Result<()> {
+        self.note_git_names(path, listing)?;
+        let folder = self.snapshot.table.folders.get(path);
         let mut present = BTreeSet::new();
         for entry in &listing.entries {
             if entry.is_folder() {
@@ -114,134 +119,140 @@ impl<'a> Walk<'a, '_> {
                 }
             } else if entry.stat.kind().is_none() {
                 let below = join(path, &entry.name);
-                if self.is_work(&below, Kind::Leaf)? {
+                if self.is_work(&below, PathKind::File)? {
                     self.left_out.special(below, &entry.stat);
                 }
             } else {
                 present.insert(entry.name.as_os_str());
-                let start = folder.and_then(|folder| folder.files.get(&entry.name));
-                self.leaf(path, entry, start)?;
+                let frozen = folder.and_then(|folder| folder.files.get(&entry.name));
+                self.visit_file(path, entry, frozen)?;
             }
         }
         if let Some(folder) = folder {
-            self.absent(path, folder, &present);
+            self.note_absent(path, folder, &present);
         }
         Ok(())
     }
 
-    fn leaf(&mut self, folder: &[u8], entry: &Listed, start: Option<&'a Start>) -> Result<()> {
-        let untouched = start.is_some_and(|start| self.is_untouched(start, &entry.stat));
-        if untouched && self.manifest.seeds.is_empty() {
+    fn visit_file(
+        &mut self,
+        folder: &[u8],
+        entry: &ListedEntry,
+        frozen: Option<&'a FrozenEntry>,
+    ) -> Result<()> {
+        let untouched = frozen.is_some_and(|frozen| self.is_untouched(frozen, &entry.stat));
+        if untouched && self.manifest.predecessor_changes.is_empty() {
             return Ok(());
         }
         let Some(path) = RepoPath::new(join(folder, &entry.name)) else { return Ok(()) };
-        let began = match self.manifest.seeds.get(&path) {
-            Some(seed) => {
-                self.sown.insert(path.clone());
-                seed.map(Began::Seed)
+        let original = match self.manifest.predecessor_changes.get(&path) {
+            Some(change) => {
+                self.seen_predecessors.insert(path.clone());
+                change.map(Original::Predecessor)
             }
             None if untouched => return Ok(()),
-            None => start.map(Began::Frozen),
+            None => frozen.map(Original::Frozen),
         };
-        if began.is_none() && is_temporary_name(entry.name.as_bytes()) {
+        if original.is_none() && is_temporary_name(entry.name.as_bytes()) {
             tracing::warn!(%path, "what is left of an interrupted write is left out");
             return Ok(());
         }
-        // What was frozen is tracked, or not ignored, also where a predecessor has removed it.
-        let known = began.is_some() || start.is_some();
+        // A path of the snapshot counts even if a predecessor has removed it.
+        let known = original.is_some() || frozen.is_some();
         let counts = known
-            || !self.rules.ignores(path.as_bytes(), Kind::Leaf)?
-            || self.forced.has(path.as_bytes());
+            || !self.rules.ignores(path.as_bytes(), PathKind::File)?
+            || self.force_added.has(path.as_bytes());
         if counts {
-            self.found.push(Candidate { path, began, now: Now::Present });
+            self.found.push(Candidate { path, original, now: Presence::Present });
         }
         Ok(())
     }
 
-    /// Whether nothing says that a file was touched since the workspace was ready. A file that was
-    /// written and got its old time back has a younger change time.
-    fn is_untouched(&self, start: &Start, stat: &Stat) -> bool {
+    /// Returns whether a file is certainly untouched since the workspace was ready. A file that was
+    /// written and got its old modification time back has a newer change time.
+    fn is_untouched(&self, frozen: &FrozenEntry, stat: &Stat) -> bool {
         let kind = |mode: u32| mode & !0o7000;
-        stat.size == start.stat.size
-            && stat.mtime_ns == start.stat.mtime_ns
-            && kind(stat.mode) == kind(start.stat.mode)
+        stat.size == frozen.stat.size
+            && stat.mtime_ns == frozen.stat.mtime_ns
+            && kind(stat.mode) == kind(frozen.stat.mode)
             && stat.ctime_ns < self.manifest.marker_ns
     }
 
-    /// Notes what a folder has of git's own, and of names that are taken for it.
-    fn git_like(&mut self, folder: &[u8], listing: &Listing) -> Result<()> {
-        // The one in the root is the workspace's.
+    /// Notes a `.git` in the folder, and names that some file systems take for `.git`.
+    fn note_git_names(&mut self, folder: &[u8], listing: &FolderListing) -> Result<()> {
+        // The `.git` in the root is the workspace's own.
         if listing.repository == RepositoryRoot::Yes && !folder.is_empty() {
             self.left_out.repository(folder);
         }
-        for name in &listing.odd {
+        for name in &listing.invalid_names {
             let path = join(folder, name);
             let what = || format!("look at {}", quote_path(&path));
             let Some(stat) = listing.stat(name).or_cannot(what)? else { continue };
             let kind = match FileType::from_raw_mode(stat.mode) {
-                FileType::Directory => Kind::Folder,
-                _ => Kind::Leaf,
+                FileType::Directory => PathKind::Folder,
+                _ => PathKind::File,
             };
             if self.is_work(&path, kind)? {
-                self.left_out.git_twin(path, &stat);
+                self.left_out.git_lookalike(path, &stat);
             }
         }
         Ok(())
     }
 
-    /// Whether what is at a path is the task's work: what was there and what is tracked is, what is
-    /// ignored is not.
-    fn is_work(&self, path: &[u8], kind: Kind) -> Result<bool> {
-        let began = RepoPath::new(path).is_some_and(|path| {
-            self.frozen.table.get(&path).is_some() || self.manifest.seeds.contains_key(&path)
+    /// Returns whether a path counts as the task's work. Original and tracked paths do; ignored
+    /// paths do not.
+    fn is_work(&self, path: &[u8], kind: PathKind) -> Result<bool> {
+        let original = RepoPath::new(path).is_some_and(|path| {
+            self.snapshot.table.get(&path).is_some()
+                || self.manifest.predecessor_changes.contains_key(&path)
         });
-        Ok(began || self.forced.has(path) || !self.rules.ignores(path, kind)?)
+        Ok(original || self.force_added.has(path) || !self.rules.ignores(path, kind)?)
     }
 
     fn is_submodule(&self, path: &[u8]) -> bool {
-        let folder = self.frozen.table.folders.get(path);
+        let folder = self.snapshot.table.folders.get(path);
         folder.is_some_and(|folder| folder.kind == FolderKind::Submodule)
     }
 
-    /// Whether the walk goes on into a folder: what is tracked always counts, what an ignored folder
-    /// has of its own never. A repository inside is the task's own making, for no other is ever
-    /// copied: its files are the task's work like all others, without its `.git`.
+    /// Returns whether the walk enters a folder. Tracked contents always count; the other contents
+    /// of an ignored folder never do. A repository inside is made by the task, since none is ever
+    /// copied: its files count like all others, without its `.git`.
     fn descends(&self, path: &[u8]) -> Result<bool> {
-        if self.frozen.table.has_below(path) || self.has_seed_below(path) {
+        if self.snapshot.table.has_below(path) || self.has_predecessor_change_below(path) {
             return Ok(true);
         }
-        Ok(!self.rules.ignores(path, Kind::Folder)? || self.forced.has_below(path))
+        Ok(!self.rules.ignores(path, PathKind::Folder)? || self.force_added.has_below(path))
     }
 
-    fn has_seed_below(&self, path: &[u8]) -> bool {
-        self.manifest.seeds.keys().any(|seed| {
-            seed.as_bytes().strip_prefix(path).is_some_and(|rest| rest.starts_with(b"/"))
+    fn has_predecessor_change_below(&self, path: &[u8]) -> bool {
+        self.manifest.predecessor_changes.keys().any(|change| {
+            change.as_bytes().strip_prefix(path).is_some_and(|rest| rest.starts_with(b"/"))
         })
     }
 
-    /// Notes the frozen files of a folder that are not there any more.
-    fn absent(&mut self, path: &[u8], folder: &'a Folder, present: &BTreeSet<&OsStr>) {
-        for (name, start) in &folder.files {
-            if present.contains(name.as_os_str()) || self.frozen.context.faults.is_off("F156") {
+    /// Notes the files of the snapshot that are missing in a folder.
+    fn note_absent(&mut self, path: &[u8], folder: &'a Folder, present: &BTreeSet<&OsStr>) {
+        for (name, frozen) in &folder.files {
+            if present.contains(name.as_os_str()) || self.snapshot.context.faults.is_off("F156") {
                 continue;
             }
             if let Some(path) = RepoPath::new(join(path, name))
-                && !self.manifest.seeds.contains_key(&path)
+                && !self.manifest.predecessor_changes.contains_key(&path)
             {
-                let began = Some(Began::Frozen(start));
-                self.found.push(Candidate { path, began, now: Now::Absent });
+                let original = Some(Original::Frozen(frozen));
+                self.found.push(Candidate { path, original, now: Presence::Absent });
             }
         }
     }
 
-    /// Notes what predecessors left and the task removed.
-    fn absent_seeds(&mut self) {
-        for (path, seed) in &self.manifest.seeds {
-            if let Some(entry) = seed
-                && !self.sown.contains(path)
+    /// Notes the files of the predecessors that the task removed.
+    fn note_absent_predecessors(&mut self) {
+        for (path, change) in &self.manifest.predecessor_changes {
+            if let Some(entry) = change
+                && !self.seen_predecessors.contains(path)
             {
-                let began = Some(Began::Seed(*entry));
-                self.found.push(Candidate { path: path.clone(), began, now: Now::Absent });
+                let original = Some(Original::Predecessor(*entry));
+                self.found.push(Candidate { path: path.clone(), original, now: Presence::Absent });
             }
         }
     }

@@ -1,19 +1,19 @@
-//! Git's wildcards: `*`, `?`, `[a-z]`, and `**` between slashes. The time a match takes grows with
-//! pattern times text, whatever the pattern.
+//! Git's wildcards: `*`, `?`, `[a-z]`, and `**` between slashes, as `wildmatch` and `dir.c` of git
+//! read them. The time a match takes grows with pattern times text, whatever the pattern.
 
-/// A wildcard pattern, taken apart.
+/// A parsed wildcard pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Glob {
     tokens: Vec<Token>,
     case: Case,
 }
 
-/// Whether upper and lower case differ.
+/// Whether upper and lower case are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
-    /// They do.
+    /// They are distinguished.
     Exact,
-    /// They are the same.
+    /// They are not.
     Folded,
 }
 
@@ -27,14 +27,14 @@ enum Token {
     Star,
     /// Any number of whole folders, each with its slash.
     Folders,
-    /// Everything.
-    Rest,
+    /// Any run of bytes.
+    AnyPath,
     /// Nothing matches.
     Never,
 }
 
 impl Glob {
-    /// Takes a pattern apart.
+    /// Parses a pattern.
     pub(super) fn new(pattern: &[u8], case: Case) -> Self {
         let mut tokens = Vec::new();
         let mut at = 0;
@@ -44,7 +44,8 @@ impl Glob {
                 b'?' => (not_slash(|_| true), at + 1),
                 b'[' => class(pattern, at + 1, case).unwrap_or((Token::Never, pattern.len())),
                 b'\\' => match pattern.get(at + 1) {
-                    Some(byte) => (Token::Byte(fold(*byte, case)), at + 2),
+                    // Git does not fold the case of an escaped byte.
+                    Some(byte) => (Token::Byte(*byte), at + 2),
                     None => (Token::Never, at + 1),
                 },
                 byte => (Token::Byte(fold(byte, case)), at + 1),
@@ -57,37 +58,37 @@ impl Glob {
 
     /// Returns whether the whole of `text` matches.
     pub(super) fn matches(&self, text: &[u8]) -> bool {
-        // Which beginnings of the text the tokens so far can match.
+        // Entry `n` says whether the tokens so far can match the first `n` bytes of the text.
         let mut reached = vec![false; text.len() + 1];
         reached[0] = true;
         for token in &self.tokens {
-            reached = self.step(token, text, &reached);
+            reached = self.advance(token, text, &reached);
         }
         reached[text.len()]
     }
 
-    fn step(&self, token: &Token, text: &[u8], reached: &[bool]) -> Vec<bool> {
+    fn advance(&self, token: &Token, text: &[u8], reached: &[bool]) -> Vec<bool> {
         let mut next = vec![false; reached.len()];
         let mut open = false;
-        for (place, reached) in reached.iter().enumerate() {
-            let before = place.checked_sub(1).map(|before| text[before]);
+        for (length, reached) in reached.iter().enumerate() {
+            let before = length.checked_sub(1).map(|before| text[before]);
             match token {
                 Token::Star => {
                     open = *reached || open && before != Some(b'/');
-                    next[place] = open;
+                    next[length] = open;
                 }
-                Token::Rest => {
+                Token::AnyPath => {
                     open |= *reached;
-                    next[place] = open;
+                    next[length] = open;
                 }
                 Token::Folders => {
-                    next[place] = *reached || open && before == Some(b'/');
+                    next[length] = *reached || open && before == Some(b'/');
                     open |= *reached;
                 }
                 Token::Byte(_) | Token::Class(_) | Token::Never => {
-                    let takes = text.get(place).is_some_and(|byte| self.takes(token, *byte));
+                    let takes = text.get(length).is_some_and(|byte| self.takes(token, *byte));
                     if *reached && takes {
-                        next[place + 1] = true;
+                        next[length + 1] = true;
                     }
                 }
             }
@@ -100,7 +101,7 @@ impl Glob {
         match token {
             Token::Byte(wanted) => *wanted == byte,
             Token::Class(members) => members[usize::from(byte)],
-            Token::Star | Token::Folders | Token::Rest | Token::Never => false,
+            Token::Star | Token::Folders | Token::AnyPath | Token::Never => false,
         }
     }
 }
@@ -112,13 +113,18 @@ fn fold(byte: u8, case: Case) -> u8 {
     }
 }
 
-/// Reads one star, or two that stand between slashes.
+/// Reads a run of stars. Two or more match slashes as well if they are a whole component; git also
+/// takes them for one after a beginning without wildcards, which it compares separately.
 fn star(pattern: &[u8], at: usize) -> (Token, usize) {
     let stars = pattern[at..].iter().take_while(|byte| **byte == b'*').count();
-    let begins = at == 0 || pattern[at - 1] == b'/';
-    match pattern.get(at + stars) {
-        None if stars == 2 && begins => (Token::Rest, at + stars),
-        Some(b'/') if stars == 2 && begins => (Token::Folders, at + stars + 1),
+    let (before, rest) = (&pattern[..at], &pattern[at + stars..]);
+    let is_literal = !before.iter().any(|byte| matches!(byte, b'*' | b'?' | b'[' | b'\\'));
+    if stars < 2 || !(is_literal || before.ends_with(b"/")) {
+        return (Token::Star, at + stars);
+    }
+    match rest {
+        [] | [b'\\', b'/', ..] => (Token::AnyPath, at + stars),
+        [b'/', ..] => (Token::Folders, at + stars + 1),
         _ => (Token::Star, at + stars),
     }
 }
@@ -132,7 +138,7 @@ fn not_slash(fits: impl Fn(u8) -> bool) -> Token {
     Token::Class(members)
 }
 
-/// Reads a class after its `[`. Nothing comes back if it never ends.
+/// Reads a class after its `[`. Returns `None` if the class is malformed, which matches nothing.
 fn class(pattern: &[u8], start: usize, case: Case) -> Option<(Token, usize)> {
     let mut members = [false; 256];
     let mut at = start;
@@ -146,26 +152,32 @@ fn class(pattern: &[u8], start: usize, case: Case) -> Option<(Token, usize)> {
         }
         if byte == b'[' && pattern.get(at + 1) == Some(&b':') {
             let rest = &pattern[at + 2..];
-            let end = rest.windows(2).position(|pair| pair == b":]")?;
-            let fits = named(&rest[..end])?;
-            (0..=255u8).filter(fits).for_each(|byte| members[usize::from(byte)] = true);
-            at += end + 4;
-            continue;
+            let end = rest.iter().position(|byte| *byte == b']')?;
+            if let Some(name) = rest[..end].strip_suffix(b":") {
+                let fits = named(name, case)?;
+                (0..=255u8).filter(fits).for_each(|byte| members[usize::from(byte)] = true);
+                at += end + 3;
+                continue;
+            }
         }
         let (low, next) = single(pattern, at)?;
-        let ranged = pattern.get(next) == Some(&b'-') && *pattern.get(next + 1)? != b']';
-        let (high, next) = if ranged { single(pattern, next + 1)? } else { (low, next) };
-        (low..=high).for_each(|byte| members[usize::from(byte)] = true);
+        // In git the start of a range is a member even if the range is empty.
+        members[usize::from(low)] = true;
         at = next;
+        if pattern.get(next) == Some(&b'-') && *pattern.get(next + 1)? != b']' {
+            let (high, next) = single(pattern, next + 1)?;
+            for byte in low..=high {
+                // Git folds the case of ranges, but not of single bytes.
+                members[usize::from(fold(byte, case))] = true;
+                members[usize::from(byte)] = true;
+            }
+            at = next;
+        }
     }
-    let fits = |byte: u8| {
-        let found = members[usize::from(byte)]
-            || case == Case::Folded && members[usize::from(byte.to_ascii_uppercase())];
-        found != negated
-    };
-    Some((not_slash(fits), at + 1))
+    Some((not_slash(|byte| members[usize::from(byte)] != negated), at + 1))
 }
 
+/// Reads one byte of a class, which a backslash may precede.
 fn single(pattern: &[u8], at: usize) -> Option<(u8, usize)> {
     match *pattern.get(at)? {
         b'\\' => Some((*pattern.get(at + 1)?, at + 2)),
@@ -173,7 +185,8 @@ fn single(pattern: &[u8], at: usize) -> Option<(u8, usize)> {
     }
 }
 
-fn named(name: &[u8]) -> Option<fn(&u8) -> bool> {
+/// Returns the test for a named class such as `[:alpha:]`, as git's own `ctype.h` has it.
+fn named(name: &[u8], case: Case) -> Option<fn(&u8) -> bool> {
     Some(match name {
         b"alnum" => u8::is_ascii_alphanumeric,
         b"alpha" => u8::is_ascii_alphabetic,
@@ -184,7 +197,8 @@ fn named(name: &[u8]) -> Option<fn(&u8) -> bool> {
         b"lower" => u8::is_ascii_lowercase,
         b"print" => |byte| byte.is_ascii_graphic() || *byte == b' ',
         b"punct" => u8::is_ascii_punctuation,
-        b"space" => |byte| byte.is_ascii_whitespace() || *byte == 0x0b,
+        b"space" => |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'),
+        b"upper" if case == Case::Folded => u8::is_ascii_alphabetic,
         b"upper" => u8::is_ascii_uppercase,
         b"xdigit" => u8::is_ascii_hexdigit,
         _ => return None,
@@ -209,7 +223,10 @@ mod tests {
             ("**/z", &["z", "a/z", "a/b/z"], &["az"]),
             ("a/**", &["a/b", "a/b/c"], &["a"]),
             ("a**z", &["abz", "az"], &["a/z"]),
-            ("a/***/z", &["a/b/z"], &["a/z", "a/b/c/z"]),
+            ("a/***/z", &["a/z", "a/b/c/z"], &["az"]),
+            ("a**/z", &["az", "abc/d/z"], &["bz"]),
+            ("[a-\\]]", &["a"], &["]", "b", "-", "\\"]),
+            ("[A-\\]]", &["A", "[", "]"], &["a", "-"]),
             ("\\*", &["*"], &["a"]),
             ("[ab", &[], &["[ab", "a"]),
             ("a\\", &[], &["a", "a\\"]),
@@ -222,7 +239,7 @@ mod tests {
                 assert!(!glob.matches(text.as_bytes()), "{pattern} must not match {text}");
             }
         }
-        assert!(Glob::new(b"A[B]?", Case::Folded).matches(b"abC"));
+        assert!(Glob::new(b"A[A-B]?", Case::Folded).matches(b"abC"));
     }
 
     #[test]

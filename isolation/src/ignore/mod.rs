@@ -1,8 +1,9 @@
-//! What git ignores. libgit2 drops a pattern that takes back what another file's pattern ignores,
-//! and with it a task's work; so we read the rules ourselves.
+//! Git's ignore rules. libgit2 drops a pattern that re-includes what a pattern of another file
+//! ignores, and a task's work would be lost with it; so this module reads the rules itself.
 
 mod glob;
-mod pattern;
 mod rules;
+#[cfg(test)]
+mod tests;
 
-pub(crate) use rules::{Kind, Rules};
+pub(crate) use rules::{PathKind, Rules};

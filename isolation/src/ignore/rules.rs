@@ -1,5 +1,5 @@
-//! All the rules of one working tree: its `.gitignore` files, the repository's own excludes, and
-//! the user's.
+//! The ignore rules of a working tree: its `.gitignore` files, the repository's `info/exclude`, and
+//! the user's own file.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,54 +9,53 @@ use git2::Repository;
 use protocol::RepoPath;
 
 use crate::error::{Result, is_denied};
-use crate::git_files;
-use crate::ignore::glob::Case;
-use crate::ignore::pattern::{self, Pattern, Verdict};
-use crate::tree::{Found, Tree, join};
+use crate::ignore::glob::{Case, Glob};
+use crate::tree::{Tree, TreeEntry, join};
+use crate::user_git_files;
 
 /// The rules of a working tree.
 pub(crate) struct Rules<'a> {
     tree: &'a Tree,
     case: Case,
-    /// What holds everywhere, the stronger first.
+    /// The patterns that hold in the whole tree, the strongest file first.
     everywhere: Vec<Vec<Pattern>>,
-    /// What each folder adds, once it was asked for.
+    /// The patterns of each folder, read when they are first needed.
     folders: RefCell<BTreeMap<Vec<u8>, Rc<FolderRules>>>,
 }
 
-/// What is asked about.
+/// The kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PathKind {
     /// A folder.
     Folder,
     /// Anything else.
-    Leaf,
+    File,
 }
 
 struct FolderRules {
-    /// What the folder itself comes to; nothing in an ignored one can be kept.
+    /// Whether the folder itself is ignored. Nothing in an ignored folder can be re-included.
     verdict: Verdict,
-    /// Its own file.
+    /// The patterns of its own `.gitignore`.
     patterns: Vec<Pattern>,
 }
 
 impl<'a> Rules<'a> {
-    /// Reads the rules of `git` that hold everywhere in `tree`.
+    /// Reads the rules that hold in the whole of `tree`, the working tree of `git`.
     pub(crate) fn of(git: &Repository, tree: &'a Tree) -> Self {
         let config = git.config().ok();
         let folded = config.as_ref().and_then(|config| config.get_bool("core.ignorecase").ok());
         let case = if folded == Some(true) { Case::Folded } else { Case::Exact };
         let own = git.commondir().join("info/exclude");
-        let users = |config| git_files::of_the_user(config, "core.excludesfile", "ignore");
+        let users = |config| user_git_files::of_the_user(config, "core.excludesfile", "ignore");
         let files = [Some(own), config.as_ref().and_then(users)];
         let everywhere = files.into_iter().flatten();
         let everywhere =
-            everywhere.map(|file| pattern::read(&git_files::content(&file), case)).collect();
+            everywhere.map(|file| read_patterns(&user_git_files::content(&file), case)).collect();
         Self { tree, case, everywhere, folders: RefCell::default() }
     }
 
-    /// Returns whether git ignores `path`, if nothing tracks it.
-    pub(crate) fn ignores(&self, path: &[u8], kind: Kind) -> Result<bool> {
+    /// Returns whether git ignores `path`, provided that it is untracked.
+    pub(crate) fn ignores(&self, path: &[u8], kind: PathKind) -> Result<bool> {
         let chain = self.chain(path)?;
         if chain.iter().any(|(_, rules)| rules.verdict == Verdict::Ignored) {
             return Ok(true);
@@ -64,7 +63,7 @@ impl<'a> Rules<'a> {
         Ok(self.judge(path, kind, &chain) == Verdict::Ignored)
     }
 
-    /// Returns every folder that `path` is in, the root first, with its rules.
+    /// Returns every folder above `path`, the root first, with its rules.
     fn chain<'p>(&self, path: &'p [u8]) -> Result<Vec<(&'p [u8], Rc<FolderRules>)>> {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let ends = std::iter::once(0).chain(slashes.map(|(place, _)| place));
@@ -85,7 +84,7 @@ impl<'a> Rules<'a> {
         let verdict = match inherited {
             Verdict::Ignored => Verdict::Ignored,
             Verdict::Kept if folder.is_empty() => Verdict::Kept,
-            Verdict::Kept => self.judge(folder, Kind::Folder, above),
+            Verdict::Kept => self.judge(folder, PathKind::Folder, above),
         };
         let patterns = match verdict {
             Verdict::Ignored => Vec::new(),
@@ -96,8 +95,8 @@ impl<'a> Rules<'a> {
         Ok(rules)
     }
 
-    /// Asks the nearest folder first, and in each file the last line.
-    fn judge(&self, path: &[u8], kind: Kind, chain: &[(&[u8], Rc<FolderRules>)]) -> Verdict {
+    /// Returns the verdict of the last pattern that matches, in the nearest folder that has one.
+    fn judge(&self, path: &[u8], kind: PathKind, chain: &[(&[u8], Rc<FolderRules>)]) -> Verdict {
         let near = chain.iter().rev().map(|(folder, rules)| (*folder, &rules.patterns));
         let far = self.everywhere.iter().map(|patterns| (&b""[..], patterns));
         near.chain(far)
@@ -109,22 +108,120 @@ impl<'a> Rules<'a> {
             .unwrap_or(Verdict::Kept)
     }
 
-    /// Reads a folder's own file; as for git, a symlink is none.
+    /// Reads a folder's `.gitignore`. As in git, a symlink does not count.
     fn read(&self, folder: &[u8]) -> Result<Vec<Pattern>> {
         let path = join(folder, ".gitignore".as_ref());
         let Some(path) = RepoPath::new(path) else { return Ok(Vec::new()) };
-        let found = match self.tree.look(&path) {
-            // As git, which says so and goes on.
+        let found = match self.tree.read_entry(&path) {
+            // Git warns about an unreadable file and continues.
             Err(error) if is_denied(&error) => return Ok(Vec::new()),
             found => found?,
         };
         Ok(match found {
-            Found::File { bytes, .. } => pattern::read(&bytes, self.case),
-            Found::Missing
-            | Found::Blocked(_)
-            | Found::Link { .. }
-            | Found::Folder
-            | Found::Special => Vec::new(),
+            TreeEntry::File { bytes, .. } => read_patterns(&bytes, self.case),
+            TreeEntry::Missing
+            | TreeEntry::Blocked(_)
+            | TreeEntry::Link { .. }
+            | TreeEntry::Folder
+            | TreeEntry::Special => Vec::new(),
         })
     }
+}
+
+/// One pattern, which is a line of a file of rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pattern {
+    glob: Glob,
+    verdict: Verdict,
+    /// The part of a path that it is compared with.
+    against: Against,
+    /// The kinds of paths that it applies to.
+    applies: Applies,
+}
+
+/// The verdict of a pattern on the paths that it matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The path is ignored.
+    Ignored,
+    /// The path is re-included, whatever earlier patterns say.
+    Kept,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Against {
+    /// The last component.
+    Name,
+    /// The path from the folder of the file.
+    Path,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Applies {
+    ToFolders,
+    ToAll,
+}
+
+/// Reads all patterns of a file.
+fn read_patterns(file: &[u8], case: Case) -> Vec<Pattern> {
+    let text = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
+    text.split(|byte| *byte == b'\n').filter_map(|line| Pattern::read(line, case)).collect()
+}
+
+impl Pattern {
+    /// Reads one line. Returns `None` for an empty line or a comment.
+    fn read(line: &[u8], case: Case) -> Option<Self> {
+        if line.first() == Some(&b'#') {
+            return None;
+        }
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // Git reads a line as a C string.
+        let line = trimmed(line.split(|byte| *byte == 0).next().unwrap_or(line));
+        let (line, verdict) = match line.strip_prefix(b"!") {
+            Some(rest) => (rest, Verdict::Kept),
+            None => (line, Verdict::Ignored),
+        };
+        let (line, applies) = match line.strip_suffix(b"/") {
+            Some(rest) => (rest, Applies::ToFolders),
+            None => (line, Applies::ToAll),
+        };
+        let against = if line.contains(&b'/') { Against::Path } else { Against::Name };
+        let line = line.strip_prefix(b"/").unwrap_or(line);
+        if line.is_empty() {
+            return None;
+        }
+        Some(Self { glob: Glob::new(line, case), verdict, against, applies })
+    }
+
+    /// Returns the pattern's verdict on `path`, which is relative to the file's folder.
+    pub(super) fn judge(&self, path: &[u8], kind: PathKind) -> Option<Verdict> {
+        if self.applies == Applies::ToFolders && kind != PathKind::Folder {
+            return None;
+        }
+        let text = match self.against {
+            Against::Path => path,
+            Against::Name => path.rsplit(|byte| *byte == b'/').next().unwrap_or(path),
+        };
+        self.glob.matches(text).then_some(self.verdict)
+    }
+}
+
+/// Removes trailing spaces, except for escaped ones.
+fn trimmed(line: &[u8]) -> &[u8] {
+    let mut keep = 0;
+    let mut at = 0;
+    while at < line.len() {
+        match line[at] {
+            b'\\' => {
+                at = (at + 2).min(line.len());
+                keep = at;
+            }
+            b' ' => at += 1,
+            _ => {
+                at += 1;
+                keep = at;
+            }
+        }
+    }
+    &line[..keep]
 }

@@ -1,192 +1,201 @@
-//! One attempt at landing: everything is computed and written beside its place before anything of
-//! the tree changes, and whatever goes wrong is taken back.
+//! One attempt at a landing. Everything is computed and staged before the tree changes, and
+//! everything is rolled back if something goes wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ports::{IsolationError, LandingTask};
 use protocol::{CaptureRef, Landed, LandingId, LandingReport, RepoPath, RunName, TaskName};
 
-use crate::error::{OrCannot, Result, cannot};
-use crate::landing::close::Close;
+use crate::error::{OrCannot, Result, cannot, error_text};
+use crate::landing::apply::{Applied, Applier};
+use crate::landing::finish::LandingContext;
 use crate::landing::journal::{Journal, State};
 use crate::landing::plan::Plan;
-use crate::landing::roll::{Roll, Rolled};
-use crate::landing::source::WorkingTree;
-use crate::landing::step::{Step, Way};
-use crate::merge::{Fold, Touched, fold_tasks, told};
+use crate::landing::plan::{FileChange, WriteMethod};
+use crate::landing::working_tree::WorkingTree;
+use crate::merge::{MergedPath, Merger, merge_tasks};
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
-/// How an attempt ended.
+/// The result of an attempt.
 pub(super) enum Attempt {
-    /// With this.
-    Over(LandingReport),
-    /// Somebody saved these paths at the same moment, or has them open for writing. The tree is as
-    /// if nothing had been tried.
-    Disturbed(Vec<RepoPath>),
-    /// A path that these tasks want cannot be written; others can. The tree is as if nothing had
-    /// been tried.
+    /// The landing is over, with this report.
+    Finished(LandingReport),
+    /// Another program saved these paths at the same moment, or has them open for writing. The tree
+    /// is as before the attempt.
+    Interrupted(Vec<RepoPath>),
+    /// A path of these tasks cannot be written, for this reason; other tasks can land. The tree is
+    /// as before the attempt.
     Refused(Vec<TaskName>, String),
 }
 
-/// What is not tried any more.
+/// What the next attempts leave out.
 #[derive(Default)]
-pub(super) struct Spared {
-    /// Paths that somebody keeps writing.
+pub(super) struct Exclusions {
+    /// Paths that another program keeps writing.
     pub(super) contested: BTreeSet<RepoPath>,
-    /// Captures that cannot be written, and why.
+    /// Captures that cannot be written, each with the reason.
     pub(super) refused: BTreeMap<CaptureRef, String>,
 }
 
-/// Why nothing was written.
-struct Trouble {
+/// The error of an attempt, after which nothing is written.
+struct AttemptError {
     error: IsolationError,
-    /// The tasks it is about; none if it is about everybody.
+    /// The tasks whose change failed; empty if the error concerns all tasks.
     by: Vec<TaskName>,
 }
 
-impl From<IsolationError> for Trouble {
+impl From<IsolationError> for AttemptError {
     fn from(error: IsolationError) -> Self {
         Self { error, by: Vec::new() }
     }
 }
 
-impl Trouble {
-    /// Says whose trouble it is. A disk that is full is everybody's.
-    fn at(step: &Step, error: IsolationError) -> Self {
+impl AttemptError {
+    /// Returns the error of one change. An exhausted resource concerns all tasks.
+    fn at(change: &FileChange, error: IsolationError) -> Self {
         let own = matches!(error, IsolationError::Failed { .. });
-        Self { error, by: if own { step.by.clone() } else { Vec::new() } }
+        Self { error, by: if own { change.by.clone() } else { Vec::new() } }
     }
 }
 
-/// Tries to land the tasks but for what is spared.
+/// Tries to land the tasks, except for the exclusions.
 pub(super) fn attempt(
-    close: &Close<'_>,
+    context: &LandingContext<'_>,
     (run, landing): (&RunName, LandingId),
     tasks: &[LandingTask],
-    spared: &Spared,
+    exclusions: &Exclusions,
 ) -> Result<Attempt> {
-    let Merged { report, touched } = merge(close.tree, close.store, tasks, spared);
-    if touched.is_empty() {
-        return Ok(Attempt::Over(report));
+    let Merged { report, merged_paths } = merge(context.tree, context.store, tasks, exclusions);
+    if merged_paths.is_empty() {
+        return Ok(Attempt::Finished(report));
     }
-    if close.faults.is_off("F157") {
-        return Ok(Attempt::Over(unwritten(report, "landing in the tree is switched off")));
+    if context.faults.is_off("F157") {
+        return Ok(Attempt::Finished(unwritten(report, "landing in the tree is switched off")));
     }
-    let id = close.journals.free_id(run)?;
-    let plan = Plan::of(close.tree, &id, &touched)?;
-    let written = Roll::live(close, run).targets_being_written(&plan.steps)?;
+    let id = context.journals.free_id(run)?;
+    let plan = Plan::of(context.tree, &id, &merged_paths)?;
+    let written = Applier::first_pass(context, run).targets_being_written(&plan.changes)?;
     if !written.is_empty() {
-        return Ok(Attempt::Disturbed(written));
+        return Ok(Attempt::Interrupted(written));
     }
-    let journal = Journal::new(id, (run.clone(), landing), plan.folders, plan.steps, report);
-    let ended = match prepare(close, &journal) {
-        Ok(()) => exchange(close, &journal),
-        Err(trouble) => {
-            close.drop_intent(&journal)?;
-            Err(trouble)
+    let journal = Journal::new(id, (run.clone(), landing), plan.folders, plan.changes, report);
+    let ended = match prepare(context, &journal) {
+        Ok(()) => exchange(context, &journal),
+        Err(failure) => {
+            context.drop_intent(&journal)?;
+            Err(failure)
         }
     };
     match ended {
-        Ok(disturbed) if disturbed.is_empty() => Ok(Attempt::Over(journal.report)),
-        Ok(disturbed) => Ok(Attempt::Disturbed(disturbed)),
-        Err(Trouble { error: IsolationError::Withdrawn, .. }) => Err(IsolationError::Withdrawn),
-        Err(trouble) if trouble.by.is_empty() => {
-            Ok(Attempt::Over(unwritten(journal.report, &told(&trouble.error))))
+        Ok(interrupted) if interrupted.is_empty() => Ok(Attempt::Finished(journal.report)),
+        Ok(interrupted) => Ok(Attempt::Interrupted(interrupted)),
+        Err(AttemptError { error: IsolationError::Withdrawn, .. }) => {
+            Err(IsolationError::Withdrawn)
         }
-        Err(trouble) => Ok(Attempt::Refused(trouble.by, told(&trouble.error))),
+        Err(failure) if failure.by.is_empty() => {
+            Ok(Attempt::Finished(unwritten(journal.report, &error_text(&failure.error))))
+        }
+        Err(failure) => Ok(Attempt::Refused(failure.by, error_text(&failure.error))),
     }
 }
 
-/// What merging came to.
+/// The result of merging the tasks.
 pub(super) struct Merged {
-    /// What becomes of each task.
+    /// The report of each task.
     pub(super) report: LandingReport,
-    /// Every path that changes.
-    touched: BTreeMap<RepoPath, Touched>,
+    /// The paths that change.
+    merged_paths: BTreeMap<RepoPath, MergedPath>,
 }
 
-/// Merges the tasks, one after the other, into the working tree as it is now.
+/// Merges the tasks, one after the other, into the current working tree.
 pub(super) fn merge(
     tree: &Tree,
     store: &TaskStore,
     tasks: &[LandingTask],
-    spared: &Spared,
+    exclusions: &Exclusions,
 ) -> Merged {
-    let source = WorkingTree { tree, store };
-    let mut fold = Fold::over(&source, store).without(&spared.contested);
-    let tasks = fold_tasks(&mut fold, tasks, &|capture| match spared.refused.get(capture) {
+    let target = WorkingTree { tree, store };
+    let mut merger = Merger::over(&target, store).without(&exclusions.contested);
+    let tasks = merge_tasks(&mut merger, tasks, &|capture| match exclusions.refused.get(capture) {
         Some(why) => Err(cannot("land it", why.as_str())),
         None => store.changes(capture),
     });
-    Merged { report: LandingReport { tasks }, touched: fold.finish() }
+    Merged { report: LandingReport { tasks }, merged_paths: merger.finish() }
 }
 
-/// Writes everything that is needed, and commits to it: that is the last moment at which the
-/// landing can be withdrawn.
-fn prepare(close: &Close<'_>, journal: &Journal) -> std::result::Result<(), Trouble> {
-    let faults = close.faults;
+/// Stages the new versions and commits the journal. The landing can be cancelled until then.
+fn prepare(
+    context: &LandingContext<'_>,
+    journal: &Journal,
+) -> std::result::Result<(), AttemptError> {
+    let faults = context.faults;
     faults.strike("landing.intent").or_cannot(|| "begin a landing")?;
-    close.journals.write(journal, State::Intent)?;
-    let live = Roll::live(close, &journal.run);
-    for step in &journal.steps {
-        faults.strike("landing.temps").or_cannot(|| format!("write {}", step.path))?;
-        must_be_wanted(close)?;
-        if let (Way::Exchange, Some(new)) = (step.way, step.new) {
-            live.stage(step, new).map_err(|error| Trouble::at(step, error))?;
+    context.journals.write(journal, State::Intent)?;
+    let applier = Applier::first_pass(context, &journal.run);
+    for change in &journal.changes {
+        faults.strike("landing.temps").or_cannot(|| format!("write {}", change.path))?;
+        check_not_cancelled(context)?;
+        if let (WriteMethod::Exchange, Some(new)) = (change.method, change.new) {
+            applier.stage(change, new).map_err(|error| AttemptError::at(change, error))?;
         }
     }
-    let temps: Vec<&RepoPath> = journal.steps.iter().map(|step| &step.temp).collect();
-    live.moves.sync_all(&temps)?;
-    close.sync_folders(temps.into_iter())?;
-    // What the journal names must be durable before the journal is.
-    close.hold(journal)?;
+    let temps: Vec<&RepoPath> = journal.changes.iter().map(|change| &change.temp).collect();
+    applier.mover.sync_all(&temps)?;
+    context.sync_folders(temps.into_iter())?;
+    // The content that the journal names must be durable before the journal is.
+    context.hold(journal)?;
     faults.strike("landing.journal").or_cannot(|| "write the journal of a landing")?;
-    must_be_wanted(close)?;
-    Ok(close.journals.write(journal, State::Committed)?)
+    check_not_cancelled(context)?;
+    Ok(context.journals.write(journal, State::Committed)?)
 }
 
-fn must_be_wanted(close: &Close<'_>) -> Result<()> {
-    if close.cancel.is_cancelled() { Err(IsolationError::Withdrawn) } else { Ok(()) }
+fn check_not_cancelled(context: &LandingContext<'_>) -> Result<()> {
+    if context.cancel.is_cancelled() { Err(IsolationError::Withdrawn) } else { Ok(()) }
 }
 
-/// Changes the tree. Returns the paths at which somebody came between, if someone did; then, and
-/// when something fails, everything is taken back.
-fn exchange(close: &Close<'_>, journal: &Journal) -> std::result::Result<Vec<RepoPath>, Trouble> {
-    let live = Roll::live(close, &journal.run);
-    let ended = match take_all(&live, &journal.steps) {
-        // An editor that had a file open before the exchange may have written to it after, or may
+/// Applies the changes. Returns the paths at which another program interfered, if any; then, and on
+/// an error, everything is rolled back.
+fn exchange(
+    context: &LandingContext<'_>,
+    journal: &Journal,
+) -> std::result::Result<Vec<RepoPath>, AttemptError> {
+    let applier = Applier::first_pass(context, &journal.run);
+    let ended = match apply_all(&applier, &journal.changes) {
+        // A program that had a file open before the exchange may have written to it since, or may
         // be about to.
-        Ok(None) => live.give_back_edited(journal.steps.iter()).map_err(Trouble::from),
-        Ok(Some(step)) => Ok(vec![step]),
-        Err(trouble) => Err(trouble),
+        Ok(None) => applier.give_back_edited(journal.changes.iter()).map_err(AttemptError::from),
+        Ok(Some(change)) => Ok(vec![change]),
+        Err(failure) => Err(failure),
     };
     match ended {
-        Ok(disturbed) if disturbed.is_empty() => {
-            close.finish(journal, State::Committed);
+        Ok(interrupted) if interrupted.is_empty() => {
+            context.finish(journal, State::Committed);
             Ok(Vec::new())
         }
         ended => {
-            close.journals.advance(&journal.id, State::Committed, State::Undoing)?;
-            close.take_back(journal)?;
-            Ok(ended?.into_iter().map(|step| step.path.clone()).collect())
+            context.journals.advance(&journal.id, State::Committed, State::Undoing)?;
+            context.roll_back(journal)?;
+            Ok(ended?.into_iter().map(|change| change.path.clone()).collect())
         }
     }
 }
 
-fn take_all<'s>(
-    live: &Roll<'_>,
-    steps: &'s [Step],
-) -> std::result::Result<Option<&'s Step>, Trouble> {
-    for step in steps {
-        if live.take(step).map_err(|error| Trouble::at(step, error))? == Rolled::Contested {
-            return Ok(Some(step));
+fn apply_all<'s>(
+    applier: &Applier<'_>,
+    changes: &'s [FileChange],
+) -> std::result::Result<Option<&'s FileChange>, AttemptError> {
+    for change in changes {
+        if applier.apply(change).map_err(|error| AttemptError::at(change, error))?
+            == Applied::Contested
+        {
+            return Ok(Some(change));
         }
     }
     Ok(None)
 }
 
-/// Returns the report of a landing of which nothing could be written.
+/// Returns the report of a landing that wrote nothing.
 fn unwritten(report: LandingReport, message: &str) -> LandingReport {
     let tasks = report.tasks.into_iter().map(|mut landing| {
         if matches!(landing.landed, Landed::Landed { .. }) {

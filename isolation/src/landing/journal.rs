@@ -1,8 +1,7 @@
-//! Journals of landings: what was begun, on disk before it is done, so that whoever starts next
-//! can finish it or take it back. The state of a landing is the ending of its journal's name, and
-//! goes from one to the next by a rename, which needs no room on the disk. Journals of landings that
-//! are done are kept in a folder of their own, so that nobody has to go through them to see what is
-//! open.
+//! Journals of landings. Each step is on disk before it is done, so that the next start can finish
+//! or roll back a landing after a crash. The extension of a journal's name is the state of the
+//! landing; it changes by a rename, which needs no space on the disk. Journals of finished landings
+//! are moved to a folder of their own, so that open ones are found quickly.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -16,22 +15,22 @@ use protocol::{LandingId, LandingReport, RepoPath, RunName};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{OrCannot, Result, cannot};
-use crate::landing::step::Step;
+use crate::landing::plan::FileChange;
 
-/// How far a landing has come.
+/// The state of a landing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
-    /// New files are being written beside their targets. Nothing of the tree has changed.
+    /// New versions are being staged. The tree is unchanged.
     Intent,
-    /// The tree is being changed, and will be whatever happens.
+    /// The changes are being applied, and will be after a crash.
     Committed,
-    /// Somebody came between: the tree is being changed back.
+    /// Another program interfered: the changes are being rolled back.
     Undoing,
-    /// The tree is changed; what was in the way of the new files is being removed.
+    /// All changes are applied; the replaced versions are being removed.
     Landed,
-    /// Nothing is left to do in the tree. The ledger does not have the report yet.
+    /// The tree is done. The ledger has not recorded the report yet.
     Unreported,
-    /// Nothing is left to do. The journal is kept.
+    /// Everything is done. The journal is kept.
     Done,
 }
 
@@ -51,43 +50,43 @@ impl State {
     }
 }
 
-/// The folder of the journals that are done, in the folder of the others.
+/// The subfolder of the journals of finished landings.
 const DONE: &str = "done";
 
-/// What a journal says.
+/// The content of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Journal {
     version: u32,
-    /// Names the landing: the run and a number.
+    /// The identifier of the landing: the run and a number.
     pub(super) id: String,
     pub(super) run: RunName,
-    /// What the ledger calls the landing. Several journals may be of one: it is tried again where
-    /// somebody comes between.
+    /// The identifier of the landing in the ledger. A landing that is retried has several journals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) landing: Option<LandingId>,
-    /// Folders that the landing makes.
+    /// The folders that the landing makes.
     pub(super) folders: Vec<RepoPath>,
-    /// In the order in which they are taken.
-    pub(super) steps: Vec<Step>,
+    /// The changes in the order in which they are applied.
+    #[serde(rename = "steps")]
+    pub(super) changes: Vec<FileChange>,
     pub(super) report: LandingReport,
 }
 
 impl Journal {
     const VERSION: u32 = 1;
 
-    /// Returns the journal of a landing that is about to begin.
+    /// Returns the journal of a new landing.
     pub(super) fn new(
         id: String,
         (run, landing): (RunName, LandingId),
         folders: Vec<RepoPath>,
-        steps: Vec<Step>,
+        changes: Vec<FileChange>,
         report: LandingReport,
     ) -> Self {
         let landing = Some(landing);
-        Self { version: Self::VERSION, id, run, landing, folders, steps, report }
+        Self { version: Self::VERSION, id, run, landing, folders, changes, report }
     }
 
-    /// Returns the reference of the task store that keeps the landing's bytes.
+    /// Returns the reference of the task store that keeps the landing's versions alive.
     pub(super) fn reference(&self) -> String {
         format!("refs/landings/{}", self.id)
     }
@@ -105,7 +104,7 @@ impl<'a> Journals<'a> {
         Self { folder: folder.to_path_buf(), faults }
     }
 
-    /// Returns the name for the next landing of `run`.
+    /// Returns the identifier for the next landing of `run`.
     pub(super) fn free_id(&self, run: &RunName) -> Result<String> {
         let names = self.names()?;
         let taken = |id: &str| {
@@ -118,7 +117,7 @@ impl<'a> Journals<'a> {
         Ok(format!("{run}-{number}"))
     }
 
-    /// Returns the names of the landings that are not done, with the furthest state of each.
+    /// Returns the identifiers of the landings that are not done, each with its furthest state.
     pub(super) fn open(&self) -> Result<Vec<(String, State)>> {
         let mut furthest: BTreeMap<String, State> = BTreeMap::new();
         for (id, state) in self.names()? {
@@ -129,7 +128,7 @@ impl<'a> Journals<'a> {
         Ok(furthest.into_iter().collect())
     }
 
-    /// Returns the names of the landings of `run` that are done, in their order.
+    /// Returns the identifiers of the landings of `run` that are done, in their order.
     pub(super) fn done(&self, run: &RunName) -> Result<Vec<String>> {
         let number = |(id, state): (String, State)| {
             let number = id.rsplit_once('-')?.1.parse::<u64>().ok()?;
@@ -140,7 +139,7 @@ impl<'a> Journals<'a> {
         Ok(done.into_values().collect())
     }
 
-    /// Reads a journal. Nothing comes back if it is not there any more.
+    /// Reads a journal. Returns `None` if it does not exist any more.
     ///
     /// # Errors
     /// A refusal if it cannot be understood: it stays where it is, and a person must look at it.
@@ -158,11 +157,11 @@ impl<'a> Journals<'a> {
         Ok(Some(journal))
     }
 
-    /// Writes a journal, durably. An earlier state of it goes.
+    /// Writes a journal durably, and removes its earlier states.
     pub(super) fn write(&self, journal: &Journal, state: State) -> Result<()> {
         let path = self.path(&journal.id, state);
         let what = || format!("write the journal {}", path.display());
-        // Made now, so that a full disk keeps nobody from putting the journal away.
+        // Made now, so that a full disk does not keep the journal from being moved there.
         fs::create_dir_all(self.folder.join(DONE)).or_cannot(what)?;
         let bytes = serde_json::to_vec(journal).or_cannot(what)?;
         self.strike()?;
@@ -176,7 +175,7 @@ impl<'a> Journals<'a> {
         self.forget_below(&journal.id, state)
     }
 
-    /// Takes a journal from one state to the next, durably.
+    /// Changes the state of a journal durably.
     pub(super) fn advance(&self, id: &str, from: State, to: State) -> Result<()> {
         let (old, new) = (self.path(id, from), self.path(id, to));
         self.strike()?;
@@ -186,8 +185,8 @@ impl<'a> Journals<'a> {
         self.forget_below(id, to)
     }
 
-    /// Puts the journal of a landing that is reported to those that are done, durably. Succeeds if
-    /// somebody else has.
+    /// Moves the journal of a recorded landing to the finished ones, durably. Succeeds if another
+    /// process has done so.
     pub(super) fn put_away(&self, id: &str) -> Result<()> {
         let (old, new) = (self.path(id, State::Unreported), self.path(id, State::Done));
         let what = || format!("rename {} to {}", old.display(), new.display());
@@ -208,7 +207,7 @@ impl<'a> Journals<'a> {
         self.sync()
     }
 
-    /// Removes what a kill left of journals that were being written.
+    /// Removes partly written journals.
     pub(super) fn drop_unfinished(&self) -> Result<()> {
         let what = || format!("tidy {}", self.folder.display());
         let listed = match fs::read_dir(&self.folder) {
@@ -224,7 +223,7 @@ impl<'a> Journals<'a> {
         Ok(())
     }
 
-    /// Removes earlier states that a kill left beside a later one.
+    /// Removes earlier states of a journal, which a crash may leave beside a later one.
     fn forget_below(&self, id: &str, state: State) -> Result<()> {
         for earlier in State::ALL.into_iter().filter(|earlier| *earlier < state) {
             let path = self.path(id, earlier);
@@ -239,7 +238,7 @@ impl<'a> Journals<'a> {
         Ok(())
     }
 
-    /// Every single change of a journal passes here before it is made.
+    /// The failpoint before each change of a journal.
     fn strike(&self) -> Result<()> {
         self.faults.strike("landing.record").or_cannot(|| "change the journal of a landing")
     }
@@ -252,7 +251,7 @@ impl<'a> Journals<'a> {
         folder.join(format!("{id}.{}", state.ending()))
     }
 
-    /// Returns every journal that is not put away, with its state.
+    /// Returns every journal outside the folder of finished ones, with its state.
     fn names(&self) -> Result<Vec<(String, State)>> {
         names_in(&self.folder)
     }
@@ -278,14 +277,14 @@ fn names_in(folder: &Path) -> Result<Vec<(String, State)>> {
 
 fn sync(folder: &Path) -> Result<()> {
     let synced = match File::open(folder) {
-        // Where no journal could be written, none has to be synced.
+        // Without a folder there is no journal to sync.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         opened => opened.and_then(|folder| folder.sync_all()),
     };
     synced.or_cannot(|| format!("sync {}", folder.display()))
 }
 
-/// Returns whether a landing is one of `run`.
+/// Returns whether a landing belongs to `run`.
 pub(super) fn is_of(id: &str, run: &RunName) -> bool {
     id.rsplit_once('-').is_some_and(|(name, _)| name == run.as_str())
 }

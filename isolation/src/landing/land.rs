@@ -1,4 +1,5 @@
-//! Landing the work of a run: in turn, after whatever an earlier engine has left open.
+//! Lands the work of a run, under the landing lock and after finishing whatever an earlier engine
+//! has left open.
 
 use std::collections::BTreeSet;
 
@@ -11,121 +12,119 @@ use protocol::{LandingId, LandingReport, RunName};
 
 use crate::branch::{self, Publish};
 use crate::error::{OrCannot, Result};
-use crate::landing::attempt::{Attempt, Spared, attempt, merge};
-use crate::landing::close::Close;
+use crate::landing::attempt::{Attempt, Exclusions, attempt, merge};
+use crate::landing::finish::LandingContext;
 use crate::landing::journal::{Journals, State, is_of};
-use crate::landing::queue::Turn;
-use crate::places::RepoPlaces;
+use crate::landing::landing_lock::LandingLock;
+use crate::paths::RepoPaths;
 use crate::repository::Repo;
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
-/// How often a landing that is disturbed is computed again before the paths at which it was are
-/// given up.
-const PATIENCE: u32 = 3;
+/// How often an interrupted landing is tried before it gives up the paths that were interrupted.
+const MAX_ATTEMPTS: u32 = 3;
 
-/// Lands the tasks of `request`, each whole or not at all, and says of each what became of it;
-/// unless it is withdrawn before anything of the repository has changed.
+/// Lands the tasks of `request`, each completely or not at all, and reports the result of each. The
+/// landing can be cancelled until the repository changes.
 pub(crate) fn land(
     repo: &Repo,
-    places: &RepoPlaces,
+    paths: &RepoPaths,
     faults: &Faults,
     landing: LandingId,
     request: LandingRequest,
     cancel: &CancelToken,
-    news: &dyn Fn(LandingNews),
+    notify: &dyn Fn(LandingNews),
 ) -> Result<LandingReport> {
-    let turn = Turn::wait(&repo.common_dir, faults, cancel, news)?;
-    let Some(_turn) = turn.filter(|_| !cancel.is_cancelled()) else {
+    let lock = LandingLock::acquire(&repo.common_dir, faults, cancel, notify)?;
+    let Some(_lock) = lock.filter(|_| !cancel.is_cancelled()) else {
         return Err(IsolationError::Withdrawn);
     };
     faults.strike("landing.begin").or_cannot(|| "begin a landing")?;
     if !repo.head_stayed()? {
-        news(LandingNews::HeadMoved);
+        notify(LandingNews::HeadMoved);
     }
-    let store = TaskStore::open(&places.store)?;
+    let store = TaskStore::open(&paths.store)?;
     if let LandingTarget::Branches { prefix } = &request.target
         && !faults.is_off("F158")
     {
-        return branch::make(repo, &store, faults, prefix, &request, Publish::Yes);
+        return branch::make_branches(repo, &store, faults, prefix, &request, Publish::Yes);
     }
     let tree = Tree::open_at(&repo.root)?;
-    let journals = Journals::in_folder(&places.landings, faults);
-    let close = Close::new(&tree, &store, &journals, faults, cancel, news);
-    // Their reports stay in their journals for the next recovery.
-    let reported_later = finish_open(&close, &BTreeSet::new())?;
+    let journals = Journals::in_folder(&paths.landings, faults);
+    let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
+    // The reports stay in their journals for the next recovery.
+    let reported_later = finish_open(&context, &BTreeSet::new())?;
     if reported_later.iter().any(|landing| landing.run == request.run) {
         return Err(landed_before(&request.run));
     }
-    in_tree(&close, landing, &request)
+    in_tree(&context, landing, &request)
 }
 
-/// Says of each task of `request` what [`land`] would make of it as things are now.
-pub(crate) fn rehearse(
+/// Reports what [`land`] would do with each task of `request` now.
+pub(crate) fn dry_run(
     repo: &Repo,
-    places: &RepoPlaces,
+    paths: &RepoPaths,
     faults: &Faults,
     request: &LandingRequest,
 ) -> Result<LandingReport> {
-    let store = TaskStore::open(&places.store)?;
+    let store = TaskStore::open(&paths.store)?;
     if let LandingTarget::Branches { prefix } = &request.target {
-        return branch::make(repo, &store, faults, prefix, request, Publish::No);
+        return branch::make_branches(repo, &store, faults, prefix, request, Publish::No);
     }
     let tree = Tree::open_at(&repo.root)?;
-    Ok(merge(&tree, &store, &request.tasks, &Spared::default()).report)
+    Ok(merge(&tree, &store, &request.tasks, &Exclusions::default()).report)
 }
 
-/// Finishes the landings that engines which died have left open, and returns what became of each.
-/// They are found again until they are acknowledged. Does nothing while another engine is landing,
-/// and nothing about runs that are `alive`: these see to their landings themselves. `news` is told
-/// what was rescued.
+/// Finishes the open landings of dead engines and returns their reports, which are found again
+/// until they are acknowledged. Does nothing while another engine is landing. Leaves out runs that
+/// are `alive`, which finish their landings themselves. `notify` is called with what was rescued.
 pub(crate) fn recover(
     repo: &Repo,
-    places: &RepoPlaces,
+    paths: &RepoPaths,
     faults: &Faults,
     alive: &BTreeSet<RunName>,
-    news: &dyn Fn(LandingNews),
+    notify: &dyn Fn(LandingNews),
 ) -> Result<Vec<RecoveredLanding>> {
-    let journals = Journals::in_folder(&places.landings, faults);
+    let journals = Journals::in_folder(&paths.landings, faults);
     if journals.open()?.is_empty() {
         return Ok(Vec::new());
     }
-    let Some(_turn) = Turn::take(&repo.common_dir)? else { return Ok(Vec::new()) };
-    let store = TaskStore::open(&places.store)?;
+    let Some(_lock) = LandingLock::try_acquire(&repo.common_dir)? else { return Ok(Vec::new()) };
+    let store = TaskStore::open(&paths.store)?;
     let tree = Tree::open_at(&repo.root)?;
     let cancel = &CancelToken::default();
-    let close = Close::new(&tree, &store, &journals, faults, cancel, news);
-    finish_open(&close, alive)
+    let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
+    finish_open(&context, alive)
 }
 
-/// Finishes the landings that engines which died have left in the middle of the tree, for who holds
-/// the turn. Their reports stay in their journals for the next recovery.
+/// Finishes the landings that dead engines have left in the middle of the tree. The caller holds
+/// the landing lock. The reports stay in their journals for the next recovery.
 pub(crate) fn finish_cut_short(
     repo: &Repo,
-    places: &RepoPlaces,
+    paths: &RepoPaths,
     faults: &Faults,
     cancel: &CancelToken,
-    news: &dyn Fn(LandingNews),
+    notify: &dyn Fn(LandingNews),
 ) -> Result<()> {
-    let journals = Journals::in_folder(&places.landings, faults);
+    let journals = Journals::in_folder(&paths.landings, faults);
     if journals.open()?.iter().all(|(_, state)| *state >= State::Unreported) {
         return Ok(());
     }
-    let store = TaskStore::open(&places.store)?;
+    let store = TaskStore::open(&paths.store)?;
     let tree = Tree::open_at(&repo.root)?;
-    let close = Close::new(&tree, &store, &journals, faults, cancel, news);
-    finish_open(&close, &BTreeSet::new()).map(drop)
+    let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
+    finish_open(&context, &BTreeSet::new()).map(drop)
 }
 
-/// Returns whether a landing is not done.
-pub(crate) fn is_any_open(places: &RepoPlaces) -> Result<bool> {
+/// Returns whether any landing is not done.
+pub(crate) fn is_any_open(paths: &RepoPaths) -> Result<bool> {
     let faults = Faults::default();
-    Ok(!Journals::in_folder(&places.landings, &faults).open()?.is_empty())
+    Ok(!Journals::in_folder(&paths.landings, &faults).open()?.is_empty())
 }
 
-/// Notes that the ledger has the reports of the landings of `run`.
-pub(crate) fn acknowledge(places: &RepoPlaces, faults: &Faults, run: &RunName) -> Result<()> {
-    let journals = Journals::in_folder(&places.landings, faults);
+/// Marks the landings of `run` as recorded in the ledger.
+pub(crate) fn acknowledge(paths: &RepoPaths, faults: &Faults, run: &RunName) -> Result<()> {
+    let journals = Journals::in_folder(&paths.landings, faults);
     for (id, state) in journals.open()? {
         if state == State::Unreported && is_of(&id, run) {
             journals.put_away(&id)?;
@@ -134,10 +133,10 @@ pub(crate) fn acknowledge(places: &RepoPlaces, faults: &Faults, run: &RunName) -
     Ok(())
 }
 
-/// Returns what became of the landings of `run` that are done, in their order.
-pub(crate) fn done(places: &RepoPlaces, run: &RunName) -> Result<Vec<RecoveredLanding>> {
+/// Returns the reports of the finished landings of `run`, in their order.
+pub(crate) fn done(paths: &RepoPaths, run: &RunName) -> Result<Vec<RecoveredLanding>> {
     let faults = Faults::default();
-    let journals = Journals::in_folder(&places.landings, &faults);
+    let journals = Journals::in_folder(&paths.landings, &faults);
     let mut done = Vec::new();
     for id in journals.done(run)? {
         let journal = journals.read(&id, State::Done)?;
@@ -151,7 +150,7 @@ pub(crate) fn done(places: &RepoPlaces, run: &RunName) -> Result<Vec<RecoveredLa
     Ok(done)
 }
 
-/// The refusal to land work that may be in the tree: what asked for it does not know that yet.
+/// Returns the refusal to land work that an earlier, unrecorded landing may have put into the tree.
 fn landed_before(run: &RunName) -> IsolationError {
     IsolationError::Refused {
         what: format!("the work of run {run} was not landed"),
@@ -162,39 +161,44 @@ fn landed_before(run: &RunName) -> IsolationError {
 }
 
 fn in_tree(
-    close: &Close<'_>,
+    context: &LandingContext<'_>,
     landing: LandingId,
     request: &LandingRequest,
 ) -> Result<LandingReport> {
-    let mut spared = Spared::default();
-    let mut disturbed = BTreeSet::new();
+    let mut exclusions = Exclusions::default();
+    let mut interrupted = BTreeSet::new();
     let mut tried = 0;
     loop {
-        match attempt(close, (&request.run, landing), &request.tasks, &spared)? {
-            Attempt::Over(report) => return Ok(report),
-            Attempt::Disturbed(paths) => {
-                disturbed.extend(paths);
+        match attempt(context, (&request.run, landing), &request.tasks, &exclusions)? {
+            Attempt::Finished(report) => return Ok(report),
+            Attempt::Interrupted(paths) => {
+                interrupted.extend(paths);
                 tried += 1;
-                if tried >= PATIENCE {
-                    spared.contested.clone_from(&disturbed);
+                if tried >= MAX_ATTEMPTS {
+                    exclusions.contested.clone_from(&interrupted);
                 }
             }
             Attempt::Refused(by, why) => {
                 let concerned = request.tasks.iter().filter(|task| by.contains(&task.task));
                 let captures = concerned.map(|task| (task.capture.clone(), why.clone()));
-                spared.refused.extend(captures);
+                exclusions.refused.extend(captures);
             }
         }
     }
 }
 
-fn finish_open(close: &Close<'_>, alive: &BTreeSet<RunName>) -> Result<Vec<RecoveredLanding>> {
-    close.journals.drop_unfinished()?;
-    // All are read before the first is finished: if one cannot be, no report of another is lost.
+fn finish_open(
+    context: &LandingContext<'_>,
+    alive: &BTreeSet<RunName>,
+) -> Result<Vec<RecoveredLanding>> {
+    context.journals.drop_unfinished()?;
+    // All journals are read before the first landing is finished: if one is unreadable, no report
+    // of another is lost.
     let mut open = Vec::new();
-    for (id, state) in close.journals.open()? {
-        // One that is gone has been put away meanwhile, by whoever has recorded its report.
-        if let Some(journal) = close.journals.read(&id, state)?
+    for (id, state) in context.journals.open()? {
+        // A missing journal has been moved to the finished ones meanwhile, by the process that
+        // recorded its report.
+        if let Some(journal) = context.journals.read(&id, state)?
             && !alive.contains(&journal.run)
         {
             open.push((journal, state));
@@ -205,15 +209,15 @@ fn finish_open(close: &Close<'_>, alive: &BTreeSet<RunName>) -> Result<Vec<Recov
         let (run, landing) = (journal.run.clone(), journal.landing);
         let (report, completion) = match state {
             State::Intent => {
-                close.drop_intent(&journal)?;
+                context.drop_intent(&journal)?;
                 continue;
             }
             State::Undoing => {
-                close.take_back(&journal)?;
+                context.roll_back(&journal)?;
                 continue;
             }
-            State::Committed => (close.roll_forward(journal)?, Completion::Now),
-            State::Landed => (close.end(journal)?, Completion::Earlier),
+            State::Committed => (context.roll_forward(journal)?, Completion::Now),
+            State::Landed => (context.end(journal)?, Completion::Earlier),
             State::Unreported => (journal.report, Completion::Earlier),
             State::Done => continue,
         };

@@ -1,4 +1,4 @@
-//! Read leases: how a landing learns that a program has a file open for writing.
+//! Read leases, by which a landing detects that a program has a file open for writing.
 //!
 //! The kernel grants a read lease only while nobody has the file open for writing or mapped so,
 //! and makes whoever opens it for writing wait until the lease is given up.
@@ -11,10 +11,10 @@ use std::os::fd::AsRawFd as _;
 use rustix::fs::fstatfs;
 use rustix::io::Errno;
 
-/// `F_SETSIG`, which libc does not name: chooses the signal that says that a lease is wanted back.
+/// `F_SETSIG`, which libc does not define: chooses the signal that is sent when a lease is broken.
 const F_SETSIG: libc::c_int = 10;
 
-/// File systems whose servers decide about leases: there `EAGAIN` says nothing about writers.
+/// File systems whose servers grant leases. There `EAGAIN` does not mean that a program is writing.
 const DECIDED_BY_A_SERVER: [u32; 4] = [
     0x6969,      // NFS
     0xff53_4d42, // CIFS
@@ -22,37 +22,37 @@ const DECIDED_BY_A_SERVER: [u32; 4] = [
     0x517b,      // SMB
 ];
 
-/// A read lease. It is given up when this is dropped.
+/// A read lease, released when dropped.
 #[derive(Debug)]
 pub(super) struct Lease {
     file: File,
 }
 
-/// Why there is no lease.
+/// Why a lease was denied.
 #[derive(Debug)]
 pub(super) enum Denied {
     /// A program has the file open for writing.
     Writer,
-    /// Leases cannot be had on this file.
+    /// The file system has no leases for this file.
     Unavailable(io::Error),
 }
 
 impl Lease {
     /// Takes a read lease on `file`, which is open for reading only.
     pub(super) fn take(file: File) -> Result<Self, Denied> {
-        // Whoever wants to write makes the kernel send a signal. SIGIO, which it is unless another
-        // one is chosen, would end the process; this one is ignored by default.
+        // When a program wants to write, the kernel sends a signal. The default, SIGIO, would end
+        // the process; SIGURG is ignored by default.
         control(&file, F_SETSIG, libc::SIGURG).map_err(Denied::Unavailable)?;
         lease(&file).map(|()| Self { file })
     }
 
-    /// Returns whether nobody has begun to open the file for writing since the lease was taken.
-    /// Who has waits until the lease is given up.
+    /// Returns whether no program has tried to open the file for writing since the lease was taken.
+    /// A program that tries waits until the lease is released.
     pub(super) fn is_unbroken(&self) -> bool {
         matches!(control(&self.file, libc::F_GETLEASE, 0), Ok(held) if held == libc::F_RDLCK)
     }
 
-    /// Gives the lease up, so that whoever waits goes on, and takes it again.
+    /// Releases the lease, so that waiting programs go on, and takes it again.
     ///
     /// # Errors
     /// A program has the file open now. The lease is not held until this succeeds.
@@ -69,8 +69,8 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Closing would not do: a child that another thread is just starting has the descriptor
-        // too until it runs its program.
+        // Closing the file would not release the lease: a child that another thread is starting has
+        // the descriptor, too, until it executes its program.
         let _closed_anyway = control(&self.file, libc::F_SETLEASE, libc::F_UNLCK);
     }
 }

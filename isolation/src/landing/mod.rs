@@ -1,24 +1,24 @@
-//! Landing tasks' work in the user's working tree. Nothing of the tree changes before everything
-//! is computed, written beside its place and recorded; every change is an exchange whose other
-//! half is looked at; and whatever a kill leaves behind is finished or taken back at the next start.
+//! Landing: merging the work of tasks into the user's working tree. The tree changes only after
+//! everything is computed, staged beside its target and recorded in a journal. Every replaced
+//! version is checked after the exchange. Whatever a crash leaves behind is finished or rolled back
+//! at the next start.
 
+mod apply;
 mod attempt;
-mod close;
-mod fresh;
+mod file_mover;
+mod finish;
 mod journal;
 mod land;
+mod landing_lock;
 mod lease;
-mod moves;
+mod open_writers;
 mod plan;
-mod queue;
 mod rescue;
-mod roll;
-mod source;
-mod step;
 #[cfg(test)]
 pub(crate) mod tests;
-mod writers;
+mod working_tree;
+mod write_file;
 
-pub(crate) use land::{acknowledge, done, finish_cut_short, is_any_open, land, recover, rehearse};
-pub(crate) use queue::Turn;
-pub(crate) use source::WorkingTree;
+pub(crate) use land::{acknowledge, done, dry_run, finish_cut_short, is_any_open, land, recover};
+pub(crate) use landing_lock::LandingLock;
+pub(crate) use working_tree::WorkingTree;

@@ -1,64 +1,71 @@
-//! Makes steps out of what merging came to: in which order, how, and where new versions wait.
+//! The plan of a landing: the changed files in order, how each is written, and where its new version
+//! is staged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use protocol::{RepoPath, temporary_name};
+use git2::Oid;
+use protocol::{RepoPath, Side, TaskName, temporary_name};
 use rustix::fs::{AtFlags, FileType, statat};
+use serde::{Deserialize, Serialize};
 
-use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
-use crate::landing::step::{Step, Way};
-use crate::merge::Touched;
-use crate::tree::{Found, Parent, Tree};
+use crate::file_entry::{Entry, Mode};
+use crate::merge::MergedPath;
+use crate::tree::{Parent, Tree, TreeEntry};
 
-/// How the tree gets to what merging came to.
+/// The file changes of a landing, in order.
 pub(super) struct Plan {
-    /// Folders that are made on the way.
+    /// The folders that are made for them.
     pub(super) folders: Vec<RepoPath>,
-    /// Removals first, because they make room.
-    pub(super) steps: Vec<Step>,
+    /// The changes. Removals come first, because they make room.
+    pub(super) changes: Vec<FileChange>,
 }
 
 impl Plan {
     /// Plans the landing `id` in `tree`.
-    pub(super) fn of(tree: &Tree, id: &str, touched: &BTreeMap<RepoPath, Touched>) -> Result<Self> {
-        let mut steps = Vec::with_capacity(touched.len());
-        for (number, (path, touched_path)) in touched.iter().enumerate() {
-            let folder = waiting_room(tree, touched, path)?;
-            steps.push(Step {
+    pub(super) fn of(
+        tree: &Tree,
+        id: &str,
+        merged_paths: &BTreeMap<RepoPath, MergedPath>,
+    ) -> Result<Self> {
+        let mut changes = Vec::with_capacity(merged_paths.len());
+        for (number, (path, merged_path)) in merged_paths.iter().enumerate() {
+            let folder = staging_folder(tree, merged_paths, path)?;
+            changes.push(FileChange {
                 path: path.clone(),
-                expected: touched_path.before,
-                new: touched_path.after,
+                expected: merged_path.before,
+                new: merged_path.after,
                 temp: temp(folder.as_ref(), id, number),
-                way: way(tree, path, touched_path)?,
-                by: touched_path.by.clone(),
+                method: method(tree, path, merged_path)?,
+                by: merged_path.by.clone(),
             });
         }
-        steps.sort_by_key(|step| step.new.is_some());
+        changes.sort_by_key(|change| change.new.is_some());
         let mut folders = BTreeSet::new();
-        for step in steps.iter().filter(|step| step.new.is_some()) {
-            for folder in step.path.folders() {
-                if tree.look(&folder)? == Found::Folder {
+        for change in changes.iter().filter(|change| change.new.is_some()) {
+            for folder in change.path.folders() {
+                if tree.read_entry(&folder)? == TreeEntry::Folder {
                     break;
                 }
                 folders.insert(folder);
             }
         }
-        Ok(Self { folders: folders.into_iter().collect(), steps })
+        Ok(Self { folders: folders.into_iter().collect(), changes })
     }
 }
 
-/// Returns the nearest folder of `path` that is there before, in the middle and after; none for
-/// the root. A version waits there, so that moving it is a rename within one file system.
-fn waiting_room(
+/// Returns the nearest folder above `path` that exists before, during and after the landing; `None`
+/// for the root. The version is staged there, so that moving it is a rename within one file system.
+fn staging_folder(
     tree: &Tree,
-    touched: &BTreeMap<RepoPath, Touched>,
+    merged_paths: &BTreeMap<RepoPath, MergedPath>,
     path: &RepoPath,
 ) -> Result<Option<RepoPath>> {
-    let goes = |folder: &RepoPath| touched.get(folder).is_some_and(|path| path.after.is_some());
+    let goes =
+        |folder: &RepoPath| merged_paths.get(folder).is_some_and(|path| path.after.is_some());
     for folder in path.folders() {
         let stays = !goes(&folder) && !folder.folders().any(|above| goes(&above));
-        if stays && tree.look(&folder)? == Found::Folder {
+        if stays && tree.read_entry(&folder)? == TreeEntry::Folder {
             return Ok(Some(folder));
         }
     }
@@ -74,16 +81,99 @@ fn temp(folder: Option<&RepoPath>, id: &str, number: usize) -> RepoPath {
     RepoPath::new(path).expect("a plain name in a folder of the repository is a path")
 }
 
-/// A file that has several names shows its new bytes under all of them.
-fn way(tree: &Tree, path: &RepoPath, touched: &Touched) -> Result<Way> {
+/// Returns how a path is written. A file with several hard links is overwritten, so that all of
+/// them show the new content.
+fn method(tree: &Tree, path: &RepoPath, merged_paths: &MergedPath) -> Result<WriteMethod> {
     let is_file = |entry: Option<Entry>| entry.is_some_and(|entry| entry.mode != Mode::Link);
-    if !is_file(touched.before) || !is_file(touched.after) {
-        return Ok(Way::Exchange);
+    if !is_file(merged_paths.before) || !is_file(merged_paths.after) {
+        return Ok(WriteMethod::Exchange);
     }
-    let Parent::Folder { fd, name } = tree.parent(path)? else { return Ok(Way::Exchange) };
+    let Parent::Folder { fd, name } = tree.parent(path)? else { return Ok(WriteMethod::Exchange) };
     let stat =
         statat(fd, name, AtFlags::SYMLINK_NOFOLLOW).or_cannot(|| format!("look at {path}"))?;
     let writable = stat.st_mode & 0o200 != 0;
     let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    if is_regular && writable && stat.st_nlink > 1 { Ok(Way::InPlace) } else { Ok(Way::Exchange) }
+    if is_regular && writable && stat.st_nlink > 1 {
+        Ok(WriteMethod::InPlace)
+    } else {
+        Ok(WriteMethod::Exchange)
+    }
+}
+
+/// The change of one path by a landing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "StoredChange", into = "StoredChange")]
+pub(super) struct FileChange {
+    pub(super) path: RepoPath,
+    /// The version that the landing started from; any other version is somebody's edit.
+    pub(super) expected: Option<Entry>,
+    /// The new version.
+    pub(super) new: Option<Entry>,
+    /// The staging path: of the new version before the change, of the old one after it.
+    pub(super) temp: RepoPath,
+    pub(super) method: WriteMethod,
+    /// The tasks that made the change.
+    pub(super) by: Vec<TaskName>,
+}
+
+/// How a new version replaces the old one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum WriteMethod {
+    /// It is exchanged with the old one atomically.
+    Exchange,
+    /// It overwrites the old one, because the file has other hard links.
+    InPlace,
+}
+
+impl FileChange {
+    /// Returns the change that undoes this one.
+    pub(super) fn reversed(&self) -> Self {
+        Self { expected: self.new, new: self.expected, ..self.clone() }
+    }
+}
+
+/// The form of a change in a journal.
+#[derive(Serialize, Deserialize)]
+struct StoredChange {
+    path: RepoPath,
+    expected: Option<Side>,
+    new: Option<Side>,
+    temp: RepoPath,
+    #[serde(rename = "way")]
+    method: WriteMethod,
+    by: Vec<TaskName>,
+}
+
+impl From<FileChange> for StoredChange {
+    fn from(change: FileChange) -> Self {
+        Self {
+            path: change.path,
+            expected: change.expected.map(Entry::to_side),
+            new: change.new.map(Entry::to_side),
+            temp: change.temp,
+            method: change.method,
+            by: change.by,
+        }
+    }
+}
+
+impl TryFrom<StoredChange> for FileChange {
+    type Error = String;
+
+    fn try_from(written: StoredChange) -> std::result::Result<Self, String> {
+        let entry = |side: Side| {
+            let mode = Mode::from_git(side.mode).ok_or(format!("{:o} is no mode", side.mode))?;
+            let oid = Oid::from_str(&side.oid).map_err(|error| error.message().to_owned())?;
+            Ok::<_, String>(Entry { mode, oid })
+        };
+        Ok(Self {
+            path: written.path,
+            expected: written.expected.map(entry).transpose()?,
+            new: written.new.map(entry).transpose()?,
+            temp: written.temp,
+            method: written.method,
+            by: written.by,
+        })
+    }
 }

@@ -1,4 +1,4 @@
-//! Dropping versions of files that a landing has replaced, and keeping those that turn out to be
+//! Removes the versions of files that a landing has replaced, and keeps those that turn out to be
 //! somebody's work.
 
 use std::collections::VecDeque;
@@ -8,45 +8,49 @@ use engine::ports::LandingNews;
 use git2::{ObjectType, Oid};
 use protocol::{RepoPath, Rescue, RescueLocation};
 
-use crate::entry::Entry;
 use crate::error::{OrCannot, Result};
+use crate::file_entry::Entry;
+use crate::landing::apply::{Applier, PathState};
+use crate::landing::file_mover::Moved;
 use crate::landing::lease::Lease;
-use crate::landing::moves::Moved;
-use crate::landing::roll::{Roll, Seen};
-use crate::landing::step::Step;
-use crate::landing::writers::Access;
+use crate::landing::open_writers::WriteAccess;
+use crate::landing::plan::FileChange;
 use crate::store::Durability;
 
-/// How many names are tried for a file that stays in the working tree.
+/// How many names are tried for a file that is kept in the working tree.
 const NAMES: u32 = 100;
 
-/// How many versions that were removed are kept open until the end of a landing.
+/// How many removed versions are kept open until the end of a landing.
 const WATCHED: usize = 8;
 
-/// A version that was removed when nobody had it open for writing. It can still be read, and who
-/// opens it now (who was opening it when it was removed, or knows it by another name) waits.
+/// A version that was removed while no program had it open for writing. It can still be read. A
+/// program that opens it now, having looked up its name before the removal or using another hard
+/// link, waits for the lease.
 pub(super) struct Removed<'s> {
-    step: &'s Step,
-    /// What it was.
+    change: &'s FileChange,
+    /// The version.
     entry: Entry,
     lease: Lease,
 }
 
-/// Whether a version could be dropped.
+/// Whether a version was removed.
 enum Dropped<'s> {
     Yes(Option<Removed<'s>>),
     /// A program has it open for writing.
-    Written,
+    OpenForWriting,
 }
 
-impl Roll<'_> {
-    /// Removes every version that waits beside the targets of `steps`, and returns the last of
-    /// them, which are to be looked at again when the landing is over.
-    pub(super) fn drop_versions<'s>(&self, steps: &'s [Step]) -> Result<VecDeque<Removed<'s>>> {
-        self.close.faults.strike("landing.drop").or_cannot(|| "remove replaced files")?;
+impl Applier<'_> {
+    /// Removes every replaced version, and returns the last ones, to be checked again when the
+    /// landing is over.
+    pub(super) fn drop_versions<'s>(
+        &self,
+        changes: &'s [FileChange],
+    ) -> Result<VecDeque<Removed<'s>>> {
+        self.context.faults.strike("landing.drop").or_cannot(|| "remove replaced files")?;
         let mut watched = VecDeque::new();
-        for step in steps {
-            watched.extend(self.drop_version(step, &step.temp)?);
+        for change in changes {
+            watched.extend(self.drop_version(change, &change.temp)?);
             if watched.len() > WATCHED {
                 self.rescue_late_writes(watched.drain(..1))?;
             }
@@ -54,101 +58,103 @@ impl Roll<'_> {
         Ok(watched)
     }
 
-    /// Removes the file at `at`, which is a version of the path of `step`. If it is neither the
-    /// expected nor the new version, it is somebody's work: its bytes are kept in the task store.
-    /// If a program has it open for writing and does not close it, the file itself is kept.
+    /// Removes the file at `at`, which is a version of the changed path. If it is neither the
+    /// expected nor the new version, it is somebody's work, and its content is kept in the task
+    /// store. If a program has it open for writing and does not close it, the file itself is kept.
     pub(super) fn drop_version<'s>(
         &self,
-        step: &'s Step,
+        change: &'s FileChange,
         at: &RepoPath,
     ) -> Result<Option<Removed<'s>>> {
-        let mut dropped = Dropped::Written;
-        self.close.wait_until(|| {
-            dropped = self.try_drop(step, at)?;
+        let mut dropped = Dropped::OpenForWriting;
+        self.context.wait_until(|| {
+            dropped = self.try_drop(change, at)?;
             Ok(matches!(dropped, Dropped::Yes(_)))
         })?;
         match dropped {
             Dropped::Yes(removed) => Ok(removed),
-            Dropped::Written => self.keep_file(step, at).map(|()| None),
+            Dropped::OpenForWriting => self.keep_file(change, at).map(|()| None),
         }
     }
 
-    fn try_drop<'s>(&self, step: &'s Step, at: &RepoPath) -> Result<Dropped<'s>> {
-        // The lease is held until the file is gone, so that nobody comes between.
+    fn try_drop<'s>(&self, change: &'s FileChange, at: &RepoPath) -> Result<Dropped<'s>> {
+        // The lease is held until the file is removed, so that no program writes to it in between.
         let lease = match self.access(at)? {
-            Access::Leased(lease) => Some(lease),
-            Access::Written => return Ok(Dropped::Written),
-            Access::Unknown(_) | Access::NoFile => None,
+            WriteAccess::Leased(lease) => Some(lease),
+            WriteAccess::OpenForWriting => return Ok(Dropped::OpenForWriting),
+            WriteAccess::Unknown(_) | WriteAccess::NoFile => None,
         };
-        match self.see(at)? {
-            Seen::Missing => Ok(Dropped::Yes(None)),
-            Seen::Other => Err("it is not a file of ours").or_cannot(|| format!("remove {at}")),
-            Seen::Entry(entry, bytes) => {
-                if Some(entry) != step.expected && Some(entry) != step.new {
-                    self.rescue(step, entry, &bytes)?;
+        match self.state_of(at)? {
+            PathState::Missing => Ok(Dropped::Yes(None)),
+            PathState::Other => {
+                Err("it is not a regular file or symlink").or_cannot(|| format!("remove {at}"))
+            }
+            PathState::Entry(entry, bytes) => {
+                if Some(entry) != change.expected && Some(entry) != change.new {
+                    self.rescue(change, entry, &bytes)?;
                 }
                 if lease.as_ref().is_some_and(|lease| !lease.is_unbroken()) {
-                    return Ok(Dropped::Written);
+                    return Ok(Dropped::OpenForWriting);
                 }
-                self.moves.remove(at)?;
-                Ok(Dropped::Yes(lease.map(|lease| Removed { step, entry, lease })))
+                self.mover.remove(at)?;
+                Ok(Dropped::Yes(lease.map(|lease| Removed { change, entry, lease })))
             }
         }
     }
 
-    /// Keeps what was written to versions after they were removed: a program may have been about to
-    /// open one at that moment.
+    /// Keeps what was written to versions after their removal, by a program that was opening one at
+    /// that moment.
     pub(super) fn rescue_late_writes<'s>(
         &self,
         removed: impl Iterator<Item = Removed<'s>>,
     ) -> Result<()> {
-        for Removed { step, entry, lease } in removed {
+        for Removed { change, entry, lease } in removed {
             if lease.is_unbroken() {
                 continue;
             }
-            self.close.wait_until(|| Ok(lease.renew().is_ok()))?;
-            let (what, mut bytes) = (|| format!("read what was {}", step.path), Vec::new());
+            self.context.wait_until(|| Ok(lease.renew().is_ok()))?;
+            let (what, mut bytes) = (|| format!("read what was {}", change.path), Vec::new());
             lease.file().read_to_end(&mut bytes).or_cannot(what)?;
             let oid = Oid::hash_object(ObjectType::Blob, &bytes).or_cannot(what)?;
             if oid != entry.oid {
-                self.rescue(step, Entry { oid, ..entry }, &bytes)?;
+                self.rescue(change, Entry { oid, ..entry }, &bytes)?;
             }
         }
         Ok(())
     }
 
-    /// Keeps bytes in the task store, and says so.
-    pub(super) fn rescue(&self, step: &Step, entry: Entry, bytes: &[u8]) -> Result<()> {
-        let oid = self.close.store.write(bytes)?;
+    /// Keeps a version in the task store, and notifies.
+    pub(super) fn rescue(&self, change: &FileChange, entry: Entry, bytes: &[u8]) -> Result<()> {
+        let oid = self.context.store.write(bytes)?;
         let bytes = [(b"bytes".to_vec(), entry)];
-        self.close.store.hold(&format!("refs/rescued/{oid}"), &bytes, Durability::Synced)?;
-        let git_dir = self.close.store.path().to_string_lossy().into_owned();
-        self.tell(
-            step,
+        self.context.store.hold(&format!("refs/rescued/{oid}"), &bytes, Durability::Synced)?;
+        let git_dir = self.context.store.path().to_string_lossy().into_owned();
+        self.notify_rescue(
+            change,
             RescueLocation::Store { git_dir, object: format!("refs/rescued/{oid}:bytes") },
         );
         Ok(())
     }
 
-    /// Gives the file at `at` a name that nothing of ours removes.
-    fn keep_file(&self, step: &Step, at: &RepoPath) -> Result<()> {
+    /// Renames the file at `at` to a name that no landing removes.
+    fn keep_file(&self, change: &FileChange, at: &RepoPath) -> Result<()> {
         for number in 1..=NAMES {
             let name = [at.as_bytes(), format!(".kept-{number}").as_bytes()].concat();
             let name = RepoPath::new(name).expect("a longer last name stays a name");
-            if self.moves.shift(at, &name)? == Moved::Yes {
-                self.tell(step, RescueLocation::Tree { file: name });
+            if self.mover.shift(at, &name)? == Moved::Yes {
+                self.notify_rescue(change, RescueLocation::Tree { file: name });
                 return Ok(());
             }
-            if self.see(at)? == Seen::Missing {
+            if self.state_of(at)? == PathState::Missing {
                 return Ok(());
             }
         }
         Err("every name for it is taken").or_cannot(|| format!("keep {at}, which is being written"))
     }
 
-    fn tell(&self, step: &Step, kept: RescueLocation) {
-        tracing::warn!(path = %step.path, ?kept, "a version that was replaced meanwhile is kept");
-        let rescue = Rescue { path: step.path.clone(), run: self.run.clone(), kept };
-        (self.close.news)(LandingNews::Rescued(rescue));
+    fn notify_rescue(&self, change: &FileChange, kept: RescueLocation) {
+        tracing::warn!(path = %change.path, ?kept, "a version that was replaced meanwhile is kept");
+        let rescue = Rescue { path: change.path.clone(), run: self.run.clone(), kept };
+        (self.context.notify)(LandingNews::Rescued(rescue));
     }
 }

@@ -1,16 +1,14 @@
-//! Three-way merging of tasks' work, in memory: one file, then one task's paths as a whole, then
-//! the tasks of a run one after the other. Nothing here touches a working tree.
+//! Three-way merging of tasks' work in memory: of one path, of all paths of a task, and of the
+//! tasks of a run one after the other. Nothing here touches a working tree.
 
-mod bytes;
-mod fold;
-mod source;
-mod structure;
-mod tasks;
+mod merge_tasks;
+mod merger;
+mod target;
 #[cfg(test)]
 mod tests;
 mod three_way;
 
-pub(crate) use fold::{Fold, Touched};
-pub(crate) use source::{Blobs, Source, Standing};
-pub(crate) use tasks::{fold_tasks, missing_predecessors, seed, told};
+pub(crate) use merge_tasks::{merge_captures, merge_tasks, missing_predecessors};
+pub(crate) use merger::{MergedPath, Merger};
+pub(crate) use target::{Blobs, EntryState, MergeTarget};
 pub(crate) use three_way::three_way;

@@ -8,9 +8,9 @@ use git2::{ObjectType, Oid};
 use proptest::prelude::*;
 use protocol::{CaptureRef, Conflict, ConflictReason, Landed, RepoPath, TaskName};
 
-use crate::entry::{Change, Entry, Mode};
 use crate::error::Result;
-use crate::merge::{Blobs, Fold, Source, Standing, fold_tasks};
+use crate::file_entry::{Change, Entry, Mode};
+use crate::merge::{Blobs, EntryState, MergeTarget, Merger, merge_tasks};
 
 /// Bytes in memory.
 #[derive(Default)]
@@ -58,14 +58,14 @@ impl Memory {
     }
 
     /// Folds tasks `t0`, `t1`, … and returns the tree afterwards and each task's conflicts.
-    fn fold(&self, tasks: &[Vec<Change>]) -> (BTreeMap<String, String>, Vec<Vec<Conflict>>) {
-        let mut fold = Fold::over(self, &self.bytes);
+    fn merge_all(&self, tasks: &[Vec<Change>]) -> (BTreeMap<String, String>, Vec<Vec<Conflict>>) {
+        let mut merger = Merger::over(self, &self.bytes);
         let mut conflicts = Vec::new();
         for (number, changes) in tasks.iter().enumerate() {
-            conflicts.push(fold.add(&task(number), changes).unwrap().err().unwrap_or_default());
+            conflicts.push(merger.add(&task(number), changes).unwrap().err().unwrap_or_default());
         }
         let mut after = self.entries.clone();
-        for (path, touched) in fold.finish() {
+        for (path, touched) in merger.finish() {
             assert_eq!(touched.before, after.get(&path).copied().flatten(), "{path}");
             match touched.after {
                 Some(entry) => after.insert(path, Some(entry)),
@@ -82,13 +82,13 @@ impl Memory {
     }
 }
 
-impl Source for Memory {
-    fn look(&self, path: &RepoPath) -> Result<Standing> {
+impl MergeTarget for Memory {
+    fn state_of(&self, path: &RepoPath) -> Result<EntryState> {
         Ok(match self.entries.get(path) {
-            Some(Some(entry)) => Standing::Entry(*entry),
-            Some(None) => Standing::Foreign,
-            None if self.entries.keys().any(|below| below.is_below(path)) => Standing::Folder,
-            None => Standing::Missing,
+            Some(Some(entry)) => EntryState::Entry(*entry),
+            Some(None) => EntryState::Foreign,
+            None if self.entries.keys().any(|below| below.is_below(path)) => EntryState::Folder,
+            None => EntryState::Missing,
         })
     }
 
@@ -120,21 +120,21 @@ fn thirty_two_insertions_into_one_file_all_land_also_one_line_apart() {
     let base = lines.concat();
     for apart in [1, 60] {
         let memory = Memory::of(&[("file", &base)]);
-        let places: Vec<usize> = (0..32).map(|number| 10 + number * apart).collect();
-        let with = |places: &[usize]| {
+        let paths: Vec<usize> = (0..32).map(|number| 10 + number * apart).collect();
+        let with = |paths: &[usize]| {
             let mut lines = lines.clone();
-            for place in places {
+            for place in paths {
                 lines[*place].push_str(&format!("inserted after {place}\n"));
             }
             lines.concat()
         };
-        let tasks: Vec<_> = places
+        let tasks: Vec<_> = paths
             .iter()
             .map(|place| vec![memory.change("file", &base, &with(&[*place]))])
             .collect();
-        let (after, conflicts) = memory.fold(&tasks);
+        let (after, conflicts) = memory.merge_all(&tasks);
         assert!(conflicts.iter().all(Vec::is_empty), "{apart} apart: {conflicts:?}");
-        assert_eq!(after["file"], with(&places), "{apart} apart");
+        assert_eq!(after["file"], with(&paths), "{apart} apart");
     }
 }
 
@@ -152,7 +152,7 @@ fn insertions_land_in_any_order_and_over_edits_of_the_user() {
         .iter()
         .map(|number| vec![memory.change("file", &base, &insert(&base, number + 1))])
         .collect();
-    let (after, conflicts) = memory.fold(&tasks);
+    let (after, conflicts) = memory.merge_all(&tasks);
     assert!(conflicts.iter().all(Vec::is_empty), "{conflicts:?}");
     assert_eq!(
         after["file"],
@@ -166,8 +166,8 @@ fn two_tasks_that_rewrite_one_line_conflict_and_the_second_is_told_with_whom() {
     let first = vec![memory.change("a", "1\n2\n3\n", "1\nfirst\n3\n")];
     let second =
         vec![memory.change("a", "1\n2\n3\n", "1\nsecond\n3\n"), memory.change("b", "x\n", "y\n")];
-    let (after, conflicts) = memory.fold(&[first, second]);
-    assert_eq!(after, Memory::of(&[("a", "1\nfirst\n3\n"), ("b", "x\n")]).fold(&[]).0);
+    let (after, conflicts) = memory.merge_all(&[first, second]);
+    assert_eq!(after, Memory::of(&[("a", "1\nfirst\n3\n"), ("b", "x\n")]).merge_all(&[]).0);
     assert_eq!(reasons(&conflicts[0]), []);
     let [conflict] = conflicts[1].as_slice() else { panic!("{conflicts:?}") };
     assert_eq!((conflict.reason, &conflict.with), (ConflictReason::Content, &Some(task(0))));
@@ -224,9 +224,9 @@ fn a_file_becomes_a_folder_and_a_folder_a_file() {
         memory.change("d/e/y", "3", ""),
         memory.change("d/x", "2", ""),
     ]];
-    let (after, conflicts) = memory.fold(&tasks);
+    let (after, conflicts) = memory.merge_all(&tasks);
     assert_eq!(reasons(&conflicts[0]), []);
-    assert_eq!(after, Memory::of(&[("a/b/c", "5"), ("d", "6"), ("keep", "4")]).fold(&[]).0);
+    assert_eq!(after, Memory::of(&[("a/b/c", "5"), ("d", "6"), ("keep", "4")]).merge_all(&[]).0);
 }
 
 #[test]
@@ -244,14 +244,14 @@ fn what_stands_in_the_way_is_a_conflict_whoever_put_it_there() {
         vec![memory.change("d/x", "1", ""), memory.change("d/y", "", "new")],
         vec![memory.change("d", "", "new")],
     ];
-    let (after, conflicts) = memory.fold(&tasks);
+    let (after, conflicts) = memory.merge_all(&tasks);
     assert_eq!(reasons(&conflicts[0]), in_the_way("d", None));
     assert_eq!(reasons(&conflicts[1]), in_the_way("f/x", None));
     assert_eq!(reasons(&conflicts[3]), in_the_way("g/x", Some(task(2))));
     assert_eq!(reasons(&conflicts[4]), in_the_way("h", Some(task(2))));
     assert_eq!(reasons(&conflicts[6]), in_the_way("d", Some(task(5))));
     let end = [("d/y", "new"), ("f", "2"), ("g", "new"), ("h/x", "new")];
-    assert_eq!(after, Memory::of(&end).fold(&[]).0);
+    assert_eq!(after, Memory::of(&end).merge_all(&[]).0);
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn what_is_foreign_is_not_touched_and_nothing_below_it() {
         vec![memory.change("nested/new", "", "new")],
         vec![memory.change("nested/file", "1", "")],
     ];
-    let (_, conflicts) = memory.fold(&tasks);
+    let (_, conflicts) = memory.merge_all(&tasks);
     for conflicts in conflicts {
         assert_eq!(conflicts[0].reason, ConflictReason::InTheWay, "{conflicts:?}");
     }
@@ -273,11 +273,11 @@ fn what_is_foreign_is_not_touched_and_nothing_below_it() {
 fn a_contested_path_is_a_conflict_and_the_other_paths_land() {
     let memory = Memory::of(&[("a", "1"), ("b", "2")]);
     let contested = [path("a")].into();
-    let mut fold = Fold::over(&memory, &memory.bytes).without(&contested);
-    let conflicts = fold.add(&task(0), &[memory.change("a", "1", "x")]).unwrap().unwrap_err();
+    let mut merger = Merger::over(&memory, &memory.bytes).without(&contested);
+    let conflicts = merger.add(&task(0), &[memory.change("a", "1", "x")]).unwrap().unwrap_err();
     assert_eq!(reasons(&conflicts), [("a".to_owned(), ConflictReason::Contested, None)]);
-    fold.add(&task(1), &[memory.change("b", "2", "x")]).unwrap().unwrap();
-    assert_eq!(fold.finish().len(), 1);
+    merger.add(&task(1), &[memory.change("b", "2", "x")]).unwrap().unwrap();
+    assert_eq!(merger.finish().len(), 1);
 }
 
 #[test]
@@ -303,8 +303,8 @@ fn a_task_waits_for_predecessors_that_did_not_land_and_an_empty_one_has_nothing_
             message: String::new(),
         })
         .collect();
-    let mut fold = Fold::over(&memory, &memory.bytes);
-    let landings = fold_tasks(&mut fold, &tasks, &|capture| Ok(works[capture].clone()));
+    let mut merger = Merger::over(&memory, &memory.bytes);
+    let landings = merge_tasks(&mut merger, &tasks, &|capture| Ok(works[capture].clone()));
     let landed: Vec<_> = landings.into_iter().map(|landing| landing.landed).collect();
     assert!(matches!(landed[0], Landed::Conflicted { .. }), "{landed:?}");
     assert_eq!(
@@ -316,7 +316,7 @@ fn a_task_waits_for_predecessors_that_did_not_land_and_an_empty_one_has_nothing_
             Landed::Landed { branch: None },
         ]
     );
-    assert_eq!(fold.finish().into_keys().collect::<Vec<_>>(), [path("d")]);
+    assert_eq!(merger.finish().into_keys().collect::<Vec<_>>(), [path("d")]);
 }
 
 /// Up to six tasks on paths of their own, in folders they share.
@@ -356,13 +356,13 @@ proptest! {
             }
             changes.push(mine);
         }
-        let forward = memory.fold(&changes);
+        let forward = memory.merge_all(&changes);
         let mut shuffled = changes.clone();
         for (left, right) in swaps {
             let count = shuffled.len();
             shuffled.swap(left % count, right % count);
         }
-        let other = memory.fold(&shuffled);
+        let other = memory.merge_all(&shuffled);
         prop_assert!(forward.1.iter().chain(&other.1).all(Vec::is_empty));
         prop_assert_eq!(forward.0, other.0);
     }

@@ -78,7 +78,7 @@ async fn a_task_goes_from_a_subfolder_to_the_users_tree() {
     assert_eq!(report.tasks[0].landed, Landed::Landed { branch: None });
     assert_eq!(sample.git(&["status", "--porcelain"]), " M other\n M sub/file\n");
     assert_eq!(fs::read(sample.root.join("sub/file")).unwrap(), b"two\n");
-    assert!(!sample.places().workspaces.exists());
+    assert!(!sample.paths().workspaces.exists());
 }
 
 #[test]
@@ -95,8 +95,8 @@ async fn without_isolation_tasks_work_in_place_and_nothing_is_captured_or_discar
     baseline.discard(&workspace).await.unwrap();
     assert_eq!(fs::read(sample.root.join("file")).unwrap(), b"two\n");
     baseline.close().await.unwrap();
-    assert!(!sample.places().workspaces.exists());
-    assert!(!sample.places().store.exists());
+    assert!(!sample.paths().workspaces.exists());
+    assert!(!sample.paths().store.exists());
 }
 
 #[test]

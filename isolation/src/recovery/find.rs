@@ -1,4 +1,4 @@
-//! Finding what engines that died left in one repository. Nothing is removed here.
+//! Finds what dead engines have left in one repository. Nothing is removed here.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,78 +15,79 @@ use crate::backends::{Backends, RunContext};
 use crate::capture::summary;
 use crate::error::{OrCannot, Result};
 use crate::landing;
-use crate::places::RepoPlaces;
-use crate::recovery::finish::{ClaimedRun, Cleanup};
-use crate::recovery::runs::{DeadRun, Runs};
+use crate::paths::RepoPaths;
+use crate::recovery::dead_runs::{DeadRun, RunFolders};
+use crate::recovery::finish::{Cleanup, LockedRun};
 use crate::repository::Repo;
 use crate::store::TaskStore;
 
-/// How long a recovery waits for one of another process.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a recovery waits for that of another process.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long it sleeps between two looks.
-const PAUSE: Duration = Duration::from_millis(20);
+/// The pause between two attempts to lock.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What was found, and what is to be done once it is recorded.
-pub(crate) struct Found {
-    /// What was found.
+/// The findings of a recovery, and the cleanup to do once they are recorded.
+pub(crate) struct Findings {
+    /// The findings.
     pub(crate) recovered: Recovered,
-    /// What is to be done.
+    /// The cleanup.
     pub(crate) cleanup: Cleanup,
 }
 
-/// Looks for what dead engines left. Nothing comes back where there is nothing to look at.
+/// Finds what dead engines have left. Returns `None` if there is nothing to look at.
 pub(crate) fn find(
     repo: &Repo,
-    places: &RepoPlaces,
+    paths: &RepoPaths,
     faults: &Faults,
     backends: &Backends,
     open: &[OpenRun],
-) -> Result<Option<Found>> {
-    let names = run_names(places)?;
-    if names.is_empty() && open.is_empty() && !landing::is_any_open(places)? {
+) -> Result<Option<Findings>> {
+    let names = run_names(paths)?;
+    if names.is_empty() && open.is_empty() && !landing::is_any_open(paths)? {
         return Ok(None);
     }
-    let alone = alone(places)?;
+    let recovery_lock = lock_recovery(paths)?;
     faults.strike("recover.begin").or_cannot(|| "look for what dead engines left")?;
-    // Again, now that no other recovery removes anything.
-    let Runs { dead, alive, mut kept } = Runs::claim(places, run_names(places)?);
-    // Landings first: what they hold of the user's tree is what workspaces lean on.
+    // Listed again, now that no other recovery removes anything.
+    let RunFolders { dead, alive, mut kept } = RunFolders::lock_dead(paths, run_names(paths)?);
+    // Landings first: workspaces refer to the user's tree, which an open landing has changed in
+    // part.
     let rescued = RefCell::new(Vec::new());
-    let news = |news| {
-        if let LandingNews::Rescued(rescue) = news {
+    let notify = |notify| {
+        if let LandingNews::Rescued(rescue) = notify {
             rescued.borrow_mut().push(rescue);
         }
     };
-    let mut landings = landing::recover(repo, places, faults, &alive, &news)?;
+    let mut landings = landing::recover(repo, paths, faults, &alive, &notify)?;
     let (mut tasks, mut cleanups) = (Vec::new(), Vec::new());
     let mut names: BTreeSet<RunName> = dead.iter().map(|run| run.name.clone()).collect();
     for run in dead {
-        let DeadRun { name, claim, folder } = run;
-        let context = RunContext::of(repo, places, faults, &name);
+        let DeadRun { name, lock, folder } = run;
+        let context = RunContext::of(repo, paths, faults, &name);
         let captured = DeadRun::capture(&context, backends);
         tasks.extend(captured.tasks);
         kept.extend(captured.kept);
-        cleanups.push(ClaimedRun { name, folder, claim, discard: captured.discard });
+        cleanups.push(LockedRun { name, folder, lock, discard: captured.discard });
     }
     for run in open.iter().filter(|open| !alive.contains(&open.run)) {
         names.insert(run.run.clone());
-        tasks.extend(unrecorded(places, run, &tasks)?);
-        // A landing that was done before its engine died is known by its journal alone.
+        tasks.extend(unrecorded(paths, run, &tasks)?);
+        // A landing that was finished before its engine died is known by its journal only.
         if !landings.iter().any(|landing| landing.run == run.run) {
-            landings.extend(landing::done(places, &run.run)?);
+            landings.extend(landing::done(paths, &run.run)?);
         }
     }
     let (dead, rescued) = (names.into_iter().collect(), rescued.into_inner());
     let recovered = Recovered { landings, tasks, dead, kept, rescued };
-    let cleanup = Cleanup::of(&recovered, cleanups, alone, places, faults);
-    Ok(Some(Found { recovered, cleanup }))
+    let cleanup = Cleanup::of(&recovered, cleanups, recovery_lock, paths, faults);
+    Ok(Some(Findings { recovered, cleanup }))
 }
 
-/// The runs that have a folder of workspaces, sorted.
-fn run_names(places: &RepoPlaces) -> Result<Vec<RunName>> {
-    let what = || format!("look for workspaces in {}", places.workspaces.display());
-    let entries = match fs::read_dir(&places.workspaces) {
+/// Returns the runs that have a folder of workspaces, sorted.
+fn run_names(paths: &RepoPaths) -> Result<Vec<RunName>> {
+    let what = || format!("look for workspaces in {}", paths.workspaces.display());
+    let entries = match fs::read_dir(&paths.workspaces) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error).or_cannot(what),
@@ -97,20 +98,21 @@ fn run_names(places: &RepoPlaces) -> Result<Vec<RunName>> {
     Ok(names)
 }
 
-/// Makes sure that no other process recovers the same repository meanwhile: who comes second finds
-/// it done.
-fn alone(places: &RepoPlaces) -> Result<File> {
+/// Locks the repository's recovery. A process that comes second finds the work done.
+fn lock_recovery(paths: &RepoPaths) -> Result<File> {
     let what = || "wait for another process that recovers what dead engines left";
-    let folder = &places.landings;
+    let folder = &paths.landings;
     DirBuilder::new().recursive(true).mode(0o700).create(folder).or_cannot(what)?;
     let lock = File::open(folder).or_cannot(what)?;
     let began = Instant::now();
     loop {
         match lock.try_lock() {
             Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_TIMEOUT => {
+                thread::sleep(POLL_INTERVAL)
+            }
             Err(TryLockError::WouldBlock) => {
-                return Err(format!("it has not ended within {} s", PATIENCE.as_secs()))
+                return Err(format!("it has not ended within {} s", LOCK_TIMEOUT.as_secs()))
                     .or_cannot(what);
             }
             Err(TryLockError::Error(error)) => return Err(error).or_cannot(what),
@@ -118,14 +120,14 @@ fn alone(places: &RepoPlaces) -> Result<File> {
     }
 }
 
-/// Returns the captures of a run that are in the task store and not in the ledger: their engine, or
-/// an earlier recovery, died in between. `found` are those that are reported already.
+/// Returns the captures of a run that are in the task store and not in the ledger, because an
+/// engine or a recovery died in between. `found` are those that are reported already.
 fn unrecorded(
-    places: &RepoPlaces,
+    paths: &RepoPaths,
     run: &OpenRun,
     found: &[RecoveredTask],
 ) -> Result<Vec<RecoveredTask>> {
-    let Some(store) = TaskStore::open_existing(&places.store)? else { return Ok(Vec::new()) };
+    let Some(store) = TaskStore::open_existing(&paths.store)? else { return Ok(Vec::new()) };
     let mut known: BTreeMap<TaskName, u32> = BTreeMap::new();
     let reported = found.iter().filter_map(|task| Some(&task.captured.as_ref().ok()?.capture));
     for (task, attempt) in run.captures.iter().chain(reported).filter_map(|it| part(it, &run.run)) {

@@ -1,4 +1,4 @@
-//! Finishing a recovery: what is in the ledger by now does not have to be found again.
+//! Cleans up after a recovery, when its findings are recorded in the ledger.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -10,74 +10,74 @@ use engine::ports::{Recovered, Workspace};
 use protocol::RunName;
 
 use crate::backends::FrozenTree;
-use crate::baseline::Claim;
 use crate::error::{OrCannot, Result};
 use crate::landing;
-use crate::places::RepoPlaces;
+use crate::paths::RepoPaths;
 use crate::run_folder::remove_if_unused;
+use crate::run_lock::RunLock;
 use crate::store::remove_leftovers;
 
-/// A dead run whose folder is claimed.
-pub(super) struct ClaimedRun {
+/// A dead run whose folder is locked.
+pub(super) struct LockedRun {
     pub(super) name: RunName,
     pub(super) folder: PathBuf,
-    pub(super) claim: Claim,
-    /// The workspaces in it that are captured, each with what discards it.
+    pub(super) lock: RunLock,
+    /// The captured workspaces in it, each with the snapshot that discards it.
     pub(super) discard: Vec<(Arc<dyn FrozenTree>, Workspace)>,
 }
 
-/// What is to be done once the findings of a recovery are recorded.
+/// The cleanup to do once the findings of a recovery are recorded.
 pub(crate) struct Cleanup {
-    runs: Vec<ClaimedRun>,
+    runs: Vec<LockedRun>,
     /// The runs whose landings were reported.
     landed: Vec<RunName>,
     /// Whether an engine died here.
     somebody_died: bool,
-    places: RepoPlaces,
+    paths: RepoPaths,
     faults: Faults,
-    /// Keeps other recoveries out. Released last.
-    _alone: File,
+    /// The lock of the recovery, released last.
+    _recovery_lock: File,
 }
 
 impl Cleanup {
     pub(super) fn of(
         recovered: &Recovered,
-        runs: Vec<ClaimedRun>,
-        alone: File,
-        places: &RepoPlaces,
+        runs: Vec<LockedRun>,
+        recovery_lock: File,
+        paths: &RepoPaths,
         faults: &Faults,
     ) -> Self {
         Self {
             runs,
             landed: recovered.landings.iter().map(|landing| landing.run.clone()).collect(),
             somebody_died: !recovered.dead.is_empty() || !recovered.landings.is_empty(),
-            places: places.clone(),
+            paths: paths.clone(),
             faults: faults.clone(),
-            _alone: alone,
+            _recovery_lock: recovery_lock,
         }
     }
 
-    /// Removes what is captured and what is empty. What fails keeps nothing else from it, and is
-    /// found again by the next start.
+    /// Removes captured workspaces and empty folders. A failure does not stop the rest; what
+    /// remains is found again by the next start.
     pub(crate) fn finish(self, unrecorded: &BTreeSet<RunName>) -> Result<()> {
-        let (places, faults) = (&self.places, &self.faults);
+        let (paths, faults) = (&self.paths, &self.faults);
         faults.strike("recover.finish").or_cannot(|| "finish a recovery")?;
         let mut end = Ok(());
         for run in self.landed.iter().filter(|run| !unrecorded.contains(*run)) {
-            end = end.and(landing::acknowledge(places, faults, run));
+            end = end.and(landing::acknowledge(paths, faults, run));
         }
-        for ClaimedRun { name: run, folder, claim, discard } in self.runs {
+        for LockedRun { name: run, folder, lock, discard } in self.runs {
             let known = !unrecorded.contains(&run);
             for (frozen, workspace) in discard.iter().filter(|_| known) {
                 end = end.and(frozen.discard(workspace));
             }
             let removed = faults.strike("recover.remove").or_cannot(|| "remove a run's folder");
-            end = end.and(removed.and_then(|()| remove_if_unused(&folder, places, &run)));
-            // Given up last: nobody else may look at a folder that is half removed.
-            drop(claim);
+            end = end.and(removed.and_then(|()| remove_if_unused(&folder, paths, &run)));
+            // Released last: nobody else may see a partly removed folder.
+            drop(lock);
         }
         if self.somebody_died {
-            remove_leftovers(&places.store);
+            remove_leftovers(&paths.store);
         }
         end
     }

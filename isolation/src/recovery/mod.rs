@@ -1,11 +1,11 @@
-//! Recovery after engines that died: what they left is found and captured first, then recorded by
-//! whoever asked, and only then removed.
+//! Recovery after a crash: the work of dead engines is found and captured first, then recorded by
+//! the caller, and only then removed.
 
+mod dead_runs;
 mod find;
 mod finish;
-mod runs;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use find::{Found, find};
+pub(crate) use find::{Findings, find};
 pub(crate) use finish::Cleanup;

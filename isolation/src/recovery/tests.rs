@@ -8,11 +8,11 @@ use engine::fault::{FaultMeans, Faults};
 use engine::ports::{OpenRun, Recovered, Uncaptured};
 use protocol::ChangeSummary;
 
-use crate::baseline::Claim;
+use crate::run_lock::RunLock;
 use crate::testing::{Sample, captured, faults, fifo, find, in_time, prepare, run, write};
 
 /// Ends an engine as kill -9 does: its locks go, its files stay.
-fn kill(frozen: crate::backends::FrozenRun<crate::baseline::Frozen>) {
+fn kill(frozen: crate::backends::FrozenRun<crate::baseline::Snapshot>) {
     drop(frozen);
 }
 
@@ -52,7 +52,7 @@ fn a_dead_engines_workspaces_are_captured_and_then_removed() {
         .map(|task| (task.task.as_str(), task.captured.as_ref().unwrap().changes.files))
         .collect();
     assert_eq!(tasks, [("idle", 0), ("worked", 1)]);
-    assert!(!sample.places().workspaces.exists());
+    assert!(!sample.paths().workspaces.exists());
     assert_eq!(sample.store().captures(&run("raaaa")).unwrap().len(), 2);
     assert_eq!(recover(&sample), Recovered::default());
 }
@@ -103,7 +103,7 @@ fn a_recovery_killed_at_any_step_is_repeated_by_the_next() {
                 2,
                 "{point}:{number}"
             );
-            assert!(!sample.places().workspaces.exists(), "{point}:{number}");
+            assert!(!sample.paths().workspaces.exists(), "{point}:{number}");
             if ended.is_ok() {
                 break;
             }
@@ -263,7 +263,7 @@ fn a_workspace_that_its_task_took_away_is_told_once_and_what_is_left_of_it_goes(
     let again = recover(&sample);
     let told: Vec<_> = again.tasks.iter().map(|task| task.task.as_str()).collect();
     assert_eq!(told, ["inside"], "its last trace has gone meanwhile");
-    assert!(!sample.places().workspaces.exists());
+    assert!(!sample.paths().workspaces.exists());
 }
 
 #[test]
@@ -286,19 +286,19 @@ fn the_users_edits_since_the_engine_died_are_not_taken_for_the_tasks() {
 #[test]
 fn an_empty_folder_of_a_run_goes_and_one_that_is_claimed_stays() {
     let sample = Sample::with(&[("file", "one\n")]);
-    let folder = sample.places().workspaces.join("raaaa");
+    let folder = sample.paths().workspaces.join("raaaa");
     fs::create_dir_all(&folder).unwrap();
-    let claimed = Claim::stake(&sample.places().workspaces.join("rbbbb")).unwrap();
+    let claimed = RunLock::acquire(&sample.paths().workspaces.join("rbbbb")).unwrap();
     recover(&sample);
     assert!(!folder.exists());
-    assert!(sample.places().workspaces.join("rbbbb").exists());
+    assert!(sample.paths().workspaces.join("rbbbb").exists());
     drop(claimed);
 }
 
 #[test]
 fn a_run_can_begin_in_an_empty_folder_while_a_recovery_is_not_over() {
     let sample = Sample::with(&[("file", "one\n")]);
-    let begins = sample.places().workspaces.join("raaaa");
+    let begins = sample.paths().workspaces.join("raaaa");
     // As a run that has made its folder and not locked it yet.
     fs::create_dir_all(&begins).unwrap();
     let dead = sample.freeze("rbbbb");
@@ -306,11 +306,11 @@ fn a_run_can_begin_in_an_empty_folder_while_a_recovery_is_not_over() {
     kill(dead);
     let recovery = find(&sample, &faults(""), &[]).unwrap();
     assert!(recovery.recovered.dead.contains(&run("rbbbb")));
-    let claim = Claim::stake(&begins).unwrap();
+    let lock = RunLock::acquire(&begins).unwrap();
     recovery.cleanup.finish(&BTreeSet::new()).unwrap();
-    assert!(Claim::inherit(&begins).unwrap().is_none());
+    assert!(RunLock::try_acquire(&begins).unwrap().is_none());
     assert!(begins.exists());
-    drop(claim);
+    drop(lock);
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn temporary_objects_and_locks_of_the_dead_go_and_those_of_the_living_stay() {
     let sample = Sample::with(&[("file", "one\n")]);
     let frozen = sample.freeze("raaaa");
     let store = sample.store();
-    let at = sample.places().store;
+    let at = sample.paths().store;
     let left = [
         at.join("objects/tmp_object_git2_a1b2c3"),
         at.join("refs/tasks/raaaa/a/1.lock"),

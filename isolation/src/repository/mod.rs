@@ -1,10 +1,8 @@
-//! The user's repository: opened, checked for everything we will not work on, and read afresh by
-//! whoever needs it.
+//! The user's repository: opening it, and checking that it is in a state that can be worked on.
 
-mod check;
+mod notices;
 mod open;
-mod refusal;
-mod special;
+mod refusals;
 #[cfg(test)]
 mod tests;
 

@@ -1,73 +1,74 @@
-//! Opening a repository by any folder in it.
+//! Opens a repository by any folder in it, and checks that it can be worked on.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use engine::ports::{IsolationError, Notice};
-use git2::{Oid, Repository, RepositoryOpenFlags};
+use git2::{ErrorCode, Oid, Repository, RepositoryOpenFlags, RepositoryState};
+use rustix::fs::{Access, access};
 
 use crate::error::{OrCannot, Result};
-use crate::repository::{check, refusal, special};
+use crate::repository::{notices, refusals};
 
-/// A repository that can be worked on. It holds no handle: libgit2's cannot be shared by threads.
+/// A repository that can be worked on. It holds no libgit2 handle, because threads cannot share
+/// one.
 #[derive(Clone, Debug)]
 pub(crate) struct Repo {
     /// The root of its working tree, canonical.
     pub(crate) root: PathBuf,
-    /// Its own git directory: the one of the linked worktree, where it is one.
+    /// Its git directory; for a linked worktree, the worktree's own.
     pub(crate) git_dir: PathBuf,
-    /// The git directory that has the objects and references.
+    /// The git directory that contains the objects and references.
     pub(crate) common_dir: PathBuf,
-    /// The folder below the root that was named; empty for the root.
+    /// The folder below the root with which it was opened; empty for the root.
     pub(crate) subfolder: PathBuf,
-    /// What a person should know about it.
+    /// The notices about it.
     pub(crate) notices: Vec<Notice>,
-    /// The commit that HEAD led to when it was opened; none before the first.
+    /// The commit of HEAD when it was opened; `None` before the first commit.
     head: Option<Oid>,
 }
 
 impl Repo {
-    /// Opens the repository that contains the folder `at` and checks that it can be worked on.
-    /// Writes nothing.
+    /// Opens the repository that contains the folder `at`, and checks it. Writes nothing.
     pub(crate) fn open(at: &Path) -> Result<Self> {
         let at = canonical_folder(at)?;
         let none: [&std::ffi::OsStr; 0] = [];
         let git = Repository::open_ext(&at, RepositoryOpenFlags::empty(), none)
-            .map_err(|error| refusal::of_open(&at, &error))?;
+            .map_err(|error| refusals::of_open(&at, &error))?;
         let Some(workdir) = git.workdir() else {
-            return Err(refusal::bare(git.path()));
+            return Err(refusals::bare(git.path()));
         };
         let root = canonical(workdir)?;
         let (git_dir, common_dir) = (canonical(git.path())?, canonical(git.commondir())?);
         let Ok(subfolder) = at.strip_prefix(&root) else {
-            return Err(refusal::elsewhere(&at, &root));
+            return Err(refusals::elsewhere(&at, &root));
         };
         if at.starts_with(&git_dir) || at.starts_with(&common_dir) {
-            return Err(refusal::inside_git(&at, &root));
+            return Err(refusals::inside_git(&at, &root));
         }
-        let mut notices = check::check(&git, &root)?;
-        notices.extend(special::notices(&git, &root)?);
+        let mut notices = check(&git, &root)?;
+        notices.extend(notices::notices(&git, &root)?);
         let subfolder = subfolder.to_path_buf();
         let head = head(&git);
         Ok(Self { root, git_dir, common_dir, subfolder, notices, head })
     }
 
-    /// Returns the canonical root of the working tree that contains the folder `at`, whatever state
-    /// the repository is in. Writes nothing.
+    /// Returns the canonical root of the working tree that contains the folder `at`, whatever the
+    /// state of the repository. Writes nothing.
     pub(crate) fn locate(at: &Path) -> Result<PathBuf> {
         let at = canonical_folder(at)?;
         let none: [&std::ffi::OsStr; 0] = [];
         let git = Repository::open_ext(&at, RepositoryOpenFlags::empty(), none)
-            .map_err(|error| refusal::of_open(&at, &error))?;
-        git.workdir().map_or_else(|| Err(refusal::bare(git.path())), canonical)
+            .map_err(|error| refusals::of_open(&at, &error))?;
+        git.workdir().map_or_else(|| Err(refusals::bare(git.path())), canonical)
     }
 
-    /// Returns whether HEAD still leads where it led when the repository was opened.
+    /// Returns whether HEAD is still at the same commit.
     pub(crate) fn head_stayed(&self) -> Result<bool> {
         Ok(head(&self.git()?) == self.head)
     }
 
-    /// Opens the repository anew for libgit2.
+    /// Opens a new libgit2 handle.
     pub(crate) fn git(&self) -> Result<Repository> {
         let none: [&std::ffi::OsStr; 0] = [];
         Repository::open_ext(&self.root, RepositoryOpenFlags::NO_SEARCH, none)
@@ -91,4 +92,59 @@ fn canonical_folder(at: &Path) -> Result<PathBuf> {
 
 fn canonical(path: &Path) -> Result<PathBuf> {
     fs::canonicalize(path).or_cannot(|| format!("find {}", path.display()))
+}
+
+/// Checks the state, the index, HEAD and the permissions of a repository, and returns the notices
+/// about its state.
+fn check(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
+    let notices = check_state(git, root)?;
+    check_index(git, root)?;
+    check_head(git, root)?;
+    if let Err(error) = access(root, Access::WRITE_OK | Access::EXEC_OK) {
+        return Err(refusals::read_only(root, error.into()));
+    }
+    Ok(notices)
+}
+
+fn check_state(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
+    let busy = |what, command: &str| Err(refusals::busy(root, what, command));
+    match git.state() {
+        RepositoryState::Clean => Ok(Vec::new()),
+        RepositoryState::Bisect => Ok(vec![Notice {
+            from: "a repository at rest".to_owned(),
+            to: "work goes on from the commit that is checked out".to_owned(),
+            why: "a bisect is in progress".to_owned(),
+        }]),
+        RepositoryState::Merge => busy("a merge", "git merge --abort"),
+        RepositoryState::Revert | RepositoryState::RevertSequence => {
+            busy("a revert", "git revert --abort")
+        }
+        RepositoryState::CherryPick | RepositoryState::CherryPickSequence => {
+            busy("a cherry-pick", "git cherry-pick --abort")
+        }
+        RepositoryState::Rebase
+        | RepositoryState::RebaseInteractive
+        | RepositoryState::RebaseMerge => busy("a rebase", "git rebase --abort"),
+        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => {
+            busy("a git am", "git am --abort")
+        }
+    }
+}
+
+fn check_index(git: &Repository, root: &Path) -> Result<()> {
+    let index = git.index().map_err(|error| refusals::of_index(root, &error))?;
+    if index.has_conflicts() {
+        return Err(refusals::conflicted(root));
+    }
+    Ok(())
+}
+
+fn check_head(git: &Repository, root: &Path) -> Result<()> {
+    let head = match git.head() {
+        Ok(head) => head,
+        Err(error) if error.code() == ErrorCode::UnbornBranch => return Ok(()),
+        Err(error) => return Err(refusals::broken_head(root, &error)),
+    };
+    let tree = head.peel_to_tree();
+    tree.map(drop).map_err(|error| refusals::broken_head(root, &error))
 }

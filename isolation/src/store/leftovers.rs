@@ -1,18 +1,18 @@
-//! What a kill leaves in task stores: temporary objects, lock files, stores that were being made.
+//! Removes what a crash leaves in task stores: temporary objects, lock files and incomplete stores.
 
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// What the names of objects begin with that libgit2 is writing.
+/// The prefix of objects that libgit2 is writing.
 const TEMPORARY_OBJECT: &[u8] = b"tmp_object";
 
-/// What the names of stores begin with that are being made.
+/// The prefix of stores that are being made.
 pub(super) const NEW_STORE: &str = ".store-";
 
-/// Removes what killed processes left in the store at `path` and beside it. Whatever a living
-/// process may be writing stays: it holds the lock of the folder meanwhile.
+/// Removes the leftovers of dead processes in the store at `path` and beside it. A live process
+/// holds the lock of a folder in which it is writing, and nothing is removed there.
 pub(crate) fn remove_leftovers(path: &Path) {
     let objects = path.join("objects");
     let beside = path.parent().unwrap_or(path);

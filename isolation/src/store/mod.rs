@@ -1,15 +1,14 @@
-//! The task store: one bare git repository per repository of the user's, which leans on nobody.
-//! It holds captures, pins and the bytes of landings.
+//! The task store: one bare git repository for each of the user's repositories, which depends on no
+//! other. It contains captures, pins and the versions of landings.
 
-mod capture;
-mod durable;
+mod captures;
 mod leftovers;
-mod open;
-mod patch;
+mod sync;
+mod task_store;
 #[cfg(test)]
 mod tests;
 mod trees;
 
-pub(crate) use capture::Contents;
+pub(crate) use captures::Contents;
 pub(crate) use leftovers::remove_leftovers;
-pub(crate) use open::{Durability, TaskStore};
+pub(crate) use task_store::{Durability, TaskStore};

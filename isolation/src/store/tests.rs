@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use test_limit::eventually;
 
-use crate::entry::{Change, Entry, Mode, Rename};
+use crate::file_entry::{Change, Entry, Mode, Rename};
 use crate::store::{Contents, Durability, TaskStore};
 use crate::testing::{Sample, captured, git, path, prepare, raw, run, write};
-use crate::{Captures, FrozenFile, Scope};
+use crate::{Captures, FrozenFile, PathFilter};
 
 #[test]
 fn git_applies_the_patch_of_a_capture_and_gets_the_tasks_tree() {
@@ -42,7 +42,7 @@ fn git_applies_the_patch_of_a_capture_and_gets_the_tasks_tree() {
     write(&workspace.root, "folder", "a file\n");
     let done = captured(&frozen, &workspace);
     let captures = Captures::of(&sample.root, &sample.all_places());
-    let patch = captures.diff(&done.capture, &Scope::Everything).unwrap();
+    let patch = captures.diff(&done.capture, &PathFilter::Everything).unwrap();
     let file = sample.root.parent().unwrap().join("patch");
     fs::write(&file, patch).unwrap();
     sample.git(&["apply", "--whitespace=nowarn", file.to_str().unwrap()]);
@@ -63,8 +63,8 @@ fn a_patch_of_one_folder_has_that_folder_and_nothing_else() {
     }
     let capture = captured(&frozen, &workspace).capture;
     let captures = Captures::of(&sample.root, &sample.all_places());
-    for (scope, expected) in [("a", "a/x"), ("b*", "b*"), ("ab", "ab")] {
-        let patch = captures.diff(&capture, &Scope::Below(path(scope))).unwrap();
+    for (filter, expected) in [("a", "a/x"), ("b*", "b*"), ("ab", "ab")] {
+        let patch = captures.diff(&capture, &PathFilter::Below(path(filter))).unwrap();
         let patch = String::from_utf8(patch).unwrap();
         let named: Vec<_> = patch.lines().filter_map(|line| line.strip_prefix("+++ b/")).collect();
         assert_eq!(named, [expected]);
@@ -85,7 +85,7 @@ fn captures_are_listed_per_run_and_go_when_they_are_removed() {
     captures.remove(&run("raaaa"), &done[0]).unwrap();
     captures.remove(&run("raaaa"), &done[0]).unwrap();
     assert_eq!(captures.list(&run("raaaa")).unwrap(), done[1..]);
-    assert!(captures.diff(&done[0], &Scope::Everything).is_err());
+    assert!(captures.diff(&done[0], &PathFilter::Everything).is_err());
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_capture_of_the_first_version_is_read_and_one_of_a_later_version_is_refused(
     let held = [(b"task/new".to_vec(), entry)];
     let read = |message: &str| {
         let name = protocol::CaptureRef::of(&run("raaaa"), &"a".parse().unwrap(), 1);
-        store.point(name.as_str(), &held, message, Durability::Buffered).unwrap();
+        store.write_reference(name.as_str(), &held, message, Durability::Buffered).unwrap();
         store.contents(&name).map_err(|error| error.to_failure().message)
     };
     let change = Change { path: path("new"), base: None, task: Some(entry) };

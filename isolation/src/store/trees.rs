@@ -1,19 +1,19 @@
-//! Trees of the task store, written from and read into flat lists of paths.
+//! Trees of the task store, converted from and to flat lists of paths.
 
 use std::iter::Peekable;
 use std::slice::Iter;
 
 use git2::{Error, ObjectType, Oid, Repository};
 
-use crate::entry::{Entry, Mode};
+use crate::file_entry::{Entry, Mode};
 
-/// The mode of a tree in a tree.
+/// The mode of a folder in a git tree.
 const FOLDER: i32 = 0o040_000;
 
-/// How deep trees may nest: no path of the file system is longer than 4,096 bytes.
+/// The depth of nested trees: no path of a file system is longer than 4,096 bytes.
 const DEEPEST: usize = 2_100;
 
-/// A path by its components, and what is there.
+/// The components of a path, and its entry.
 type Split<'a> = (Vec<&'a [u8]>, Entry);
 
 /// A tree that was written.
@@ -24,7 +24,7 @@ pub(crate) struct Trees {
     pub(crate) written: Vec<Oid>,
 }
 
-/// Writes the tree that has `entries`.
+/// Writes a tree with `entries`.
 pub(crate) fn write(git: &Repository, entries: &[(Vec<u8>, Entry)]) -> Result<Trees, Error> {
     let mut split: Vec<Split<'_>> = entries
         .iter()
@@ -36,7 +36,7 @@ pub(crate) fn write(git: &Repository, entries: &[(Vec<u8>, Entry)]) -> Result<Tr
     Ok(Trees { root, written })
 }
 
-/// Writes the tree of everything at the head of `rest` that lies in the folder `here`.
+/// Writes the tree of the folder `here` from the entries at the head of `rest` that lie in it.
 fn folder(
     git: &Repository,
     rest: &mut Peekable<Iter<'_, Split<'_>>>,
@@ -89,7 +89,11 @@ fn collect(
             (Some(ObjectType::Blob), Some(mode)) => {
                 found.push((prefix.clone(), Entry { mode, oid: entry.id() }));
             }
-            _ => return Err(Error::from_str("a tree in the task store is not one of ours")),
+            _ => {
+                return Err(Error::from_str(
+                    "a tree in the task store has an unknown kind of entry",
+                ));
+            }
         }
         prefix.truncate(kept);
     }

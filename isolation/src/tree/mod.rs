@@ -1,9 +1,9 @@
-//! A working tree looked at from outside: nothing in it is trusted, and no symlink is followed.
+//! Access to a working tree whose contents are not trusted. No symlink is followed.
 
-mod folder;
-mod list;
-mod look;
+mod listing;
+mod open_folder;
+mod read_entry;
 
-pub(crate) use folder::Parent;
-pub(crate) use list::{Listed, Listing, RepositoryRoot, join};
-pub(crate) use look::{Found, Stat, Tree};
+pub(crate) use listing::{FolderListing, ListedEntry, RepositoryRoot, join};
+pub(crate) use open_folder::Parent;
+pub(crate) use read_entry::{Stat, Tree, TreeEntry};

@@ -1,4 +1,4 @@
-//! A folder of the file system as a view of a workspace.
+//! The view of a workspace that is a folder of the file system.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -16,34 +16,34 @@ use rustix::io::Errno;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::error::{changed, refused};
-use super::file;
-use super::folder::{HELD, list, make_folders, open_folder};
+use super::entries::{FOLDER_HANDLE, list, make_folders, open_folder};
+use super::entries::{entry_stat, file_stat, open_file};
+use super::entries::{path_error, system_error};
 use super::replace::replace;
-use super::walk::walk;
+use super::resolve::resolve;
 
-/// How many threads wait for the disk at the same time, for all views that share the bound.
-const AT_THE_DISK: usize = 32;
+/// The most threads that wait for the disk at the same time, for all views that share the bound.
+const MAX_DISK_THREADS: usize = 32;
 
-/// A folder as a view of a workspace.
+/// The view of a workspace that is a folder.
 pub struct DirectoryView {
     root: Arc<Root>,
     disk: DiskThreads,
 }
 
-/// Where the tree is. A command sees a path as the system resolves it, so the root has two names.
+/// The root of the tree. A command may see its canonical path, so both paths are known.
 struct Root {
     path: PathBuf,
     canonical: OnceLock<Option<PathBuf>>,
 }
 
-/// Bounds how many threads wait for the disk. Its clones share the bound.
+/// A bound on the threads that wait for the disk, shared by its clones.
 #[derive(Clone)]
 pub struct DiskThreads(Arc<Semaphore>);
 
 impl Default for DiskThreads {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(AT_THE_DISK)))
+        Self(Arc::new(Semaphore::new(MAX_DISK_THREADS)))
     }
 }
 
@@ -54,22 +54,23 @@ impl DirectoryView {
         Self::sharing(root, DiskThreads::default())
     }
 
-    /// Returns the view of the folder `root`, which waits for the disk as `disk` allows.
+    /// Returns the view of the folder `root`, which shares the bound `disk`.
     #[must_use]
     pub fn sharing(root: PathBuf, disk: DiskThreads) -> Self {
         Self { root: Arc::new(Root { path: root, canonical: OnceLock::new() }), disk }
     }
 
-    /// Does something with the root on a thread that may block.
+    /// Runs `work` on the root, on a thread that may block.
     async fn at_root<T: Send + 'static>(
         &self,
         work: impl FnOnce(OwnedFd) -> Result<T, ViewError> + Send + 'static,
     ) -> Result<T, ViewError> {
         let root = Arc::clone(&self.root);
-        self.disk.wait(move || work(root.open()?)).await
+        self.disk.run(move || work(root.open()?)).await
     }
 
-    /// Does something with the folder of `path` and its name in it. The root has neither.
+    /// Runs `work` on the parent folder of `path` and its last name. Fails for the root, which has
+    /// neither.
     async fn at_entry<T: Send + 'static>(
         &self,
         path: &ViewPath,
@@ -86,8 +87,8 @@ impl DirectoryView {
 
 impl Root {
     fn open(&self) -> Result<OwnedFd, ViewError> {
-        // A command of the task may have put a symlink in the root's place.
-        openat(CWD, &self.path, HELD, Mode::empty()).map_err(refused)
+        // A command of the task may have replaced the root by a symlink.
+        openat(CWD, &self.path, FOLDER_HANDLE, Mode::empty()).map_err(system_error)
     }
 
     fn inside(&self, absolute: &Path) -> Option<PathBuf> {
@@ -101,25 +102,25 @@ impl Root {
 }
 
 impl DiskThreads {
-    /// Does something that waits for the disk where waiting holds nobody up.
-    async fn wait<T: Send + 'static>(
+    /// Runs `work`, which waits for the disk, on a thread that may block.
+    async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ViewError> + Send + 'static,
     ) -> Result<T, ViewError> {
-        let interrupted = || refused(Errno::INTR);
-        let Ok(place) = Arc::clone(&self.0).acquire_owned().await else {
+        let interrupted = || system_error(Errno::INTR);
+        let Ok(permit) = Arc::clone(&self.0).acquire_owned().await else {
             return Err(interrupted());
         };
-        // What has begun goes on when the call is dropped, and so does its claim.
+        // Work that has started continues when the call is dropped, and keeps its permit.
         let worked = spawn_blocking(move || {
-            let _place = place;
+            let _permit = permit;
             work()
         });
         match worked.await {
             Ok(done) => done,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
-                // The runtime is going down.
+                // The runtime is shutting down.
                 Err(_) => Err(interrupted()),
             },
         }
@@ -134,24 +135,24 @@ impl WorkspaceView for DirectoryView {
 
     async fn inside(&self, absolute: &Path) -> Option<PathBuf> {
         let (absolute, root) = (absolute.to_owned(), Arc::clone(&self.root));
-        self.disk.wait(move || Ok(root.inside(&absolute))).await.unwrap_or_default()
+        self.disk.run(move || Ok(root.inside(&absolute))).await.unwrap_or_default()
     }
 
     async fn find(&self, path: &Path) -> Result<Found, ViewError> {
-        let (path, places) = (path.to_owned(), Arc::clone(&self.root));
-        self.at_root(move |root| walk(root, &path, &|target| places.inside(target))).await
+        let (path, tree_root) = (path.to_owned(), Arc::clone(&self.root));
+        self.at_root(move |root| resolve(root, &path, &|target| tree_root.inside(target))).await
     }
 
     async fn stat(&self, path: &ViewPath) -> Result<FileStat, ViewError> {
         if path.split().is_none() {
-            let stat = |root: OwnedFd| rustix::fs::fstat(root).map_err(refused);
-            return self.at_root(move |root| Ok(file::file_stat(&stat(root)?))).await;
+            let stat = |root: OwnedFd| rustix::fs::fstat(root).map_err(system_error);
+            return self.at_root(move |root| Ok(file_stat(&stat(root)?))).await;
         }
-        self.at_entry(path, file::stat).await
+        self.at_entry(path, entry_stat).await
     }
 
     async fn open(&self, path: &ViewPath) -> Result<Box<dyn ViewFile>, ViewError> {
-        let (file, stat) = self.at_entry(path, file::open).await?;
+        let (file, stat) = self.at_entry(path, open_file).await?;
         Ok(Box::new(OpenFile { file: Arc::new(file), stat, disk: self.disk.clone() }))
     }
 
@@ -176,14 +177,14 @@ impl WorkspaceView for DirectoryView {
 
     async fn rename(&self, from: &ViewPath, to: &ViewPath) -> Result<(), ViewError> {
         let (from, to) = (from.clone(), to.clone());
-        let places = Arc::clone(&self.root);
+        let tree_root = Arc::clone(&self.root);
         self.disk
-            .wait(move || {
+            .run(move || {
                 let (folder, name) = from.split().ok_or(ViewError::Folder)?;
                 let (new_folder, new_name) = to.split().ok_or(ViewError::Folder)?;
-                let folder = open_folder(places.open()?, &folder)?;
-                let new_folder = open_folder(places.open()?, &new_folder)?;
-                renameat(&folder, name, &new_folder, new_name).map_err(changed_entry)
+                let folder = open_folder(tree_root.open()?, &folder)?;
+                let new_folder = open_folder(tree_root.open()?, &new_folder)?;
+                renameat(&folder, name, &new_folder, new_name).map_err(entry_error)
             })
             .await
     }
@@ -191,23 +192,23 @@ impl WorkspaceView for DirectoryView {
     async fn remove(&self, path: &ViewPath) -> Result<(), ViewError> {
         self.at_entry(path, |folder, name| match unlinkat(folder, name, AtFlags::empty()) {
             Err(Errno::ISDIR | Errno::PERM) => {
-                unlinkat(folder, name, AtFlags::REMOVEDIR).map_err(changed)
+                unlinkat(folder, name, AtFlags::REMOVEDIR).map_err(path_error)
             }
-            removed => removed.map_err(changed_entry),
+            removed => removed.map_err(entry_error),
         })
         .await
     }
 }
 
 /// Returns the error about an entry itself, not about a folder on the way to it.
-fn changed_entry(error: Errno) -> ViewError {
+fn entry_error(error: Errno) -> ViewError {
     match error {
         Errno::NOENT => ViewError::Missing,
-        other => refused(other),
+        other => system_error(other),
     }
 }
 
-/// A regular file that is read.
+/// An open regular file.
 struct OpenFile {
     file: Arc<File>,
     stat: FileStat,
@@ -224,9 +225,9 @@ impl ViewFile for OpenFile {
         let file = Arc::clone(&self.file);
         let read = move || {
             let mut bytes = Vec::new();
-            file.as_ref().take(most as u64).read_to_end(&mut bytes).map_err(refused)?;
+            file.as_ref().take(most as u64).read_to_end(&mut bytes).map_err(system_error)?;
             Ok(bytes)
         };
-        self.disk.wait(read).await
+        self.disk.run(read).await
     }
 }

@@ -1,11 +1,10 @@
-//! How tools see a workspace that is a folder. Each step of a path is opened in the folder before
-//! it and never through a symlink, so that a link put there at any moment leads nowhere.
+//! The view through which tools access a workspace that is a folder. Each component of a path is
+//! opened in its parent folder and never through a symlink, so that no symlink leads out of the
+//! workspace, whenever it is made.
 
 mod directory;
-mod error;
-mod file;
-mod folder;
+mod entries;
 mod replace;
-mod walk;
+mod resolve;
 
 pub use directory::{DirectoryView, DiskThreads};

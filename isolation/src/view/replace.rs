@@ -1,5 +1,5 @@
-//! Puts new bytes in the place of a file at one moment: whoever reads it finds the old ones or the
-//! new ones, and never a part.
+//! Replaces the content of a file atomically: a reader sees the old content or the new, never a
+//! part.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,14 +12,14 @@ use protocol::temporary_name;
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::error::refused;
-use super::file::stat;
+use super::entries::entry_stat;
+use super::entries::system_error;
 
-/// Distinguishes the files that are being made by this process.
+/// Numbers the temporary files of this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Makes `bytes` the content of the file `name` of `folder`. The mode of a file that must be the
-/// one replaced is kept.
+/// Makes `bytes` the content of the file `name` of `folder`. If an exact version is to be replaced,
+/// its permissions are kept.
 pub(super) fn replace(
     folder: &OwnedFd,
     name: &OsStr,
@@ -27,26 +27,26 @@ pub(super) fn replace(
     replace: Replace,
 ) -> Result<(), ViewError> {
     let mode = mode_to_keep(folder, name, replace)?;
-    let (temporary, file) = create(folder).map_err(refused)?;
+    let (temporary, file) = create(folder).map_err(system_error)?;
     let exchanged = fill(file, bytes, mode).and_then(|()| {
         mode_to_keep(folder, name, replace)?;
-        renameat(folder, &temporary, folder, name).map_err(refused)
+        renameat(folder, &temporary, folder, name).map_err(system_error)
     });
     if exchanged.is_err() {
-        // What is left of it then is a stray file; the error that counts is the first.
+        // If this fails, a stray file is left; the first error is the one that counts.
         let _stray = unlinkat(folder, &temporary, AtFlags::empty());
     }
     exchanged
 }
 
-/// Returns the mode of the file that is to be replaced, if it is the right one.
+/// Returns the permissions of the file to replace, if its version must match. Fails if it does not.
 fn mode_to_keep(
     folder: &OwnedFd,
     name: &OsStr,
     replace: Replace,
 ) -> Result<Option<Mode>, ViewError> {
     let Replace::Exactly(version) = replace else { return Ok(None) };
-    match stat(folder, name) {
+    match entry_stat(folder, name) {
         Ok(stat) if stat.version == version => Ok(Some(Mode::from_raw_mode(stat.mode))),
         Ok(_) | Err(_) => Err(ViewError::Changed),
     }
@@ -59,7 +59,7 @@ fn create(folder: &OwnedFd) -> Result<(String, File), Errno> {
         let name = temporary_name(std::process::id(), number);
         match openat(folder, &name, flags, Mode::from_raw_mode(0o666)) {
             Ok(file) => return Ok((name, File::from(file))),
-            // Left there by a process before us.
+            // It was left there by an earlier process.
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error),
         }
@@ -67,9 +67,9 @@ fn create(folder: &OwnedFd) -> Result<(String, File), Errno> {
 }
 
 fn fill(mut file: File, bytes: &[u8], mode: Option<Mode>) -> Result<(), ViewError> {
-    file.write_all(bytes).map_err(refused)?;
+    file.write_all(bytes).map_err(system_error)?;
     if let Some(mode) = mode {
-        fchmod(&file, mode).map_err(refused)?;
+        fchmod(&file, mode).map_err(system_error)?;
     }
     Ok(())
 }
@@ -92,15 +92,15 @@ mod tests {
         let path = place.path().join("a");
         fs::write(&path, "old").unwrap();
         let (folder, name) = (held(place.path()), OsStr::new("a"));
-        let before = Replace::Exactly(stat(&folder, name).unwrap().version);
+        let before = Replace::Exactly(entry_stat(&folder, name).unwrap().version);
         fs::remove_file(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
-        let refused = replace(&folder, name, b"ours", before).unwrap_err();
-        assert!(matches!(refused, ViewError::Changed), "{refused}");
+        let system_error = replace(&folder, name, b"ours", before).unwrap_err();
+        assert!(matches!(system_error, ViewError::Changed), "{system_error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
         fs::remove_file(&path).unwrap();
-        let refused = replace(&folder, name, b"ours", before).unwrap_err();
-        assert!(matches!(refused, ViewError::Changed), "{refused}");
+        let system_error = replace(&folder, name, b"ours", before).unwrap_err();
+        assert!(matches!(system_error, ViewError::Changed), "{system_error}");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
 

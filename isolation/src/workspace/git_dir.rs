@@ -1,5 +1,5 @@
-//! The private git directory of a workspace: it reads the user's objects and writes its own, and
-//! shows the user's status. It is made once per run as a seed, and copied for each task.
+//! The private git directory of a workspace. It reads the user's objects, writes its own, and shows
+//! the user's status. A template is made once per run and copied for each task.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use git2::{Config, Repository};
 use crate::error::{OrCannot, Result};
 use crate::repository::Repo;
 
-/// Settings that decide what git shows and what bytes it writes. None of them runs a program.
+/// The copied settings, which decide what git shows and writes. None of them runs a program.
 const SETTINGS: [&str; 14] = [
     "core.autocrlf",
     "core.eol",
@@ -29,29 +29,29 @@ const SETTINGS: [&str; 14] = [
     "user.email",
 ];
 
-/// The name of the seed in a run's folder.
-pub(crate) const GIT_SEED: &str = ".git-seed";
+/// The name of the template in a run's folder.
+pub(crate) const GIT_TEMPLATE: &str = ".git-seed";
 
-/// How far alternates of alternates are followed; git itself stops there.
+/// The depth to which alternates of alternates are followed, as in git.
 const ALTERNATES: usize = 5;
 
-/// The folder of a run that each task's git directory is copied from.
-pub(crate) struct GitSeed {
+/// The template of a run, from which each task's git directory is copied.
+pub(crate) struct GitTemplate {
     folder: PathBuf,
 }
 
-impl GitSeed {
-    /// Returns the seed of the run with this folder.
+impl GitTemplate {
+    /// Returns the template of the run with this folder.
     pub(crate) fn of_run(folder: &Path) -> Self {
-        Self { folder: folder.join(GIT_SEED) }
+        Self { folder: folder.join(GIT_TEMPLATE) }
     }
 
-    /// Returns where its index is.
+    /// Returns the path of its index.
     pub(crate) fn index(&self) -> PathBuf {
         self.folder.join("index")
     }
 
-    /// Makes it from what the user's repository says now.
+    /// Makes the template from the current state of the user's repository.
     pub(crate) fn write(&self, repo: &Repo, git: &Repository) -> Result<()> {
         let what = || format!("make {}", self.folder.display());
         for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
@@ -63,7 +63,7 @@ impl GitSeed {
         let alternates = alternates(&repo.common_dir.join("objects"));
         fs::write(self.folder.join("objects/info/alternates"), alternates).or_cannot(what)?;
         let (own, common) = (&repo.git_dir, &repo.common_dir);
-        // The index is as old as the user's: git tells racy entries by that.
+        // The index keeps the time of the user's, by which git recognizes racy entries.
         take(&own.join("index"), &self.index())?;
         take(&own.join("info/sparse-checkout"), &self.folder.join("info/sparse-checkout"))?;
         for file in ["info/exclude", "info/attributes", "shallow"] {
@@ -72,16 +72,16 @@ impl GitSeed {
         Ok(())
     }
 
-    /// Copies it for one task to `copy`, and has the workspace at `tree` name `git_dir`, which the
-    /// copy is going to be.
-    pub(super) fn plant(&self, copy: &Path, git_dir: &Path, tree: &Path) -> Result<()> {
+    /// Copies the template to `copy`, and writes a `.git` file to the workspace at `tree` that
+    /// names `git_dir`, the final path of the copy.
+    pub(super) fn copy_for_task(&self, copy: &Path, git_dir: &Path, tree: &Path) -> Result<()> {
         copy_folder(&self.folder, copy)?;
         let link = [b"gitdir: ", git_dir.as_os_str().as_bytes(), b"\n"].concat();
         fs::write(tree.join(".git"), link)
             .or_cannot(|| format!("write {}", tree.join(".git").display()))
     }
 
-    /// HEAD as it is written: symbolic where the user's is.
+    /// Writes HEAD, as a symbolic reference if the user's is one.
     fn write_head(&self, repo: &Repo, git: &Repository) -> Result<()> {
         let what = || format!("read HEAD of {}", repo.root.display());
         let head = git.find_reference("HEAD").or_cannot(what)?;
@@ -93,11 +93,11 @@ impl GitSeed {
         fs::write(self.folder.join("HEAD"), text).or_cannot(what)
     }
 
-    /// Every reference, packed; symbolic ones are files of their own.
+    /// Writes every reference, packed; symbolic ones get their own files.
     fn write_references(&self, git: &Repository) -> Result<()> {
         let what = || format!("copy the references of {}", git.path().display());
         let mut packed: Vec<(Vec<u8>, git2::Oid)> = Vec::new();
-        // What is broken there would be broken here: it is left out.
+        // Broken references are left out.
         for reference in git.references().or_cannot(what)?.flatten() {
             if let Some(oid) = reference.target() {
                 packed.push((reference.name_bytes().to_vec(), oid));
@@ -121,7 +121,7 @@ impl GitSeed {
 
     fn write_config(&self, git: &Repository) -> std::result::Result<(), git2::Error> {
         let file = self.folder.join("config");
-        // libgit2 opens a file that is not there, and writes it whole.
+        // libgit2 makes the file if it does not exist.
         let mut config = Config::open(&file)?;
         config.set_i32("core.repositoryformatversion", 0)?;
         config.set_bool("core.bare", false)?;
@@ -139,7 +139,7 @@ impl GitSeed {
     }
 }
 
-/// The lines of an alternates file: these objects, and those that they lean on.
+/// Returns the lines of an alternates file: these objects, and their own alternates.
 fn alternates(objects: &Path) -> Vec<u8> {
     let mut found = Vec::new();
     collect_alternates(objects, ALTERNATES, &mut found);
@@ -163,7 +163,7 @@ fn collect_alternates(objects: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Writes one path as git reads it there: quoted where it would be read as something else.
+/// Formats a path for an alternates file, quoted if it contains a line break.
 fn alternate_line(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_bytes();
     if !bytes.contains(&b'\n') {
@@ -181,7 +181,7 @@ fn alternate_line(path: &Path) -> Vec<u8> {
     line
 }
 
-/// Copies a file with its time if it is there and a file.
+/// Copies a regular file with its modification time, if it exists.
 fn take(from: &Path, to: &Path) -> Result<()> {
     let what = || format!("copy {}", from.display());
     let meta = match fs::symlink_metadata(from) {
@@ -197,7 +197,7 @@ fn take(from: &Path, to: &Path) -> Result<()> {
     file.set_modified(changed).or_cannot(what)
 }
 
-/// Copies a folder that we made.
+/// Copies a folder recursively.
 fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     let what = || format!("copy {} to {}", from.display(), to.display());
     fs::create_dir(to).or_cannot(what)?;

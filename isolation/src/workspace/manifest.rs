@@ -1,5 +1,5 @@
-//! The manifest of a workspace: what it began as, so that another process can capture it. It lies in
-//! the run's folder, not in the task's own, so that a task that empties its folder keeps it.
+//! The manifest of a workspace: what another process must know to capture it. It lies in the run's
+//! folder, not in the task's own, so that a task that empties its folder does not lose it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirEntry};
@@ -11,69 +11,70 @@ use protocol::{RepoPath, RunName, TaskName};
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::{read_whole, write_whole};
-use crate::entry::{Entry, Mode};
 use crate::error::{OrCannot, Result};
+use crate::file_entry::{Entry, Mode};
 
 /// The folder of the manifests in a run's folder.
 pub(crate) const MANIFESTS: &str = ".manifests";
 
-/// The version of its form.
+/// The version of the format.
 const VERSION: u32 = 1;
 
-/// What a ready workspace began as.
+/// The origin of a complete workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manifest {
     /// The run.
     pub(crate) run: RunName,
     /// The task.
     pub(crate) task: TaskName,
-    /// Counts its attempts from 1.
+    /// The attempt, counted from 1.
     pub(crate) attempt: u32,
-    /// The clock of the file system when everything was in place, in nanoseconds since 1970:
-    /// nothing the task does is older.
+    /// The clock of the file system when the workspace was complete, in nanoseconds since 1970.
+    /// Whatever the task changes is newer.
     pub(crate) marker_ns: i64,
-    /// What the predecessors' work made of the frozen tree.
-    pub(crate) seeds: BTreeMap<RepoPath, Option<Entry>>,
+    /// The changes of the predecessors to the snapshot.
+    pub(crate) predecessor_changes: BTreeMap<RepoPath, Option<Entry>>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct StoredManifest {
     version: u32,
     run: RunName,
     task: TaskName,
     attempt: u32,
     marker_ns: i64,
-    seeds: Vec<WrittenSeed>,
+    #[serde(rename = "seeds")]
+    predecessor_changes: Vec<StoredChange>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct WrittenSeed {
+struct StoredChange {
     path: RepoPath,
-    entry: Option<WrittenEntry>,
+    entry: Option<StoredEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct WrittenEntry {
+struct StoredEntry {
     mode: u32,
     oid: String,
 }
 
 impl Manifest {
-    /// Writes it into the run's folder.
+    /// Writes the manifest to the run's folder.
     pub(crate) fn write(&self, run_folder: &Path) -> Result<()> {
         let entry =
-            |entry: &Entry| WrittenEntry { mode: entry.mode.to_git(), oid: entry.oid.to_string() };
-        let seeds = self.seeds.iter();
-        let written = Written {
+            |entry: &Entry| StoredEntry { mode: entry.mode.to_git(), oid: entry.oid.to_string() };
+        let predecessor_changes = self.predecessor_changes.iter();
+        let written = StoredManifest {
             version: VERSION,
             run: self.run.clone(),
             task: self.task.clone(),
             attempt: self.attempt,
             marker_ns: self.marker_ns,
-            seeds: seeds
-                .map(|(path, seed)| WrittenSeed {
+            predecessor_changes: predecessor_changes
+                .map(|(path, change)| StoredChange {
                     path: path.clone(),
-                    entry: seed.as_ref().map(entry),
+                    entry: change.as_ref().map(entry),
                 })
                 .collect(),
         };
@@ -88,22 +89,22 @@ impl Manifest {
         }
     }
 
-    /// Reads the manifest of a task. Without one, nobody can tell what its workspace began as.
+    /// Reads the manifest of a task. Without it, the workspace cannot be captured.
     pub(crate) fn read(run_folder: &Path, task: &TaskName) -> Result<Self> {
         let file = file(run_folder, task.as_str());
         let what = || format!("read {}", file.display());
         let json = read_whole(&file).or_cannot(what)?;
-        let written: Written = serde_json::from_slice(&json).or_cannot(what)?;
+        let written: StoredManifest = serde_json::from_slice(&json).or_cannot(what)?;
         if written.version != VERSION {
             return Err("another version of regatta wrote it").or_cannot(what);
         }
-        let mut seeds = BTreeMap::new();
-        for seed in written.seeds {
-            let entry = seed.entry.map(|entry| entry.read()).transpose().or_cannot(what)?;
-            seeds.insert(seed.path, entry);
+        let mut predecessor_changes = BTreeMap::new();
+        for change in written.predecessor_changes {
+            let entry = change.entry.map(|entry| entry.read()).transpose().or_cannot(what)?;
+            predecessor_changes.insert(change.path, entry);
         }
-        let Written { run, task, attempt, marker_ns, .. } = written;
-        Ok(Self { run, task, attempt, marker_ns, seeds })
+        let StoredManifest { run, task, attempt, marker_ns, .. } = written;
+        Ok(Self { run, task, attempt, marker_ns, predecessor_changes })
     }
 
     /// Removes the manifest of the workspace called `task`. Succeeds if there is none.
@@ -122,25 +123,25 @@ fn file(run_folder: &Path, task: &str) -> PathBuf {
     run_folder.join(MANIFESTS).join(format!("{task}.json"))
 }
 
-impl WrittenEntry {
+impl StoredEntry {
     fn read(&self) -> std::result::Result<Entry, git2::Error> {
         let mode = Mode::from_git(self.mode).ok_or_else(|| git2::Error::from_str("no such mode"));
         Ok(Entry { mode: mode?, oid: Oid::from_str(&self.oid)? })
     }
 }
 
-/// Returns whether an entry of a run's folder is a task's workspace. Everything else in it begins
-/// with a full stop, which no task's name does, or is the lock.
+/// Returns whether an entry of a run's folder is a task's workspace. The name of every other entry
+/// starts with a full stop, which no task's name does, or is that of the lock.
 pub(crate) fn is_workspace(entry: &DirEntry) -> bool {
     task_of(entry).is_some() && entry.file_type().is_ok_and(|kind| kind.is_dir())
 }
 
-/// Returns the task whose workspace an entry of a run's folder would be.
+/// Returns the task with the name of an entry of a run's folder.
 pub(crate) fn task_of(entry: &DirEntry) -> Option<TaskName> {
     entry.file_name().to_str()?.parse().ok()
 }
 
-/// Returns where the copy of the working tree is in a workspace's folder.
+/// Returns the path of the working tree in a workspace's folder.
 pub(crate) fn tree_of(folder: &Path) -> PathBuf {
     folder.join("tree")
 }
@@ -160,7 +161,7 @@ mod tests {
             task: "auth".parse().unwrap(),
             attempt: 2,
             marker_ns: 5,
-            seeds: [(path(b"a\xff\n"), Some(entry)), (path(b"gone"), None)].into(),
+            predecessor_changes: [(path(b"a\xff\n"), Some(entry)), (path(b"gone"), None)].into(),
         };
         assert!(Manifest::read(home.path(), &manifest.task).is_err());
         manifest.write(home.path()).unwrap();

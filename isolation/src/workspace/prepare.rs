@@ -1,46 +1,48 @@
-//! Preparing a workspace: the copy, the predecessors' work and the git directory under a temporary
-//! name, then the manifest, and last the name of the task. What has that name is ready.
+//! Prepares a workspace. The copy, the work of the predecessors and the git directory are made under
+//! a temporary name; the manifest follows, and the rename to the name of the task comes last.
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use engine::ports::{Workspace, WorkspaceRequest};
+use engine::ports::{IsolationError, Workspace, WorkspaceRequest};
 
 use crate::backends::RunContext;
-use crate::baseline::Frozen;
+use crate::baseline::Snapshot;
 use crate::error::{OrCannot, Result};
+use crate::workspace::copy_tree::copy_tree;
 use crate::workspace::manifest::{Manifest, tree_of};
-use crate::workspace::remove::rename_new;
-use crate::workspace::{GitSeed, copy, remove_tree, seeds};
+use crate::workspace::remove_tree::rename_new;
+use crate::workspace::{GitTemplate, predecessors, remove_tree};
 
-/// What the names of workspaces that are being made begin with.
+/// The prefix of workspaces that are being made.
 const UNFINISHED: &str = ".new-";
 
 /// The name of the git directory in the workspace's folder.
 pub(super) const GIT: &str = "git";
 
-/// The name of the file in it that says when it was ready.
+/// The name of the file whose time shows when the workspace was complete.
 pub(super) const MARKER: &str = "marker";
 
-/// How long a file system's clock may stand still: most go on every 1 to 10 ms.
+/// The longest time for which the clock of a file system is expected to stand still; most advance
+/// every 1 to 10 ms.
 const TICK: Duration = Duration::from_millis(50);
 
 /// A workspace that is being made.
 #[derive(Debug)]
 pub struct NewWorkspace {
-    /// The folder that holds everything of it, under its temporary name.
+    /// The folder of the workspace, under its temporary name.
     pub folder: PathBuf,
-    /// The empty folder in it that becomes the copy of the working tree.
+    /// The empty folder in it for the copy of the working tree.
     pub tree: PathBuf,
-    /// The path that `folder` is going to have.
+    /// The final path of `folder`.
     pub destination: PathBuf,
 }
 
-/// Makes a workspace that `fill` fills. One that is half made when this fails is removed again.
+/// Makes a workspace with `fill`. An incomplete one is removed again when this fails.
 pub(crate) fn make(
     context: &RunContext,
     request: &WorkspaceRequest,
@@ -49,7 +51,7 @@ pub(crate) fn make(
     let workspace = context.workspace(&request.task, request.attempt);
     let folder = &workspace.folder;
     let what = || format!("make the workspace {}", folder.display());
-    // What stands there already may hold work: then this fails, and it stays.
+    // An existing folder may hold work, so it stays and this fails.
     if folder.symlink_metadata().is_ok() {
         return Err("it is there already").or_cannot(what);
     }
@@ -76,39 +78,41 @@ pub(crate) fn make(
     }
 }
 
-/// Makes a workspace with a copy of the frozen tree and a git directory of its own.
-pub(crate) fn prepare(frozen: &Frozen, request: &WorkspaceRequest) -> Result<Workspace> {
-    make(&frozen.context, request, |new| fill(frozen, new, request))
+/// Makes a workspace with a copy of the snapshot, the work of the predecessors and a git directory
+/// of its own.
+pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result<Workspace> {
+    make(&snapshot.context, request, |new| fill(snapshot, new, request))
 }
 
-/// Returns whether an entry of a run's folder is a workspace that was never ready: no task ever ran
-/// in it.
+/// Returns whether an entry of a run's folder is a workspace that was never complete. No task ever
+/// ran in it.
 pub(crate) fn is_unfinished(entry: &fs::DirEntry) -> bool {
     entry.file_name().as_bytes().starts_with(UNFINISHED.as_bytes())
 }
 
-fn fill(frozen: &Frozen, new: &NewWorkspace, request: &WorkspaceRequest) -> Result<()> {
+fn fill(snapshot: &Snapshot, new: &NewWorkspace, request: &WorkspaceRequest) -> Result<()> {
     let NewWorkspace { folder, tree, destination } = new;
-    copy::copy(frozen, tree)?;
-    let seeds = seeds::sow(frozen, tree, &request.predecessors)?;
-    let git = GitSeed::of_run(&frozen.context.folder);
-    git.plant(&folder.join(GIT), &destination.join(GIT), tree)?;
+    copy_tree(snapshot, tree)?;
+    let predecessor_changes =
+        predecessors::apply_predecessors_to(snapshot, tree, &request.predecessors)?;
+    let git = GitTemplate::of_run(&snapshot.context.folder);
+    git.copy_for_task(&folder.join(GIT), &destination.join(GIT), tree)?;
     let manifest = Manifest {
-        run: frozen.context.run.clone(),
+        run: snapshot.context.run.clone(),
         task: request.task.clone(),
         attempt: request.attempt,
         marker_ns: marker(folder)?,
-        seeds,
+        predecessor_changes,
     };
-    frozen.context.faults.strike("prepare.manifest").or_cannot(|| "write the manifest")?;
-    manifest.write(&frozen.context.folder)?;
-    frozen.context.faults.strike("prepare.rename").or_cannot(|| "name the workspace")
+    snapshot.context.faults.strike("prepare.manifest").or_cannot(|| "write the manifest")?;
+    manifest.write(&snapshot.context.folder)?;
+    snapshot.context.faults.strike("prepare.rename").or_cannot(|| "name the workspace")
 }
 
-/// Returns what the clock of the workspace's file system says when it has gone on, or stood still
-/// for long. Until it goes on, a copy is as young as what the task will write, so that a capture
-/// would have to compare it with what it began as; and that cannot be had of a file that the user
-/// changes meanwhile and that git would not check out as it was.
+/// Waits until the clock of the workspace's file system advances, for a short time at most, and
+/// returns it. Before that, a copy has the same time as the task's first writes, and a capture
+/// would have to compare it with its original, which may be impossible to restore: if the user
+/// changes the file meanwhile and git would check it out differently.
 fn marker(folder: &Path) -> Result<i64> {
     let file = folder.join(MARKER);
     let what = || format!("write {}", file.display());
@@ -127,4 +131,33 @@ fn marker(folder: &Path) -> Result<i64> {
 fn changed_ns(file: &File) -> std::io::Result<i64> {
     let meta = file.metadata()?;
     Ok(meta.ctime().saturating_mul(1_000_000_000) + meta.ctime_nsec())
+}
+
+/// Fails with [`IsolationError::Vanished`] if the copy of the tree certainly does not exist any
+/// more and the workspace's folder holds nothing else that a task may have made.
+pub(crate) fn must_be_there(folder: &Path) -> Result<()> {
+    must_be_there_beside(folder, &[GIT, MARKER])
+}
+
+/// Does the same as [`must_be_there`], with `own` as the names of the entries that the backend
+/// made.
+pub(crate) fn must_be_there_beside(folder: &Path, own: &[&str]) -> Result<()> {
+    let root = tree_of(folder);
+    let is_gone =
+        matches!(root.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+    if is_gone && holds_only(folder, own) {
+        return Err(IsolationError::Vanished { root });
+    }
+    Ok(())
+}
+
+/// Returns whether a workspace's folder holds nothing but the entries in `own`. A folder that
+/// cannot be read may hold work.
+fn holds_only(folder: &Path, own: &[&str]) -> bool {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => entries.all(|entry| {
+            entry.is_ok_and(|entry| own.iter().any(|name| entry.file_name() == *name))
+        }),
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use engine::ports::CancelToken;
 
-use crate::backends::Landings;
+use crate::backends::LandingWait;
 use crate::testing::{Sample, faults, freeze_at, git, prepare, raw, write};
 use crate::workspace::{discard, tree_of};
 
@@ -75,8 +75,8 @@ fn dirty() -> Sample {
 #[test]
 fn a_workspace_is_the_users_tree_with_its_times_and_without_what_git_ignores() {
     let sample = dirty();
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
     let mut expected = tree(&sample.root);
     expected.retain(|path, _| !path.ends_with(b".o") && !path.starts_with(b"build/"));
     assert_eq!(tree(&workspace.root), expected);
@@ -85,8 +85,8 @@ fn a_workspace_is_the_users_tree_with_its_times_and_without_what_git_ignores() {
 #[test]
 fn git_in_a_workspace_shows_exactly_the_users_status_log_and_staged_changes() {
     let sample = dirty();
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
     for question in [
         &["status", "--porcelain=v2", "--branch"][..],
         &["diff", "--cached"],
@@ -112,16 +112,16 @@ fn making_a_workspace_leaves_the_users_repository_byte_for_byte_as_it_was() {
         found
     };
     let before = everything(&sample.root);
-    let frozen = sample.freeze("raaaa");
-    prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    prepare(&snapshot, "a");
     assert_eq!(everything(&sample.root), before);
 }
 
 #[test]
 fn a_workspace_has_the_frozen_bytes_whatever_the_user_did_since() {
     let sample = dirty();
-    let frozen = sample.freeze("raaaa");
-    let before = prepare(&frozen, "before");
+    let snapshot = sample.freeze("raaaa");
+    let before = prepare(&snapshot, "before");
     sample.write("clean", "changed later\n");
     sample.write("unstaged", "changed later\n");
     sample.write("untracked/file", "changed later\n");
@@ -129,7 +129,7 @@ fn a_workspace_has_the_frozen_bytes_whatever_the_user_did_since() {
     fs::remove_dir_all(sample.root.join("src")).unwrap();
     sample.write("src", "a file now\n");
     sample.git(&["add", "-A"]);
-    let after = prepare(&frozen, "after");
+    let after = prepare(&snapshot, "after");
     assert_eq!(tree(&after.root), tree(&before.root));
 }
 
@@ -149,10 +149,10 @@ fn a_clean_file_with_converted_lines_comes_back_as_git_checks_it_out() {
         sample.of_yesterday(name);
     }
     sample.git(&["update-index", "--refresh"]);
-    let frozen = sample.freeze_tomorrow("raaaa");
+    let snapshot = sample.freeze_tomorrow("raaaa");
     sample.write("a.crlf", "changed\n");
     sample.write("b.id", "changed\n");
-    let workspace = prepare(&frozen, "a");
+    let workspace = prepare(&snapshot, "a");
     let read = |name| fs::read(workspace.root.join(name)).unwrap();
     assert_eq!((read("a.crlf"), read("b.id")), (expected.0.unwrap(), expected.1.unwrap()));
 }
@@ -177,11 +177,11 @@ fn a_file_comes_back_where_the_last_commit_has_something_else() {
     }
     sample.git(&["add", "-A", "staged", "was-folder", "was-file"]);
     // Old enough that nobody doubts the stat: then only what differs from its blob is pinned.
-    let frozen = sample.freeze_tomorrow("raaaa");
+    let snapshot = sample.freeze_tomorrow("raaaa");
     for name in all {
         sample.write(name, "changed\n");
     }
-    let workspace = prepare(&frozen, "a");
+    let workspace = prepare(&snapshot, "a");
     for name in all {
         assert_eq!(fs::read(workspace.root.join(name)).unwrap(), b"target", "{name}");
     }
@@ -192,35 +192,35 @@ fn a_changed_file_whose_bytes_only_a_filter_could_restore_ends_the_task_and_leav
     let sample = Sample::with(&[(".gitattributes", "*.lfs filter=lfs\n"), ("a.lfs", "big\n")]);
     sample.of_yesterday("a.lfs");
     sample.git(&["update-index", "--refresh"]);
-    let frozen = sample.freeze_tomorrow("raaaa");
+    let snapshot = sample.freeze_tomorrow("raaaa");
     sample.write("a.lfs", "changed\n");
-    let error = crate::testing::prepare_after(&frozen, "a", &[]).unwrap_err();
+    let error = crate::testing::prepare_after(&snapshot, "a", &[]).unwrap_err();
     let failure = error.to_failure();
     assert_eq!(failure.class, protocol::FailureClass::Workspace);
     assert!(failure.message.contains("a.lfs"), "{}", failure.message);
-    assert!(!frozen.context.folder.join("a").exists());
+    assert!(!snapshot.context.folder.join("a").exists());
 }
 
 #[test]
 fn a_full_disk_while_copying_is_told_as_such_and_leaves_nothing() {
     let sample = dirty();
-    let frozen = sample.try_freeze("raaaa", 1 << 20, &faults("full@prepare.copy:2")).unwrap();
-    let error = crate::testing::prepare_after(&frozen, "a", &[]).unwrap_err();
+    let snapshot = sample.try_freeze("raaaa", 1 << 20, &faults("full@prepare.copy:2")).unwrap();
+    let error = crate::testing::prepare_after(&snapshot, "a", &[]).unwrap_err();
     assert_eq!(error.to_failure().class, protocol::FailureClass::Resources);
-    assert!(!frozen.context.folder.join("a").exists());
-    prepare(&frozen, "a");
+    assert!(!snapshot.context.folder.join("a").exists());
+    prepare(&snapshot, "a");
 }
 
 #[test]
 fn a_workspace_that_stands_is_never_made_over() {
     let sample = dirty();
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
     write(&workspace.root, "work", "mine\n");
-    assert!(crate::testing::prepare_after(&frozen, "a", &[]).is_err());
+    assert!(crate::testing::prepare_after(&snapshot, "a", &[]).is_err());
     assert!(workspace.root.join("work").exists());
     discard(&workspace.folder, &faults("")).unwrap();
-    prepare(&frozen, "a");
+    prepare(&snapshot, "a");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn closing_a_run_removes_its_folder_and_keeps_one_with_a_workspace_in_it() {
     kept.close().unwrap();
     assert!(!done.context.folder.exists());
     assert!(tree_of(&workspace.folder).exists());
-    let pins = git(&sample.places().store, &["for-each-ref", "--format=%(refname)"]);
+    let pins = git(&sample.paths().store, &["for-each-ref", "--format=%(refname)"]);
     assert_eq!(pins, "refs/pins/rbbbb\n");
 }
 
@@ -255,12 +255,12 @@ fn submodules_nested_repositories_and_special_files_are_left_out_and_told() {
         0,
     )
     .unwrap();
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
     assert!(fs::read_dir(workspace.root.join("sub")).unwrap().next().is_none());
     assert!(!workspace.root.join("nested").exists());
     assert!(!workspace.root.join("pipe").exists());
-    let told: Vec<_> = frozen.notices.iter().map(|notice| notice.why.as_str()).collect();
+    let told: Vec<_> = snapshot.notices.iter().map(|notice| notice.why.as_str()).collect();
     assert!(told.iter().any(|why| why.contains("nested")), "{told:?}");
     assert!(told.iter().any(|why| why.contains("pipe")), "{told:?}");
     let facts = sample.repo().notices;
@@ -275,13 +275,13 @@ fn flags_that_hide_edits_and_a_sparse_checkout_deceive_nobody() {
     sample.write("hidden", "two\n");
     sample.git(&["sparse-checkout", "set", "--no-cone", "/hidden", "/in/"]);
     assert!(!sample.root.join("out").exists());
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
     assert_eq!(fs::read(workspace.root.join("hidden")).unwrap(), b"two\n");
     assert!(!workspace.root.join("out").exists());
     let status = ["status", "--porcelain=v2"];
     assert_eq!(git(&workspace.root, &status), sample.git(&status));
-    assert_eq!(crate::testing::captured(&frozen, &workspace).changes.files, 0);
+    assert_eq!(crate::testing::captured(&snapshot, &workspace).changes.files, 0);
 }
 
 #[test]
@@ -298,8 +298,8 @@ fn more_untracked_bytes_than_allowed_are_refused_with_the_largest_files_before_a
         "they are 6.8 KiB in 2 files, and the limit is 6.8 KiB; \
          the largest: bigger (3.9 KiB), big (2.9 KiB)"
     );
-    assert!(!sample.places().workspaces.exists());
-    assert!(!sample.places().store.exists());
+    assert!(!sample.paths().workspaces.exists());
+    assert!(!sample.paths().store.exists());
     assert!(sample.try_freeze("raaaa", 7000, &faults("")).is_ok());
 }
 
@@ -307,8 +307,8 @@ fn more_untracked_bytes_than_allowed_are_refused_with_the_largest_files_before_a
 fn a_repository_without_a_commit_has_workspaces_too() {
     let sample = Sample::empty();
     sample.write("file", "x\n");
-    let frozen = sample.freeze("raaaa");
-    let workspace = prepare(&frozen, "a");
+    let snapshot = sample.freeze("raaaa");
+    let workspace = prepare(&snapshot, "a");
     let status = ["status", "--porcelain=v2", "--branch"];
     assert_eq!(git(&workspace.root, &status), sample.git(&status));
     assert_eq!(fs::read(workspace.root.join("file")).unwrap(), b"x\n");
@@ -322,18 +322,18 @@ fn a_linked_worktree_and_its_references_are_seen_as_they_are() {
     let linked = sample.root.parent().unwrap().join("linked");
     write(&linked, "file", "y\n");
     let repo = crate::repository::Repo::open(&linked).unwrap();
-    let places = sample.all_places().of(&repo.root);
+    let paths = sample.all_places().of(&repo.root);
     let request = engine::ports::FreezeRequest {
         run: "raaaa".parse().unwrap(),
         mode: protocol::IsolationMode::Worktree,
         untracked_limit: 1 << 20,
         branches: None,
     };
-    let frozen = {
-        let landings = Landings { cancel: &CancelToken::default(), news: &|_| {} };
-        freeze_at(&repo, &places, &faults(""), &request, landings).unwrap()
+    let snapshot = {
+        let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };
+        freeze_at(&repo, &paths, &faults(""), &request, landings).unwrap()
     };
-    let workspace = prepare(&frozen, "a");
+    let workspace = prepare(&snapshot, "a");
     for question in [&["status", "--porcelain=v2", "--branch"][..], &["for-each-ref"]] {
         assert_eq!(git(&workspace.root, question), git(&linked, question));
     }

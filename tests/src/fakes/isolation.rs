@@ -184,7 +184,7 @@ impl Repository for FakeRepository {
         Ok(LandingReport { tasks })
     }
 
-    async fn rehearse(&self, _request: LandingRequest) -> Result<LandingReport, IsolationError> {
+    async fn dry_run(&self, _request: LandingRequest) -> Result<LandingReport, IsolationError> {
         unreachable!("a run lands what it lands")
     }
 

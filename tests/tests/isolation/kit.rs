@@ -11,7 +11,7 @@ use engine::ports::{
     Baseline, CancelToken, FreezeRequest, Isolation as _, IsolationError, LandingRequest,
     LandingTarget, LandingTask, Recovered, Repository, Workspace, WorkspaceRequest,
 };
-use isolation::{Backends, Captures, Places, Repositories};
+use isolation::{Backends, Captures, IsolationPaths, Repositories};
 use protocol::{
     Capabilities, CaptureRef, Captured, IsolationMode, LandingId, LandingReport, RunName,
 };
@@ -166,9 +166,9 @@ impl Fixture {
         self.places().of_run(self.user.root(), &run())
     }
 
-    fn places(&self) -> Places {
+    fn places(&self) -> IsolationPaths {
         let data = self.home.path().join("data");
-        Places {
+        IsolationPaths {
             workspaces: data.join("workspaces"),
             stores: data.join("stores"),
             landings: data.join("landings"),

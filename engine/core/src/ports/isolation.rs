@@ -63,7 +63,7 @@ pub trait Repository: Send + Sync {
 
     /// Returns the report that [`Repository::land`] would give now, without changing anything.
     /// Errors while writing cannot be predicted.
-    async fn rehearse(&self, request: LandingRequest) -> Result<LandingReport, IsolationError>;
+    async fn dry_run(&self, request: LandingRequest) -> Result<LandingReport, IsolationError>;
 
     /// Confirms that the ledger contains the reports of all landings of `run`, which is locked.
     /// Until then every start of an engine finds them again. [`Baseline::close`] confirms it too.

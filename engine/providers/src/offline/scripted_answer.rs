@@ -155,7 +155,7 @@ impl TurnContext<'_> {
             output: estimated_tokens(content.iter().map(part_size).sum()),
             ..Usage::ZERO
         });
-        // Scripted answers are free, unless the user has set a price to rehearse that too.
+        // Scripted answers are free, unless the user has set a price to dry_run that too.
         let cost = self.price.map_or(Cost::default(), |price| price.cost_of(&usage));
         Usage { cost: Some(cost), ..usage }
     }

@@ -193,7 +193,7 @@ fn a_save_that_was_pulled_out_and_saved_over_since_is_in_the_task_store() {
     assert!(matches!(landed(&recovered[0].1)[0], Landed::Conflicted { .. }), "{recovered:?}");
     assert_eq!(read(&kit.root, "a"), "saved again\n");
     assert_eq!(kit.snapshot().len(), 1);
-    let store = git2::Repository::open_bare(&kit.places.store).unwrap();
+    let store = git2::Repository::open_bare(&kit.paths.store).unwrap();
     let saved = git2::Oid::hash_object(git2::ObjectType::Blob, b"saved\n").unwrap();
     let held = store.find_reference(&format!("refs/rescued/{saved}")).unwrap();
     let bytes = held.peel_to_tree().unwrap().get_name("bytes").unwrap().to_object(&store).unwrap();
@@ -228,7 +228,7 @@ fn a_landing_left_open_is_finished_before_the_next_and_its_report_is_not_lost() 
 fn a_journal_that_is_none_is_kept_and_refused() {
     let (kit, tasks) = landing();
     assert!(killed(&kit, "", "landing.exchange", 4, &tasks));
-    let path = kit.places.landings.join("r7k3f-1.committed");
+    let path = kit.paths.landings.join("r7k3f-1.committed");
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() / 2]).unwrap();
     let before = kit.snapshot();
@@ -253,10 +253,10 @@ fn work_that_landed_when_its_engine_died_is_not_landed_again_before_that_is_reco
         if plan.is_empty() {
             let cancel = engine::ports::CancelToken::default();
             let (request, faults) = (kit.request(&tasks), super::kit::faults(""));
-            let (repo, places) = (&kit.repo, &kit.places);
+            let (repo, paths) = (&kit.repo, &kit.paths);
             crate::landing::land(
                 repo,
-                places,
+                paths,
                 &faults,
                 LandingId::generate(),
                 request,
@@ -289,9 +289,9 @@ fn a_run_that_waits_for_a_landing_which_is_killed_does_not_begin_with_half_of_it
         branches: None,
     };
     let cancel = engine::ports::CancelToken::default();
-    let landings = crate::backends::Landings { cancel: &cancel, news: &|_| {} };
-    let (repo, places, faults) = (&kit.repo, &kit.places, super::kit::faults(""));
-    let frozen = crate::testing::freeze_at(repo, places, &faults, &request, landings).unwrap();
+    let landings = crate::backends::LandingWait { cancel: &cancel, notify: &|_| {} };
+    let (repo, paths, faults) = (&kit.repo, &kit.paths, super::kit::faults(""));
+    let frozen = crate::testing::freeze_at(repo, paths, &faults, &request, landings).unwrap();
     assert_eq!(kit.snapshot(), after);
     let files = frozen.table.folders.values().map(|folder| folder.files.len()).sum::<usize>();
     assert_eq!(files, after.values().filter(|(mode, _)| mode & 0o170_000 != 0o040_000).count());

@@ -18,9 +18,9 @@ use engine::ports::{
 use protocol::{CaptureRef, Landed, LandingId, LandingReport, RepoPath, Rescue, RunName, TaskName};
 use tempfile::TempDir;
 
-use crate::entry::{Change, Entry, Mode};
+use crate::file_entry::{Change, Entry, Mode};
 use crate::landing;
-use crate::places::{Places, RepoPlaces};
+use crate::paths::{IsolationPaths, RepoPaths};
 use crate::repository::Repo;
 use crate::store::{Contents, TaskStore};
 
@@ -31,7 +31,7 @@ pub(crate) struct Kit {
     pub(crate) folder: TempDir,
     pub(crate) root: PathBuf,
     pub(crate) repo: Repo,
-    pub(crate) places: RepoPlaces,
+    pub(crate) paths: RepoPaths,
     pub(crate) run: RunName,
     /// Everything that landings and recoveries had to say.
     pub(crate) told: Mutex<Vec<LandingNews>>,
@@ -65,14 +65,14 @@ impl Kit {
     pub(crate) fn over(folder: TempDir, root: PathBuf) -> Self {
         let repo = Repo::open(&root).unwrap();
         let data = folder.path().join("data");
-        let places = Places {
+        let paths = IsolationPaths {
             workspaces: data.join("workspaces"),
             stores: data.join("stores"),
             landings: data.join("landings"),
         };
-        let places = places.of(&repo.root);
+        let paths = paths.of(&repo.root);
         let run = "r7k3f".parse().unwrap();
-        Self { folder, root, repo, places, run, told: Mutex::default() }
+        Self { folder, root, repo, paths, run, told: Mutex::default() }
     }
 
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
@@ -80,7 +80,7 @@ impl Kit {
     }
 
     pub(crate) fn store(&self) -> TaskStore {
-        TaskStore::open(&self.places.store).unwrap()
+        TaskStore::open(&self.paths.store).unwrap()
     }
 
     /// Captures what `edit` makes of a copy of the working tree.
@@ -137,17 +137,17 @@ impl Kit {
 
     /// Lands the tasks, and sees that this was foretold.
     pub(crate) fn land(&self, tasks: &[LandingTask]) -> LandingReport {
-        let foretold = self.rehearse(&self.request(tasks)).unwrap();
+        let foretold = self.dry_run(&self.request(tasks)).unwrap();
         let report = self.land_with(&Faults::default(), tasks).unwrap();
         assert_eq!(foretold, report);
         report
     }
 
     /// Returns what a landing would do, and sees that nothing is done.
-    fn rehearse(&self, request: &LandingRequest) -> Result<LandingReport, IsolationError> {
+    fn dry_run(&self, request: &LandingRequest) -> Result<LandingReport, IsolationError> {
         let everything = || (self.snapshot(), self.git(&["for-each-ref"]));
         let before = everything();
-        let report = landing::rehearse(&self.repo, &self.places, &Faults::default(), request);
+        let report = landing::dry_run(&self.repo, &self.paths, &Faults::default(), request);
         assert_eq!(everything(), before);
         report
     }
@@ -159,7 +159,7 @@ impl Kit {
         tasks: &[LandingTask],
     ) -> Result<LandingReport, IsolationError> {
         let target = LandingTarget::Branches { prefix: prefix.to_owned() };
-        let foretold = self.rehearse(&LandingRequest { target, ..self.request(tasks) });
+        let foretold = self.dry_run(&LandingRequest { target, ..self.request(tasks) });
         let report = self.branch_with(&Faults::default(), prefix, tasks);
         assert_eq!(foretold.as_ref().ok(), report.as_ref().ok());
         report
@@ -176,7 +176,7 @@ impl Kit {
         let request = LandingRequest { target, ..self.request(tasks) };
         landing::land(
             &self.repo,
-            &self.places,
+            &self.paths,
             faults,
             LandingId::generate(),
             request,
@@ -207,17 +207,17 @@ impl Kit {
         tasks: &[LandingTask],
     ) -> Result<LandingReport, IsolationError> {
         let request = self.request(tasks);
-        let hear = |news| self.hear(news);
+        let hear = |notify| self.hear(notify);
         let report = landing::land(
             &self.repo,
-            &self.places,
+            &self.paths,
             faults,
             LandingId::generate(),
             request,
             cancel,
             &hear,
         )?;
-        landing::acknowledge(&self.places, faults, &self.run)?;
+        landing::acknowledge(&self.paths, faults, &self.run)?;
         Ok(report)
     }
 
@@ -232,14 +232,14 @@ impl Kit {
         self.recover_with(&Faults::default()).unwrap()
     }
 
-    fn hear(&self, news: LandingNews) {
-        self.told.lock().unwrap().push(news);
+    fn hear(&self, notify: LandingNews) {
+        self.told.lock().unwrap().push(notify);
     }
 
     /// What was rescued so far.
     pub(crate) fn rescued(&self) -> Vec<Rescue> {
         let told = self.told.lock().unwrap();
-        let rescues = told.iter().filter_map(|news| match news {
+        let rescues = told.iter().filter_map(|notify| match notify {
             LandingNews::Rescued(rescue) => Some(rescue.clone()),
             _ => None,
         });
@@ -256,11 +256,11 @@ impl Kit {
         faults: &Faults,
     ) -> Result<Vec<(RunName, LandingReport)>, IsolationError> {
         let found =
-            landing::recover(&self.repo, &self.places, faults, &BTreeSet::new(), &|news| {
-                self.hear(news)
+            landing::recover(&self.repo, &self.paths, faults, &BTreeSet::new(), &|notify| {
+                self.hear(notify)
             })?;
         for landing in &found {
-            landing::acknowledge(&self.places, faults, &landing.run)?;
+            landing::acknowledge(&self.paths, faults, &landing.run)?;
         }
         Ok(found.into_iter().map(|landing| (landing.run, landing.report)).collect())
     }
@@ -271,7 +271,7 @@ impl Kit {
 
     /// The journals that are not done.
     pub(crate) fn open_journals(&self) -> Vec<String> {
-        let Ok(listed) = fs::read_dir(&self.places.landings) else { return Vec::new() };
+        let Ok(listed) = fs::read_dir(&self.paths.landings) else { return Vec::new() };
         let names = listed.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.filter(|name| name != "done" && !name.ends_with(".tmp")).collect()
     }

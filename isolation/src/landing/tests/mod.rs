@@ -1,9 +1,9 @@
 //! Landing in real repositories, made and judged by the git program.
 
+mod failures;
 mod kills;
 mod kinds;
 pub(crate) mod kit;
 mod races;
 mod savers;
-mod trouble;
 mod writers;

@@ -16,7 +16,7 @@ use protocol::{Landed, LandingReport, RepoPath, Rescue, RescueLocation};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::kit::{self, Kit, LANDED};
-use crate::entry::{Change, Entry, Mode};
+use crate::file_entry::{Change, Entry, Mode};
 
 /// How often what was saved is looked for. Together the programs save 2,000 times.
 const ROUNDS: u32 = 50;
@@ -200,14 +200,14 @@ fn found(kit: &Kit, style: Style, reports: &[LandingReport], rescued: &[Rescue])
     }
     for rescue in rescued.iter().filter(|rescue| is_of(&rescue.path)) {
         found.push_str(&match &rescue.kept {
-            RescueLocation::Store { git_dir, object } => shown(git_dir, object),
+            RescueLocation::Store { git_dir, object } => printable(git_dir, object),
             RescueLocation::Tree { file } => kit::read(&kit.root, &file.to_string()),
         });
     }
     found
 }
 
-fn shown(git_dir: &str, object: &str) -> String {
+fn printable(git_dir: &str, object: &str) -> String {
     let output = Command::new("git").args(["--git-dir", git_dir, "show", object]).output().unwrap();
     assert!(output.status.success(), "{object}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

@@ -72,7 +72,7 @@ fn what_a_program_appends_to_a_file_it_holds_open_is_not_lost_to_a_recovery() {
 }
 
 /// What a rescue says to type shows.
-fn shown(kit: &Kit, rescue: &Rescue) -> String {
+fn printable(kit: &Kit, rescue: &Rescue) -> String {
     match &rescue.kept {
         RescueLocation::Store { git_dir, object } => {
             git(&kit.root, &["--git-dir", git_dir, "show", object])
@@ -194,7 +194,7 @@ fn a_version_that_somebody_changed_after_everything_was_decided_is_kept_and_told
     assert_eq!(kit.snapshot().len(), 1);
     let [rescue] = &kit.rescued()[..] else { panic!("{:?}", kit.rescued()) };
     assert_eq!((rescue.path.as_bytes(), &rescue.run), (b"a".as_slice(), &kit.run));
-    assert_eq!(shown(&kit, rescue), "1\nlate\n");
+    assert_eq!(printable(&kit, rescue), "1\nlate\n");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_version_that_is_being_written_after_everything_was_decided_stays_and_is_tol
     assert_eq!(read(&kit.root, "a"), "2\n");
     let [rescue] = &kit.rescued()[..] else { panic!("{:?}", kit.rescued()) };
     assert!(matches!(rescue.kept, RescueLocation::Tree { .. }), "{rescue:?}");
-    assert_eq!(shown(&kit, rescue), "1\nlate\n");
+    assert_eq!(printable(&kit, rescue), "1\nlate\n");
     assert_eq!(kit.open_journals(), Vec::<String>::new());
 }
 
@@ -246,7 +246,7 @@ fn what_is_written_to_a_version_that_was_just_removed_is_kept_and_told() {
     writer.recv().unwrap().join().unwrap();
     assert_eq!(landed(&report), [&LANDED]);
     let [rescue] = &kit.rescued()[..] else { panic!("{:?}", kit.rescued()) };
-    assert_eq!(shown(&kit, rescue), "1\nlate\n");
+    assert_eq!(printable(&kit, rescue), "1\nlate\n");
 }
 
 #[test]
@@ -306,6 +306,6 @@ fn a_new_version_that_a_program_has_opened_stays_when_a_landing_is_taken_back_an
     assert!(matches!(landed(&report)[0], Landed::Conflicted { .. }), "{report:?}");
     assert_eq!(read(&kit.root, "a"), "2\nlate\n");
     let [rescue] = &kit.rescued()[..] else { panic!("{:?}", kit.rescued()) };
-    assert_eq!(shown(&kit, rescue), "1\n");
+    assert_eq!(printable(&kit, rescue), "1\n");
     assert_eq!(kit.snapshot().len(), 2);
 }

@@ -1,0 +1,210 @@
+//! The snapshot of the working tree that a run starts from: taking it, writing and reading its
+//! table, and reading the bytes of its files.
+
+use std::fs;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use engine::ports::{FreezeRequest, Notice};
+use git2::Repository;
+use protocol::{RepoPath, RunName};
+
+use crate::backends::RunContext;
+use crate::baseline::listing::notices_of;
+use crate::baseline::scan::{self, Scan};
+use crate::baseline::table::{decode_table, encode_table};
+use crate::baseline::{ContentLocation, FrozenEntry, Table, conversion, pins};
+use crate::error::{OrCannot, Result, cannot};
+use crate::file_entry::Entry;
+use crate::paths::RepoPaths;
+use crate::store::TaskStore;
+use crate::tree::{Tree, TreeEntry};
+use crate::workspace::GitTemplate;
+
+/// The user's working tree as it was when a run started.
+pub(crate) struct Snapshot {
+    pub(crate) context: RunContext,
+    pub(crate) table: Table,
+    pub(crate) notices: Vec<Notice>,
+}
+
+impl Snapshot {
+    /// Takes a snapshot of the user's working tree.
+    pub(crate) fn freeze(context: &RunContext, request: &FreezeRequest) -> Result<Self> {
+        freeze(context, request)
+    }
+
+    /// Reads the snapshot of a run whose engine is dead. Returns `None` if there is no table.
+    pub(crate) fn load(context: &RunContext) -> Result<Option<Self>> {
+        let file = context.folder.join(TABLE);
+        let what = || format!("read {}", file.display());
+        let written = match read_whole(&file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            written => written.or_cannot(what)?,
+        };
+        let table = decode_table(&written).ok_or("it is damaged").or_cannot(what)?;
+        Ok(Some(Self { context: context.clone(), table, notices: Vec::new() }))
+    }
+}
+
+/// Reads the content of a snapshot: from the user's file while that is unchanged, or else from the
+/// blob or the pin. Each thread opens its own.
+pub(crate) struct ContentReader {
+    git: Repository,
+    tree: Tree,
+    /// The task store.
+    pub(crate) store: TaskStore,
+}
+
+impl ContentReader {
+    /// Opens the user's tree, the user's repository and the task store.
+    pub(crate) fn open(snapshot: &Snapshot) -> Result<Self> {
+        let store = TaskStore::open(&snapshot.context.paths.store)?;
+        let tree = Tree::open_at(&snapshot.context.repo.root)?;
+        Ok(Self { git: snapshot.context.repo.git()?, tree, store })
+    }
+
+    /// Returns the bytes of a file, or the target of a symlink.
+    pub(crate) fn of(&self, path: &RepoPath, frozen: &FrozenEntry) -> Result<Vec<u8>> {
+        let blob = match frozen.source {
+            ContentLocation::Pin(oid) => return self.store.read(oid),
+            ContentLocation::Blob(oid) | ContentLocation::Crlf(oid) => oid,
+        };
+        // A user's file that cannot be read is no error, since the blob exists.
+        match self.tree.read_entry(path) {
+            Ok(TreeEntry::File { bytes, stat, .. }) if stat == frozen.stat => return Ok(bytes),
+            Ok(TreeEntry::Link { target, stat }) if stat == frozen.stat => return Ok(target),
+            _ => {}
+        }
+        let bytes = conversion::restored(&self.git, path, blob, frozen)?;
+        if bytes.len() as u64 != frozen.stat.size {
+            let because = "it has changed since the run began, and was not what git has of it";
+            return Err(cannot(format!("restore {path} as it was"), because));
+        }
+        Ok(bytes)
+    }
+
+    /// Returns the entry of a file or symlink, and writes its bytes to the task store.
+    pub(crate) fn entry(&self, path: &RepoPath, frozen: &FrozenEntry) -> Result<Entry> {
+        let oid = match frozen.source {
+            ContentLocation::Pin(oid) => oid,
+            ContentLocation::Blob(_) | ContentLocation::Crlf(_) => {
+                self.store.write(&self.of(path, frozen)?)?
+            }
+        };
+        Ok(Entry { mode: frozen.mode, oid })
+    }
+}
+
+/// The name of the table's file in the run's folder. No task can have it.
+pub(crate) const TABLE: &str = ".baseline";
+
+/// Takes a snapshot of the user's working tree.
+fn freeze(context: &RunContext, request: &FreezeRequest) -> Result<Snapshot> {
+    let scanned = Scanned::of(context, request)?;
+    let mut snapshot =
+        Snapshot { context: context.clone(), table: Table::default(), notices: Vec::new() };
+    scanned.keep(&mut snapshot)?;
+    Ok(snapshot)
+}
+
+/// A scanned tree, of which nothing is written yet.
+struct Scanned {
+    git: Repository,
+    tree: Tree,
+    scan: Scan,
+}
+
+impl Scanned {
+    fn of(context: &RunContext, request: &FreezeRequest) -> Result<Self> {
+        let git = context.repo.git()?;
+        let tree = Tree::open_at(&context.repo.root)?;
+        let scan = scan::scan(&git, &tree, &context.paths.folders(), (context.now_ns)())?;
+        pins::check_untracked(&tree, &scan, request.untracked_limit)?;
+        Ok(Self { git, tree, scan })
+    }
+
+    /// Pins the content that git does not have, and writes the table and the git template to the
+    /// run's folder.
+    fn keep(mut self, snapshot: &mut Snapshot) -> Result<()> {
+        let store = TaskStore::open(&snapshot.context.paths.store)?;
+        snapshot.table = std::mem::take(&mut self.scan.table);
+        let mut dirty_candidates = std::mem::take(&mut self.scan.dirty_candidates);
+        // Switched off in tests that prove they notice.
+        if snapshot.context.faults.is_off("F153") {
+            dirty_candidates.clear();
+        }
+        let RunContext { run, now_ns, .. } = &snapshot.context;
+        let unreadable =
+            pins::pin(&self.tree, &store, run, dirty_candidates, &mut snapshot.table, *now_ns)?;
+        self.scan.unreadable.extend(unreadable);
+        snapshot.notices = notices_of(&self.scan);
+        GitTemplate::of_run(&snapshot.context.folder).write(&snapshot.context.repo, &self.git)?;
+        write_whole(&snapshot.context.folder.join(TABLE), &encode_table(&snapshot.table))
+    }
+}
+
+/// Writes a file atomically.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let what = || format!("write {}", path.display());
+    let folder = path.parent().ok_or("it has no folder").or_cannot(what)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder).or_cannot(what)?;
+    file.write_all(bytes).or_cannot(what)?;
+    file.persist(path).map(drop).map_err(|error| error.error).or_cannot(what)
+}
+
+/// Reads a file that [`write_whole`] wrote. It never blocks, whatever a task has put in its place.
+pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+    let mut file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a file"));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Keeps the table of a run, whose folder is about to be removed, for as long as work of the run is
+/// kept: a later landing needs it to detect what the user has renamed. Succeeds if there is none.
+pub(crate) fn keep_file_list(folder: &Path, paths: &RepoPaths, run: &RunName) -> Result<()> {
+    let (list, kept) = (folder.join(TABLE), file_list(paths, run));
+    let what = || format!("keep the list of the files that run {run} began with");
+    let parent = kept.parent().ok_or("it has no folder").or_cannot(what)?;
+    fs::create_dir_all(parent).or_cannot(what)?;
+    match fs::hard_link(&list, &kept) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()), // nothing was frozen
+        // It may be on another file system.
+        Err(_) => fs::copy(&list, &kept).map(drop).or_cannot(what),
+    }
+}
+
+/// Reads the kept table of a run. Returns `None` if there is none.
+pub(crate) fn read_file_list(paths: &RepoPaths, run: &RunName) -> Result<Option<Table>> {
+    let path = file_list(paths, run);
+    let what = || format!("read {}", path.display());
+    match read_whole(&path) {
+        Ok(written) => decode_table(&written).ok_or("it is damaged").or_cannot(what).map(Some),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).or_cannot(what),
+    }
+}
+
+/// Removes the kept table of a run. Succeeds if it is already gone.
+pub(crate) fn remove_file_list(paths: &RepoPaths, run: &RunName) -> Result<()> {
+    let path = file_list(paths, run);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).or_cannot(|| format!("remove {}", path.display()))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn file_list(paths: &RepoPaths, run: &RunName) -> PathBuf {
+    paths.landings.join("lists").join(run.as_str())
+}

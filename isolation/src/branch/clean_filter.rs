@@ -1,0 +1,102 @@
+//! Converts the work of tasks to the blobs that git would commit, with the clean filters of
+//! libgit2. A path that needs a filter program is a conflict.
+
+use std::io::Write as _;
+
+use git2::Repository;
+use protocol::{Conflict, ConflictReason, RepoPath};
+
+use crate::baseline::{Conversion, conversion};
+use crate::branch::commit_tree::RepoBlobs;
+use crate::error::{OrCannot, Result};
+use crate::file_entry::{Change, Entry, Mode};
+use crate::merge::{Blobs as _, EntryState, MergeTarget as _};
+use crate::store::TaskStore;
+
+/// Converts bytes of the working tree to blobs of a commit.
+pub(super) struct Cleaner<'a> {
+    pub(super) git: &'a Repository,
+    pub(super) store: &'a TaskStore,
+    pub(super) head: crate::branch::commit_tree::CommitTree<'a>,
+}
+
+impl Cleaner<'_> {
+    /// Returns the changes with the blobs that commits would have, or the conflicts of what cannot
+    /// be committed.
+    pub(super) fn clean(
+        &self,
+        changes: &[Change],
+    ) -> Result<std::result::Result<Vec<Change>, Vec<Conflict>>> {
+        let (mut clean, mut conflicts) = (Vec::with_capacity(changes.len()), Vec::new());
+        for change in changes {
+            match self.clean_one(change)? {
+                Some(change) => clean.push(change),
+                None => conflicts.push(Conflict {
+                    path: change.path.clone(),
+                    reason: ConflictReason::Filter,
+                    base: change.base.map(Entry::to_side),
+                    ours: self.committed(&change.path)?.map(Entry::to_side),
+                    theirs: change.task.map(Entry::to_side),
+                    with: None,
+                }),
+            }
+        }
+        Ok(if conflicts.is_empty() { Ok(clean) } else { Err(conflicts) })
+    }
+
+    fn clean_one(&self, change: &Change) -> Result<Option<Change>> {
+        let path = &change.path;
+        let found = conversion(self.git, path);
+        let conversion = found.or_cannot(|| format!("read the attributes of {path}"))?;
+        let with_program = matches!(conversion, Conversion::Program(_));
+        let is_file = |entry: Option<Entry>| entry.is_some_and(|entry| entry.mode != Mode::Link);
+        if with_program && (is_file(change.base) || is_file(change.task)) {
+            return self.without_program(change);
+        }
+        let entry = |entry: Option<Entry>| {
+            entry.map(|entry| self.through(&conversion, path, entry)).transpose()
+        };
+        let (base, task) = (entry(change.base)?, entry(change.task)?);
+        Ok(Some(Change { path: path.clone(), base, task }))
+    }
+
+    /// Converts a change without running the filter program, whose result is unknown. This works
+    /// where the task left the content as it was or removed the path: then the commit's own blob is
+    /// the base.
+    fn without_program(&self, change: &Change) -> Result<Option<Change>> {
+        let Some(head) = self.head_entry(&change.path)? else { return Ok(None) };
+        let task = match (change.base, change.task) {
+            (Some(_), None) => None,
+            (Some(base), Some(task)) if base.oid == task.oid => {
+                Some(Entry { mode: task.mode, ..head })
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Change { path: change.path.clone(), base: Some(head), task }))
+    }
+
+    fn through(&self, conversion: &Conversion, path: &RepoPath, entry: Entry) -> Result<Entry> {
+        let bytes = self.store.read(entry.oid)?;
+        if entry.mode == Mode::Link || *conversion == Conversion::None {
+            return Ok(Entry { oid: RepoBlobs(self.git).write(&bytes)?, ..entry });
+        }
+        let what = || format!("make a blob of {path}");
+        let mut writer = self.git.blob_writer(Some(path.as_path())).or_cannot(what)?;
+        writer.write_all(&bytes).or_cannot(what)?;
+        Ok(Entry { oid: writer.commit().or_cannot(what)?, ..entry })
+    }
+
+    /// Returns the entry at `path` in the commit that the branches start from.
+    pub(super) fn head_entry(&self, path: &RepoPath) -> Result<Option<Entry>> {
+        self.head.state_of(path).map(EntryState::entry)
+    }
+
+    /// Returns the same entry, and writes its bytes to the task store for the report of a conflict.
+    pub(super) fn committed(&self, path: &RepoPath) -> Result<Option<Entry>> {
+        let entry = self.head_entry(path)?;
+        if let Some(entry) = entry {
+            self.store.write(&RepoBlobs(self.git).read(entry.oid)?)?;
+        }
+        Ok(entry)
+    }
+}

@@ -1,0 +1,134 @@
+//! Captures a workspace: finds what may have changed, compares it, and writes the changes to the
+//! task store.
+
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use git2::Index;
+use protocol::{CaptureRef, Captured, ChangeSummary, RepoPath};
+
+use crate::backends::ChangeList;
+use crate::baseline::{ContentReader, Snapshot};
+use crate::capture::compare::{Compared, compare, count_lines};
+use crate::capture::walk;
+use crate::error::{OrCannot, Result};
+use crate::file_entry::Entry;
+use crate::ignore::Rules;
+use crate::store::TaskStore;
+use crate::tree::Tree;
+use crate::workspace::{Manifest, must_be_there, tree_of};
+
+/// Writes the changes in the workspace at `folder` to the task store. No process may be writing to
+/// it.
+pub(crate) fn capture(snapshot: &Snapshot, folder: &Path, manifest: &Manifest) -> Result<Captured> {
+    let (bytes, list) = take(snapshot, folder, manifest)?;
+    list.keep(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
+}
+
+/// Records the changes so far as the checkpoint, which replaces the previous one.
+pub(crate) fn checkpoint(
+    snapshot: &Snapshot,
+    folder: &Path,
+    manifest: &Manifest,
+) -> Result<Captured> {
+    let (bytes, list) = take(snapshot, folder, manifest)?;
+    list.keep_checkpoint(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
+}
+
+/// Captures the workspace that a dead engine has left. An existing capture with the same changes
+/// stands; if the changes differ, both are kept, the new one under the next free attempt.
+pub(crate) fn recapture(
+    snapshot: &Snapshot,
+    folder: &Path,
+    manifest: &Manifest,
+) -> Result<Captured> {
+    let (bytes, list) = take(snapshot, folder, manifest)?;
+    list.keep_recovered(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
+}
+
+/// Returns the summary of a capture in the task store.
+pub(crate) fn summary(store: &TaskStore, capture: CaptureRef) -> Result<Captured> {
+    let what = || format!("read {capture} from the task store");
+    let bytes = |entry: Option<Entry>| entry.map_or(Ok(Vec::new()), |entry| store.read(entry.oid));
+    let mut changes = ChangeSummary::default();
+    for change in store.changes(&capture)? {
+        let (before, after) = (bytes(change.base)?, bytes(change.task)?);
+        count_lines(&mut changes, &before, &after).or_cannot(what)?;
+    }
+    Ok(Captured::whole(capture, changes))
+}
+
+/// Finds the changes, and writes their bytes to the task store.
+fn take(
+    snapshot: &Snapshot,
+    folder: &Path,
+    manifest: &Manifest,
+) -> Result<(ContentReader, ChangeList)> {
+    let what = || format!("capture {}", folder.display());
+    snapshot.context.faults.strike("capture.begin").or_cannot(what)?;
+    must_be_there(folder)?;
+    let tree = Tree::open_at(&tree_of(folder))?;
+    // The rules for the whole tree are those of the user's repository, and the rules of folders
+    // those in the workspace. What the task did to its private git directory does not count.
+    let git = snapshot.context.repo.git()?;
+    let rules = Rules::of(&git, &tree);
+    let bytes = ContentReader::open(snapshot)?;
+    let mut list = ChangeList::default();
+    let force_added = ForceAdded::of(snapshot, folder);
+    let walk::Walked { candidates, left_out } =
+        walk::candidates(snapshot, manifest, &tree, &rules, &force_added)?;
+    for candidate in candidates {
+        let Some(Compared { change, before, after }) = compare(&bytes, &tree, &candidate)? else {
+            continue;
+        };
+        list.add(&snapshot.context, change, &before, &after)?;
+    }
+    list.left_out = left_out;
+    Ok((bytes, list))
+}
+
+/// The paths that a workspace's own index tracks and the snapshot does not contain: files added
+/// with `git add -f`, and tracked files that the user had removed. They are read at the first use;
+/// in a workspace without ignored files nobody needs them.
+pub(super) struct ForceAdded<'a> {
+    snapshot: &'a Snapshot,
+    index: PathBuf,
+    paths: OnceCell<BTreeSet<Vec<u8>>>,
+}
+
+impl<'a> ForceAdded<'a> {
+    /// Returns the paths for the workspace at `folder`; none if the task damaged the index.
+    pub(super) fn of(snapshot: &'a Snapshot, folder: &Path) -> Self {
+        Self { snapshot, index: folder.join("git/index"), paths: OnceCell::new() }
+    }
+
+    /// Returns whether `path` is tracked.
+    pub(super) fn has(&self, path: &[u8]) -> bool {
+        self.paths().contains(path)
+    }
+
+    /// Returns whether anything below `folder` is tracked.
+    pub(super) fn has_below(&self, folder: &[u8]) -> bool {
+        let prefix = [folder, b"/"].concat();
+        let next = self.paths().range(prefix.clone()..).next();
+        next.is_some_and(|path| path.starts_with(&prefix))
+    }
+
+    fn paths(&self) -> &BTreeSet<Vec<u8>> {
+        self.paths.get_or_init(|| {
+            let read = match Index::open(&self.index) {
+                Ok(read) => read,
+                Err(error) => {
+                    tracing::warn!(%error, "the index of a workspace cannot be read");
+                    return BTreeSet::new();
+                }
+            };
+            let added = read.iter().filter(|entry| {
+                RepoPath::new(entry.path.as_slice())
+                    .is_some_and(|path| self.snapshot.table.get(&path).is_none())
+            });
+            added.map(|entry| entry.path).collect()
+        })
+    }
+}

@@ -1,0 +1,199 @@
+//! Moves files within the working tree by descriptors of their folders. No file is ever overwritten
+//! unseen.
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+
+use engine::fault::Faults;
+use protocol::RepoPath;
+use rustix::fs::{
+    AtFlags, Mode as Permissions, RenameFlags, linkat, mkdirat, renameat, renameat_with, statat,
+    unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::error::{OrCannot, Result};
+use crate::tree::{Parent, Tree};
+
+/// Moves files within one tree.
+pub(super) struct FileMover<'a> {
+    pub(super) tree: &'a Tree,
+    swap: Cell<Swap>,
+    faults: &'a Faults,
+}
+
+/// How two files are exchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Swap {
+    /// Atomically.
+    Exchange,
+    /// One is moved aside first, on file systems without an atomic exchange.
+    MoveAside,
+}
+
+/// Whether a move was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moved {
+    /// It was made.
+    Yes,
+    /// It was not: the target existed, or the source was missing.
+    No,
+}
+
+/// An open folder, and a name in it.
+pub(super) struct ParentDir {
+    pub(super) folder: OwnedFd,
+    pub(super) name: OsString,
+}
+
+impl<'a> FileMover<'a> {
+    /// Returns a mover for `tree`. It uses `swap` until the file system does not support it.
+    pub(super) fn within(tree: &'a Tree, swap: Swap, faults: &'a Faults) -> Self {
+        Self { tree, swap: Cell::new(swap), faults }
+    }
+
+    /// The failpoint before each single change of the tree.
+    pub(super) fn strike(&self) -> Result<()> {
+        self.faults.strike("landing.move").or_cannot(|| "change the working tree")
+    }
+
+    /// Opens the folder that contains `path`, if it exists.
+    pub(super) fn parent_dir(&self, path: &RepoPath) -> Result<Option<ParentDir>> {
+        match self.tree.parent(path)? {
+            Parent::Folder { fd, name } => Ok(Some(ParentDir { folder: fd, name })),
+            Parent::Missing | Parent::Blocked(_) => Ok(None),
+        }
+    }
+
+    /// Exchanges two files.
+    pub(super) fn exchange(&self, temp: &RepoPath, path: &RepoPath) -> Result<Moved> {
+        let (Some(from), Some(to)) = (self.parent_dir(temp)?, self.parent_dir(path)?) else {
+            return Ok(Moved::No);
+        };
+        if self.swap.get() == Swap::Exchange {
+            self.strike()?;
+            match rename(&from, &to, RenameFlags::EXCHANGE) {
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.swap.set(Swap::MoveAside),
+                end => return moved(end, || format!("exchange {temp} and {path}")),
+            }
+        }
+        let aside = aside(temp);
+        if self.shift(path, &aside)? == Moved::No {
+            return Ok(Moved::No);
+        }
+        if self.shift(temp, path)? == Moved::No {
+            // Another program made a file in place of the old one just now: that is the newer
+            // version.
+            self.shift(&aside, path)?;
+            return Ok(Moved::No);
+        }
+        self.shift(&aside, temp)
+    }
+
+    /// Moves a file to a path that does not exist.
+    pub(super) fn shift(&self, from: &RepoPath, to: &RepoPath) -> Result<Moved> {
+        let what = || format!("move {from} to {to}");
+        let (Some(old), Some(new)) = (self.parent_dir(from)?, self.parent_dir(to)?) else {
+            return Ok(Moved::No);
+        };
+        self.strike()?;
+        match rename(&old, &new, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+            end => return moved(end, what),
+        }
+        // Like the rename, a hard link fails if the target exists.
+        match linkat(&old.folder, &old.name, &new.folder, &new.name, AtFlags::empty()) {
+            Ok(()) => self.remove(from).map(|()| Moved::Yes),
+            Err(Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::MLINK) => {
+                match statat(&new.folder, &new.name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(_) => Ok(Moved::No),
+                    Err(Errno::NOENT) => {
+                        moved(renameat(&old.folder, &old.name, &new.folder, &new.name), what)
+                    }
+                    Err(error) => Err(error).or_cannot(what),
+                }
+            }
+            end => moved(end, what),
+        }
+    }
+
+    /// Removes a file or symlink. Succeeds if it is not there.
+    pub(super) fn remove(&self, path: &RepoPath) -> Result<()> {
+        let Some(parent) = self.parent_dir(path)? else { return Ok(()) };
+        self.strike()?;
+        match unlinkat(&parent.folder, &parent.name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error).or_cannot(|| format!("remove {path}")),
+        }
+    }
+
+    /// Removes a folder if it is empty.
+    pub(super) fn remove_folder(&self, path: &RepoPath) -> Result<Moved> {
+        let Some(parent) = self.parent_dir(path)? else { return Ok(Moved::Yes) };
+        self.strike()?;
+        match unlinkat(&parent.folder, &parent.name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(Moved::Yes),
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => Ok(Moved::No),
+            Err(error) => Err(error).or_cannot(|| format!("remove the folder {path}")),
+        }
+    }
+
+    /// Removes a folder that contains nothing but folders, with these.
+    pub(super) fn remove_folders(&self, path: &RepoPath) -> Result<Moved> {
+        let mut found = vec![path.clone()];
+        let mut next = 0;
+        while let Some(folder) = found.get(next).cloned() {
+            let listing = self.tree.list(folder.as_bytes())?;
+            for listed in listing.iter().flat_map(|listing| &listing.entries) {
+                let below = crate::tree::join(folder.as_bytes(), &listed.name);
+                match RepoPath::new(below) {
+                    Some(below) if listed.is_folder() => found.push(below),
+                    _ => return Ok(Moved::No),
+                }
+            }
+            next += 1;
+        }
+        for folder in found.iter().rev() {
+            if self.remove_folder(folder)? == Moved::No {
+                return Ok(Moved::No);
+            }
+        }
+        Ok(Moved::Yes)
+    }
+
+    /// Makes the folders above `path`.
+    pub(super) fn make_folders(&self, path: &RepoPath) -> Result<()> {
+        let mut folders: Vec<RepoPath> = path.folders().collect();
+        folders.reverse();
+        for folder in folders {
+            let Some(parent) = self.parent_dir(&folder)? else { return Ok(()) };
+            self.strike()?;
+            match mkdirat(&parent.folder, &parent.name, Permissions::from_raw_mode(0o777)) {
+                // If it is not a folder, moving a file into it fails.
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error).or_cannot(|| format!("make the folder {folder}")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns where the old version of a file is moved aside while the new one takes its place.
+pub(super) fn aside(temp: &RepoPath) -> RepoPath {
+    RepoPath::new([temp.as_bytes(), b".old"].concat()).expect("a longer last name stays a name")
+}
+
+fn rename(from: &ParentDir, to: &ParentDir, flags: RenameFlags) -> std::result::Result<(), Errno> {
+    renameat_with(&from.folder, &from.name, &to.folder, &to.name, flags)
+}
+
+fn moved(end: std::result::Result<(), Errno>, what: impl FnOnce() -> String) -> Result<Moved> {
+    match end {
+        Ok(()) => Ok(Moved::Yes),
+        Err(Errno::NOENT | Errno::EXIST | Errno::NOTDIR | Errno::ISDIR | Errno::NOTEMPTY) => {
+            Ok(Moved::No)
+        }
+        Err(error) => Err(error).or_cannot(what),
+    }
+}

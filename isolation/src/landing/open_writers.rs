@@ -1,0 +1,199 @@
+//! Detects programs that have a file open for writing while a landing replaces it. A replaced
+//! version is removed only once no program can write to it any more and its content is known.
+
+use std::fs::File;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use protocol::RepoPath;
+use rustix::fs::{Mode as Permissions, OFlags, openat};
+use rustix::io::Errno;
+
+use crate::error::{OrCannot, Result};
+use crate::file_entry::Mode;
+use crate::landing::apply::{Applier, PathState};
+use crate::landing::finish::LandingContext;
+use crate::landing::lease::{Denied, Lease};
+use crate::landing::plan::{FileChange, WriteMethod};
+
+/// The total time for which one landing waits until programs have finished writing.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(400);
+
+/// The pause between two checks of files that are being written.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The time after which files without leases are compared again.
+const SECOND_LOOK: Duration = Duration::from_millis(50);
+
+impl LandingContext<'_> {
+    /// Polls until `is_free`, for at most half of the remaining time for waiting, so that each wait
+    /// leaves some time to the next.
+    pub(super) fn wait_until(&self, mut is_free: impl FnMut() -> Result<bool>) -> Result<()> {
+        let (began, most) = (Instant::now(), self.left_to_wait.get() / 2);
+        while !is_free()? {
+            self.faults.strike("landing.wait").or_cannot(|| "wait for a program that writes")?;
+            if began.elapsed() >= most {
+                break;
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+        self.left_to_wait.set(self.left_to_wait.get().saturating_sub(began.elapsed().min(most)));
+        Ok(())
+    }
+}
+
+/// Whether a program has a file open for writing.
+#[derive(Debug)]
+pub(super) enum WriteAccess {
+    /// No program has, as long as the lease is unbroken.
+    Leased(Lease),
+    /// A program has.
+    OpenForWriting,
+    /// It cannot be determined, for this reason.
+    Unknown(String),
+    /// The path is missing or not a regular file.
+    NoFile,
+}
+
+/// The state of a replaced version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReplacedState {
+    /// It is unchanged, and no program writes to it.
+    Settled,
+    /// It is unchanged. Whether a program writes to it cannot be determined.
+    Unwatched,
+    /// It was changed after it was replaced.
+    Edited,
+    /// A program has it open for writing.
+    OpenForWriting,
+}
+
+impl Applier<'_> {
+    /// Returns whether a program has the file at `path` open for writing.
+    pub(super) fn access(&self, path: &RepoPath) -> Result<WriteAccess> {
+        if self.context.faults.is_off("leases") {
+            return Ok(WriteAccess::Unknown("a fault was planned here".to_owned()));
+        }
+        let Some(parent) = self.mover.parent_dir(path)? else { return Ok(WriteAccess::NoFile) };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match openat(&parent.folder, &parent.name, flags, Permissions::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(WriteAccess::NoFile),
+            Err(Errno::ACCESS) => return Ok(WriteAccess::Unknown(Errno::ACCESS.to_string())),
+            // A program holds a write lease.
+            Err(Errno::AGAIN) => return Ok(WriteAccess::OpenForWriting),
+            Err(error) => return Err(error).or_cannot(|| format!("open {path}")),
+        };
+        if !file.metadata().or_cannot(|| format!("look at {path}"))?.is_file() {
+            return Ok(WriteAccess::NoFile);
+        }
+        Ok(match Lease::take(file) {
+            Ok(lease) => WriteAccess::Leased(lease),
+            Err(Denied::Writer) => WriteAccess::OpenForWriting,
+            Err(Denied::Unavailable(error)) => WriteAccess::Unknown(error.to_string()),
+        })
+    }
+
+    /// Returns the target paths that a program has open for writing, after giving it some time to
+    /// close them.
+    pub(super) fn targets_being_written(&self, changes: &[FileChange]) -> Result<Vec<RepoPath>> {
+        let is_written =
+            |path: &RepoPath| Ok(matches!(self.access(path)?, WriteAccess::OpenForWriting));
+        let mut written = Vec::new();
+        for change in changes.iter().filter(|change| replaces_a_file(change)) {
+            if is_written(&change.path)? {
+                written.push(change.path.clone());
+            }
+        }
+        self.context.wait_until(|| {
+            written = keep_if(std::mem::take(&mut written), is_written)?;
+            Ok(written.is_empty())
+        })?;
+        Ok(written)
+    }
+
+    /// Checks every replaced version once more. One that was changed, or that a program still has
+    /// open for writing after some time, is put back to its path.
+    ///
+    /// Returns the steps whose versions went back.
+    pub(super) fn give_back_edited<'s>(
+        &self,
+        changes: impl Iterator<Item = &'s FileChange>,
+    ) -> Result<Vec<&'s FileChange>> {
+        let (mut edited, mut written, mut unwatched) = (Vec::new(), Vec::new(), Vec::new());
+        if self.context.faults.is_off("F277") {
+            return Ok(edited);
+        }
+        for change in changes
+            .filter(|change| change.method == WriteMethod::Exchange && change.expected.is_some())
+        {
+            match self.replaced(change)? {
+                ReplacedState::Settled => {}
+                ReplacedState::Unwatched => unwatched.push(change),
+                ReplacedState::Edited => {
+                    self.give_back(change)?;
+                    edited.push(change);
+                }
+                ReplacedState::OpenForWriting => written.push(change),
+            }
+        }
+        self.context.wait_until(|| {
+            written = keep_if(std::mem::take(&mut written), |change| {
+                let version = self.replaced(change)?;
+                if version == ReplacedState::Edited {
+                    self.give_back(change)?;
+                    edited.push(*change);
+                }
+                Ok(version == ReplacedState::OpenForWriting)
+            })?;
+            Ok(written.is_empty())
+        })?;
+        if !unwatched.is_empty() {
+            self.context.faults.strike("landing.compare").or_cannot(|| "compare files")?;
+            thread::sleep(SECOND_LOOK);
+            written.extend(keep_if(unwatched, |change| {
+                Ok(self.replaced(change)? == ReplacedState::Edited)
+            })?);
+        }
+        for change in &written {
+            self.give_back(change)?;
+        }
+        edited.extend(written);
+        Ok(edited)
+    }
+
+    fn replaced(&self, change: &FileChange) -> Result<ReplacedState> {
+        let access = self.access(&change.temp)?;
+        if let WriteAccess::OpenForWriting = access {
+            return Ok(ReplacedState::OpenForWriting);
+        }
+        let seen = self.state_of(&change.temp)?;
+        if seen != PathState::Missing && !seen.is(change.expected) && !seen.is(change.new) {
+            return Ok(ReplacedState::Edited);
+        }
+        Ok(match access {
+            WriteAccess::Leased(lease) if lease.is_unbroken() => ReplacedState::Settled,
+            WriteAccess::Leased(_) | WriteAccess::OpenForWriting => ReplacedState::OpenForWriting,
+            WriteAccess::NoFile => ReplacedState::Settled,
+            WriteAccess::Unknown(why) => {
+                self.context.notify_unwatched(&change.path, &why);
+                ReplacedState::Unwatched
+            }
+        })
+    }
+}
+
+/// Returns whether the change overwrites or replaces a regular file.
+fn replaces_a_file(change: &FileChange) -> bool {
+    matches!(change.expected, Some(entry) if entry.mode != Mode::Link)
+}
+
+fn keep_if<T>(items: Vec<T>, mut keep: impl FnMut(&T) -> Result<bool>) -> Result<Vec<T>> {
+    let mut kept = Vec::new();
+    for item in items {
+        if keep(&item)? {
+            kept.push(item);
+        }
+    }
+    Ok(kept)
+}

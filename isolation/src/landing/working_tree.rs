@@ -1,0 +1,76 @@
+//! The user's working tree as the target of a merge.
+
+use std::ffi::OsStr;
+
+use protocol::RepoPath;
+use rustix::fs::{AtFlags, Mode as Permissions, OFlags, openat, statat};
+use rustix::io::Errno;
+
+use crate::error::{OrCannot, Result};
+use crate::file_entry::{Entry, Mode};
+use crate::merge::{EntryState, MergeTarget};
+use crate::store::TaskStore;
+use crate::tree::{Parent, RepositoryRoot, Tree, TreeEntry, join};
+
+/// The working tree at the time of each read. What was read is written to the task store.
+pub(crate) struct WorkingTree<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) store: &'a TaskStore,
+}
+
+impl MergeTarget for WorkingTree<'_> {
+    fn state_of(&self, path: &RepoPath) -> Result<EntryState> {
+        let entry = |mode, bytes: &[u8]| {
+            Ok(EntryState::Entry(Entry { mode, oid: self.store.write(bytes)? }))
+        };
+        match self.tree.read_entry(path)? {
+            TreeEntry::Missing | TreeEntry::Blocked(_) => Ok(EntryState::Missing),
+            TreeEntry::File { mode, bytes, .. } => entry(mode, &bytes),
+            TreeEntry::Link { target, .. } => entry(Mode::Link, &target),
+            TreeEntry::Folder => self.folder(path),
+            TreeEntry::Special => Ok(EntryState::Foreign),
+        }
+    }
+
+    fn obstacle(
+        &self,
+        folder: &RepoPath,
+        goes: &dyn Fn(&RepoPath) -> bool,
+    ) -> Result<Option<RepoPath>> {
+        let mut folders = vec![folder.clone()];
+        while let Some(next) = folders.pop() {
+            let Some(listing) = self.tree.list(next.as_bytes())? else { continue };
+            if listing.repository == RepositoryRoot::Yes || !listing.invalid_names.is_empty() {
+                return Ok(Some(next));
+            }
+            for listed in &listing.entries {
+                let Some(path) = RepoPath::new(join(next.as_bytes(), &listed.name)) else {
+                    return Ok(Some(next));
+                };
+                if listed.is_folder() {
+                    folders.push(path);
+                } else if !goes(&path) {
+                    return Ok(Some(path));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl WorkingTree<'_> {
+    /// Distinguishes a folder of this repository from the root of another one.
+    fn folder(&self, path: &RepoPath) -> Result<EntryState> {
+        let Parent::Folder { fd, name } = self.tree.parent(path)? else {
+            return Ok(EntryState::Missing);
+        };
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let git = openat(fd, name, flags, Permissions::empty())
+            .and_then(|folder| statat(folder, OsStr::new(".git"), AtFlags::SYMLINK_NOFOLLOW));
+        match git {
+            Ok(_) => Ok(EntryState::Foreign),
+            Err(Errno::NOENT) => Ok(EntryState::Folder),
+            Err(error) => Err(error).or_cannot(|| format!("look into {path}")),
+        }
+    }
+}

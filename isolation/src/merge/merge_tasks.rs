@@ -1,0 +1,86 @@
+//! Merges the tasks of a run in their order, and reports the result of each.
+
+use std::collections::BTreeMap;
+
+use engine::ports::{IsolationError, LandingTask};
+use protocol::{CaptureRef, Landed, RepoPath, TaskLanding, TaskName};
+
+use crate::error::{Result, error_text};
+use crate::file_entry::{Change, Entry};
+use crate::merge::{MergeTarget, Merger};
+use crate::store::TaskStore;
+
+/// Merges each task, and returns the results as if everything that was merged had landed.
+///
+/// What goes wrong with one task's work is that task's misfortune: the others are still tried.
+pub(crate) fn merge_tasks(
+    merger: &mut Merger<'_>,
+    tasks: &[LandingTask],
+    changes_of: &dyn Fn(&CaptureRef) -> Result<Vec<Change>>,
+) -> Vec<TaskLanding> {
+    let mut landings: Vec<TaskLanding> = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let landed = merge_task(merger, task, &landings, changes_of)
+            .unwrap_or_else(|error| Landed::Unwritten { message: error_text(&error) });
+        landings.push(TaskLanding { task: task.task.clone(), landed });
+    }
+    landings
+}
+
+fn merge_task(
+    merger: &mut Merger<'_>,
+    task: &LandingTask,
+    landings: &[TaskLanding],
+    changes_of: &dyn Fn(&CaptureRef) -> Result<Vec<Change>>,
+) -> Result<Landed> {
+    let changes = changes_of(&task.capture)?;
+    if changes.is_empty() {
+        return Ok(Landed::Unchanged);
+    }
+    let on = missing_predecessors(task, landings);
+    if !on.is_empty() {
+        return Ok(Landed::Waiting { on });
+    }
+    Ok(match merger.add(&task.task, &changes)? {
+        Ok(()) => Landed::Landed { branch: None },
+        Err(conflicts) => Landed::Conflicted { conflicts },
+    })
+}
+
+/// Returns the predecessors of `task` whose work has not landed.
+pub(crate) fn missing_predecessors(task: &LandingTask, landings: &[TaskLanding]) -> Vec<TaskName> {
+    if task.depends_on.is_empty() {
+        return Vec::new();
+    }
+    let landed: BTreeMap<String, &Landed> =
+        landings.iter().map(|landing| (landing.task.folded(), &landing.landed)).collect();
+    let missing = task.depends_on.iter().filter(|on| match landed.get(&on.folded()) {
+        None | Some(Landed::Landed { .. } | Landed::Unchanged) => false,
+        Some(Landed::Conflicted { .. } | Landed::Unwritten { .. } | Landed::Waiting { .. }) => true,
+    });
+    missing.cloned().collect()
+}
+
+/// Returns the changes to `target` that contain the merged work of `captures`: each path with its
+/// new entry, or `None` if it is removed.
+///
+/// # Errors
+/// [`IsolationError::Predecessors`] if they cannot be merged.
+pub(crate) fn merge_captures(
+    start: &dyn MergeTarget,
+    store: &TaskStore,
+    captures: &[(TaskName, CaptureRef)],
+) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
+    let mut merger = Merger::over(start, store);
+    for (task, capture) in captures {
+        if let Err(conflicts) = merger.add(task, &store.changes(capture)?)? {
+            let with = conflicts.iter().filter_map(|conflict| conflict.with.clone());
+            let mut tasks: Vec<TaskName> = with.chain([task.clone()]).collect();
+            tasks.sort();
+            tasks.dedup();
+            let paths = conflicts.iter().map(|conflict| conflict.path.to_string()).collect();
+            return Err(IsolationError::Predecessors { tasks, paths });
+        }
+    }
+    Ok(merger.finish().into_iter().map(|(path, touched)| (path, touched.after)).collect())
+}

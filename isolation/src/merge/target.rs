@@ -1,0 +1,66 @@
+//! The interfaces that merging needs: the tree to merge into, and a store of blobs.
+
+use git2::Oid;
+use protocol::RepoPath;
+
+use crate::error::Result;
+use crate::file_entry::Entry;
+use crate::store::TaskStore;
+
+/// A tree into which tasks' work is merged: the user's working tree, a snapshot, or a commit.
+pub(crate) trait MergeTarget {
+    /// Returns the state of `path`. The content of an entry can be read from the [`Blobs`] of the
+    /// same merge.
+    fn state_of(&self, path: &RepoPath) -> Result<EntryState>;
+
+    /// Returns a path below `folder` that is no folder and for which `goes` is false, or `folder`
+    /// itself if something below it has no valid [`RepoPath`]. Returns `None` if the folder can be
+    /// removed.
+    fn obstacle(
+        &self,
+        folder: &RepoPath,
+        goes: &dyn Fn(&RepoPath) -> bool,
+    ) -> Result<Option<RepoPath>>;
+}
+
+/// The state of a path of a [`MergeTarget`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryState {
+    /// Nothing, also if something above the path is not a folder.
+    Missing,
+    /// A file or a symlink.
+    Entry(Entry),
+    /// A folder.
+    Folder,
+    /// Something that must not be touched: a device, a submodule, another repository.
+    Foreign,
+}
+
+impl EntryState {
+    /// Returns the file or symlink, if it is one.
+    pub(crate) fn entry(self) -> Option<Entry> {
+        match self {
+            Self::Entry(entry) => Some(entry),
+            Self::Missing | Self::Folder | Self::Foreign => None,
+        }
+    }
+}
+
+/// A store of blobs.
+pub(crate) trait Blobs {
+    /// Returns the bytes with this id.
+    fn read(&self, oid: Oid) -> Result<Vec<u8>>;
+
+    /// Stores bytes and returns their id.
+    fn write(&self, bytes: &[u8]) -> Result<Oid>;
+}
+
+impl Blobs for TaskStore {
+    fn read(&self, oid: Oid) -> Result<Vec<u8>> {
+        self.read(oid)
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<Oid> {
+        self.write(bytes)
+    }
+}

@@ -1,0 +1,82 @@
+//! Notices about a repository: submodules, filter programs, partial clones.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use engine::ports::Notice;
+use git2::{Index, Repository};
+
+use crate::error::{OrCannot, Result};
+
+/// The mode of a submodule in the index.
+const GITLINK: u32 = 0o160_000;
+
+/// The largest attributes file that is read.
+const ATTRIBUTES: u64 = 1 << 20;
+
+/// Returns the notices about a repository.
+pub(super) fn notices(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
+    let index = git.index().or_cannot(|| format!("read the index of {}", root.display()))?;
+    let found = [submodules(&index), filters(git, &index, root), partial(git)];
+    Ok(found.into_iter().flatten().collect())
+}
+
+fn submodules(index: &Index) -> Option<Notice> {
+    let count = index.iter().filter(|entry| entry.mode == GITLINK).count();
+    (count > 0).then(|| Notice {
+        from: "submodules".to_owned(),
+        to: "each is an empty folder in a workspace, and left as it is".to_owned(),
+        why: format!("{count} in this repository; each is a repository of its own"),
+    })
+}
+
+fn filters(git: &Repository, index: &Index, root: &Path) -> Option<Notice> {
+    let names = b"/.gitattributes";
+    let tracked = index
+        .iter()
+        .filter(|entry| entry.path == names[1..] || entry.path.ends_with(names))
+        .filter_map(|entry| protocol::RepoPath::new(entry.path))
+        .map(|path| root.join(path.as_path()));
+    let own = [git.commondir().join("info/attributes")];
+    let filtered = tracked.chain(own).chain(global(git)).any(|file| names_a_filter(&file));
+    filtered.then(|| Notice {
+        from: "filter programs (LFS, git-crypt and such)".to_owned(),
+        to: "files are taken as they are in the working tree, and land as they are".to_owned(),
+        why: "the attributes name a filter, and a repository's programs are never run".to_owned(),
+    })
+}
+
+/// Returns the path of the user's own attributes file.
+fn global(git: &Repository) -> Option<PathBuf> {
+    let config = git.config().ok()?;
+    config.get_path("core.attributesfile").ok()
+}
+
+fn names_a_filter(file: &Path) -> bool {
+    // Only regular files: a symlink may lead to a device.
+    let small =
+        fs::symlink_metadata(file).is_ok_and(|meta| meta.is_file() && meta.len() <= ATTRIBUTES);
+    let bytes = if small { fs::read(file).unwrap_or_default() } else { Vec::new() };
+    let text = String::from_utf8_lossy(&bytes);
+    text.lines().filter(|line| !line.trim_start().starts_with('#')).any(|line| {
+        line.split_whitespace()
+            .skip(1)
+            .any(|word| word.starts_with("filter=") || word.starts_with("working-tree-encoding="))
+    })
+}
+
+/// Returns the notice about a partial clone, which works as long as the objects it needs are there.
+fn partial(git: &Repository) -> Option<Notice> {
+    let config = git.config().ok()?.snapshot().ok()?;
+    let named = config.get_str("extensions.partialclone").is_ok();
+    let mut promised = false;
+    config
+        .entries(Some(r"remote\..*\.promisor"))
+        .and_then(|entries| entries.for_each(|_| promised = true))
+        .ok()?;
+    (named || promised).then(|| Notice {
+        from: "all objects of the repository".to_owned(),
+        to: "objects that are not here are not fetched".to_owned(),
+        why: "it is a partial clone".to_owned(),
+    })
+}

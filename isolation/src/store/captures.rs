@@ -1,0 +1,217 @@
+//! Captures in the task store. A capture is a commit without parents whose tree has the changed
+//! paths twice: below `base/` as the task found them and below `task/` as it left them. The last
+//! lines of its message give the version of the format and the renames.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use git2::{Commit, DiffFormat, DiffOptions, ErrorCode, Tree};
+use protocol::{CaptureRef, RepoPath, RunName, TaskName};
+
+use crate::captures::PathFilter;
+use crate::error::{OrCannot, Result};
+use crate::file_entry::{Change, Entry, Rename};
+use crate::store::{Durability, TaskStore, trees};
+
+/// The version of the format. Captures of version 1 do not name their version.
+const VERSION: u32 = 2;
+
+/// The prefix of the line with the version.
+const VERSION_KEY: &str = "Capture-Version: ";
+
+/// The prefix of each line with a rename, in JSON.
+const RENAME_KEY: &str = "Capture-Rename: ";
+
+/// The changes in a capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    /// The changed paths, sorted. A rename is two of them, a removed and an added path.
+    pub(crate) changes: Vec<Change>,
+    /// The renames.
+    pub(crate) renames: Vec<Rename>,
+}
+
+impl TaskStore {
+    /// Writes a capture durably. It replaces one of the same name.
+    pub(crate) fn put_capture(
+        &self,
+        capture: &CaptureRef,
+        contents: &Contents,
+        title: &str,
+    ) -> Result<()> {
+        let side = |folder: &'static str, change: &Change, entry: Option<Entry>| {
+            entry.map(|entry| ([folder.as_bytes(), change.path.as_bytes()].concat(), entry))
+        };
+        let entries: Vec<_> = contents
+            .changes
+            .iter()
+            .flat_map(|change| {
+                [side("base/", change, change.base), side("task/", change, change.task)]
+            })
+            .flatten()
+            .collect();
+        let mut message = format!("{title}\n\n{VERSION_KEY}{VERSION}\n");
+        for rename in &contents.renames {
+            let rename = serde_json::to_string(rename).or_cannot(|| format!("write {capture}"))?;
+            message.push_str(&format!("{RENAME_KEY}{rename}\n"));
+        }
+        self.write_reference(capture.as_str(), &entries, &message, Durability::Synced)
+    }
+
+    /// Returns the content of a capture.
+    pub(crate) fn contents(&self, capture: &CaptureRef) -> Result<Contents> {
+        let what = || format!("read {capture} from the task store {}", self.path.display());
+        let commit = self
+            .git
+            .find_reference(capture.as_str())
+            .and_then(|reference| reference.peel_to_commit())
+            .or_cannot(what)?;
+        let entries = trees::read(&self.git, commit.tree_id()).or_cannot(what)?;
+        let mut changes = BTreeMap::new();
+        for (path, entry) in entries {
+            let (side, path) = path.split_at(path.len().min("base/".len()));
+            let path = RepoPath::new(path).ok_or("a path in it is none").or_cannot(what)?;
+            let change = changes.entry(path.clone());
+            let change = change.or_insert(Change { path, base: None, task: None });
+            match side {
+                b"base/" => change.base = Some(entry),
+                b"task/" => change.task = Some(entry),
+                _ => return Err("it is not a capture").or_cannot(what),
+            }
+        }
+        let renames = renames(&commit).or_cannot(what)?;
+        for Rename { from, to } in &renames {
+            let is = |path, side: fn(&Change) -> [bool; 2]| changes.get(path).map(side);
+            let sides = |change: &Change| [change.base.is_some(), change.task.is_some()];
+            if is(from, sides) != Some([true, false]) || is(to, sides) != Some([false, true]) {
+                let because = format!("{from} and {to} are not what is gone and what is new");
+                return Err(because).or_cannot(what);
+            }
+        }
+        Ok(Contents { changes: changes.into_values().collect(), renames })
+    }
+
+    /// Returns the changes of a capture, sorted by path.
+    pub(crate) fn changes(&self, capture: &CaptureRef) -> Result<Vec<Change>> {
+        Ok(self.contents(capture)?.changes)
+    }
+
+    /// Returns whether there is a capture of this name.
+    pub(crate) fn has_capture(&self, capture: &CaptureRef) -> Result<bool> {
+        match self.git.find_reference(capture.as_str()) {
+            Ok(_) => Ok(true),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(false),
+            Err(error) => Err(error).or_cannot(|| format!("look for {capture}")),
+        }
+    }
+
+    /// Returns the captures of a run, sorted by task and attempt.
+    pub(crate) fn captures(&self, run: &RunName) -> Result<Vec<CaptureRef>> {
+        let what = || format!("list the task store {}", self.path.display());
+        let found = self.git.references_glob(&format!("refs/tasks/{run}/*")).or_cannot(what)?;
+        let mut captures = Vec::new();
+        for reference in found {
+            let reference = reference.or_cannot(what)?;
+            let name = String::from_utf8_lossy(reference.name_bytes()).into_owned();
+            // References with other names are not captures.
+            captures.extend(parse(run, &name));
+        }
+        captures.sort();
+        Ok(captures
+            .into_iter()
+            .map(|(task, attempt)| CaptureRef::of(run, &task, attempt))
+            .collect())
+    }
+
+    /// Removes the checkpoints of a run.
+    pub(crate) fn remove_checkpoints(&self, run: &RunName) -> Result<()> {
+        let what = || format!("list the task store {}", self.path.display());
+        let found =
+            self.git.references_glob(&format!("refs/checkpoints/{run}/*")).or_cannot(what)?;
+        for reference in found {
+            let reference = reference.or_cannot(what)?;
+            self.release(&String::from_utf8_lossy(reference.name_bytes()))?;
+        }
+        Ok(())
+    }
+
+    /// Removes a capture. Succeeds if it is already gone.
+    pub(crate) fn remove(&self, capture: &CaptureRef) -> Result<()> {
+        self.release(capture.as_str())
+    }
+}
+
+/// Returns the renames in the message of a capture.
+///
+/// # Errors
+/// It is of a later version, or a line cannot be read.
+fn renames(commit: &Commit<'_>) -> std::result::Result<Vec<Rename>, String> {
+    let message = String::from_utf8_lossy(commit.message_bytes());
+    let mut renames = Vec::new();
+    for line in message.lines() {
+        if let Some(version) = line.strip_prefix(VERSION_KEY) {
+            let known = version.parse::<u32>().is_ok_and(|version| version <= VERSION);
+            if !known {
+                return Err(format!("version {version} of its format is not known here"));
+            }
+        } else if let Some(rename) = line.strip_prefix(RENAME_KEY) {
+            renames.push(serde_json::from_str(rename).map_err(|error| error.to_string())?);
+        }
+    }
+    Ok(renames)
+}
+
+fn parse(run: &RunName, name: &str) -> Option<(TaskName, u32)> {
+    let rest = name.strip_prefix(&format!("refs/tasks/{run}/"))?;
+    let (task, attempt) = rest.split_once('/')?;
+    Some((task.parse().ok()?, attempt.parse().ok()?))
+}
+
+/// The number of digits of ids in a patch: all, which binary patches need.
+const DIGITS: u16 = 40;
+
+impl TaskStore {
+    /// Returns a capture as a patch in git's format.
+    pub(crate) fn patch(&self, capture: &CaptureRef, filter: &PathFilter) -> Result<Vec<u8>> {
+        let what = || format!("show {capture} of the task store {}", self.path.display());
+        self.try_patch(capture, filter).or_cannot(what)
+    }
+
+    fn try_patch(
+        &self,
+        capture: &CaptureRef,
+        filter: &PathFilter,
+    ) -> std::result::Result<Vec<u8>, git2::Error> {
+        let whole = self.git.find_reference(capture.as_str())?.peel_to_tree()?;
+        let (base, task) = (self.side(&whole, "base")?, self.side(&whole, "task")?);
+        let mut options = DiffOptions::new();
+        options.show_binary(true).id_abbrev(DIGITS).old_prefix("a").new_prefix("b");
+        if let PathFilter::Below(path) = filter {
+            options.pathspec(path.as_bytes()).disable_pathspec_match(true);
+        }
+        let diff = self.git.diff_tree_to_tree(base.as_ref(), task.as_ref(), Some(&mut options))?;
+        let mut text = Vec::new();
+        diff.print(DiffFormat::Patch, |_, _, line| {
+            // libgit2 returns lines of content without their sign, and all other lines complete.
+            if matches!(line.origin(), '+' | '-' | ' ') {
+                text.extend(u8::try_from(line.origin()));
+            }
+            text.extend_from_slice(line.content());
+            true
+        })?;
+        Ok(text)
+    }
+
+    /// Returns one side of a capture; `None` if it is empty.
+    fn side(
+        &self,
+        whole: &Tree<'_>,
+        name: &str,
+    ) -> std::result::Result<Option<Tree<'_>>, git2::Error> {
+        match whole.get_path(Path::new(name)) {
+            Ok(entry) => self.git.find_tree(entry.id()).map(Some),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Syncs the files of the task store, so that recorded captures survive a power cut.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use git2::Oid;
+
+/// The number of syncs at the same time: a disk takes about as long for a few as for one.
+const THREADS: usize = 4;
+
+/// The number of files below which more threads are not worth their start.
+const FEW: usize = 4;
+
+/// Syncs loose objects and their folders. Objects in a pack are durable already.
+pub(super) fn sync_objects(store: &Path, objects: impl IntoIterator<Item = Oid>) -> io::Result<()> {
+    let all = store.join("objects");
+    let (mut files, mut folders) = (BTreeSet::new(), BTreeSet::new());
+    for object in objects {
+        let name = object.to_string();
+        let folder = all.join(&name[..2]);
+        files.insert(folder.join(&name[2..]));
+        folders.insert(folder);
+    }
+    sync_all(&files.into_iter().collect::<Vec<_>>())?;
+    // A folder is synced after its contents, and its parent last.
+    sync_all(&folders.into_iter().collect::<Vec<_>>())?;
+    sync(&all)
+}
+
+/// Syncs a reference and its folders. One without a file of its own is packed, or has been removed.
+pub(super) fn sync_reference(store: &Path, reference: &str) -> io::Result<()> {
+    let file = store.join(reference);
+    let folders = file.ancestors().skip(1).take_while(|folder| *folder != store);
+    let paths: Vec<PathBuf> =
+        std::iter::once(file.as_path()).chain(folders).map(Path::to_path_buf).collect();
+    sync_all(&paths)
+}
+
+/// Syncs a new store: every file and folder in it.
+pub(super) fn sync_tree(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_tree(&entry.path())?;
+        } else {
+            sync(&entry.path())?;
+        }
+    }
+    sync(folder)
+}
+
+/// Syncs one file or folder, if it exists.
+pub(super) fn sync(path: &Path) -> io::Result<()> {
+    match File::open(path) {
+        Ok(file) => file.sync_all(),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn sync_all(paths: &[PathBuf]) -> io::Result<()> {
+    let next = AtomicUsize::new(0);
+    let work = || -> io::Result<()> {
+        while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+            sync(path)?;
+        }
+        Ok(())
+    };
+    let more = if paths.len() < FEW { 0 } else { THREADS - 1 };
+    thread::scope(|scope| {
+        // A machine that has no more threads syncs one file after the other.
+        let others: Vec<_> = (0..more)
+            .map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
+            .collect();
+        let mut end = work();
+        for other in others {
+            let other = other.join().unwrap_or_else(|_| Err(io::Error::other("a sync panicked")));
+            end = end.and(other);
+        }
+        end
+    })
+}

@@ -1,0 +1,200 @@
+//! Opens the task store, and reads and writes its blobs and references.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use git2::{ErrorCode, ObjectType, Oid, Repository, RepositoryInitOptions, Signature};
+
+use crate::error::{OrCannot, Result};
+use crate::file_entry::Entry;
+use crate::store::leftovers::NEW_STORE;
+use crate::store::{sync, trees};
+
+/// How often a reference that another process has locked is tried, a few milliseconds apart.
+const TRIES: u32 = 50;
+
+/// The task store of one repository. Each thread opens its own.
+pub(crate) struct TaskStore {
+    pub(super) git: Repository,
+    pub(super) path: PathBuf,
+    /// The shared lock of a writer of objects. On file systems without locks there is none, and no
+    /// leftovers are removed either.
+    _writing: Option<File>,
+}
+
+/// Whether data must survive a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// It is synced to the disk before the call returns.
+    Synced,
+    /// It survives a crash of this program, but perhaps not a power cut.
+    Buffered,
+}
+
+impl TaskStore {
+    /// Opens the store at `path`, and makes it if it does not exist.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        if !path.join("HEAD").exists() {
+            create(path)?;
+        }
+        let git = Repository::open_bare(path)
+            .or_cannot(|| format!("open the task store {}", path.display()))?;
+        let writing = File::open(path.join("objects")).ok();
+        let writing = writing.filter(|objects| objects.lock_shared().is_ok());
+        Ok(Self { git, path: path.to_path_buf(), _writing: writing })
+    }
+
+    /// Opens the store at `path` if there is one.
+    pub(crate) fn open_existing(path: &Path) -> Result<Option<Self>> {
+        if path.join("HEAD").exists() { Self::open(path).map(Some) } else { Ok(None) }
+    }
+
+    /// Returns the path of the store.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a blob. It is kept if something refers to it before the next clean-up.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<Oid> {
+        let written = self.git.odb().and_then(|odb| odb.write(ObjectType::Blob, bytes));
+        written.or_cannot(|| format!("write to the task store {}", self.path.display()))
+    }
+
+    /// Reads a blob.
+    pub(crate) fn read(&self, oid: Oid) -> Result<Vec<u8>> {
+        let blob = self.git.find_blob(oid).map(|blob| blob.content().to_vec());
+        blob.or_cannot(|| format!("read {oid} from the task store {}", self.path.display()))
+    }
+
+    /// Keeps the blobs of `entries` alive under `reference`, which is replaced. The paths are those
+    /// of the tree of a commit without parents; none may contain another.
+    pub(crate) fn hold(
+        &self,
+        reference: &str,
+        entries: &[(Vec<u8>, Entry)],
+        durability: Durability,
+    ) -> Result<()> {
+        self.write_reference(reference, entries, "held", durability)
+    }
+
+    /// Removes the reference of [`Self::hold`]. Succeeds if there is none.
+    pub(crate) fn release(&self, reference: &str) -> Result<()> {
+        self.with_store_lock(reference, || match self.git.find_reference(reference) {
+            Ok(mut found) => found.delete(),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
+            Err(error) => Err(error),
+        })
+        .or_cannot(|| format!("remove {reference} from the task store {}", self.path.display()))
+    }
+
+    /// Makes `reference` point at a commit without parents whose tree has `entries`. The reference
+    /// is written after everything it leads to is as durable as requested.
+    pub(super) fn write_reference(
+        &self,
+        reference: &str,
+        entries: &[(Vec<u8>, Entry)],
+        message: &str,
+        durability: Durability,
+    ) -> Result<()> {
+        let what = || format!("write {reference} to the task store {}", self.path.display());
+        let trees = trees::write(&self.git, entries).or_cannot(what)?;
+        let commit = self.commit(trees.root, message).or_cannot(what)?;
+        if durability == Durability::Synced {
+            let blobs = entries.iter().map(|(_, entry)| entry.oid);
+            let objects = blobs.chain(trees.written).chain([commit]);
+            sync::sync_objects(&self.path, objects).or_cannot(what)?;
+        }
+        self.with_store_lock(reference, || {
+            self.git.reference(reference, commit, true, message).map(drop)
+        })
+        .or_cannot(what)?;
+        if durability == Durability::Synced {
+            sync::sync_reference(&self.path, reference).or_cannot(what)?;
+        }
+        Ok(())
+    }
+
+    fn commit(&self, tree: Oid, message: &str) -> std::result::Result<Oid, git2::Error> {
+        let author = Signature::now("Regatta", "regatta@localhost")?;
+        let tree = self.git.find_tree(tree)?;
+        self.git.commit(None, &author, &author, message, &tree, &[])
+    }
+
+    /// Changes `reference` under the lock on the store's folder, which every writer takes. A lock
+    /// file that is in the way was therefore left by a dead process.
+    fn with_store_lock<T>(
+        &self,
+        reference: &str,
+        mut step: impl FnMut() -> std::result::Result<T, git2::Error>,
+    ) -> std::result::Result<T, git2::Error> {
+        // On file systems without locks, git's own lock files have to do.
+        let lock = File::open(&self.path).and_then(|folder| folder.lock().map(|()| folder));
+        let mut tried = 1;
+        loop {
+            match step() {
+                Err(error) if tried < TRIES && is_contention(&error) => tried += 1,
+                end => return end,
+            }
+            match &lock {
+                Ok(_held) => self.remove_lock_files(reference),
+                Err(_unlocked) => thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    fn remove_lock_files(&self, reference: &str) {
+        for name in [reference, "packed-refs"] {
+            let _absent = fs::remove_file(self.path.join(format!("{name}.lock"))); // mostly it is
+        }
+    }
+}
+
+/// Returns whether another process was in the way for a moment: by a lock, or by removing an empty
+/// folder of references.
+fn is_contention(error: &git2::Error) -> bool {
+    error.code() == ErrorCode::Locked
+        || error.class() == git2::ErrorClass::Os && error.message().contains("No such file")
+}
+
+/// Makes the store under a temporary name and renames it, so that it is complete or missing.
+fn create(path: &Path) -> Result<()> {
+    let what = || format!("make the task store {}", path.display());
+    let parent = path.parent().ok_or("it has no parent folder").or_cannot(what)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(parent).or_cannot(what)?;
+    // Held until the store has its name, so that it is not removed as a leftover.
+    let making = File::open(parent).or_cannot(what)?;
+    let _unlocked = making.lock_shared(); // where there are no locks, nobody removes anything
+    let beside = tempfile::Builder::new().prefix(NEW_STORE).tempdir_in(parent).or_cannot(what)?;
+    let mut options = RepositoryInitOptions::new();
+    options.bare(true).no_reinit(true).external_template(false).initial_head("refs/heads/none");
+    let git = Repository::init_opts(beside.path(), &options).or_cannot(what)?;
+    configure(&git).or_cannot(what)?;
+    sync::sync_tree(beside.path()).or_cannot(what)?;
+    match fs::rename(beside.path(), path) {
+        Ok(()) => {
+            let _moved = beside.keep();
+            sync::sync(parent).or_cannot(what)
+        }
+        // Another engine made it first.
+        Err(error) if is_occupied(&error) && path.join("HEAD").exists() => Ok(()),
+        Err(error) => Err(error).or_cannot(what),
+    }
+}
+
+fn is_occupied(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty)
+}
+
+/// Configures the store for speed over size, without automatic clean-up.
+fn configure(git: &Repository) -> std::result::Result<(), git2::Error> {
+    let mut config = git.config()?.open_level(git2::ConfigLevel::Local)?;
+    config.set_i32("core.compression", 0)?;
+    config.set_i32("core.loosecompression", 0)?;
+    config.set_i32("gc.auto", 0)?;
+    config.set_bool("core.logAllRefUpdates", false)?;
+    config.set_bool("core.protectNTFS", false)
+}

@@ -1,0 +1,200 @@
+//! Copies one file of the snapshot, completely or not at all.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{
+    AtFlags, Mode, OFlags, Timespec, Timestamps, copy_file_range, fchmod, fstat, ftruncate,
+    futimens, ioctl_ficlone, openat, symlinkat, utimensat,
+};
+use rustix::io::Errno;
+
+use crate::baseline::FrozenEntry;
+use crate::tree::Stat;
+
+/// The size up to which a file is copied through memory: one read and one write are faster than
+/// asking the kernel to copy.
+const SMALL: u64 = 128 << 10;
+
+/// Copies files to a workspace, in the way that its file system supports.
+pub(super) struct FileCopier {
+    /// Whether the file system can share blocks, as far as is known.
+    clones: AtomicBool,
+    /// The permissions that the process's mask removes from a new file.
+    mask: u32,
+}
+
+/// The result of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copied {
+    /// The copy is complete.
+    Whole,
+    /// The user's file has changed since the snapshot. No copy was made.
+    Stale,
+}
+
+impl FileCopier {
+    /// Returns a copier for the folder `probe`, in which it makes a temporary file to find the
+    /// mask.
+    pub(super) fn find(probe: &OwnedFd) -> std::result::Result<Self, Errno> {
+        let name = ".mask";
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = openat(probe, name, flags, Mode::from_raw_mode(0o777))?;
+        let mask = !fstat(&file)?.st_mode & 0o777;
+        rustix::fs::unlinkat(probe, name, AtFlags::empty())?;
+        Ok(Self { clones: AtomicBool::new(true), mask })
+    }
+
+    /// Copies the file `name` of the user's folder if it is unchanged since the snapshot.
+    pub(super) fn copy(
+        &self,
+        from: &OwnedFd,
+        to: &OwnedFd,
+        name: &OsStr,
+        frozen: &FrozenEntry,
+        buffer: &mut Vec<u8>,
+    ) -> std::io::Result<Copied> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        // If it cannot be read, its bytes are restored from elsewhere.
+        let Ok(source) = openat(from, name, flags, Mode::empty()) else {
+            return Ok(Copied::Stale);
+        };
+        if Stat::of(&fstat(&source)?) != frozen.stat {
+            return Ok(Copied::Stale);
+        }
+        let target = self.create(to, name, frozen)?;
+        let mut source = File::from(source);
+        let whole = match self.fill(&mut source, &target, frozen.stat.size, buffer) {
+            Ok(whole) => whole,
+            Err(error) if is_of_source(&error) => false,
+            Err(error) => return Err(error),
+        };
+        if whole && Stat::of(&fstat(&source)?) == frozen.stat {
+            self.finish(&target, frozen)?;
+            return Ok(Copied::Whole);
+        }
+        rustix::fs::unlinkat(to, name, AtFlags::empty())?;
+        Ok(Copied::Stale)
+    }
+
+    /// Writes a file or a symlink with these bytes.
+    pub(super) fn write(
+        &self,
+        to: &OwnedFd,
+        name: &OsStr,
+        frozen: &FrozenEntry,
+        bytes: &[u8],
+    ) -> std::io::Result<()> {
+        if frozen.mode == crate::file_entry::Mode::Link {
+            symlinkat(OsStr::from_bytes(bytes), to, name)?;
+            return Ok(utimensat(to, name, &times(frozen), AtFlags::SYMLINK_NOFOLLOW)?);
+        }
+        let mut file = File::from(self.create(to, name, frozen)?);
+        file.write_all(bytes)?;
+        Ok(self.finish(&file, frozen)?)
+    }
+
+    fn create(&self, to: &OwnedFd, name: &OsStr, frozen: &FrozenEntry) -> std::io::Result<OwnedFd> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        Ok(openat(to, name, flags, Mode::from_raw_mode(permissions(frozen)))?)
+    }
+
+    /// Gives a new file the permissions and the modification time of the snapshot.
+    fn finish(&self, file: impl AsFd, frozen: &FrozenEntry) -> std::result::Result<(), Errno> {
+        if permissions(frozen) & self.mask != 0 {
+            fchmod(&file, Mode::from_raw_mode(permissions(frozen)))?;
+        }
+        futimens(&file, &times(frozen))
+    }
+
+    /// Copies `size` bytes. Returns whether the file has that many.
+    fn fill(
+        &self,
+        source: &mut File,
+        target: &OwnedFd,
+        size: u64,
+        buffer: &mut Vec<u8>,
+    ) -> std::io::Result<bool> {
+        if size == 0 {
+            return Ok(true);
+        }
+        if self.clones.load(Ordering::Relaxed) {
+            match ioctl_ficlone(target, &*source) {
+                Ok(()) => return Ok(true),
+                Err(_) => self.clones.store(false, Ordering::Relaxed),
+            }
+        }
+        if size > SMALL {
+            match through_kernel(source, target, size) {
+                Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => {
+                    ftruncate(target, 0)?;
+                    std::io::Seek::rewind(source)?;
+                    rustix::fs::seek(target, rustix::fs::SeekFrom::Start(0))?;
+                }
+                end => return Ok(end?),
+            }
+        }
+        through_memory(source, target, size, buffer)
+    }
+}
+
+fn through_kernel(source: &File, target: &OwnedFd, size: u64) -> std::result::Result<bool, Errno> {
+    let mut left = size;
+    while left > 0 {
+        let step = usize::try_from(left).unwrap_or(usize::MAX).min(1 << 30);
+        match copy_file_range(source, None, target, None, step) {
+            Ok(0) => return Ok(false),
+            Ok(copied) => left = left.saturating_sub(copied as u64),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+fn through_memory(
+    source: &mut File,
+    target: &OwnedFd,
+    size: u64,
+    buffer: &mut Vec<u8>,
+) -> std::io::Result<bool> {
+    buffer.resize(usize::try_from(size.min(SMALL)).unwrap_or_default(), 0);
+    let mut target = File::from(target.try_clone()?);
+    let mut left = size;
+    while left > 0 {
+        let read = match source.read(buffer) {
+            Ok(0) => return Ok(false),
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        target.write_all(&buffer[..read])?;
+        left = left.saturating_sub(read as u64);
+    }
+    Ok(true)
+}
+
+/// Returns whether an error is about reading the user's file, not about writing the copy.
+fn is_of_source(error: &std::io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::IO | Errno::STALE | Errno::ACCESS))
+}
+
+fn permissions(frozen: &FrozenEntry) -> u32 {
+    frozen.stat.mode & 0o777
+}
+
+/// Returns the modification time in the snapshot; the access time is left alone.
+fn times(frozen: &FrozenEntry) -> Timestamps {
+    const OMIT: i64 = rustix::fs::UTIME_OMIT;
+    Timestamps {
+        last_access: Timespec { tv_sec: 0, tv_nsec: OMIT },
+        last_modification: Timespec {
+            tv_sec: frozen.stat.mtime_ns.div_euclid(1_000_000_000),
+            tv_nsec: frozen.stat.mtime_ns.rem_euclid(1_000_000_000),
+        },
+    }
+}

@@ -1,0 +1,161 @@
+//! Copies the snapshot into a workspace, with two threads, folder by folder.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use protocol::RepoPath;
+use rustix::fs::{AtFlags, CWD, Mode as Permissions, OFlags, chmodat, mkdirat, openat};
+use rustix::io::Errno;
+
+use crate::baseline::{ContentLocation, ContentReader, Folder, FrozenEntry, Snapshot};
+use crate::error::{OrCannot, Result, cannot};
+use crate::file_entry::Mode;
+use crate::tree::{Tree, join};
+use crate::workspace::copy_file::{Copied, FileCopier};
+
+/// The number of threads: more do not help one disk, and many tasks prepare at once.
+const THREADS: usize = 2;
+
+/// The number of files below which a second thread is not worth its start.
+const FEW: usize = 64;
+
+/// Fills the empty folder `target` with the snapshot.
+pub(super) fn copy_tree(snapshot: &Snapshot, target: &Path) -> Result<()> {
+    let what = || format!("copy the working tree to {}", target.display());
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = openat(CWD, target, flags, Permissions::empty()).or_cannot(what)?;
+    let copier = FileCopier::find(&root).or_cannot(what)?;
+    make_folders(snapshot, &root).or_cannot(what)?;
+    let folders: Vec<(&Vec<u8>, &Folder)> =
+        snapshot.table.folders.iter().filter(|(_, folder)| !folder.files.is_empty()).collect();
+    let files: usize = folders.iter().map(|(_, folder)| folder.files.len()).sum();
+    let job = CopyJob {
+        snapshot,
+        root,
+        copier,
+        folders,
+        next: AtomicUsize::new(0),
+        failed: AtomicBool::new(false),
+    };
+    let threads = if files < FEW { 1 } else { THREADS };
+    thread::scope(|scope| {
+        // If no second thread can be started, one does it all.
+        let another = || thread::Builder::new().spawn_scoped(scope, || job.run()).ok();
+        let others: Vec<_> = (1..threads).map_while(|_| another()).collect();
+        let mut end = job.run();
+        for other in others {
+            let other = other
+                .join()
+                .unwrap_or_else(|_| Err(cannot(what(), "a thread that copied panicked")));
+            end = end.and(other);
+        }
+        end
+    })?;
+    close_folders(snapshot, &job.root).or_cannot(what)
+}
+
+/// Makes every folder, writable until its files are copied.
+fn make_folders(snapshot: &Snapshot, root: &OwnedFd) -> std::result::Result<(), Errno> {
+    for (path, folder) in snapshot.table.folders.iter().filter(|(path, _)| !path.is_empty()) {
+        let permissions = Permissions::from_raw_mode(folder.permissions | 0o700);
+        mkdirat(root, OsStr::from_bytes(path), permissions)?;
+    }
+    Ok(())
+}
+
+/// Restores the permissions of folders that are not writable.
+fn close_folders(snapshot: &Snapshot, root: &OwnedFd) -> std::result::Result<(), Errno> {
+    for (path, folder) in snapshot.table.folders.iter().filter(|(path, _)| !path.is_empty()) {
+        if folder.permissions & 0o700 != 0o700 {
+            let permissions = Permissions::from_raw_mode(folder.permissions);
+            chmodat(root, OsStr::from_bytes(path), permissions, AtFlags::empty())?;
+        }
+    }
+    Ok(())
+}
+
+/// The state that the threads share.
+struct CopyJob<'a> {
+    snapshot: &'a Snapshot,
+    root: OwnedFd,
+    copier: FileCopier,
+    folders: Vec<(&'a Vec<u8>, &'a Folder)>,
+    next: AtomicUsize,
+    failed: AtomicBool,
+}
+
+impl CopyJob<'_> {
+    /// Copies folder after folder until none is left or one failed anywhere.
+    fn run(&self) -> Result<()> {
+        let tree = Tree::open_at(&self.snapshot.context.repo.root)?;
+        let mut thread = CopyThread { job: self, bytes: None, buffer: Vec::new() };
+        while !self.failed.load(Ordering::Relaxed) {
+            let next = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some((path, folder)) = self.folders.get(next) else { break };
+            if let Err(error) = thread.folder(&tree, path, folder) {
+                self.failed.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The state of one thread.
+struct CopyThread<'a> {
+    job: &'a CopyJob<'a>,
+    /// Opened when the first file needs it.
+    bytes: Option<ContentReader>,
+    buffer: Vec<u8>,
+}
+
+impl CopyThread<'_> {
+    fn folder(&mut self, tree: &Tree, path: &[u8], folder: &Folder) -> Result<()> {
+        let printable = || format!("copy {}", Path::new(OsStr::from_bytes(path)).display());
+        self.job.snapshot.context.faults.strike("prepare.copy").or_cannot(printable)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let place = if path.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(path) };
+        let to = openat(&self.job.root, place, flags, Permissions::empty()).or_cannot(printable)?;
+        // If the user's folder is gone, every file is restored from its blob or pin.
+        let from = match tree.open(path) {
+            Ok(from) => Some(from),
+            Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
+                return Err(Errno::MFILE).or_cannot(printable);
+            }
+            Err(_) => None,
+        };
+        for (name, frozen) in &folder.files {
+            let what = || {
+                let path = join(path, name);
+                format!("copy {}", Path::new(OsStr::from_bytes(&path)).display())
+            };
+            if let Some(from) = &from
+                && matches!(frozen.source, ContentLocation::Blob(_) | ContentLocation::Crlf(_))
+                && frozen.mode != Mode::Link
+            {
+                let copied = self.job.copier.copy(from, &to, name, frozen, &mut self.buffer);
+                if copied.or_cannot(what)? == Copied::Whole {
+                    continue;
+                }
+            }
+            let bytes = self.restore(path, name, frozen)?;
+            self.job.copier.write(&to, name, frozen, &bytes).or_cannot(what)?;
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self, folder: &[u8], name: &OsStr, frozen: &FrozenEntry) -> Result<Vec<u8>> {
+        let bytes = match &mut self.bytes {
+            Some(bytes) => bytes,
+            none => none.insert(ContentReader::open(self.job.snapshot)?),
+        };
+        let path = RepoPath::new(join(folder, name))
+            .ok_or("a path in it is none")
+            .or_cannot(|| "read the baseline")?;
+        bytes.of(&path, frozen)
+    }
+}

@@ -1,0 +1,253 @@
+//! Removes a workspace whatever it contains: read-only folders, deep nesting, symlinks to
+//! elsewhere.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs;
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use engine::fault::Faults;
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, chmodat, fchmod, openat, renameat_with,
+    statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::error::{OrCannot, Result};
+use crate::workspace::manifest::Manifest;
+
+/// The prefix of workspaces that are being removed.
+const GONE: &str = ".gone-";
+
+/// The depth to which nested folders are opened. Deeper ones are moved up to the top first, so that
+/// no depth exhausts descriptors or the stack.
+const DEEP: usize = 64;
+
+/// Returns whether an entry of a run's folder is a workspace that is being removed.
+pub(crate) fn is_being_removed(entry: &fs::DirEntry) -> bool {
+    entry.file_name().as_bytes().starts_with(GONE.as_bytes())
+}
+
+/// Removes a workspace and its manifest. Succeeds if it is already gone.
+pub(crate) fn discard(folder: &Path, faults: &Faults) -> Result<()> {
+    remove(folder, faults, || match (folder.parent(), folder.file_name()) {
+        (Some(run), Some(name)) => Manifest::remove(run, &name.to_string_lossy()),
+        _ => Ok(()),
+    })
+}
+
+/// Removes a workspace. It is renamed first, so that a partly removed one is never taken for one
+/// with work in it; `forget` is called after the rename.
+pub(crate) fn remove(
+    folder: &Path,
+    faults: &Faults,
+    forget: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let what = || format!("remove the workspace {}", folder.display());
+    faults.strike("capture.discard").or_cannot(what)?;
+    let (Some(run), Some(name)) = (folder.parent(), folder.file_name()) else {
+        return Err("it is not a workspace").or_cannot(what);
+    };
+    let aside = set_aside(folder, run, name).or_cannot(what)?;
+    faults.strike("capture.discarded").or_cannot(what)?;
+    forget()?;
+    match aside {
+        Some(aside) => remove_tree(&aside),
+        None => Ok(()),
+    }
+}
+
+/// Renames a workspace to a name that no task can have, and returns its new path. Returns `None` if
+/// the workspace is gone.
+fn set_aside(folder: &Path, run: &Path, name: &OsStr) -> std::io::Result<Option<PathBuf>> {
+    for number in 0_u32.. {
+        let mut aside = OsString::from(GONE);
+        aside.push(name);
+        if number > 0 {
+            aside.push(format!("-{number}"));
+        }
+        let aside = run.join(aside);
+        match rename_new(folder, &aside) {
+            Ok(()) => return Ok(Some(aside)),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            // On a full disk, remove it in place.
+            Err(error) if crate::error::is_exhausted(&error) => {
+                return Ok(Some(folder.to_path_buf()));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+/// Renames a folder to a path that does not exist.
+pub(super) fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // The file system does not support `NOREPLACE`.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match to.symlink_metadata() {
+            Ok(_) => Err(ErrorKind::AlreadyExists.into()),
+            Err(error) if error.kind() == ErrorKind::NotFound => fs::rename(from, to),
+            Err(error) => Err(error),
+        },
+        end => end.map_err(std::io::Error::from),
+    }
+}
+
+/// Removes a folder with everything in it. Succeeds if it is already gone.
+pub(crate) fn remove_tree(folder: &Path) -> Result<()> {
+    let what = || format!("remove {}", folder.display());
+    let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
+        return Err("it has no parent folder").or_cannot(what);
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent = match openat(CWD, parent, flags, Mode::empty()) {
+        Ok(parent) => parent,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(error) => return Err(error).or_cannot(what),
+    };
+    let top = match open_writable(&parent, name) {
+        Ok(top) => top,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(error) => return Err(error).or_cannot(what),
+    };
+    let mut removal = Removal { top, raised: 0 };
+    while removal.empty_top().or_cannot(what)? == Remaining::More {}
+    gone(unlinkat(&parent, name, AtFlags::REMOVEDIR)).or_cannot(what)
+}
+
+type SysResult<T> = std::result::Result<T, Errno>;
+
+/// A removal in progress: its topmost folder, and how many folders were moved up to it.
+struct Removal {
+    top: OwnedFd,
+    raised: u64,
+}
+
+#[derive(PartialEq, Eq)]
+enum Remaining {
+    More,
+    Empty,
+}
+
+impl Removal {
+    /// Removes the contents of the topmost folder. Folders that nest too deep are moved up to it.
+    fn empty_top(&mut self) -> SysResult<Remaining> {
+        let top = self.top.try_clone().map_err(|_| Errno::MFILE)?;
+        let before = self.raised;
+        self.empty(&top, 0)?;
+        Ok(if self.raised == before { Remaining::Empty } else { Remaining::More })
+    }
+
+    fn empty(&mut self, folder: &OwnedFd, depth: usize) -> SysResult<()> {
+        for (name, kind) in names(folder)? {
+            let name = OsStr::from_bytes(name.as_bytes());
+            if kind_of(folder, name, kind)? != Some(FileType::Directory) {
+                gone(unlinkat(folder, name, AtFlags::empty()))?;
+                continue;
+            }
+            let below = match open_writable(folder, name) {
+                Err(Errno::NOENT) => continue,
+                opened => opened?,
+            };
+            if depth >= DEEP {
+                self.raise(folder, name)?;
+                continue;
+            }
+            self.empty(&below, depth + 1)?;
+            drop(below);
+            gone(unlinkat(folder, name, AtFlags::REMOVEDIR))?;
+        }
+        Ok(())
+    }
+
+    /// Moves a folder up to the topmost one, under a new name.
+    fn raise(&mut self, folder: &OwnedFd, name: &OsStr) -> SysResult<()> {
+        loop {
+            self.raised += 1;
+            let raised = format!("{GONE}{}", self.raised);
+            match renameat_with(folder, name, &self.top, &raised, RenameFlags::NOREPLACE) {
+                Err(Errno::EXIST) => {}
+                end => return end,
+            }
+        }
+    }
+}
+
+/// Returns the type of the entry `name`, which some file systems do not list.
+fn kind_of(folder: &OwnedFd, name: &OsStr, listed: FileType) -> SysResult<Option<FileType>> {
+    if listed != FileType::Unknown {
+        return Ok(Some(listed));
+    }
+    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a folder whose entries are to be removed, and makes it writable.
+fn open_writable(parent: &OwnedFd, name: &OsStr) -> SysResult<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let ours = Mode::RWXU;
+    let folder = match openat(parent, name, flags, Mode::empty()) {
+        Err(Errno::ACCESS) => {
+            chmodat(parent, name, ours, AtFlags::empty())?;
+            openat(parent, name, flags, Mode::empty())?
+        }
+        opened => opened?,
+    };
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&folder)?.st_mode);
+    if !mode.contains(ours) {
+        fchmod(&folder, ours)?;
+    }
+    Ok(folder)
+}
+
+fn names(folder: &OwnedFd) -> SysResult<Vec<(CString, FileType)>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            names.push((entry.file_name().to_owned(), entry.file_type()));
+        }
+    }
+    Ok(names)
+}
+
+fn gone(removed: SysResult<()>) -> SysResult<()> {
+    match removed {
+        Err(Errno::NOENT) => Ok(()),
+        end => end,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_tree_is_removed_whatever_is_in_it_and_what_links_lead_to_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let precious = home.path().join("precious");
+        fs::create_dir(&precious).unwrap();
+        fs::write(precious.join("file"), "x").unwrap();
+        let mut deep = home.path().join("run/tree");
+        for _ in 0..300 {
+            deep = deep.join("d");
+        }
+        fs::create_dir_all(&deep).unwrap();
+        symlink(&precious, deep.join("link")).unwrap();
+        fs::write(deep.join("file"), "x").unwrap();
+        fs::set_permissions(&deep, fs::Permissions::from_mode(0o000)).unwrap();
+        discard(&home.path().join("run/tree"), &Faults::default()).unwrap();
+        assert_eq!(fs::read_dir(home.path().join("run")).unwrap().count(), 0);
+        assert_eq!(fs::read(precious.join("file")).unwrap(), b"x");
+        discard(&home.path().join("run/tree"), &Faults::default()).unwrap();
+        discard(&home.path().join("nowhere/tree"), &Faults::default()).unwrap();
+    }
+}
