@@ -20,7 +20,7 @@ const EMAIL: &str = "demo@localhost";
 /// repository says for itself who commits and how lines end.
 ///
 /// # Errors
-/// A path that does not stay inside the repository, or what the system or libgit2 said.
+/// A path leads out of the repository, or the system or libgit2 fails.
 pub fn init(root: &Path, files: &[(String, String)], message: &str) -> Result<()> {
     let what = || format!("make a sample repository in {}", root.display());
     let mut options = RepositoryInitOptions::new();
@@ -60,7 +60,7 @@ fn commit(repository: &Repository, message: &str) -> std::result::Result<(), git
 /// Returns how the working tree at `root` differs from its last commit, as a patch.
 ///
 /// # Errors
-/// What libgit2 said.
+/// The error of libgit2.
 pub fn diff(root: &Path) -> Result<Vec<u8>> {
     let what = || format!("compare the tree at {} with its last commit", root.display());
     patch(root).or_cannot(what)

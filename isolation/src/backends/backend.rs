@@ -13,9 +13,9 @@ use crate::view::{DirectoryView, DiskThreads};
 
 /// A way to isolate tasks from each other and from the user's tree.
 ///
-/// What it can do is data: [`IsolationMode::capabilities`] of its mode. Locks, the task store, the
-/// landing queue and the run's folder are not its business; a [`RunContext`] offers what it needs
-/// of them. Everything here may block.
+/// Its capabilities are those of its mode: [`IsolationMode::capabilities`]. A [`RunContext`] gives it
+/// access to the task store and the run's folder, and takes care of locks and landings. Every method
+/// may block.
 pub trait Backend: Send + Sync {
     /// Returns the mode that the backend implements.
     fn mode(&self) -> IsolationMode;
@@ -44,7 +44,8 @@ pub trait FrozenTree: Send + Sync {
     /// workspace is removed again when this fails.
     ///
     /// # Errors
-    /// It cannot be made; [`engine::ports::IsolationError::Predecessors`] if their work cannot be merged.
+    /// It cannot be made; [`engine::ports::IsolationError::Predecessors`] if their work cannot be
+    /// merged.
     fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace>;
 
     /// Returns the view through which tools access the files of `workspace`; by default, the
@@ -57,8 +58,8 @@ pub trait FrozenTree: Send + Sync {
     /// workspace any more. Called only if the mode can capture.
     ///
     /// # Errors
-    /// [`engine::ports::IsolationError::Vanished`] if the task has removed the workspace or moved it away; after
-    /// any other error the workspace is kept.
+    /// [`engine::ports::IsolationError::Vanished`] if the task has removed the workspace or moved it
+    /// away; after any other error the workspace is kept.
     fn capture(&self, workspace: &Workspace) -> Result<Captured>;
 
     /// Records the changes so far as the checkpoint of `workspace`, which replaces the previous

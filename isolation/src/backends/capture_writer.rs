@@ -92,7 +92,7 @@ impl<'a> CaptureWriter<'a> {
 pub(crate) struct ChangeList {
     changes: Vec<Change>,
     summary: ChangeSummary,
-    /// What the task made and no capture can contain.
+    /// The report of what the task made and no capture can contain.
     pub(crate) left_out: LeftOut,
 }
 

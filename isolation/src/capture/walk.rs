@@ -48,7 +48,7 @@ pub(super) enum Presence {
 pub(super) struct Walked<'a> {
     /// Every candidate, sorted by path.
     pub(super) candidates: Vec<Candidate<'a>>,
-    /// What the task made and no capture can contain.
+    /// The report of what the task made and no capture can contain.
     pub(super) left_out: LeftOut,
 }
 

@@ -29,7 +29,7 @@ pub(super) enum Attempt {
     Refused(Vec<TaskName>, String),
 }
 
-/// What the next attempts leave out.
+/// Paths and captures that the next attempts leave out.
 #[derive(Default)]
 pub(super) struct Exclusions {
     /// Paths that another program keeps writing.

@@ -68,7 +68,7 @@ impl LandingContext<'_> {
     /// Finishes a landing whose changes are all applied: removes the replaced versions and empty
     /// folders.
     ///
-    /// What fails here changes nothing about the tree. It stays open, and the next start ends it.
+    /// An error here does not affect the tree. The landing stays open, and the next start finishes it.
     pub(super) fn finish(&self, journal: &Journal, from: State) {
         if let Err(error) = self.try_finish(journal, from) {
             tracing::warn!(id = journal.id, %error, "a landing is complete but could not be closed");

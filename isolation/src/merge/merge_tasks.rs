@@ -12,7 +12,7 @@ use crate::store::TaskStore;
 
 /// Merges each task, and returns the results as if everything that was merged had landed.
 ///
-/// What goes wrong with one task's work is that task's misfortune: the others are still tried.
+/// An error of one task does not keep the others from being merged.
 pub(crate) fn merge_tasks(
     merger: &mut Merger<'_>,
     tasks: &[LandingTask],

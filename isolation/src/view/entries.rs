@@ -65,7 +65,7 @@ pub(super) fn entry_stat(folder: &OwnedFd, name: &OsStr) -> Result<FileStat, Vie
 
 /// Opens the file `name` of `folder` for reading.
 ///
-/// What is not a regular file is not opened at all: opening a pipe or a device does things.
+/// Only a regular file is opened: opening a pipe or a device has side effects.
 pub(super) fn open_file(folder: &OwnedFd, name: &OsStr) -> Result<(File, FileStat), ViewError> {
     must_be_regular(entry_stat(folder, name)?)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
