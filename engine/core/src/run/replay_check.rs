@@ -58,7 +58,7 @@ mod tests {
     use crate::run::test_support::{run, started};
 
     #[test]
-    fn a_wrong_fold_is_found_out() {
+    fn a_divergence_is_found() {
         let record = run(&["one", "two"]);
         let entry = started(&record, 0);
         let mut live = record.clone();

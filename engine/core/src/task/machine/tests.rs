@@ -375,12 +375,12 @@ fn the_record_of_a_task_is_the_fold_of_its_entries() {
     let mut task = working();
     assert_eq!(task.record().status, TaskStatus::Running);
     assert_eq!((task.attempt(), task.record().workspace.as_deref()), (1, Some("/w/tree")));
-    let mut folded = task.record().clone();
+    let mut replayed = task.record().clone();
     task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(1))));
     task.step(Input::Sealed);
     let work = captured(1);
     record(&mut task, &work);
     let id = task.record().spec.id;
-    folded.apply(&LedgerEntry::TaskCaptured { task: id, attempt: 1, captured: work });
-    assert_eq!(*task.record(), folded);
+    replayed.apply(&LedgerEntry::TaskCaptured { task: id, attempt: 1, captured: work });
+    assert_eq!(*task.record(), replayed);
 }
