@@ -40,9 +40,9 @@ impl Jobs {
         let (owner, faults) = (owner.clone(), self.faults.clone());
         let job = async move {
             // A job has no error of its own: where one is planned, nothing happens.
-            let _ignored = faults.strike(name.begin());
+            let _ignored = faults.failpoint(name.begin());
             let ended = job.await;
-            let _ignored = faults.strike(name.end());
+            let _ignored = faults.failpoint(name.end());
             ended
         };
         #[expect(clippy::disallowed_methods, reason = "a panic is caught and told")]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, CancelToken, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest,
+    Baseline, CancelToken, FreezeRequest, Isolation, IsolationError, LandingNotice, LandingRequest,
     Notice, OpenRun, Recovered, Recovery, Repository, RepositoryFacts, RunLock, Workspace,
     WorkspaceRequest, WorkspaceView,
 };
@@ -111,7 +111,7 @@ impl Repository for OpenedRepository {
         request: FreezeRequest,
         lock: RunLock,
         cancel: CancelToken,
-        notify: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>> {
         let (opened, disk) = (Arc::clone(&self.opened), self.opened.disk.clone());
         let capabilities = request.mode.capabilities();
@@ -135,7 +135,7 @@ impl Repository for OpenedRepository {
         landing: LandingId,
         request: LandingRequest,
         cancel: CancelToken,
-        notify: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     ) -> Result<LandingReport> {
         let opened = Arc::clone(&self.opened);
         blocking(move || {

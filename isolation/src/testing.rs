@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use engine::fault::{FaultMeans, Faults};
 use engine::ports::{
-    CancelToken, FreezeRequest, LandingNews, OpenRun, Workspace, WorkspaceRequest,
+    CancelToken, FreezeRequest, LandingNotice, OpenRun, Workspace, WorkspaceRequest,
 };
 use protocol::{CaptureRef, Captured, IsolationMode, RepoPath, RunName, TaskName};
 
@@ -134,7 +134,7 @@ impl Sample {
     pub(crate) fn freeze_unless(
         &self,
         cancel: &CancelToken,
-        notify: &dyn Fn(LandingNews),
+        notify: &dyn Fn(LandingNotice),
         run: &str,
         limit: u64,
         faults: &Faults,

@@ -50,8 +50,8 @@ async fn a_run_that_is_cancelled_as_soon_as_it_is_submitted_is_not_started() {
     let spec = engine.spec(vec![task("one", "yield")]);
     let run = spec.id;
     let repository = engine.repository.clone();
-    let news = std::sync::Arc::new(|_| {});
-    let submitted = engine.engine.submit(Submission { spec, repository, news });
+    let notify = std::sync::Arc::new(|_| {});
+    let submitted = engine.engine.submit(Submission { spec, repository, notify });
     engine.engine.cancel(run, CancelLevel::Gently, Interruption::Interrupt);
     let refused = within(submitted).await;
     assert!(matches!(refused, Err(SubmitError::Cancelled(_))), "{refused:?}");

@@ -73,7 +73,7 @@ impl Actor for Gate {
     ) -> Result<(), ActorProcessingErr> {
         let input = match message {
             GateMessage::Acquire(session, queue) => {
-                state.faults.strike("gate")?;
+                state.faults.failpoint("gate")?;
                 state.tickets += 1;
                 let ticket = Ticket(state.tickets);
                 state.waiting.insert(ticket, queue);

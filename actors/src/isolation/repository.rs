@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, CancelToken, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice,
+    Baseline, CancelToken, FreezeRequest, IsolationError, LandingNotice, LandingRequest, Notice,
     Repository as Port, RunLock, Workspace as Place, WorkspaceRequest,
 };
 use protocol::{Captured, LandingId, LandingReport, RunName, TaskName};
@@ -39,7 +39,7 @@ pub(crate) struct Freezing {
     pub(crate) request: FreezeRequest,
     pub(crate) lock: RunLock,
     pub(crate) cancel: CancelToken,
-    pub(crate) news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    pub(crate) notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
 }
 
 /// A request to land captured work.
@@ -47,7 +47,7 @@ pub(crate) struct Landing {
     pub(crate) landing: LandingId,
     pub(crate) request: LandingRequest,
     pub(crate) cancel: CancelToken,
-    pub(crate) news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    pub(crate) notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     pub(crate) reply: LandingReply,
 }
 
@@ -225,9 +225,9 @@ impl RepositoryState {
         freezing: Freezing,
         reply: RpcReplyPort<Result<Vec<Notice>, IsolationError>>,
     ) {
-        let Freezing { request, lock, cancel, news } = freezing;
+        let Freezing { request, lock, cancel, notify } = freezing;
         let (port, run) = (Arc::clone(&self.port), request.run.clone());
-        let job = async move { port.freeze(request, lock, cancel, news).await };
+        let job = async move { port.freeze(request, lock, cancel, notify).await };
         self.jobs.run(Job::RepositoryFreeze, myself, job, |frozen| {
             RepositoryMessage::Froze(run, ended("freeze the working tree", frozen), reply)
         });
@@ -324,9 +324,9 @@ impl RepositoryState {
             && let Some(landing) = self.next_landing()
         {
             self.landing = true;
-            let Landing { landing, request, cancel, news, reply } = landing;
+            let Landing { landing, request, cancel, notify, reply } = landing;
             let port = Arc::clone(&self.port);
-            let job = async move { port.land(landing, request, cancel, news).await };
+            let job = async move { port.land(landing, request, cancel, notify).await };
             self.jobs.run(Job::RepositoryLand, myself, job, |landed| {
                 RepositoryMessage::Landed(ended("finish the landing", landed), reply)
             });

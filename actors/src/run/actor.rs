@@ -3,7 +3,7 @@
 //! The end of each task's actor is reported to the machine here and nowhere else, once. That is why
 //! `task_finished` needs no deduplication.
 
-use engine::ports::LandingNews;
+use engine::ports::LandingNotice;
 use engine::run::Input;
 use protocol::EventKind;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -59,8 +59,8 @@ impl Actor for Run {
                 state.publish(event);
                 return Ok(());
             }
-            RunMessage::LandingNews(news) => {
-                state.publish(announcement(news));
+            RunMessage::LandingNotice(notice) => {
+                state.publish(announcement(notice));
                 return Ok(());
             }
             RunMessage::Record(entry, receipt) => {
@@ -115,16 +115,16 @@ impl Actor for Run {
 }
 
 /// Returns the event of a landing's notice.
-fn announcement(news: LandingNews) -> EventKind {
-    match news {
-        LandingNews::Waiting => EventKind::LandingWaited,
-        LandingNews::HeadMoved => EventKind::Degraded {
+fn announcement(notice: LandingNotice) -> EventKind {
+    match notice {
+        LandingNotice::Waiting => EventKind::LandingWaited,
+        LandingNotice::HeadMoved => EventKind::Degraded {
             from: "HEAD where it was when the run began".to_owned(),
             to: "the work lands all the same".to_owned(),
             why: "HEAD has moved meanwhile".to_owned(),
         },
-        LandingNews::Rescued(rescue) => EventKind::FileRescued { rescue },
-        LandingNews::Unwatched { path, why } => EventKind::Degraded {
+        LandingNotice::Rescued(rescue) => EventKind::FileRescued { rescue },
+        LandingNotice::Unwatched { path, why } => EventKind::Degraded {
             from: "a program that writes to a file while it is replaced is noticed".to_owned(),
             to: "replaced files are compared twice".to_owned(),
             why: format!("no lease can be had on {path}: {why}"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::landing::{LandingBackend, LedgerWriter};
-use engine::ports::{CancelToken, IsolationError, LandingNews, LandingRequest, LedgerError};
+use engine::ports::{CancelToken, IsolationError, LandingNotice, LandingRequest, LedgerError};
 use protocol::{LandingId, LandingReport, LedgerEntry, RunName};
 use ractor::{ActorRef, RpcReplyPort};
 
@@ -22,10 +22,10 @@ impl LandingBackend for RepositoryLands {
         landing: LandingId,
         request: LandingRequest,
         cancel: CancelToken,
-        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
         let landed = answer(&self.0, |reply| {
-            RepositoryMessage::Land(Landing { landing, request, cancel, news, reply })
+            RepositoryMessage::Land(Landing { landing, request, cancel, notify, reply })
         });
         landed.await.unwrap_or_else(|| {
             let source = "whoever was landing it crashed".into();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::exit_code::Interruption;
-use engine::ports::{CancelLevel, Gate, LandingNews, Notice};
+use engine::ports::{CancelLevel, Gate, LandingNotice, Notice};
 use engine::run::{AddTasksError, FinishedChild, WaitError};
 use engine::schedule::{QueuedTask, RefusedTask, TaskEnd};
 use protocol::{EventKind, LedgerEntry, RunId, RunName, RunSpec, TaskId, TaskSpec};
@@ -80,7 +80,7 @@ pub(crate) enum RunMessage {
     /// An entry is durable, or the ledger is gone. The receipt is that of a task that waits for it.
     Recorded(Box<LedgerEntry>, Durability, Option<Receipt>),
     /// A notice of the landing.
-    LandingNews(LandingNews),
+    LandingNotice(LandingNotice),
     /// The landing job ended or panicked. The ledger entries hold the result.
     Landed(Result<(), Panicked>),
     Settled(Option<SettledRun>),

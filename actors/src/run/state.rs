@@ -264,14 +264,15 @@ impl RunState {
     }
 
     fn land(&mut self, myself: &ActorRef<RunMessage>, request: LandingRequest) {
-        let news = Notifier::to(myself, RunMessage::LandingNews);
-        let (cancel, news) = (self.landing.clone(), Arc::new(move |landing| news.notify(landing)));
+        let notifier = Notifier::to(myself, RunMessage::LandingNotice);
+        let (cancel, notify) =
+            (self.landing.clone(), Arc::new(move |landing| notifier.notify(landing)));
         let lands = RepositoryLands(self.arguments.repository.clone());
         let (records, work) = (RunRecords(myself.clone()), (self.run(), request));
         let landing = self.arguments.deps.ids.landing();
         let job = async move {
             // Its end is an entry; one that could not be written is told to the run as well.
-            let _recorded = land(landing, work, &lands, &records, cancel, news).await;
+            let _recorded = land(landing, work, &lands, &records, cancel, notify).await;
         };
         self.jobs.run(Job::RunLand, myself, job, RunMessage::Landed);
     }

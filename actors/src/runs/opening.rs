@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::exit_code::Interruption;
 use engine::ports::{
-    CancelLevel, CancelToken, FreezeRequest, IsolationError, LandingNews, LedgerError, LockRun,
+    CancelLevel, CancelToken, FreezeRequest, IsolationError, LandingNotice, LedgerError, LockRun,
     Notice, Repository,
 };
 use protocol::{LedgerEntry, MergeMode, RunId, RunName, RunSpec, TaskName};
@@ -79,7 +79,7 @@ pub(super) async fn open(
     cancel: CancelToken,
     engine: &Services,
 ) -> Result<OpenedRun, SubmitError> {
-    let Submission { spec, repository, news } = submission;
+    let Submission { spec, repository, notify } = submission;
     let contracts = contracts(&spec.tasks, &engine.deps)?;
     let port = Arc::clone(&repository);
     let lock = LockRun::new(move |run| port.lock_run(run));
@@ -94,7 +94,7 @@ pub(super) async fn open(
         branches: (spec.merge == MergeMode::Branch && spec.isolation.capabilities().can_capture)
             .then(|| spec.branch_prefix.clone()),
     };
-    let freezing = Freezing { request, lock, cancel, news };
+    let freezing = Freezing { request, lock, cancel, notify };
     match asked(&repository, |reply| RepositoryMessage::Freeze(freezing, reply)).await? {
         Ok(notices) => Ok(OpenedRun { name, spec, contracts, notices, repository }),
         Err(error) => {
@@ -133,7 +133,7 @@ pub struct Submission {
     /// The repository of the run.
     pub repository: Arc<dyn Repository>,
     /// Called with notices while the run waits for a landing.
-    pub news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    pub notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
 }
 
 /// A started run.

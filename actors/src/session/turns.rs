@@ -65,7 +65,7 @@ impl Turns {
         tools: &ExecutorTools,
         deltas: &DeltaCoalescer,
     ) -> AgentEnd {
-        if let Err(error) = self.arguments.deps.faults.strike("session") {
+        if let Err(error) = self.arguments.deps.faults.failpoint("session") {
             return AgentEnd::Failed(Failure::new(FailureClass::Crashed, error.to_string()));
         }
         let mut means = AgentContext {

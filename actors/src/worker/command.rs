@@ -54,7 +54,7 @@ impl CommandWorker {
         let request = self.request.clone();
         let question = |reply| ToolExecutorMessage::Run(request, sink, reply);
         let ended = answer(&self.executor, question);
-        if let Err(error) = self.faults.strike("session") {
+        if let Err(error) = self.faults.failpoint("session") {
             return AgentEnd::Failed(Failure::new(FailureClass::Crashed, error.to_string()));
         }
         match ended.await {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::landing::{self, LandingBackend, LandingEnd, LedgerWriter};
 use engine::ports::{
-    CancelToken, Ids as _, IsolationError, LandingNews, LandingRequest, LandingTarget, LedgerError,
-    Repository,
+    CancelToken, Ids as _, IsolationError, LandingNotice, LandingRequest, LandingTarget,
+    LedgerError, Repository,
 };
 use protocol::{
     ExitCode, Landed, LandingId, LandingReport, LedgerEntry, MergeMode, RunName, TaskLanding,
@@ -71,14 +71,14 @@ async fn land(
     let stop = CancelOnSignal::begin()?;
     let notify = Arc::new(|notice| {
         let line = match notice {
-            LandingNews::Waiting => {
+            LandingNotice::Waiting => {
                 "waits: another engine is landing in this repository".to_owned()
             }
-            LandingNews::HeadMoved => {
+            LandingNotice::HeadMoved => {
                 "HEAD has moved meanwhile; the work lands all the same".to_owned()
             }
-            LandingNews::Rescued(rescue) => rescue_line(&rescue),
-            LandingNews::Unwatched { path, why } => one_line(&format!(
+            LandingNotice::Rescued(rescue) => rescue_line(&rescue),
+            LandingNotice::Unwatched { path, why } => one_line(&format!(
                 "programs that write to files cannot be noticed: replaced files are compared twice \
                  (no lease can be had on {path}: {why})"
             )),
@@ -210,7 +210,7 @@ impl LandingBackend for RepositoryLandings<'_> {
         landing: LandingId,
         request: LandingRequest,
         cancel: CancelToken,
-        notify: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
         self.0.land(landing, request, cancel, notify).await
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, CancelToken, Clock, FreezeRequest, IsolationError, LandingNews, LandingRequest,
+    Baseline, CancelToken, Clock, FreezeRequest, IsolationError, LandingNotice, LandingRequest,
     LockRun, OpenRun, Recovery, Repository, RepositoryFacts, RunLock,
 };
 use protocol::*;
@@ -51,7 +51,7 @@ impl Repository for FakeRepository {
         _request: FreezeRequest,
         _lock: RunLock,
         _cancel: CancelToken,
-        _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        _news: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>, IsolationError> {
         unreachable!("commands over captures freeze nothing")
     }
@@ -61,7 +61,7 @@ impl Repository for FakeRepository {
         _landing: LandingId,
         request: LandingRequest,
         _cancel: CancelToken,
-        _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        _news: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
         let report = self.dry_run(request.clone()).await;
         self.landings.lock().unwrap().push(request);

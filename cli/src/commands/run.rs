@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actors::{Canceller, Engine, Events, Submission, SubmitError, Submitted};
 use config::make_private;
 use engine::exit_code::Interruption;
-use engine::ports::{CancelLevel, LandingNews, Repository};
+use engine::ports::{CancelLevel, LandingNotice, Repository};
 use protocol::{Event, EventKind, ExitCode, RunId, RunName, RunSpec, WorkspaceKind};
 use tokio::task::JoinSet;
 
@@ -61,12 +61,12 @@ pub async fn execute(
     let run = spec.id;
     let notes = display.notes();
     let notify = Arc::new(move |notice| match notice {
-        LandingNews::Waiting => notes.say(WAIT_NOTE),
+        LandingNotice::Waiting => notes.say(WAIT_NOTE),
         // Of a landing that was waited for, and finished here because its engine died.
-        LandingNews::Rescued(rescue) => notes.say(rescue_line(&rescue)),
-        LandingNews::HeadMoved | LandingNews::Unwatched { .. } => {}
+        LandingNotice::Rescued(rescue) => notes.say(rescue_line(&rescue)),
+        LandingNotice::HeadMoved | LandingNotice::Unwatched { .. } => {}
     });
-    let submitted = engine.submit(Submission { spec, repository, news: notify });
+    let submitted = engine.submit(Submission { spec, repository, notify });
     // From here on signals are heard beside everything else that is waited for.
     let canceller_on_signal =
         CancelRunOnSignal::begin(signals, engine.canceller(), run, display.notes());

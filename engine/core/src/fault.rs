@@ -88,7 +88,7 @@ impl Faults {
     ///
     /// # Panics
     /// Panics if the planned fault is a crash.
-    pub fn strike(&self, point: &str) -> Result<(), std::io::Error> {
+    pub fn failpoint(&self, point: &str) -> Result<(), std::io::Error> {
         match self.at(point) {
             None | Some(Fault::Off) => Ok(()),
             Some(Fault::Kill) => {

@@ -123,7 +123,7 @@ impl Request {
             }
             Self::Append { entries, .. } => {
                 faults
-                    .strike("ledger.append")
+                    .failpoint("ledger.append")
                     .map_err(|error| LedgerCause::Fault(Arc::new(error)))?;
                 for (at, entry) in entries {
                     recording::record(ledger, *at, entry)?;

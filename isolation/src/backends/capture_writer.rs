@@ -106,7 +106,7 @@ impl ChangeList {
         after: &[u8],
     ) -> Result<()> {
         let what = || format!("capture {}", change.path);
-        context.faults.strike("capture.blobs").or_cannot(what)?;
+        context.faults.failpoint("capture.blobs").or_cannot(what)?;
         count_lines(&mut self.summary, before, after).or_cannot(what)?;
         self.changes.push(change);
         Ok(())
@@ -168,7 +168,7 @@ impl ChangeList {
         title: &str,
     ) -> Result<Captured> {
         self.sort();
-        context.faults.strike("capture.ref").or_cannot(|| format!("write {capture}"))?;
+        context.faults.failpoint("capture.ref").or_cannot(|| format!("write {capture}"))?;
         // Switched off in tests that prove they notice.
         if !context.faults.is_off("F272") {
             let changes = std::mem::take(&mut self.changes);

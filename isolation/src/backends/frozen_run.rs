@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use engine::ports::{CancelToken, FreezeRequest, IsolationError, LandingNews};
+use engine::ports::{CancelToken, FreezeRequest, IsolationError, LandingNotice};
 
 use crate::backends::RunContext;
 use crate::branch;
@@ -25,7 +25,7 @@ pub(crate) struct LandingWait<'a> {
     /// Ends the wait, so that no snapshot is taken.
     pub(crate) cancel: &'a CancelToken,
     /// Called once when the wait begins.
-    pub(crate) notify: &'a dyn Fn(LandingNews),
+    pub(crate) notify: &'a dyn Fn(LandingNotice),
 }
 
 impl<T> FrozenRun<T> {
@@ -51,7 +51,7 @@ impl<T> FrozenRun<T> {
             // A recovery has reported it, and the next landing will again.
             tracing::warn!(%error, "the snapshot is taken although a landing is unfinished");
         }
-        faults.strike("freeze.scan").or_cannot(|| "look at the working tree")?;
+        faults.failpoint("freeze.scan").or_cannot(|| "look at the working tree")?;
         match freeze(&context) {
             Ok(tree) => Ok(Self { context, tree, lock: Mutex::new(lock.begin()) }),
             // Dropping the lock removes the folder.

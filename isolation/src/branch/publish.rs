@@ -79,9 +79,9 @@ impl Branches<'_> {
 
     /// Makes a branch that does not exist yet.
     pub(super) fn publish(&self, branch: &str, commit: Oid) -> Result<()> {
-        self.strike()?;
+        self.failpoint()?;
         write_pack(self.git, self.repo, commit)?;
-        self.strike()?;
+        self.failpoint()?;
         let real = self.repo.git()?;
         let reference = format!("refs/heads/{branch}");
         let why = format!("branch: made by regatta run {}", self.run);
@@ -98,8 +98,8 @@ impl Branches<'_> {
         made.or_cannot(|| format!("make the branch {branch}"))
     }
 
-    fn strike(&self) -> Result<()> {
-        self.faults.strike("landing.branch").or_cannot(|| "make a branch")
+    fn failpoint(&self) -> Result<()> {
+        self.faults.failpoint("landing.branch").or_cannot(|| "make a branch")
     }
 
     fn folder(&self) -> String {

@@ -66,7 +66,7 @@ fn take(
     manifest: &Manifest,
 ) -> Result<(ContentReader, ChangeList)> {
     let what = || format!("capture {}", folder.display());
-    snapshot.context.faults.strike("capture.begin").or_cannot(what)?;
+    snapshot.context.faults.failpoint("capture.begin").or_cannot(what)?;
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
     // The rules for the whole tree are those of the user's repository, and the rules of folders

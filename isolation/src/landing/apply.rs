@@ -142,7 +142,7 @@ impl<'a> Applier<'a> {
 
     fn replace(&self, change: &FileChange, new: Entry) -> Result<Applied> {
         self.ensure_staged(change, new)?;
-        self.strike()?;
+        self.failpoint()?;
         if self.mover.exchange(&change.temp, &change.path)? == Moved::No {
             return Ok(Applied::Contested);
         }
@@ -151,7 +151,7 @@ impl<'a> Applier<'a> {
 
     fn create(&self, change: &FileChange, new: Entry) -> Result<Applied> {
         self.ensure_staged(change, new)?;
-        self.strike()?;
+        self.failpoint()?;
         if self.state_of(&change.path)? == PathState::Other
             && self.mover.remove_folders(&change.path)? == Moved::No
         {
@@ -166,7 +166,7 @@ impl<'a> Applier<'a> {
 
     fn move_away(&self, change: &FileChange) -> Result<Applied> {
         let _not_watched = self.drop_version(change, &change.temp)?;
-        self.strike()?;
+        self.failpoint()?;
         if self.mover.shift(&change.path, &change.temp)? == Moved::No {
             return Ok(Applied::Contested);
         }
@@ -235,7 +235,7 @@ impl<'a> Applier<'a> {
         {
             return Ok(Applied::Contested);
         }
-        self.strike()?;
+        self.failpoint()?;
         // In a later pass this must not stop the landing, since the file may be partly written.
         if self.pass == Pass::First
             && matches!(self.access(&change.path)?, WriteAccess::OpenForWriting)
@@ -261,12 +261,12 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    fn strike(&self) -> Result<()> {
+    fn failpoint(&self) -> Result<()> {
         let point = match self.pass {
             Pass::First => "landing.exchange",
             Pass::Later => "landing.roll",
         };
-        self.context.faults.strike(point).or_cannot(|| "change a file of the working tree")
+        self.context.faults.failpoint(point).or_cannot(|| "change a file of the working tree")
     }
 }
 

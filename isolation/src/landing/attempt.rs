@@ -130,11 +130,11 @@ fn prepare(
     journal: &Journal,
 ) -> std::result::Result<(), AttemptError> {
     let faults = context.faults;
-    faults.strike("landing.intent").or_cannot(|| "begin a landing")?;
+    faults.failpoint("landing.intent").or_cannot(|| "begin a landing")?;
     context.journals.write(journal, State::Intent)?;
     let applier = Applier::first_pass(context, &journal.run);
     for change in &journal.changes {
-        faults.strike("landing.temps").or_cannot(|| format!("write {}", change.path))?;
+        faults.failpoint("landing.temps").or_cannot(|| format!("write {}", change.path))?;
         check_not_cancelled(context)?;
         if let (WriteMethod::Exchange, Some(new)) = (change.method, change.new) {
             applier.stage(change, new).map_err(|error| AttemptError::at(change, error))?;
@@ -145,7 +145,7 @@ fn prepare(
     context.sync_folders(temps.into_iter())?;
     // The content that the journal names must be durable before the journal is.
     context.hold(journal)?;
-    faults.strike("landing.journal").or_cannot(|| "write the journal of a landing")?;
+    faults.failpoint("landing.journal").or_cannot(|| "write the journal of a landing")?;
     check_not_cancelled(context)?;
     Ok(context.journals.write(journal, State::Committed)?)
 }

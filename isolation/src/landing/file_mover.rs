@@ -54,8 +54,8 @@ impl<'a> FileMover<'a> {
     }
 
     /// The failpoint before each single change of the tree.
-    pub(super) fn strike(&self) -> Result<()> {
-        self.faults.strike("landing.move").or_cannot(|| "change the working tree")
+    pub(super) fn failpoint(&self) -> Result<()> {
+        self.faults.failpoint("landing.move").or_cannot(|| "change the working tree")
     }
 
     /// Opens the folder that contains `path`, if it exists.
@@ -72,7 +72,7 @@ impl<'a> FileMover<'a> {
             return Ok(Moved::No);
         };
         if self.swap.get() == Swap::Exchange {
-            self.strike()?;
+            self.failpoint()?;
             match rename(&from, &to, RenameFlags::EXCHANGE) {
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.swap.set(Swap::MoveAside),
                 end => return moved(end, || format!("exchange {temp} and {path}")),
@@ -97,7 +97,7 @@ impl<'a> FileMover<'a> {
         let (Some(old), Some(new)) = (self.parent_dir(from)?, self.parent_dir(to)?) else {
             return Ok(Moved::No);
         };
-        self.strike()?;
+        self.failpoint()?;
         match rename(&old, &new, RenameFlags::NOREPLACE) {
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
             end => return moved(end, what),
@@ -121,7 +121,7 @@ impl<'a> FileMover<'a> {
     /// Removes a file or symlink. Succeeds if it is not there.
     pub(super) fn remove(&self, path: &RepoPath) -> Result<()> {
         let Some(parent) = self.parent_dir(path)? else { return Ok(()) };
-        self.strike()?;
+        self.failpoint()?;
         match unlinkat(&parent.folder, &parent.name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error).or_cannot(|| format!("remove {path}")),
@@ -131,7 +131,7 @@ impl<'a> FileMover<'a> {
     /// Removes a folder if it is empty.
     pub(super) fn remove_folder(&self, path: &RepoPath) -> Result<Moved> {
         let Some(parent) = self.parent_dir(path)? else { return Ok(Moved::Yes) };
-        self.strike()?;
+        self.failpoint()?;
         match unlinkat(&parent.folder, &parent.name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => Ok(Moved::Yes),
             Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => Ok(Moved::No),
@@ -168,7 +168,7 @@ impl<'a> FileMover<'a> {
         folders.reverse();
         for folder in folders {
             let Some(parent) = self.parent_dir(&folder)? else { return Ok(()) };
-            self.strike()?;
+            self.failpoint()?;
             match mkdirat(&parent.folder, &parent.name, Permissions::from_raw_mode(0o777)) {
                 // If it is not a folder, moving a file into it fails.
                 Ok(()) | Err(Errno::EXIST) => {}

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use engine::fault::Faults;
-use engine::ports::{CancelToken, LandingNews};
+use engine::ports::{CancelToken, LandingNotice};
 use protocol::{Conflict, ConflictReason, Landed, LandingReport, RepoPath};
 use rustix::fs::fsync;
 
@@ -28,7 +28,7 @@ pub(super) struct LandingContext<'a> {
     pub(super) faults: &'a Faults,
     pub(super) cancel: &'a CancelToken,
     /// The callback for notifications to whoever started the landing.
-    pub(super) notify: &'a dyn Fn(LandingNews),
+    pub(super) notify: &'a dyn Fn(LandingNotice),
     /// The remaining time for waiting until programs have finished writing.
     pub(super) left_to_wait: Cell<Duration>,
     unwatched: Cell<Unwatched>,
@@ -49,7 +49,7 @@ impl<'a> LandingContext<'a> {
         journals: &'a Journals<'a>,
         faults: &'a Faults,
         cancel: &'a CancelToken,
-        notify: &'a dyn Fn(LandingNews),
+        notify: &'a dyn Fn(LandingNotice),
     ) -> Self {
         let (left_to_wait, unwatched) =
             (Cell::new(LONGEST_WAIT), Cell::new(Unwatched::NotReported));
@@ -61,7 +61,7 @@ impl LandingContext<'_> {
     /// Reports once that programs which have files open for writing cannot be detected, and why.
     pub(super) fn notify_unwatched(&self, path: &RepoPath, why: &str) {
         if self.unwatched.replace(Unwatched::Reported) == Unwatched::NotReported {
-            (self.notify)(LandingNews::Unwatched { path: path.clone(), why: why.to_owned() });
+            (self.notify)(LandingNotice::Unwatched { path: path.clone(), why: why.to_owned() });
         }
     }
 
@@ -84,7 +84,7 @@ impl LandingContext<'_> {
         let applier = Applier::later_pass(self, &journal.run);
         let removed = applier.drop_versions(&journal.changes)?;
         self.drop_emptied(journal)?;
-        self.faults.strike("landing.done").or_cannot(|| "close a landing")?;
+        self.faults.failpoint("landing.done").or_cannot(|| "close a landing")?;
         self.journals.advance(&journal.id, State::Landed, State::Unreported)?;
         applier.rescue_late_writes(removed.into_iter())
     }

@@ -164,7 +164,7 @@ impl<'a> Journals<'a> {
         // Made now, so that a full disk does not keep the journal from being moved there.
         fs::create_dir_all(self.folder.join(DONE)).or_cannot(what)?;
         let bytes = serde_json::to_vec(journal).or_cannot(what)?;
-        self.strike()?;
+        self.failpoint()?;
         let beside = self.folder.join(format!("{}.tmp", journal.id));
         let written = write_durably(&beside, &bytes).and_then(|()| fs::rename(&beside, &path));
         if let Err(error) = written {
@@ -178,7 +178,7 @@ impl<'a> Journals<'a> {
     /// Changes the state of a journal durably.
     pub(super) fn advance(&self, id: &str, from: State, to: State) -> Result<()> {
         let (old, new) = (self.path(id, from), self.path(id, to));
-        self.strike()?;
+        self.failpoint()?;
         fs::rename(&old, &new)
             .or_cannot(|| format!("rename {} to {}", old.display(), new.display()))?;
         self.sync()?;
@@ -192,7 +192,7 @@ impl<'a> Journals<'a> {
         let what = || format!("rename {} to {}", old.display(), new.display());
         let done = self.folder.join(DONE);
         fs::create_dir_all(&done).or_cannot(what)?;
-        self.strike()?;
+        self.failpoint()?;
         match fs::rename(&old, &new) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             renamed => renamed.or_cannot(what)?,
@@ -227,7 +227,7 @@ impl<'a> Journals<'a> {
     fn forget_below(&self, id: &str, state: State) -> Result<()> {
         for earlier in State::ALL.into_iter().filter(|earlier| *earlier < state) {
             let path = self.path(id, earlier);
-            self.strike()?;
+            self.failpoint()?;
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(cannot(format!("remove {}", path.display()), error));
@@ -239,8 +239,8 @@ impl<'a> Journals<'a> {
     }
 
     /// The failpoint before each change of a journal.
-    fn strike(&self) -> Result<()> {
-        self.faults.strike("landing.record").or_cannot(|| "change the journal of a landing")
+    fn failpoint(&self) -> Result<()> {
+        self.faults.failpoint("landing.record").or_cannot(|| "change the journal of a landing")
     }
 
     fn path(&self, id: &str, state: State) -> PathBuf {

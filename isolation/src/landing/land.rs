@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use engine::fault::Faults;
 use engine::ports::{
-    CancelToken, Completion, IsolationError, LandingNews, LandingRequest, LandingTarget,
+    CancelToken, Completion, IsolationError, LandingNotice, LandingRequest, LandingTarget,
     RecoveredLanding,
 };
 use protocol::{LandingId, LandingReport, RunName};
@@ -33,15 +33,15 @@ pub(crate) fn land(
     landing: LandingId,
     request: LandingRequest,
     cancel: &CancelToken,
-    notify: &dyn Fn(LandingNews),
+    notify: &dyn Fn(LandingNotice),
 ) -> Result<LandingReport> {
     let lock = LandingLock::acquire(&repo.common_dir, faults, cancel, notify)?;
     let Some(_lock) = lock.filter(|_| !cancel.is_cancelled()) else {
         return Err(IsolationError::Withdrawn);
     };
-    faults.strike("landing.begin").or_cannot(|| "begin a landing")?;
+    faults.failpoint("landing.begin").or_cannot(|| "begin a landing")?;
     if !repo.head_stayed()? {
-        notify(LandingNews::HeadMoved);
+        notify(LandingNotice::HeadMoved);
     }
     let store = TaskStore::open(&paths.store)?;
     if let LandingTarget::Branches { prefix } = &request.target
@@ -83,7 +83,7 @@ pub(crate) fn recover(
     paths: &RepoPaths,
     faults: &Faults,
     alive: &BTreeSet<RunName>,
-    notify: &dyn Fn(LandingNews),
+    notify: &dyn Fn(LandingNotice),
 ) -> Result<Vec<RecoveredLanding>> {
     let journals = Journals::in_folder(&paths.landings, faults);
     if journals.open()?.is_empty() {
@@ -104,7 +104,7 @@ pub(crate) fn finish_cut_short(
     paths: &RepoPaths,
     faults: &Faults,
     cancel: &CancelToken,
-    notify: &dyn Fn(LandingNews),
+    notify: &dyn Fn(LandingNotice),
 ) -> Result<()> {
     let journals = Journals::in_folder(&paths.landings, faults);
     if journals.open()?.iter().all(|(_, state)| *state >= State::Unreported) {

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use engine::fault::Faults;
-use engine::ports::{CancelToken, LandingNews};
+use engine::ports::{CancelToken, LandingNotice};
 
 use crate::error::{OrCannot, Result};
 
@@ -34,7 +34,7 @@ impl LandingLock {
         common_dir: &Path,
         faults: &Faults,
         cancel: &CancelToken,
-        notify: &dyn Fn(LandingNews),
+        notify: &dyn Fn(LandingNotice),
     ) -> Result<Option<Self>> {
         Self::acquire_with(common_dir, faults, cancel, notify, &mut || thread::sleep(POLL_INTERVAL))
     }
@@ -44,18 +44,18 @@ impl LandingLock {
         common_dir: &Path,
         faults: &Faults,
         cancel: &CancelToken,
-        notify: &dyn Fn(LandingNews),
+        notify: &dyn Fn(LandingNotice),
         pause: &mut dyn FnMut(),
     ) -> Result<Option<Self>> {
         let folder = open(common_dir)?;
         let look = || {
-            faults.strike("landing.lock").or_cannot(|| attempted(common_dir))?;
+            faults.failpoint("landing.lock").or_cannot(|| attempted(common_dir))?;
             try_lock(&folder, common_dir)
         };
         if faults.is_off("F276") || look()? == Taken::Yes {
             return Ok(Some(Self { held: folder }));
         }
-        notify(LandingNews::Waiting);
+        notify(LandingNotice::Waiting);
         while !cancel.is_cancelled() {
             if look()? == Taken::Yes {
                 return Ok(Some(Self { held: folder }));
@@ -108,7 +108,7 @@ mod tests {
     fn wait(
         folder: &Path,
         cancel: &CancelToken,
-        notify: &dyn Fn(LandingNews),
+        notify: &dyn Fn(LandingNotice),
     ) -> Option<LandingLock> {
         LandingLock::acquire(folder, &Faults::default(), cancel, notify).unwrap()
     }

@@ -31,7 +31,7 @@ impl LandingContext<'_> {
     pub(super) fn wait_until(&self, mut is_free: impl FnMut() -> Result<bool>) -> Result<()> {
         let (began, most) = (Instant::now(), self.left_to_wait.get() / 2);
         while !is_free()? {
-            self.faults.strike("landing.wait").or_cannot(|| "wait for a program that writes")?;
+            self.faults.failpoint("landing.wait").or_cannot(|| "wait for a program that writes")?;
             if began.elapsed() >= most {
                 break;
             }
@@ -149,7 +149,7 @@ impl Applier<'_> {
             Ok(written.is_empty())
         })?;
         if !unwatched.is_empty() {
-            self.context.faults.strike("landing.compare").or_cannot(|| "compare files")?;
+            self.context.faults.failpoint("landing.compare").or_cannot(|| "compare files")?;
             thread::sleep(SECOND_LOOK);
             written.extend(keep_if(unwatched, |change| {
                 Ok(self.replaced(change)? == ReplacedState::Edited)

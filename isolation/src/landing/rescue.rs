@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io::Read as _;
 
-use engine::ports::LandingNews;
+use engine::ports::LandingNotice;
 use git2::{ObjectType, Oid};
 use protocol::{RepoPath, Rescue, RescueLocation};
 
@@ -47,7 +47,7 @@ impl Applier<'_> {
         &self,
         changes: &'s [FileChange],
     ) -> Result<VecDeque<Removed<'s>>> {
-        self.context.faults.strike("landing.drop").or_cannot(|| "remove replaced files")?;
+        self.context.faults.failpoint("landing.drop").or_cannot(|| "remove replaced files")?;
         let mut watched = VecDeque::new();
         for change in changes {
             watched.extend(self.drop_version(change, &change.temp)?);
@@ -155,6 +155,6 @@ impl Applier<'_> {
     fn notify_rescue(&self, change: &FileChange, kept: RescueLocation) {
         tracing::warn!(path = %change.path, ?kept, "a version that was replaced meanwhile is kept");
         let rescue = Rescue { path: change.path.clone(), run: self.run.clone(), kept };
-        (self.context.notify)(LandingNews::Rescued(rescue));
+        (self.context.notify)(LandingNotice::Rescued(rescue));
     }
 }

@@ -31,7 +31,7 @@ impl FileMover<'_> {
             Some(Mode::File | Mode::Executable) => self.open(&change.path, OFlags::RDONLY)?,
             Some(Mode::Link) | None => None,
         };
-        self.strike()?;
+        self.failpoint()?;
         fresh(&parent, new.mode, bytes, old.as_ref()).or_cannot(what)
     }
 
@@ -71,7 +71,7 @@ impl FileMover<'_> {
     ) -> Result<Moved> {
         let what = || format!("write {path}");
         let mut file = self.open(path, OFlags::RDWR)?.ok_or("it is gone").or_cannot(what)?;
-        self.strike()?;
+        self.failpoint()?;
         let mut now = Vec::new();
         file.read_to_end(&mut now).or_cannot(what)?;
         if now != seen {

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::fault::Faults;
-use engine::ports::{LandingNews, OpenRun, Recovered, RecoveredTask};
+use engine::ports::{LandingNotice, OpenRun, Recovered, RecoveredTask};
 use protocol::{CaptureRef, RunName, TaskName};
 
 use crate::backends::{Backends, RunContext};
@@ -48,14 +48,14 @@ pub(crate) fn find(
         return Ok(None);
     }
     let recovery_lock = lock_recovery(paths)?;
-    faults.strike("recover.begin").or_cannot(|| "look for what dead engines left")?;
+    faults.failpoint("recover.begin").or_cannot(|| "look for what dead engines left")?;
     // Listed again, now that no other recovery removes anything.
     let RunFolders { dead, alive, mut kept } = RunFolders::lock_dead(paths, run_names(paths)?);
     // Landings first: workspaces refer to the user's tree, which an open landing has changed in
     // part.
     let rescued = RefCell::new(Vec::new());
     let notify = |notify| {
-        if let LandingNews::Rescued(rescue) = notify {
+        if let LandingNotice::Rescued(rescue) = notify {
             rescued.borrow_mut().push(rescue);
         }
     };

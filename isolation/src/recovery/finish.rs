@@ -61,7 +61,7 @@ impl Cleanup {
     /// remains is found again by the next start.
     pub(crate) fn finish(self, unrecorded: &BTreeSet<RunName>) -> Result<()> {
         let (paths, faults) = (&self.paths, &self.faults);
-        faults.strike("recover.finish").or_cannot(|| "finish a recovery")?;
+        faults.failpoint("recover.finish").or_cannot(|| "finish a recovery")?;
         let mut end = Ok(());
         for run in self.landed.iter().filter(|run| !unrecorded.contains(*run)) {
             end = end.and(landing::acknowledge(paths, faults, run));
@@ -71,7 +71,7 @@ impl Cleanup {
             for (frozen, workspace) in discard.iter().filter(|_| known) {
                 end = end.and(frozen.discard(workspace));
             }
-            let removed = faults.strike("recover.remove").or_cannot(|| "remove a run's folder");
+            let removed = faults.failpoint("recover.remove").or_cannot(|| "remove a run's folder");
             end = end.and(removed.and_then(|()| remove_if_unused(&folder, paths, &run)));
             // Released last: nobody else may see a partly removed folder.
             drop(lock);

@@ -116,7 +116,7 @@ struct CopyThread<'a> {
 impl CopyThread<'_> {
     fn folder(&mut self, tree: &Tree, path: &[u8], folder: &Folder) -> Result<()> {
         let printable = || format!("copy {}", Path::new(OsStr::from_bytes(path)).display());
-        self.job.snapshot.context.faults.strike("prepare.copy").or_cannot(printable)?;
+        self.job.snapshot.context.faults.failpoint("prepare.copy").or_cannot(printable)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let place = if path.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(path) };
         let to = openat(&self.job.root, place, flags, Permissions::empty()).or_cannot(printable)?;

@@ -104,9 +104,9 @@ fn fill(snapshot: &Snapshot, new: &NewWorkspace, request: &WorkspaceRequest) -> 
         marker_ns: marker(folder)?,
         predecessor_changes,
     };
-    snapshot.context.faults.strike("prepare.manifest").or_cannot(|| "write the manifest")?;
+    snapshot.context.faults.failpoint("prepare.manifest").or_cannot(|| "write the manifest")?;
     manifest.write(&snapshot.context.folder)?;
-    snapshot.context.faults.strike("prepare.rename").or_cannot(|| "name the workspace")
+    snapshot.context.faults.failpoint("prepare.rename").or_cannot(|| "name the workspace")
 }
 
 /// Waits until the clock of the workspace's file system advances, for a short time at most, and

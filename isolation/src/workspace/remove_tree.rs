@@ -46,12 +46,12 @@ pub(crate) fn remove(
     forget: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     let what = || format!("remove the workspace {}", folder.display());
-    faults.strike("capture.discard").or_cannot(what)?;
+    faults.failpoint("capture.discard").or_cannot(what)?;
     let (Some(run), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err("it is not a workspace").or_cannot(what);
     };
     let aside = set_aside(folder, run, name).or_cannot(what)?;
-    faults.strike("capture.discarded").or_cannot(what)?;
+    faults.failpoint("capture.discarded").or_cannot(what)?;
     forget()?;
     match aside {
         Some(aside) => remove_tree(&aside),

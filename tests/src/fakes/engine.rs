@@ -262,8 +262,8 @@ impl TestEngine {
     /// Why it was refused.
     pub async fn try_submit(&self, spec: RunSpec) -> Result<Submitted, SubmitError> {
         let repository = Arc::clone(&self.repository) as Arc<_>;
-        let news = Arc::new(|_| {});
-        self.engine.submit(Submission { spec, repository, news }).await
+        let notify = Arc::new(|_| {});
+        self.engine.submit(Submission { spec, repository, notify }).await
     }
 
     /// Runs `tasks` to the end of their run and returns each task's report and the totals.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
 use engine::ports::{
-    Baseline, CancelToken, FreezeRequest, IsolationError, LandingNews, LandingRequest, Notice,
+    Baseline, CancelToken, FreezeRequest, IsolationError, LandingNotice, LandingRequest, Notice,
     OpenRun, Recovery, Repository, RepositoryFacts, RunLock, Workspace, WorkspaceRequest,
     WorkspaceView,
 };
@@ -150,7 +150,7 @@ impl Repository for FakeRepository {
         request: FreezeRequest,
         _lock: RunLock,
         _cancel: CancelToken,
-        _news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        _news: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>, IsolationError> {
         self.failpoints.reach("freeze").await;
         let (counts, failpoints) = (Arc::clone(&self.counts), self.failpoints.clone());
@@ -163,13 +163,13 @@ impl Repository for FakeRepository {
         _landing: LandingId,
         request: LandingRequest,
         cancel: CancelToken,
-        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
         self.failpoints.reach("land").await;
         self.trace.note(Step::Landed);
         let held = *self.counts.held.lock().expect("no test panics with it");
         if let Some(error) = held {
-            news(LandingNews::Waiting);
+            notify(LandingNotice::Waiting);
             while !cancel.is_cancelled() {
                 tokio::task::yield_now().await;
             }

@@ -171,8 +171,8 @@ async fn cancel(engine: &TestEngine) -> String {
     engine.repository.failpoints.block_at("freeze");
     let spec = engine.spec(vec![task("one", "yield")]);
     let run = spec.id;
-    let (repository, news) = (engine.repository.clone(), Arc::new(|_| {}));
-    let submitted = engine.engine.submit(Submission { spec, repository, news });
+    let (repository, notify) = (engine.repository.clone(), Arc::new(|_| {}));
+    let submitted = engine.engine.submit(Submission { spec, repository, notify });
     within(engine.repository.failpoints.until_blocked()).await;
     engine.engine.cancel(run, CancelLevel::Gently, Interruption::Interrupt);
     engine.repository.failpoints.release();

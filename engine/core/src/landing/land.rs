@@ -10,7 +10,7 @@ use protocol::{
 };
 
 use crate::ports::{
-    CancelToken, IsolationError, LandingNews, LandingRequest, LandingTarget, LandingTask,
+    CancelToken, IsolationError, LandingNotice, LandingRequest, LandingTarget, LandingTask,
     LedgerError,
 };
 use crate::run::RunRecord;
@@ -25,7 +25,7 @@ pub trait LandingBackend: Send + Sync {
         landing: LandingId,
         request: LandingRequest,
         cancel: CancelToken,
-        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError>;
 
     /// Notes that the ledger contains the reports of all landings of `run`. If this fails, the next
@@ -62,7 +62,7 @@ pub async fn land(
     backend: &dyn LandingBackend,
     ledger: &dyn LedgerWriter,
     cancel: CancelToken,
-    news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+    notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
 ) -> Result<LandingEnd, LedgerError> {
     let started = LedgerEntry::LandingStarted { run, landing: Some(landing) };
     ledger.record(started).await?;
@@ -70,7 +70,7 @@ pub async fn land(
     let name = request.run.clone();
     let landed = match cancel.is_cancelled() {
         true => Err(IsolationError::Withdrawn),
-        false => backend.land(landing, request, cancel, news).await,
+        false => backend.land(landing, request, cancel, notify).await,
     };
     let (report, end) = match landed {
         Ok(report) => (report.clone(), LandingEnd::Reported(report)),

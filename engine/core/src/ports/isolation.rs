@@ -39,18 +39,18 @@ pub trait Repository: Send + Sync {
     fn lock_run(&self, run: &RunName) -> Result<RunLock, IsolationError>;
 
     /// Takes a snapshot of the working tree for all tasks of the run to which `lock` belongs. Waits
-    /// while an engine is landing in the same repository, and reports this to `news`. If it is
+    /// while an engine is landing in the same repository, and reports this to `notify`. If it is
     /// cancelled while it waits, it fails with [`IsolationError::Withdrawn`].
     async fn freeze(
         &self,
         request: FreezeRequest,
         lock: RunLock,
         cancel: CancelToken,
-        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     ) -> Result<Arc<dyn Baseline>, IsolationError>;
 
     /// Lands captures in the order of `request`, each completely or not at all. Waits while another
-    /// engine is landing in the same repository, and reports this to `news`. If it is cancelled
+    /// engine is landing in the same repository, and reports this to `notify`. If it is cancelled
     /// before the repository has changed, it changes nothing and fails with
     /// [`IsolationError::Withdrawn`].
     async fn land(
@@ -58,7 +58,7 @@ pub trait Repository: Send + Sync {
         landing: LandingId,
         request: LandingRequest,
         cancel: CancelToken,
-        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError>;
 
     /// Returns the report that [`Repository::land`] would give now, without changing anything.
@@ -204,7 +204,7 @@ pub struct LandingTask {
 
 /// A notification about a landing in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LandingNews {
+pub enum LandingNotice {
     /// Another engine is landing in this repository; we wait for it.
     Waiting,
     /// HEAD has changed since the repository was opened. The work lands nevertheless.

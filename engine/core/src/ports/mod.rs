@@ -19,8 +19,8 @@ pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
 pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
 pub use isolation::{
-    Baseline, FreezeRequest, Isolation, IsolationError, LandingNews, LandingRequest, LandingTarget,
-    LandingTask, Notice, Repository, RepositoryFacts, Workspace, WorkspaceRequest,
+    Baseline, FreezeRequest, Isolation, IsolationError, LandingNotice, LandingRequest,
+    LandingTarget, LandingTask, Notice, Repository, RepositoryFacts, Workspace, WorkspaceRequest,
 };
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{

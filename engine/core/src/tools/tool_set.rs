@@ -82,7 +82,7 @@ impl ToolSet {
         let failed = |message| ToolOutcome::Failed(ToolOutput::text(message));
         let Some(entry) = self.find(&call.name) else { return failed(self.unknown(&call.name)) };
         let spec = entry.spec();
-        if let Err(error) = self.faults.strike(&format!("tool.{}", spec.name)) {
+        if let Err(error) = self.faults.failpoint(&format!("tool.{}", spec.name)) {
             let what = format!("{} failed: {error}", spec.name);
             return match error.kind() {
                 std::io::ErrorKind::StorageFull => ToolOutcome::ResourceExhausted(what),

@@ -68,7 +68,7 @@ impl LogWriter {
         at: Timestamp,
         entry: &SessionEntry,
     ) -> Result<Due, LogCause> {
-        faults.strike("session.append")?;
+        faults.failpoint("session.append")?;
         let id = self.ids.next();
         let line = line::entry(&id, self.leaf.as_deref(), at, entry)?;
         self.file.write_all(&line)?;
@@ -84,7 +84,7 @@ impl LogWriter {
         if let Some(trouble) = &self.failed {
             return Err(trouble.clone());
         }
-        let synced = faults.strike("session.sync").and_then(|()| self.file.sync_data());
+        let synced = faults.failpoint("session.sync").and_then(|()| self.file.sync_data());
         synced.map_err(|error| self.fail(error.into()))
     }
 

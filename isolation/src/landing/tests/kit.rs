@@ -13,7 +13,7 @@ use std::sync::Mutex;
 
 use engine::fault::{FaultMeans, Faults};
 use engine::ports::{
-    CancelToken, IsolationError, LandingNews, LandingRequest, LandingTarget, LandingTask,
+    CancelToken, IsolationError, LandingNotice, LandingRequest, LandingTarget, LandingTask,
 };
 use protocol::{CaptureRef, Landed, LandingId, LandingReport, RepoPath, Rescue, RunName, TaskName};
 use tempfile::TempDir;
@@ -34,7 +34,7 @@ pub(crate) struct Kit {
     pub(crate) paths: RepoPaths,
     pub(crate) run: RunName,
     /// Everything that landings and recoveries had to say.
-    pub(crate) told: Mutex<Vec<LandingNews>>,
+    pub(crate) told: Mutex<Vec<LandingNotice>>,
 }
 
 impl Kit {
@@ -232,7 +232,7 @@ impl Kit {
         self.recover_with(&Faults::default()).unwrap()
     }
 
-    fn hear(&self, notify: LandingNews) {
+    fn hear(&self, notify: LandingNotice) {
         self.told.lock().unwrap().push(notify);
     }
 
@@ -240,7 +240,7 @@ impl Kit {
     pub(crate) fn rescued(&self) -> Vec<Rescue> {
         let told = self.told.lock().unwrap();
         let rescues = told.iter().filter_map(|notify| match notify {
-            LandingNews::Rescued(rescue) => Some(rescue.clone()),
+            LandingNotice::Rescued(rescue) => Some(rescue.clone()),
             _ => None,
         });
         rescues.collect()

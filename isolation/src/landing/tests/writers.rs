@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::fault::Faults;
-use engine::ports::LandingNews;
+use engine::ports::LandingNotice;
 use protocol::{ConflictReason, Landed, Rescue, RescueLocation};
 
 use super::kit::{Kit, LANDED, faults, git, landed, on_slow, read, write};
@@ -174,7 +174,7 @@ fn where_no_lease_can_be_had_versions_are_compared_twice_and_it_is_said_once() {
     assert_eq!(read(&kit.root, "a"), "1\nsaved\n");
     assert_eq!(read(&kit.root, "b"), "1\n");
     let told = kit.told.lock().unwrap();
-    let [LandingNews::Unwatched { why, .. }] = &told[..] else { panic!("{told:?}") };
+    let [LandingNotice::Unwatched { why, .. }] = &told[..] else { panic!("{told:?}") };
     assert_eq!(why, "a fault was planned here");
 }
 
