@@ -25,7 +25,7 @@ lint:
     cargo clippy --workspace --all-targets -- -D warnings
     cargo fmt --all --check
 
-# Measurements, whole.
+# Measurements in their long form. CI has the short one, with the same bounds.
 bench:
     cargo bench
 

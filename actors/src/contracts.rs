@@ -1,4 +1,4 @@
-//! The contracts of tasks: each holds the yield of its worker against a schema.
+//! Builds the yield contracts of tasks: the schema and how often a worker is reminded.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::deps::Deps;
 /// The contracts of some tasks.
 pub(crate) type Contracts = BTreeMap<TaskId, YieldContract>;
 
-/// A task's schema is none.
+/// A schema that cannot be compiled.
 pub(crate) struct SchemaFault {
     pub(crate) task: TaskName,
     pub(crate) fault: String,
 }
 
-/// Makes the contract of each task. What compiles a schema is no code of ours and may panic.
+/// Builds the contract of each task. The compiler of schemas is foreign code and may panic.
 pub(crate) fn contracts(tasks: &[TaskSpec], deps: &Deps) -> Result<Contracts, SchemaFault> {
     let contract = |task: &TaskSpec| {
         let schema: Box<dyn Schema> = match &task.schema {
@@ -38,7 +38,7 @@ pub(crate) fn any() -> YieldContract {
     YieldContract::new(Box::new(AnyValue), ReminderPolicy::COMMAND)
 }
 
-/// How much the contract of a worker forgives.
+/// Returns how often a worker of this kind is reminded.
 fn reminder_policy(work: &Work, faults: &Faults) -> ReminderPolicy {
     match work {
         Work::Command(_) => ReminderPolicy::COMMAND,

@@ -1,4 +1,4 @@
-//! What the engine is built with.
+//! The dependencies of the engine: implementations of its ports, and its limits.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -12,43 +12,43 @@ use engine::ports::{
 };
 use engine::request::RequestPolicy;
 
-/// What the engine is built with.
+/// The dependencies of an engine.
 #[derive(Clone)]
 pub struct Deps {
-    /// Keeps the record.
+    /// Stores the ledger.
     pub ledger: Arc<dyn LedgerStore>,
     /// Runs commands.
     pub commands: Arc<dyn Commands>,
-    /// Knows where models are had.
+    /// Resolves model routes to providers.
     pub models: Arc<dyn Models>,
-    /// Build the tools of sessions, in the order in which models are told of them.
+    /// Build the tools of sessions, in the order in which they are declared to models.
     pub tools: Vec<Arc<dyn ToolFactory>>,
-    /// Keeps the output of tools.
+    /// Stores the output of tools.
     pub artifacts: Arc<dyn ArtifactStore>,
-    /// Finds the agents of other programs.
+    /// Starts the agents of other programs.
     pub external: Arc<dyn ExternalWorkers>,
-    /// Keeps what is said in sessions.
+    /// Stores the logs of sessions.
     pub session_logs: Arc<dyn SessionLogs>,
     /// Compiles schemas.
     pub schemas: Arc<dyn Schemas>,
-    /// Tells the time of day.
+    /// Returns the time of day.
     pub clock: Arc<dyn Clock>,
     /// Makes ids.
     pub ids: Arc<dyn Ids>,
-    /// Faults on purpose.
+    /// The planned faults of a test.
     pub faults: Faults,
-    /// How much is allowed.
+    /// Limits and paths.
     pub policy: Policy,
 }
 
-/// How much is allowed, and where things go.
+/// The limits of an engine and its paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Tasks running at the same time in the whole engine.
     pub capacity: NonZeroUsize,
     /// How long a stopped command may take to end before it is killed.
     pub grace: Duration,
-    /// Where the output of tasks goes: `RUN/TASK/` below it.
+    /// The folder of the output of tasks, which goes to `RUN/TASK/`.
     pub artifacts: PathBuf,
     /// How requests to models are made.
     pub requests: RequestPolicy,

@@ -1,4 +1,4 @@
-//! The handle by which the outside world holds the engine.
+//! The public handle of a running engine.
 
 use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
@@ -8,24 +8,25 @@ use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::ask::answer;
 use crate::deps::Deps;
 use crate::events::Events;
 use crate::executors::ToolSetup;
+use crate::messaging::answer;
 use crate::root::{Root, RootArguments, RootMessage};
 use crate::run::RunRequest;
 use crate::runs::{Submission, SubmitError, Submitted};
 use crate::session::SessionSpec;
 use crate::sessions::{OpenSessionError, SessionHandle, SessionOpening};
 
-/// A running engine. Close it: what is dropped without is closed by the next start.
+/// A running engine. Close it with [`Engine::close`]; the next start recovers an engine that was
+/// dropped.
 pub struct Engine {
     root: ActorRef<RootMessage>,
     join: JoinHandle<()>,
     fell: watch::Receiver<Option<String>>,
 }
 
-/// Cancels runs. It keeps no engine open.
+/// A handle that cancels runs. It does not keep the engine open.
 pub struct Canceller(ActorRef<RootMessage>);
 
 impl Canceller {
@@ -48,14 +49,14 @@ impl Engine {
         Ok(Self { root, join, fell })
     }
 
-    /// Returns everything that happens from now on.
+    /// Returns a reader of all events from now on.
     pub async fn listen(&self) -> Events {
         // A closed engine says nothing any more.
         answer(&self.root, RootMessage::Listen).await.unwrap_or_else(Events::ended)
     }
 
-    /// Starts a run. It is submitted at once, so that it can be cancelled before the answer is
-    /// awaited; the answer is why it was not started, and then nothing of it stays.
+    /// Starts a run. It is submitted at once and can be cancelled before the returned future is
+    /// awaited. A run that fails to start leaves nothing behind.
     pub fn submit(
         &self,
         submission: Submission,
@@ -65,7 +66,7 @@ impl Engine {
         async move { answer.await.unwrap_or(Err(SubmitError::Closing)) }
     }
 
-    /// Opens a session that no task uses, with tools that are built for it.
+    /// Opens a session without a task, with its own tools.
     ///
     /// # Errors
     /// Its log or its model cannot be opened, or the engine is closing.
@@ -82,13 +83,14 @@ impl Engine {
         }
     }
 
-    /// Cancels a run: what waits is not started, what runs is stopped and captured, nothing lands.
+    /// Cancels a run: queued tasks do not start, running tasks are stopped and captured, nothing
+    /// lands.
     pub fn cancel(&self, run: RunId, how: CancelLevel, why: Interruption) {
         let _closed = self.root.cast(RootMessage::Cancel(run, how, why));
     }
 
-    /// Adds tasks to a run that goes on, on behalf of `parent` if one of its running tasks asks for
-    /// them. Answers when they are in the ledger.
+    /// Adds tasks to a running run, as children of `parent` if given. Answers when they are in the
+    /// ledger.
     pub fn add_tasks(
         &self,
         run: RunId,
@@ -103,8 +105,8 @@ impl Engine {
         async move { answer.await.unwrap_or(Err(AddTasksError::Ending)) }
     }
 
-    /// Waits until the tasks have ended that were added on behalf of `parent`, and returns how. Until
-    /// then its permit is lent to others; it has it back when this answers.
+    /// Waits until the children of `parent` have ended, and returns their outcomes. Meanwhile the
+    /// parent's permit is lent to other tasks; it holds the permit again when this returns.
     pub fn await_children(
         &self,
         run: RunId,
@@ -116,14 +118,14 @@ impl Engine {
         async move { answer.await.unwrap_or(Err(WaitError::NotRunning)) }
     }
 
-    /// Returns what can cancel runs from elsewhere, for instance while this one waits.
+    /// Returns a handle that cancels runs from another task.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         Canceller(self.root.clone())
     }
 
-    /// Waits until a part fell without which the engine cannot go on, and says which. By then the
-    /// engine is closing. Never returns while the engine stands.
+    /// Waits until a critical actor fails, and returns its name and error. The engine is closing by
+    /// then. Never returns while the engine works.
     pub async fn fallen(&self) -> String {
         let mut fell = self.fell.clone();
         match fell.wait_for(Option::is_some).await {
@@ -132,8 +134,8 @@ impl Engine {
         }
     }
 
-    /// Cancels what runs, gives every workspace back and ends the engine. Returns what fell, if
-    /// something did.
+    /// Cancels all runs, closes all sessions and repositories, and ends the engine. Returns the name
+    /// and error of a critical actor that failed.
     pub async fn close(self) -> Option<String> {
         let _closed = self.root.cast(RootMessage::Close);
         let _panicked = self.join.await; // then there is nothing left to wait for

@@ -1,14 +1,14 @@
 //! Carries events from the runs and sessions that cause them to everyone who reads them.
 //!
-//! Publishing never waits for a reader, and each reader has a queue of its own. A reader that stands
-//! still costs memory in proportion to the tasks of the runs, not to the time: see [`Events`].
+//! Publishing never waits for a reader: each reader has its own queue. A stalled reader costs memory
+//! in proportion to the number of tasks, not to the time: see [`Events`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use protocol::{Event, EventScope};
 use tokio::sync::Notify;
 
-use crate::closing::Activity;
+use crate::shutdown::Activity;
 
 mod backlog;
 
@@ -26,7 +26,7 @@ use backlog::Backlog;
 pub struct Events(Arc<Queue>);
 
 impl Events {
-    /// Waits for the next event. Nothing comes back when the engine has closed.
+    /// Waits for the next event. Returns `None` when the engine or session has closed.
     pub async fn recv(&mut self) -> Option<Arc<Event>> {
         loop {
             let changed = self.0.changed.notified();
@@ -43,12 +43,12 @@ impl Events {
         }
     }
 
-    /// Returns the next event if it is there already.
+    /// Returns the next unread event, without waiting.
     pub fn take(&mut self) -> Option<Arc<Event>> {
         self.0.backlog().take()
     }
 
-    /// Returns whether every event that there is has been read.
+    /// Returns whether all published events were read.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.backlog().is_empty()
@@ -66,7 +66,7 @@ impl Events {
 #[derive(Debug, Default)]
 struct Queue {
     backlog: Mutex<Backlog>,
-    /// There is something to read, or nothing will ever be again.
+    /// Notified of an event, and of the end.
     changed: Notify,
 }
 
@@ -82,7 +82,7 @@ impl Queue {
     }
 }
 
-/// Where runs publish. Its clones are one; when the last is gone, readers are told the end.
+/// The event bus of an engine. Clones share one bus; when the last is dropped, readers see the end.
 #[derive(Clone)]
 pub(crate) struct EventBus(Arc<Bus>);
 
@@ -93,7 +93,7 @@ struct Bus {
 
 struct Reader {
     queue: Weak<Queue>,
-    /// Nothing where it reads everything.
+    /// The only scope it reads; `None` reads all.
     scope: Option<EventScope>,
 }
 
@@ -123,17 +123,17 @@ impl EventBus {
         });
     }
 
-    /// Returns everything that is published from now on.
+    /// Returns a reader of all events from now on.
     pub(crate) fn subscribe(&self) -> Events {
         self.add_reader(None)
     }
 
-    /// Returns what is published from now on in one scope, until it is closed.
+    /// Returns a reader of the events of one scope, until that scope is closed.
     pub(crate) fn subscribe_to(&self, scope: EventScope) -> Events {
         self.add_reader(Some(scope))
     }
 
-    /// Ends what the readers of one scope read, once they have read what there is.
+    /// Closes a scope: its readers see the end after the events that are unread.
     pub(crate) fn close(&self, scope: &EventScope) {
         self.0.readers().retain(|reader| {
             let closed = reader.scope.as_ref() == Some(scope);

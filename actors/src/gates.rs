@@ -1,4 +1,4 @@
-//! Starts a gate for each provider account and answers for it.
+//! Supervises the gates, one for each provider account.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(crate) struct GatesArguments {
 }
 
 pub(crate) enum GatesMessage {
-    /// Queues a request of a session at the gate of an account.
+    /// Queues a request of a session at the gate of its account.
     Acquire(AccountId, SessionId, UnboundedSender<GateEvent>),
 }
 

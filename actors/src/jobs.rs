@@ -1,4 +1,4 @@
-//! The jobs of an actor: futures that it owns and whose end it always learns of.
+//! The jobs of an actor: futures that it owns, each of which ends in a message to it.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use ractor::{ActorRef, Message};
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::job::Job;
+use crate::job_names::Job;
 
 /// Runs futures for the actor that owns it. Dropping it aborts them, however the actor dies.
 ///
@@ -21,13 +21,13 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Returns jobs that `faults` may strike, each by its name.
+    /// Returns an empty set of jobs with a failpoint at the begin and the end of each.
     pub(crate) fn new(faults: &Faults) -> Self {
         Self { running: JoinSet::new(), faults: faults.clone() }
     }
 
-    /// Runs `job`, which is `name`. Its result arrives at `owner` as the message that `then` makes
-    /// of it; nothing arrives when it is aborted by the handle that comes back.
+    /// Runs `job` under `name` and sends `owner` the message that `then` makes of its result. No
+    /// message is sent if the returned handle aborts the job.
     pub(crate) fn run<M: Message, T: Send + 'static>(
         &mut self,
         name: Job,
@@ -62,7 +62,7 @@ impl Jobs {
     }
 }
 
-/// A job panicked, with these words.
+/// The message of a panic in a job.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Panicked(String);

@@ -1,4 +1,4 @@
-//! The single writer of the ledger: gathers what arrives while a write is under way and writes it
+//! The ledger actor: the single writer. Entries that arrive during a write are written together,
 //! with one sync.
 
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use engine::ports::{Clock, LedgerError, LedgerStore, LockRun, RunLock};
 use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use crate::ask::Receipt;
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::{Jobs, Panicked};
+use crate::messaging::Receipt;
 
 pub(crate) struct Ledger;
 
@@ -26,9 +26,9 @@ pub(crate) enum LedgerMessage {
     OpenRun(RunSpec, LockRun, RpcReplyPort<Result<(RunName, RunLock), LedgerError>>),
     /// Answers when the entry is durable. Entries are written, and answered, in their order.
     Record(LedgerEntry, Receipt),
-    /// Sent by the opening itself; nobody else sends it.
+    /// Result of the actor's own job.
     Opened(Ended<(RunName, RunLock)>, RpcReplyPort<Result<(RunName, RunLock), LedgerError>>),
-    /// Sent by the write itself; nobody else sends it.
+    /// Result of the actor's own job.
     Written(Ended<()>, Vec<Receipt>),
 }
 
@@ -39,11 +39,11 @@ pub(crate) struct LedgerState {
     writing: bool,
 }
 
-/// How a job of the ledger ended.
+/// The result of a job of the ledger.
 type Ended<T> = Result<Result<T, LedgerError>, Panicked>;
 
-/// How long the ledger may take for a write. A disk that needs longer does not come back, and a
-/// engine whose ledger cannot be written must not go on: it is told that its ledger fell.
+/// The deadline of one write. An engine whose ledger cannot be written must stop: the ledger actor
+/// fails.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 impl Actor for Ledger {
@@ -108,7 +108,7 @@ impl Actor for Ledger {
     }
 }
 
-/// Waits for a write, for as long as it may take.
+/// Waits for a write, up to the deadline.
 async fn in_time<T>(write: impl Future<Output = Result<T, LedgerError>>) -> Result<T, LedgerError> {
     tokio::time::timeout(DEADLINE, write).await.unwrap_or_else(|elapsed| {
         let what = format!("write the ledger within {} s", DEADLINE.as_secs());

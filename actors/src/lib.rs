@@ -1,8 +1,6 @@
-//! Who owns what, and who answers for whom. Each module is one actor: its messages, its arguments,
-//! its state and the few lines that connect it to the engine.
+//! The actors of the engine: what each owns and whom it supervises. Each module holds one actor: its
+//! messages, its arguments, its state and the code that connects it to the rules of the engine.
 
-mod ask;
-mod closing;
 mod contracts;
 mod deps;
 mod engine;
@@ -10,14 +8,16 @@ mod events;
 mod executors;
 mod gates;
 mod isolation;
-mod job;
+mod job_names;
 mod jobs;
 mod ledger;
+mod messaging;
 mod root;
 mod run;
 mod runs;
 mod session;
 mod sessions;
+mod shutdown;
 mod task;
 mod timer;
 mod worker;
@@ -26,7 +26,7 @@ pub use crate::engine::{Canceller, Engine};
 pub use deps::{Deps, Policy};
 pub use events::Events;
 pub use executors::ToolSetup;
-pub use job::Job;
+pub use job_names::Job;
 pub use jobs::Panicked;
 pub use runs::{Submission, SubmitError, Submitted};
 pub use session::SessionSpec;

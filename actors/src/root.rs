@@ -1,4 +1,4 @@
-//! The root of the tree: opens the engine in order, closes it in reverse.
+//! The root of the supervision tree: starts the critical actors and closes them in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +12,12 @@ use ractor::{
 };
 use tokio::sync::watch;
 
-use crate::closing::{self, Activity};
 use crate::deps::Deps;
 use crate::events::{EventBus, Events};
 use crate::executors::{Executors, ExecutorsMessage};
 use crate::gates::{GateHandle, Gates, GatesArguments, GatesMessage};
 use crate::isolation::{Isolator, IsolatorArguments, IsolatorMessage};
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
 use crate::ledger::{Ledger, LedgerArguments, LedgerMessage};
 use crate::run::RunRequest;
@@ -26,12 +25,13 @@ use crate::runs::{Runs, RunsArguments, RunsMessage, Submission, SubmitError, Sub
 use crate::sessions::{
     SessionOpening, Sessions, SessionsArguments, SessionsMessage, SessionsReply,
 };
+use crate::shutdown::{self, Activity};
 
 pub(crate) struct Root;
 
 pub(crate) struct RootArguments {
     pub(crate) deps: Deps,
-    /// Told which pillar fell, if one does.
+    /// Set to the name and error of a critical actor that failed.
     pub(crate) fell: watch::Sender<Option<String>>,
 }
 
@@ -39,35 +39,35 @@ pub(crate) enum RootMessage {
     Submit(Box<Submission>, RpcReplyPort<Result<Submitted, SubmitError>>),
     OpenSession(Box<SessionOpening>, SessionsReply),
     Cancel(RunId, CancelLevel, Interruption),
-    /// Something is asked of one run.
+    /// A request to one run.
     Request(RunId, Box<RunRequest>),
-    /// Hands out everything that happens from now on.
+    /// Returns a reader of all events from now on.
     Listen(RpcReplyPort<Events>),
-    /// Cancels everything, gives every workspace back, then stops.
+    /// Cancels all runs, closes everything, then stops.
     Close,
-    /// A while has passed since so much had happened; nothing where the wait crashed.
+    /// A pause has passed since the activity counter had this value; `None` if the timer crashed.
     StillClosing(Option<u64>),
 }
 
-/// How far the engine has come with closing. Runs and sessions are over when their actors are gone,
-/// also where those crashed.
+/// The progress of a shutdown. Runs and sessions are over when their actors are gone, crashed or
+/// not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Closing {
     No,
-    /// Until the runs and the sessions are over.
+    /// Waits for runs and sessions.
     Work,
-    /// Until every repository is closed.
+    /// Waits for repositories.
     Repositories,
 }
 
-/// Whether a child is there that is waited for.
+/// Whether a child that a shutdown waits for is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Child {
     There,
     Gone,
 }
 
-/// The children the root answers for.
+/// The children of the root.
 pub(crate) struct RootState {
     ledger: ActorRef<LedgerMessage>,
     isolator: ActorRef<IsolatorMessage>,
@@ -182,9 +182,9 @@ impl Actor for Root {
         match event {
             SupervisionEvent::ActorFailed(child, error) => {
                 state.gone(&child);
-                if let Some(pillar) = state.pillar(&child) {
-                    tracing::error!(pillar, %error, "a pillar of the engine fell");
-                    state.fell(|| format!("{pillar}: {}", chain(error.as_ref())));
+                if let Some(critical) = state.critical(&child) {
+                    tracing::error!(critical, %error, "a critical actor failed");
+                    state.fell(|| format!("{critical}: {}", chain(error.as_ref())));
                     state.close(&myself);
                     if child.get_id() == state.isolator.get_id() {
                         myself.stop(None);
@@ -208,14 +208,14 @@ impl Actor for Root {
         _myself: ActorRef<Self::Msg>,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // A pillar that already fell must not keep us from the rest.
-        let stopped = state.executors.stop_and_wait(None, Some(closing::EXECUTORS)).await;
+        // One that has failed already must not keep the others from being closed.
+        let stopped = state.executors.stop_and_wait(None, Some(shutdown::EXECUTORS)).await;
         if let Err(RactorErr::Timeout) = stopped {
-            state.give_up("the executors", closing::EXECUTORS);
+            state.give_up("the executors", shutdown::EXECUTORS);
         }
         // Drained rather than stopped: entries are in its mailbox.
-        if let Err(RactorErr::Timeout) = state.ledger.drain_and_wait(Some(closing::LEDGER)).await {
-            state.give_up("the ledger", closing::LEDGER);
+        if let Err(RactorErr::Timeout) = state.ledger.drain_and_wait(Some(shutdown::LEDGER)).await {
+            state.give_up("the ledger", shutdown::LEDGER);
         }
         Ok(())
     }
@@ -233,7 +233,7 @@ impl RootState {
         }
     }
 
-    /// Notes that a child is gone.
+    /// Records that a child is gone.
     fn gone(&mut self, child: &ActorCell) {
         if child.get_id() == self.runs.0.get_id() {
             self.runs.1 = Child::Gone;
@@ -243,7 +243,7 @@ impl RootState {
         }
     }
 
-    /// Has the repositories closed, once nothing works on them any more.
+    /// Closes the repositories once runs and sessions are over.
     fn close_repositories(&mut self, myself: &ActorRef<RootMessage>) {
         let left = (self.runs.1, self.sessions.1);
         if self.closing == Closing::Work && left == (Child::Gone, Child::Gone) {
@@ -255,7 +255,7 @@ impl RootState {
         }
     }
 
-    /// Returns what the closing waits for.
+    /// Returns what the shutdown waits for.
     fn waited_for(&self) -> &'static str {
         match (self.runs.1, self.sessions.1) {
             (Child::There, Child::There) => "the runs and the sessions",
@@ -265,9 +265,9 @@ impl RootState {
         }
     }
 
-    /// Looks later whether anything has happened until then.
+    /// Checks again after a pause whether there was any activity.
     fn look_again(&mut self, myself: &ActorRef<RootMessage>) {
-        let (pause, before) = (tokio::time::sleep(closing::STANDSTILL), self.activity.count());
+        let (pause, before) = (tokio::time::sleep(shutdown::STANDSTILL), self.activity.count());
         self.jobs.run(Job::RootWatch, myself, pause, move |slept| {
             RootMessage::StillClosing(slept.ok().map(|()| before))
         });
@@ -277,18 +277,18 @@ impl RootState {
         if before != Some(self.activity.count()) {
             return self.look_again(myself);
         }
-        self.give_up(self.waited_for(), closing::STANDSTILL);
+        self.give_up(self.waited_for(), shutdown::STANDSTILL);
         myself.stop(None);
     }
 
-    /// Notes that something is not waited for any more. What it held is for the next start.
+    /// Gives up waiting. The next start recovers what is left.
     fn give_up(&self, what: &str, after: Duration) {
         let seconds = after.as_secs();
         tracing::error!(what, seconds, "gave up waiting while closing");
         self.fell(|| format!("gave up waiting for {what} after {seconds} s"));
     }
 
-    /// Notes why the engine cannot go on. The first reason counts.
+    /// Sets the reason why the engine cannot continue. The first reason stands.
     fn fell(&self, why: impl FnOnce() -> String) {
         self.fell.send_if_modified(|fell| {
             let first = fell.is_none();
@@ -297,10 +297,10 @@ impl RootState {
         });
     }
 
-    /// The name of a child without which the engine cannot go on.
-    fn pillar(&self, child: &ActorCell) -> Option<&'static str> {
+    /// Returns the name of a critical child.
+    fn critical(&self, child: &ActorCell) -> Option<&'static str> {
         let id = child.get_id();
-        let pillars = [
+        let critical = [
             (self.ledger.get_id(), "the ledger"),
             (self.isolator.get_id(), "the isolator"),
             (self.executors.get_id(), "the executors"),
@@ -308,11 +308,11 @@ impl RootState {
             (self.sessions.0.get_id(), "the sessions"),
             (self.runs.0.get_id(), "the runs"),
         ];
-        pillars.into_iter().find(|(pillar, _)| *pillar == id).map(|(_, name)| name)
+        critical.into_iter().find(|(critical, _)| *critical == id).map(|(_, name)| name)
     }
 }
 
-/// Returns an error and everything behind it in one line.
+/// Formats an error with its sources in one line.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
     let mut next = error.source();

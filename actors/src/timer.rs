@@ -1,4 +1,4 @@
-//! Measures time with the runtime's clock, which tests can pause.
+//! The timer of the runtime, which tests can pause.
 
 use std::time::Duration;
 

@@ -14,7 +14,8 @@ pub fn release_binary() -> PathBuf {
     let target = bench.ancestors().nth(3).expect("a bench lies in a target folder");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["build", "--quiet", "--release", "--package", "regatta", "--target-dir"])
+        // Of the whole workspace, as the benches are, so that it takes the same crates.
+        .args(["build", "--quiet", "--release", "--workspace", "--bin", "regatta", "--target-dir"])
         .arg(target)
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
         .status();

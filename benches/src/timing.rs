@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+/// How many rounds the short form has when its bounds hold: the fewest that have a middle.
+const SHORT: usize = 3;
+
 /// How often something is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounds {
@@ -22,13 +25,12 @@ impl Rounds {
         }
     }
 
-    /// Returns how many rounds that is, of something that takes `full` in the full form.
+    /// Returns whether no further round is needed after `done` rounds of something that takes
+    /// `full` of them in the full form. The short form ends after three if its bounds hold by then,
+    /// and else goes on: what the machine does besides must not decide.
     #[must_use]
-    pub fn of(self, full: usize) -> usize {
-        match self {
-            Self::Full => full,
-            Self::Short => (full / 4).max(3),
-        }
+    pub fn suffice(self, full: usize, done: usize, holds: impl FnOnce() -> bool) -> bool {
+        done >= full || self == Self::Short && done >= SHORT && holds()
     }
 }
 
@@ -61,7 +63,12 @@ mod tests {
     }
 
     #[test]
-    fn the_short_form_has_fewer_rounds_and_never_less_than_three() {
-        assert_eq!((Rounds::Full.of(20), Rounds::Short.of(20), Rounds::Short.of(5)), (20, 5, 3));
+    fn the_short_form_ends_after_three_rounds_that_hold_and_else_has_all_of_them() {
+        let rounds = |form: Rounds, holds| (0..=20).find(|done| form.suffice(20, *done, || holds));
+        assert_eq!(
+            (rounds(Rounds::Short, true), rounds(Rounds::Short, false)),
+            (Some(3), Some(20))
+        );
+        assert_eq!((rounds(Rounds::Full, true), rounds(Rounds::Full, false)), (Some(20), Some(20)));
     }
 }

@@ -1,51 +1,53 @@
-//! What the program says when it cannot go on: one error type, with what, why and what to do.
+//! The error of the command line: what failed, why, what to try, and the exit code.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
-use config::{PlacesError, SettingsError};
+use config::{DataPathsError, SettingsError};
 use engine::ports::{IsolationError, LedgerError};
 use protocol::ExitCode;
 
-/// Why the program ends without having done what was asked.
+use crate::render::escaped;
+
+/// Why a command failed.
 ///
 /// It prints as `error: what` in one line, then `  because …` and `  try: …` lines. Nothing that
 /// it quotes can move a terminal's cursor or begin a line of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Whose fault it is.
+    /// Where the cause is.
     pub kind: ErrorKind,
-    /// What cannot be done, and where.
+    /// What failed.
     pub what: String,
-    /// Why, the nearest cause first.
+    /// The causes, the nearest first.
     pub because: Vec<String>,
-    /// What to do about it; lines to type where there are such.
+    /// What to do about it; commands to type, where there are some.
     pub hints: Vec<String>,
-    /// How the program ends.
+    /// The exit code.
     pub exit: ExitCode,
 }
 
-/// Whose fault an error is.
+/// Where the cause of an error is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// What was typed.
+    /// The command line.
     Usage,
-    /// What the settings say.
+    /// The settings or the environment.
     Settings,
     /// A plan, a list or a schema.
     Plan,
     /// The repository.
     Repository,
-    /// A model, or where it is had.
+    /// A model or its provider.
     Model,
     /// The machine: disk, memory, permissions.
     Machine,
-    /// Ours.
+    /// This program.
     Bug,
-    /// Nobody's: who read our output has read enough.
+    /// No error: the reader of the output has closed the pipe.
     Closed,
 }
 
-/// The exit code of an error, unless it says otherwise.
+/// Returns the exit code of errors of a kind.
 fn usual_exit(kind: ErrorKind) -> ExitCode {
     match kind {
         ErrorKind::Usage
@@ -67,36 +69,29 @@ impl Error {
         Self { kind, what: what.into(), because, hints, exit: usual_exit(kind) }
     }
 
-    /// Returns an error about what was typed.
+    /// Returns an error about the command line.
     #[must_use]
     pub fn usage(what: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, what)
     }
 
-    /// Returns the refusal of something that comes later.
+    /// Returns the refusal of something that is planned and not implemented yet.
     #[must_use]
-    pub fn not_yet_built(what: &str) -> Self {
-        Self::usage(format!("{what} is not yet built"))
+    pub fn not_implemented(what: &str) -> Self {
+        Self::usage(format!("{what} is not implemented yet"))
     }
 
-    /// Adds a cause behind those that are known.
+    /// Adds a cause after the known ones.
     #[must_use]
     pub fn because(mut self, cause: impl Into<String>) -> Self {
         self.because.push(cause.into());
         self
     }
 
-    /// Adds everything behind `source`, and itself, as causes.
+    /// Adds `source` and the errors behind it as causes.
     #[must_use]
     pub fn caused_by(mut self, source: &dyn std::error::Error) -> Self {
-        let mut next = Some(source);
-        while let Some(error) = next {
-            let told = error.to_string();
-            // The number of an error says nothing that its name does not.
-            let name = told.split(" (os error ").next().unwrap_or_default();
-            self.because.push(name.to_owned());
-            next = error.source();
-        }
+        self.because.extend(causes(source).map(|cause| without_os_code(&cause).to_owned()));
         self
     }
 
@@ -107,14 +102,14 @@ impl Error {
         self
     }
 
-    /// Returns the same error with another way for the program to end.
+    /// Returns the same error with another exit code.
     #[must_use]
     pub fn exit(self, exit: ExitCode) -> Self {
         Self { exit, ..self }
     }
 
-    /// Returns what it means that standard output could not be written. A reader who has read
-    /// enough is no error: the program then ends quietly.
+    /// Returns the error of a failed write to standard output. A closed pipe is no error: the program
+    /// then exits quietly.
     #[must_use]
     pub fn output(error: &std::io::Error) -> Self {
         match error.kind() {
@@ -126,12 +121,12 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", Line(&self.what))?;
+        write!(f, "error: {}", escaped(&self.what))?;
         for cause in &self.because {
-            write!(f, "\n  because {}", Line(cause))?;
+            write!(f, "\n  because {}", escaped(cause))?;
         }
         for hint in &self.hints {
-            write!(f, "\n  try: {}", Line(hint))?;
+            write!(f, "\n  try: {}", escaped(hint))?;
         }
         Ok(())
     }
@@ -139,17 +134,19 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// One line of text for a terminal: whatever is no visible character is written as an escape.
-struct Line<'a>(&'a str);
+/// Returns the texts of `error` and of the errors behind it.
+fn causes(error: &dyn std::error::Error) -> impl Iterator<Item = String> {
+    std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string)
+}
 
-impl fmt::Display for Line<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.chars().try_for_each(|letter| {
-            let moves = letter.is_control()
-                || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-            if moves { write!(f, "{}", letter.escape_default()) } else { f.write_char(letter) }
-        })
-    }
+/// Returns an error and the errors behind it in one line: `cannot open x: No such file`.
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
+    causes(error).collect::<Vec<_>>().join(": ")
+}
+
+/// Removes the number of a system error from a message, which says nothing that its name does not.
+pub(crate) fn without_os_code(message: &str) -> &str {
+    message.split(" (os error ").next().unwrap_or_default()
 }
 
 impl From<IsolationError> for Error {
@@ -187,8 +184,8 @@ impl From<SettingsError> for Error {
     }
 }
 
-impl From<PlacesError> for Error {
-    fn from(error: PlacesError) -> Self {
+impl From<DataPathsError> for Error {
+    fn from(error: DataPathsError) -> Self {
         Self::new(ErrorKind::Settings, error.to_string())
     }
 }

@@ -1,22 +1,21 @@
-//! The door: reads what was typed, names the concrete types and wires them once, shows what
-//! happens. Also the library face for programs that embed the engine.
+//! The command line of Regatta: parses arguments, wires the engine's parts together, and prints what
+//! happens. Also a library, for programs that embed the engine.
 
+pub mod app_context;
 pub mod args;
-pub mod boot;
 pub mod commands;
 pub mod demo;
-mod display;
+mod display_thread;
 mod each;
 pub mod error;
-pub mod exit;
-pub mod fault;
-pub mod log;
 pub mod model;
+mod not_implemented;
 mod plan;
 pub mod process;
 pub mod recovery;
 pub mod render;
 pub mod resolve;
+pub mod run_log;
 mod runtime;
 mod signals;
 

@@ -1,9 +1,9 @@
-//! The binary: reads the command line, does what it asks, says how it ended.
+//! The binary: parses the command line, runs the command, and reports the result.
 
 use std::process::ExitCode;
 
 use regatta::commands::dispatch::dispatch;
-use regatta::{args, exit, process};
+use regatta::{args, process};
 
 /// Messages between actors are allocated on one thread and freed on another: with this allocator a
 /// task costs half of what it costs with the system's.
@@ -11,7 +11,7 @@ use regatta::{args, exit, process};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    process::hide();
+    process::hide_memory();
     isolation::initialise();
-    exit::report(args::parse(std::env::args_os()).and_then(dispatch))
+    process::report(args::parse(std::env::args_os()).and_then(dispatch))
 }

@@ -1,4 +1,4 @@
-//! Opening a repository to work in it, and recovering what engines that died left there: found,
+//! Opens a repository to work in it, and recovers what engines that died left there: it is found,
 //! recorded in the ledger, and only then removed.
 
 use std::path::Path;
@@ -10,27 +10,27 @@ use engine::ports::{
 use protocol::{Landed, LedgerEntry, RunName, RunState, TaskState, Work};
 use store::{Reader, RunRow, TaskRow, read_session, used_in};
 
-use crate::boot::Equipment;
-use crate::error::Error;
-use crate::render::{count, kept_workspace, left_out, rescue_line};
+use crate::app_context::AppContext;
+use crate::error::{Error, error_chain};
+use crate::render::{count, kept_workspace_note, left_out_note, rescue_line};
 
 /// An opened repository and what recovery found.
 pub struct OpenedRepository {
     /// The repository.
     pub repository: Arc<dyn Repository>,
-    /// What was found of engines that died there and what became of it, in lines for people.
+    /// What recovery found and did, as lines of text.
     pub found: Vec<String>,
 }
 
-/// Opens the repository at `at`, rolls landings forward that a dead engine left half done, captures
-/// what its workspaces hold, and writes both to the ledger. What cannot be recovered now stays for
-/// the next start, and is told.
+/// Opens the repository at `at` and recovers what dead engines left: completes their landings,
+/// captures the work in their workspaces, and records both in the ledger. What cannot be recovered
+/// now stays for the next start, and a line says so.
 ///
 /// # Errors
-/// The repository cannot be worked on.
-pub async fn open_repository(equipment: &Equipment, at: &Path) -> Result<OpenedRepository, Error> {
-    let repository = equipment.isolation.open(at).await?;
-    let found = match recover(equipment, repository.as_ref()).await {
+/// The repository cannot be worked in.
+pub async fn open_repository(app: &AppContext, at: &Path) -> Result<OpenedRepository, Error> {
+    let repository = app.isolation.open(at).await?;
+    let found = match recover(app, repository.as_ref()).await {
         Ok(found) => found,
         // It must not keep people from looking at what is there: a landing sees to it first, and
         // says why it cannot.
@@ -39,26 +39,25 @@ pub async fn open_repository(equipment: &Equipment, at: &Path) -> Result<OpenedR
     Ok(OpenedRepository { repository, found })
 }
 
-async fn recover(
-    equipment: &Equipment,
-    repository: &dyn Repository,
-) -> Result<Vec<String>, String> {
-    let reader = equipment.ledger.reader();
-    let open = open_runs(&reader, &repository.facts().root).map_err(|error| words(&error))?;
+async fn recover(app: &AppContext, repository: &dyn Repository) -> Result<Vec<String>, String> {
+    let reader = app.ledger.reader();
+    let open = open_runs(&reader, &repository.facts().root).map_err(|error| error_chain(&error))?;
     let recovery = repository.recover(open).await.map_err(|error| error.to_failure().message)?;
     // Whatever is in the ledger already was recorded by its engine, or by a recovery that was
     // killed before it could finish.
-    let news = News::of(&reader, recovery.found()).map_err(|error| words(&error))?;
-    record(equipment, &reader, &news).await.map_err(|error| words(&error))?;
-    let mut found = tell(&reader, &news, recovery.found()).map_err(|error| words(&error))?;
-    let unknown = news.unknown.iter().cloned().collect();
+    let unrecorded =
+        Unrecorded::of(&reader, recovery.found()).map_err(|error| error_chain(&error))?;
+    record(app, &reader, &unrecorded).await.map_err(|error| error_chain(&error))?;
+    let mut found =
+        describe(&reader, &unrecorded, recovery.found()).map_err(|error| error_chain(&error))?;
+    let unknown = unrecorded.unknown.iter().cloned().collect();
     if let Err(error) = recovery.finish(unknown).await {
         found.push(format!("what is left of it stays for now: {}", error.to_failure().message));
     }
     Ok(found)
 }
 
-/// The runs of a repository that are not over as far as the ledger knows.
+/// Returns the runs of a repository that have not ended according to the ledger.
 fn open_runs(reader: &Reader, root: &Path) -> Result<Vec<OpenRun>, LedgerError> {
     let mut open = Vec::new();
     for row in reader.open_runs(root)? {
@@ -69,33 +68,33 @@ fn open_runs(reader: &Reader, root: &Path) -> Result<Vec<OpenRun>, LedgerError> 
     Ok(open)
 }
 
-/// What a recovery found that the ledger does not say yet.
+/// What a recovery found and the ledger has not recorded yet.
 #[derive(Default)]
-struct News {
-    /// Runs whose engine died before they were over, as the ledger has them.
+struct Unrecorded {
+    /// Runs whose engine died before they ended.
     interrupted: Vec<RunRow>,
-    /// Runs that left a folder and that the ledger does not know.
+    /// Runs with a folder of workspaces that are not in the ledger.
     unknown: Vec<RunName>,
-    /// Work that was captured.
+    /// Captures.
     captured: Vec<LedgerEntry>,
     /// Landings, with their runs.
     landed: Vec<(RunName, Completion, LedgerEntry)>,
 }
 
-impl News {
+impl Unrecorded {
     fn of(reader: &Reader, found: &Recovered) -> Result<Self, LedgerError> {
-        let mut news = Self::default();
+        let mut unrecorded = Self::default();
         for run in &found.dead {
             // Read after the run's lock was seen to be free: an engine that ended well since the
             // list was made has said so by then.
             match reader.run_by_name(run)? {
-                None => news.unknown.push(run.clone()), // another home's, or it never began
-                Some(row) if is_open(row.state) => news.interrupted.push(row),
+                None => unrecorded.unknown.push(run.clone()), // another home's, or it never began
+                Some(row) if is_open(row.state) => unrecorded.interrupted.push(row),
                 Some(_over) => {}
             }
         }
         for task in &found.tasks {
-            news.captured.extend(captured(reader, task)?);
+            unrecorded.captured.extend(capture_entry(reader, task)?);
         }
         for landing in &found.landings {
             let Some(row) = reader.run_by_name(&landing.run)? else { continue };
@@ -108,10 +107,10 @@ impl News {
                 let report = landing.report.clone();
                 let entry =
                     LedgerEntry::LandingFinished { run: row.id, landing: landing.landing, report };
-                news.landed.push((landing.run.clone(), landing.completion, entry));
+                unrecorded.landed.push((landing.run.clone(), landing.completion, entry));
             }
         }
-        Ok(news)
+        Ok(unrecorded)
     }
 }
 
@@ -122,8 +121,11 @@ fn is_open(state: RunState) -> bool {
     }
 }
 
-/// Returns the entry of work that was captured, if the ledger does not have it.
-fn captured(reader: &Reader, task: &RecoveredTask) -> Result<Option<LedgerEntry>, LedgerError> {
+/// Returns the ledger entry of captured work, if it is not recorded yet.
+fn capture_entry(
+    reader: &Reader,
+    task: &RecoveredTask,
+) -> Result<Option<LedgerEntry>, LedgerError> {
     let Ok(captured) = &task.captured else { return Ok(None) };
     let Some(run) = reader.run_by_name(&task.run)? else { return Ok(None) };
     let Some(row) = reader.task_by_name(run.id, &task.task)? else { return Ok(None) };
@@ -134,24 +136,28 @@ fn captured(reader: &Reader, task: &RecoveredTask) -> Result<Option<LedgerEntry>
     Ok(Some(LedgerEntry::TaskCaptured { task: row.id, attempt, captured }))
 }
 
-/// Records everything at once: a recovery that is killed has recorded all of it or nothing.
-async fn record(equipment: &Equipment, reader: &Reader, news: &News) -> Result<(), LedgerError> {
-    let mut entries = news.captured.clone();
-    entries.extend(news.landed.iter().map(|(_, _, entry)| entry.clone()));
-    for run in &news.interrupted {
-        entries.extend(used(equipment, reader, run)?);
+/// Records everything in one transaction: a recovery that is killed has recorded all or nothing.
+async fn record(
+    app: &AppContext,
+    reader: &Reader,
+    unrecorded: &Unrecorded,
+) -> Result<(), LedgerError> {
+    let mut entries = unrecorded.captured.clone();
+    entries.extend(unrecorded.landed.iter().map(|(_, _, entry)| entry.clone()));
+    for run in &unrecorded.interrupted {
+        entries.extend(logged_usage(app, reader, run)?);
         entries.push(LedgerEntry::RunInterrupted { run: run.id });
     }
     if entries.is_empty() {
         return Ok(());
     }
-    let now = equipment.clock.now();
-    equipment.ledger.append(entries.into_iter().map(|entry| (now, entry)).collect()).await
+    let now = app.clock.now();
+    app.ledger.append(entries.into_iter().map(|entry| (now, entry)).collect()).await
 }
 
-/// Returns what the models of the tasks that were at work had used, as far as it was logged.
-fn used(
-    equipment: &Equipment,
+/// Returns the usage of tasks that were running, as far as their session logs have it.
+fn logged_usage(
+    app: &AppContext,
     reader: &Reader,
     run: &RunRow,
 ) -> Result<Vec<LedgerEntry>, LedgerError> {
@@ -160,7 +166,7 @@ fn used(
         matches!((task.state, &task.spec.work), (TaskState::Running, Work::Agent(_)))
     });
     let entries = asked.filter_map(|task| {
-        let log = equipment.places.session_log(&run.name, &task.name);
+        let log = app.places.session_log(&run.name, &task.name);
         // Where it cannot be read, it stays for whoever looks.
         let usage = used_in(&read_session(&log).ok()?)?;
         Some(LedgerEntry::TaskUsed { task: task.id, usage })
@@ -168,10 +174,14 @@ fn used(
     Ok(entries.collect())
 }
 
-/// Returns what was found and recorded, in lines for people.
-fn tell(reader: &Reader, news: &News, found: &Recovered) -> Result<Vec<String>, LedgerError> {
+/// Describes what was found and recorded, as lines of text.
+fn describe(
+    reader: &Reader,
+    unrecorded: &Unrecorded,
+    found: &Recovered,
+) -> Result<Vec<String>, LedgerError> {
     let mut lines = Vec::new();
-    for (run, completion, _) in &news.landed {
+    for (run, completion, _) in &unrecorded.landed {
         lines.push(match completion {
             Completion::Now => {
                 format!("the landing of run {run} was cut short and is complete now")
@@ -182,7 +192,7 @@ fn tell(reader: &Reader, news: &News, found: &Recovered) -> Result<Vec<String>, 
         });
     }
     lines.extend(found.rescued.iter().map(rescue_line));
-    for row in &news.interrupted {
+    for row in &unrecorded.interrupted {
         let tasks = reader.tasks(row.id)?;
         let all = count(tasks.len(), "task");
         let kept = match tasks.iter().filter(|task| has_kept_work(task)).count() {
@@ -192,7 +202,9 @@ fn tell(reader: &Reader, news: &News, found: &Recovered) -> Result<Vec<String>, 
         let run = &row.name;
         lines.push(format!("run {run} was cut short: {kept} (regatta runs show {run})"));
     }
-    for run in news.unknown.iter().filter(|run| found.tasks.iter().any(|task| task.run == **run)) {
+    for run in
+        unrecorded.unknown.iter().filter(|run| found.tasks.iter().any(|task| task.run == **run))
+    {
         lines.push(format!(
             "the workspaces of run {run} stay: the ledger does not know it, so it may be of another home"
         ));
@@ -201,8 +213,8 @@ fn tell(reader: &Reader, news: &News, found: &Recovered) -> Result<Vec<String>, 
         let name = format!("{}/{}", task.run, task.task);
         match &task.captured {
             Ok(captured) => {
-                let kept = kept_workspace(&captured.left_out);
-                if let (Some(kept), Some(left_out)) = (kept, left_out(&captured.left_out)) {
+                let kept = kept_workspace_note(&captured.left_out);
+                if let (Some(kept), Some(left_out)) = (kept, left_out_note(&captured.left_out)) {
                     lines.push(format!("{name}: {left_out}; {kept}"));
                 }
             }
@@ -220,20 +232,16 @@ fn tell(reader: &Reader, news: &News, found: &Recovered) -> Result<Vec<String>, 
     Ok(lines)
 }
 
-/// Returns whether work of a task is kept that has not landed.
+/// Returns whether a task has kept work that has not landed.
 fn has_kept_work(task: &TaskRow) -> bool {
     let has_changes = task.captured.as_ref().is_some_and(|captured| captured.changes.files > 0);
     let is_landed = matches!(task.landing, Some(Landed::Landed { .. } | Landed::Unchanged));
     has_changes && !is_landed && task.discarded.is_none()
 }
 
-/// Returns whether the ledger has the end of a task.
+/// Returns whether a task has ended according to the ledger.
 fn has_ended(reader: &Reader, task: &RecoveredTask) -> Result<bool, LedgerError> {
     let Some(run) = reader.run_by_name(&task.run)? else { return Ok(false) };
     let row = reader.task_by_name(run.id, &task.task)?;
     Ok(row.is_some_and(|row| row.report.is_some()))
-}
-
-fn words(error: &LedgerError) -> String {
-    format!("{error}: {}", error.source)
 }

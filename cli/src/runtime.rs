@@ -1,55 +1,54 @@
-//! The runtime that every command over a repository works in. It is started only where the system
-//! allows the threads and files that it cannot do without, and has these threads from the start:
-//! later there may be none to be had.
+//! Starts the tokio runtime. It checks first that the system allows the threads and files that a run
+//! needs, and starts those threads at once, because later there may be none.
 
 use std::fs::File;
-use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use rustix::process::{Resource, Rlimit, getrlimit};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::error::{Error, ErrorKind};
-use crate::exit;
+use crate::process;
 
-/// How many threads may wait for the disk. More would wait no shorter, and each holds memory.
+/// The most threads for blocking work, mostly waiting for the disk. More would not be faster, and
+/// each holds memory.
 const BLOCKING: usize = 64;
 
-/// How many of them there are from the start to the end.
+/// How many of them are kept from start to end.
 const BLOCKING_KEPT: usize = 4;
 
-/// How many threads and processes there must be room for besides: the writers of the ledger and of
-/// session logs, the starter of commands, the watcher and who waits for it, and a few processes of
-/// a task.
-const BESIDES: usize = 12;
+/// How many other threads and processes a run needs: the writers of the ledger and of session logs,
+/// the thread that starts commands, the watcher and the thread that waits for it, and a few
+/// processes of a task.
+const OTHER_THREADS: usize = 12;
 
-/// How many files have to be open at the same time in a small run, with room to spare.
+/// How many files a small run has open at the same time, with some to spare.
 const FILES: usize = 48;
 
-/// The part of the user's processes that the threads for computing or for the disk may become.
-const SHARE: usize = 16;
+/// Worker threads, and blocking threads, are at most the process limit divided by this.
+const LIMIT_DIVISOR: usize = 16;
 
-/// How long a thread that was started may take to run.
+/// How long a started thread may take until it runs.
 const START_LIMIT: Duration = Duration::from_secs(5);
 
-/// For ever, to a thread that waits.
+/// How long an idle thread is kept: practically for ever.
 const KEEP_ALIVE: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
 
 /// Starts the runtime.
 ///
 /// # Errors
-/// The system does not allow the threads or the files.
+/// The system does not allow enough threads or files.
 pub(crate) fn start() -> Result<Runtime, Error> {
     check_files()?;
     let processes = getrlimit(Resource::Nproc);
     let threads = Threads::under(processes.current);
-    check_threads(threads.in_all(), processes)?;
+    check_threads(threads.total(), processes)?;
     let started = Arc::new(AtomicBool::new(false));
-    exit_where_no_thread_starts(Arc::clone(&started), threads.in_all(), processes);
+    exit_if_no_thread_starts(Arc::clone(&started), threads.total(), processes);
     let runtime = Builder::new_multi_thread()
         .enable_all()
         .worker_threads(threads.workers)
@@ -77,17 +76,17 @@ struct Threads {
 }
 
 impl Threads {
-    /// Returns what suits this machine and leaves room for others under a limit of processes.
+    /// Returns the numbers for this machine that leave room for tasks under a process limit.
     fn under(limit: Option<u64>) -> Self {
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-        let share = (limit / SHARE).max(BLOCKING_KEPT);
+        let share = (limit / LIMIT_DIVISOR).max(BLOCKING_KEPT);
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self { workers: cores.min(share), blocking: BLOCKING.min(share) }
     }
 
-    /// Returns how many threads and processes there must be room for.
-    fn in_all(self) -> usize {
-        self.workers + BLOCKING_KEPT + BESIDES
+    /// Returns how many threads and processes a run needs in all.
+    fn total(self) -> usize {
+        self.workers + BLOCKING_KEPT + OTHER_THREADS
     }
 }
 
@@ -144,10 +143,10 @@ fn check_threads(wanted: usize, processes: Rlimit) -> Result<(), Error> {
     }
 }
 
-/// Has the threads started that are kept for what blocks.
+/// Starts the blocking threads that are kept.
 ///
 /// # Errors
-/// How many there are: too few.
+/// How many could be started, if that is too few.
 fn start_blocking_threads(runtime: &Runtime) -> Result<(), usize> {
     let gate = Gate::default();
     let _closed = gate.close();
@@ -163,7 +162,7 @@ fn start_blocking_threads(runtime: &Runtime) -> Result<(), usize> {
         .try_for_each(|count| started.recv_timeout(START_LIMIT).map_err(|_late| count))
 }
 
-/// What threads wait at together.
+/// A gate at which threads wait until it is opened.
 #[derive(Clone, Default)]
 struct Gate(Arc<Mutex<()>>);
 
@@ -179,9 +178,9 @@ impl Gate {
     }
 }
 
-/// Between the check and the start others may have taken what was there. The runtime then panics,
-/// and what it has started already never ends: there is nothing to do but to say so and to exit.
-fn exit_where_no_thread_starts(started: Arc<AtomicBool>, wanted: usize, processes: Rlimit) {
+/// Exits with an error if the runtime cannot start a thread although the check passed, because other
+/// processes took the resources in between. The runtime then panics, and its first threads never end.
+fn exit_if_no_thread_starts(started: Arc<AtomicBool>, wanted: usize, processes: Rlimit) {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let words = panic.payload_as_str().unwrap_or_default();
@@ -189,7 +188,7 @@ fn exit_where_no_thread_starts(started: Arc<AtomicBool>, wanted: usize, processe
             return default(panic);
         }
         let error = io::ErrorKind::WouldBlock.into();
-        let _code = exit::report(Err(no_threads(0, wanted, &error, processes)));
+        let _code = process::report(Err(no_threads(0, wanted, &error, processes)));
         std::process::exit(1);
     }));
 }

@@ -1,16 +1,20 @@
-//! What people and the system tell a running program: Ctrl-C, SIGTERM, SIGHUP.
+//! Signals: Ctrl-C, SIGTERM and SIGHUP, and how they cancel a landing.
+
+use std::sync::{Arc, OnceLock};
 
 use engine::exit_code::Interruption;
+use engine::ports::{CancelLevel, CancelToken};
 use protocol::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
 
 use crate::error::{Error, ErrorKind};
 
-/// Listens for signals from the moment it is made.
+/// A listener for signals.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Nothing where it was ignored when we were started, as `nohup` does.
+    /// None if it was ignored when the program started, as under `nohup`.
     hangup: Option<Signal>,
 }
 
@@ -20,15 +24,15 @@ impl Signals {
     /// # Errors
     /// The system refuses.
     pub(crate) fn listen() -> Result<Self, Error> {
-        let hear = |kind| {
+        let listener = |kind| {
             signal(kind).map_err(|error| {
                 Error::new(ErrorKind::Machine, "cannot listen for signals").caused_by(&error)
             })
         };
-        let hangup = (!is_ignored(SignalKind::hangup())).then(|| hear(SignalKind::hangup()));
+        let hangup = (!is_ignored(SignalKind::hangup())).then(|| listener(SignalKind::hangup()));
         Ok(Self {
-            interrupt: hear(SignalKind::interrupt())?,
-            terminate: hear(SignalKind::terminate())?,
+            interrupt: listener(SignalKind::interrupt())?,
+            terminate: listener(SignalKind::terminate())?,
             hangup: hangup.transpose()?,
         })
     }
@@ -38,13 +42,13 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => Interruption::Interrupt,
             _ = self.terminate.recv() => Interruption::Terminate,
-            () = hung_up(&mut self.hangup) => Interruption::Terminate,
+            () = hangup(&mut self.hangup) => Interruption::Terminate,
         }
     }
 }
 
-/// Returns how the program ends when it was stopped.
-pub(crate) fn code(interruption: Interruption) -> ExitCode {
+/// Returns the exit code of an interrupted program.
+pub(crate) fn exit_code(interruption: Interruption) -> ExitCode {
     match interruption {
         Interruption::Interrupt => ExitCode::Interrupted,
         Interruption::Terminate => ExitCode::Terminated,
@@ -52,12 +56,12 @@ pub(crate) fn code(interruption: Interruption) -> ExitCode {
     }
 }
 
-/// Ends the program as it is; the next start sees to what it had begun.
-pub(crate) fn end_now(interruption: Interruption) -> ! {
-    std::process::exit(i32::from(u8::from(code(interruption))))
+/// Exits at once; the next start recovers what was begun.
+pub(crate) fn exit_now(interruption: Interruption) -> ! {
+    std::process::exit(i32::from(u8::from(exit_code(interruption))))
 }
 
-async fn hung_up(hangup: &mut Option<Signal>) {
+async fn hangup(hangup: &mut Option<Signal>) {
     match hangup {
         Some(hangup) => {
             let _closed = hangup.recv().await;
@@ -66,10 +70,47 @@ async fn hung_up(hangup: &mut Option<Signal>) {
     }
 }
 
-/// Whether a signal was ignored when this process was started.
+/// Returns whether a signal was ignored when this process started.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     mask >> (kind.as_raw_value() - 1) & 1 == 1
+}
+
+/// Cancels a landing on signals, until it is dropped.
+pub(crate) struct CancelOnSignal {
+    cancel: CancelToken,
+    received: Arc<OnceLock<Interruption>>,
+    _listening: JoinSet<()>,
+}
+
+impl CancelOnSignal {
+    /// Begins to listen. The first signal cancels the landing; the second exits at once, and leaves
+    /// what was begun to the next start.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn begin() -> Result<Self, Error> {
+        let mut signals = Signals::listen()?;
+        let (cancel, received) = (CancelToken::default(), Arc::new(OnceLock::new()));
+        let (withdrawn, first) = (cancel.clone(), Arc::clone(&received));
+        let mut listening = JoinSet::new();
+        listening.spawn(async move {
+            let _first = first.set(signals.next().await); // nobody else sets it
+            withdrawn.cancel(CancelLevel::Gently);
+            exit_now(signals.next().await)
+        });
+        Ok(Self { cancel, received, _listening: listening })
+    }
+
+    /// Returns the token that cancels the landing.
+    pub(crate) fn cancel(&self) -> CancelToken {
+        self.cancel.clone()
+    }
+
+    /// Returns the exit code, if a signal came.
+    pub(crate) fn code(&self) -> Option<ExitCode> {
+        self.received.get().copied().map(exit_code)
+    }
 }

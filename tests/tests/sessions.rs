@@ -41,11 +41,6 @@ fn said(engine: &TestEngine) -> Vec<String> {
     engine.logs.at(&log()).iter().map(line).collect()
 }
 
-/// Waits until the session has what it was given before: it answers in order.
-async fn settled(it: &TestSession) {
-    it.session.set_model("fake/m".parse().expect("it is a route")).await.expect("it is there");
-}
-
 /// Returns what the model was told that users said, for each request.
 fn asked(engine: &TestEngine) -> Vec<Vec<String>> {
     let said = |message: &Arc<Message>| match &**message {
@@ -69,7 +64,7 @@ async fn a_session_is_prompted_steered_followed_up_aborted_and_prompted_again_wi
     engine.tools.until_busy().await;
     it.session.follow_up(input("and then"));
     it.session.steer(input("look left"));
-    settled(&it).await;
+    it.settle().await;
     engine.tools.release();
     assert_eq!(it.end().await, silent());
 
@@ -229,7 +224,7 @@ async fn the_same_words_twice_are_two_messages_and_the_same_input_twice_is_one()
     for input in [&again[3], &again[0], &again[3]] {
         it.session.prompt(input.clone());
     }
-    settled(&it).await;
+    it.settle().await;
     engine.tools.release();
     assert_eq!((it.end().await, it.end().await), (silent(), silent()));
     it.session.close().await;
@@ -255,16 +250,20 @@ async fn what_waits_when_a_session_crashes_is_said_once_and_what_was_said_is_not
     it.session.prompt(waiting.clone());
     it.session.follow_up(input("followed up"));
     it.session.steer(steered.clone());
-    settled(&it).await;
+    it.settle().await;
     engine.tools.release(); // the request after that is the one that crashes
     it.find(|event| matches!(event, SessionEvent::SessionRestart { .. }).then_some(())).await;
-    for again in [&steered, &waiting, &input("late")] {
+    let late = input("late");
+    for again in [&steered, &waiting, &late] {
         it.session.prompt(again.clone());
     }
     assert!(matches!(it.end().await, AgentEnd::Yielded(_)));
-    for _more in ["followed up", "prompted", "late"] {
-        assert_eq!(it.end().await, silent());
-    }
+    let taken = |event: &SessionEvent| match event {
+        SessionEvent::InputTaken { input_id } => (*input_id == late.id).then_some(()),
+        _ => None,
+    };
+    it.find(taken).await;
+    assert_eq!(it.end().await, silent());
     it.session.close().await;
     let expected = [script, "steered", "followed up", "prompted", "late"];
     let asked = asked(&engine);
@@ -273,6 +272,25 @@ async fn what_waits_when_a_session_crashes_is_said_once_and_what_was_said_is_not
     let said = said(&engine);
     let said: Vec<_> = said.iter().filter_map(|line| line.strip_prefix("user: ")).collect();
     assert_eq!(said, expected);
+}
+
+#[test(start_paused = true)]
+async fn an_abort_between_a_crash_and_the_next_start_ends_the_work_and_what_waits() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    it.session.prompt(input("call fatal cling; say fine"));
+    let late = input("too late");
+    it.session.prompt(late.clone());
+    // What the crashed session called needs a moment to end, which only passes when all wait.
+    it.find(|event| matches!(event, SessionEvent::SessionRestart { .. }).then_some(())).await;
+    it.session.abort(CancelLevel::Gently);
+    assert_eq!(it.next().await, Some(SessionEvent::InputDropped { input_id: late.id }));
+    assert_eq!(it.end().await, AgentEnd::Aborted);
+    it.session.prompt(input("go on"));
+    assert_eq!(it.end().await, silent());
+    assert_eq!(said(&engine)[5..], ["user: go on", "model: fine"]);
+    assert_eq!(requests(&engine), [1, 5]);
+    assert_eq!(engine.engine.close().await, None);
 }
 
 #[test(flavor = "multi_thread")]

@@ -121,6 +121,7 @@ async fn a_run_that_is_cancelled_concerns_neither_the_run_nor_the_session_beside
     until_at_work(&engine, 2, 3).await;
     engine.engine.cancel(unwanted.id, CancelLevel::AtOnce, Interruption::Interrupt);
     it.session.steer(input("on we go"));
+    it.settle().await;
     let ended = ends(&mut engine, 1).await;
     let (totals, exit_code) = &ended[&unwanted.name];
     assert_eq!((totals.cancelled, totals.landed, *exit_code), (2, 0, ExitCode::Interrupted));

@@ -1,4 +1,4 @@
-//! What one reader has not read yet, and what is left out of it when it becomes too much.
+//! The unread events of one reader, and the policy that bounds them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -24,14 +24,14 @@ type Scope = Option<EventScope>;
 /// The unread events of one reader, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
-    /// By when they were published.
+    /// By the order of publication.
     unread: BTreeMap<u64, Unread>,
     published: u64,
     /// The unread progress of each task, if it was published to a slow reader.
     progress: BTreeMap<(Scope, TaskName), u64>,
     session_bytes: usize,
     delta_bytes: usize,
-    /// Where it is said how many session events of a run are left out.
+    /// The unread notice of each run about omitted session events.
     left_out: BTreeMap<Scope, u64>,
     /// The number of each scope's last event.
     numbers: BTreeMap<Scope, u64>,
@@ -45,7 +45,7 @@ enum Unread {
     SessionEvent(Arc<Event>, usize),
     /// A delta, with the bytes it counts for.
     Delta(Arc<Event>, usize),
-    /// So many session events are left out.
+    /// A number of session events was omitted.
     LeftOut {
         scope: Scope,
         at: Timestamp,
@@ -80,7 +80,7 @@ impl Backlog {
         }
     }
 
-    /// Returns the oldest, with the number that it has for this reader.
+    /// Returns the oldest unread event, numbered for this reader.
     pub(super) fn take(&mut self) -> Option<Arc<Event>> {
         let (at, unread) = self.unread.pop_first()?;
         let event = match unread {
@@ -134,8 +134,8 @@ impl Backlog {
         self.published
     }
 
-    /// Merges a delta with the one that was published just before it, or appends it. It is dropped
-    /// where too much is unread: what it says comes once more, as a whole.
+    /// Merges a delta with the event before it if possible, or appends it. Drops it if too many bytes
+    /// are unread: the whole message follows as a fact.
     fn push_delta(&mut self, event: Arc<Event>) {
         if self.delta_bytes >= DELTA_BYTES {
             return;
@@ -184,7 +184,7 @@ impl Backlog {
     }
 }
 
-/// Adds a delta to an earlier one of the same session. Returns whether they could be one.
+/// Merges a delta into an earlier one of the same session. Returns whether that was possible.
 fn merge(earlier: &mut Arc<Event>, next: &Event) -> bool {
     let EventKind::SessionEvent { task, event: delta } = &next.kind else { return false };
     if earlier.scope != next.scope {

@@ -1,12 +1,13 @@
-//! Who owns tools and processes. An executor is leased to a task and owned here, so that no process
-//! outlives its task — however the task ends.
+//! The actors that own tools and processes. An executor is leased to a task or session, so that no
+//! process outlives it.
 
-mod pool;
-mod runner;
+mod executor_tools;
+
 mod session_tools;
+mod supervisor;
 mod tool_executor;
 
-pub(crate) use pool::{Executors, ExecutorsMessage};
-pub(crate) use runner::ExecutorTools;
+pub(crate) use executor_tools::ExecutorTools;
 pub use session_tools::ToolSetup;
+pub(crate) use supervisor::{Executors, ExecutorsMessage};
 pub(crate) use tool_executor::{ExecutorLease, ExecutorSetup, ToolExecutorMessage};

@@ -1,4 +1,4 @@
-//! The tools of one session: building them, and carrying out their calls.
+//! Builds the tools of one session and executes their calls.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -21,14 +21,14 @@ use crate::jobs::Panicked;
 /// How long a factory may take to build its tools.
 const BUILDING: Duration = Duration::from_secs(30);
 
-/// What the tools of a session are built for.
+/// The parameters for building the tools of a session.
 #[derive(Clone)]
 pub struct ToolSetup {
     /// The workspace.
     pub view: Arc<dyn WorkspaceView>,
-    /// What the tools are told about the session.
+    /// Facts about the session that tools need.
     pub env: ToolEnv,
-    /// The folder of what they print.
+    /// The folder of their output.
     pub artifacts: PathBuf,
 }
 
@@ -56,7 +56,7 @@ impl SessionTools {
         Self { set, left_out, commands: deps.commands, view, artifacts }
     }
 
-    /// Returns what each call does to its surroundings. One whose tool cannot say runs alone.
+    /// Returns the access class of each call. A call whose tool panics here runs alone.
     pub(super) fn classify(&self, calls: &[ToolCall]) -> Vec<Access> {
         let classify = |call| {
             catch_unwind(AssertUnwindSafe(|| self.set.classify(call))).unwrap_or_else(|_panic| {
@@ -66,7 +66,7 @@ impl SessionTools {
         calls.iter().map(classify).collect()
     }
 
-    /// Carries out one call. A tool that panics has failed, and the model reads that.
+    /// Executes one call. A panic in a tool is an error that the model reads.
     pub(super) async fn call(
         &self,
         call: ToolCall,
@@ -93,7 +93,7 @@ impl SessionTools {
     }
 }
 
-/// Has one factory build its tools, for a while at most. One that panics has built nothing.
+/// Builds the tools of one factory within the deadline. A factory that panics builds no tool.
 async fn built(
     factory: &dyn ToolFactory,
     env: &ToolEnv,

@@ -1,4 +1,4 @@
-//! Owns the tools and the processes of one task.
+//! The tool executor actor: owns the tools and processes of one task or session.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::session_tools::{SessionTools, ToolSetup};
 use crate::deps::Deps;
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct ToolExecutor;
@@ -21,7 +21,7 @@ pub(crate) struct ToolExecutorArguments {
     pub(crate) setup: ExecutorSetup,
 }
 
-/// What an executor is for.
+/// The kind of work that an executor does.
 pub(crate) enum ExecutorSetup {
     /// Running commands.
     Commands,
@@ -32,36 +32,36 @@ pub(crate) enum ExecutorSetup {
 pub(crate) enum ToolExecutorMessage {
     /// Runs one command to its end.
     Run(CommandRequest, LineSink, RpcReplyPort<Result<CommandEnd, CommandError>>),
-    /// Answers with the tools there are, once they are built.
+    /// Returns the tools once they are built.
     Tools(RpcReplyPort<OpenedTools>),
-    /// Answers with what each of the calls does to its surroundings.
+    /// Returns the access class of each call.
     Classify(Vec<ToolCall>, RpcReplyPort<Vec<Access>>),
-    /// Carries out one call of a model.
+    /// Executes one tool call.
     Call(ToolCall, LineSink, RpcReplyPort<ToolOutcome>),
-    /// Stops whatever runs; what is asked to run later is stopped as well.
+    /// Stops everything that runs now or is started later.
     Stop(CancelLevel),
-    /// Stops what is called now, and nothing that is called later.
+    /// Stops the calls under way; later calls run.
     Interrupt(CancelLevel),
     /// Answers when nothing runs any more.
     Settle(RpcReplyPort<()>),
     /// Answers when nothing runs any more; what still runs is killed.
     Seal(RpcReplyPort<()>),
-    /// Sent by the building of the tools, which is nothing if it was stopped; nobody else sends it.
+    /// Result of the actor's own job; `None` if it was stopped.
     Built(Result<Option<SessionTools>, Panicked>),
-    /// Sent by what ended, also by panicking; nobody else sends it.
+    /// A job of the actor ended or panicked.
     Ended,
 }
 
 /// The tools of a session that are built.
 #[derive(Clone)]
 pub(crate) struct OpenedTools {
-    /// What the model is told of.
+    /// The declarations sent to the model.
     pub(crate) declarations: Arc<[ToolDeclaration]>,
-    /// What could not be built.
+    /// The tools that could not be built.
     pub(crate) left_out: Vec<ToolBuildError>,
 }
 
-/// The right to run commands. Dropping it, as a dying task does, kills what runs.
+/// The exclusive use of an executor. Dropping it kills every process.
 #[derive(Debug)]
 pub(crate) struct ExecutorLease(ActorRef<ToolExecutorMessage>);
 
@@ -85,11 +85,11 @@ pub(crate) struct ToolExecutorState {
     commands: Arc<dyn Commands>,
     tools: Tools,
     running: Jobs,
-    /// How many of `running` have not said that they ended.
+    /// The number of jobs that have not ended.
     unfinished: usize,
-    /// Stops everything, also what is asked to run later.
+    /// Stops everything, also what is started later.
     stop: CancelToken,
-    /// Stops what is called until it is used.
+    /// Stops the calls made until it is cancelled.
     interrupt: CancelToken,
     settling: Vec<RpcReplyPort<()>>,
 }
@@ -105,7 +105,7 @@ enum Tools {
 }
 
 impl ToolExecutorState {
-    /// Runs something whose end counts.
+    /// Runs a job that has to end before the executor is sealed.
     fn start(
         &mut self,
         name: Job,
@@ -117,7 +117,7 @@ impl ToolExecutorState {
         self.running.run(name, myself, work, |_ended| ToolExecutorMessage::Ended);
     }
 
-    /// Returns what stops a call that is made now.
+    /// Returns the cancel token of a new call.
     fn stop_of_call(&mut self) -> CancelToken {
         if self.interrupt.is_cancelled() {
             self.interrupt = self.stop.child();
@@ -146,7 +146,7 @@ impl ToolExecutorState {
         }
     }
 
-    /// Answers with the tools there are. Where there are none, the dropped reply port says so.
+    /// Returns the tools, or drops the reply port if there are none.
     fn open(&mut self, reply: RpcReplyPort<OpenedTools>) {
         match &mut self.tools {
             Tools::None => {}
@@ -159,7 +159,7 @@ impl ToolExecutorState {
         }
     }
 
-    /// The tools, for who has been told that they are built.
+    /// Returns the tools if they are built.
     fn tools(&self) -> Option<Arc<SessionTools>> {
         match &self.tools {
             Tools::Built(tools) => Some(Arc::clone(tools)),

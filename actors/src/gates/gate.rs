@@ -1,5 +1,5 @@
-//! Admits the requests of one provider account: as many at a time as may be, and none while the
-//! provider has asked not to be asked.
+//! The gate of one provider account: admits a limited number of requests at a time, and none while
+//! the account is paused by a Retry-After.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use protocol::SessionId;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
 use crate::timer::RuntimeTimer;
 
@@ -23,11 +23,11 @@ pub(super) struct GateArguments {
 }
 
 pub(super) enum GateMessage {
-    /// Queues a request. The queue ends with its permit.
+    /// Queues a request, which receives notices and then its permit.
     Acquire(SessionId, UnboundedSender<GateEvent>),
-    /// Sent by a permit, exactly once.
+    /// The report of a permit, sent exactly once.
     Report(GateReport),
-    /// Some requests may have waited long enough.
+    /// A pause may be over.
     Woken,
 }
 
@@ -37,8 +37,8 @@ pub(super) struct GateState {
     queue: GateQueue,
     timer: RuntimeTimer,
     tickets: u64,
-    /// Where each request that waits is told. Whoever gave up has dropped its end; its permit comes
-    /// back by itself.
+    /// The channel of each queued request. A request that gave up has dropped its end, and its permit
+    /// returns when it is dropped.
     waiting: BTreeMap<Ticket, UnboundedSender<GateEvent>>,
     jobs: Jobs,
 }

@@ -1,4 +1,4 @@
-//! Answers for the repositories that are worked on, one actor each.
+//! Supervises the repository actors, one for each repository in use.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use engine::fault::Faults;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::repository::{Repository, RepositoryArguments, RepositoryMessage};
-use crate::closing::Activity;
+use crate::shutdown::Activity;
 
 pub(crate) struct Isolator;
 
 pub(crate) enum IsolatorMessage {
-    /// Takes charge of a repository that was opened, or finds who is in charge of it.
+    /// Returns the actor of an opened repository, started if there is none.
     Adopt(Arc<dyn engine::ports::Repository>, RpcReplyPort<ActorRef<RepositoryMessage>>),
-    /// Sees everything through that was begun, then stops.
+    /// Finishes everything under way, then stops.
     Close,
 }
 
-/// What the isolator is given.
+/// Arguments of the isolator.
 #[derive(Clone)]
 pub(crate) struct IsolatorArguments {
     pub(crate) activity: Activity,

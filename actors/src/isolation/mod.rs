@@ -1,5 +1,5 @@
-//! Who owns workspaces. A lease is given to a task and the workspace stays owned here, so that
-//! none outlives its task and none goes before it is captured — however the task ends.
+//! The actors that own repositories and workspaces. A task holds a lease; the workspace stays owned
+//! here, so that it is captured before it is removed however the task ends.
 
 mod isolator;
 mod repository;

@@ -1,5 +1,5 @@
-//! Owns what Regatta has to do with one repository: the frozen trees of its runs, their
-//! workspaces, and the queue of landings.
+//! The repository actor: owns the frozen trees of the runs in one repository, their workspaces, and
+//! the queue of landings.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use engine::ports::{
 use protocol::{Captured, LandingId, LandingReport, RunName, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
-use crate::ask::Teller;
-use crate::closing::Activity;
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
+use crate::messaging::Notifier;
+use crate::shutdown::Activity;
 
 use super::workspace::{
     Lease, Workspace, WorkspaceArguments, WorkspaceMessage, WorkspaceState, Writers, ended,
@@ -26,7 +26,7 @@ pub(crate) struct Repository;
 
 pub(crate) struct RepositoryArguments {
     pub(crate) port: Arc<dyn Port>,
-    /// Is told of every step, so that a closing sees that something still goes on.
+    /// Counts every step, so that a shutdown can tell progress from a hang.
     pub(crate) activity: Activity,
     pub(crate) faults: Faults,
 }
@@ -34,7 +34,7 @@ pub(crate) struct RepositoryArguments {
 type Frozen = Result<Arc<dyn Baseline>, IsolationError>;
 type LandingReply = RpcReplyPort<Result<LandingReport, IsolationError>>;
 
-/// A working tree that someone wants frozen.
+/// A request to freeze the working tree.
 pub(crate) struct Freezing {
     pub(crate) request: FreezeRequest,
     pub(crate) lock: RunLock,
@@ -42,7 +42,7 @@ pub(crate) struct Freezing {
     pub(crate) news: Arc<dyn Fn(LandingNews) + Send + Sync>,
 }
 
-/// A landing that someone asks for.
+/// A request to land captured work.
 pub(crate) struct Landing {
     pub(crate) landing: LandingId,
     pub(crate) request: LandingRequest,
@@ -52,36 +52,36 @@ pub(crate) struct Landing {
 }
 
 pub(crate) enum RepositoryMessage {
-    /// Freezes the working tree for one run; answers with what people should know about it.
+    /// Freezes the working tree for one run. Answers with notices for the user.
     Freeze(Freezing, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
     /// Makes a workspace for a task of a run.
     Prepare(RunName, WorkspaceRequest, RpcReplyPort<Result<Lease, IsolationError>>),
-    /// Lands captures, after everything that was to land before, unless it is withdrawn by then.
+    /// Lands captures when all earlier landings are done, unless the request is cancelled first.
     Land(Landing),
-    /// Answers when none of a run's workspaces is in use; it makes no more of them.
+    /// Answers when no workspace of the run is in use. The run gets no new workspaces.
     SettleRun(RunName, RpcReplyPort<SettledRun>),
-    /// Ends a settled run's use of the repository, and with it the claim on its workspaces.
+    /// Releases the lock on the workspaces of a settled run.
     CloseRun(RunName, RpcReplyPort<()>),
     /// Closes every run that is left, then stops.
     Close,
-    /// Sent by the work itself; nobody else sends it.
+    /// Result of the actor's own job.
     Froze(RunName, Frozen, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
-    /// Told by the owner of a workspace; nobody else sends it.
+    /// Sent by a workspace actor: where its workspace is.
     Made(ActorId, Place),
-    /// The owner of a workspace crashed: what it owned is ours now.
+    /// A workspace actor crashed, and this actor owns its workspace now.
     Inherit(ActorId),
-    /// Sent by the work itself; nobody else sends it.
+    /// Result of the actor's own job.
     Landed(Result<LandingReport, IsolationError>, LandingReply),
-    /// Sent by the work itself; nobody else sends it.
+    /// Result of the actor's own job.
     TakenBack(ActorId, Option<Captured>),
-    /// Sent by the work itself; nobody else sends it.
+    /// Result of the actor's own job.
     ClosedBaseline(Vec<RpcReplyPort<()>>),
 }
 
-/// What came to light after the tasks of a run had reported.
+/// Captures made after the tasks of a run had ended.
 #[derive(Debug, Default)]
 pub(crate) struct SettledRun {
-    /// Work that was captured although its task had died.
+    /// The captures of tasks that died.
     pub(crate) late: Vec<(TaskName, Captured)>,
 }
 
@@ -90,14 +90,14 @@ struct Run {
     baseline: Option<Arc<dyn Baseline>>,
     workspaces: BTreeMap<u64, InUse>,
     settled: SettledRun,
-    /// Something may still write into one of its workspaces.
+    /// A process may still write into one of its workspaces.
     unsealed: bool,
     settling: Vec<RpcReplyPort<SettledRun>>,
     closing: Vec<RpcReplyPort<()>>,
 }
 
 impl Run {
-    /// Whether the run makes no more workspaces.
+    /// Whether the run gets no new workspaces.
     fn is_ending(&self) -> bool {
         !self.settling.is_empty() || !self.closing.is_empty()
     }
@@ -105,7 +105,7 @@ impl Run {
 
 struct InUse {
     task: TaskName,
-    /// Where it is, once it is made.
+    /// The workspace, once it is created.
     place: Option<Place>,
 }
 
@@ -262,7 +262,7 @@ impl RepositoryState {
             return Ok(()); // the dropped reply port says that nobody will make one
         };
         let in_use = InUse { task: request.task.clone(), place: None };
-        let made = Teller::to(myself, |(owner, place)| RepositoryMessage::Made(owner, place));
+        let made = Notifier::to(myself, |(owner, place)| RepositoryMessage::Made(owner, place));
         let arguments = WorkspaceArguments { baseline, request, made, faults: self.faults.clone() };
         let (actor, _join) =
             Actor::spawn_linked(None, Workspace, arguments, myself.get_cell()).await?;
@@ -298,7 +298,7 @@ impl RepositoryState {
         }
     }
 
-    /// Takes back the workspace of an owner that crashed: captures it, then removes it.
+    /// Captures and removes the workspace of a crashed workspace actor.
     fn inherit(&mut self, myself: &ActorRef<RepositoryMessage>, owner: ActorId) {
         let found = self.runs.values().find_map(|run| {
             let in_use = run.workspaces.get(&owner.pid())?;
@@ -317,7 +317,7 @@ impl RepositoryState {
         });
     }
 
-    /// Begins what may begin; ends what may end.
+    /// Starts the next landing, and closes the runs and the repository where that is possible.
     fn settle(&mut self, myself: &ActorRef<RepositoryMessage>) {
         self.activity.note();
         if !self.landing
@@ -343,7 +343,7 @@ impl RepositoryState {
         }
     }
 
-    /// Returns the next landing that is still wanted.
+    /// Returns the next landing that was not cancelled.
     fn next_landing(&mut self) -> Option<Landing> {
         while let Some(landing) = self.landings.pop_front() {
             if !landing.cancel.is_cancelled() {
@@ -354,7 +354,7 @@ impl RepositoryState {
         None
     }
 
-    /// Closes the runs that are to be closed and of which no workspace is in use.
+    /// Closes the settled runs that use no workspace.
     fn close_runs(&mut self, myself: &ActorRef<RepositoryMessage>) {
         let over =
             |run: &Run| run.workspaces.is_empty() && (self.closing || !run.closing.is_empty());

@@ -1,4 +1,4 @@
-//! Owns one workspace from its making to its removal.
+//! The workspace actor: owns one workspace from its creation to its removal.
 
 use std::sync::Arc;
 
@@ -9,50 +9,50 @@ use engine::ports::{
 use protocol::{Captured, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use crate::ask::Teller;
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::{Jobs, Panicked};
+use crate::messaging::Notifier;
 
 pub(crate) struct Workspace;
 
 pub(crate) struct WorkspaceArguments {
     pub(crate) baseline: Arc<dyn Baseline>,
     pub(crate) request: WorkspaceRequest,
-    /// Is told where the workspace is, so that someone knows should we crash.
-    pub(crate) made: Teller<(ActorId, Place)>,
+    /// Reports the path of the workspace to the repository actor, which takes it over after a crash.
+    pub(crate) made: Notifier<(ActorId, Place)>,
     pub(crate) faults: Faults,
 }
 
 pub(crate) enum WorkspaceMessage {
-    /// Makes it. Comes first, and once.
+    /// Creates the workspace. The first message, sent once.
     Prepare(RpcReplyPort<Result<Lease, IsolationError>>),
     /// Captures what changed in it.
     Capture(RpcReplyPort<Result<Option<Captured>, IsolationError>>),
-    /// It has been captured and may go; answers when it is gone.
+    /// Removes the captured workspace. Answers when it is gone.
     Discard(RpcReplyPort<()>),
-    /// It stays as it is, for the next start. Sent by [`Lease::settle`]; nobody else sends it.
+    /// Keeps the workspace as it is, for the next start. Sent by [`Lease::settle`] only.
     Keep(Writers),
-    /// Its holder died. Sent by [`Lease`] when it is dropped; nobody else sends it.
+    /// The task died. Sent by a dropped [`Lease`] only.
     Return,
-    /// Sent by the work itself; nobody else sends it.
+    /// Result of the actor's own job.
     Prepared(Result<Place, IsolationError>, RpcReplyPort<Result<Lease, IsolationError>>),
-    /// Sent by the work itself; nobody else sends it.
+    /// Result of the actor's own job.
     Captured(
         Result<Option<Captured>, IsolationError>,
         RpcReplyPort<Result<Option<Captured>, IsolationError>>,
     ),
-    /// Sent by the work itself; nobody else sends it.
+    /// Result of the actor's own job.
     Discarded(RpcReplyPort<()>),
-    /// Sent by the work itself; nobody else sends it.
+    /// Result of the actor's own job.
     Gone(Option<Captured>),
 }
 
-/// Whether anything may still write into a workspace that is kept.
+/// Whether a process may still write into a kept workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writers {
-    /// Whatever wrote has been stopped.
+    /// All processes were stopped.
     Stopped,
-    /// Something could not be stopped.
+    /// A process could not be stopped.
     MayRemain,
 }
 
@@ -91,18 +91,18 @@ impl Drop for Lease {
     }
 }
 
-/// What is left to do about the workspace when the actor is no more.
+/// The state of a workspace actor. Its supervisor reads it when the actor has stopped.
 pub(crate) struct WorkspaceState {
     arguments: WorkspaceArguments,
     place: Option<Place>,
-    /// What was captured after the task could no longer report it.
+    /// The capture made after the task died.
     late: Option<Captured>,
     writers: Writers,
     jobs: Jobs,
 }
 
 impl WorkspaceState {
-    /// Returns whether anything may still write into the workspace.
+    /// Returns whether a process may still write into the workspace.
     pub(super) fn writers(&self) -> Writers {
         self.writers
     }
@@ -148,7 +148,7 @@ impl Actor for Workspace {
             }
             (WorkspaceMessage::Prepared(Ok(place), reply), _) => {
                 state.place = Some(place.clone());
-                state.arguments.made.tell((myself.get_id(), place.clone()));
+                state.arguments.made.notify((myself.get_id(), place.clone()));
                 let view = baseline.view(&place);
                 let lease = Lease { place, view, owner: myself, settled: false };
                 // If the task is gone, the lease comes back in the error and is dropped here.
@@ -202,7 +202,7 @@ impl Actor for Workspace {
     }
 }
 
-/// Returns how a job of isolation ended: one that panicked has failed.
+/// Returns the result of a job; a panic is a failure of `what`.
 pub(super) fn ended<T>(
     what: &str,
     ended: Result<Result<T, IsolationError>, Panicked>,
@@ -212,8 +212,8 @@ pub(super) fn ended<T>(
     ended.map_err(panicked)?
 }
 
-/// Captures a workspace whose holder died, then removes it. What cannot be captured, or not whole,
-/// is kept: an error while looking never deletes work.
+/// Captures the workspace of a dead task, then removes it. A workspace that cannot be captured
+/// completely is kept.
 pub(super) async fn take_back(baseline: &dyn Baseline, place: &Place) -> Option<Captured> {
     match baseline.capture(place).await {
         Ok(captured) => {

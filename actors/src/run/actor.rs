@@ -1,17 +1,17 @@
-//! Carries one run through its machine: performs what it asks for, tells it what happened.
+//! The run actor: feeds messages to the run's state machine and performs its effects.
 //!
-//! Every task that starts dies exactly once, and its death is told to the machine here and nowhere
-//! else. That is why `task_finished` needs no deduplication anywhere.
+//! The end of each task's actor is reported to the machine here and nowhere else, once. That is why
+//! `task_finished` needs no deduplication.
 
 use engine::ports::LandingNews;
 use engine::run::Input;
 use protocol::EventKind;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
-use super::message::{CheckedTasks, RunArguments, RunMessage, RunRequest};
+use super::messages::{CheckedTasks, RunArguments, RunMessage, RunRequest};
 use super::state::{RunState, crashed};
-use crate::ask::Durability;
 use crate::isolation::SettledRun;
+use crate::messaging::Durability;
 use crate::task::TaskState;
 
 pub(crate) struct Run;
@@ -55,8 +55,8 @@ impl Actor for Run {
                 let Some(request) = state.add_tasks(contracts, reply) else { return Ok(()) };
                 Input::AddTasks { request, parent, tasks }
             }
-            RunMessage::News(news) => {
-                state.publish(news);
+            RunMessage::TaskEvent(event) => {
+                state.publish(event);
                 return Ok(());
             }
             RunMessage::LandingNews(news) => {
@@ -114,7 +114,7 @@ impl Actor for Run {
     }
 }
 
-/// Returns what is announced of a landing's news.
+/// Returns the event of a landing's notice.
 fn announcement(news: LandingNews) -> EventKind {
     match news {
         LandingNews::Waiting => EventKind::LandingWaited,

@@ -1,9 +1,9 @@
-//! One run: carries out what its machine asks for.
+//! The actor of one run.
 
 mod actor;
-mod landing;
-mod message;
+mod landing_ports;
+mod messages;
 mod state;
 
 pub(crate) use actor::Run;
-pub(crate) use message::{RunArguments, RunMessage, RunRequest, ScheduleRequest};
+pub(crate) use messages::{RunArguments, RunMessage, RunRequest, ScheduleRequest};

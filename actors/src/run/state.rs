@@ -1,4 +1,4 @@
-//! The state of a run's actor, and how each effect of its machine is performed.
+//! The state of a run's actor, which performs the effects of the run's state machine.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use protocol::{
 use ractor::{Actor, ActorId, ActorRef};
 use tokio::time::Instant;
 
-use super::landing::{RepositoryLands, RunRecords};
-use super::message::{
+use super::landing_ports::{RepositoryLands, RunRecords};
+use super::messages::{
     AddTasksReply, AwaitChildrenReply, CheckedTasks, RunArguments, RunMessage, ScheduleRequest,
 };
-use crate::ask::{Durability, Receipt, Teller, ask};
 use crate::contracts::{self, Contracts, SchemaFault};
 use crate::isolation::RepositoryMessage;
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
+use crate::messaging::{Durability, Notifier, Receipt, ask};
 use crate::task::{RunFacts, Task, TaskArguments, TaskMessage};
 
 pub(crate) struct RunState {
     machine: RunMachine,
-    /// Follows the entries with debug assertions, as long as the ledger is there.
+    /// Folds the entries a second time, with debug assertions and while the ledger works.
     check: Option<ReplayCheck>,
-    /// Those of tasks that have not started.
+    /// The contracts of tasks that have not started.
     contracts: Contracts,
     actors: BTreeMap<TaskId, ActorRef<TaskMessage>>,
     tasks: BTreeMap<u64, TaskId>,
@@ -82,7 +82,7 @@ impl RunState {
         self.perform(myself, effects).await;
     }
 
-    /// Has the machine know that an entry is durable, or never will be.
+    /// Tells the machine that an entry is durable, or never will be.
     pub(super) fn recorded(&mut self, entry: LedgerEntry, durability: Durability) -> Vec<Effect> {
         match durability {
             Durability::Durable => {
@@ -100,7 +100,7 @@ impl RunState {
         }
     }
 
-    /// Checks, with debug assertions, that a task that is over knew what its run knows of it.
+    /// Checks, with debug assertions, that the record of an ended task equals the run's record of it.
     pub(super) fn compare(&self, record: &TaskRecord) {
         if self.check.is_some() {
             debug_assert_eq!(self.machine.record().task(record.spec.id), Some(record));
@@ -181,9 +181,9 @@ impl RunState {
             repository: self.arguments.repository.clone(),
             executors: self.arguments.executors.clone(),
             gate: Arc::clone(&self.arguments.gate),
-            ledger: Teller::to(myself, |(entry, receipt)| RunMessage::Record(entry, receipt)),
+            ledger: Notifier::to(myself, |(entry, receipt)| RunMessage::Record(entry, receipt)),
             deps: self.arguments.deps.clone(),
-            news: Teller::to(myself, RunMessage::News),
+            events: Notifier::to(myself, RunMessage::TaskEvent),
         };
         let started = Actor::spawn_linked(None, Task, arguments, myself.get_cell()).await;
         let (actor, _join) = started.map_err(|error| crashed(error.to_string()))?;
@@ -192,7 +192,7 @@ impl RunState {
         Ok(())
     }
 
-    /// Notes that a task's actor is gone and returns whose it was.
+    /// Removes the actor of a task, and returns the task.
     pub(super) fn died(&mut self, actor: ActorId) -> Option<TaskId> {
         let task = self.tasks.remove(&actor.pid())?;
         self.actors.remove(&task);
@@ -206,7 +206,7 @@ impl RunState {
         }
     }
 
-    /// Compiles the schemas of tasks that are to be added.
+    /// Compiles the schemas of tasks to add.
     pub(super) fn check(
         &mut self,
         myself: &ActorRef<RunMessage>,
@@ -228,8 +228,8 @@ impl RunState {
         });
     }
 
-    /// Keeps the contracts of tasks that are to be added, and the request. Nothing comes back if it
-    /// is answered already.
+    /// Keeps the contracts and the reply port of tasks to add. Returns `None` if the request was
+    /// answered already.
     pub(super) fn add_tasks(
         &mut self,
         contracts: Result<Contracts, AddTasksError>,
@@ -264,8 +264,8 @@ impl RunState {
     }
 
     fn land(&mut self, myself: &ActorRef<RunMessage>, request: LandingRequest) {
-        let news = Teller::to(myself, RunMessage::LandingNews);
-        let (cancel, news) = (self.landing.clone(), Arc::new(move |landing| news.tell(landing)));
+        let news = Notifier::to(myself, RunMessage::LandingNews);
+        let (cancel, news) = (self.landing.clone(), Arc::new(move |landing| news.notify(landing)));
         let lands = RepositoryLands(self.arguments.repository.clone());
         let (records, work) = (RunRecords(myself.clone()), (self.run(), request));
         let landing = self.arguments.deps.ids.landing();
@@ -276,7 +276,7 @@ impl RunState {
         self.jobs.run(Job::RunLand, myself, job, RunMessage::Landed);
     }
 
-    /// Writes an entry to the ledger. What it announces is done when it is durable.
+    /// Writes an entry to the ledger. Its effects follow when it is durable.
     pub(super) fn record(
         &self,
         myself: &ActorRef<RunMessage>,
@@ -292,7 +292,7 @@ impl RunState {
     }
 
     fn schedule(&self, request: ScheduleRequest) {
-        self.arguments.schedule.tell(request);
+        self.arguments.schedule.notify(request);
     }
 
     fn run(&self) -> RunId {
@@ -311,7 +311,7 @@ impl RunState {
     }
 }
 
-/// Which end of a task cancels all that have not ended.
+/// Returns which end of a task cancels the others.
 fn cancel_trigger(on_failure: OnFailure, faults: &Faults) -> CancelTrigger {
     match on_failure {
         OnFailure::CancelTheRest if faults.is_off("F120") => CancelTrigger::Nothing,

@@ -1,11 +1,10 @@
-//! Opens runs and holds the one schedule of the engine: its capacity, the limits of the runs, their
-//! priorities and dependencies.
+//! The supervisor of all runs, which owns the schedule of the engine.
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
-use super::message::{RunsArguments, RunsMessage};
-use super::state::RunsState;
-use super::submission::SubmitError;
+use super::opening::SubmitError;
+
+use super::state::{RunsArguments, RunsMessage, RunsState};
 use crate::run::RunMessage;
 
 pub(crate) struct Runs;
@@ -43,7 +42,7 @@ impl Actor for Runs {
             RunsMessage::Withdrawn(why, reply) => state.answer(reply, Err(why.into())),
             RunsMessage::Schedule(request) => state.take(request),
             // A run that is not there drops the reply port with the request.
-            RunsMessage::Request(run, request) => state.tell(run, RunMessage::Request(request)),
+            RunsMessage::Request(run, request) => state.send(run, RunMessage::Request(request)),
             RunsMessage::Cancel(run, how, why) => state.cancel(run, how, why),
             RunsMessage::Close => state.close(),
         }

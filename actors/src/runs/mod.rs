@@ -1,11 +1,9 @@
-//! The runs of an engine: opens them, and gives out the permits of their tasks.
+//! The supervisor of all runs: opens them and gives their tasks permits.
 
 mod actor;
-mod message;
 mod opening;
 mod state;
-mod submission;
 
 pub(crate) use actor::Runs;
-pub(crate) use message::{RunsArguments, RunsMessage};
-pub use submission::{Submission, SubmitError, Submitted};
+pub use opening::{Submission, SubmitError, Submitted};
+pub(crate) use state::{RunsArguments, RunsMessage};

@@ -1,21 +1,24 @@
-//! Opens runs step by step. One that is not wanted any more by then is withdrawn, and nothing of it
+//! Opens runs step by step. A run that is cancelled meanwhile is withdrawn, and nothing of it
 //! stays.
 
 use std::sync::Arc;
 
 use engine::exit_code::Interruption;
-use engine::ports::{CancelLevel, CancelToken, FreezeRequest, LockRun, Notice};
-use protocol::{LedgerEntry, MergeMode, RunName, RunSpec};
+use engine::ports::{
+    CancelLevel, CancelToken, FreezeRequest, IsolationError, LandingNews, LedgerError, LockRun,
+    Notice, Repository,
+};
+use protocol::{LedgerEntry, MergeMode, RunId, RunName, RunSpec, TaskName};
 use ractor::{ActorRef, Message, RpcReplyPort};
 
-use super::submission::{Submission, SubmitError};
-use crate::ask::answer;
 use crate::contracts::{Contracts, SchemaFault, contracts};
 use crate::deps::Deps;
 use crate::isolation::{Freezing, IsolatorMessage, RepositoryMessage};
+use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
+use crate::messaging::answer;
 
-/// Whom the opening of a run asks.
+/// The actors that opening a run needs.
 pub(super) struct Services {
     pub(super) isolator: ActorRef<IsolatorMessage>,
     pub(super) ledger: ActorRef<LedgerMessage>,
@@ -31,7 +34,7 @@ pub(crate) struct OpenedRun {
     pub(super) repository: ActorRef<RepositoryMessage>,
 }
 
-/// Why a run is not wanted any more before it has begun.
+/// The reason why a run is withdrawn before it begins.
 #[derive(Clone, Copy)]
 pub(crate) enum GivenUp {
     Cancelled(Interruption),
@@ -41,14 +44,14 @@ pub(crate) enum GivenUp {
 /// A run that is being opened.
 #[derive(Default)]
 pub(super) struct Opening {
-    /// Why it is not wanted any more.
+    /// The reason why it is withdrawn, if it is.
     pub(super) given_up: Option<GivenUp>,
-    /// Ends its wait for a landing.
+    /// Cancels its wait for a landing of another engine.
     pub(super) cancel: CancelToken,
 }
 
 impl Opening {
-    /// Notes that the run is not wanted any more. The first reason stands.
+    /// Marks the run as withdrawn. The first reason stands.
     pub(super) fn give_up(&mut self, why: GivenUp) {
         self.given_up.get_or_insert(why);
         self.cancel.cancel(CancelLevel::Gently);
@@ -70,7 +73,7 @@ impl From<GivenUp> for SubmitError {
     }
 }
 
-/// Opens a run step by step. Whatever fails, nothing of the run stays.
+/// Opens a run step by step. A failure leaves nothing of the run behind.
 pub(super) async fn open(
     submission: Submission,
     cancel: CancelToken,
@@ -102,7 +105,7 @@ pub(super) async fn open(
     }
 }
 
-/// Takes a run back that was opened and has not begun: nothing of it stays.
+/// Withdraws a run that was opened and has not begun.
 pub(super) async fn withdraw(
     run: OpenedRun,
     ledger: &ActorRef<LedgerMessage>,
@@ -115,10 +118,60 @@ pub(super) async fn withdraw(
     withdrawn
 }
 
-/// Asks an actor. Whoever does not answer is gone, and then the engine is closing.
+/// Sends a request to an actor. If the actor is gone, the engine is closing.
 async fn asked<M: Message, R: Send + 'static>(
     whom: &ActorRef<M>,
     question: impl FnOnce(RpcReplyPort<R>) -> M,
 ) -> Result<R, SubmitError> {
     answer(whom, question).await.ok_or(SubmitError::Closing)
 }
+
+/// A run to start.
+pub struct Submission {
+    /// The tasks and settings of the run.
+    pub spec: RunSpec,
+    /// The repository of the run.
+    pub repository: Arc<dyn Repository>,
+    /// Called with notices while the run waits for a landing.
+    pub news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+}
+
+/// A started run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    /// Its id.
+    pub id: RunId,
+    /// Its name.
+    pub name: RunName,
+}
+
+/// Errors of starting a run. Nothing of the run is left.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// The working tree cannot be used.
+    #[error(transparent)]
+    Isolation(IsolationError),
+    /// The ledger cannot be written.
+    #[error(transparent)]
+    Ledger(LedgerError),
+    /// A schema cannot be compiled.
+    #[error("the schema of task `{task}` cannot be used: {fault}")]
+    Schema {
+        /// The task.
+        task: TaskName,
+        /// What is wrong with the schema.
+        fault: String,
+    },
+    /// The run was cancelled before it began.
+    #[error("it was cancelled before it began")]
+    Cancelled(Interruption),
+    /// Opening the run panicked.
+    #[error("opening the run crashed")]
+    Crashed(#[source] Panicked),
+    /// The engine is closing.
+    #[error("the engine is closing")]
+    Closing,
+}
+
+/// The answer to a submission.
+pub(crate) type Answer = RpcReplyPort<Result<Submitted, SubmitError>>;

@@ -1,31 +1,36 @@
-//! The state of the runs of an engine: what is being opened, what goes on, who has a permit.
+//! The runs of an engine: those that are being opened, those that go on, and the permits of their
+//! tasks.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use engine::exit_code::Interruption;
-use engine::ports::CancelLevel;
+use engine::ports::{CancelLevel, Gate};
 use engine::schedule::{Admission, Schedule};
 use protocol::RunId;
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef};
 
-use super::message::{RunsArguments, RunsMessage};
-use super::opening::{GivenUp, OpenedRun, Opening, Services, open, withdraw};
-use super::submission::{Answer, Submission, SubmitError, Submitted};
-use crate::ask::Teller;
 use crate::deps::Deps;
-use crate::job::Job;
+use crate::events::EventBus;
+use crate::executors::ExecutorsMessage;
+use crate::isolation::IsolatorMessage;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
-use crate::run::{Run, RunArguments, RunMessage, ScheduleRequest};
+use crate::ledger::LedgerMessage;
+use crate::messaging::Notifier;
+use crate::run::{Run, RunArguments, RunMessage, RunRequest, ScheduleRequest};
+
+use super::opening::{Answer, Submission, SubmitError, Submitted};
+use super::opening::{GivenUp, OpenedRun, Opening, Services, open, withdraw};
 
 pub(crate) struct RunsState {
     schedule: Schedule,
     runs: BTreeMap<RunId, ActorRef<RunMessage>>,
     jobs: Jobs,
-    /// The runs that are being opened, and why one is not wanted any more.
+    /// The runs that are being opened.
     opening: BTreeMap<RunId, Opening>,
-    /// How many submissions have no answer yet.
+    /// The number of submissions without an answer.
     unanswered: usize,
     /// Whether the engine is closing.
     closing: bool,
@@ -49,7 +54,7 @@ impl RunsState {
         self.closing
     }
 
-    /// Cancels everything; we stop when nothing is left.
+    /// Cancels all runs; the actor stops when none is left.
     pub(super) fn close(&mut self) {
         self.closing = true;
         for opening in self.opening.values_mut() {
@@ -61,7 +66,7 @@ impl RunsState {
         }
     }
 
-    /// Forgets a run whose actor is gone.
+    /// Removes a run whose actor is gone.
     pub(super) fn ended(&mut self, actor: ActorId) {
         self.runs.retain(|_, run| run.get_id() != actor);
     }
@@ -90,7 +95,7 @@ impl RunsState {
         });
     }
 
-    /// Starts a run that was opened, or withdraws it if it is not wanted any more.
+    /// Starts an opened run, or withdraws it if it was cancelled meanwhile.
     pub(super) async fn opened(
         &mut self,
         myself: &ActorRef<RunsMessage>,
@@ -140,7 +145,7 @@ impl RunsState {
             ledger: self.arguments.ledger.clone(),
             deps: self.arguments.deps.clone(),
             events: self.arguments.events.clone(),
-            schedule: Teller::to(myself, RunsMessage::Schedule),
+            schedule: Notifier::to(myself, RunsMessage::Schedule),
         };
         let (actor, _join) = Actor::spawn_linked(None, Run, arguments, myself.get_cell()).await?;
         actor.cast(RunMessage::Begin)?;
@@ -154,13 +159,13 @@ impl RunsState {
                 for entry in entries {
                     let run = entry.run;
                     if let Some(refused) = self.schedule.enqueue(entry) {
-                        self.tell(run, RunMessage::Refused(refused));
+                        self.send(run, RunMessage::Refused(refused));
                     }
                 }
             }
             ScheduleRequest::Leave(run, task, left) => {
                 for refused in self.schedule.finish(task, left) {
-                    self.tell(run, RunMessage::Refused(refused));
+                    self.send(run, RunMessage::Refused(refused));
                 }
             }
             ScheduleRequest::Lend(task) => self.schedule.lend(task),
@@ -169,27 +174,27 @@ impl RunsState {
         }
     }
 
-    /// Cancels a run. One that is being opened is withdrawn as soon as that can be done: neither
-    /// a look at the tree nor an entry of the ledger can be stopped half-way.
+    /// Cancels a run. A run that is being opened is withdrawn after the current step: neither freezing
+    /// nor a ledger entry can be interrupted.
     pub(super) fn cancel(&mut self, run: RunId, how: CancelLevel, why: Interruption) {
         if let Some(opening) = self.opening.get_mut(&run) {
             opening.give_up(GivenUp::Cancelled(why));
         }
-        self.tell(run, RunMessage::Cancel(how, why));
+        self.send(run, RunMessage::Cancel(how, why));
     }
 
-    pub(super) fn tell(&self, run: RunId, message: RunMessage) {
+    pub(super) fn send(&self, run: RunId, message: RunMessage) {
         if let Some(run) = self.runs.get(&run) {
             let _over = run.cast(message); // a run that is over needs to be told nothing
         }
     }
 
-    /// Admits what may run; ends what may end.
+    /// Admits tasks while there are permits, and stops a closing actor without runs.
     pub(super) fn settle(&mut self, myself: &ActorRef<RunsMessage>) {
         while let Some(admission) = self.schedule.admit() {
             match admission {
-                Admission::Begin(run, task) => self.tell(run, RunMessage::Admitted(task)),
-                Admission::Resume(run, task) => self.tell(run, RunMessage::Resumed(task)),
+                Admission::Begin(run, task) => self.send(run, RunMessage::Admitted(task)),
+                Admission::Resume(run, task) => self.send(run, RunMessage::Resumed(task)),
             }
         }
         if self.closing && self.runs.is_empty() && self.unanswered == 0 {
@@ -198,7 +203,33 @@ impl RunsState {
     }
 }
 
-/// Returns the limit that holds: `asked`, unless bounded concurrency is switched off.
+/// Returns `asked`, or no limit where a test has switched limits off.
 fn bound(deps: &Deps, asked: NonZeroUsize) -> NonZeroUsize {
     if deps.faults.is_off("F118") { NonZeroUsize::MAX } else { asked }
+}
+
+#[derive(Clone)]
+pub(crate) struct RunsArguments {
+    pub(crate) isolator: ActorRef<IsolatorMessage>,
+    pub(crate) executors: ActorRef<ExecutorsMessage>,
+    pub(crate) gate: Arc<dyn Gate>,
+    pub(crate) ledger: ActorRef<LedgerMessage>,
+    pub(crate) deps: Deps,
+    pub(crate) events: EventBus,
+}
+
+pub(crate) enum RunsMessage {
+    Submit(Box<Submission>, Answer),
+    /// Result of opening a run.
+    Opened(RunId, Box<Result<OpenedRun, SubmitError>>, Answer),
+    /// A run was withdrawn.
+    Withdrawn(GivenUp, Answer),
+    /// A request of a run to the schedule.
+    Schedule(ScheduleRequest),
+    /// A request to one run.
+    Request(RunId, Box<RunRequest>),
+    /// Cancels one run.
+    Cancel(RunId, CancelLevel, Interruption),
+    /// Cancels all runs, and stops when none is left.
+    Close,
 }

@@ -1,8 +1,7 @@
-//! The session actor: owns the conversation and the inputs that wait for it.
+//! The session actor: owns the conversation and the queue of inputs.
 //!
-//! Its work is a function in the session's own [`Jobs`]; its end comes back as a message, so that
-//! the mailbox is free for whoever wants to say something to a session at work. A panic in the work
-//! is the death of the session and of nothing else.
+//! Its work runs as one of its [`Jobs`] and ends in a message, so that a working session can receive
+//! inputs. A panic in the work is a crash of this session only.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,35 +12,35 @@ use protocol::{AgentEnd, Failure, FailureClass, InputId, ModelRoute, SessionEven
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tracing::Instrument as _;
 
-use super::deltas::DeltaCoalescer;
-use super::message::{Ended, Opened, SessionArguments, SessionMessage};
+use super::delta_coalescer::DeltaCoalescer;
+use super::messages::{Ended, Opened, SessionArguments, SessionInput, SessionMessage};
 use super::opening::{open, open_model, open_tools};
 use super::turns::Turns;
 use crate::executors::ToolExecutorMessage;
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct Session;
 
 pub(crate) struct SessionState {
     arguments: SessionArguments,
-    phase: Phase,
+    activity: Activity,
     queue: InputQueue,
-    /// Who waits for the end of the work that an input begins.
+    /// The callers that wait for the end of the work on an input.
     asked: BTreeMap<InputId, RpcReplyPort<AgentEnd>>,
-    /// Answers from the next request on.
+    /// The model from the next request on.
     next_model: Option<Model>,
     closing: Option<RpcReplyPort<()>>,
-    /// Dropping it ends the work, however the actor dies.
+    /// Dropping it ends the work.
     jobs: Jobs,
 }
 
-enum Phase {
+enum Activity {
     Idle(Option<Box<Opened>>),
-    Working(Working),
+    Working(Work),
 }
 
-struct Working {
+struct Work {
     abort: CancelToken,
     asked_by: Option<RpcReplyPort<AgentEnd>>,
 }
@@ -59,7 +58,7 @@ impl Actor for Session {
         Ok(SessionState {
             jobs: Jobs::new(&arguments.deps.faults),
             arguments,
-            phase: Phase::Idle(None),
+            activity: Activity::Idle(None),
             queue: InputQueue::default(),
             asked: BTreeMap::new(),
             next_model: None,
@@ -79,15 +78,17 @@ impl Actor for Session {
                 let opened = opened?; // a panic is our death, and our supervisor's decision
                 let answer = opened.as_ref().map(|opened| opened.conversation.session());
                 let _gone = reply.send(answer.map_err(Failure::clone));
-                state.phase = Phase::Idle(opened.ok());
+                state.activity = Activity::Idle(opened.ok());
             }
-            SessionMessage::Resume(asked_by) => state.start(&myself, None, asked_by),
+            SessionMessage::Resume(asked_by, waiting) => {
+                state.start(&myself, None, asked_by);
+                waiting.into_iter().for_each(|input| state.say(input));
+            }
             SessionMessage::Prompt(prompt, asked_by) => {
-                state.asked.extend(asked_by.map(|asked_by| (prompt.input.id, asked_by)));
+                state.asked.insert(prompt.input.id, asked_by);
                 state.queue.prompt(prompt);
             }
-            SessionMessage::Steer(input) => state.queue.steer(input),
-            SessionMessage::FollowUp(input) => state.queue.follow_up(input),
+            SessionMessage::Say(input) => state.say(input),
             SessionMessage::SetModel(route, reply) => state.set_model(&myself, route, reply),
             SessionMessage::ModelOpened(model, reply) => {
                 let _gone = reply.send(state.note_model(model));
@@ -118,7 +119,7 @@ impl SessionState {
         myself: &ActorRef<SessionMessage>,
         reply: RpcReplyPort<Result<protocol::SessionId, Failure>>,
     ) {
-        self.phase = Phase::Working(Working { abort: CancelToken::default(), asked_by: None });
+        self.activity = Activity::Working(Work { abort: CancelToken::default(), asked_by: None });
         let arguments = self.arguments.clone();
         let job = async move {
             let listener = Arc::new(DeltaCoalescer::new(arguments.events.clone()));
@@ -129,9 +130,17 @@ impl SessionState {
         self.jobs.run(Job::SessionOpen, myself, job, then);
     }
 
-    /// Begins what waits, if nothing is worked at.
+    fn say(&mut self, input: SessionInput) {
+        match input {
+            SessionInput::Prompt(input) => self.queue.prompt(Prompt::free(input)),
+            SessionInput::Steer(input) => self.queue.steer(input),
+            SessionInput::FollowUp(input) => self.queue.follow_up(input),
+        }
+    }
+
+    /// Starts work on the next input if the session is idle.
     fn go_on(&mut self, myself: &ActorRef<SessionMessage>) {
-        let Phase::Idle(_) = self.phase else { return };
+        let Activity::Idle(_) = self.activity else { return };
         if let Some(reply) = self.closing.take() {
             let _gone = reply.send(());
             myself.stop(None);
@@ -149,10 +158,10 @@ impl SessionState {
         prompt: Option<Prompt>,
         asked_by: Option<RpcReplyPort<AgentEnd>>,
     ) {
-        let Phase::Idle(opened) = &mut self.phase else { return }; // it is at work already
+        let Activity::Idle(opened) = &mut self.activity else { return }; // it is at work already
         let (opened, abort) = (opened.take(), CancelToken::default());
-        self.phase = Phase::Working(Working { abort: abort.clone(), asked_by });
-        self.arguments.events.tell(SessionEvent::AgentStart);
+        self.activity = Activity::Working(Work { abort: abort.clone(), asked_by });
+        self.arguments.events.notify(SessionEvent::AgentStart);
         let (arguments, session) = (self.arguments.clone(), myself.clone());
         let turns = Turns { arguments, session, opened, prompt, abort };
         let job = turns.run().instrument(self.arguments.span.clone());
@@ -160,21 +169,21 @@ impl SessionState {
     }
 
     fn end(&mut self, ended: Ended) {
-        let phase = std::mem::replace(&mut self.phase, Phase::Idle(ended.opened));
-        self.arguments.events.tell(SessionEvent::AgentEnd { end: ended.end.clone() });
-        if let Phase::Working(Working { asked_by: Some(asked_by), .. }) = phase {
+        let activity = std::mem::replace(&mut self.activity, Activity::Idle(ended.opened));
+        self.arguments.events.notify(SessionEvent::AgentEnd { end: ended.end.clone() });
+        if let Activity::Working(Work { asked_by: Some(asked_by), .. }) = activity {
             let _gone = asked_by.send(ended.end);
         }
     }
 
     fn abort(&mut self, level: CancelLevel) {
         for input_id in self.queue.clear() {
-            self.arguments.events.tell(SessionEvent::InputDropped { input_id });
+            self.arguments.events.notify(SessionEvent::InputDropped { input_id });
             if let Some(asked_by) = self.asked.remove(&input_id) {
                 let _gone = asked_by.send(AgentEnd::Aborted);
             }
         }
-        let Phase::Working(working) = &self.phase else { return };
+        let Activity::Working(working) = &self.activity else { return };
         let again = working.abort.is_cancelled();
         working.abort.cancel(level);
         if again {

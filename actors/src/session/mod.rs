@@ -1,13 +1,12 @@
-//! A session: a conversation with a model, its tools, and the inputs that wait for it. It does not
-//! know whether a task or a person uses it.
+//! The actor of one session: a conversation with a model, its tools and its queue of inputs. It does
+//! not know whether a task or a person uses it.
 
 mod actor;
-mod deltas;
-mod inputs;
-mod message;
+mod delta_coalescer;
+mod messages;
 mod opening;
 mod turns;
 
 pub(crate) use actor::Session;
-pub use message::SessionSpec;
-pub(crate) use message::{SessionArguments, SessionMessage};
+pub use messages::SessionSpec;
+pub(crate) use messages::{SessionArguments, SessionInput, SessionMessage};

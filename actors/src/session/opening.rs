@@ -1,4 +1,4 @@
-//! Opening a session: its tools, its log and what answers for its model.
+//! Opens a session: its tools, its log and its model.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use engine::ports::{SessionHeader, ToolRunner as _};
 use engine::request::ModelClient;
 use protocol::{Failure, ModelRoute, SessionEvent};
 
-use super::message::{Opened, SessionArguments};
+use super::messages::{Opened, SessionArguments};
 use crate::executors::ExecutorTools;
 use crate::timer::RuntimeTimer;
 
-/// Waits for the tools of a session, which its executor builds.
+/// Waits until the executor has built the tools.
 pub(super) async fn open_tools(
     arguments: &SessionArguments,
     listener: Arc<dyn Listener>,
@@ -19,14 +19,14 @@ pub(super) async fn open_tools(
     ExecutorTools::open(arguments.executor.clone(), listener).await
 }
 
-/// Opens a session: begins its log, or goes on with the one that is there.
+/// Opens a session with a new log, or continues an existing one.
 pub(super) async fn open(
     arguments: &SessionArguments,
     tools: &ExecutorTools,
 ) -> Result<Box<Opened>, Failure> {
     let SessionArguments { spec, deps, .. } = arguments;
     for error in tools.left_out() {
-        arguments.events.tell(SessionEvent::ToolUnavailable {
+        arguments.events.notify(SessionEvent::ToolUnavailable {
             tool_name: error.tool.clone(),
             error_message: error.reason.clone(),
         });
@@ -47,7 +47,7 @@ pub(super) async fn open(
     Ok(Box::new(Opened { conversation, model }))
 }
 
-/// Finds what answers for a model.
+/// Resolves a model route to a client.
 pub(super) fn open_model(
     arguments: &SessionArguments,
     route: ModelRoute,

@@ -1,37 +1,36 @@
-//! The work of a session between two moments at which it is idle.
+//! The work of a session from an input until it is idle again.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::agent::{AgentContext, Prompt};
+use async_trait::async_trait;
+use engine::agent::{AgentContext, Inputs, Prompt, RequestChanges};
 use engine::ports::{CancelLevel, CancelToken};
-use protocol::{AgentEnd, Failure, FailureClass};
-use ractor::ActorRef;
+use protocol::{AgentEnd, Failure, FailureClass, UserInput};
+use ractor::{ActorRef, RpcReplyPort};
 
-use super::deltas::DeltaCoalescer;
-use super::inputs::SessionInputs;
-use super::message::{Ended, Opened, SessionArguments, SessionMessage};
+use super::delta_coalescer::DeltaCoalescer;
+use super::messages::{Ended, Opened, SessionArguments, SessionMessage};
 use super::opening::{open, open_tools};
-use crate::ask::answer;
 use crate::executors::{ExecutorTools, ToolExecutorMessage};
+use crate::messaging::answer;
 
-/// What was stopped at once has this long to be gone, and what was stopped gently this long beyond
-/// its grace period.
+/// The deadline of killed calls, and the time that stopped calls have beyond their grace period.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What is worked at.
+/// The work on one input.
 pub(super) struct Turns {
     pub(super) arguments: SessionArguments,
     pub(super) session: ActorRef<SessionMessage>,
-    /// Nothing before the session is open.
+    /// `None` before the session is open.
     pub(super) opened: Option<Box<Opened>>,
-    /// What the work begins with; without it, it goes on as the log has it.
+    /// The input; `None` continues the conversation from the log.
     pub(super) prompt: Option<Prompt>,
     pub(super) abort: CancelToken,
 }
 
 impl Turns {
-    /// Works until the model stops or yields, or something ends it.
+    /// Runs turns until the model stops or yields, or until an error or an abort.
     pub(super) async fn run(mut self) -> Ended {
         let deltas = Arc::new(DeltaCoalescer::new(self.arguments.events.clone()));
         let opened = self.opened.take();
@@ -88,7 +87,7 @@ impl Turns {
     }
 }
 
-/// Stops what was called and still runs, and waits until it is gone.
+/// Stops the calls that still run, and waits for their end.
 async fn settle(arguments: &SessionArguments, abort: &CancelToken) {
     let level = abort.level().unwrap_or(CancelLevel::Gently);
     let levels = [(level, arguments.deps.policy.grace + FAREWELL), (CancelLevel::AtOnce, FAREWELL)];
@@ -101,4 +100,27 @@ async fn settle(arguments: &SessionArguments, abort: &CancelToken) {
         }
     }
     tracing::error!("what was called still runs although it was killed");
+}
+
+/// Sends the session actor a request. A session that is gone aborts this work.
+pub(super) struct SessionInputs(pub(super) ActorRef<SessionMessage>);
+
+impl SessionInputs {
+    async fn ask<T: Default + Send + 'static>(
+        &self,
+        question: impl FnOnce(RpcReplyPort<T>) -> SessionMessage,
+    ) -> T {
+        answer(&self.0, question).await.unwrap_or_default()
+    }
+}
+
+#[async_trait]
+impl Inputs for SessionInputs {
+    async fn before_request(&self) -> RequestChanges {
+        self.ask(SessionMessage::BeforeRequest).await
+    }
+
+    async fn before_stop(&self) -> Option<UserInput> {
+        self.ask(SessionMessage::BeforeStop).await
+    }
 }

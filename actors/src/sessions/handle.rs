@@ -1,12 +1,13 @@
-//! The handle by which a session is held from outside.
+//! The public handle of an open session.
 
 use engine::ports::CancelLevel;
 use protocol::{Failure, FailureClass, ModelRoute, SessionId, UserInput};
 use ractor::ActorRef;
 
-use super::message::{OpenedSession, SessionInput, SessionKey, SessionsMessage};
-use crate::ask::answer;
+use super::messages::{OpenedSession, SessionKey, SessionsMessage};
 use crate::events::Events;
+use crate::messaging::answer;
+use crate::session::SessionInput;
 
 /// Why a session was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +41,7 @@ impl SessionHandle {
         self.id
     }
 
-    /// Returns everything that happens in the session from now on.
+    /// Returns a reader of the session's events from now on.
     pub async fn listen(&self) -> Events {
         let listen = |reply| SessionsMessage::Listen(self.key, reply);
         answer(&self.sessions, listen).await.unwrap_or_else(Events::ended)

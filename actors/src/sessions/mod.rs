@@ -1,10 +1,10 @@
-//! The sessions that no task uses: who owns them, and the handle by which they are held.
+//! Sessions without a task: their supervisor and their public handle.
 
 mod handle;
-mod message;
+mod messages;
 mod record;
 mod supervisor;
 
 pub use handle::{OpenSessionError, SessionHandle};
-pub(crate) use message::{SessionOpening, SessionsMessage, SessionsReply};
+pub(crate) use messages::{SessionOpening, SessionsMessage, SessionsReply};
 pub(crate) use supervisor::{Sessions, SessionsArguments};

@@ -1,55 +1,55 @@
-//! What the supervisor knows about one session: enough to start it again where it crashed.
+//! The supervisor's record of one session: what a restart after a crash needs.
 
 use std::time::{Duration, Instant};
 
-use engine::agent::Prompt;
+use engine::ports::CancelLevel;
 use engine::restarts::{CrashLog, Decision, RestartBudget};
-use protocol::{Event, EventKind, EventScope, SessionEvent, SessionId, Timestamp};
+use protocol::{AgentEnd, Event, EventKind, EventScope, SessionEvent, SessionId, Timestamp};
 use ractor::{ActorRef, RpcReplyPort};
 
-use super::message::{SessionInput, SessionOpening, SessionsReply};
+use super::messages::{SessionOpening, SessionsReply};
 use crate::executors::{ExecutorLease, ToolSetup};
-use crate::session::{SessionMessage, SessionSpec};
+use crate::session::{SessionInput, SessionMessage, SessionSpec};
 
-/// A session is started again from its log, as long as it does not crash all the time.
+/// How often a crashed session is restarted from its log.
 const CRASHES: RestartBudget = RestartBudget { restarts: 3, window: Duration::from_secs(600) };
 
 pub(super) struct Record {
     pub(super) spec: SessionSpec,
-    /// What its tools are built for.
+    /// The parameters of its tools.
     pub(super) tools: ToolSetup,
-    /// Nothing before its log is open.
+    /// `None` until its log is open.
     pub(super) id: Option<SessionId>,
-    /// Nothing before it is leased, and while a crashed session is cleared away.
+    /// `None` before it is leased, and during a restart.
     pub(super) executor: Option<ExecutorLease>,
     pub(super) session: Option<ActorRef<SessionMessage>>,
-    /// Who waits for it to be open.
+    /// The caller that waits until the session is open.
     pub(super) opening: Option<SessionsReply>,
-    /// Who waits for it to be closed.
+    /// The callers that wait until the session is closed.
     pub(super) closing: Vec<RpcReplyPort<()>>,
     pub(super) state: State,
-    /// What it was given and has not taken, in its order.
+    /// Inputs that the session has not taken yet, oldest first.
     waiting: Vec<SessionInput>,
     work: Work,
     crashes: CrashLog,
-    /// What happened before the log was open.
+    /// Events from before the log was open.
     early: Vec<SessionEvent>,
-    /// How many events were published.
+    /// The number of published events.
     seq: u64,
 }
 
-/// Whether the session is to stay open.
+/// Whether the session is closing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Open,
     Closing,
 }
 
-/// Whether a crash interrupts something that the log alone does not say.
+/// Whether a crash now would interrupt work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Idle,
-    /// An input was taken, and there was no end since.
+    /// An input was taken and its work has not ended.
     Begun,
 }
 
@@ -78,13 +78,13 @@ impl Record {
         self.id.map(EventScope::Session)
     }
 
-    /// Notes that the log is open. Returns what happened before.
+    /// Records the id of the opened log. Returns the events from before.
     pub(super) fn opened(&mut self, id: SessionId) -> Vec<SessionEvent> {
         self.id = Some(id);
         std::mem::take(&mut self.early)
     }
 
-    /// Notes what happened, and returns it as it is to be published.
+    /// Records an event and returns it in the form in which it is published.
     pub(super) fn happened(&mut self, event: SessionEvent, at: Timestamp) -> Option<Event> {
         self.note(&event);
         let Some(scope) = self.scope() else {
@@ -96,15 +96,16 @@ impl Record {
         Some(Event { seq: self.seq, at, scope: Some(scope), kind })
     }
 
-    /// Gives the session an input, now or when it is started again.
+    /// Sends the session an input, now or after its restart.
     pub(super) fn say(&mut self, input: SessionInput) {
         if let Some(session) = &self.session {
-            send(session, input.clone());
+            // A dead session is started again, and then told.
+            let _dead = session.cast(SessionMessage::Say(input.clone()));
         }
         self.waiting.push(input);
     }
 
-    /// Notes what decides how the session is started again after a crash.
+    /// Updates what a restart needs.
     fn note(&mut self, event: &SessionEvent) {
         match event {
             SessionEvent::InputTaken { input_id } => {
@@ -133,35 +134,45 @@ impl Record {
         }
     }
 
-    /// Drops what a session that is not there would have said, as an abort does. Returns what
-    /// happens by that.
+    /// Drops the waiting inputs of a session that is being restarted, as an abort does. Returns the
+    /// events of that.
     pub(super) fn drop_waiting(&mut self) -> Vec<SessionEvent> {
         self.work = Work::Idle;
         let dropped = std::mem::take(&mut self.waiting).into_iter();
         dropped.map(|input| SessionEvent::InputDropped { input_id: input.input().id }).collect()
     }
 
-    /// Has a session that was started again go on where the crashed one was. What that one took is
-    /// in the log, and is not said again.
+    /// Continues a restarted session where the crashed one was. Inputs that were taken are in the log
+    /// and are not sent again.
     pub(super) fn resume(&self, session: &ActorRef<SessionMessage>) {
-        if self.work == Work::Begun {
-            let _dead = session.cast(SessionMessage::Resume(None));
+        let waiting = self.waiting.iter().cloned();
+        match self.work {
+            // At once: what was to be said to the work must not come when that is over.
+            Work::Begun => {
+                let _dead = session.cast(SessionMessage::Resume(None, waiting.collect()));
+            }
+            Work::Idle => waiting.for_each(|input| {
+                let _dead = session.cast(SessionMessage::Say(input));
+            }),
         }
-        for input in &self.waiting {
-            send(session, input.clone());
+    }
+
+    /// Aborts the work under way. Returns the events of that if the session has crashed and cannot
+    /// publish them itself.
+    pub(super) fn abort(&mut self, level: CancelLevel) -> Vec<SessionEvent> {
+        let session = self.session.as_ref();
+        if session.is_some_and(|session| session.cast(SessionMessage::Abort(level)).is_ok()) {
+            return Vec::new();
         }
+        let work = self.work;
+        let mut events = self.drop_waiting();
+        if work == Work::Begun {
+            events.push(SessionEvent::AgentEnd { end: AgentEnd::Aborted });
+        }
+        events
     }
 
     pub(super) fn record_crash(&mut self, now: Instant) -> Decision {
         self.crashes.record(CRASHES, now)
     }
-}
-
-fn send(session: &ActorRef<SessionMessage>, input: SessionInput) {
-    // A dead session is started again, and then told.
-    let _dead = session.cast(match input {
-        SessionInput::Prompt(input) => SessionMessage::Prompt(Prompt::free(input), None),
-        SessionInput::Steer(input) => SessionMessage::Steer(input),
-        SessionInput::FollowUp(input) => SessionMessage::FollowUp(input),
-    });
 }

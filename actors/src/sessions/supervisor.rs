@@ -1,5 +1,5 @@
-//! Owns the sessions that no task uses: opens them, starts crashed ones again from their logs, and
-//! closes them such that nothing they started outlives them.
+//! Supervises the sessions without a task: opens them, restarts crashed ones from their logs, and
+//! closes them such that no process outlives them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, SessionId};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
-use super::message::{OpenedSession, SessionKey, SessionOpening, SessionsMessage, SessionsReply};
+use super::messages::{OpenedSession, SessionKey, SessionOpening, SessionsMessage, SessionsReply};
 use super::record::{Record, State};
-use crate::ask::{NoAnswer, Teller, ask, ask_within};
 use crate::deps::Deps;
 use crate::events::EventBus;
 use crate::executors::{ExecutorLease, ExecutorSetup, ExecutorsMessage, ToolExecutorMessage};
-use crate::job::Job;
+use crate::job_names::Job;
 use crate::jobs::Jobs;
+use crate::messaging::{NoAnswer, Notifier, ask, ask_within};
 use crate::session::{Session, SessionArguments, SessionMessage};
 
-/// A session that is closed has the grace period for what it called, and this for itself.
+/// The time that a closing session has beyond the grace period of its tool calls.
 const FAREWELL: Duration = Duration::from_secs(15);
 
-/// What was killed has this long to be gone.
+/// The deadline of killed processes.
 const SEALING: Duration = Duration::from_secs(30);
 
 pub(crate) struct Sessions;
@@ -44,7 +44,7 @@ pub(crate) struct SessionsState {
     jobs: Jobs,
 }
 
-/// Whether sessions may still be opened.
+/// Whether the supervisor refuses new sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Closed {
     No,
@@ -92,15 +92,9 @@ impl Actor for Sessions {
                 }
             }
             SessionsMessage::Abort(key, level) => {
-                let Some(record) = state.open_record(key) else { return Ok(()) };
-                match &record.session {
-                    Some(session) => {
-                        let _dead = session.cast(SessionMessage::Abort(level));
-                    }
-                    None => {
-                        let dropped = record.drop_waiting();
-                        state.publish(key, dropped);
-                    }
+                if let Some(record) = state.open_record(key) {
+                    let events = record.abort(level);
+                    state.publish(key, events);
                 }
             }
             SessionsMessage::SetModel(key, model, reply) => {
@@ -171,7 +165,7 @@ impl Actor for Sessions {
 }
 
 impl SessionsState {
-    /// Returns a session that is to stay open.
+    /// Returns the record of a session that is not closing.
     fn open_record(&mut self, key: SessionKey) -> Option<&mut Record> {
         self.records.get_mut(&key).filter(|record| record.state == State::Open)
     }
@@ -226,7 +220,7 @@ impl SessionsState {
             deps: self.arguments.deps.clone(),
             gate: Arc::clone(&self.arguments.gate),
             executor: executor.executor().clone(),
-            events: Teller::to(myself, move |event| SessionsMessage::Happened(key, event)),
+            events: Notifier::to(myself, move |event| SessionsMessage::Happened(key, event)),
             span: tracing::info_span!(parent: None, "session", log = %record.spec.log.display()),
         };
         let (session, _join) =
@@ -244,7 +238,7 @@ impl SessionsState {
         Ok(())
     }
 
-    /// Answers who opened a session.
+    /// Answers the caller that opens a session.
     fn answer(
         &mut self,
         myself: &ActorRef<SessionsMessage>,
@@ -289,7 +283,7 @@ impl SessionsState {
         }
     }
 
-    /// Ends a session that cannot go on, and says why.
+    /// Ends a session that cannot continue, with a failure.
     fn give_up(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey, why: &str) {
         let Some(record) = self.records.get_mut(&key) else { return };
         record.state = State::Closing;
@@ -307,7 +301,7 @@ impl SessionsState {
         self.seal(myself, key);
     }
 
-    /// Ends what a crashed session started, so that it can be started again.
+    /// Stops the processes of a crashed session before it is restarted.
     fn clear(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
         let Some(executor) = self.executor(key) else { return };
         let seal = ToolExecutorMessage::Seal;
@@ -335,7 +329,7 @@ impl SessionsState {
         }
     }
 
-    /// Publishes what happened in a session.
+    /// Publishes events of a session.
     fn publish(&mut self, key: SessionKey, events: impl IntoIterator<Item = SessionEvent>) {
         let Some(record) = self.records.get_mut(&key) else { return };
         for event in events {
@@ -345,7 +339,7 @@ impl SessionsState {
         }
     }
 
-    /// Has a session end its work; what it started is ended after that.
+    /// Closes a session: first its work, then its processes.
     fn close(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
         let Some(record) = self.records.get_mut(&key) else { return };
         if record.state == State::Closing {
@@ -361,7 +355,7 @@ impl SessionsState {
         });
     }
 
-    /// Sees to it that nothing of a session runs any more.
+    /// Stops the session and its processes.
     fn seal(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
         if let Some(record) = self.records.get_mut(&key)
             && let Some(session) = record.session.take()

@@ -1,12 +1,12 @@
-//! Carries one task through its lifecycle: performs what it asks for, tells it what happened.
+//! The task actor: feeds messages to the task's state machine and performs its effects.
 
 use engine::task::Input;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::time::Instant; // the runtime's clock: a test can pause it
 
-use super::message::{TaskArguments, TaskMessage};
 use super::state::TaskState;
-use crate::ask::{Durability, NoAnswer};
+use super::state::{TaskArguments, TaskMessage};
+use crate::messaging::{Durability, NoAnswer};
 
 pub(crate) struct Task;
 
@@ -48,12 +48,12 @@ impl Actor for Task {
             TaskMessage::Sealed(Err(NoAnswer::Late | NoAnswer::Unheard)) => state.not_sealed(),
             TaskMessage::Captured(captured) => TaskState::captured(captured),
             TaskMessage::Discarded => Input::Discarded,
-            TaskMessage::News(news) => {
-                state.hear(&myself, news);
+            TaskMessage::Reported(report) => {
+                state.on_report(&myself, report);
                 return Ok(());
             }
             TaskMessage::ProgressDue => {
-                state.say_progress();
+                state.announce_progress();
                 return Ok(());
             }
         };

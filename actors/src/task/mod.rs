@@ -1,13 +1,11 @@
-//! One task: carries out what its lifecycle asks for.
+//! The actor of one task.
 
-mod activity;
 mod actor;
-mod message;
-mod news;
-mod start;
+mod agent_activity;
+mod progress;
 mod state;
 mod steps;
+mod worker_setup;
 
 pub(crate) use actor::Task;
-pub(crate) use message::{RunFacts, TaskArguments, TaskMessage};
-pub(crate) use state::TaskState;
+pub(crate) use state::{RunFacts, TaskArguments, TaskMessage, TaskState};

@@ -1,31 +1,84 @@
-//! The state of a task's actor, and how each effect of its lifecycle is performed.
+//! A task's actor: its arguments, its messages and its state.
 
-use engine::task::{Effect, Input, TaskMachine, TaskRecord, WorkerPolicy};
-use protocol::TaskReport;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::ports::{CancelLevel, Gate, IsolationError, WorkerReport};
+use engine::task::{Effect, Input, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract};
+use protocol::{
+    AgentEnd, CaptureRef, Captured, EventKind, LedgerEntry, RunName, TaskName, TaskReport, TaskSpec,
+};
 use ractor::{ActorProcessingErr, ActorRef};
-use tokio::time::Instant; // the runtime's clock: a test can pause it
+use tokio::time::Instant;
 
-use super::activity::Activity;
-use super::message::{TaskArguments, TaskMessage};
+use super::agent_activity::Activity;
 use crate::contracts;
-use crate::executors::ExecutorLease;
-use crate::isolation::{Lease, Writers};
-use crate::jobs::Jobs;
-use crate::worker::{self, Working};
+use crate::deps::Deps;
+use crate::executors::{ExecutorLease, ExecutorsMessage};
+use crate::isolation::{Lease, RepositoryMessage, Writers};
+use crate::jobs::{Jobs, Panicked};
+use crate::messaging::{Durability, NoAnswer, Notifier, Receipt};
+use crate::worker::{RunningWorker, restarts};
+
+pub(crate) struct TaskArguments {
+    pub(crate) spec: TaskSpec,
+    /// The fold of its ledger entries.
+    pub(crate) record: TaskRecord,
+    pub(crate) contract: YieldContract,
+    pub(crate) run: RunFacts,
+    /// The captures of its predecessors, in the order in which they build on each other.
+    pub(crate) predecessors: Vec<(TaskName, CaptureRef)>,
+    pub(crate) repository: ActorRef<RepositoryMessage>,
+    pub(crate) executors: ActorRef<ExecutorsMessage>,
+    pub(crate) gate: Arc<dyn Gate>,
+    /// Sends an entry to the run, which has it written.
+    pub(crate) ledger: Notifier<(LedgerEntry, Receipt)>,
+    pub(crate) deps: Deps,
+    pub(crate) events: Notifier<EventKind>,
+}
+
+/// Facts about the run that its tasks need.
+#[derive(Clone)]
+pub(crate) struct RunFacts {
+    pub(crate) name: RunName,
+    pub(crate) repo: PathBuf,
+    pub(crate) subfolder: PathBuf,
+}
+
+pub(crate) enum TaskMessage {
+    /// Cancels the task.
+    Cancel(CancelLevel),
+    Prepared(Option<Result<Lease, IsolationError>>),
+    /// An entry is in the ledger, or the ledger is gone.
+    Recorded(Box<LedgerEntry>, Durability),
+    Leased(Option<ExecutorLease>),
+    /// The processes of the crashed worker were stopped, or could not be stopped.
+    Cleared(Result<(), NoAnswer>),
+    WorkerEnded(Result<AgentEnd, Panicked>),
+    /// A worker that did not stop was dropped.
+    WorkerKilled,
+    TimerFired(Timer),
+    Sealed(Result<(), NoAnswer>),
+    Captured(Option<Result<Option<Captured>, IsolationError>>),
+    Discarded,
+    Reported(WorkerReport),
+    /// The next progress event is due.
+    ProgressDue,
+}
 
 pub(crate) struct TaskState {
     pub(super) lifecycle: TaskMachine,
-    /// Set once, just before the actor stops; the run reads it from our last state.
+    /// Set once, just before the actor stops. The run reads it from the actor's last state.
     pub(super) report: Option<TaskReport>,
     pub(super) began: Instant,
     pub(super) lease: Option<Lease>,
     pub(super) writers: Writers,
     pub(super) executor: Option<ExecutorLease>,
-    pub(super) worker: Option<Working>,
-    /// What a model has used and is doing; nothing where a command does the work.
+    pub(super) worker: Option<RunningWorker>,
+    /// The usage and activity of a model; `None` for a command.
     pub(super) activity: Option<Box<Activity>>,
     pub(super) jobs: Jobs,
-    /// Everything that is traced about the task is in it.
+    /// The tracing span of the task.
     pub(super) span: tracing::Span,
     pub(super) arguments: TaskArguments,
 }
@@ -34,7 +87,7 @@ impl TaskState {
     pub(super) fn begin(mut arguments: TaskArguments) -> (Self, Vec<Effect>) {
         let contract = std::mem::replace(&mut arguments.contract, contracts::any());
         let policy = WorkerPolicy {
-            restarts: worker::restarts(&arguments.spec.work, arguments.deps.external.as_ref()),
+            restarts: restarts(&arguments.spec.work, arguments.deps.external.as_ref()),
             grace: arguments.deps.policy.grace,
         };
         let (lifecycle, effects) = TaskMachine::begin(arguments.record.clone(), contract, policy);
@@ -60,7 +113,7 @@ impl TaskState {
         (state, effects)
     }
 
-    /// Returns how the task ended, if it has, and what it knew of its record by then.
+    /// Returns the report of the ended task and its record.
     pub(crate) fn into_end(self) -> Option<(TaskReport, TaskRecord)> {
         Some((self.report?, self.lifecycle.into_record()))
     }

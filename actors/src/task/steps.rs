@@ -1,4 +1,5 @@
-//! The steps of a task: each asks someone, and the answer comes back as a message.
+//! The effects of a task's state machine: each asks another actor, and the answer comes back as a
+//! message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +12,14 @@ use protocol::{
 use ractor::{ActorProcessingErr, ActorRef};
 use tracing::Instrument as _;
 
-use super::message::TaskMessage;
-use super::start;
+use super::state::TaskMessage;
 use super::state::TaskState;
-use crate::ask::{Receipt, ask, ask_within};
+use super::worker_setup;
 use crate::executors::{ExecutorLease, ExecutorsMessage, ToolExecutorMessage};
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage, Writers};
-use crate::job::Job;
-use crate::worker::{self, WorkerDeps, Working};
+use crate::job_names::Job;
+use crate::messaging::{Receipt, ask, ask_within};
+use crate::worker::{self, RunningWorker, WorkerDeps};
 
 impl TaskState {
     pub(super) async fn perform(
@@ -34,7 +35,7 @@ impl TaskState {
                 Effect::StartWorker { workspace, attempt, reminder } => {
                     self.start_worker(myself, &workspace, attempt, reminder).await;
                 }
-                Effect::Remind(reminder) => self.go_on(myself, reminder),
+                Effect::Remind(reminder) => self.remind(myself, reminder),
                 Effect::StopWorker(level) => {
                     if let Some(working) = &self.worker {
                         working.stop(level);
@@ -47,15 +48,17 @@ impl TaskState {
                 Effect::CleanUpWorker { error, deadline } => self.clear(myself, &error, deadline),
                 Effect::StartTimer(timer, after) => {
                     let message = TaskMessage::TimerFired(timer);
-                    self.remind(Job::TaskTimer, myself, after, message);
+                    self.send_later(Job::TaskTimer, myself, after, message);
                 }
                 Effect::AnnounceStopping => self.progress(Phase::Stopping, None),
-                Effect::AnnounceYield => self.tell(EventKind::TaskYielded { task: self.name() }),
+                Effect::AnnounceYield => {
+                    self.announce(EventKind::TaskYielded { task: self.name() })
+                }
                 Effect::AnnounceReminder(Reminder { feedback: complaint, .. }) => {
-                    self.tell(EventKind::ContractReminded { task: self.name(), complaint });
+                    self.announce(EventKind::ContractReminded { task: self.name(), complaint });
                 }
                 Effect::AnnounceCapture(captured) => {
-                    self.tell(EventKind::TaskCaptured { task: self.name(), captured });
+                    self.announce(EventKind::TaskCaptured { task: self.name(), captured });
                 }
                 Effect::Seal { deadline } => self.seal(myself, deadline),
                 Effect::Capture => self.capture(myself),
@@ -66,11 +69,11 @@ impl TaskState {
         Ok(())
     }
 
-    /// Writes an entry to the ledger, by way of the run.
+    /// Has the run write an entry to the ledger.
     fn record(&self, myself: &ActorRef<TaskMessage>, entry: LedgerEntry) {
         let written = Box::new(entry.clone());
         let receipt = Receipt::to(myself, |durability| TaskMessage::Recorded(written, durability));
-        self.arguments.ledger.tell((entry, receipt));
+        self.arguments.ledger.notify((entry, receipt));
     }
 
     fn prepare(&mut self, myself: &ActorRef<TaskMessage>) {
@@ -86,7 +89,7 @@ impl TaskState {
         ask(Job::TaskPrepare, jobs, ends, question, |made| TaskMessage::Prepared(made.ok()));
     }
 
-    /// Keeps the lease and says where the workspace is.
+    /// Keeps the lease and announces the workspace.
     pub(super) fn keep(
         &mut self,
         prepared: Option<Result<Lease, IsolationError>>,
@@ -96,7 +99,7 @@ impl TaskState {
             .map_err(|error| error.to_failure())?;
         let place = lease.place.clone();
         self.lease = Some(lease);
-        self.tell(EventKind::WorkspaceReady {
+        self.announce(EventKind::WorkspaceReady {
             task: self.name(),
             path: place.root.display().to_string(),
             ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -106,7 +109,7 @@ impl TaskState {
 
     fn lease_executor(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return }; // it was prepared before
-        let setup = start::executor(&self.arguments, lease, self.lifecycle.attempt());
+        let setup = worker_setup::executor(&self.arguments, lease, self.lifecycle.attempt());
         let executors = self.arguments.executors.clone();
         let question = |reply| ExecutorsMessage::Lease(setup, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &executors));
@@ -134,12 +137,12 @@ impl TaskState {
             span: self.span.clone(),
         };
         let task = myself.clone();
-        let start = start::start(&self.arguments, place, attempt, move |report| {
-            let _gone = task.cast(TaskMessage::News(report)); // who reads it may be gone
+        let start = worker_setup::start(&self.arguments, place, attempt, move |report| {
+            let _gone = task.cast(TaskMessage::Reported(report)); // who reads it may be gone
         });
         match worker::open(&self.arguments.spec.work, start, deps).await {
             Ok(worker) => {
-                self.tell_of_gates();
+                self.announce_ungated_requests();
                 self.work(myself, worker, reminder);
             }
             Err(failure) => {
@@ -149,10 +152,10 @@ impl TaskState {
         }
     }
 
-    /// Says that an external program does the work, where one does: nothing holds its requests.
-    fn tell_of_gates(&self) {
+    /// Announces that the requests of an external program pass no gate of the engine.
+    fn announce_ungated_requests(&self) {
         if let Some(program) = worker::external_program(&self.arguments.spec.work) {
-            self.tell(EventKind::Degraded {
+            self.announce(EventKind::Degraded {
                 from: "requests to models within the limits of the engine".to_owned(),
                 to: format!("requests of `{program}` itself"),
                 why: format!("another program does the task `{}`", self.name()),
@@ -160,7 +163,7 @@ impl TaskState {
         }
     }
 
-    /// Has the worker work, from where it stands.
+    /// Starts the worker, or continues it with a reminder.
     fn work(
         &mut self,
         myself: &ActorRef<TaskMessage>,
@@ -170,10 +173,10 @@ impl TaskState {
         let work = Arc::clone(&worker);
         let job = async move { work.work(reminder).await }.instrument(self.span.clone());
         let job = self.jobs.run(Job::TaskWork, myself, job, TaskMessage::WorkerEnded);
-        self.worker = Some(Working::new(worker, job));
+        self.worker = Some(RunningWorker::new(worker, job));
     }
 
-    /// Ends what a crashed worker started, so that it can be started again.
+    /// Stops the processes of a crashed worker before it is started again.
     fn clear(&mut self, myself: &ActorRef<TaskMessage>, error: &str, deadline: Duration) {
         tracing::warn!(%error, "the worker crashed and is started again");
         self.worker = None;
@@ -191,8 +194,8 @@ impl TaskState {
         Input::CleanedUp
     }
 
-    /// Has the worker go on, because its end was not accepted.
-    fn go_on(&mut self, myself: &ActorRef<TaskMessage>, reminder: Reminder) {
+    /// Sends the worker a reminder, because its yield was not accepted.
+    fn remind(&mut self, myself: &ActorRef<TaskMessage>, reminder: Reminder) {
         let Some(working) = &self.worker else { return }; // it has ended once, so it is there
         self.work(myself, working.worker(), Some(reminder));
     }
@@ -257,8 +260,8 @@ impl TaskState {
         myself.stop(None);
     }
 
-    /// Sends a message to ourselves later, unless we are gone by then.
-    pub(super) fn remind(
+    /// Sends this actor a message after a delay.
+    pub(super) fn send_later(
         &mut self,
         name: Job,
         myself: &ActorRef<TaskMessage>,
@@ -268,8 +271,8 @@ impl TaskState {
         self.jobs.run(name, myself, tokio::time::sleep(after), |_slept| message);
     }
 
-    pub(super) fn tell(&self, news: EventKind) {
-        self.arguments.news.tell(news);
+    pub(super) fn announce(&self, event: EventKind) {
+        self.arguments.events.notify(event);
     }
 
     pub(super) fn name(&self) -> TaskName {
@@ -277,7 +280,7 @@ impl TaskState {
     }
 }
 
-/// How a task ended, in a word for the log. What it yielded is the ledger's.
+/// Returns the outcome as one word for the log.
 fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Done { .. } => "done",
@@ -286,7 +289,7 @@ fn word(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The failure of a question whose answerer died.
+/// Returns the error of a request to an actor that crashed.
 fn gone(what: &str) -> IsolationError {
     let source = "whoever owned it crashed".into();
     IsolationError::Failed { what: what.to_owned(), source }

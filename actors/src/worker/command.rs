@@ -14,9 +14,9 @@ use protocol::{AgentEnd, Command, Failure, FailureClass, FailureDetail};
 use ractor::ActorRef;
 use serde_json::Value;
 
-use super::deps::WorkerDeps;
-use crate::ask::answer;
+use super::worker_deps::WorkerDeps;
 use crate::executors::ToolExecutorMessage;
+use crate::messaging::answer;
 
 /// A command that the task's executor runs. The last line of its standard output is its yield.
 pub(super) struct CommandWorker {

@@ -1,13 +1,10 @@
-//! What does the work of a task: a session of ours, a command, or another program's agent. A task
-//! knows none of them, only the port `Worker`.
+//! The workers of tasks: a session, a command, or an external program. A task knows them by the port
+//! `Worker` only.
 
 mod command;
-mod deps;
 mod registry;
-mod reminder;
 mod session;
-mod working;
+mod worker_deps;
 
-pub(crate) use deps::WorkerDeps;
-pub(crate) use registry::{external_program, open, restarts};
-pub(crate) use working::Working;
+pub(crate) use registry::{RunningWorker, external_program, open, restarts};
+pub(crate) use worker_deps::WorkerDeps;

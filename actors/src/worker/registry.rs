@@ -1,20 +1,21 @@
-//! Which kind of worker does which work.
+//! Starts the worker of a task by its kind.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{ExternalWorkers, Worker, WorkerStart};
+use engine::ports::{CancelLevel, ExternalWorkers, Worker, WorkerStart};
 use engine::restarts::RestartBudget;
 use protocol::{Failure, Work};
+use tokio::task::AbortHandle;
 
 use super::command::CommandWorker;
-use super::deps::WorkerDeps;
 use super::session::SessionWorker;
+use super::worker_deps::WorkerDeps;
 
-/// A session of a model is started again from its log, as long as it does not crash all the time.
+/// How often a crashed session is restarted from its log.
 const CRASHES: RestartBudget = RestartBudget { restarts: 3, window: Duration::from_secs(600) };
 
-/// Returns a worker for `work` that has done nothing yet.
+/// Returns an idle worker for `work`.
 pub(crate) async fn open(
     work: &Work,
     start: WorkerStart,
@@ -27,8 +28,8 @@ pub(crate) async fn open(
     })
 }
 
-/// Returns how often a crashed worker is started again. A command may have effects outside its
-/// workspace, so it is never run twice.
+/// Returns how often a crashed worker is restarted. A command is never run twice, because it may
+/// have effects outside its workspace.
 pub(crate) fn restarts(work: &Work, external: &dyn ExternalWorkers) -> RestartBudget {
     match work {
         Work::Command(_) => RestartBudget::NONE,
@@ -37,10 +38,36 @@ pub(crate) fn restarts(work: &Work, external: &dyn ExternalWorkers) -> RestartBu
     }
 }
 
-/// Returns the name of the program whose requests pass no gate of the engine, if one does the work.
+/// Returns the name of the external program that does `work`, whose requests pass no gate.
 pub(crate) fn external_program(work: &Work) -> Option<&str> {
     match work {
         Work::Command(_) | Work::Agent(_) => None,
         Work::External(external) => Some(&external.program),
+    }
+}
+
+/// A worker and its job. Dropping it ends the job.
+pub(crate) struct RunningWorker {
+    worker: Arc<dyn Worker>,
+    job: AbortHandle,
+}
+
+impl RunningWorker {
+    pub(crate) fn new(worker: Arc<dyn Worker>, job: AbortHandle) -> Self {
+        Self { worker, job }
+    }
+
+    pub(crate) fn worker(&self) -> Arc<dyn Worker> {
+        Arc::clone(&self.worker)
+    }
+
+    pub(crate) fn stop(&self, level: CancelLevel) {
+        self.worker.stop(level);
+    }
+}
+
+impl Drop for RunningWorker {
+    fn drop(&mut self) {
+        self.job.abort(); // it may have ended
     }
 }

@@ -1,22 +1,22 @@
 //! A session as the worker of a task.
 
 use async_trait::async_trait;
-use engine::agent::{Assignment, Limits, system_prompt};
-use engine::ports::{CancelLevel, ReportSink, Worker, WorkerReport, WorkerStart};
+use engine::agent::{Assignment, Limits, Prompt, YIELD, system_prompt};
+use engine::ports::{CancelLevel, ReportSink, ToolChoice, Worker, WorkerReport, WorkerStart};
 use engine::task::Reminder;
-use protocol::{Agent, AgentEnd, Failure, FailureClass, InputId, SessionEvent, TaskId};
+use protocol::{Agent, AgentEnd, Failure, FailureClass, InputId, SessionEvent, TaskId, UserInput};
 use ractor::{Actor, ActorRef};
 use serde_json::Value;
 
-use super::deps::WorkerDeps;
-use super::reminder;
-use crate::ask::{Teller, answer};
+use crate::messaging::{Notifier, answer};
 use crate::session::{Session, SessionArguments, SessionMessage, SessionSpec};
 
-/// How many bytes of a result are taken: it stands in the ledger, in events and on screens.
+use super::worker_deps::WorkerDeps;
+
+/// The most bytes of a yield as JSON, because it is stored in the ledger and sent in events.
 const LONGEST: usize = 500_000;
 
-/// A session that its task answers for. Dropping it ends the session.
+/// A session supervised by its task. Dropping it ends the session.
 pub(super) struct SessionWorker {
     task: TaskId,
     attempt: u32,
@@ -24,7 +24,7 @@ pub(super) struct SessionWorker {
 }
 
 impl SessionWorker {
-    /// Starts the session, which does nothing yet.
+    /// Starts the session actor without any work.
     pub(super) async fn start(
         agent: &Agent,
         start: WorkerStart,
@@ -47,8 +47,8 @@ impl SessionWorker {
     }
 }
 
-fn events(reports: ReportSink) -> Teller<SessionEvent> {
-    Teller::new(move |event| reports(WorkerReport::Session(event)))
+fn events(reports: ReportSink) -> Notifier<SessionEvent> {
+    Notifier::new(move |event| reports(WorkerReport::Session(event)))
 }
 
 fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
@@ -72,10 +72,10 @@ fn spec(agent: &Agent, start: WorkerStart) -> SessionSpec {
 impl Worker for SessionWorker {
     async fn work(&self, reminder: Option<Reminder>) -> AgentEnd {
         let ended = answer(&self.session, |reply| match reminder {
-            None => SessionMessage::Resume(Some(reply)),
+            None => SessionMessage::Resume(Some(reply), Vec::new()),
             Some(reminder) => {
                 let id = InputId::of_task(self.task, self.attempt, reminder.number.into());
-                SessionMessage::Prompt(reminder::prompt(id, &reminder), Some(reply))
+                SessionMessage::Prompt(prompt(id, &reminder), reply)
             }
         });
         match ended.await {
@@ -108,4 +108,34 @@ fn reject_long_yield(end: AgentEnd) -> AgentEnd {
 
 fn is_long(value: &Value) -> bool {
     serde_json::to_vec(value).is_ok_and(|bytes| bytes.len() > LONGEST)
+}
+
+/// Returns a reminder as an input. The last reminder forces the model to call `yield`.
+pub(super) fn prompt(id: InputId, reminder: &Reminder) -> Prompt {
+    let Reminder { feedback, number, of } = reminder;
+    let text = format!(
+        "Reminder {number} of {of}: {feedback}. Go on with the task if it is not done; then call \
+         `{YIELD}` with your result, or with an error if you cannot do it."
+    );
+    let choice = match reminder.is_last() {
+        true => ToolChoice::Force(YIELD.to_owned()),
+        false => ToolChoice::Free,
+    };
+    Prompt { input: UserInput { id, text }, choice }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_reminder_leaves_no_choice() {
+        let reminder = |number| Reminder { feedback: "/a: is missing".to_owned(), number, of: 3 };
+        let id = InputId::generate();
+        let (second, third) = (prompt(id, &reminder(2)), prompt(id, &reminder(3)));
+        assert_eq!(second.choice, ToolChoice::Free);
+        assert_eq!(third.choice, ToolChoice::Force(YIELD.to_owned()));
+        let text = third.input.text;
+        assert!(text.starts_with("Reminder 3 of 3: /a: is missing."), "{text}");
+    }
 }

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-/// What every command can be told.
+/// The options of every command.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Globals {
     /// The repository, or a folder in it [default: the current folder]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Options of every command")]
     pub repo: Option<PathBuf>,
 
-    /// Whether what is printed has colours; NO_COLOR is honoured
+    /// When to use colours; NO_COLOR is respected
     #[arg(
         long,
         value_name = "WHEN",
@@ -22,7 +22,7 @@ pub struct Globals {
     )]
     pub color: ColorWhen,
 
-    /// How progress is shown
+    /// How to show progress
     #[arg(
         long,
         value_name = "STYLE",
@@ -33,11 +33,11 @@ pub struct Globals {
     )]
     pub progress: ProgressStyle,
 
-    /// Print for programs: events, one per line, or one JSON document
+    /// Print JSON: the events of a run, one per line, or one document
     #[arg(long, global = true, action = ArgAction::SetTrue, help_heading = "Options of every command")]
     json: bool,
 
-    /// Say less
+    /// Print less
     #[arg(
         short,
         long,
@@ -48,19 +48,19 @@ pub struct Globals {
     )]
     quiet: bool,
 
-    /// Say more
+    /// Print more
     #[arg(short, long, global = true, action = ArgAction::SetTrue, help_heading = "Options of every command")]
     verbose: bool,
 }
 
 impl Globals {
-    /// Returns for whom results are printed.
+    /// Returns the format of results.
     #[must_use]
     pub fn form(&self) -> Form {
         if self.json { Form::Json } else { Form::Text }
     }
 
-    /// Returns how much is said.
+    /// Returns how much is printed.
     #[must_use]
     pub fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
@@ -71,30 +71,30 @@ impl Globals {
     }
 }
 
-/// For whom results are printed.
+/// The format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// For people.
+    /// Text for a person.
     Text,
-    /// For programs.
+    /// JSON for a program.
     Json,
 }
 
-/// How much is said.
+/// How much is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verbosity {
-    /// What went wrong, and the end.
+    /// Errors and the result.
     Quiet,
-    /// What a person wants to know.
+    /// Progress, notes and the result.
     Normal,
-    /// That, and how.
+    /// The same, with details of each task.
     Verbose,
 }
 
-/// When what is printed has colours.
+/// When output is coloured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ColorWhen {
-    /// On a terminal that has not said otherwise.
+    /// On a terminal, unless `NO_COLOR` is set.
     #[default]
     Auto,
     /// Always.

@@ -1,22 +1,17 @@
-//! What can be typed: commands, options, and what is made of a command line.
+//! The command line: its grammar, its help, and how it is parsed.
 
-mod captures;
-mod complaint;
-mod examples;
+mod commands;
 mod globals;
+mod help_text;
 mod parse;
-mod root;
 mod run;
-mod unbuilt;
 
-pub use captures::{
-    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LogsArgs, RunsArgs, RunsCommand,
-    Step,
+pub use commands::{
+    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LogsArgs, RunsArgs,
+    RunsCommand,
 };
-pub(crate) use examples::no_task;
+pub use commands::{Arguments, Command, HelpArgs, SchemaArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
+pub(crate) use help_text::no_task;
 pub use parse::{Parsed, help_of, parse};
-pub use root::{Arguments, Command, HelpArgs, SchemaArgs};
-pub use run::{
-    AgentChoice, Intent, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName,
-};
+pub use run::{AgentChoice, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName};

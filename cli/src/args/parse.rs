@@ -1,26 +1,29 @@
-//! From a command line to what it asks for.
+//! Parses a command line, and turns the parser's errors into errors of this program.
 
 use std::ffi::OsString;
+use std::num::ParseIntError;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
+use config::nearest;
 
-use super::{Arguments, complaint, unbuilt};
+use super::{Arguments, help_text};
 use crate::error::Error;
+use crate::not_implemented;
 
-/// What a command line comes to.
+/// A parsed command line.
 #[derive(Debug)]
 pub enum Parsed {
-    /// Do this.
+    /// A command to run.
     Command(Box<Arguments>),
-    /// Print this: help that was asked for, or the version.
+    /// A text to print: help that was asked for, or the version.
     Text(String),
 }
 
-/// Reads a command line, its first word being the name of the program.
+/// Parses a command line, whose first word is the name of the program.
 ///
 /// # Errors
-/// What is wrong with it, and what to type instead.
+/// The usage error, with what to type instead.
 pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> {
     let line: Vec<OsString> = line.into_iter().collect();
     let matches = match grammar().try_get_matches_from(&line) {
@@ -29,17 +32,17 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 return Ok(Parsed::Text(error.render().to_string()));
             }
-            _ => return Err(complaint::about(&error, &line)),
+            _ => return Err(usage_error(&error, &line)),
         },
     };
-    unbuilt::refuse(&matches)?;
+    not_implemented::refuse(&matches)?;
     let arguments =
-        Arguments::from_arg_matches(&matches).map_err(|error| complaint::about(&error, &line))?;
+        Arguments::from_arg_matches(&matches).map_err(|error| usage_error(&error, &line))?;
     Ok(Parsed::Command(Box::new(arguments)))
 }
 
-/// Returns the help text of a command, or of the whole program where `path` is empty. None if
-/// there is no such command.
+/// Returns the long help of a command, or of the program if `path` is empty; none if there is no
+/// such command.
 #[must_use]
 pub fn help_of(path: &[String]) -> Option<String> {
     let mut command = grammar();
@@ -52,7 +55,146 @@ pub fn help_of(path: &[String]) -> Option<String> {
 }
 
 fn grammar() -> clap::Command {
-    unbuilt::add(Arguments::command())
+    not_implemented::add_hidden(Arguments::command())
+}
+
+/// The commands, for finding out which one a wrong command line is about.
+const COMMANDS: [&str; 9] =
+    ["demo", "run", "runs", "diff", "conflicts", "apply", "discard", "schema", "help"];
+
+/// Returns the usage error for an error of the parser.
+fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
+    let command = command_of(line);
+    let what = match error.kind() {
+        ErrorKind::InvalidSubcommand if command == Some("runs") => {
+            return unknown_runs_command(error);
+        }
+        ErrorKind::InvalidSubcommand => return unknown_command(error),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            return no_command(command);
+        }
+        ErrorKind::UnknownArgument => return unknown_option(error, command, line),
+        ErrorKind::InvalidValue => match text(error, ContextKind::InvalidValue) {
+            value if value.is_empty() => format!("`{}` needs a value", argument(error)),
+            value => format!("invalid value `{value}` for `{}`", argument(error)),
+        },
+        ErrorKind::ValueValidation => {
+            let value = text(error, ContextKind::InvalidValue);
+            format!("invalid value `{value}` for `{}`", argument(error))
+        }
+        ErrorKind::ArgumentConflict => match text(error, ContextKind::PriorArg) {
+            prior if prior.is_empty() || prior == argument(error) => {
+                format!("`{}` cannot be used more than once", argument(error))
+            }
+            prior => format!("`{}` cannot be used with `{prior}`", argument(error)),
+        },
+        ErrorKind::MissingRequiredArgument => {
+            format!("`{}` is required", texts(error, ContextKind::InvalidArg).join("` and `"))
+        }
+        ErrorKind::InvalidUtf8 => "the command line is not UTF-8".to_owned(),
+        _ => "invalid command line".to_owned(),
+    };
+    let mut usage_error = Error::usage(what);
+    if let Some(source) = std::error::Error::source(error) {
+        usage_error = match source.downcast_ref::<ParseIntError>() {
+            Some(_) => usage_error.because("it takes a whole number, 1 or more"),
+            None => usage_error.because(source.to_string()),
+        };
+    }
+    let valid = texts(error, ContextKind::ValidValue);
+    if !valid.is_empty() {
+        usage_error = usage_error.because(format!("the values are {}", valid.join(", ")));
+    }
+    for nearest in texts(error, ContextKind::SuggestedValue) {
+        usage_error = usage_error.hint(nearest);
+    }
+    usage_error.hint(help(command))
+}
+
+/// Returns the command of a command line, if it names one.
+fn command_of(line: &[OsString]) -> Option<&str> {
+    let words = line.iter().skip(1).filter_map(|word| word.to_str());
+    words.into_iter().find(|word| COMMANDS.contains(word))
+}
+
+fn help(command: Option<&str>) -> String {
+    command.map_or_else(|| "regatta --help".to_owned(), |name| format!("regatta {name} --help"))
+}
+
+fn unknown_command(error: &clap::Error) -> Error {
+    let word = text(error, ContextKind::InvalidSubcommand);
+    let prompt = "a session with a prompt";
+    match nearest(&word, COMMANDS).filter(|_| !word.contains(char::is_whitespace)) {
+        Some(near) => Error::usage(format!("no such command: `{word}`"))
+            .because(format!("{prompt} is not implemented yet"))
+            .hint(format!("regatta {near}")),
+        None => Error::not_implemented(prompt)
+            .because(format!("`{word}` is not a command, so it would be a prompt"))
+            .hint("let an agent do it: regatta run --model PROVIDER/ID TASK")
+            .hint("regatta --help"),
+    }
+}
+
+fn unknown_runs_command(error: &clap::Error) -> Error {
+    let word = text(error, ContextKind::InvalidSubcommand);
+    Error::usage(format!("no such command: `runs {word}`"))
+        .hint("regatta runs list")
+        .hint("regatta runs show RUN")
+}
+
+fn no_command(command: Option<&str>) -> Error {
+    match command {
+        Some(_) => Error::usage("the command is not complete").hint(help(command)),
+        None => Error::not_implemented("an interactive session")
+            .hint("regatta demo")
+            .hint(help_text::no_task()[0])
+            .hint("regatta --help"),
+    }
+}
+
+fn unknown_option(error: &clap::Error, command: Option<&str>, line: &[OsString]) -> Error {
+    let part = text(error, ContextKind::InvalidArg);
+    // The parser names one letter of a cluster; the whole word is what was typed.
+    let words = line.iter().filter_map(|word| word.to_str());
+    let whole = words.into_iter().find(|word| word.starts_with(&part) && !part.starts_with("--"));
+    let word = whole.unwrap_or(&part);
+    if !word.starts_with('-') {
+        return Error::usage(format!("unexpected argument `{part}`")).hint(help(command));
+    }
+    let mut usage_error = Error::usage(format!("no such option: `{word}`"));
+    for near in texts(error, ContextKind::SuggestedArg) {
+        usage_error = usage_error.hint(near);
+    }
+    if command == Some("run") {
+        usage_error = usage_error
+            .because("a TASK that begins with `-` has to stand after `--`")
+            .hint(format!("regatta run -- '{}'", word.replace('\'', "'\\''")));
+    }
+    usage_error.hint(help(command))
+}
+
+/// Returns the name of the invalid argument, without its value.
+fn argument(error: &clap::Error) -> String {
+    let whole = text(error, ContextKind::InvalidArg);
+    whole.split(' ').next().unwrap_or_default().trim_end_matches("...").to_owned()
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> String {
+    let whole = texts(error, kind).into_iter().next().unwrap_or_default();
+    match kind {
+        ContextKind::PriorArg => whole.split(' ').next().unwrap_or_default().to_owned(),
+        _ => whole,
+    }
+}
+
+fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(one)) => vec![one.clone()],
+        Some(ContextValue::Strings(all)) => all.clone(),
+        Some(ContextValue::StyledStr(one)) => vec![one.to_string()],
+        Some(ContextValue::StyledStrs(all)) => all.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

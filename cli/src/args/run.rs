@@ -7,29 +7,31 @@ use std::str::FromStr;
 use clap::{ArgAction, Args};
 use protocol::{IsolationMode, MergeMode};
 
+use super::Execution;
 use crate::model::{BaseUrl, ModelChoice};
+use crate::not_implemented::refused_value;
 
-/// What to fan out, and how.
+/// The arguments of `regatta run`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RunArgs {
-    /// What a model is asked to do in one task, in quotes. With --each, it is asked that for each
-    /// item. With --exec, the command is run once for each TASK, which it has as {{item}}
+    /// The prompt of a task for a model, in quotes. With --each, the prompt of every task; with
+    /// --exec, the command is run once for each TASK, which is {{item}} then
     #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
 
-    /// Let a command do the work of each task, run by /bin/sh -c in the task's own copy
+    /// The command that does the work of each task, run by /bin/sh -c in the task's own copy
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
 
-    /// The model that does the work of each TASK, or one of the roles default, smol, slow and plan
+    /// The model of each TASK, or one of the roles default, smol, slow and plan
     #[arg(long, value_name = "PROVIDER/ID")]
     pub model: Option<ModelChoice>,
 
-    /// Where the model's provider is, if not where it always is
+    /// The URL of the model's provider, if it is not the usual one
     #[arg(long, value_name = "URL")]
     pub base_url: Option<BaseUrl>,
 
-    /// The kind of agent that works at each TASK: task
+    /// The kind of agent of each TASK: task
     #[arg(long, value_name = "NAME")]
     pub agent: Option<AgentChoice>,
 
@@ -42,7 +44,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", requires = "each")]
     pub chunk: Option<NonZeroUsize>,
 
-    /// The items of --each end with NUL instead of a line break
+    /// Items of --each end with NUL instead of a line break
     #[arg(long, requires = "each", action = ArgAction::SetTrue)]
     pub(crate) null: bool,
 
@@ -54,15 +56,15 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 
-    /// How tasks are kept apart: auto, worktree, none
+    /// How tasks are isolated: auto, worktree, none
     #[arg(long, value_name = "MODE")]
     pub isolation: Option<IsolationChoice>,
 
-    /// Where their work goes: patch (the working tree), branch (one per task), none
+    /// Where work lands: patch (the working tree), branch (one per task), none
     #[arg(short, long, value_name = "MODE")]
     pub merge: Option<MergeChoice>,
 
-    /// Cancel the rest when a task fails
+    /// Cancel the other tasks when one fails
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) fail_fast: bool,
 
@@ -74,12 +76,12 @@ pub struct RunArgs {
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     pub limits: Vec<LimitSetting>,
 
-    /// Pass a variable of the environment on to what tasks run, also one that is else removed: the
-    /// key of a model provider. Can be given more than once
+    /// Pass an environment variable on to tasks, even the key of a model provider. Can be used more
+    /// than once
     #[arg(long, value_name = "NAME")]
     pub pass_env: Vec<VariableName>,
 
-    /// Print the tasks in their order and start nothing
+    /// Print the tasks in their order, and start nothing
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) dry_run: bool,
 }
@@ -91,7 +93,7 @@ impl RunArgs {
         if self.null { 0 } else { b'\n' }
     }
 
-    /// Returns what the first failure means, if the command line says so.
+    /// Returns whether the first failure cancels the other tasks.
     #[must_use]
     pub fn on_failure(&self) -> protocol::OnFailure {
         if self.fail_fast {
@@ -101,26 +103,17 @@ impl RunArgs {
         }
     }
 
-    /// Returns whether the run is wanted or only its tasks.
+    /// Returns whether the run is started, or only its tasks are printed.
     #[must_use]
-    pub fn intent(&self) -> Intent {
-        if self.dry_run { Intent::Show } else { Intent::Start }
+    pub fn execution(&self) -> Execution {
+        if self.dry_run { Execution::DryRun } else { Execution::Real }
     }
 }
 
-/// Whether a run is wanted or only its tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intent {
-    /// Start it.
-    Start,
-    /// Print its tasks.
-    Show,
-}
-
-/// A way to keep tasks apart, as it is typed.
+/// The value of `--isolation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsolationChoice {
-    /// The best that this machine can do.
+    /// The best mode that this machine supports.
     Auto,
     /// This one.
     Mode(IsolationMode),
@@ -137,10 +130,10 @@ impl IsolationChoice {
     }
 }
 
-/// A kind of agent, as it is typed. There is one for now.
+/// The value of `--agent`. There is one kind of agent for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentChoice {
-    /// It has every tool, and yields what its task's contract asks for.
+    /// The agent `task`: it has every tool, and yields a value that fits the schema of its task.
     Task,
 }
 
@@ -150,7 +143,7 @@ impl FromStr for AgentChoice {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "task" => Ok(Self::Task),
-            _ => Err("other agents than `task` are not yet built".to_owned()),
+            _ => Err("other agents than `task` are not implemented yet".to_owned()),
         }
     }
 }
@@ -164,7 +157,7 @@ impl FromStr for IsolationChoice {
         }
         IsolationMode::named(text).map(Self::Mode).ok_or_else(|| {
             if IsolationMode::is_planned(text) {
-                format!("isolation `{text}` is not yet built; `worktree` is")
+                format!("isolation `{text}` is not implemented yet; use `worktree`")
             } else {
                 "the modes are auto, worktree and none".to_owned()
             }
@@ -172,7 +165,7 @@ impl FromStr for IsolationChoice {
     }
 }
 
-/// Where work goes, as it is typed.
+/// The value of `--merge`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MergeChoice(pub MergeMode);
 
@@ -184,13 +177,13 @@ impl FromStr for MergeChoice {
             "patch" => Ok(Self(MergeMode::Patch)),
             "branch" => Ok(Self(MergeMode::Branch)),
             "none" => Ok(Self(MergeMode::None)),
-            "stack" => Err("merge `stack` is not yet built; `branch` is".to_owned()),
-            _ => Err("the modes are patch, branch and none".to_owned()),
+            _ => Err(refused_value("merge", text)
+                .unwrap_or_else(|| "the modes are patch, branch and none".to_owned())),
         }
     }
 }
 
-/// The name of an environment variable, as it is typed.
+/// The value of `--pass-env`: the name of an environment variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariableName(String);
 
@@ -215,12 +208,12 @@ impl FromStr for VariableName {
     }
 }
 
-/// One limit, its value not yet read.
+/// The value of `--limit`, of which the part after `=` is not parsed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitSetting {
-    /// What is limited.
+    /// The name of the limit.
     pub name: String,
-    /// To what.
+    /// Its value.
     pub value: String,
 }
 
@@ -233,8 +226,8 @@ impl FromStr for LimitSetting {
             "wall" | "output" | "turns" | "tokens" => {
                 Ok(Self { name: name.to_owned(), value: value.to_owned() })
             }
-            "cost" | "processes" | "memory" => Err(format!("limit `{name}` is not yet built")),
-            _ => Err("the limits are wall, output, turns and tokens".to_owned()),
+            _ => Err(refused_value("limit", name)
+                .unwrap_or_else(|| "the limits are wall, output, turns and tokens".to_owned())),
         }
     }
 }

@@ -1,8 +1,4 @@
-//! `regatta apply`: lands work that is kept.
-
-mod choose;
-mod patience;
-mod told;
+//! `regatta apply`: lands kept work.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -18,37 +14,37 @@ use protocol::{
 };
 use store::TaskRow;
 
-use self::choose::{landing_tasks, wanted};
-use self::patience::Patience;
-use super::context::{Context, Out, say};
-use super::target::{Scope, Target};
-use super::work::{landed, loose};
-use crate::args::{ApplyArgs, Form, Step};
-use crate::boot::UniqueIds;
+use super::apply_output;
+use super::context::{CommandContext, Out, say};
+use super::kept_work::{has_landed, kept_reason, landing_tasks, wanted};
+use super::target::{Target, TargetKind};
+use crate::app_context::UniqueIds;
+use crate::args::{ApplyArgs, Execution, Form};
 use crate::error::Error;
 use crate::render::{count, one_line, rescue_line};
+use crate::signals::CancelOnSignal;
 
-/// Lands the kept work of one task, or everything of a run that is whole: each task's work whole
-/// or not at all. What a task had done when it failed lands only when the task is named.
+/// Lands the kept work of one task, or of every task of a run that is complete. The work of a task
+/// lands whole or not at all. The work of a failed task lands only if that task is named.
 ///
 /// # Errors
-/// There is no such run or task, the run is still going on, the landing could not be done, or it was
-/// stopped before it began.
+/// There is no such run or task, the run has not ended, the landing failed, or it was cancelled
+/// before it began.
 pub async fn run(
-    context: &Context,
+    context: &CommandContext,
     repository: &dyn Repository,
     args: &ApplyArgs,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let target = Target::find(context, args.target.as_deref())?;
-    target.must_be_over("land")?;
+    target.check_has_ended("land")?;
     let chosen = chosen(&target);
     if chosen.is_empty() {
-        return nothing(context, &target, out);
+        return nothing_to_land(context, &target, out);
     }
-    if args.step() == Step::Say {
+    if args.execution() == Execution::DryRun {
         let report = repository.rehearse(request(context, &target, &chosen)?).await?;
-        told::forecast(context, &target.run.name, &report, &chosen, out)?;
+        apply_output::print_dry_run(context, &target.run.name, &report, &chosen, out)?;
         return Ok(exit_code(&report));
     }
     // Refused, if it has to be, before anybody is waited for.
@@ -56,25 +52,25 @@ pub async fn run(
     // Held until the ledger has the landing: nobody else lands the same work meanwhile.
     let _lock = repository.lock_run(&target.run.name)?;
     // Whoever had the lock before may have landed it.
-    let target = target.again(context)?;
+    let target = target.reload(context)?;
     land(context, repository, &target, out).await
 }
 
-/// Lands what is there to land of `target`, whose run is locked.
+/// Lands the kept work of `target`, whose run is locked.
 async fn land(
-    context: &Context,
+    context: &CommandContext,
     repository: &dyn Repository,
     target: &Target,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let chosen = chosen(target);
     if chosen.is_empty() {
-        return nothing(context, target, out);
+        return nothing_to_land(context, target, out);
     }
     let request = request(context, target, &chosen)?;
-    let patience = Patience::begin()?;
-    let news = Arc::new(|news| {
-        let line = match news {
+    let stop = CancelOnSignal::begin()?;
+    let notify = Arc::new(|notice| {
+        let line = match notice {
             LandingNews::Waiting => {
                 "waits: another engine is landing in this repository".to_owned()
             }
@@ -91,25 +87,33 @@ async fn land(
         let _unread = writeln!(std::io::stderr(), "{line}");
     });
     let (landing, work) = (UniqueIds.landing(), (target.run.id, request));
-    let cancel = patience.cancel();
-    let report =
-        match landing::land(landing, work, &Here(repository), context, cancel, news).await? {
-            LandingEnd::Reported(report) => report,
-            LandingEnd::Cancelled => return Err(stopped(context, target, patience.code())),
-            LandingEnd::Failed(error) => return Err(Error::from(error).exit(ExitCode::Kept)),
-        };
-    told::result(context, &target.run.name, &report, out)?;
-    Ok(patience.code().unwrap_or_else(|| exit_code(&report)))
+    let cancel = stop.cancel();
+    let report = match landing::land(
+        landing,
+        work,
+        &RepositoryLandings(repository),
+        context,
+        cancel,
+        notify,
+    )
+    .await?
+    {
+        LandingEnd::Reported(report) => report,
+        LandingEnd::Cancelled => return Err(cancelled(context, target, stop.code())),
+        LandingEnd::Failed(error) => return Err(Error::from(error).exit(ExitCode::Kept)),
+    };
+    apply_output::print_landing(context, &target.run.name, &report, out)?;
+    Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
 }
 
-/// The tasks of `target` whose work is there to land.
+/// Returns the tasks of `target` whose work can land.
 fn chosen(target: &Target) -> Vec<&TaskRow> {
-    target.tasks.iter().filter(|row| wanted(row, target.scope)).collect()
+    target.tasks.iter().filter(|row| wanted(row, target.kind)).collect()
 }
 
-/// What has to be asked of the repository to land the work of the tasks that are chosen.
+/// Returns the request that lands the work of the chosen tasks.
 fn request(
-    context: &Context,
+    context: &CommandContext,
     target: &Target,
     chosen: &[&TaskRow],
 ) -> Result<LandingRequest, Error> {
@@ -125,21 +129,25 @@ fn request(
     })
 }
 
-/// Says that nothing landed, and how it can.
-fn stopped(context: &Context, target: &Target, code: Option<ExitCode>) -> Error {
-    let name = match (target.scope, target.tasks.first()) {
-        (Scope::Task, Some(row)) => format!("{}/{}", target.run.name, row.name),
+/// Returns the error of a landing that was cancelled, with the command that lands the work.
+fn cancelled(context: &CommandContext, target: &Target, code: Option<ExitCode>) -> Error {
+    let name = match (target.kind, target.tasks.first()) {
+        (TargetKind::Task, Some(row)) => format!("{}/{}", target.run.name, row.name),
         _ => target.run.name.to_string(),
     };
     Error::usage("stopped before anything had landed; all of it is kept")
-        .hint(context.typing.command(&format!("apply {name}")))
+        .hint(context.hints.command(&format!("apply {name}")))
         .exit(code.unwrap_or(ExitCode::Interrupted))
 }
 
-fn nothing(context: &Context, target: &Target, out: Out<'_>) -> Result<ExitCode, Error> {
+fn nothing_to_land(
+    context: &CommandContext,
+    target: &Target,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
     let name = &target.run.name;
-    if let (Scope::Task, Some(row)) = (target.scope, target.tasks.first())
-        && !landed(row)
+    if let (TargetKind::Task, Some(row)) = (target.kind, target.tasks.first())
+        && !has_landed(row)
     {
         let why = match (&row.captured, row.discarded) {
             (Some(_), Some(_)) => "it was discarded",
@@ -149,14 +157,15 @@ fn nothing(context: &Context, target: &Target, out: Out<'_>) -> Result<ExitCode,
         let what = format!("there is no work of task {name}/{} to land", row.name);
         return Err(Error::usage(what).because(why));
     }
-    let unfinished = target.tasks.iter().filter(|row| loose(row).is_some()).collect::<Vec<_>>();
+    let unfinished =
+        target.tasks.iter().filter(|row| kept_reason(row).is_some()).collect::<Vec<_>>();
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {
-            told::result(context, name, &LandingReport::default(), out)?;
+            apply_output::print_landing(context, name, &LandingReport::default(), out)?;
         }
         (Form::Text, None) => say(out, &nothing_left(target))?,
         (Form::Text, Some(row)) => {
-            let command = context.typing.command(&format!("apply {name}/{}", row.name));
+            let command = context.hints.command(&format!("apply {name}/{}", row.name));
             let rest = count(unfinished.len(), "unfinished task");
             say(
                 out,
@@ -167,10 +176,10 @@ fn nothing(context: &Context, target: &Target, out: Out<'_>) -> Result<ExitCode,
     Ok(ExitCode::Success)
 }
 
-/// Returns why no work is left that could land, as a line.
+/// Returns why there is no work left to land, as a line.
 fn nothing_left(target: &Target) -> String {
     let name = &target.run.name;
-    if let (Scope::Task, Some(row)) = (target.scope, target.tasks.first()) {
+    if let (TargetKind::Task, Some(row)) = (target.kind, target.tasks.first()) {
         return format!("the work of task {name}/{} has landed already", row.name);
     }
     let has_changes =
@@ -178,32 +187,32 @@ fn nothing_left(target: &Target) -> String {
     let mut works = target.tasks.iter().filter(has_changes).peekable();
     if works.peek().is_none() {
         format!("there is no work of run {name} to land: nothing was changed")
-    } else if works.all(|row| landed(row) || row.discarded.is_none()) {
+    } else if works.all(|row| has_landed(row) || row.discarded.is_none()) {
         format!("everything of run {name} has landed already")
     } else {
         format!("nothing of run {name} is left to land: what had not landed was discarded")
     }
 }
 
-fn exit_code(report: &LandingReport) -> ExitCode {
+pub(super) fn exit_code(report: &LandingReport) -> ExitCode {
     let there =
         |task: &TaskLanding| matches!(task.landed, Landed::Landed { .. } | Landed::Unchanged);
     if report.tasks.iter().all(there) { ExitCode::Success } else { ExitCode::Kept }
 }
 
-/// Lands in the repository at hand.
-struct Here<'a>(&'a dyn Repository);
+/// Implements the port of landings by the opened repository.
+struct RepositoryLandings<'a>(&'a dyn Repository);
 
 #[async_trait]
-impl LandingBackend for Here<'_> {
+impl LandingBackend for RepositoryLandings<'_> {
     async fn land(
         &self,
         landing: LandingId,
         request: LandingRequest,
         cancel: CancelToken,
-        news: Arc<dyn Fn(LandingNews) + Send + Sync>,
+        notify: Arc<dyn Fn(LandingNews) + Send + Sync>,
     ) -> Result<LandingReport, IsolationError> {
-        self.0.land(landing, request, cancel, news).await
+        self.0.land(landing, request, cancel, notify).await
     }
 
     async fn acknowledge(&self, run: &RunName) {
@@ -214,7 +223,7 @@ impl LandingBackend for Here<'_> {
 }
 
 #[async_trait]
-impl LedgerWriter for Context {
+impl LedgerWriter for CommandContext {
     async fn record(&self, entry: LedgerEntry) -> Result<(), LedgerError> {
         self.ledger.append(vec![(self.clock.now(), entry)]).await
     }

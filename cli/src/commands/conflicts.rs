@@ -3,54 +3,59 @@
 use protocol::{Conflict, ExitCode, Landed, RunName, Side, TaskName};
 use serde::Serialize;
 
-use super::context::{Context, Out, say};
+use super::context::{CommandContext, Out, print_json, say};
+use super::kept_work::{kept_reason, table_row};
 use super::target::Target;
-use super::work::{loose, table_row};
 use crate::args::{ConflictsArgs, Form};
 use crate::error::Error;
-use crate::render::{Meaning, document, one_line, reason_words};
+use crate::render::{Meaning, one_line, reason_text};
 
-/// How many digits of an object's id tell it apart.
+/// How many digits of an object id are printed.
 const DIGITS: usize = 12;
 
-/// Lists conflicts and other work that waits.
+/// Lists conflicts and other work that did not land.
 ///
 /// # Errors
 /// There is no such run or task, or the ledger cannot be read.
-pub fn run(context: &Context, args: &ConflictsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+pub fn run(
+    context: &CommandContext,
+    args: &ConflictsArgs,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
     let target = Target::find(context, args.target.as_deref())?;
-    let mut listed = Listed { run: &target.run.name, conflicts: Vec::new(), kept: Vec::new() };
-    for row in target.tasks.iter().filter(|row| loose(row).is_some()) {
+    let mut listed =
+        ConflictsDocument { run: &target.run.name, conflicts: Vec::new(), kept: Vec::new() };
+    for row in target.tasks.iter().filter(|row| kept_reason(row).is_some()) {
         match &row.landing {
             Some(Landed::Conflicted { conflicts }) => {
                 let task = &row.name;
-                let each = conflicts.iter().map(|conflict| Contested { task, conflict });
+                let each = conflicts.iter().map(|conflict| ConflictEntry { task, conflict });
                 listed.conflicts.extend(each);
             }
             Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) => {
-                listed.kept.push(Kept { task: &row.name, why: table_row(row).verdict.note });
+                listed.kept.push(KeptEntry { task: &row.name, why: table_row(row).outcome.note });
             }
             Some(Landed::Landed { .. } | Landed::Unchanged) | None => {}
         }
     }
     match context.view.form {
-        Form::Json => document(out, &listed).map_err(|error| Error::output(&error))?,
+        Form::Json => print_json(out, &listed)?,
         Form::Text => say(out, &listed.text(context))?,
     }
     Ok(ExitCode::Success)
 }
 
-/// Everything of a run that could not land.
+/// The work of a run that could not land.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct ConflictsDocument<'a> {
     run: &'a RunName,
-    conflicts: Vec<Contested<'a>>,
-    kept: Vec<Kept<'a>>,
+    conflicts: Vec<ConflictEntry<'a>>,
+    kept: Vec<KeptEntry<'a>>,
 }
 
-/// A path on which a task's work disagrees with what is there.
+/// A path on which a task conflicts with the tree.
 #[derive(Serialize)]
-struct Contested<'a> {
+struct ConflictEntry<'a> {
     task: &'a TaskName,
     #[serde(flatten)]
     conflict: &'a Conflict,
@@ -58,26 +63,26 @@ struct Contested<'a> {
 
 /// Work that is kept for another reason.
 #[derive(Serialize)]
-struct Kept<'a> {
+struct KeptEntry<'a> {
     task: &'a TaskName,
     why: String,
 }
 
-impl Listed<'_> {
-    fn text(&self, context: &Context) -> String {
+impl ConflictsDocument<'_> {
+    fn text(&self, context: &CommandContext) -> String {
         let mut lines = Vec::new();
-        for Contested { task, conflict } in &self.conflicts {
+        for ConflictEntry { task, conflict } in &self.conflicts {
             let path = one_line(&conflict.path.to_string());
             let path = context.view.palette.paint(Meaning::Kept, &path);
             let with = conflict.with.as_ref().map(|other| format!(", with {other}"));
-            let reason = reason_words(conflict.reason);
+            let reason = reason_text(conflict.reason);
             lines.push(format!("{task}  {path}  {reason}{}", with.unwrap_or_default()));
             let sides =
                 [("base", &conflict.base), ("ours", &conflict.ours), ("theirs", &conflict.theirs)];
             let sides = sides.map(|(name, side)| format!("{name} {}", side_text(side.as_ref())));
             lines.push(format!("    {}", sides.join("  ")));
         }
-        for Kept { task, why } in &self.kept {
+        for KeptEntry { task, why } in &self.kept {
             lines.push(format!("{task}  kept: {why}"));
         }
         if lines.is_empty() {
@@ -90,10 +95,10 @@ impl Listed<'_> {
             .map(|found| found.task)
             .or(self.kept.first().map(|kept| kept.task));
         if let Some(task) = first {
-            let look = context.typing.command(&format!("diff {}/{task}", self.run));
+            let look = context.hints.command(&format!("diff {}/{task}", self.run));
             lines.push(format!("what it wanted  {look}"));
         }
-        let again = context.typing.command(&format!("apply {}", self.run));
+        let again = context.hints.command(&format!("apply {}", self.run));
         lines.push(format!("try again       {again}"));
         lines.join("\n")
     }

@@ -1,4 +1,4 @@
-//! What the commands that look at runs and captured work have to do with.
+//! The context of the commands that read runs and captured work, and how they write results.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use engine::ports::{Clock, IsolationError, LedgerStore};
 use protocol::{CaptureRef, LedgerEntry, RunName};
+use serde::Serialize;
 use store::Reader;
 
-use crate::boot::{Equipment, isolation_places};
-use crate::error::Error;
-use crate::render::{Typing, View};
+use crate::app_context::{AppContext, isolation_places};
+use crate::error::{Error, ErrorKind};
+use crate::render::{CommandHints, View};
 
-/// Captured work, for those who look at it or throw it away.
+/// The port to captured work: reads it as a patch, and removes it.
 pub trait CapturedWork: Send + Sync {
     /// Returns the work as a patch that `git apply` takes.
     ///
@@ -20,10 +21,10 @@ pub trait CapturedWork: Send + Sync {
     /// It is not there, or cannot be read.
     fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError>;
 
-    /// Forgets the work. Succeeds if it is already gone.
+    /// Removes the work. Succeeds if it is already gone.
     ///
     /// # Errors
-    /// It cannot be forgotten.
+    /// It cannot be removed.
     fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError>;
 }
 
@@ -37,9 +38,9 @@ impl CapturedWork for isolation::Captures {
     }
 }
 
-/// One repository and the record of what was done in it.
+/// A repository with its ledger, its captured work and the output options.
 #[derive(Clone)]
-pub struct Context {
+pub struct CommandContext {
     /// The canonical root of the repository.
     pub root: PathBuf,
     /// Writes the ledger.
@@ -50,33 +51,33 @@ pub struct Context {
     pub captured: Arc<dyn CapturedWork>,
     /// Where the logs and outputs of tasks are kept.
     pub artifacts: PathBuf,
-    /// Tells the time of day.
+    /// The time of day.
     pub clock: Arc<dyn Clock>,
     /// What is shown where.
     pub view: View,
-    /// How the commands that we print have to be typed.
-    pub typing: Typing,
+    /// Formats the commands that are suggested to the user.
+    pub hints: CommandHints,
 }
 
-impl Context {
-    /// Returns what is needed to look at runs over a repository and at their work.
+impl CommandContext {
+    /// Returns the context of the repository at `root`.
     #[must_use]
-    pub fn of(equipment: &Equipment, root: PathBuf, view: View, typing: Typing) -> Self {
-        let places = isolation_places(&equipment.places);
+    pub fn of(app: &AppContext, root: PathBuf, view: View, hints: CommandHints) -> Self {
+        let places = isolation_places(&app.places);
         let captured = isolation::Captures::of(&root, &places);
         Self {
             root,
-            ledger: Arc::clone(&equipment.ledger) as Arc<_>,
-            reader: Arc::new(equipment.ledger.reader()),
+            ledger: Arc::clone(&app.ledger) as Arc<_>,
+            reader: Arc::new(app.ledger.reader()),
             captured: Arc::new(captured),
-            artifacts: equipment.places.all_artifacts(),
-            clock: Arc::clone(&equipment.clock),
+            artifacts: app.places.all_artifacts(),
+            clock: Arc::clone(&app.clock),
             view,
-            typing,
+            hints,
         }
     }
 
-    /// Writes down what happened, durably.
+    /// Records entries in the ledger, durably.
     pub(super) async fn record(&self, entries: Vec<LedgerEntry>) -> Result<(), Error> {
         let now = self.clock.now();
         let entries = entries.into_iter().map(|entry| (now, entry)).collect();
@@ -84,10 +85,18 @@ impl Context {
     }
 }
 
-/// Where a command writes its results.
+/// The output of a command.
 pub type Out<'a> = &'a mut (dyn Write + Send);
 
-/// Writes lines of results.
+/// Writes lines of a result.
 pub(super) fn say(out: Out<'_>, text: &str) -> Result<(), Error> {
     writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|error| Error::output(&error))
+}
+
+/// Writes a result as one JSON document.
+pub(super) fn print_json(out: Out<'_>, value: &impl Serialize) -> Result<(), Error> {
+    let document = serde_json::to_string_pretty(value).map_err(|error| {
+        Error::new(ErrorKind::Bug, "cannot write the result as JSON").caused_by(&error)
+    })?;
+    say(out, &document)
 }

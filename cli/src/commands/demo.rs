@@ -1,31 +1,33 @@
-//! `regatta demo`: eight tasks on a small sample repository, shown, checked and explained.
+//! `regatta demo`: runs eight tasks on a sample repository, checks the result, and explains it.
 
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 
-use config::{Places, Settings, Sources};
+use config::{DataPaths, Settings, Sources};
 use engine::fault::Faults;
 use protocol::{CaptureRef, Event, EventKind, ExitCode, Message, SessionEntry};
 
 use super::context::{CapturedWork as _, Out, say};
-use super::run::{Played, execute};
+use super::run::{RunResult, execute};
+use crate::app_context::{AppContext, isolation_places};
 use crate::args::{DemoArgs, Form, Globals, Verbosity};
-use crate::boot::{Equipment, isolation_places};
-use crate::demo::{Endings, Found, Sample, SampleError, TaskEvidence, disagreements, gather};
+use crate::demo::{
+    EndCounts, EvidenceSources, Sample, SampleError, TaskEvidence, collect_evidence, disagreements,
+};
 use crate::error::{Error, ErrorKind};
-use crate::log::Log;
 use crate::recovery::open_repository;
-use crate::render::{Streams, Typing, View, renderer, table_renderer, write_patch};
+use crate::render::{CommandHints, OutputStreams, View, renderer, table_renderer, write_patch};
+use crate::run_log::Log;
 
-/// How the run of the demo has to end: one of its tasks fails on purpose.
+/// The expected exit code of the demo's run: one of its tasks fails on purpose.
 const EXPECTED: ExitCode = ExitCode::Partial;
 
-/// Runs the demo and checks what came of it.
+/// Runs the demo and checks its result.
 ///
 /// # Errors
-/// The sample cannot be made, the run cannot be started; or tree, ledger, captures and events do
-/// not agree, and then the error says where.
+/// The sample cannot be made, or the run cannot be started; or tree, ledger, captures and events do
+/// not agree, and the error lists where.
 pub async fn run(
     args: &DemoArgs,
     globals: &Globals,
@@ -35,43 +37,43 @@ pub async fn run(
 ) -> Result<ExitCode, Error> {
     let sample = match &args.keep {
         Some(folder) => Sample::kept(folder),
-        None => Sample::passing(),
+        None => Sample::temporary(),
     };
-    let sample = sample.map_err(no_sample)?;
-    let equipment = equip(&sample, faults)?;
+    let sample = sample.map_err(sample_error)?;
+    let app = build_app(&sample, faults)?;
     let view = View::here(globals);
-    let typing =
-        Typing { home: Some(sample.home().to_owned()), repo: Some(sample.root().to_owned()) };
-    let streams = Streams::standard();
+    let hints =
+        CommandHints { home: Some(sample.home().to_owned()), repo: Some(sample.root().to_owned()) };
+    let streams = OutputStreams::standard();
     let show = if sample.is_kept() {
-        renderer(view.clone(), streams, typing.clone())
+        renderer(view.clone(), streams, hints.clone())
     } else {
         // What could be typed would not find the sample any more.
         table_renderer(view.clone(), streams)
     };
-    let mut endings = Endings::new();
+    let mut endings = EndCounts::new();
     let mut count = |event: &Event| {
         if let EventKind::TaskFinished { task, .. } = &event.kind {
             *endings.entry(task.clone()).or_default() += 1;
         }
     };
-    let repository = open_repository(&equipment, sample.root()).await?.repository;
-    let played = execute(&equipment, log, sample.run(), repository, show, &mut count).await?;
-    if matches!(played.exit_code, ExitCode::Interrupted | ExitCode::Terminated) {
-        return Ok(played.exit_code);
+    let repository = open_repository(&app, sample.root()).await?.repository;
+    let result = execute(&app, log, sample.run(), repository, show, &mut count).await?;
+    if matches!(result.exit_code, ExitCode::Interrupted | ExitCode::Terminated) {
+        return Ok(result.exit_code);
     }
-    check(&sample, &equipment, &played, &endings)?;
+    check(&sample, &app, &result, &endings)?;
     if view.form == Form::Text && view.verbosity != Verbosity::Quiet {
-        explain(&sample, &view, &typing, out)?;
+        explain(&sample, &view, &hints, out)?;
     }
     remove(sample);
     Ok(ExitCode::Success)
 }
 
-fn no_sample(error: SampleError) -> Error {
+fn sample_error(error: SampleError) -> Error {
     match error {
         SampleError::Repository(error) => error.into(),
-        SampleError::Taken(_) => {
+        SampleError::NotEmpty(_) => {
             Error::usage(error.to_string()).hint("--keep with a folder that is empty or not there")
         }
         SampleError::Folder { ref source, .. } => {
@@ -80,8 +82,9 @@ fn no_sample(error: SampleError) -> Error {
     }
 }
 
-/// The demo has a home of its own and no settings: nothing of the user's is read or touched.
-fn equip(sample: &Sample, faults: Faults) -> Result<Equipment, Error> {
+/// Builds the context of the demo. It has its own home and default settings: no file of the user is
+/// read or changed.
+fn build_app(sample: &Sample, faults: Faults) -> Result<AppContext, Error> {
     let variable = |name: &str| match name {
         "REGATTA_HOME" => Some(OsString::from(sample.home())),
         _ => None,
@@ -89,24 +92,24 @@ fn equip(sample: &Sample, faults: Faults) -> Result<Equipment, Error> {
     let settings = |error: &dyn std::error::Error| {
         Error::new(ErrorKind::Bug, "the demo's own settings are wrong").caused_by(error)
     };
-    let places = Places::resolve(variable).map_err(|error| settings(&error))?;
+    let places = DataPaths::resolve(variable).map_err(|error| settings(&error))?;
     let file = places.config_file();
     let sources = Sources { file: &file, home: None, variable: &|_| None, flags: &[] };
     let (defaults, _unknown) = Settings::load(&sources).map_err(|error| settings(&error))?;
-    Equipment::gather(places, defaults, faults)
+    AppContext::build(places, defaults, faults)
 }
 
-/// Holds what was found against what has to be.
+/// Compares the result of the demo with the expected one.
 fn check(
     sample: &Sample,
-    equipment: &Equipment,
-    played: &Played,
-    endings: &Endings,
+    app: &AppContext,
+    result: &RunResult,
+    endings: &EndCounts,
 ) -> Result<(), Error> {
-    let evidence = evidence(sample, equipment, played, endings)?;
+    let evidence = evidence(sample, app, result, endings)?;
     let mut wrong = disagreements(sample, &evidence);
-    if played.exit_code != EXPECTED {
-        let (code, expected) = (u8::from(played.exit_code), u8::from(EXPECTED));
+    if result.exit_code != EXPECTED {
+        let (code, expected) = (u8::from(result.exit_code), u8::from(EXPECTED));
         wrong.push(format!("the run ended with exit code {code} and not {expected}"));
     }
     if wrong.is_empty() {
@@ -119,24 +122,27 @@ fn check(
 
 fn evidence(
     sample: &Sample,
-    equipment: &Equipment,
-    played: &Played,
-    endings: &Endings,
+    app: &AppContext,
+    result: &RunResult,
+    endings: &EndCounts,
 ) -> Result<Vec<TaskEvidence>, Error> {
-    let reader = equipment.ledger.reader();
-    let rows = match reader.run_by_name(&played.run)? {
+    let reader = app.ledger.reader();
+    let rows = match reader.run_by_name(&result.run)? {
         Some(run) => reader.tasks(run.id)?,
         None => Vec::new(),
     };
-    let captures = isolation::Captures::of(sample.root(), &isolation_places(&equipment.places));
+    let captures = isolation::Captures::of(sample.root(), &isolation_places(&app.places));
     let patch =
         |capture: &CaptureRef| captures.patch(capture).map_err(|error| error.to_failure().message);
     let session = |task: &str| {
         let task = task.parse().map_err(|_invalid| "it has no place".to_owned())?;
-        let log = equipment.places.session_log(&played.run, &task);
+        let log = app.places.session_log(&result.run, &task);
         messages(&log).map_err(|error| error.to_string())
     };
-    Ok(gather(sample, &Found { rows: &rows, endings, patch: &patch, session: &session }))
+    Ok(collect_evidence(
+        sample,
+        &EvidenceSources { rows: &rows, endings, patch: &patch, session: &session },
+    ))
 }
 
 fn messages(log: &Path) -> std::io::Result<Vec<Message>> {
@@ -149,8 +155,8 @@ fn messages(log: &Path) -> std::io::Result<Vec<Message>> {
         .collect())
 }
 
-/// Shows what landed, and says what to type next.
-fn explain(sample: &Sample, view: &View, typing: &Typing, out: Out<'_>) -> Result<(), Error> {
+/// Prints what landed, and what to type next.
+fn explain(sample: &Sample, view: &View, hints: &CommandHints, out: Out<'_>) -> Result<(), Error> {
     let patch = isolation::sample::diff(sample.root())?;
     say(out, "\nwhat landed, as `git diff` shows it:\n")?;
     write_patch(out, &patch, view).map_err(|error| Error::output(&error))?;
@@ -161,7 +167,7 @@ fn explain(sample: &Sample, view: &View, typing: &Typing, out: Out<'_>) -> Resul
     )?;
     let mut next = Vec::new();
     if sample.is_kept() {
-        next.push((typing.command("runs show"), "this run, once more"));
+        next.push((hints.command("runs show"), "this run, once more"));
     } else {
         let keep = "regatta demo --keep regatta-demo".to_owned();
         next.push((keep, "the same, and leaves the repository there"));
@@ -179,7 +185,7 @@ fn explain(sample: &Sample, view: &View, typing: &Typing, out: Out<'_>) -> Resul
     Ok(())
 }
 
-/// A sample that cannot be removed is told: it is the only thing left behind.
+/// Removes a temporary sample. If that fails, a note says where it is.
 fn remove(sample: Sample) {
     let place = sample.root().to_owned();
     if let Err(error) = sample.close() {

@@ -4,19 +4,19 @@ use engine::ports::IsolationError;
 use protocol::{CaptureRef, ChangeSummary, ExitCode, TaskName};
 use serde::Serialize;
 
-use super::context::{Context, Out, say};
-use super::target::{Scope, Target};
-use super::work::table_row;
+use super::context::{CommandContext, Out, print_json, say};
+use super::kept_work::table_row;
+use super::target::{Target, TargetKind};
 use crate::args::{DiffArgs, Form};
 use crate::error::Error;
-use crate::render::{Meaning, Room, count, document, lines, write_patch};
+use crate::render::{Meaning, OutputWidth, changed_lines, count, write_patch};
 
 /// Writes the captured work of one task, or of all tasks of a run one after the other. On a pipe
 /// that is a patch, byte for byte.
 ///
 /// # Errors
 /// There is no such run or task, its work was discarded, or it cannot be read.
-pub fn run(context: &Context, args: &DiffArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let target = Target::find(context, args.target.as_deref())?;
     let mut works = Vec::new();
     for row in &target.tasks {
@@ -39,14 +39,15 @@ pub fn run(context: &Context, args: &DiffArgs, out: Out<'_>) -> Result<ExitCode,
             patch: String::from_utf8_lossy(patch),
         });
         let work: Vec<_> = work.collect();
-        document(out, &work).map_err(|error| Error::output(&error))?;
+        print_json(out, &work)?;
         return Ok(ExitCode::Success);
     }
     for (row, captured, patch) in &works {
-        if target.scope == Scope::Run && context.view.room != Room::Pipe {
-            let verdict = table_row(row).verdict.word;
+        if target.kind == TargetKind::Run && context.view.room != OutputWidth::Pipe {
+            let outcome = table_row(row).outcome.word;
             let files = count(captured.changes.files, "file");
-            let title = format!("{} · {verdict} · {files} · {}", row.name, lines(captured.changes));
+            let title =
+                format!("{} · {outcome} · {files} · {}", row.name, changed_lines(captured.changes));
             say(out, &context.view.palette.paint(Meaning::Heading, &title))?;
         }
         write_patch(out, patch, &context.view).map_err(|error| Error::output(&error))?;
@@ -54,7 +55,7 @@ pub fn run(context: &Context, args: &DiffArgs, out: Out<'_>) -> Result<ExitCode,
     Ok(ExitCode::Success)
 }
 
-/// The work of one task, for programs. Where bytes are no text, `�` stands for them.
+/// The JSON document of one task's work. Bytes that are not UTF-8 become `�`.
 #[derive(Serialize)]
 struct Work<'a> {
     task: &'a TaskName,
@@ -71,9 +72,9 @@ fn unread(error: IsolationError, task: &TaskName) -> Error {
 
 fn nothing(target: &Target) -> Error {
     let discarded = target.tasks.iter().any(|row| row.discarded.is_some());
-    let whose = match (target.scope, target.tasks.first()) {
-        (Scope::Task, Some(row)) => format!("task {}/{}", target.run.name, row.name),
-        (Scope::Run | Scope::Task, _) => format!("run {}", target.run.name),
+    let whose = match (target.kind, target.tasks.first()) {
+        (TargetKind::Task, Some(row)) => format!("task {}/{}", target.run.name, row.name),
+        (TargetKind::Run | TargetKind::Task, _) => format!("run {}", target.run.name),
     };
     let why = if discarded { "it was discarded" } else { "nothing was captured" };
     Error::usage(format!("there is no work of {whose} to show")).because(why)

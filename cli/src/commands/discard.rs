@@ -4,23 +4,26 @@ use protocol::{CaptureRef, ExitCode, LedgerEntry, RunName, TaskName};
 use serde::Serialize;
 use store::TaskRow;
 
-use super::context::{Context, Out, say};
+use super::context::{CommandContext, Out, print_json, say};
+use super::kept_work::kept_reason;
 use super::target::Target;
-use super::work::loose;
-use crate::args::{DiscardArgs, Form, Step};
+use crate::args::{DiscardArgs, Execution, Form};
 use crate::error::Error;
-use crate::render::{count, document, lines};
+use crate::render::{changed_lines, count};
 
-/// Forgets the captured work of one task, or of all tasks of a run. What has landed stays where
-/// it is.
+/// Removes the captured work of one task, or of all tasks of a run. What has landed stays.
 ///
 /// # Errors
-/// There is no such run or task, the run is still going on, or the work cannot be forgotten.
-pub async fn run(context: &Context, args: &DiscardArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+/// There is no such run or task, the run has not ended, or the work cannot be removed.
+pub async fn run(
+    context: &CommandContext,
+    args: &DiscardArgs,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
     let target = Target::find(context, Some(&args.target))?;
-    target.must_be_over("discard")?;
-    let gone: Vec<_> = target.tasks.iter().filter_map(Gone::of).collect();
-    if args.step() == Step::Do {
+    target.check_has_ended("discard")?;
+    let gone: Vec<_> = target.tasks.iter().filter_map(DiscardedWork::of).collect();
+    if args.execution() == Execution::Real {
         // Written down first: a capture that the ledger still offers must be there.
         let entries = gone.iter().map(|gone| LedgerEntry::TaskDiscarded { task: gone.row.id });
         context.record(entries.collect()).await?;
@@ -29,35 +32,35 @@ pub async fn run(context: &Context, args: &DiscardArgs, out: Out<'_>) -> Result<
             context.captured.remove(&target.run.name, &captured.capture)?;
         }
     }
-    tell(context, &target.run.name, &gone, args.step(), out)?;
+    print(context, &target.run.name, &gone, args.execution(), out)?;
     Ok(ExitCode::Success)
 }
 
-/// Work that was, or would be, thrown away.
+/// Work that was discarded, or would be.
 #[derive(Serialize)]
-struct Gone<'a> {
+struct DiscardedWork<'a> {
     task: &'a TaskName,
     capture: &'a CaptureRef,
     #[serde(skip)]
     row: &'a TaskRow,
 }
 
-impl<'a> Gone<'a> {
+impl<'a> DiscardedWork<'a> {
     fn of(row: &'a TaskRow) -> Option<Self> {
         let captured = row.captured.as_ref().filter(|_| row.discarded.is_none())?;
         Some(Self { task: &row.name, capture: &captured.capture, row })
     }
 }
 
-/// Everything of a run that was, or would be, thrown away.
+/// The JSON document of a discard.
 #[derive(Serialize)]
-struct Told<'a> {
+struct DiscardDocument<'a> {
     run: &'a RunName,
-    discarded: &'a [Gone<'a>],
+    discarded: &'a [DiscardedWork<'a>],
     done: Done,
 }
 
-/// Whether it was done or only said.
+/// Whether the work was discarded, or this was a dry run.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Done {
@@ -65,32 +68,31 @@ enum Done {
     DryRun,
 }
 
-fn tell(
-    context: &Context,
+fn print(
+    context: &CommandContext,
     run: &RunName,
-    gone: &[Gone<'_>],
-    step: Step,
+    gone: &[DiscardedWork<'_>],
+    execution: Execution,
     out: Out<'_>,
 ) -> Result<(), Error> {
     if context.view.form == Form::Json {
-        let done = match step {
-            Step::Do => Done::Yes,
-            Step::Say => Done::DryRun,
+        let done = match execution {
+            Execution::Real => Done::Yes,
+            Execution::DryRun => Done::DryRun,
         };
-        return document(out, &Told { run, discarded: gone, done })
-            .map_err(|error| Error::output(&error));
+        return print_json(out, &DiscardDocument { run, discarded: gone, done });
     }
-    let verb = match step {
-        Step::Do => "discarded",
-        Step::Say => "would discard",
+    let verb = match execution {
+        Execution::Real => "discarded",
+        Execution::DryRun => "would discard",
     };
     if gone.is_empty() {
         return say(out, &format!("there is no captured work of run {run} to discard"));
     }
-    for Gone { task, row, .. } in gone {
+    for DiscardedWork { task, row, .. } in gone {
         let changes = row.captured.as_ref().map(|captured| captured.changes).unwrap_or_default();
-        let size = format!("{} {}", count(changes.files, "file"), lines(changes));
-        let only = if loose(row).is_some() { ", the only copy of it" } else { "" };
+        let size = format!("{} {}", count(changes.files, "file"), changed_lines(changes));
+        let only = if kept_reason(row).is_some() { ", the only copy of it" } else { "" };
         say(out, &format!("{verb}  {task}  {size}{only}"))?;
     }
     Ok(())

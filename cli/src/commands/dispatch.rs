@@ -1,35 +1,35 @@
-//! From what was asked to the command that does it.
+//! Runs the command that was given: opens what it needs, and calls its function.
 
 use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::{Places, Settings, Sources};
+use config::{DataPaths, Settings, Sources};
 use engine::ports::Repository;
 use exec::EnvironmentRules;
 use protocol::{ExitCode, RunSpec, Work};
 use schema::JsonSchemas;
 
-use super::context::Context;
+use super::context::{CommandContext, print_json};
 use super::{apply, conflicts, demo, diff, discard, help, logs, run, runs, schema as schemas};
-use crate::args::{Command, Form, Globals, Intent, Parsed, RunArgs, Verbosity};
-use crate::boot::Equipment;
+use crate::app_context::AppContext;
+use crate::args::{Command, Execution, Form, Globals, Parsed, RunArgs, Verbosity};
 use crate::error::Error;
-use crate::log::Log;
 use crate::recovery::open_repository;
-use crate::render::{self, Streams, Typing, View};
-use crate::resolve::{Defaults, Ground, Request, listing, resolve};
-use crate::{exit, fault, runtime};
+use crate::render::{self, CommandHints, OutputStreams, View};
+use crate::resolve::{Defaults, ResolveInputs, RunRequest, listing, resolve};
+use crate::run_log::Log;
+use crate::{process, runtime};
 
-/// Does what was asked.
+/// Runs a parsed command.
 ///
 /// # Errors
-/// Why it could not be done.
+/// The error of the command.
 pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
     let arguments = match parsed {
         Parsed::Text(text) => {
-            exit::print(&text)?;
+            process::print(&text)?;
             return Ok(ExitCode::Success);
         }
         Parsed::Command(arguments) => *arguments,
@@ -43,35 +43,35 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         }
         Command::Schema(args) => schemas::run(args),
         Command::Help(args) => help::run(args),
-        Command::Demo(args) => at_work(async move |log| {
-            demo::run(args, globals, &log, fault::from_environment()?, &mut out).await
+        Command::Demo(args) => in_runtime(async move |log| {
+            demo::run(args, globals, &log, process::faults_from_environment()?, &mut out).await
         }),
-        Command::Run(args) => at_work(async move |log| start(globals, args, &log).await),
+        Command::Run(args) => in_runtime(async move |log| start(globals, args, &log).await),
         Command::Runs(args) => {
-            at_work(async move |_| runs::run(&look(globals).await?, args, &mut out))
+            in_runtime(async move |_| runs::run(&open_to_look(globals).await?, args, &mut out))
         }
         Command::Logs(args) => {
-            at_work(async move |_| logs::run(&look(globals).await?, args, &mut out))
+            in_runtime(async move |_| logs::run(&open_to_look(globals).await?, args, &mut out))
         }
         Command::Diff(args) => {
-            at_work(async move |_| diff::run(&look(globals).await?, args, &mut out))
+            in_runtime(async move |_| diff::run(&open_to_look(globals).await?, args, &mut out))
         }
         Command::Conflicts(args) => {
-            at_work(async move |_| conflicts::run(&look(globals).await?, args, &mut out))
+            in_runtime(async move |_| conflicts::run(&open_to_look(globals).await?, args, &mut out))
         }
-        Command::Apply(args) => at_work(async move |_| {
-            let Arrival { equipment, repository } = come(globals).await?;
-            let context = context(globals, &equipment, &repository.facts().root);
+        Command::Apply(args) => in_runtime(async move |_| {
+            let OpenedForWork { app, repository } = open_to_work(globals).await?;
+            let context = context(globals, &app, &repository.facts().root);
             apply::run(&context, repository.as_ref(), args, &mut out).await
         }),
-        Command::Discard(args) => {
-            at_work(async move |_| discard::run(&look(globals).await?, args, &mut out).await)
-        }
+        Command::Discard(args) => in_runtime(async move |_| {
+            discard::run(&open_to_look(globals).await?, args, &mut out).await
+        }),
     }
 }
 
-/// Does work that takes a runtime, and keeps a log of it.
-fn at_work(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<ExitCode, Error> {
+/// Runs a command in a tokio runtime, with a log.
+fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<ExitCode, Error> {
     let runtime = runtime::start()?;
     let end = runtime.block_on(work(Log::install()));
     // Whatever still blocks a thread is not waited for.
@@ -79,14 +79,14 @@ fn at_work(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<Exi
     end
 }
 
-/// Starts a run, or shows its tasks.
+/// Starts a run, or prints its tasks for `--dry-run`.
 async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode, Error> {
-    let request = Request::read(args, std::env::var_os("REGATTA_TASK").as_deref())?;
-    let arrival = come(globals).await?;
-    request.remark().iter().for_each(|remark| note(globals, &format!("note: {remark}")));
-    let facts = arrival.repository.facts();
+    let request = RunRequest::parse(args, std::env::var_os("REGATTA_TASK").as_deref())?;
+    let OpenedForWork { app, repository } = open_to_work(globals).await?;
+    request.note().iter().for_each(|line| note(globals, &format!("note: {line}")));
+    let facts = repository.facts();
     let tracked = || isolation::tracked_files(&facts.root).map_err(Error::from);
-    let ground = Ground {
+    let ground = ResolveInputs {
         root: &facts.root,
         subfolder: &facts.subfolder,
         tracked: &tracked,
@@ -94,7 +94,7 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         schemas: &JsonSchemas,
         cores: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     };
-    let defaults = Defaults::from(&arrival.equipment.settings);
+    let defaults = Defaults::from(&app.settings);
     let mut spec = resolve(&request, args, &defaults, ground)?;
     spec.pass_env.retain(|name| {
         let is_set = std::env::var_os(name).is_some();
@@ -103,19 +103,17 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         }
         is_set
     });
-    match (args.intent(), globals.form()) {
-        (Intent::Show, Form::Text) => exit::print(&listing(&spec)?.text())?,
-        (Intent::Show, Form::Json) => render::document(&mut io::stdout(), &listing(&spec)?)
-            .map_err(|error| Error::output(&error))?,
-        (Intent::Start, _) => {
-            let shown = render::renderer(View::here(globals), Streams::standard(), typing(globals));
-            let Arrival { equipment, repository } = arrival;
+    match (args.execution(), globals.form()) {
+        (Execution::DryRun, Form::Text) => process::print(&listing(&spec)?.text())?,
+        (Execution::DryRun, Form::Json) => print_json(&mut io::stdout(), &listing(&spec)?)?,
+        (Execution::Real, _) => {
+            let shown =
+                render::renderer(View::here(globals), OutputStreams::standard(), hints(globals));
             let mut nobody = |_event: &protocol::Event| {};
             let withheld = withheld_keys(&spec);
-            let played =
-                run::execute(&equipment, log, spec, repository, shown, &mut nobody).await?;
+            let result = run::execute(&app, log, spec, repository, shown, &mut nobody).await?;
             if let (ExitCode::Partial | ExitCode::NoSuccess, [first, ..]) =
-                (played.exit_code, withheld.as_slice())
+                (result.exit_code, withheld.as_slice())
             {
                 let names = withheld.join(", ");
                 note(
@@ -125,13 +123,13 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
                     ),
                 );
             }
-            return Ok(played.exit_code);
+            return Ok(result.exit_code);
         }
     }
     Ok(ExitCode::Success)
 }
 
-/// Returns the keys of model providers that are set and that the commands of a run do not get.
+/// Returns the provider keys that are set and not passed on to the commands of a run.
 fn withheld_keys(spec: &RunSpec) -> Vec<String> {
     if spec.tasks.iter().all(|task| matches!(task.work, Work::Agent(_))) {
         return Vec::new();
@@ -144,26 +142,26 @@ fn withheld_keys(spec: &RunSpec) -> Vec<String> {
     names
 }
 
-/// A repository, and what to work on it with.
-struct Arrival {
-    equipment: Equipment,
+/// An opened repository and the context to work in it.
+struct OpenedForWork {
+    app: AppContext,
     repository: Arc<dyn Repository>,
 }
 
-/// Opens the repository to look at its runs and captured work. That needs the ledger and the task
-/// store only: in a repository that cannot be worked on now, a merge under way for instance, nothing
-/// is recovered and everything that is kept can be looked at.
-async fn look(globals: &Globals) -> Result<Context, Error> {
-    let equipment = equip(globals)?;
+/// Opens the repository to read its runs and captured work. That needs the ledger and the task store
+/// only. So it works in a repository that cannot be worked in now, during a merge for instance; then
+/// nothing is recovered.
+async fn open_to_look(globals: &Globals) -> Result<CommandContext, Error> {
+    let app = build_app(globals)?;
     let at = folder(globals);
-    let root = match open_repository(&equipment, &at).await {
+    let root = match open_repository(&app, &at).await {
         Ok(opened) => {
             opened.found.iter().for_each(|line| note(globals, &format!("note: {line}")));
             opened.repository.facts().root.clone()
         }
         Err(refusal) => {
-            let Ok(root) = equipment.isolation.locate(&at).await else { return Err(refusal) };
-            if !equipment.ledger.reader().open_runs(&root)?.is_empty() {
+            let Ok(root) = app.isolation.locate(&at).await else { return Err(refusal) };
+            if !app.ledger.reader().open_runs(&root)?.is_empty() {
                 let why = refusal.because.join("; ");
                 note(
                     globals,
@@ -175,25 +173,25 @@ async fn look(globals: &Globals) -> Result<Context, Error> {
             root
         }
     };
-    Ok(context(globals, &equipment, &root))
+    Ok(context(globals, &app, &root))
 }
 
-fn context(globals: &Globals, equipment: &Equipment, root: &Path) -> Context {
-    Context::of(equipment, root.to_path_buf(), View::here(globals), typing(globals))
+fn context(globals: &Globals, app: &AppContext, root: &Path) -> CommandContext {
+    CommandContext::of(app, root.to_path_buf(), View::here(globals), hints(globals))
 }
 
-/// Opens the repository to work in it, and recovers what engines left there that died.
-async fn come(globals: &Globals) -> Result<Arrival, Error> {
-    let equipment = equip(globals)?;
-    let opened = open_repository(&equipment, &folder(globals)).await?;
+/// Opens the repository to work in it, and recovers what engines that died left there.
+async fn open_to_work(globals: &Globals) -> Result<OpenedForWork, Error> {
+    let app = build_app(globals)?;
+    let opened = open_repository(&app, &folder(globals)).await?;
     opened.found.iter().for_each(|line| note(globals, &format!("note: {line}")));
-    Ok(Arrival { equipment, repository: opened.repository })
+    Ok(OpenedForWork { app, repository: opened.repository })
 }
 
 /// Reads the settings and opens the ledger.
-fn equip(globals: &Globals) -> Result<Equipment, Error> {
-    let faults = fault::from_environment()?;
-    let places = Places::of_this_process()?;
+fn build_app(globals: &Globals) -> Result<AppContext, Error> {
+    let faults = process::faults_from_environment()?;
+    let places = DataPaths::of_this_process()?;
     let sources = Sources {
         file: &places.config_file(),
         home: places.home(),
@@ -202,15 +200,15 @@ fn equip(globals: &Globals) -> Result<Equipment, Error> {
     };
     let (settings, unknown) = Settings::load(&sources)?;
     unknown.iter().for_each(|key| note(globals, &format!("warning: {key}")));
-    Equipment::gather(places, settings, faults)
+    AppContext::build(places, settings, faults)
 }
 
-/// The folder that names the repository.
+/// Returns the folder in which the repository is looked for.
 fn folder(globals: &Globals) -> PathBuf {
     globals.repo.clone().unwrap_or_else(|| PathBuf::from("."))
 }
 
-/// Says something to a person that is no result, unless asked to be quiet.
+/// Prints a note to standard error, unless `--quiet` is given.
 fn note(globals: &Globals, line: &str) {
     if globals.verbosity() != Verbosity::Quiet {
         // A person who cannot be reached misses a remark, nothing else.
@@ -218,7 +216,7 @@ fn note(globals: &Globals, line: &str) {
     }
 }
 
-/// Returns how the commands that are printed have to be typed.
-fn typing(globals: &Globals) -> Typing {
-    Typing { home: None, repo: globals.repo.clone() }
+/// Returns how suggested commands are formatted.
+fn hints(globals: &Globals) -> CommandHints {
+    CommandHints { home: None, repo: globals.repo.clone() }
 }

@@ -1,29 +1,42 @@
-//! Explains a command or a topic.
+//! `regatta help`: prints the help of a command or of a topic.
+
+use std::fmt::Write as _;
 
 use protocol::ExitCode;
 
 use crate::args::{HelpArgs, help_of};
 use crate::error::Error;
-use crate::exit;
+use crate::process;
 
-/// Prints the explanation.
+/// Prints the help of a command or a topic.
 ///
 /// # Errors
-/// There is nothing of that name to explain.
+/// There is no such command or topic.
 pub fn run(args: &HelpArgs) -> Result<ExitCode, Error> {
-    exit::print(&text(&args.topic)?)?;
+    process::print(&text(&args.topic)?)?;
     Ok(ExitCode::Success)
 }
 
 fn text(topic: &[String]) -> Result<String, Error> {
     if topic == ["exit-codes"] {
-        return Ok(exit::table());
+        return Ok(exit_codes());
     }
     help_of(topic).ok_or_else(|| {
         Error::usage(format!("there is no help on `{}`", topic.join(" ")))
             .hint("regatta help exit-codes")
             .hint("regatta --help")
     })
+}
+
+/// Returns the table of exit codes.
+fn exit_codes() -> String {
+    let mut table = String::from("code  meaning\n");
+    for code in ExitCode::ALL {
+        // Writing to a string cannot fail.
+        let _written = writeln!(table, "{:>4}  {}", u8::from(code), code.meaning());
+    }
+    table.push_str("\nThe first that holds, in the order 130/143, 70, 6, 5, 3, 4, 0.\n");
+    table
 }
 
 #[cfg(test)]
@@ -38,12 +51,22 @@ mod tests {
     fn every_topic_is_explained() {
         assert!(said(&[]).unwrap().contains("Usage: regatta"));
         assert!(said(&["runs", "show"]).unwrap().contains("Usage: regatta runs show"));
-        assert_eq!(said(&["exit-codes"]).unwrap(), exit::table());
+        assert_eq!(said(&["exit-codes"]).unwrap(), exit_codes());
     }
 
     #[test]
     fn an_unknown_topic_is_refused() {
         let error = said(&["sailing"]).unwrap_err().to_string();
         assert!(error.starts_with("error: there is no help on `sailing`\n  try: "), "{error}");
+    }
+
+    #[test]
+    fn the_table_has_every_code_and_its_meaning() {
+        let table = exit_codes();
+        for code in ExitCode::ALL {
+            let line = format!("{:>4}  {}\n", u8::from(code), code.meaning());
+            assert!(table.contains(&line), "{line} is missing in {table}");
+        }
+        assert_eq!(table.lines().count(), ExitCode::ALL.len() + 3);
     }
 }

@@ -1,4 +1,4 @@
-//! `regatta logs`: shows what was said and done, task by task.
+//! `regatta logs`: prints the session or the output of each task.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -8,61 +8,62 @@ use protocol::{ExitCode, Outcome, RunName, TaskName, TaskState, Usage, Work};
 use serde::Serialize;
 use store::{SessionLine, TaskRow, read_session, used_in};
 
-use super::context::{Context, Out, say};
-use super::target::{Scope, Target};
-use super::work::table_row;
+use super::context::{CommandContext, Out, print_json, say};
+use super::kept_work::table_row;
+use super::target::{Target, TargetKind};
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
-use crate::render::{Meaning, account, again, document, one_line, span, transcript, visible_line};
+use crate::render::{
+    Meaning, duration, one_line, retry_time_note, transcript, usage_details, visible_line,
+};
 
-/// The longest piece of a command's output that is shown as one line, in bytes.
+/// The longest line of a command's output, in bytes; a longer one is split.
 const LONGEST: u64 = 64 << 10;
 
-/// Shows the logs of one task, or of all tasks of a run.
+/// Prints the logs of one task, or of all tasks of a run.
 ///
 /// # Errors
 /// There is no such run or task, or a log cannot be read.
-pub fn run(context: &Context, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let target = Target::find(context, args.target.as_deref())?;
     let run = &target.run.name;
     if context.view.form == Form::Json {
         let logs: Result<Vec<_>, _> =
             target.tasks.iter().map(|row| log(context, run, row)).collect();
-        document(out, &logs?).map_err(|error| Error::output(&error))?;
+        print_json(out, &logs?)?;
         return Ok(ExitCode::Success);
     }
     for (at, row) in target.tasks.iter().enumerate() {
         if at > 0 {
             say(out, "")?;
         }
-        show(context, run, row, target.scope, out)?;
+        show(context, run, row, target.kind, out)?;
     }
     Ok(ExitCode::Success)
 }
 
-/// The log of one task, for programs.
+/// The JSON document of one task's log.
 #[derive(Serialize)]
 struct Log<'a> {
     task: &'a TaskName,
-    /// What was said, of a task that a model does; nothing while there is no log.
+    /// The session log, if a model works at the task and there is a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<SessionLine>>,
-    /// What the command wrote, of a task that a command does. Where bytes are no text, `�` stands
-    /// for them.
+    /// The output, if a command does the work. Bytes that are not UTF-8 become `�`.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
 }
 
-fn log<'a>(context: &Context, run: &RunName, row: &'a TaskRow) -> Result<Log<'a>, Error> {
-    let path = place(context, run, row);
+fn log<'a>(context: &CommandContext, run: &RunName, row: &'a TaskRow) -> Result<Log<'a>, Error> {
+    let path = log_path(context, run, row);
     let task = &row.name;
     Ok(match row.spec.work {
         Work::Agent(_) => {
-            let entries = if_there(read_session(&path), &path)?;
+            let entries = if_exists(read_session(&path), &path)?;
             Log { task, entries, output: None }
         }
         Work::Command(_) | Work::External(_) => {
-            let output = if_there(std::fs::read(&path), &path)?;
+            let output = if_exists(std::fs::read(&path), &path)?;
             let output = output.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             Log { task, entries: None, output }
         }
@@ -70,49 +71,49 @@ fn log<'a>(context: &Context, run: &RunName, row: &'a TaskRow) -> Result<Log<'a>
 }
 
 fn show(
-    context: &Context,
+    context: &CommandContext,
     run: &RunName,
     row: &TaskRow,
-    scope: Scope,
+    kind: TargetKind,
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let path = place(context, run, row);
-    match (&row.spec.work, scope) {
+    let path = log_path(context, run, row);
+    match (&row.spec.work, kind) {
         (Work::Agent(agent), _) => {
             heading(context, row, &format!(" · {}", one_line(&agent.model.to_string())), out)?;
-            match if_there(read_session(&path), &path)? {
+            match if_exists(read_session(&path), &path)? {
                 Some(lines) => {
                     let entries: Vec<_> =
                         lines.iter().map(|line| (line.timestamp, &line.entry)).collect();
                     let told = transcript(&entries, &context.view);
                     say(out, &told.join("\n"))?;
                     say(out, "")?;
-                    ending(context, row, used_in(&lines), out)
+                    outcome(context, row, used_in(&lines), out)
                 }
                 None => {
-                    missing(row, out)?;
-                    ending(context, row, None, out)
+                    no_log(row, out)?;
+                    outcome(context, row, None, out)
                 }
             }
         }
-        (Work::Command(command), Scope::Run) => {
+        (Work::Command(command), TargetKind::Run) => {
             heading(context, row, "", out)?;
             say(out, &format!("$ {}", one_line(&command.script)))?;
             output(row, &path, out)?;
-            ending(context, row, None, out)
+            outcome(context, row, None, out)
         }
         (Work::External(external), _) => {
             heading(context, row, &format!(" · {}", one_line(&external.program)), out)?;
             output(row, &path, out)?;
-            ending(context, row, None, out)
+            outcome(context, row, None, out)
         }
         // What a command wrote and nothing else: it may be read by another.
-        (Work::Command(_), Scope::Task) => output(row, &path, out),
+        (Work::Command(_), TargetKind::Task) => output(row, &path, out),
     }
 }
 
-/// Where what a task said or wrote is kept.
-fn place(context: &Context, run: &RunName, row: &TaskRow) -> PathBuf {
+/// Returns the path of a task's session log or output.
+fn log_path(context: &CommandContext, run: &RunName, row: &TaskRow) -> PathBuf {
     let name = match row.spec.work {
         Work::Agent(_) => "session.jsonl",
         Work::Command(_) | Work::External(_) => "output.log",
@@ -120,14 +121,14 @@ fn place(context: &Context, run: &RunName, row: &TaskRow) -> PathBuf {
     context.artifacts.join(run.as_str()).join(row.name.as_str()).join(name)
 }
 
-fn heading(context: &Context, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
-    let title = format!("{} · {}{more}", row.name, table_row(row).verdict.word);
+fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
+    let title = format!("{} · {}{more}", row.name, table_row(row).outcome.word);
     say(out, &context.view.palette.paint(Meaning::Heading, &title))
 }
 
-/// Writes what a command wrote.
+/// Prints the output of a command.
 fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Error> {
-    let Some(file) = if_there(File::open(path), path)? else { return missing(row, out) };
+    let Some(file) = if_exists(File::open(path), path)? else { return no_log(row, out) };
     let mut from = BufReader::new(file);
     let mut to = io::BufWriter::new(out);
     let mut line = Vec::new();
@@ -143,8 +144,8 @@ fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Error> {
     to.flush().map_err(|error| Error::output(&error))
 }
 
-/// Says why there is nothing to show.
-fn missing(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
+/// Prints why there is no log.
+fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
     let why = match row.state {
         TaskState::Queued => "it has not begun",
         TaskState::Running => "its session has not begun",
@@ -155,32 +156,32 @@ fn missing(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
     say(out, &format!("{} has no log: {why}", row.name))
 }
 
-/// Says how a task ended, and what it used: by its report, or by its log where it has none.
-fn ending(
-    context: &Context,
+/// Prints the outcome and the usage of a task, from its report, or from its log if it has none.
+fn outcome(
+    context: &CommandContext,
     row: &TaskRow,
     logged: Option<Usage>,
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let verdict = table_row(row).verdict;
-    let mut parts = vec![context.view.palette.paint(verdict.meaning, &verdict.word)];
-    parts.extend(row.report.as_ref().map(|report| span(report.ms)));
+    let outcome = table_row(row).outcome;
+    let mut parts = vec![context.view.palette.paint(outcome.meaning, &outcome.word)];
+    parts.extend(row.report.as_ref().map(|report| duration(report.ms)));
     let usage = row.usage.or(logged);
-    parts.extend(usage.map(account));
+    parts.extend(usage.map(usage_details));
     say(out, &parts.join(" · "))?;
     if let Some(Outcome::Failed { failure }) = row.report.as_ref().map(|report| &report.outcome) {
         for line in failure.message.lines() {
             say(out, &format!("  {}", visible_line(line)))?;
         }
-        if let Some(again) = again(failure) {
+        if let Some(again) = retry_time_note(failure) {
             say(out, &format!("  {again}"))?;
         }
     }
     Ok(())
 }
 
-/// Returns what was read, or nothing where there is nothing to read.
-fn if_there<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
+/// Turns a file that does not exist into none.
+fn if_exists<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

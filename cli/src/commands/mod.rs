@@ -1,6 +1,7 @@
-//! One file for each command.
+//! The commands: one file each, and what they share.
 
 pub mod apply;
+mod apply_output;
 pub mod conflicts;
 pub mod context;
 pub mod demo;
@@ -8,11 +9,11 @@ pub mod diff;
 pub mod discard;
 pub mod dispatch;
 #[cfg(test)]
-mod fakes;
+mod fake_repository;
 pub mod help;
+mod kept_work;
 pub mod logs;
 pub mod run;
 pub mod runs;
 pub mod schema;
 mod target;
-mod work;

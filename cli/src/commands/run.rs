@@ -1,4 +1,4 @@
-//! Starts a run, shows it to its end, and says how the program ends.
+//! `regatta run`: starts a run, displays it until it ends, and returns the exit code.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,212 +12,218 @@ use engine::ports::{CancelLevel, LandingNews, Repository};
 use protocol::{Event, EventKind, ExitCode, RunId, RunName, RunSpec, WorkspaceKind};
 use tokio::task::JoinSet;
 
-use crate::boot::{Equipment, isolation_places};
-use crate::display::{Display, Remarks};
+use crate::app_context::{AppContext, isolation_places};
+use crate::display_thread::{Display, Notes};
 use crate::error::{Error, ErrorKind};
-use crate::log::Log;
-use crate::model::reach;
+use crate::model::check_models;
 use crate::render::{Renderer, rescue_line};
-use crate::signals::{Signals, code, end_now};
+use crate::run_log::Log;
+use crate::signals::{self, Signals, exit_now};
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Played {
-    /// The name it got.
+pub struct RunResult {
+    /// Its name.
     pub run: RunName,
-    /// How the program ends.
+    /// The exit code.
     pub exit_code: ExitCode,
 }
 
-/// Starts the run, has `show` show it and tells `also` every event, and returns when the engine is
-/// closed again and everything is shown.
+/// Starts a run and displays it with `show`. Passes each event to `also`. Returns when the engine is
+/// closed and everything is displayed.
 ///
 /// # Errors
-/// Why nothing was started; or a part of the engine fell, and then what ran is captured.
+/// The run could not be started, or a critical part of the engine failed; then the work of running
+/// tasks is captured.
 pub async fn execute(
-    equipment: &Equipment,
+    app: &AppContext,
     log: &Log,
     spec: RunSpec,
     repository: Arc<dyn Repository>,
     show: Box<dyn Renderer>,
     also: &mut (dyn FnMut(&Event) + Send),
-) -> Result<Played, Error> {
+) -> Result<RunResult, Error> {
     let mut signals = Signals::listen()?;
     tokio::select! {
-        reached = reach(&equipment.models, &spec) => reached?,
+        reached = check_models(&app.models, &spec) => reached?,
         interruption = signals.next() => return Err(interrupted(interruption)),
     }
-    if let Some(workspaces) = workspaces_of(equipment, &spec) {
+    if let Some(workspaces) = workspaces_of(app, &spec) {
         // Who cannot make it says so when the run is prepared.
         let _said_later = make_private(&workspaces);
     }
-    let engine = equipment.open_house(&spec).await?;
+    let engine = app.open_engine(&spec).await?;
     let mut events = engine.listen().await;
-    let shown = Display::start(show, engine.listen().await, Arc::clone(&equipment.clock));
+    let shown = Display::start(show, engine.listen().await, Arc::clone(&app.clock));
     let mut display = shown.map_err(|error| {
         Error::new(ErrorKind::Machine, "cannot start a thread").caused_by(&error)
     })?;
     let run = spec.id;
-    let remarks = display.remarks();
-    let news = Arc::new(move |news| match news {
-        LandingNews::Waiting => remarks.say(WAITS),
+    let notes = display.notes();
+    let notify = Arc::new(move |notice| match notice {
+        LandingNews::Waiting => notes.say(WAIT_NOTE),
         // Of a landing that was waited for, and finished here because its engine died.
-        LandingNews::Rescued(rescue) => remarks.say(rescue_line(&rescue)),
+        LandingNews::Rescued(rescue) => notes.say(rescue_line(&rescue)),
         LandingNews::HeadMoved | LandingNews::Unwatched { .. } => {}
     });
-    let submitted = engine.submit(Submission { spec, repository, news });
+    let submitted = engine.submit(Submission { spec, repository, news: notify });
     // From here on signals are heard beside everything else that is waited for.
-    let stopping = Stopping::begin(signals, engine.canceller(), run, display.remarks());
+    let canceller_on_signal =
+        CancelRunOnSignal::begin(signals, engine.canceller(), run, display.notes());
     let submitted = match submitted.await {
         Ok(submitted) => submitted,
         Err(refused) => {
-            let fell = engine.close().await;
-            stopping.run_is_over();
+            let failure = engine.close().await;
+            canceller_on_signal.run_has_ended();
             let _unread = display.finish().await; // there was nothing to show
-            return Err(not_started(refused, fell));
+            return Err(not_started(refused, failure));
         }
     };
-    log.begin(&equipment.places.log(&submitted.name));
+    log.begin(&app.places.log(&submitted.name));
     let ended = follow(&engine, &submitted, &mut events, &mut display, also).await;
-    let fell = engine.close().await;
-    // What ran when the engine fell is reported on the way down.
+    let failure = engine.close().await;
+    // What ran when the engine failure is reported on the way down.
     while let Some(event) = events.take() {
         also(&event);
     }
-    stopping.run_is_over();
+    canceller_on_signal.run_has_ended();
     tracing::info!("the run is over; its reader may still read");
     let shown = display.finish().await;
-    if let Some(fell) = fell {
-        return Err(bug(equipment, &submitted.name, &fell));
+    if let Some(failure) = failure {
+        return Err(engine_failed(app, &submitted.name, &failure));
     }
     let exit_code = match ended {
-        Ended::With(exit_code) => exit_code,
-        Ended::Unread(error) => return Err(unread(&error, ExitCode::Terminated)),
-        Ended::Fell(what) => return Err(bug(equipment, &submitted.name, &what)),
+        FollowEnd::With(exit_code) => exit_code,
+        FollowEnd::OutputFailed(error) => return Err(output_error(&error, ExitCode::Terminated)),
+        FollowEnd::Failed(what) => return Err(engine_failed(app, &submitted.name, &what)),
     };
-    shown.map_err(|error| unread(&error, exit_code))?;
-    Ok(Played { run: submitted.name, exit_code })
+    shown.map_err(|error| output_error(&error, exit_code))?;
+    Ok(RunResult { run: submitted.name, exit_code })
 }
 
-/// Returns the folder of the workspaces of a repository, if the run has any: it is closed to
-/// others, also where the folder that it stands in is not.
-fn workspaces_of(equipment: &Equipment, spec: &RunSpec) -> Option<PathBuf> {
+/// Returns the folder of the workspaces of a repository, if the run has workspaces. It is made
+/// private, even if its parent folder is not.
+fn workspaces_of(app: &AppContext, spec: &RunSpec) -> Option<PathBuf> {
     match spec.isolation.capabilities().workspace {
         WorkspaceKind::Shared => return None,
         WorkspaceKind::Private => {}
     }
     let run = RunName::of(spec.id, RunName::SHORTEST);
-    let of_run = isolation_places(&equipment.places).of_run(&spec.repo, &run);
+    let of_run = isolation_places(&app.places).of_run(&spec.repo, &run);
     of_run.parent().map(Path::to_path_buf)
 }
 
-/// What is said when a run is asked to stop.
-const STOPS: &str =
+/// The note after the first signal.
+const CANCEL_NOTE: &str =
     "stopping: what was done is kept, and nothing lands; Ctrl-C again grants no more time";
 
-/// What is said when a run cannot begin before a landing is over.
-const WAITS: &str = "waits: another engine is landing in this repository";
+/// The note while a run waits for the landing of another engine.
+const WAIT_NOTE: &str = "waits: another engine is landing in this repository";
 
-/// And when it is asked again.
-const AT_ONCE: &str = "stopping at once; Ctrl-C again leaves the rest to the next start";
+/// The note after the second signal.
+const CANCEL_AT_ONCE_NOTE: &str =
+    "stopping at once; Ctrl-C again leaves the rest to the next start";
 
-/// Hears signals for as long as it lives.
-struct Stopping {
+/// Cancels a run on signals, until it is dropped.
+struct CancelRunOnSignal {
     is_over: Arc<AtomicBool>,
     _listening: JoinSet<()>,
 }
 
-impl Stopping {
-    /// Begins to listen. Once: stop gently. Twice: no grace. A third time leaves the capturing to
-    /// the next start. When the run is over, nothing is left but to wait for who reads what it
-    /// says: then the next signal ends that.
-    fn begin(mut signals: Signals, canceller: Canceller, run: RunId, remarks: Remarks) -> Self {
+impl CancelRunOnSignal {
+    /// Begins to listen. The first signal cancels the run gently, the second without a grace period,
+    /// and the third exits and leaves captures to the next start. Once the run has ended, only a
+    /// slow reader of the output is waited for, and the next signal exits.
+    fn begin(mut signals: Signals, canceller: Canceller, run: RunId, notes: Notes) -> Self {
         let is_over = Arc::<AtomicBool>::default();
         let over = Arc::clone(&is_over);
         let mut listening = JoinSet::new();
         listening.spawn(async move {
-            for (how, remark) in [(CancelLevel::Gently, STOPS), (CancelLevel::AtOnce, AT_ONCE)] {
+            for (how, note) in
+                [(CancelLevel::Gently, CANCEL_NOTE), (CancelLevel::AtOnce, CANCEL_AT_ONCE_NOTE)]
+            {
                 let why = signals.next().await;
                 if over.load(Ordering::Acquire) {
-                    end_now(why);
+                    exit_now(why);
                 }
                 canceller.cancel(run, how, why);
-                remarks.say(remark);
+                notes.say(note);
             }
-            end_now(signals.next().await);
+            exit_now(signals.next().await);
         });
         Self { is_over, _listening: listening }
     }
 
-    /// Notes that there is nothing left to stop.
-    fn run_is_over(&self) {
+    /// Records that there is nothing left to cancel.
+    fn run_has_ended(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 }
 
-/// The end of a run whose output could not be written: the run's own, unless nobody reads on.
-fn unread(error: &io::Error, exit_code: ExitCode) -> Error {
-    let unread = Error::output(error);
-    if unread.kind == ErrorKind::Closed { unread } else { unread.exit(exit_code) }
+/// Returns the error of output that could not be written, with the exit code of the run. A closed
+/// pipe is no error.
+fn output_error(error: &io::Error, exit_code: ExitCode) -> Error {
+    let output_error = Error::output(error);
+    if output_error.kind == ErrorKind::Closed { output_error } else { output_error.exit(exit_code) }
 }
 
-/// How the following of a run ended.
-enum Ended {
-    /// With the run.
+/// Why [`follow`] returned.
+enum FollowEnd {
+    /// The run has ended.
     With(ExitCode),
-    /// Our output cannot be written any more, and the run was cancelled.
-    Unread(io::Error),
-    /// The engine fell.
-    Fell(String),
+    /// Standard output cannot be written, and the run was cancelled.
+    OutputFailed(io::Error),
+    /// A critical part of the engine failed.
+    Failed(String),
 }
 
-/// Follows a run to its end.
+/// Passes on the events of a run until it has ended.
 async fn follow(
     engine: &Engine,
     run: &Submitted,
     events: &mut Events,
     display: &mut Display,
     also: &mut (dyn FnMut(&Event) + Send),
-) -> Ended {
-    let mut unread: Option<io::Error> = None;
+) -> FollowEnd {
+    let mut output_error: Option<io::Error> = None;
     loop {
         tokio::select! {
             biased;
             event = events.recv() => {
                 let Some(event) = event else {
-                    return Ended::Fell("its events ended before it did".to_owned());
+                    return FollowEnd::Failed("its events ended before it did".to_owned());
                 };
                 also(&event);
                 if let EventKind::RunFinished { exit_code, .. } = event.kind {
-                    return unread.map_or(Ended::With(exit_code), Ended::Unread);
+                    return output_error.map_or(FollowEnd::With(exit_code), FollowEnd::OutputFailed);
                 }
             }
             error = display.failed() => {
                 engine.cancel(run.id, CancelLevel::AtOnce, Interruption::Terminate);
-                unread = Some(error);
+                output_error = Some(error);
             }
-            what = engine.fallen() => return Ended::Fell(what),
+            what = engine.fallen() => return FollowEnd::Failed(what),
         }
     }
 }
 
-/// Why a run was not started. Where the engine fell, that is why.
-fn not_started(refused: SubmitError, fell: Option<String>) -> Error {
-    match fell {
-        Some(fell) => {
+/// Returns why a run was not started.
+fn not_started(refused: SubmitError, failure: Option<String>) -> Error {
+    match failure {
+        Some(failure) => {
             Error::new(ErrorKind::Bug, "a part of the program failed, and the run was not started")
-                .because(fell)
+                .because(failure)
         }
         None => refused.into(),
     }
 }
 
 fn interrupted(interruption: Interruption) -> Error {
-    Error::usage("stopped before anything was started").exit(code(interruption))
+    Error::usage("stopped before anything was started").exit(signals::exit_code(interruption))
 }
 
-fn bug(equipment: &Equipment, run: &RunName, what: &str) -> Error {
-    let log = equipment.places.log(run);
+fn engine_failed(app: &AppContext, run: &RunName, what: &str) -> Error {
+    let log = app.places.log(run);
     Error::new(ErrorKind::Bug, "a part of the program failed, and it cannot go on")
         .because(what)
         .because(format!("the report is in {}", log.display()))

@@ -4,30 +4,30 @@ use protocol::{ExitCode, MergeMode, Outcome, RunState, TaskName};
 use serde::Serialize;
 use store::{RunRow, TaskRow};
 
-use super::context::{Context, Out, say};
-use super::target::{Scope, Target};
-use super::work::{landed, loose, table_row};
+use super::context::{CommandContext, Out, print_json, say};
+use super::kept_work::{has_landed, kept_reason, table_row};
+use super::target::{Target, TargetKind};
 use crate::args::{Form, RunsArgs, RunsCommand};
 use crate::error::Error;
 use crate::render::{
-    Extent, Table, account, closing, count, cut, document, elapsed, failed_at_work, left_out_lines,
-    one_line, span, used, when, width, write_table,
+    Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
+    failed_while_working, left_out_lines, one_line, usage_details, usage_text, width, write_table,
 };
 
-/// How many runs are listed unless one says otherwise.
+/// How many runs are listed without `--limit`.
 const LISTED: usize = 20;
 
 /// How many lines of details are shown below the table.
 const DETAILS: usize = 100;
 
-/// How wide a message may be that the table can be trusted to show whole.
+/// The longest message that the table shows whole.
 const SHORT: usize = 40;
 
 /// Lists runs, or shows one.
 ///
 /// # Errors
 /// There is no such run, or the ledger cannot be read.
-pub fn run(context: &Context, args: &RunsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
+pub fn run(context: &CommandContext, args: &RunsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     match &args.command {
         None => list(context, LISTED, out)?,
         Some(RunsCommand::List { limit }) => list(context, *limit, out)?,
@@ -36,10 +36,10 @@ pub fn run(context: &Context, args: &RunsArgs, out: Out<'_>) -> Result<ExitCode,
     Ok(ExitCode::Success)
 }
 
-fn list(context: &Context, limit: usize, out: Out<'_>) -> Result<(), Error> {
+fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Error> {
     let runs = context.reader.runs(Some(&context.root), limit)?;
     if context.view.form == Form::Json {
-        return document(out, &runs).map_err(|error| Error::output(&error));
+        return print_json(out, &runs);
     }
     if runs.is_empty() {
         return say(out, "there is no run yet in this repository");
@@ -51,7 +51,7 @@ fn list(context: &Context, limit: usize, out: Out<'_>) -> Result<(), Error> {
     let mut lines =
         vec![format!("{:name$}  {:label_room$}  {:16}  tasks  came to", "run", "label", "when")];
     for run in &runs {
-        let when = when(run.started, &context.view.zone);
+        let when = date_time(run.started, &context.view.zone);
         let label = cut(&label(run), label_room);
         let line =
             format!("{:name$}  {label:label_room$}  {when:16}  {:>5}", run.name, run.tasks.all);
@@ -60,7 +60,7 @@ fn list(context: &Context, limit: usize, out: Out<'_>) -> Result<(), Error> {
     say(out, &lines.join("\n"))
 }
 
-/// Returns what a run came to, or how far it is, in a few words.
+/// Returns the result or the state of a run in a few words.
 fn outcome(run: &RunRow) -> String {
     let mut parts = Vec::new();
     match run.state {
@@ -91,7 +91,7 @@ fn outcome(run: &RunRow) -> String {
         }
     }
     if let Some(usage) = run.usage {
-        parts.push(used(usage));
+        parts.push(usage_text(usage));
     }
     if let Some(code) = run.exit_code {
         parts.push(format!("exit {}", u8::from(code)));
@@ -99,18 +99,18 @@ fn outcome(run: &RunRow) -> String {
     parts.join(" · ")
 }
 
-/// One run with its tasks, for programs.
+/// The JSON document of one run with its tasks.
 #[derive(Serialize)]
 struct Shown<'a> {
     run: &'a RunRow,
     tasks: &'a [TaskRow],
 }
 
-fn show(context: &Context, given: Option<&str>, out: Out<'_>) -> Result<(), Error> {
+fn show(context: &CommandContext, given: Option<&str>, out: Out<'_>) -> Result<(), Error> {
     let target = Target::find(context, given)?;
-    let Target { run, tasks, scope } = &target;
+    let Target { run, tasks, kind } = &target;
     if context.view.form == Form::Json {
-        return document(out, &Shown { run, tasks }).map_err(|error| Error::output(&error));
+        return print_json(out, &Shown { run, tasks });
     }
     say(out, &headline(context, run))?;
     let took = run.finished.map(|finished| elapsed(run.started, finished));
@@ -119,7 +119,7 @@ fn show(context: &Context, given: Option<&str>, out: Out<'_>) -> Result<(), Erro
         ms: run.totals.as_ref().map(|totals| totals.ms).or(took),
         room: context.view.room,
         palette: context.view.palette,
-        extent: Extent::Whole,
+        rows_shown: TableRows::All,
     };
     write_table(out, &table).map_err(|error| Error::output(&error))?;
     let left_out =
@@ -128,20 +128,23 @@ fn show(context: &Context, given: Option<&str>, out: Out<'_>) -> Result<(), Erro
     if !left_out.is_empty() {
         say(out, &format!("\n{}", left_out.join("\n")))?;
     }
-    let details = tasks.iter().flat_map(|row| details(row, *scope));
+    let details = tasks.iter().flat_map(|row| details(row, *kind));
     let details: Vec<_> = details.take(DETAILS).collect();
     if !details.is_empty() {
         say(out, &format!("\n{}", details.join("\n")))?;
     }
-    let kept: Vec<_> =
-        tasks.iter().filter_map(|row| loose(row).map(|why| (row.name.clone(), why))).collect();
-    let landed = tasks.iter().filter(|row| landed(row)).count();
+    let kept: Vec<_> = tasks
+        .iter()
+        .filter_map(|row| kept_reason(row).map(|why| (row.name.clone(), why)))
+        .collect();
+    let landed = tasks.iter().filter(|row| has_landed(row)).count();
     let failed_work: Vec<_> = tasks.iter().filter_map(failed_work).collect();
-    let lines = closing(&run.name, run.spec.merge, landed, &kept, &failed_work, &context.typing);
+    let lines =
+        closing_lines(&run.name, run.spec.merge, landed, &kept, &failed_work, &context.hints);
     if lines.is_empty() { Ok(()) } else { say(out, &format!("\n{}", lines.join("\n"))) }
 }
 
-fn headline(context: &Context, run: &RunRow) -> String {
+fn headline(context: &CommandContext, run: &RunRow) -> String {
     let label = run.label.as_deref().map(|label| format!(" · {}", one_line(label)));
     let state = match run.state {
         RunState::Running => "running",
@@ -155,7 +158,7 @@ fn headline(context: &Context, run: &RunRow) -> String {
         MergeMode::Branch => "onto branches",
         MergeMode::None => "nowhere: kept",
     };
-    let started = when(run.started, &context.view.zone);
+    let started = date_time(run.started, &context.view.zone);
     let tasks = count(run.tasks.all, "task");
     format!(
         "run {}{} · {state}{exit}\n{started} · {tasks} · {} at once · lands {merge}\n",
@@ -168,19 +171,19 @@ fn headline(context: &Context, run: &RunRow) -> String {
 /// Returns the name of a task whose model or command failed.
 fn failed_work(row: &TaskRow) -> Option<TaskName> {
     let report = row.report.as_ref()?;
-    failed_at_work(&report.outcome, report.usage).then(|| row.name.clone())
+    failed_while_working(&report.outcome, report.usage).then(|| row.name.clone())
 }
 
-/// What a table has no room for: the failure's whole message, and where the work is.
-fn details(row: &TaskRow, scope: Scope) -> Vec<String> {
+/// Returns what the table has no room for: whole messages of failures, and where the work is.
+fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(Outcome::Failed { failure }) = row.report.as_ref().map(|report| &report.outcome) {
         let message = one_line(&failure.message);
-        if scope == Scope::Task || width(&message) > SHORT {
+        if kind == TargetKind::Task || width(&message) > SHORT {
             lines.push(format!("{}  {message}", row.name));
         }
     }
-    if scope == Scope::Task || loose(row).is_some() {
+    if kind == TargetKind::Task || kept_reason(row).is_some() {
         if let (Some(captured), None) = (&row.captured, row.discarded) {
             lines.push(format!("{}  captured at {}", row.name, captured.capture));
         }
@@ -188,14 +191,14 @@ fn details(row: &TaskRow, scope: Scope) -> Vec<String> {
             lines.push(format!("{}  its workspace was {}", row.name, one_line(workspace)));
         }
     }
-    if scope == Scope::Task {
+    if kind == TargetKind::Task {
         lines.push(format!("{}  {}", row.name, one_line(&row.title)));
         if let Some(report) = &row.report {
-            let used = report.usage.map(|usage| format!(", {}", account(usage)));
+            let used = report.usage.map(|usage| format!(", {}", usage_details(usage)));
             lines.push(format!(
                 "{}  took {}{}",
                 row.name,
-                span(report.ms),
+                duration(report.ms),
                 used.unwrap_or_default()
             ));
         }

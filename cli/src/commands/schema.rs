@@ -1,24 +1,24 @@
-//! Prints a published JSON Schema.
+//! `regatta schema`: prints a published JSON Schema.
 
 use protocol::ExitCode;
 
 use crate::args::SchemaArgs;
 use crate::error::Error;
-use crate::{exit, plan};
+use crate::{plan, process};
 
 /// Prints the schema.
 ///
 /// # Errors
-/// There is none of that name.
+/// There is no schema of that name.
 pub fn run(args: &SchemaArgs) -> Result<ExitCode, Error> {
-    exit::print(&text(&args.name)?)?;
+    process::print(&text(&args.name)?)?;
     Ok(ExitCode::Success)
 }
 
 fn text(name: &str) -> Result<String, Error> {
     match name {
         "plan" => Ok(format!("{:#}\n", plan::schema())),
-        "events" => Err(Error::not_yet_built("the schema of events").hint("regatta schema plan")),
+        "events" => Err(Error::not_implemented("the schema of events").hint("regatta schema plan")),
         _ => Err(Error::usage(format!("there is no schema `{name}`")).hint("regatta schema plan")),
     }
 }
@@ -38,6 +38,6 @@ mod tests {
     fn another_schema_is_refused() {
         let said = text("plans").unwrap_err().to_string();
         assert_eq!(said, "error: there is no schema `plans`\n  try: regatta schema plan");
-        assert!(text("events").unwrap_err().to_string().contains("not yet built"));
+        assert!(text("events").unwrap_err().to_string().contains("not implemented yet"));
     }
 }

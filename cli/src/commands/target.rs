@@ -1,36 +1,36 @@
-//! Which run, or which task of it, a person means: `r7k3f`, `r7k3f/auth`, `auth`, `@`.
+//! Resolves a target argument to a run or to one of its tasks: `r7k3f`, `r7k3f/auth`, `auth`, `@`.
 
 use std::path::Path;
 
 use protocol::RunState;
 use store::{FindError, Reader, RunRow, TaskRow};
 
-use super::context::Context;
+use super::context::CommandContext;
 use crate::error::{Error, ErrorKind};
 
-/// What was meant.
+/// A run, or a task of it, that a user named.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     /// The run.
     pub(super) run: RunRow,
     /// All of its tasks, or the one that was named.
     pub(super) tasks: Vec<TaskRow>,
-    /// Which of the two.
-    pub(super) scope: Scope,
+    /// Whether a run or a task was named.
+    pub(super) kind: TargetKind,
 }
 
-/// How much of a run was meant.
+/// Whether a target is a run or a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// All of it.
+pub(super) enum TargetKind {
+    /// A run with all of its tasks.
     Run,
-    /// One task, by name.
+    /// One task.
     Task,
 }
 
 impl Target {
-    /// Finds what was meant in the repository at hand; the latest run where nothing was given.
-    pub(super) fn find(context: &Context, given: Option<&str>) -> Result<Self, Error> {
+    /// Finds a target in the repository; the latest run if none is given.
+    pub(super) fn find(context: &CommandContext, given: Option<&str>) -> Result<Self, Error> {
         let root = &context.root;
         let given = given.unwrap_or("@");
         let found =
@@ -46,16 +46,16 @@ impl Target {
         Ok(found)
     }
 
-    /// Reads the same run and tasks again.
-    pub(super) fn again(&self, context: &Context) -> Result<Self, Error> {
+    /// Reads the same tasks from the ledger again.
+    pub(super) fn reload(&self, context: &CommandContext) -> Result<Self, Error> {
         let is_meant = |row: &TaskRow| self.tasks.iter().any(|task| task.id == row.id);
         let rows = context.reader.tasks(self.run.id)?;
         let tasks = rows.into_iter().filter(is_meant).collect();
-        Ok(Self { run: self.run.clone(), tasks, scope: self.scope })
+        Ok(Self { run: self.run.clone(), tasks, kind: self.kind })
     }
 
-    /// Makes sure that no engine is at the run any more.
-    pub(super) fn must_be_over(&self, what: &str) -> Result<(), Error> {
+    /// Checks that the run has ended.
+    pub(super) fn check_has_ended(&self, what: &str) -> Result<(), Error> {
         match self.run.state {
             RunState::Finished | RunState::Interrupted => Ok(()),
             RunState::Running | RunState::Landing => {
@@ -68,32 +68,33 @@ impl Target {
     }
 }
 
-/// A single word may be a run or a task of the latest run; whole names come before beginnings.
+/// Finds a target. A word without a slash may be a run or a task of the latest run; a whole name goes
+/// before the beginning of one.
 fn find(reader: &Reader, root: &Path, given: &str) -> Result<Target, FindError> {
     if let Some((run, task)) = given.split_once('/') {
         let run = reader.find_run(Some(root), run)?;
         let task = reader.find_task(run.id, task)?;
-        return Ok(Target { run, tasks: vec![task], scope: Scope::Task });
+        return Ok(Target { run, tasks: vec![task], kind: TargetKind::Task });
     }
     let run = reader.find_run(Some(root), given);
     if matches!(given, "" | "@") {
-        return whole(reader, run?);
+        return whole_run(reader, run?);
     }
     let latest = match reader.find_run(Some(root), "@") {
         Ok(latest) => latest,
         // Without a run of its own this repository has no task either.
-        Err(FindError::NoRuns) => return whole(reader, run?),
+        Err(FindError::NoRuns) => return whole_run(reader, run?),
         Err(error) => return Err(error),
     };
-    let only = |task| Ok(Target { run: latest.clone(), tasks: vec![task], scope: Scope::Task });
+    let only = |task| Ok(Target { run: latest.clone(), tasks: vec![task], kind: TargetKind::Task });
     match (run, reader.find_task(latest.id, given)) {
-        (Ok(run), _) if same(run.name.as_str(), given) => whole(reader, run),
-        (_, Ok(task)) if same(task.name.as_str(), given) => only(task),
+        (Ok(run), _) if is_name(run.name.as_str(), given) => whole_run(reader, run),
+        (_, Ok(task)) if is_name(task.name.as_str(), given) => only(task),
         (Ok(_), Ok(task)) => {
             let candidates = vec![task.name];
             Err(FindError::AmbiguousTask { given: given.to_owned(), candidates })
         }
-        (Ok(run), Err(_)) => whole(reader, run),
+        (Ok(run), Err(_)) => whole_run(reader, run),
         (Err(FindError::UnknownRun { .. }), Ok(task)) => only(task),
         (Err(FindError::UnknownRun { .. }), Err(several @ FindError::AmbiguousTask { .. })) => {
             Err(several)
@@ -102,18 +103,18 @@ fn find(reader: &Reader, root: &Path, given: &str) -> Result<Target, FindError> 
     }
 }
 
-fn whole(reader: &Reader, run: RunRow) -> Result<Target, FindError> {
+fn whole_run(reader: &Reader, run: RunRow) -> Result<Target, FindError> {
     let tasks = reader.tasks(run.id)?;
-    Ok(Target { run, tasks, scope: Scope::Run })
+    Ok(Target { run, tasks, kind: TargetKind::Run })
 }
 
-fn same(name: &str, given: &str) -> bool {
+fn is_name(name: &str, given: &str) -> bool {
     name.eq_ignore_ascii_case(given)
 }
 
-/// Says what there is instead of what was meant.
-fn not_found(error: FindError, context: &Context) -> Error {
-    let list = context.typing.command("runs");
+/// Returns the error of a target that was not found, with what there is instead.
+fn not_found(error: FindError, context: &CommandContext) -> Error {
+    let list = context.hints.command("runs");
     match error {
         FindError::NoRuns => {
             let root = context.root.display();

@@ -1,13 +1,11 @@
 //! The demo: a small sample repository, eight tasks on it, and a check of what came of them.
 
-mod evidence;
-mod hearsay;
-mod judge;
-mod sample;
+mod check;
+mod sample_repository;
 mod scenario;
 mod tickets;
 
-pub use evidence::{Endings, Found, TaskEvidence, gather};
-pub use judge::disagreements;
-pub use sample::{Sample, SampleError};
-pub use tickets::{Change, Fate, TICKETS, Ticket};
+pub use check::disagreements;
+pub use check::{EndCounts, EvidenceSources, TaskEvidence, collect_evidence};
+pub use sample_repository::{Sample, SampleError};
+pub use tickets::{Change, ExpectedEnd, TICKETS, Ticket};

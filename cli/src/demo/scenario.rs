@@ -1,19 +1,19 @@
-//! What the models of the demo say: a scenario for the offline provider, one script per ticket.
+//! The scenario of the demo: what its scripted models answer, one script per ticket.
 //!
 //! No script holds the number of its ticket. A model can only have read it with its tool, and only
 //! its edit can have written it.
 
 use serde_json::{Map, Value, json};
 
-use super::tickets::{Change, Fate, TICKETS, Ticket};
+use super::tickets::{Change, ExpectedEnd, TICKETS, Ticket};
 
-/// How long a model thinks before each answer: enough to see them side by side.
+/// How long a model waits before each answer: enough to see the tasks run side by side.
 const DELAY: &str = "120ms";
 
-/// How long it takes over each piece of its words.
+/// How long it takes for each chunk of an answer.
 const PACE: &str = "15ms";
 
-/// Returns what a task's model is asked.
+/// Returns the prompt of a task.
 #[must_use]
 pub(super) fn prompt(ticket: &Ticket) -> String {
     format!(
@@ -23,7 +23,7 @@ pub(super) fn prompt(ticket: &Ticket) -> String {
     )
 }
 
-/// Returns the JSON Schema of what each task has to yield.
+/// Returns the JSON Schema of each task's yield.
 #[must_use]
 pub(super) fn schema() -> Value {
     json!({
@@ -87,13 +87,15 @@ fn edit(ticket: &Ticket) -> Value {
     }
 }
 
-/// What the model yields, one after another until it is accepted.
+/// Returns the yields of the model, which are tried until one is accepted.
 fn ends(ticket: &Ticket) -> Vec<Value> {
     let data = json!({ "data": { "file": ticket.file, "ticket": "{{ticket}}" } });
-    match ticket.fate {
-        Fate::Lands | Fate::ConflictsWith(_) => vec![data],
-        Fate::LandsAfterReminder => vec![json!({ "data": { "ticket": "{{ticket}}" } }), data],
-        Fate::GivesUp(why) => vec![json!({ "error": why })],
+    match ticket.expected {
+        ExpectedEnd::Lands | ExpectedEnd::ConflictsWith(_) => vec![data],
+        ExpectedEnd::LandsAfterReminder => {
+            vec![json!({ "data": { "ticket": "{{ticket}}" } }), data]
+        }
+        ExpectedEnd::GivesUp(why) => vec![json!({ "error": why })],
     }
 }
 

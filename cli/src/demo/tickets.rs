@@ -1,4 +1,4 @@
-//! The eight tasks of the demo: what each reads, what it edits, and how it has to end.
+//! The eight tickets of the demo: what each task reads and edits, and how it has to end.
 
 /// One task of the demo.
 #[derive(Clone, Copy, Debug)]
@@ -9,25 +9,24 @@ pub struct Ticket {
     pub title: &'static str,
     /// The file it changes.
     pub file: &'static str,
-    /// What that file holds at first; none where the task adds it.
+    /// The contents of that file before; none if the task adds it.
     pub before: Option<&'static str>,
-    /// What the task makes of it.
+    /// How the task changes it.
     pub change: Change,
     /// What its model thinks first.
     pub thought: &'static str,
     /// How it has to end.
-    pub fate: Fate,
+    pub expected: ExpectedEnd,
 }
 
-/// What a task of the demo makes of its file. `{{ticket}}` is the number that stands in its ticket
-/// and nowhere else.
+/// The change of a file by a task of the demo. `{{ticket}}` is the number of its ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A piece is replaced.
+    /// A part of it is replaced.
     Replace {
-        /// What stands there.
+        /// The old text.
         old: &'static str,
-        /// What is to stand there.
+        /// The new text.
         new: &'static str,
     },
     /// The whole file is written.
@@ -36,10 +35,10 @@ pub enum Change {
 
 /// How a task of the demo has to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum ExpectedEnd {
     /// Its work lands.
     Lands,
-    /// Its first yield is against the schema, the second is not, and its work lands.
+    /// Its first yield does not fit the schema, the second does, and its work lands.
     LandsAfterReminder,
     /// Its work conflicts with that of this task.
     ConflictsWith(&'static str),
@@ -47,7 +46,7 @@ pub enum Fate {
     GivesUp(&'static str),
 }
 
-impl Fate {
+impl ExpectedEnd {
     /// Returns whether the work of the task lands.
     #[must_use]
     pub fn lands(self) -> bool {
@@ -67,7 +66,7 @@ pub const TICKETS: [Ticket; 8] = [
         ),
         change: Change::Replace { old: "= 3600;", new: "= 900; // {{ticket}}" },
         thought: "An hour is too long for a harbour with so many bars.",
-        fate: Fate::Lands,
+        expected: ExpectedEnd::Lands,
     },
     Ticket {
         name: "billing",
@@ -82,7 +81,7 @@ pub const TICKETS: [Ticket; 8] = [
             new: "    (hours * 1250).div_ceil(24) // {{ticket}}",
         },
         thought: "Integer division rounds down; div_ceil does not.",
-        fate: Fate::LandsAfterReminder,
+        expected: ExpectedEnd::LandsAfterReminder,
     },
     Ticket {
         name: "search",
@@ -98,7 +97,7 @@ pub const TICKETS: [Ticket; 8] = [
             new: "    ship.name.contains(query) || ship.sign == query // {{ticket}}",
         },
         thought: "A call sign is short: it has to match whole.",
-        fate: Fate::Lands,
+        expected: ExpectedEnd::Lands,
     },
     Ticket {
         name: "guide",
@@ -111,7 +110,7 @@ pub const TICKETS: [Ticket; 8] = [
                   ({{ticket}}).\n",
         },
         thought: "Fog is when the window does not help.",
-        fate: Fate::Lands,
+        expected: ExpectedEnd::Lands,
     },
     Ticket {
         name: "log",
@@ -123,7 +122,7 @@ pub const TICKETS: [Ticket; 8] = [
              println!(\"{ship} arrived\");\n}\n",
         ),
         thought: "There is no such file yet, so I write it.",
-        fate: Fate::Lands,
+        expected: ExpectedEnd::Lands,
     },
     Ticket {
         name: "timeout",
@@ -132,7 +131,7 @@ pub const TICKETS: [Ticket; 8] = [
         before: Some("[radio]\nchannel = 16\ntimeout = 30\nretries = 3\n"),
         change: Change::Replace { old: "timeout = 30", new: "timeout = 10 # {{ticket}}" },
         thought: "Ten seconds is long enough to say a name.",
-        fate: Fate::Lands,
+        expected: ExpectedEnd::Lands,
     },
     Ticket {
         name: "patience",
@@ -141,7 +140,7 @@ pub const TICKETS: [Ticket; 8] = [
         before: Some("[radio]\nchannel = 16\ntimeout = 30\nretries = 3\n"),
         change: Change::Replace { old: "timeout = 30", new: "timeout = 90 # {{ticket}}" },
         thought: "Some captains take a while to find the button.",
-        fate: Fate::ConflictsWith("timeout"),
+        expected: ExpectedEnd::ConflictsWith("timeout"),
     },
     Ticket {
         name: "legacy",
@@ -150,7 +149,7 @@ pub const TICKETS: [Ticket; 8] = [
         before: Some("//! Tide tables of 1974.\n\npub const HIGH: [u8; 4] = [4, 10, 16, 22];\n"),
         change: Change::Write("//! Tide tables, moved elsewhere ({{ticket}}).\n"),
         thought: "They look unused.",
-        fate: Fate::GivesUp("the tides still need them"),
+        expected: ExpectedEnd::GivesUp("the tides still need them"),
     },
 ];
 
@@ -162,12 +161,13 @@ mod tests {
 
     #[test]
     fn six_land_one_conflicts_and_one_gives_up() {
-        let count =
-            |fate: fn(Fate) -> bool| TICKETS.iter().filter(|ticket| fate(ticket.fate)).count();
-        assert_eq!(count(Fate::lands), 6);
-        assert_eq!(count(|fate| fate == Fate::LandsAfterReminder), 1);
-        assert_eq!(count(|fate| matches!(fate, Fate::GivesUp(_))), 1);
-        assert_eq!(count(|fate| matches!(fate, Fate::ConflictsWith(_))), 1);
+        let count = |expected: fn(ExpectedEnd) -> bool| {
+            TICKETS.iter().filter(|ticket| expected(ticket.expected)).count()
+        };
+        assert_eq!(count(ExpectedEnd::lands), 6);
+        assert_eq!(count(|expected| expected == ExpectedEnd::LandsAfterReminder), 1);
+        assert_eq!(count(|expected| matches!(expected, ExpectedEnd::GivesUp(_))), 1);
+        assert_eq!(count(|expected| matches!(expected, ExpectedEnd::ConflictsWith(_))), 1);
         let names: BTreeSet<_> = TICKETS.iter().map(|ticket| ticket.name).collect();
         assert_eq!(names.len(), TICKETS.len());
     }

@@ -1,15 +1,13 @@
-//! `--each`: one task per item, whatever the items are called.
+//! `--each` and several TASK words: one task per item, whatever the items are called.
 
-mod draft;
-mod item;
-mod names;
-mod prompt;
-mod shell;
-mod source;
-mod template;
+mod items;
+mod prompt_template;
+mod script_template;
+mod shell_quoting;
+mod task_drafts;
 
-pub(crate) use draft::{Draft, Drafted, Fanout, Pattern, drafts};
-pub(crate) use item::{Naming, first_line, one_line};
-pub(crate) use prompt::without_items;
-pub(crate) use source::{Input, Source, Tracked};
-pub(crate) use template::refuse_placeholders;
+pub(crate) use items::{ItemInput, ItemSource, TrackedFiles};
+pub(crate) use items::{ItemKind, first_line_title, title_of};
+pub(crate) use prompt_template::without_items;
+pub(crate) use script_template::refuse_placeholders;
+pub(crate) use task_drafts::{DraftWork, FanOut, TaskDraft, WorkTemplate, drafts};

@@ -1,4 +1,4 @@
-//! A model, as it is typed: one of a provider, or one that has a role.
+//! The model that a user names: a model of a provider or a role, and the base URL of the provider.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,25 +6,25 @@ use std::str::FromStr;
 use config::nearest;
 use protocol::ModelRoute;
 
-/// Which model is wanted.
+/// The value of `--model`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelChoice {
     /// This one.
     Route(ModelRoute),
-    /// The one that the settings give this role.
+    /// The model that the settings name for a role.
     Role(Role),
 }
 
-/// What a model is used for. The settings `modelRoles` say which it is.
+/// A role of models. The settings `modelRoles` name the model of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Everything where nothing else is said.
+    /// For every task that names no model.
     Default,
-    /// Small things.
+    /// For small tasks.
     Smol,
-    /// Hard things.
+    /// For hard tasks.
     Slow,
-    /// Planning.
+    /// For planning.
     Plan,
 }
 
@@ -32,7 +32,7 @@ impl Role {
     /// Every role.
     pub const ALL: [Self; 4] = [Self::Default, Self::Smol, Self::Slow, Self::Plan];
 
-    /// Returns its word.
+    /// Returns its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Role {
     }
 }
 
-/// Returns whether a model is one that a scenario plays.
+/// Returns whether a model is played by a scenario.
 pub(crate) fn is_scenario(route: &ModelRoute) -> bool {
     route.provider == "offline"
 }
@@ -77,6 +77,64 @@ impl FromStr for ModelChoice {
     }
 }
 
+/// The value of `--base-url`: http or https, a host, and maybe a path. It holds no user name and no
+/// password, so it can be displayed and logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrl(String);
+
+/// The longest URL, in bytes.
+const LONGEST: usize = 2_000;
+
+impl BaseUrl {
+    /// Returns the URL without a slash at its end.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for BaseUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refused = |why: &str| Err(why.to_owned());
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return refused("it begins with http:// or https://");
+        };
+        if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
+            return refused("it begins with http:// or https://");
+        }
+        if text.len() > LONGEST || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+            return refused("an address has no spaces in it, and is not that long");
+        }
+        let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        if authority.contains('@') {
+            return refused("it must hold no name and no password; a key is taken from a variable");
+        }
+        if path.contains(['?', '#', '\\']) {
+            return refused("it ends with a path: the provider's own paths are put behind it");
+        }
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+            _ => (authority, None),
+        };
+        if host.is_empty() {
+            return refused("it names no host");
+        }
+        if port.is_some_and(|port| port.parse::<u16>().is_err()) {
+            return refused("its port is no number up to 65535");
+        }
+        Ok(Self(text.trim_end_matches('/').to_owned()))
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +157,42 @@ mod tests {
         }
         let said = "smoll".parse::<ModelChoice>().unwrap_err();
         assert!(said.contains("PROVIDER/ID") && said.ends_with("did you mean `smol`?"), "{said}");
+    }
+
+    #[test]
+    fn an_address_is_taken_without_the_slash_at_its_end() {
+        for (text, address) in [
+            ("http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1"),
+            ("HTTPS://models.example", "HTTPS://models.example"),
+            ("http://[::1]:11434", "http://[::1]:11434"),
+            ("http://[::1]/v1", "http://[::1]/v1"),
+        ] {
+            assert_eq!(text.parse::<BaseUrl>().unwrap().as_str(), address);
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_or_holds_a_secret_is_refused() {
+        for (text, why) in [
+            ("localhost:8080", "begins with http://"),
+            ("ftp://a", "begins with http://"),
+            ("", "begins with http://"),
+            ("http://", "no host"),
+            ("http:///v1", "no host"),
+            ("http://:80", "no host"),
+            ("http://a:port", "port"),
+            ("http://a:99999", "port"),
+            ("http://a:", "port"),
+            ("http://me:secret@a/v1", "no password"),
+            ("http://a b", "no spaces"),
+            ("http://a/\n", "no spaces"),
+            ("http://a/v1?key=secret", "ends with a path"),
+            ("http://a#b", "ends with a path"),
+        ] {
+            let said = text.parse::<BaseUrl>().unwrap_err();
+            assert!(said.contains(why), "{text}: {said}");
+            assert!(!said.contains("secret"), "{said}");
+        }
+        assert!(format!("http://{}", "a".repeat(3_000)).parse::<BaseUrl>().is_err());
     }
 }

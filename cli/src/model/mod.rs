@@ -1,13 +1,12 @@
-//! Which model does the work of a task, and whether it can.
+//! Models: which one works at a task, and whether it can be used.
 
-mod base_url;
 mod choice;
-mod opening;
+mod preflight;
 mod selection;
 
-pub use base_url::BaseUrl;
+pub use choice::BaseUrl;
 pub(crate) use choice::is_scenario;
 pub use choice::{ModelChoice, Role};
-pub(crate) use opening::{is_rehearsed, reach, routes};
+pub(crate) use preflight::{check_models, is_scripted, routes};
 pub use selection::Roles;
-pub(crate) use selection::{Named, Selection};
+pub(crate) use selection::{ModelOption, ModelSelection};

@@ -1,4 +1,5 @@
-//! Which model does the work of a task: what is said nearest to the user goes before the rest.
+//! Selects the model of a task: the command line goes before the task, the task before the plan, and
+//! the plan before the settings.
 
 use config::Settings;
 use protocol::ModelRoute;
@@ -6,14 +7,14 @@ use protocol::ModelRoute;
 use super::{BaseUrl, ModelChoice, Role};
 use crate::error::{Error, ErrorKind};
 
-/// The models that have roles.
+/// The models of the roles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// For everything where nothing else is said.
+    /// For every task that names no model.
     pub default: Option<ModelRoute>,
-    /// For small things.
+    /// For small tasks.
     pub smol: Option<ModelRoute>,
-    /// For hard things.
+    /// For hard tasks.
     pub slow: Option<ModelRoute>,
     /// For planning.
     pub plan: Option<ModelRoute>,
@@ -41,35 +42,35 @@ impl Roles {
     }
 }
 
-/// A model, and where its provider is, if not where it always is.
+/// A model and a base URL as one source names them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Named<'a> {
+pub(crate) struct ModelOption<'a> {
     pub(crate) model: Option<&'a ModelChoice>,
     pub(crate) base_url: Option<&'a BaseUrl>,
 }
 
-/// Everything that says which model is wanted, but what a task says of itself.
+/// The sources that name a model, except the task itself.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Selection<'a> {
+pub(crate) struct ModelSelection<'a> {
     /// The command line.
-    pub(crate) typed: Named<'a>,
-    /// The plan. What it says of where its provider is holds for every model of that provider.
-    pub(crate) planned: Named<'a>,
+    pub(crate) typed: ModelOption<'a>,
+    /// The plan. Its base URL holds for every model of the same provider.
+    pub(crate) planned: ModelOption<'a>,
     /// The settings.
     pub(crate) roles: &'a Roles,
 }
 
-impl Selection<'_> {
-    /// Returns the model of a task that itself names `own`, or none.
+impl ModelSelection<'_> {
+    /// Returns the model of a task; `own` is the one that the task names.
     ///
     /// # Errors
-    /// Nothing names one, or a role that no model has.
+    /// No source names a model, or the role has none.
     pub(crate) fn route(&self, own: Option<&ModelChoice>) -> Result<ModelRoute, Error> {
         let choice = self.typed.model.or(own).or(self.planned.model);
         let mut route = match choice.unwrap_or(&ModelChoice::Role(Role::Default)) {
             ModelChoice::Route(route) => route.clone(),
             ModelChoice::Role(role) => {
-                self.roles.of(*role).cloned().ok_or_else(|| unnamed(*role, choice))?
+                self.roles.of(*role).cloned().ok_or_else(|| no_model_for_role(*role, choice))?
             }
         };
         let planned = match self.planned.model {
@@ -83,7 +84,7 @@ impl Selection<'_> {
     }
 }
 
-fn unnamed(role: Role, choice: Option<&ModelChoice>) -> Error {
+fn no_model_for_role(role: Role, choice: Option<&ModelChoice>) -> Error {
     match (role, choice) {
         (Role::Default, None) => no_model(),
         _ => Error::new(ErrorKind::Settings, format!("no model has the role `{role}`"))
@@ -93,12 +94,12 @@ fn unnamed(role: Role, choice: Option<&ModelChoice>) -> Error {
     }
 }
 
-/// What is said where a model is needed and none is named: the three easiest ways to one.
+/// Returns the error about a run without a model, with the three easiest ways to get one.
 fn no_model() -> Error {
     let error = Error::usage("no model is named that could do this")
         .because("neither --model, nor a plan, nor the setting modelRoles.default names one");
-    let way = |way: providers::Way| format!("{}: {}", way.what, way.lines.join("; "));
-    providers::easiest_ways().into_iter().map(way).fold(error, Error::hint)
+    let way = |way: providers::SetupHint| format!("{}: {}", way.what, way.lines.join("; "));
+    providers::setup_hints().into_iter().map(way).fold(error, Error::hint)
 }
 
 #[cfg(test)]
@@ -109,8 +110,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn named<'a>(model: Option<&'a ModelChoice>, base_url: Option<&'a BaseUrl>) -> Named<'a> {
-        Named { model, base_url }
+    fn named<'a>(model: Option<&'a ModelChoice>, base_url: Option<&'a BaseUrl>) -> ModelOption<'a> {
+        ModelOption { model, base_url }
     }
 
     fn shown(route: Result<ModelRoute, Error>) -> String {
@@ -123,7 +124,7 @@ mod tests {
     fn the_command_line_goes_before_the_task_that_before_the_plan_and_that_before_the_settings() {
         let roles = Roles { default: Some("set/a".parse().unwrap()), ..Roles::default() };
         let (typed, own, planned) = (choice("typed/a"), choice("own/a"), choice("planned/a"));
-        let selection = |typed, planned| Selection {
+        let selection = |typed, planned| ModelSelection {
             typed: named(typed, None),
             planned: named(planned, None),
             roles: &roles,
@@ -141,23 +142,26 @@ mod tests {
         let roles = Roles::default();
         let (at, there) = ("http://at/v1".parse().unwrap(), "http://there".parse().unwrap());
         let (planned, same, other) = (choice("local/a"), choice("local/b"), choice("openai/c"));
-        let by_plan = Selection {
-            typed: Named::default(),
+        let by_plan = ModelSelection {
+            typed: ModelOption::default(),
             planned: named(Some(&planned), Some(&at)),
             roles: &roles,
         };
         assert_eq!(shown(by_plan.route(None)), "local/a at http://at/v1");
         assert_eq!(shown(by_plan.route(Some(&same))), "local/b at http://at/v1");
         assert_eq!(shown(by_plan.route(Some(&other))), "openai/c");
-        let typed = Selection { typed: named(Some(&other), Some(&there)), ..by_plan };
+        let typed = ModelSelection { typed: named(Some(&other), Some(&there)), ..by_plan };
         assert_eq!(shown(typed.route(Some(&same))), "openai/c at http://there");
     }
 
     #[test]
     fn a_role_is_the_model_that_the_settings_give_it() {
         let roles = Roles { smol: Some("ollama/tiny".parse().unwrap()), ..Roles::default() };
-        let nothing =
-            Selection { typed: Named::default(), planned: Named::default(), roles: &roles };
+        let nothing = ModelSelection {
+            typed: ModelOption::default(),
+            planned: ModelOption::default(),
+            roles: &roles,
+        };
         assert_eq!(shown(nothing.route(Some(&choice("smol")))), "ollama/tiny");
         let said = nothing.route(Some(&choice("slow"))).unwrap_err().to_string();
         assert!(said.starts_with("error: no model has the role `slow`\n  because the setting"));
@@ -165,9 +169,9 @@ mod tests {
 
     #[test]
     fn without_any_model_the_three_easiest_ways_to_one_are_told() {
-        let nothing = Selection {
-            typed: Named::default(),
-            planned: Named::default(),
+        let nothing = ModelSelection {
+            typed: ModelOption::default(),
+            planned: ModelOption::default(),
             roles: &Roles::default(),
         };
         let error = nothing.route(None).unwrap_err();

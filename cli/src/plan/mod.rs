@@ -1,17 +1,13 @@
-//! Plans: files that say what a run is to do.
+//! Plans: files that define the tasks of a run.
 
-mod bounded;
-mod check;
-mod file;
-mod json;
-mod keys;
-mod place;
-mod planned;
+mod format;
 mod read;
-mod schema;
-mod work;
+mod task_work;
+mod text;
+mod validate;
 
-pub(crate) use check::schema_of;
-pub(crate) use planned::{Plan, PlannedTask, PlannedWork};
+pub(crate) use format::schema;
 pub(crate) use read::{PlanSource, read};
-pub(crate) use schema::schema;
+pub(crate) use task_work::PlannedWork;
+pub(crate) use validate::Plan;
+pub(crate) use validate::schema_of;

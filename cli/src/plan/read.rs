@@ -1,17 +1,22 @@
-//! From a plan's bytes to a plan that makes sense.
+//! Reads a plan: checks its keys, deserializes it, and has it validated.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::bounded::{read_all, read_file};
-use super::place::Text;
-use super::{Plan, check, file::PlanFile, keys};
-use crate::error::{Error, ErrorKind};
+use config::nearest;
+use serde_json::Value;
+use toml::de::{DeTable, DeValue};
 
-/// How many bytes a plan may have.
+use super::format::PlanFile;
+use super::text::{PlanText, read_all, read_file};
+use super::{Plan, schema, validate};
+use crate::error::{Error, ErrorKind};
+use crate::not_implemented::instead_of_plan_key;
+
+/// The longest plan, in bytes.
 const LONGEST: u64 = 10_000_000;
 
-/// Where a plan comes from.
+/// The source of a plan: the value of `--plan`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PlanSource {
     /// A file.
@@ -21,7 +26,7 @@ pub(crate) enum PlanSource {
 }
 
 impl PlanSource {
-    /// Reads what stands after `--plan`.
+    /// Parses the value of `--plan`.
     pub(crate) fn of(path: &Path) -> Self {
         if path == Path::new("-") { Self::Standard } else { Self::File(path.to_owned()) }
     }
@@ -33,7 +38,7 @@ impl PlanSource {
         }
     }
 
-    /// The folder that the paths in the plan start from.
+    /// Returns the folder to which the paths in the plan are relative.
     fn folder(&self) -> &Path {
         match self {
             Self::File(path) => path.parent().unwrap_or(Path::new("")),
@@ -45,7 +50,7 @@ impl PlanSource {
 /// Reads a plan.
 ///
 /// # Errors
-/// What cannot be read, or the first thing that makes no sense, with its line and column.
+/// The plan cannot be read, or is invalid; then the error has a line and column.
 pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan, Error> {
     let name = source.name();
     let what = format!("cannot read the plan {name}");
@@ -58,10 +63,84 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
             error.as_bytes()[..error.utf8_error().valid_up_to()].split(|b| *b == b'\n').count();
         Error::new(ErrorKind::Plan, what.clone()).because(format!("line {line} is not UTF-8"))
     })?;
-    let text = Text { name: &name, whole: &whole };
-    keys::check(text)?;
-    let file: PlanFile = toml::from_str(&whole).map_err(|error| text.unread(&error))?;
-    check::check(text, source.folder(), file)
+    let text = PlanText { name: &name, whole: &whole };
+    check_keys(text)?;
+    let file: PlanFile = toml::from_str(&whole).map_err(|error| text.parse_error(&error))?;
+    validate::validate(text, source.folder(), file)
+}
+
+/// The known keys of a kind of table in a plan.
+struct KeyTable {
+    /// The name of the table in messages.
+    what: &'static str,
+    /// Its keys.
+    keys: Vec<String>,
+}
+
+/// Checks the keys of a plan before it is deserialized.
+///
+/// # Errors
+/// A key is not implemented yet, or is unknown; then the nearest known key is the hint.
+fn check_keys(text: PlanText<'_>) -> Result<(), Error> {
+    let plan = DeTable::parse(text.whole).map_err(|error| {
+        text.error(&error.span().unwrap_or_default(), error.message().trim_end())
+    })?;
+    let schema = schema();
+    let properties = &schema["properties"];
+    let root = KeyTable { what: "a plan", keys: keys(&schema) };
+    let limits = KeyTable { what: "limits", keys: keys(&properties["limits"]) };
+    let task = KeyTable { what: "a task", keys: keys(&properties["task"]["items"]) };
+    root.check(text, plan.get_ref())?;
+    for (key, value) in plan.get_ref() {
+        match (key.get_ref().as_ref(), value.get_ref()) {
+            ("limits", DeValue::Table(table)) => limits.check(text, table)?,
+            ("task", DeValue::Array(tasks)) => {
+                for value in tasks {
+                    if let DeValue::Table(table) = value.get_ref() {
+                        task.check(text, table)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn keys(schema: &Value) -> Vec<String> {
+    let properties = schema["properties"].as_object();
+    properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect()
+}
+
+impl KeyTable {
+    fn check(&self, text: PlanText<'_>, table: &DeTable<'_>) -> Result<(), Error> {
+        // In the order of the file, so that the first mistake is told first.
+        let mut found: Vec<_> = table.keys().collect();
+        found.sort_by_key(|key| key.span().start);
+        for key in found {
+            let name: &str = key.get_ref().as_ref();
+            if self.keys.iter().any(|known| known == name) {
+                continue;
+            }
+            return Err(match instead_of_plan_key(self.what, name) {
+                Some(instead) => text
+                    .error(&key.span(), format!("`{name}` in {} is not implemented yet", self.what))
+                    .hint(instead),
+                None => self.unknown(
+                    text.error(&key.span(), format!("`{name}` is not a key of {}", self.what)),
+                    name,
+                ),
+            });
+        }
+        Ok(())
+    }
+
+    fn unknown(&self, error: Error, name: &str) -> Error {
+        match nearest(name, self.keys.iter().map(String::as_str)) {
+            Some(near) => error.hint(near),
+            None => error.because(format!("the keys are {}", self.keys.join(", "))),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,43 +1,38 @@
-//! What people and programs see of a run: one picture fed by events, shown as it grows on standard
-//! error and summed up on standard output.
+//! Rendering of runs and results: progress on standard error, results on standard output. A run is
+//! rendered from a view that its events update.
 
-mod bounds;
-mod closing;
-mod diff;
-mod figures;
-mod frame;
-mod json;
-mod left_out;
-mod live;
-mod paint;
-mod picture;
-mod plain;
-mod rescue;
-mod row;
-mod safe;
-mod screen;
-mod show;
-mod table;
+mod kept_files;
+mod live_frame;
+mod live_view;
+mod next_commands;
+mod numbers;
+mod patch;
+mod printable;
+mod progress_lines;
+mod renderer;
+mod run_view;
+mod task_outcome;
+mod task_table;
+mod task_view;
+mod terminal;
 mod transcript;
-mod typing;
-mod verdict;
-mod view;
 
-pub use bounds::{Room, Size};
-pub use closing::{Loose, closing, failed_at_work};
-pub use diff::write_patch;
-pub use figures::{account, count, elapsed, lines, span, tokens, used, when};
-pub use frame::passes;
-pub use json::document;
-pub use left_out::{kept_workspace, left_out, left_out_lines};
-pub use paint::{Meaning, Palette};
-pub use picture::{Head, Picture};
-pub use rescue::rescue_line;
-pub use row::{Doing, Row, Stage, Wait};
-pub use safe::{cut, one_line, width};
-pub use show::{Renderer, Streams, renderer, table_renderer};
-pub use table::{Extent, Table, TableRow, write_table};
-pub use transcript::{transcript, visible_line};
-pub use typing::{Typing, shell_word};
-pub use verdict::{Verdict, again, contested, reason_words, verdict};
-pub use view::{Consent, Skill, Surroundings, View, Wishes};
+pub use kept_files::rescue_line;
+pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
+pub use live_frame::passed_variables;
+pub use next_commands::{CommandHints, shell_word};
+pub use next_commands::{KeptReason, closing_lines, failed_while_working};
+pub use numbers::{
+    changed_lines, count, date_time, duration, elapsed, tokens, usage_details, usage_text,
+};
+pub use patch::write_patch;
+pub use printable::{cut, escaped, one_line, visible_line, width};
+pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
+pub use run_view::{RunInfo, RunView};
+pub use task_outcome::{OutcomeLine, conflicts_text, outcome_line, reason_text, retry_time_note};
+pub use task_table::{Table, TableRow, TableRows, write_table};
+pub use task_view::{ProviderWait, RunningTask, TaskStage, TaskView};
+pub use terminal::{ColorEnv, OutputOptions, TermCapability, Terminal, View};
+pub use terminal::{Meaning, Palette};
+pub use terminal::{OutputWidth, Size};
+pub use transcript::transcript;

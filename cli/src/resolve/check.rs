@@ -1,4 +1,4 @@
-//! Checks what only the whole run can tell.
+//! Checks a whole run before it starts: scripts, prompts, schemas and options that have no effect.
 
 use engine::ports::Schemas;
 use protocol::{Agent, ChangeDemand, Command, External, RunSpec, TaskName, TaskSpec, Work};
@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::args::RunArgs;
 use crate::error::{Error, ErrorKind};
 
-/// How many bytes a script may have: what Linux takes as one argument of a process.
+/// The longest script, in bytes: what Linux allows as one argument of a process.
 const LONGEST_SCRIPT: usize = (128 << 10) - 1;
 
-/// How many bytes a prompt may have: more than any model reads.
+/// The longest prompt, in bytes: more than any model reads.
 const LONGEST_PROMPT: usize = 16_000_000;
 
 /// Returns whether a model does the work of a task.
@@ -21,19 +21,19 @@ pub(super) fn has_model(task: &TaskSpec) -> bool {
     }
 }
 
-/// Checks a run before anything of it is started.
+/// Checks a run before it starts.
 ///
 /// # Errors
-/// What cannot be done, or was asked for in vain.
+/// A task cannot be done, or an option has no effect.
 pub(super) fn check(spec: &RunSpec, args: &RunArgs, schemas: &dyn Schemas) -> Result<(), Error> {
     if !spec.tasks.iter().any(has_model) {
-        in_vain(args)?;
+        check_model_options(args)?;
     }
     let mut compiled: Option<&Value> = None;
     for task in &spec.tasks {
         match &task.work {
-            Work::Command(command) => runnable(&task.name, command)?,
-            Work::Agent(agent) => askable(&task.name, agent)?,
+            Work::Command(command) => check_script(&task.name, command)?,
+            Work::Agent(agent) => check_prompt(&task.name, agent)?,
             Work::External(external) => return Err(unavailable(&task.name, external)),
         }
         if task.change == ChangeDemand::Required && !spec.isolation.capabilities().can_capture {
@@ -46,7 +46,7 @@ pub(super) fn check(spec: &RunSpec, args: &RunArgs, schemas: &dyn Schemas) -> Re
             continue;
         };
         schemas.compile(schema).map_err(|fault| {
-            let what = format!("the schema of task `{}` is none", task.name);
+            let what = format!("task `{}`: invalid JSON Schema", task.name);
             Error::new(ErrorKind::Plan, what).because(fault)
         })?;
         compiled = Some(schema);
@@ -54,15 +54,15 @@ pub(super) fn check(spec: &RunSpec, args: &RunArgs, schemas: &dyn Schemas) -> Re
     Ok(())
 }
 
-/// Refuses the agent of another program: none can be run yet.
+/// Refuses an external worker: none is available yet.
 fn unavailable(task: &TaskName, external: &External) -> Error {
     let what = format!("cannot run task `{task}`");
     Error::new(ErrorKind::Plan, what)
         .because(format!("the external worker `{}` is not available", external.program))
 }
 
-/// Refuses what only a model could heed, where no task has one.
-fn in_vain(args: &RunArgs) -> Result<(), Error> {
+/// Refuses options for a model where no task has one.
+fn check_model_options(args: &RunArgs) -> Result<(), Error> {
     let limit = args.limits.iter().find(|limit| ["turns", "tokens"].contains(&limit.name.as_str()));
     let option = match (&args.model, &args.agent, limit) {
         (Some(_), _, _) => "--model".to_owned(),
@@ -75,7 +75,7 @@ fn in_vain(args: &RunArgs) -> Result<(), Error> {
         .hint("leave it out"))
 }
 
-fn runnable(name: &TaskName, command: &Command) -> Result<(), Error> {
+fn check_script(name: &TaskName, command: &Command) -> Result<(), Error> {
     let unfit = if command.script.len() > LONGEST_SCRIPT {
         "is longer than 128 KiB, and no shell is given more"
     } else if command.script.contains('\0') {
@@ -87,7 +87,7 @@ fn runnable(name: &TaskName, command: &Command) -> Result<(), Error> {
         .hint("put it into a file, and let the command be that file"))
 }
 
-fn askable(name: &TaskName, agent: &Agent) -> Result<(), Error> {
+fn check_prompt(name: &TaskName, agent: &Agent) -> Result<(), Error> {
     let context = agent.context.as_ref().map_or(0, String::len);
     if agent.prompt.len() + context > LONGEST_PROMPT {
         return Err(Error::usage(format!("the prompt of task `{name}` is longer than 16 MB"))

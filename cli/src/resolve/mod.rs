@@ -1,16 +1,14 @@
-//! From what was typed, planned and set to what a run is asked.
+//! Resolves the command line, the plan and the settings to the specification of a run.
 
 mod check;
-mod defaults;
-mod limits;
-mod listing;
-mod pass_env;
-mod request;
-mod spec;
+mod dry_run;
+mod run_request;
+mod run_settings;
+mod run_spec;
 
-pub use defaults::Defaults;
-pub use listing::{Listing, listing};
-pub use request::Request;
+pub use dry_run::{Listing, listing};
+pub use run_request::RunRequest;
+pub use run_settings::Defaults;
 #[cfg(test)]
-pub(crate) use spec::sample;
-pub use spec::{Ground, resolve};
+pub(crate) use run_spec::sample;
+pub use run_spec::{ResolveInputs, resolve};

@@ -1,19 +1,21 @@
-//! What can be wrong with settings.
+//! The errors of settings, and the origin of a value, which they quote.
 
+use std::fmt;
 use std::path::PathBuf;
 
+use protocol::is_unseen;
+
 use crate::key::Key;
-use crate::origin::Origin;
 
 /// Why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The settings file is there but cannot be read.
+    /// The settings file exists but cannot be read.
     #[error("cannot read the settings in {}", .file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
@@ -22,34 +24,34 @@ pub enum SettingsError {
     TooLarge {
         /// The file.
         file: PathBuf,
-        /// How large it may be.
+        /// The largest size allowed.
         limit: u64,
     },
-    /// The settings file is not text, not YAML, or YAML that does what settings need not do.
+    /// The settings file is not UTF-8, not YAML, or YAML beyond the limits for settings.
     #[error("{}:{line}: {message}", .file.display())]
     Malformed {
         /// The file.
         file: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What is wrong there.
+        /// The mistake.
         message: String,
     },
-    /// A value is of the wrong type, or not one that the setting can have.
+    /// A value is invalid for its setting.
     #[error("{origin}: `{key}` must be {expected}, not {found}")]
     Value {
         /// Where it was set.
         origin: Origin,
         /// The setting.
         key: Key,
-        /// What it may be.
+        /// A description of valid values.
         expected: String,
-        /// What it is, shortened.
+        /// The value, shortened.
         found: String,
     },
 }
 
-/// A key in the settings file that is none of ours: a warning, because another version may know it.
+/// An unknown key in the settings file. It is only a warning, because another version may know it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{line}: there is no setting `{key}`{}", .file.display(), hint(*.nearest))]
 pub struct UnknownKey {
@@ -59,10 +61,71 @@ pub struct UnknownKey {
     pub line: u64,
     /// The key, shortened.
     pub key: String,
-    /// The key that may have been meant.
+    /// The most similar known key.
     pub nearest: Option<Key>,
 }
 
 fn hint(nearest: Option<Key>) -> String {
     nearest.map(|key| format!("; did you mean `{key}`?")).unwrap_or_default()
+}
+
+/// Where a value was set: the layer and the place in it. Later variants override earlier ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The defaults.
+    BuiltIn,
+    /// The user's settings file.
+    User {
+        /// The file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: u64,
+    },
+    /// The environment.
+    Environment {
+        /// The variable.
+        variable: String,
+    },
+    /// The command line.
+    CommandLine {
+        /// The option, as it was typed: `--jobs`.
+        flag: String,
+    },
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("the defaults"),
+            Self::User { file, line } => write!(f, "{}:{line}", file.display()),
+            Self::Environment { variable } => write!(f, "the variable {variable}"),
+            Self::CommandLine { flag } => write!(f, "the option {flag}"),
+        }
+    }
+}
+
+/// A value with its origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// The value.
+    pub value: T,
+    /// Where it was set.
+    pub origin: Origin,
+}
+
+/// Returns the first `length` characters of `text`, with control and bidirectional characters
+/// escaped, and `…` where text is cut off.
+pub(crate) fn printable(text: &str, length: usize) -> String {
+    let mut shown = String::new();
+    for letter in text.chars().take(length) {
+        if is_unseen(letter) {
+            shown.extend(letter.escape_unicode());
+        } else {
+            shown.push(letter);
+        }
+    }
+    if text.chars().nth(length).is_some() {
+        shown.push('…');
+    }
+    shown
 }

@@ -1,68 +1,66 @@
-//! The names of the settings.
+//! The keys of the settings, with the environment variables that set them.
 
 use std::fmt;
 
-use crate::nearest::nearest;
-
-/// Every setting there is.
+/// The key of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
     /// How many tasks run at the same time.
     MaxConcurrency,
-    /// How tasks are kept apart.
+    /// How tasks are isolated.
     IsolationMode,
-    /// Where their work goes.
+    /// How the work of tasks is merged.
     MergeMode,
     /// The folder of the workspaces.
     IsolationDir,
-    /// How large untracked files may be together.
+    /// The total size of untracked files that may be copied.
     UntrackedLimit,
-    /// What the names of branches begin with.
+    /// The prefix of branch names.
     BranchPrefix,
-    /// Which variables tasks do not get.
+    /// The environment variables removed from tasks.
     EnvRemove,
-    /// Which variables alone tasks get.
+    /// The only environment variables tasks get.
     EnvKeepOnly,
-    /// Which variables tasks get in spite of that.
+    /// The environment variables tasks get although they would be removed.
     EnvPass,
     /// How long a task may run.
     LimitWall,
     /// How much of a task's output is kept.
     LimitOutput,
-    /// How often a model may answer.
+    /// The maximum number of answers of a model in a task.
     LimitTurns,
-    /// How many tokens a model may use.
+    /// The maximum number of tokens a model may use.
     LimitTokens,
-    /// The model where none is named.
+    /// The default model.
     ModelDefault,
-    /// The model for small things.
+    /// The model for small tasks.
     ModelSmol,
-    /// The model for hard things.
+    /// The model for hard tasks.
     ModelSlow,
-    /// The model that plans.
+    /// The model for planning.
     ModelPlan,
-    /// What models cost.
+    /// The prices of models.
     Prices,
     /// How many requests of one account run at the same time.
     ProviderConcurrency,
-    /// Whether a provider is asked again.
+    /// Whether failed requests to a provider are retried.
     RetryEnabled,
-    /// How often it is.
+    /// The maximum number of retries.
     RetryMaxRetries,
-    /// How long it is left alone before.
+    /// The delay before the first retry.
     RetryBaseDelay,
-    /// How long a provider may think.
+    /// How long a provider may take until it begins to answer.
     StreamFirstEventTimeout,
-    /// How long a provider may pause.
+    /// How long a provider may pause in an answer.
     StreamIdleTimeout,
 }
 
-/// A variable of another name that sets the same.
+/// Another environment variable that sets the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alias {
-    /// It takes the same values.
+    /// The variable takes the same values.
     Same(&'static str),
-    /// It takes a number of milliseconds.
+    /// The variable takes a number of milliseconds.
     Milliseconds(&'static str),
 }
 
@@ -95,7 +93,7 @@ impl Key {
         Self::StreamIdleTimeout,
     ];
 
-    /// Returns the key as a settings file has it: names joined by dots.
+    /// Returns the key as in a settings file: names joined by dots.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -126,7 +124,7 @@ impl Key {
         }
     }
 
-    /// Returns the environment variable that sets it: `task.maxConcurrency` is
+    /// Returns the environment variable of the setting: `task.maxConcurrency` is
     /// `REGATTA_TASK_MAX_CONCURRENCY`.
     #[must_use]
     pub fn variable(self) -> String {
@@ -141,7 +139,7 @@ impl Key {
         variable
     }
 
-    /// Returns the other variables that set it, the one that goes before the others first.
+    /// Returns the other variables that set it, in order of precedence.
     pub(crate) fn aliases(self) -> &'static [Alias] {
         use Alias::{Milliseconds, Same};
         match self {
@@ -178,20 +176,20 @@ impl Key {
         }
     }
 
-    /// Returns the key that is written like this.
+    /// Finds the key with this text.
     #[must_use]
     pub fn find(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|key| key.as_str() == text)
     }
 
-    /// Returns the key that `text` is most like, if it is like one.
+    /// Returns the key most similar to `text`, if one is similar enough.
     #[must_use]
     pub fn nearest(text: &str) -> Option<Self> {
         nearest(text, Self::ALL.map(Self::as_str)).and_then(Self::find)
     }
 
-    /// Returns whether some key lies below `path`.
-    pub(crate) fn is_folder(path: &str) -> bool {
+    /// Returns whether `path` is a group of settings.
+    pub(crate) fn is_group(path: &str) -> bool {
         let below = |key: Self| key.as_str().strip_prefix(path).is_some_and(|k| k.starts_with('.'));
         Self::ALL.into_iter().any(below)
     }
@@ -200,5 +198,49 @@ impl Key {
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
+    }
+}
+
+/// The most characters of a text that are compared.
+const COMPARED: usize = 100;
+
+/// Returns the candidate most similar to `given`, ignoring case, if one is similar enough.
+#[must_use]
+pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let given: String = given.chars().take(COMPARED).flat_map(char::to_lowercase).collect();
+    let allowed = (given.chars().count() / 3).max(2);
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::osa_distance(&given, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= allowed && *distance < candidate.len())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: [&str; 3] = ["task.maxConcurrency", "limits.wall", "env.remove"];
+
+    #[test]
+    fn a_slip_of_the_hand_is_understood() {
+        for (given, meant) in [
+            ("task.maxConcurency", "task.maxConcurrency"),
+            ("TASK.MAXCONCURRENCY", "task.maxConcurrency"),
+            ("limits.wlal", "limits.wall"),
+            ("limit.wall", "limits.wall"),
+            ("env.removed", "env.remove"),
+        ] {
+            assert_eq!(nearest(given, KEYS), Some(meant), "{given}");
+        }
+    }
+
+    #[test]
+    fn something_else_is_not_taken_for_a_slip() {
+        for given in ["theme.dark", "", "xy", &"a".repeat(100_000)] {
+            assert_eq!(nearest(given, KEYS), None, "{given}");
+        }
+        assert_eq!(nearest("x", ["a", "b"]), None);
     }
 }

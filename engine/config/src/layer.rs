@@ -1,4 +1,4 @@
-//! What one layer sets: a settings file, the environment, the command line.
+//! One layer of settings: a settings file, the environment or the command line.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,31 +6,31 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use crate::error::Origin;
+use crate::error::printable;
 use crate::error::{SettingsError, UnknownKey};
 use crate::key::{Alias, Key};
-use crate::origin::Origin;
-use crate::shown::shown;
-use crate::value::Given;
+use crate::value::RawValue;
 use crate::yaml::{self, Malformed, Node, Value};
 
 /// How large a settings file may be.
 const LARGEST: u64 = 1 << 20;
 
-/// How many unknown keys are told.
+/// How many unknown keys are reported.
 const UNKNOWN: usize = 20;
 
-/// What one layer sets, and the keys in it that nobody knows.
+/// The values that one layer sets, and its unknown keys.
 #[derive(Debug, Default)]
 pub(crate) struct Layer {
-    pub(crate) given: BTreeMap<Key, (Given, Origin)>,
+    pub(crate) given: BTreeMap<Key, (RawValue, Origin)>,
     pub(crate) unknown: Vec<UnknownKey>,
 }
 
 impl Layer {
-    /// Reads the user's file. One that is not there sets nothing.
+    /// Reads the user's file. A file that does not exist sets nothing.
     pub(crate) fn of_file(file: &Path) -> Result<Self, SettingsError> {
         let unreadable = |source| SettingsError::Unreadable { file: file.to_owned(), source };
-        let bytes = match bounded(file) {
+        let bytes = match read_bounded(file) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(unreadable(error)),
@@ -46,7 +46,7 @@ impl Layer {
         Self::of_text(text, file, |line| Origin::User { file: file.to_owned(), line })
     }
 
-    /// Reads a text in the form of a settings file.
+    /// Parses the text of a settings file.
     pub(crate) fn of_text(
         text: &str,
         file: &Path,
@@ -65,7 +65,7 @@ impl Layer {
         }
     }
 
-    /// Reads the variables that set something. `variable` looks one up; an empty one sets nothing.
+    /// Reads the environment variables of settings. An empty variable sets nothing.
     pub(crate) fn of_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let mut layer = Self::default();
         let look_up = |name: &str| {
@@ -83,13 +83,13 @@ impl Layer {
                 })
             });
             if let Some((words, variable)) = found {
-                layer.given.insert(key, (Given::Words(words), Origin::Environment { variable }));
+                layer.given.insert(key, (RawValue::Text(words), Origin::Environment { variable }));
             }
         }
         layer
     }
 
-    /// Goes through a mapping; `path` is the key of the mapping itself.
+    /// Reads a mapping; `path` is its own key.
     fn walk(
         &mut self,
         path: &str,
@@ -103,22 +103,22 @@ impl Layer {
             };
             let path = if path.is_empty() { name_text } else { format!("{path}.{name_text}") };
             if let Some(key) = Key::find(&path) {
-                // What is left empty sets nothing.
+                // An empty value sets nothing.
                 if node.value == Value::Null {
                     continue;
                 }
-                let twice = self.given.insert(key, (Given::Node(node.value), origin(name.line)));
+                let twice = self.given.insert(key, (RawValue::Yaml(node.value), origin(name.line)));
                 if twice.is_some() {
                     return Err(malformed(file, name.line, &format!("`{key}` is set twice")));
                 }
                 continue;
             }
             match node.value {
-                Value::Null if Key::is_folder(&path) => {}
-                Value::Map(members) if Key::is_folder(&path) => {
+                Value::Null if Key::is_group(&path) => {}
+                Value::Map(members) if Key::is_group(&path) => {
                     self.walk(&path, members, file, origin)?;
                 }
-                _ if Key::is_folder(&path) => {
+                _ if Key::is_group(&path) => {
                     let message = format!("`{path}` is a group of settings, not a value");
                     return Err(malformed(file, name.line, &message));
                 }
@@ -133,14 +133,14 @@ impl Layer {
             self.unknown.push(UnknownKey {
                 file: file.to_owned(),
                 line,
-                key: shown(path, 60),
+                key: printable(path, 60),
                 nearest: Key::nearest(path),
             });
         }
     }
 }
 
-/// Writes a number of milliseconds as a duration. What is none stays as it is, to be refused.
+/// Adds the unit to a number of milliseconds. Other text is returned as it is and refused later.
 fn milliseconds(words: String) -> String {
     let number = words.trim();
     let plain = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
@@ -151,9 +151,9 @@ fn malformed(file: &Path, line: u64, message: &str) -> SettingsError {
     SettingsError::Malformed { file: file.to_owned(), line, message: message.to_owned() }
 }
 
-/// Reads a file, and one byte more than it may have if it is larger.
-fn bounded(file: &Path) -> io::Result<Vec<u8>> {
-    // Opening a pipe would wait for somebody to write into it.
+/// Reads a file up to one byte more than allowed, so that the caller can tell that it is too large.
+fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
+    // Opening a pipe would block until someone writes.
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
     }

@@ -1,23 +1,18 @@
-//! What the user has set, where each value comes from, and where things are on disk.
+//! The settings of the user with their origins, and the folders of the program.
 
+mod data_paths;
 mod error;
 mod key;
 mod layer;
-mod nearest;
-mod origin;
-mod places;
 mod prices;
 mod quantity;
 mod settings;
-mod shown;
 mod value;
 mod yaml;
 
-pub use error::{SettingsError, UnknownKey};
-pub use key::Key;
-pub use nearest::nearest;
-pub use origin::{Origin, Setting};
-pub use places::{Places, PlacesError, make_private};
+pub use data_paths::{DataPaths, DataPathsError, make_private};
+pub use error::{Origin, Setting, SettingsError, UnknownKey};
+pub use key::{Key, nearest};
 pub use prices::ModelPrice;
 pub use quantity::{QuantityError, parse_count, parse_duration, parse_size};
 pub use settings::{Flag, Settings, Sources};

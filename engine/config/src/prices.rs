@@ -1,34 +1,34 @@
-//! What models cost: the setting `prices`.
+//! The prices of models: the setting `prices`.
 
 use std::collections::BTreeMap;
 
 use protocol::ModelRoute;
 
-use crate::value::{Expected, Given};
+use crate::value::{Expected, RawValue};
 use crate::yaml::{self, Node, Value};
 
-/// What a model costs, in billionths of a US dollar per million tokens.
+/// The price of a model, in billionths of a US dollar per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelPrice {
-    /// Tokens it reads.
+    /// Tokens the model reads.
     pub input: u64,
-    /// Tokens it writes.
+    /// Tokens the model writes.
     pub output: u64,
-    /// Tokens it reads from a cache.
+    /// Tokens read from a cache.
     pub cache_read: u64,
-    /// Tokens it reads and keeps in a cache.
+    /// Tokens written into a cache.
     pub cache_write: u64,
 }
 
 const EXPECTED: Expected = "a mapping of `PROVIDER/ID` to `{ input: …, output: … }` in US dollars per million tokens, \
      with `cacheRead` and `cacheWrite` where they cost something else than `input`";
 
-impl Given {
-    /// The prices of models.
+impl RawValue {
+    /// Parses the prices of models.
     pub(crate) fn prices(&self) -> Result<BTreeMap<String, ModelPrice>, Expected> {
         match self {
-            Self::Node(value) => prices(value),
-            Self::Words(words) => match yaml::read(words) {
+            Self::Yaml(value) => prices(value),
+            Self::Text(words) => match yaml::read(words) {
                 Ok(node) => prices(&node.value),
                 Err(_malformed) => Err(EXPECTED),
             },
@@ -68,13 +68,13 @@ fn price(node: &Node) -> Option<ModelPrice> {
     })
 }
 
-/// Returns dollars as billionths of a dollar. Nothing costs a million dollars or less than none.
+/// Returns dollars as billionths of a dollar, if between zero and a million.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
 fn nanodollars(value: &Value) -> Option<u64> {
     let dollars: f64 = match value {
-        Value::Whole(whole) => u32::try_from(*whole).ok()?.into(),
+        Value::Integer(whole) => u32::try_from(*whole).ok()?.into(),
         Value::Number(number) => number.parse().ok()?,
-        Value::Null | Value::Flag(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
+        Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
             return None;
         }
     };
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<BTreeMap<String, ModelPrice>, Expected> {
-        Given::Node(yaml::read(text).unwrap().value).prices()
+        RawValue::Yaml(yaml::read(text).unwrap().value).prices()
     }
 
     #[test]
@@ -105,7 +105,7 @@ ollama/qwen3:8b: { input: 0, output: 0 }
         let expected =
             [("openai/gpt-x".to_owned(), openai), ("ollama/qwen3:8b".to_owned(), ollama)];
         assert_eq!(read(text), Ok(BTreeMap::from(expected)));
-        let words = Given::Words("{ollama/qwen3:8b: {input: 0, output: 0}}".to_owned());
+        let words = RawValue::Text("{ollama/qwen3:8b: {input: 0, output: 0}}".to_owned());
         assert_eq!(words.prices(), Ok(BTreeMap::from([("ollama/qwen3:8b".to_owned(), ollama)])));
     }
 
@@ -124,6 +124,6 @@ ollama/qwen3:8b: { input: 0, output: 0 }
         ] {
             assert_eq!(read(text), Err(EXPECTED), "{text}");
         }
-        assert_eq!(Given::Words("{".to_owned()).prices(), Err(EXPECTED));
+        assert_eq!(RawValue::Text("{".to_owned()).prices(), Err(EXPECTED));
     }
 }

@@ -1,9 +1,9 @@
-//! Durations, sizes and numbers as people write them: `20m`, `1h30m`, `256 MiB`, `400k`.
+//! Parses durations, sizes and numbers as people write them: `20m`, `1h30m`, `256 MiB`, `400k`.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use crate::shown::shown;
+use crate::error::printable;
 
 /// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum QuantityError {
     /// Not a number of things.
     #[error("`{0}` is not a number from 1 on (they look like `40`, `400_000` or `2M`)")]
     Count(String),
-    /// More than can be counted.
+    /// Too large.
     #[error("`{0}` is too large")]
     TooLarge(String),
 }
@@ -26,10 +26,10 @@ pub enum QuantityError {
 const TIMES: [(&str, u64); 5] =
     [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
-/// A hundred years: more than any clock has to count.
+/// The longest duration: a hundred years.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// The units of a size in bytes. A bare `M` is left out: half of the world takes it for `MiB`.
+/// The units of a size in bytes. A bare `M` is left out, because it often means `MiB`.
 const SIZES: [(&str, u64); 9] = [
     ("b", 1),
     ("kb", 1_000),
@@ -42,11 +42,11 @@ const SIZES: [(&str, u64); 9] = [
     ("tib", 1 << 40),
 ];
 
-/// Reads a duration: whole numbers with the units `d`, `h`, `m`, `s` and `ms`, each at most once
-/// and the larger ones first; a plain number counts seconds.
+/// Parses a duration: whole numbers with the units `d`, `h`, `m`, `s` and `ms`, each at most once
+/// and the larger ones first; a plain number is in seconds.
 ///
 /// # Errors
-/// It is not one, or too large.
+/// The text is no such quantity, or too large.
 pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
     let bad = || QuantityError::Duration(shortened(text));
     let large = || QuantityError::TooLarge(shortened(text));
@@ -62,7 +62,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
         let (number, after) = digits(rest).ok_or_else(bad)?;
         let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
         let (unit, after) = after.split_at(letters);
-        // Going on where the last unit stood keeps them in order and each at most once.
+        // Continuing after the last unit keeps them in order and each at most once.
         let (_, factor) = units.find(|(name, _)| *name == unit).ok_or_else(bad)?;
         let number: u64 = number.parse().map_err(|_overflow| large())?;
         let part = number.checked_mul(*factor).ok_or_else(large)?;
@@ -77,11 +77,11 @@ pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
     }
 }
 
-/// Reads a size in bytes: a whole number with a unit (`KB` counts 1000, `KiB` 1024 and so on, in any
+/// Parses a size in bytes: a whole number with a unit (`KB` counts 1000, `KiB` 1024 and so on, in any
 /// case), or without one.
 ///
 /// # Errors
-/// It is not one, or too large.
+/// The text is no such quantity, or too large.
 pub fn parse_size(text: &str) -> Result<u64, QuantityError> {
     let (number, unit) = digits(text.trim()).ok_or_else(|| QuantityError::Size(shortened(text)))?;
     let unit = unit.trim_start().to_ascii_lowercase();
@@ -96,11 +96,11 @@ pub fn parse_size(text: &str) -> Result<u64, QuantityError> {
         .ok_or_else(|| QuantityError::TooLarge(shortened(text)))
 }
 
-/// Reads a number of things, at least one: digits, `_` between them, and `k` for thousands or `M`
+/// Parses a number of at least one: digits, `_` between them, and `k` for thousands or `M`
 /// for millions after them.
 ///
 /// # Errors
-/// It is not one, or too large.
+/// The text is no such quantity, or too large.
 pub fn parse_count(text: &str) -> Result<NonZeroU64, QuantityError> {
     let (bad, large) =
         (|| QuantityError::Count(shortened(text)), || QuantityError::TooLarge(shortened(text)));
@@ -120,15 +120,15 @@ pub fn parse_count(text: &str) -> Result<NonZeroU64, QuantityError> {
     NonZeroU64::new(number.checked_mul(factor).ok_or_else(large)?).ok_or_else(bad)
 }
 
-/// Splits off the digits that a text begins with, if it does.
+/// Splits off the digits at the beginning of a text.
 fn digits(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
 }
 
-/// What is quoted of a text that may be anything.
+/// Returns the text as it is quoted in an error.
 fn shortened(text: &str) -> String {
-    shown(text, 40)
+    printable(text, 40)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The settings of one start: the layers laid over each other, and their values checked.
+//! Loads the settings: merges the layers and checks every value.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,121 +8,120 @@ use std::time::Duration;
 
 use protocol::{IsolationMode, MergeMode, ModelRoute, TaskLimits};
 
+use crate::error::{Origin, Setting};
 use crate::error::{SettingsError, UnknownKey};
 use crate::key::Key;
 use crate::layer::Layer;
-use crate::origin::{Origin, Setting};
 use crate::prices::ModelPrice;
-use crate::value::{Expected, Given};
+use crate::value::{Expected, RawValue};
 
 /// The defaults, with what each setting means.
 const DEFAULTS: &str = include_str!("defaults.yml");
 const DEFAULTS_FILE: &str = "defaults.yml";
 
-/// What settings are read from. The later ones win: the defaults, the user's file, the environment,
-/// the command line.
+/// The sources of settings besides the defaults. The user's file overrides the defaults, the
+/// environment the file, the command line the environment.
 pub struct Sources<'a> {
-    /// The user's file, which need not be there: [`crate::Places::config_file`].
+    /// The user's file, which need not exist: [`crate::DataPaths::config_file`].
     pub file: &'a Path,
-    /// The user's home, for paths that begin with `~/`: [`crate::Places::home`].
+    /// The user's home, for paths that begin with `~/`: [`crate::DataPaths::home`].
     pub home: Option<&'a Path>,
     /// Looks up an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
-    /// The options that set something.
+    /// The command line options that set something.
     pub flags: &'a [Flag],
 }
 
-/// An option of the command line that sets something.
+/// A command line option that sets something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag {
-    /// What it sets.
+    /// The setting.
     pub key: Key,
-    /// How it was typed: `--jobs`.
+    /// The option as it was typed: `--jobs`.
     pub name: String,
-    /// What it was given.
+    /// The value of the option.
     pub value: String,
 }
 
-/// Every setting, with where its value comes from.
+/// Every setting, with the origin of its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How many tasks run at the same time; nothing for as many as suit the work.
+    /// How many tasks run at the same time; `None` for a number that suits the work.
     pub max_concurrency: Setting<Option<NonZeroUsize>>,
-    /// How tasks are kept apart.
+    /// How tasks are isolated.
     pub isolation_mode: Setting<IsolationMode>,
-    /// Where their work goes.
+    /// How the work of tasks is merged.
     pub merge_mode: Setting<MergeMode>,
-    /// The folder of the workspaces; nothing for the usual one.
+    /// The folder of the workspaces; `None` for the default.
     pub isolation_dir: Setting<Option<PathBuf>>,
     /// How many bytes of untracked files may be copied into each workspace.
     pub untracked_limit: Setting<u64>,
-    /// What the names of branches begin with.
+    /// The prefix of branch names.
     pub branch_prefix: Setting<String>,
-    /// Which variables tasks do not get.
+    /// The environment variables removed from tasks.
     pub env_remove: Setting<Vec<String>>,
-    /// Which variables alone tasks get; nothing for all but the removed ones.
+    /// The only environment variables tasks get; `None` for all but the removed ones.
     pub env_keep_only: Setting<Option<Vec<String>>>,
-    /// Which variables tasks get although they would be removed.
+    /// The environment variables tasks get although they would be removed.
     pub env_pass: Setting<Vec<String>>,
     /// How long a task may run.
     pub limit_wall: Setting<Duration>,
     /// How many bytes of a task's output are kept.
     pub limit_output: Setting<u64>,
-    /// How often a model may answer.
+    /// The maximum number of answers of a model in a task.
     pub limit_turns: Setting<NonZeroU32>,
-    /// How many tokens a model may use; nothing for as many as it likes.
+    /// The maximum number of tokens a model may use; `None` for no limit.
     pub limit_tokens: Setting<Option<NonZeroU64>>,
-    /// The model where none is named.
+    /// The default model.
     pub model_default: Setting<Option<ModelRoute>>,
-    /// The model for small things.
+    /// The model for small tasks.
     pub model_smol: Setting<Option<ModelRoute>>,
-    /// The model for hard things.
+    /// The model for hard tasks.
     pub model_slow: Setting<Option<ModelRoute>>,
-    /// The model that plans.
+    /// The model for planning.
     pub model_plan: Setting<Option<ModelRoute>>,
-    /// What models cost, by `PROVIDER/ID`.
+    /// The prices of models, by `PROVIDER/ID`.
     pub prices: Setting<BTreeMap<String, ModelPrice>>,
-    /// How many requests of one account run at the same time; nothing for any number.
+    /// How many requests of one account run at the same time; `None` for no limit.
     pub provider_concurrency: Setting<Option<NonZeroUsize>>,
-    /// Whether a provider that cannot answer at the moment is asked again.
+    /// Whether failed requests to a provider are retried.
     pub retry_enabled: Setting<bool>,
-    /// How often it is.
+    /// The maximum number of retries.
     pub retry_max_retries: Setting<u32>,
-    /// How long it is left alone before the first time; twice as long each time after.
+    /// The delay before the first retry; it doubles with each further one.
     pub retry_base_delay: Setting<Duration>,
-    /// How long a provider may take until it begins to answer; zero for as long as it likes.
+    /// How long a provider may take until it begins to answer; zero for no limit.
     pub stream_first_event_timeout: Setting<Duration>,
-    /// How long a provider may pause in an answer; zero for as long as it likes.
+    /// How long a provider may pause in an answer; zero for no limit.
     pub stream_idle_timeout: Setting<Duration>,
 }
 
 impl Settings {
-    /// Reads and checks all layers. What comes back with the settings are keys in the file that
-    /// nobody knows, to be told.
+    /// Reads and checks all layers. Returns the settings, and the unknown keys of the file for a
+    /// warning.
     ///
     /// # Errors
-    /// The file cannot be read, or a value cannot be what it is, even one that another layer
-    /// overrides.
+    /// The file cannot be read, or a value is invalid, even one that another layer overrides.
     pub fn load(sources: &Sources<'_>) -> Result<(Self, Vec<UnknownKey>), SettingsError> {
         let home = sources.home;
         let user = Layer::of_file(sources.file)?;
         let unknown = user.unknown;
         let flags = sources.flags.iter().map(|Flag { key, name, value }| {
             let origin = Origin::CommandLine { flag: name.clone() };
-            (*key, (Given::Words(value.clone()), origin))
+            (*key, (RawValue::Text(value.clone()), origin))
         });
         let flags = Layer { given: flags.collect(), unknown: Vec::new() };
         let mut values =
             Layer::of_text(DEFAULTS, Path::new(DEFAULTS_FILE), |_| Origin::BuiltIn)?.given;
         for layer in [user.given, Layer::of_environment(sources.variable).given, flags.given] {
-            // A mistake does not go unnoticed because something else hides it today.
+            // A mistake is reported even while another layer overrides it.
             for (key, (given, origin)) in &layer {
                 check(*key, given, home)
                     .map_err(|expected| wrong(*key, given, origin, expected))?;
             }
             values.extend(layer);
         }
-        Ok((Self::cut(&values, home)?, unknown))
+        Ok((Self::from_values(&values, home)?, unknown))
     }
 
     /// Returns the limits of a task that sets none itself.
@@ -136,45 +135,45 @@ impl Settings {
         }
     }
 
-    fn cut(values: &Values, home: Option<&Path>) -> Result<Self, SettingsError> {
+    fn from_values(values: &Values, home: Option<&Path>) -> Result<Self, SettingsError> {
         Ok(Self {
-            max_concurrency: optional(values, Key::MaxConcurrency, Given::count)?,
-            isolation_mode: required(values, Key::IsolationMode, Given::isolation)?,
-            merge_mode: required(values, Key::MergeMode, Given::merge)?,
+            max_concurrency: optional(values, Key::MaxConcurrency, RawValue::count)?,
+            isolation_mode: required(values, Key::IsolationMode, RawValue::isolation)?,
+            merge_mode: required(values, Key::MergeMode, RawValue::merge)?,
             isolation_dir: optional(values, Key::IsolationDir, |given| given.folder(home))?,
-            untracked_limit: required(values, Key::UntrackedLimit, Given::size)?,
-            branch_prefix: required(values, Key::BranchPrefix, Given::prefix)?,
-            env_remove: required(values, Key::EnvRemove, Given::variables)?,
-            env_keep_only: optional(values, Key::EnvKeepOnly, Given::some_variables)?,
-            env_pass: required(values, Key::EnvPass, Given::variables)?,
-            limit_wall: required(values, Key::LimitWall, Given::duration)?,
-            limit_output: required(values, Key::LimitOutput, Given::size)?,
-            limit_turns: required(values, Key::LimitTurns, Given::turns)?,
-            limit_tokens: optional(values, Key::LimitTokens, Given::tokens)?,
-            model_default: optional(values, Key::ModelDefault, Given::model)?,
-            model_smol: optional(values, Key::ModelSmol, Given::model)?,
-            model_slow: optional(values, Key::ModelSlow, Given::model)?,
-            model_plan: optional(values, Key::ModelPlan, Given::model)?,
-            prices: required(values, Key::Prices, Given::prices)?,
-            provider_concurrency: optional(values, Key::ProviderConcurrency, Given::count)?,
-            retry_enabled: required(values, Key::RetryEnabled, Given::flag)?,
-            retry_max_retries: required(values, Key::RetryMaxRetries, Given::times)?,
-            retry_base_delay: required(values, Key::RetryBaseDelay, Given::milliseconds)?,
+            untracked_limit: required(values, Key::UntrackedLimit, RawValue::size)?,
+            branch_prefix: required(values, Key::BranchPrefix, RawValue::prefix)?,
+            env_remove: required(values, Key::EnvRemove, RawValue::variables)?,
+            env_keep_only: optional(values, Key::EnvKeepOnly, RawValue::some_variables)?,
+            env_pass: required(values, Key::EnvPass, RawValue::variables)?,
+            limit_wall: required(values, Key::LimitWall, RawValue::duration)?,
+            limit_output: required(values, Key::LimitOutput, RawValue::size)?,
+            limit_turns: required(values, Key::LimitTurns, RawValue::turns)?,
+            limit_tokens: optional(values, Key::LimitTokens, RawValue::tokens)?,
+            model_default: optional(values, Key::ModelDefault, RawValue::model)?,
+            model_smol: optional(values, Key::ModelSmol, RawValue::model)?,
+            model_slow: optional(values, Key::ModelSlow, RawValue::model)?,
+            model_plan: optional(values, Key::ModelPlan, RawValue::model)?,
+            prices: required(values, Key::Prices, RawValue::prices)?,
+            provider_concurrency: optional(values, Key::ProviderConcurrency, RawValue::count)?,
+            retry_enabled: required(values, Key::RetryEnabled, RawValue::boolean)?,
+            retry_max_retries: required(values, Key::RetryMaxRetries, RawValue::retries)?,
+            retry_base_delay: required(values, Key::RetryBaseDelay, RawValue::milliseconds)?,
             stream_first_event_timeout: required(
                 values,
                 Key::StreamFirstEventTimeout,
-                Given::patience,
+                RawValue::timeout,
             )?,
-            stream_idle_timeout: required(values, Key::StreamIdleTimeout, Given::patience)?,
+            stream_idle_timeout: required(values, Key::StreamIdleTimeout, RawValue::timeout)?,
         })
     }
 }
 
-/// What all layers together give.
-type Values = BTreeMap<Key, (Given, Origin)>;
+/// The merged values of all layers.
+type Values = BTreeMap<Key, (RawValue, Origin)>;
 
-/// Checks one value of one layer.
-fn check(key: Key, given: &Given, home: Option<&Path>) -> Result<(), Expected> {
+/// Checks one value of a layer.
+fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected> {
     match key {
         Key::MaxConcurrency | Key::ProviderConcurrency => given.count().map(drop),
         Key::IsolationMode => given.isolation().map(drop),
@@ -191,18 +190,18 @@ fn check(key: Key, given: &Given, home: Option<&Path>) -> Result<(), Expected> {
             given.model().map(drop)
         }
         Key::Prices => given.prices().map(drop),
-        Key::RetryEnabled => given.flag().map(drop),
-        Key::RetryMaxRetries => given.times().map(drop),
+        Key::RetryEnabled => given.boolean().map(drop),
+        Key::RetryMaxRetries => given.retries().map(drop),
         Key::RetryBaseDelay => given.milliseconds().map(drop),
-        Key::StreamFirstEventTimeout | Key::StreamIdleTimeout => given.patience().map(drop),
+        Key::StreamFirstEventTimeout | Key::StreamIdleTimeout => given.timeout().map(drop),
     }
 }
 
-/// Reads a setting that may be unset, which is then as the defaults have it.
+/// Parses a setting that may be unset.
 fn optional<T>(
     values: &Values,
     key: Key,
-    read: impl Fn(&Given) -> Result<T, Expected>,
+    read: impl Fn(&RawValue) -> Result<T, Expected>,
 ) -> Result<Setting<Option<T>>, SettingsError> {
     let Some((given, origin)) = values.get(&key) else {
         return Ok(Setting { value: None, origin: Origin::BuiltIn });
@@ -211,20 +210,20 @@ fn optional<T>(
     Ok(Setting { value: Some(value), origin: origin.clone() })
 }
 
-/// Reads a setting that has a default.
+/// Parses a setting that has a default.
 fn required<T>(
     values: &Values,
     key: Key,
-    read: impl Fn(&Given) -> Result<T, Expected>,
+    read: impl Fn(&RawValue) -> Result<T, Expected>,
 ) -> Result<Setting<T>, SettingsError> {
     let Setting { value, origin } = optional(values, key, read)?;
     let value = value.expect("the defaults file gives every setting that is never unset");
     Ok(Setting { value, origin })
 }
 
-fn wrong(key: Key, given: &Given, origin: &Origin, expected: Expected) -> SettingsError {
-    // One of the right kind with something wrong in it is not set against that kind.
-    let found = given.found();
+fn wrong(key: Key, given: &RawValue, origin: &Origin, expected: Expected) -> SettingsError {
+    // "must be a list, not a list" would not help where only an element is wrong.
+    let found = given.describe();
     let found = if expected.starts_with(&found) { "this one".to_owned() } else { found };
     let origin = origin.clone();
     SettingsError::Value { origin, key, expected: expected.to_owned(), found }

@@ -1,49 +1,49 @@
-//! Reads YAML into a tree whose nodes know their lines. The file may be hostile: its size, depth,
-//! aliases and documents are bounded.
+//! Parses YAML into a tree whose nodes have line numbers. The text may be hostile: its size, depth,
+//! aliases and documents are limited.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{MessageFormatter, Spanned, UserMessageFormatter};
 
-use crate::shown::shown;
+use crate::error::printable;
 
-/// A value and the line it stands on, from 1.
+/// A value with its line, from 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
     pub(crate) line: u64,
     pub(crate) value: Value,
 }
 
-/// What a value is. An empty one is null.
+/// A YAML value. An empty one is null.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Null,
-    Flag(bool),
-    Whole(u64),
-    /// Any other number, as it is shown.
+    Bool(bool),
+    Integer(u64),
+    /// Any other number, as text.
     Number(String),
     Text(String),
     List(Vec<Node>),
     Map(Vec<(Node, Node)>),
 }
 
-/// What is wrong, and on which line.
+/// A syntax error, with its line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Malformed {
     pub(crate) line: u64,
     pub(crate) message: String,
 }
 
-/// How deep, how large and how repetitive settings may be.
+/// The limits of depth, size and aliases.
 const DEPTH: usize = 16;
 const NODES: usize = 20_000;
 const ALIASES: usize = 100;
 
-/// How much of a message is shown.
+/// The longest error message, in characters.
 const MESSAGE: usize = 200;
 
-/// Reads one document. An empty text is null.
+/// Parses one document. An empty text is null.
 pub(crate) fn read(text: &str) -> Result<Node, Malformed> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -65,7 +65,7 @@ pub(crate) fn read(text: &str) -> Result<Node, Malformed> {
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
         let line = error.location().map_or(1, |place| place.line().max(1));
-        Malformed { line, message: shown(&message, MESSAGE) }
+        Malformed { line, message: printable(&message, MESSAGE) }
     })
 }
 
@@ -100,16 +100,16 @@ impl<'de> Visitor<'de> for AnyValue {
     }
 
     fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
-        Ok(Value::Flag(flag))
+        Ok(Value::Bool(flag))
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
-        Ok(Value::Whole(number))
+        Ok(Value::Integer(number))
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
         Ok(u64::try_from(number)
-            .map_or_else(|_negative| Value::Number(number.to_string()), Value::Whole))
+            .map_or_else(|_negative| Value::Number(number.to_string()), Value::Integer))
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
@@ -153,9 +153,9 @@ mod tests {
         let list = Value::List(vec![
             text(4, "20m"),
             line(5, Value::Number("-1".to_owned())),
-            line(6, Value::Whole(7)),
+            line(6, Value::Integer(7)),
             text(7, "on"),
-            line(8, Value::Flag(true)),
+            line(8, Value::Bool(true)),
             line(9, Value::Null),
         ]);
         let map = vec![(text(2, "a"), text(2, "x")), (text(3, "b"), line(4, list))];

@@ -1,29 +1,29 @@
-//! What of our own environment a command is given.
+//! The environment of commands: the variables of the engine, filtered by rules.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-/// The variables that every command starts with, settled once.
+/// The variables that every command starts with, determined once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BaseEnvironment {
     variables: BTreeMap<OsString, OsString>,
 }
 
-/// What the user's settings say about the environment of commands.
+/// The user's rules for the environment of commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EnvironmentRules {
-    /// The names of variables that are taken out.
+    /// The names of variables that are removed.
     pub remove: Vec<String>,
-    /// If it names any, the only variables that stay. It never brings back what is taken out.
+    /// If not empty, the only variables that are kept. It does not override `remove`.
     pub keep_only: Vec<String>,
-    /// The names of variables that stay whatever the other rules say, unless they
-    /// [can never be passed on](Self::is_never_passed).
+    /// The names of variables that are kept despite the other rules, unless they
+    /// [are never passed on](Self::is_never_passed).
     pub pass: Vec<String>,
 }
 
-/// Variables by which git finds a repository, or which carry one invocation's configuration into
-/// another: with them, a run that was started from a git hook would work on the user's repository.
-const OF_A_REPOSITORY: &[&str] = &[
+/// Variables that select a repository or a configuration for git. With them, a run started from a git
+/// hook would work on the user's repository.
+const GIT_REPOSITORY: &[&str] = &[
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_CEILING_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -50,8 +50,8 @@ const OF_A_REPOSITORY: &[&str] = &[
 /// The pairs that `GIT_CONFIG_COUNT` counts.
 const CONFIGURATION_PAIRS: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
 
-/// The keys of model providers: ours to use, no business of a command. A build's own tokens are
-/// not among them.
+/// The API keys of model providers, which commands do not need. Tokens of build tools are not among
+/// them.
 const PROVIDER_KEYS: &[&str] = &[
     "AI_GATEWAY_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -79,11 +79,11 @@ const PROVIDER_KEYS: &[&str] = &[
     "ZAI_API_KEY",
 ];
 
-/// What is meant for this process only.
-const OURS: &[&str] = &["REGATTA_FAULT"];
+/// Variables for this process only.
+const INTERNAL: &[&str] = &["REGATTA_FAULT"];
 
 impl BaseEnvironment {
-    /// Returns what is left of `variables`.
+    /// Returns the variables that the rules keep.
     #[must_use]
     pub fn new(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
@@ -98,7 +98,7 @@ impl BaseEnvironment {
         self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// Returns the variables a command gets that is given `added` as well; what is added wins.
+    /// Returns the variables of a command with `added` ones, which take precedence.
     pub(crate) fn with(&self, added: &BTreeMap<String, OsString>) -> BTreeMap<OsString, OsString> {
         let added = added.iter().map(|(name, value)| (OsStr::new(name), value.as_os_str()));
         let all = self.variables().chain(added);
@@ -107,15 +107,15 @@ impl BaseEnvironment {
 }
 
 impl EnvironmentRules {
-    /// Returns whether no rule can pass this variable on: it would make commands work at another
-    /// repository, or is meant for this process only.
+    /// Returns whether no rule can pass this variable on: it selects a repository for git, or is for
+    /// this process only.
     #[must_use]
     pub fn is_never_passed(name: &str) -> bool {
-        [OF_A_REPOSITORY, OURS].iter().any(|list| list.contains(&name))
+        [GIT_REPOSITORY, INTERNAL].iter().any(|list| list.contains(&name))
             || CONFIGURATION_PAIRS.iter().any(|prefix| name.starts_with(prefix))
     }
 
-    /// Returns whether this variable is the key of a model provider, which is removed unless
+    /// Returns whether this variable is the API key of a model provider, which is removed unless
     /// [`pass`](Self::pass) names it.
     #[must_use]
     pub fn is_provider_key(name: &str) -> bool {
@@ -123,7 +123,7 @@ impl EnvironmentRules {
     }
 
     fn keep(&self, name: &OsStr) -> bool {
-        // A name that is not text can be on none of the lists but that of what alone is kept.
+        // A name that is not UTF-8 is on no list.
         let Some(name) = name.to_str() else { return self.keep_only.is_empty() };
         if Self::is_never_passed(name) {
             return false;
@@ -157,7 +157,7 @@ mod tests {
     fn nothing_that_names_a_repository_reaches_a_command() {
         let names = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_CONFIG_KEY_0", "GIT_QUARANTINE_PATH"];
         assert_eq!(left(&names, &EnvironmentRules::default()), Vec::<String>::new());
-        assert_eq!(left(OF_A_REPOSITORY, &EnvironmentRules::default()), Vec::<String>::new());
+        assert_eq!(left(GIT_REPOSITORY, &EnvironmentRules::default()), Vec::<String>::new());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The one thread that starts processes.
 //!
-//! The kernel kills what we start when the thread that started it ends, not when we do; so that
-//! thread lives as long as the shell, and nothing but starting happens on it.
+//! The kernel kills a child when the thread that started it ends, not when the process ends. So one
+//! thread starts all processes, and lives as long as the shell.
 
 use std::io;
 use std::process::{Child, Command};
@@ -12,163 +12,167 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::birth::{Preparation, as_command};
-use crate::group::Group;
+use crate::pre_exec::{ChildSetup, prepare_command};
+use crate::process_group::ProcessGroup;
 use crate::running::{DROP_LIMIT, Leftover, Running};
 use crate::watcher::{Token, Watcher};
 
-/// How often a dying child that nobody waits for is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often dying children are reaped.
+const REAP_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long the end of the thread may wait for others to end.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// The longest time the thread waits at its end for processes to end.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Starts processes on a thread of its own. Dropping it ends the thread.
+/// The handle of the thread that starts processes. Dropping it ends the thread.
 #[derive(Debug)]
 pub(crate) struct Launcher {
-    orders: Sender<Order>,
+    orders: Sender<LauncherMessage>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread is told.
-enum Order {
-    /// Start this.
-    Start { command: Box<(Command, Preparation)>, reply: oneshot::Sender<io::Result<Running>> },
-    /// Say that everything before this is done.
-    Pass(SyncSender<()>),
-    /// Nobody owns a command any more.
-    Left(Leftover),
-    /// This life of the watcher has ended.
+/// A message to the thread.
+enum LauncherMessage {
+    /// Start a process.
+    Start { command: Box<(Command, ChildSetup)>, reply: oneshot::Sender<io::Result<Running>> },
+    /// Reply when all messages before this one are handled.
+    Sync(SyncSender<()>),
+    /// The owner of a command has dropped it.
+    Released(Leftover),
+    /// The watcher process of this number has ended.
     WatcherEnded(u64),
-    /// Nothing else will come.
+    /// End the thread.
     Close,
 }
 
 impl Launcher {
-    /// Starts the thread; `watcher` is what the watcher is started with.
-    pub(crate) fn begin(watcher: Command) -> io::Result<Self> {
+    /// Starts the thread; `watcher` is the command that starts the watcher process.
+    pub(crate) fn spawn(watcher: Command) -> io::Result<Self> {
         let (orders, received) = channel();
-        let told = orders.clone();
-        let ended = Arc::new(move |life| {
-            let _closed = told.send(Order::WatcherEnded(life));
+        let notify = orders.clone();
+        let ended = Arc::new(move |number| {
+            let _closed = notify.send(LauncherMessage::WatcherEnded(number));
         });
         let running = orders.clone();
-        let left = Arc::new(move |left| {
-            let _closed = running.send(Order::Left(left));
+        let on_release = Arc::new(move |left| {
+            let _closed = running.send(LauncherMessage::Released(left));
         });
         let watcher = Watcher::new(watcher, ended);
-        let state = State { watcher, left, started: 0, dying: Vec::new() };
+        let state = State { watcher, on_release, started: 0, dying: Vec::new() };
         let thread = thread::Builder::new()
             .name("commands".to_owned())
             .spawn(move || state.run(received))?;
         Ok(Self { orders, thread: Some(thread) })
     }
 
-    /// Starts a command. If this is dropped before it ends, nothing is started, or what was is
-    /// dead.
+    /// Starts a command. If the future is dropped before it completes, no process is left running.
     pub(crate) async fn start(
         &self,
         command: Command,
-        preparation: Preparation,
+        preparation: ChildSetup,
     ) -> io::Result<Running> {
         let (reply, answer) = oneshot::channel();
-        let order = Order::Start { command: Box::new((command, preparation)), reply };
-        self.orders.send(order).map_err(|_| gone())?;
-        let mut asking = Asking { orders: &self.orders, answer };
+        let order = LauncherMessage::Start { command: Box::new((command, preparation)), reply };
+        self.orders.send(order).map_err(|_| thread_ended())?;
+        let mut asking = PendingStart { orders: &self.orders, answer };
         let answer = (&mut asking.answer).await;
-        answer.map_err(|_| gone())?
+        answer.map_err(|_| thread_ended())?
     }
 }
 
-fn gone() -> io::Error {
+fn thread_ended() -> io::Error {
     io::Error::other("the thread that starts commands has ended")
 }
 
-/// A start that is waited for.
-struct Asking<'a> {
-    orders: &'a Sender<Order>,
+/// A start that the caller waits for.
+struct PendingStart<'a> {
+    orders: &'a Sender<LauncherMessage>,
     answer: oneshot::Receiver<io::Result<Running>>,
 }
 
-impl Drop for Asking<'_> {
+impl Drop for PendingStart<'_> {
     fn drop(&mut self) {
         if self.answer.is_terminated() {
             return;
         }
-        // The thread may be starting it just now: when it has come to the next order, it has
-        // found that nobody waits any more, and has killed what it started.
+        // The thread may be starting the command now. When it handles the next message, it has
+        // noticed the closed reply and killed the process.
         self.answer.close();
-        let (passed, pass) = sync_channel(1);
-        if self.orders.send(Order::Pass(passed)).is_ok() {
-            let _late = pass.recv_timeout(DROP_LIMIT);
+        let (handled, wait) = sync_channel(1);
+        if self.orders.send(LauncherMessage::Sync(handled)).is_ok() {
+            let _late = wait.recv_timeout(DROP_LIMIT);
         }
     }
 }
 
 impl Drop for Launcher {
     fn drop(&mut self) {
-        let _gone = self.orders.send(Order::Close);
+        let _gone = self.orders.send(LauncherMessage::Close);
         if let Some(thread) = self.thread.take() {
             let _panicked = thread.join();
         }
     }
 }
 
-/// What the thread knows.
+/// The state of the thread.
 struct State {
     watcher: Watcher,
-    left: Arc<dyn Fn(Leftover) + Send + Sync>,
+    on_release: Arc<dyn Fn(Leftover) + Send + Sync>,
     started: Token,
     dying: Vec<(Child, Token)>,
 }
 
 impl State {
-    fn run(mut self, received: Receiver<Order>) {
+    fn run(mut self, received: Receiver<LauncherMessage>) {
         loop {
             let order = if self.dying.is_empty() {
                 received.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else {
-                received.recv_timeout(LOOK_EVERY)
+                received.recv_timeout(REAP_INTERVAL)
             };
             match order {
-                Ok(Order::Start { command, reply }) => {
+                Ok(LauncherMessage::Start { command, reply }) => {
                     if !reply.is_closed() {
-                        // One that comes back because nobody waits kills its group as it goes.
+                        // A command that the caller no longer waits for kills its group when dropped.
                         let _unwanted = reply.send(self.start(*command));
                     }
                 }
-                Ok(Order::Pass(passed)) => {
-                    let _unheard = passed.try_send(());
+                Ok(LauncherMessage::Sync(handled)) => {
+                    let _unheard = handled.try_send(());
                 }
-                Ok(Order::Left(Leftover::Nothing(token))) => self.watcher.remove(token),
-                Ok(Order::Left(Leftover::Dying(child, token))) => self.dying.push((child, token)),
-                Ok(Order::WatcherEnded(life)) => self.watcher.note_end(life),
-                Ok(Order::Close) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(LauncherMessage::Released(Leftover::Nothing(token))) => {
+                    self.watcher.remove(token)
+                }
+                Ok(LauncherMessage::Released(Leftover::Dying(child, token))) => {
+                    self.dying.push((child, token))
+                }
+                Ok(LauncherMessage::WatcherEnded(number)) => self.watcher.note_end(number),
+                Ok(LauncherMessage::Close) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            self.bury();
+            self.reap();
         }
         self.close(&received);
     }
 
-    fn start(&mut self, (mut command, preparation): (Command, Preparation)) -> io::Result<Running> {
+    fn start(&mut self, (mut command, preparation): (Command, ChildSetup)) -> io::Result<Running> {
         self.started += 1;
         let token = self.started;
-        as_command(&mut command, preparation, self.watcher.registration(token)?);
+        prepare_command(&mut command, preparation, self.watcher.registration(token)?);
         let child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
-                // The child may have registered itself before it failed.
+                // The child may have registered itself with the watcher before it failed.
                 self.watcher.remove(token);
                 return Err(error);
             }
         };
-        let group = Group::led_by(child.id()).expect("a child of ours is not the first process");
+        let group =
+            ProcessGroup::led_by(child.id()).expect("a child of ours is not the first process");
         self.watcher.add(token, group);
-        Ok(Running::new(child, group, token, Arc::clone(&self.left)))
+        Ok(Running::new(child, group, token, Arc::clone(&self.on_release)))
     }
 
-    fn bury(&mut self) {
+    fn reap(&mut self) {
         let watcher = &mut self.watcher;
         self.dying.retain_mut(|(child, token)| {
             let alive = matches!(child.try_wait(), Ok(None));
@@ -179,18 +183,20 @@ impl State {
         });
     }
 
-    /// Collects what is dying, and the watcher, so that the end of the thread leaves nothing.
-    fn close(mut self, received: &Receiver<Order>) {
-        let until = Instant::now() + PATIENCE;
+    /// Reaps dying children and ends the watcher process, so that none is left at the end.
+    fn close(mut self, received: &Receiver<LauncherMessage>) {
+        let until = Instant::now() + CLOSE_TIMEOUT;
         while !self.dying.is_empty() && Instant::now() < until {
-            thread::sleep(LOOK_EVERY);
-            self.bury();
+            thread::sleep(REAP_INTERVAL);
+            self.reap();
         }
-        let Some(ending) = self.watcher.dismiss() else { return };
+        let Some(ending) = self.watcher.end() else { return };
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match received.recv_timeout(left) {
-                Ok(Order::WatcherEnded(life)) if life == ending.number => return ending.finish(),
+                Ok(LauncherMessage::WatcherEnded(number)) if number == ending.number => {
+                    return ending.finish();
+                }
                 Ok(_late) => {}
                 Err(_) => return ending.force(),
             }

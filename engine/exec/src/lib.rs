@@ -1,29 +1,24 @@
-//! Running commands: each in a process group of its own, watched so that nothing of it outlives
-//! the engine, with its output kept and bounded.
+//! Runs commands: each in a process group of its own, watched so that none of its processes outlives
+//! the engine. The output is kept in a file of bounded size.
 
-mod birth;
-mod control;
+mod command_error;
 mod environment;
-mod exit;
-mod group;
 mod launcher;
 mod lines;
-mod pace;
-mod printable;
+mod output;
+mod output_file;
+mod pre_exec;
+mod process_group;
 mod processes;
-mod pump;
 mod running;
 mod shell;
-mod sink;
-mod streams;
-mod trouble;
-mod watch;
 mod watcher;
+mod watcher_main;
 
 pub use environment::{BaseEnvironment, EnvironmentRules};
 pub use processes::Processes;
 pub use shell::{GRACE, Shell};
-pub use watch::watch;
+pub use watcher_main::watch;
 
 #[cfg(test)]
 #[macro_use]

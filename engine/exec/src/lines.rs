@@ -1,11 +1,14 @@
-//! Finds lines in a stream of bytes without keeping the stream.
+//! The progress lines of a command: found in its output, limited in rate, and made printable.
 
-use crate::printable::LINE_LIMIT;
+use std::time::Duration;
 
-/// How many bytes of the line that counts as a command's result are kept.
+use protocol::{Escapes, is_unseen};
+use tokio::time::Instant;
+
+/// The most bytes kept of the last line, which is the result of a command.
 const RESULT_LIMIT: usize = 500_000;
 
-/// The last line that is not blank. A line longer than 500,000 bytes is cut there.
+/// The last line of a stream that is not blank, shortened to 500,000 bytes.
 #[derive(Debug, Default)]
 pub(crate) struct LastLine {
     open: Vec<u8>,
@@ -13,7 +16,7 @@ pub(crate) struct LastLine {
 }
 
 impl LastLine {
-    /// Takes the next bytes of the stream.
+    /// Adds the next bytes of the stream.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         let newest = newest_ended(&mut self.open, bytes, RESULT_LIMIT, |byte| byte == b'\n');
         if newest.is_some() {
@@ -21,7 +24,7 @@ impl LastLine {
         }
     }
 
-    /// Returns the line, without its line break. What comes after the last line break is a line.
+    /// Returns the line without its line break. Text after the last line break is a line.
     pub(crate) fn finish(mut self) -> Option<String> {
         self.feed(b"\n");
         self.last.map(|line| {
@@ -31,30 +34,30 @@ impl LastLine {
     }
 }
 
-/// The newest line of a stream, for showing. A carriage return ends a line too: that is how
-/// progress bars write over themselves.
+/// The newest line of a stream, for display. A carriage return ends a line, too: progress bars use it
+/// to overwrite themselves.
 #[derive(Debug, Default)]
 pub(crate) struct NewestLine {
     open: Vec<u8>,
 }
 
 impl NewestLine {
-    /// Takes the next bytes of the stream and returns the newest line that ends in them.
+    /// Adds the next bytes of the stream, and returns the newest line that ends in them.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         newest_ended(&mut self.open, bytes, LINE_LIMIT, |byte| byte == b'\n' || byte == b'\r')
     }
 
-    /// Returns what comes after the last line break, if anything.
+    /// Returns the text after the last line break, if there is any.
     pub(crate) fn finish(&mut self) -> Option<Vec<u8>> {
         let rest = std::mem::take(&mut self.open);
         (!is_blank(&rest)).then_some(rest)
     }
 }
 
-/// Takes `bytes`, which go on with the line `open`, and returns the newest line that ends in them
-/// and is not blank. What comes after the last break is open then.
+/// Adds `bytes` to the unfinished line `open`, and returns the newest line that ends in them and is
+/// not blank. The text after the last break becomes the unfinished line.
 ///
-/// It looks from the end, for of a flood of short lines all but the newest are of no use.
+/// It searches from the end, because of many short lines only the newest is used.
 fn newest_ended(
     open: &mut Vec<u8>,
     bytes: &[u8],
@@ -90,6 +93,67 @@ fn extend(line: &mut Vec<u8>, bytes: &[u8], limit: usize) {
 
 fn is_blank(line: &[u8]) -> bool {
     line.trim_ascii().is_empty()
+}
+
+/// The time between two lines: six a second, and one more when the command has ended.
+const INTERVAL: Duration = Duration::from_millis(167);
+
+/// Limits the rate of lines: passes the first at once, then the newest after each interval.
+#[derive(Debug, Default)]
+pub(crate) struct RateLimit {
+    /// When the last line was passed.
+    passed_at: Option<Instant>,
+    pending: Option<Vec<u8>>,
+}
+
+impl RateLimit {
+    /// Adds a newer line, and returns it if it may pass now.
+    pub(crate) fn offer(&mut self, line: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
+        self.pending = Some(line);
+        self.take(now)
+    }
+
+    /// Returns when the pending line may pass, if there is one.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.pending.as_ref()?;
+        self.passed_at.map(|at| at + INTERVAL)
+    }
+
+    /// Returns the pending line if it may pass now.
+    pub(crate) fn take(&mut self, now: Instant) -> Option<Vec<u8>> {
+        if self.due().is_some_and(|due| now < due) {
+            return None;
+        }
+        let line = self.pending.take()?;
+        self.passed_at = Some(now);
+        Some(line)
+    }
+
+    /// Returns the pending line at the end of the stream.
+    pub(crate) fn finish(self) -> Option<Vec<u8>> {
+        self.pending
+    }
+}
+
+/// The most bytes of a line that are shown.
+pub(crate) const LINE_LIMIT: usize = 4 << 10;
+
+/// Returns `line` without escape sequences, control characters and bidirectional marks. Bytes that
+/// are not UTF-8 are replaced.
+pub(crate) fn printable(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let mut shown = String::with_capacity(text.len().min(LINE_LIMIT));
+    let mut escapes = Escapes::default();
+    let seen = text.chars().filter_map(|letter| escapes.step(letter));
+    let spaced = seen.map(|letter| if letter == '\t' { ' ' } else { letter });
+    for letter in spaced.filter(|letter| !is_unseen(*letter)) {
+        if shown.len() + letter.len_utf8() > LINE_LIMIT {
+            break;
+        }
+        shown.push(letter);
+    }
+    shown.truncate(shown.trim_end().len());
+    shown
 }
 
 #[cfg(test)]
@@ -164,5 +228,84 @@ mod tests {
         let mut newest = NewestLine::default();
         assert_eq!(newest.feed(&[b'x'; 3 * LINE_LIMIT]), None);
         assert_eq!(newest.feed(b"\n"), Some(vec![b'x'; LINE_LIMIT]));
+    }
+
+    #[test]
+    fn at_most_seven_lines_are_told_in_a_second() {
+        let (mut pace, start) = (RateLimit::default(), Instant::now());
+        let mut told = 0;
+        for millisecond in 0..1000 {
+            let now = start + Duration::from_millis(millisecond);
+            told += usize::from(pace.offer(b"x".to_vec(), now).is_some());
+        }
+        told += usize::from(pace.finish().is_some());
+        assert_eq!(told, 7);
+    }
+
+    #[test]
+    fn the_newest_line_is_told_when_the_pace_allows() {
+        let (mut pace, start) = (RateLimit::default(), Instant::now());
+        assert_eq!(pace.due(), None);
+        assert_eq!(pace.offer(b"1".to_vec(), start), Some(b"1".to_vec()));
+        assert_eq!(pace.due(), None);
+        assert_eq!(pace.offer(b"2".to_vec(), start), None);
+        assert_eq!(pace.offer(b"3".to_vec(), start), None);
+        assert_eq!(pace.due(), Some(start + INTERVAL));
+        assert_eq!(pace.take(start + INTERVAL), Some(b"3".to_vec()));
+        assert_eq!(pace.take(start + INTERVAL * 2), None);
+        assert_eq!(pace.finish(), None);
+    }
+
+    #[test]
+    fn plain_text_stays_as_it_is() {
+        assert_eq!(printable("   Compiling café 日本 👩‍🚀".as_bytes()), "   Compiling café 日本 👩‍🚀");
+    }
+
+    #[test]
+    fn escape_sequences_are_taken_out_whole() {
+        assert_eq!(printable(b"\x1b[1;31merror\x1b[0m: no\x1b[2K\x1b(B"), "error: no");
+        assert_eq!(printable(b"\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b\x1bP1;2|q\x1b\\c"), "abc");
+        assert_eq!(printable("\u{9b}31mred\u{9d}52;c;x\u{9c}!".as_bytes()), "red!");
+    }
+
+    #[test]
+    fn a_sequence_that_never_ends_swallows_the_rest_of_the_line_only() {
+        assert_eq!(printable(b"a\x1b]0;no end"), "a");
+        assert_eq!(printable(b"a\x1b"), "a");
+        assert_eq!(printable(b"a\x1b[12;"), "a");
+    }
+
+    #[test]
+    fn controls_and_marks_that_reorder_text_are_taken_out() {
+        assert_eq!(printable(b"a\x00\x08b\x07\x7f\tc  \r\n"), "ab c");
+        let hostile = "user\u{202e}gpj.exe\u{2066}x\u{2069}\u{200b}\u{feff}\u{e0041}\u{2028}";
+        assert_eq!(printable(hostile.as_bytes()), "usergpj.exex");
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_shown_as_such() {
+        assert_eq!(printable(b"a\xff\x9b31mb"), "a\u{fffd}\u{fffd}31mb");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_between_characters() {
+        let shown = printable("é".repeat(LINE_LIMIT).as_bytes());
+        assert_eq!(shown, "é".repeat(LINE_LIMIT / 2));
+    }
+
+    #[test]
+    fn no_sequence_of_bytes_leaves_a_control_character() {
+        let interesting = [0x1b, b'[', b']', b'm', 0x07, b'\\', 0xc2, 0x9b, 0x9c, b'a', 0, b'P'];
+        let mut line = Vec::new();
+        for number in 0..20_000_usize {
+            line.clear();
+            let mut rest = number;
+            while rest > 0 {
+                line.push(interesting[rest % interesting.len()]);
+                rest /= interesting.len();
+            }
+            let shown = printable(&line);
+            assert!(!shown.chars().any(char::is_control), "{line:?} became {shown:?}");
+        }
     }
 }

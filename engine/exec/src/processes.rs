@@ -1,5 +1,6 @@
-//! Starting processes: from a request to a process that is owned.
+//! Starts processes from requests, and implements the port of owned processes.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -9,57 +10,55 @@ use engine::ports::{
     ResourceLimit,
 };
 use rustix::process::{Resource, Signal};
-use std::os::unix::process::ExitStatusExt as _;
 
-use crate::birth::Preparation;
-use crate::exit::Exit;
+use crate::command_error::command_error;
 use crate::launcher::Launcher;
-use crate::running::Running;
-use crate::trouble::trouble;
+use crate::pre_exec::ChildSetup;
+use crate::running::{Exit, Running};
 
-/// Starts processes, each in a session of its own. Its clones are one.
+/// Starts processes, each in a session of its own. Clones share one launcher.
 ///
-/// A watcher, a process of its own, knows every group that runs, and kills what is left when this
-/// process is gone, however it went.
+/// A separate watcher process knows every running process group, and kills those that are left when
+/// this process ends, also after a crash.
 #[derive(Clone, Debug)]
 pub struct Processes(Arc<Launcher>);
 
 impl Processes {
-    /// Returns what starts processes. `watcher` starts a process that calls
-    /// [`watch()`](crate::watch()) on its standard input and does nothing else; it is started with
-    /// the first process. Its folder, its streams and its session are seen to here.
+    /// Starts the launcher thread. The command `watcher` starts a process that only calls
+    /// [`watch()`](crate::watch()) on its standard input; it is started with the first process. Its
+    /// folder, streams and session are set here.
     ///
     /// # Errors
-    /// A thread cannot be had.
+    /// The thread cannot be started.
     pub fn new(watcher: Command) -> Result<Self, CommandError> {
         let launcher =
-            Launcher::begin(watcher).map_err(|error| trouble("start a thread", error))?;
+            Launcher::spawn(watcher).map_err(|error| command_error("start a thread", error))?;
         Ok(Self(Arc::new(launcher)))
     }
 
-    /// Starts a process; `what` says what cannot be done where it fails.
+    /// Starts a process; `what` names the operation in the error.
     pub(crate) async fn launch(
         &self,
         request: ProcessRequest,
         what: impl FnOnce() -> String,
     ) -> Result<Running, CommandError> {
         let (command, preparation) = prepared(request)?;
-        self.0.start(command, preparation).await.map_err(|error| trouble(what(), error))
+        self.0.start(command, preparation).await.map_err(|error| command_error(what(), error))
     }
 }
 
-fn prepared(request: ProcessRequest) -> Result<(Command, Preparation), CommandError> {
+fn prepared(request: ProcessRequest) -> Result<(Command, ChildSetup), CommandError> {
     let ProcessRequest { argv, environment, folder, stdio, session, limits, namespaces } = request;
     let mut words = argv.into_iter();
     let Some(program) = words.next() else {
         let source = std::io::ErrorKind::InvalidInput.into();
-        return Err(trouble("start a process without a program", source));
+        return Err(command_error("start a process without a program", source));
     };
     let ProcessStdio { input, output, error } = stdio;
     let mut command = Command::new(program);
     command.args(words).env_clear().envs(environment).stdin(input).stdout(output).stderr(error);
     let limits = limits.into_iter().map(|(limit, most)| (resource(limit), most)).collect();
-    Ok((command, Preparation { folder, session, limits, namespaces }))
+    Ok((command, ChildSetup { folder, session, limits, namespaces }))
 }
 
 fn resource(limit: ResourceLimit) -> Resource {
@@ -81,17 +80,18 @@ impl engine::ports::Processes for Processes {
             Namespaces::Private => " in namespaces of its own",
         };
         let running = self.launch(request, || format!("start {program:?}{private}")).await?;
-        let exit = Exit::of(running.group().leader());
-        let exit = exit.map_err(|error| trouble("listen for the end of the process", error))?;
+        let exit = Exit::watch(running.group().leader());
+        let exit =
+            exit.map_err(|error| command_error("listen for the end of the process", error))?;
         Ok(Box::new(Started { running, exit, end: None }))
     }
 }
 
-/// A process that was started.
+/// A started process.
 struct Started {
     running: Running,
     exit: Exit,
-    /// How it ended, once it has been collected.
+    /// How the process ended, once it has been reaped.
     end: Option<ProcessEnd>,
 }
 
@@ -104,7 +104,7 @@ impl Process for Started {
     fn signal(&self, signal: ProcessSignal) {
         match (signal, self.end) {
             (ProcessSignal::Kill, _) => self.running.kill(),
-            // Its number may be another's by now.
+            // The process id may have been reused.
             (_, Some(_)) => {}
             (ProcessSignal::Interrupt, None) => self.running.group().signal(Signal::INT),
             (ProcessSignal::Terminate, None) => self.running.group().signal(Signal::TERM),
@@ -116,8 +116,8 @@ impl Process for Started {
             return Ok(end);
         }
         self.exit.wait().await;
-        let status = self.running.collect();
-        let status = status.map_err(|error| trouble("wait for the process", error))?;
+        let status = self.running.reap();
+        let status = status.map_err(|error| command_error("wait for the process", error))?;
         let end = match (status.code(), status.signal()) {
             (Some(code), _) => ProcessEnd::Exited(code),
             (None, signal) => ProcessEnd::Signalled(signal.unwrap_or_default()),

@@ -17,16 +17,14 @@ use engine::ports::{
 use rustix::fs::{Mode, OFlags, open};
 use tokio_util::sync::CancellationToken;
 
-use crate::control::control;
+use crate::command_error::command_error;
 use crate::environment::BaseEnvironment;
-use crate::exit::Exit;
+use crate::output::{CollectedOutput, OutputStreams, collect_output};
+use crate::output_file::OutputFile;
 use crate::processes::Processes;
-use crate::pump::{Pumped, pump};
-use crate::sink::Sink;
-use crate::streams::Streams;
-use crate::trouble::trouble;
+use crate::running::{Exit, wait_or_stop};
 
-/// How long a command that is stopped gently is usually given.
+/// The default time between SIGTERM and SIGKILL when a command is stopped.
 pub const GRACE: Duration = Duration::from_millis(700);
 
 /// Runs commands with `/bin/sh`.
@@ -38,14 +36,14 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// Returns a shell whose commands start from `environment`, as processes of `processes`, and
-    /// are given `grace` to end when they are stopped gently.
+    /// Returns a shell whose commands start with `environment`. When a command is stopped, `grace` is
+    /// the time between SIGTERM and SIGKILL.
     #[must_use]
     pub fn new(environment: BaseEnvironment, grace: Duration, processes: Processes) -> Self {
         Self { environment, grace, processes }
     }
 
-    /// Returns the process that runs a command, and the ends of its output that we read.
+    /// Returns the process to start for a command, and the reading ends of its output.
     fn process(&self, request: &CommandRequest) -> io::Result<(ProcessRequest, Output)> {
         let words = ["/bin/sh", "-c", &request.script, "sh"].into_iter();
         let words = words.chain(request.arguments.iter().map(String::as_str));
@@ -68,7 +66,7 @@ impl Shell {
     }
 }
 
-/// What a command writes.
+/// The reading ends of a command's output.
 struct Output {
     output: PipeReader,
     error: PipeReader,
@@ -88,7 +86,7 @@ impl Commands for Shell {
         stop: CancelToken,
     ) -> Result<CommandEnd, CommandError> {
         let keep_output = format!("keep the output of the command in {:?}", request.output);
-        let sink = create(&request).await.map_err(|error| trouble(&keep_output, error))?;
+        let file = create(&request).await.map_err(|error| command_error(&keep_output, error))?;
         if stop.is_cancelled() {
             return Ok(CommandEnd {
                 cause: EndCause::Stopped,
@@ -99,36 +97,39 @@ impl Commands for Shell {
         }
 
         let start = format!("start the command in {:?}", request.folder);
-        let process = self.process(&request).map_err(|error| trouble(&start, error));
+        let process = self.process(&request).map_err(|error| command_error(&start, error));
         let (process, Output { output, error }) = process?;
         let mut running = self.processes.launch(process, || start).await?;
-        let exit = Exit::of(running.group().leader());
-        let exit = exit.map_err(|error| trouble("listen for the end of the command", error))?;
-        let streams = Streams::new(output.into(), error.into());
-        let streams = streams.map_err(|error| trouble("read what the command writes", error))?;
+        let exit = Exit::watch(running.group().leader());
+        let exit =
+            exit.map_err(|error| command_error("listen for the end of the command", error))?;
+        let streams = OutputStreams::new(output.into(), error.into());
+        let streams =
+            streams.map_err(|error| command_error("read what the command writes", error))?;
 
         let gone = CancellationToken::new();
         let controlled = async {
-            let cause = control(&mut running, &exit, &stop, self.grace).await;
+            let cause = wait_or_stop(&mut running, &exit, &stop, self.grace).await;
             gone.cancel();
             cause
         };
-        let (cause, pumped) = tokio::join!(controlled, pump(streams, sink, line, &gone));
-        let cause = cause.map_err(|error| trouble("wait for the command", error))?;
-        let Pumped { last_line, filled } = pumped.map_err(|error| trouble(&keep_output, error))?;
-        if let Some(error) = filled.trouble {
-            // Who asked for the stop knows what to make of it; a lost output changes nothing.
+        let (cause, pumped) = tokio::join!(controlled, collect_output(streams, file, line, &gone));
+        let cause = cause.map_err(|error| command_error("wait for the command", error))?;
+        let CollectedOutput { last_line, written: output } =
+            pumped.map_err(|error| command_error(&keep_output, error))?;
+        if let Some(error) = output.error {
+            // Lost output does not change the outcome of a command that was stopped on request.
             if cause != EndCause::Stopped {
-                return Err(trouble(&keep_output, error));
+                return Err(command_error(&keep_output, error));
             }
             tracing::warn!(%error, "the output of a stopped command was not kept whole");
         }
-        let (written, dropped) = (filled.written, filled.dropped);
+        let (written, dropped) = (output.bytes, output.dropped);
         Ok(CommandEnd { cause, last_line, written, dropped })
     }
 }
 
-async fn create(request: &CommandRequest) -> io::Result<Sink> {
+async fn create(request: &CommandRequest) -> io::Result<OutputFile> {
     let (path, keep) = (request.output.clone(), request.keep);
-    tokio::task::spawn_blocking(move || Sink::create(&path, keep)).await?
+    tokio::task::spawn_blocking(move || OutputFile::create(&path, keep)).await?
 }

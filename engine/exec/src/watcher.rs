@@ -1,4 +1,5 @@
-//! The engine's side of the pipe: keeps a watcher running and tells it which groups there are.
+//! The engine's side of the watcher: keeps the watcher process running, and writes to its pipe which
+//! process groups are running.
 
 use std::collections::BTreeMap;
 use std::io::{self, PipeWriter, Write as _};
@@ -11,52 +12,52 @@ use engine::restarts::{CrashLog, Decision, RestartBudget};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::birth::{Registration, as_watcher};
-use crate::group::Group;
-use crate::trouble::is_shortage;
+use crate::command_error::is_shortage;
+use crate::pre_exec::{Registration, prepare_watcher};
+use crate::process_group::ProcessGroup;
 
-/// A watcher that keeps dying is not worth the processes it costs.
+/// How often the watcher process is restarted before commands run without one.
 const BUDGET: RestartBudget = RestartBudget { restarts: 5, window: Duration::from_secs(60) };
 
-/// Names a group in what the watcher is told. A group's number is not known before the group
-/// exists, and may be used again; a token is never.
+/// Identifies a group in the messages to the watcher process. Unlike the id of the group it is known
+/// before the group exists and never reused.
 pub(crate) type Token = u64;
 
-/// The watcher, and what it has to know.
+/// The current watcher process, and the running groups it has to know.
 pub(crate) struct Watcher {
     command: Command,
-    life: Option<Life>,
-    lives: u64,
-    groups: BTreeMap<Token, Group>,
+    process: Option<WatcherProcess>,
+    started: u64,
+    groups: BTreeMap<Token, ProcessGroup>,
     crashes: CrashLog,
     given_up: bool,
     ended: Arc<dyn Fn(u64) + Send + Sync>,
 }
 
-/// One process of the watcher, from its start to its end.
-struct Life {
+/// A running watcher process.
+struct WatcherProcess {
     number: u64,
     process: Option<Pid>,
     pipe: Arc<PipeWriter>,
     waiter: JoinHandle<()>,
 }
 
-/// A life that ends because its pipe is closed.
-pub(crate) struct Ending {
-    /// Its number, which will be told.
+/// A watcher process that ends because its pipe is closed.
+pub(crate) struct EndingWatcher {
+    /// The number that is reported at its end.
     pub(crate) number: u64,
-    /// Its process, until then.
+    /// The id of the process.
     process: Option<Pid>,
     waiter: JoinHandle<()>,
 }
 
-impl Ending {
-    /// Leaves nothing of a life whose end was told.
+impl EndingWatcher {
+    /// Joins the waiting thread after the end was reported.
     pub(crate) fn finish(self) {
         let _panicked = self.waiter.join();
     }
 
-    /// Ends a life that does not end by itself.
+    /// Kills a watcher process that does not end by itself.
     pub(crate) fn force(self) {
         if let Some(process) = self.process {
             let _gone = kill_process(process, Signal::KILL);
@@ -65,15 +66,15 @@ impl Ending {
 }
 
 impl Watcher {
-    /// Returns a watcher that is started when the first group is about to be. `ended` is called
-    /// with the number of a life when that has ended.
+    /// Returns a watcher whose process is started with the first group. `ended` is called with the
+    /// number of a watcher process when that has ended.
     pub(crate) fn new(mut command: Command, ended: Arc<dyn Fn(u64) + Send + Sync>) -> Self {
         command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        as_watcher(&mut command);
+        prepare_watcher(&mut command);
         Self {
             command,
-            life: None,
-            lives: 0,
+            process: None,
+            started: 0,
             groups: BTreeMap::new(),
             crashes: CrashLog::default(),
             given_up: false,
@@ -81,40 +82,40 @@ impl Watcher {
         }
     }
 
-    /// Returns what a child needs to register itself under `token`; nothing where there is no
-    /// watcher to be had.
+    /// Returns what a child needs to register itself under `token`; `None` if there is no watcher
+    /// process.
     ///
     /// # Errors
-    /// The machine is short of what a watcher needs: the same want would strike the child, and
-    /// must not cost all later ones their watcher.
+    /// A resource needed to start a watcher process is exhausted. The child would fail for the same
+    /// reason, and later ones are to have a watcher again.
     pub(crate) fn registration(
         &mut self,
         token: Token,
     ) -> io::Result<Option<Registration<PipeWriter>>> {
-        if self.life.is_none() && !self.given_up {
+        if self.process.is_none() && !self.given_up {
             self.start()?;
         }
-        let Some(life) = &self.life else { return Ok(None) };
-        Ok(Some(Registration { pipe: Arc::clone(&life.pipe), prefix: format!("+{token} ") }))
+        let Some(process) = &self.process else { return Ok(None) };
+        Ok(Some(Registration { pipe: Arc::clone(&process.pipe), prefix: format!("+{token} ") }))
     }
 
-    /// Adds a group. The watcher may have heard of it from the group itself, but not surely.
-    pub(crate) fn add(&mut self, token: Token, group: Group) {
+    /// Adds a group. The child has usually registered it already, but that may have failed.
+    pub(crate) fn add(&mut self, token: Token, group: ProcessGroup) {
         self.groups.insert(token, group);
-        self.tell(&added(token, group));
+        self.send(&added(token, group));
     }
 
-    /// Takes a group back, whether or not it was added here.
+    /// Removes a group, whether or not it was added.
     pub(crate) fn remove(&mut self, token: Token) {
         self.groups.remove(&token);
-        self.tell(&format!("-{token}\n"));
+        self.send(&format!("-{token}\n"));
     }
 
-    /// Notes that a life has ended, and starts the next while there are groups to watch.
-    pub(crate) fn note_end(&mut self, life: u64) {
-        if self.life.as_ref().is_some_and(|now| now.number == life) {
-            self.life = None;
-            self.judge("it ended");
+    /// Notes that a watcher process has ended, and starts the next while there are groups to watch.
+    pub(crate) fn note_end(&mut self, number: u64) {
+        if self.process.as_ref().is_some_and(|now| now.number == number) {
+            self.process = None;
+            self.note_crash("it ended");
             if !self.groups.is_empty()
                 && !self.given_up
                 && let Err(error) = self.start()
@@ -124,32 +125,32 @@ impl Watcher {
         }
     }
 
-    /// Lets the watcher end, and returns what is about to end.
-    pub(crate) fn dismiss(&mut self) -> Option<Ending> {
+    /// Closes the pipe, so that the watcher process ends, and returns it.
+    pub(crate) fn end(&mut self) -> Option<EndingWatcher> {
         self.given_up = true;
-        let Life { number, process, waiter, .. } = self.life.take()?;
-        Some(Ending { number, process, waiter })
+        let WatcherProcess { number, process, waiter, .. } = self.process.take()?;
+        Some(EndingWatcher { number, process, waiter })
     }
 
     fn start(&mut self) -> io::Result<()> {
-        match self.begin() {
-            Ok(life) => self.life = Some(life),
+        match self.spawn() {
+            Ok(process) => self.process = Some(process),
             Err(error) if is_shortage(&error) => return Err(error),
-            Err(error) => self.judge(&error.to_string()),
+            Err(error) => self.note_crash(&error.to_string()),
         }
         Ok(())
     }
 
-    fn begin(&mut self) -> io::Result<Life> {
+    fn spawn(&mut self) -> io::Result<WatcherProcess> {
         let (reader, mut writer) = io::pipe()?;
-        // A watcher that does not read must not hold us up.
+        // A watcher process that does not read must not block the engine.
         fcntl_setfl(&writer, OFlags::NONBLOCK)?;
-        // Told before it lives, it knows all even if we end while it is being born.
+        // Written before the start, so that it knows all groups even if the engine ends meanwhile.
         let groups: String =
             self.groups.iter().map(|(&token, &group)| added(token, group)).collect();
         writer.write_all(groups.as_bytes())?;
-        // First who collects it: a process that nobody collects is worse than none.
-        let (number, ended) = (self.lives + 1, Arc::clone(&self.ended));
+        // The thread that reaps it is started first, so that no watcher process is left unreaped.
+        let (number, ended) = (self.started + 1, Arc::clone(&self.ended));
         let (started, process) = mpsc::channel::<Child>();
         let wait = move || {
             let Ok(mut process) = process.recv() else { return };
@@ -158,29 +159,29 @@ impl Watcher {
         };
         let waiter = thread::Builder::new().name("watcher".to_owned()).spawn(wait)?;
         let child = self.command.stdin(reader).spawn();
-        // The command would hold on to the reading end, and the pipe would never break.
+        // The command would keep the reading end open, and the pipe would never break.
         self.command.stdin(Stdio::null());
         let child = child?;
-        self.lives = number;
+        self.started = number;
         let process = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
         let _waits = started.send(child);
-        Ok(Life { number, process, pipe: Arc::new(writer), waiter })
+        Ok(WatcherProcess { number, process, pipe: Arc::new(writer), waiter })
     }
 
-    /// Tells the watcher something. One that has stopped to listen is ended, and the next is told
-    /// all; the end of one that is dead already is told to us.
-    fn tell(&mut self, words: &str) {
-        let Some(life) = &self.life else { return };
-        let mut pipe: &PipeWriter = &life.pipe;
-        let Err(error) = pipe.write_all(words.as_bytes()) else { return };
+    /// Writes a line to the watcher process. One that does not read any more is killed, and the next
+    /// gets all groups; the end of a dead one is reported by its thread.
+    fn send(&mut self, line: &str) {
+        let Some(watcher) = &self.process else { return };
+        let mut pipe: &PipeWriter = &watcher.pipe;
+        let Err(error) = pipe.write_all(line.as_bytes()) else { return };
         if error.kind() == io::ErrorKind::WouldBlock
-            && let Some(process) = life.process
+            && let Some(process) = watcher.process
         {
             let _gone = kill_process(process, Signal::KILL);
         }
     }
 
-    fn judge(&mut self, why: &str) {
+    fn note_crash(&mut self, why: &str) {
         match self.crashes.record(BUDGET, Instant::now()) {
             Decision::Restart => tracing::warn!(why, "the watcher of commands is started again"),
             Decision::GiveUp => {
@@ -194,6 +195,6 @@ impl Watcher {
     }
 }
 
-fn added(token: Token, group: Group) -> String {
+fn added(token: Token, group: ProcessGroup) -> String {
     format!("+{token} {}\n", group.leader().as_raw_nonzero())
 }

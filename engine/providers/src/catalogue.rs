@@ -6,29 +6,30 @@ use std::sync::Arc;
 use engine::ports::{AccountId, Clock, ModelLocation, Models, Provider, ProviderInfo};
 use protocol::{Failure, FailureClass, ModelRoute};
 
-use crate::client::{Clients, is_near};
-use crate::completions::{API, Completions, Endpoint, base};
-use crate::known::{ANY_KEY, Known, OFFLINE, PLAIN, known, own_variable};
-use crate::nearest::nearest;
+use crate::completions::{API, Completions};
+use crate::endpoint::{ApiKey, Endpoint, base_url};
+use crate::http_client::{Clients, is_near};
+use crate::known_providers::{
+    ANY_API_KEY, KnownProvider, OFFLINE, STANDARD, api_key_variable, known_providers, nearest_name,
+};
 use crate::offline::Scenarios;
 use crate::preflight::preflight;
-use crate::price::Price;
-use crate::secret::Secret;
+use crate::usage::Price;
 
-/// Returns what an environment variable holds.
+/// Looks up an environment variable.
 pub type KeyLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What a catalogue works with.
+/// The settings of a [`Catalogue`].
 pub struct CatalogueConfig {
-    /// Where keys are found.
+    /// Looks up the API keys.
     pub keys: KeyLookup,
-    /// What models cost, by `PROVIDER/ID`.
+    /// The prices of models, by `PROVIDER/ID`.
     pub prices: BTreeMap<String, Price>,
-    /// Tells the time of day.
+    /// The wall clock.
     pub clock: Arc<dyn Clock>,
 }
 
-/// All providers there are.
+/// All providers: those known by name, any at a base URL, and the offline one.
 pub struct Catalogue {
     config: CatalogueConfig,
     clients: Clients,
@@ -36,60 +37,60 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Returns a catalogue. Nothing is opened and nothing is sent before a model is asked for.
+    /// Returns a catalogue. No file is read and no request sent until a model is opened.
     #[must_use]
     pub fn new(config: CatalogueConfig) -> Self {
         Self { config, clients: Clients::default(), scenarios: Scenarios::default() }
     }
 
-    /// Asks whether a model can be had, where the answer is quick and certain: on this machine,
-    /// or at an address of the user's.
+    /// Checks that a model is available, if its server is on this machine or at a base URL the user
+    /// gave. Other models are not checked.
     ///
     /// # Errors
-    /// Why it cannot: nothing listens there, or a server on this machine does not have the model.
+    /// No server listens at the address, or a local server does not have the model.
     pub async fn preflight(&self, route: &ModelRoute) -> Result<(), Failure> {
-        let local = Known::find(&route.provider).is_some_and(Known::is_local);
+        let local = KnownProvider::find(&route.provider).is_some_and(KnownProvider::is_local);
         if route.provider == OFFLINE || !(local || route.base_url.is_some()) {
             return Ok(());
         }
         let endpoint = self.endpoint(route)?;
-        preflight(self.clients.of(&endpoint.base)?, &endpoint).await
+        preflight(self.clients.client_for(&endpoint.base)?, &endpoint).await
     }
 
     fn endpoint(&self, route: &ModelRoute) -> Result<Endpoint, Failure> {
-        let known = Known::find(&route.provider);
+        let known = KnownProvider::find(&route.provider);
         let base = match (&route.base_url, known) {
-            (Some(given), _) => base(given)?,
-            (None, Some(known)) => base(known.base_url)?,
-            (None, None) => return Err(unknown(&route.provider)),
+            (Some(given), _) => base_url(given)?,
+            (None, Some(known)) => base_url(known.base_url)?,
+            (None, None) => return Err(unknown_provider(&route.provider)),
         };
         let (key, variable) = self.key(route, known)?;
         Ok(Endpoint {
             provider: route.provider.clone(),
             model: route.id.clone(),
-            dialect: known.map_or(PLAIN, |known| known.dialect),
+            dialect: known.map_or(STANDARD, |known| known.dialect),
             base,
             key,
             variable,
         })
     }
 
-    /// Returns the key, and the variable it is in or would be in.
+    /// Returns the API key, if there is one, and the variable it is read from.
     fn key(
         &self,
         route: &ModelRoute,
-        known: Option<&Known>,
-    ) -> Result<(Option<Secret>, String), Failure> {
-        let own = known.and_then(Known::key).map(str::to_owned);
-        let own = own.unwrap_or_else(|| own_variable(&route.provider));
-        let look = |variable: &str| (self.config.keys)(variable).as_deref().and_then(Secret::new);
+        known: Option<&KnownProvider>,
+    ) -> Result<(Option<ApiKey>, String), Failure> {
+        let own = known.and_then(KnownProvider::key).map(str::to_owned);
+        let own = own.unwrap_or_else(|| api_key_variable(&route.provider));
+        let look = |variable: &str| (self.config.keys)(variable).as_deref().and_then(ApiKey::new);
         if let Some(key) = look(&own) {
             return Ok((Some(key), own));
         }
         if route.base_url.is_some()
-            && let Some(key) = look(ANY_KEY)
+            && let Some(key) = look(ANY_API_KEY)
         {
-            return Ok((Some(key), ANY_KEY.to_owned()));
+            return Ok((Some(key), ANY_API_KEY.to_owned()));
         }
         let needed = known.is_some_and(|known| !known.is_local()) && route.base_url.is_none();
         if needed {
@@ -110,7 +111,7 @@ impl Models for Catalogue {
         let endpoint = self.endpoint(route)?;
         Ok(Arc::new(Completions {
             info: info(route, &endpoint),
-            client: self.clients.of(&endpoint.base)?,
+            client: self.clients.client_for(&endpoint.base)?,
             endpoint,
             price,
             clock: Arc::clone(&config.clock),
@@ -118,24 +119,24 @@ impl Models for Catalogue {
     }
 }
 
-/// Returns what is known of the model of `route` at `endpoint`.
+/// Describes the model of `route` at `endpoint`.
 fn info(route: &ModelRoute, endpoint: &Endpoint) -> ProviderInfo {
-    let local = Known::find(&endpoint.provider).is_some_and(Known::is_local);
+    let local = KnownProvider::find(&endpoint.provider).is_some_and(KnownProvider::is_local);
     let location = match local || is_near(&endpoint.base) {
         true => ModelLocation::Local,
         false => ModelLocation::Remote,
     };
     let account = AccountId {
         provider: endpoint.provider.clone(),
-        base_url: route.base_url.as_ref().map(|_given| endpoint.shown()),
+        base_url: route.base_url.as_ref().map(|_given| endpoint.display_url()),
         key: endpoint.key.as_ref().map(|_key| endpoint.variable.clone()),
     };
     ProviderInfo { api: API, route: route.clone(), account, location }
 }
 
-fn unknown(provider: &str) -> Failure {
-    let names = || known().map(|known| known.id);
-    let near = nearest(provider, names().chain([OFFLINE]));
+fn unknown_provider(provider: &str) -> Failure {
+    let names = || known_providers().map(|known| known.id);
+    let near = nearest_name(provider, names().chain([OFFLINE]));
     let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
     let all: Vec<_> = names().chain([OFFLINE]).collect();
     let what = format!(

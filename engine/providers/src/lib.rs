@@ -1,25 +1,24 @@
-//! Providers of models: one folder per wire API, and the offline provider that plays scripts. Each
-//! makes one attempt at one request; when another is made is the engine's policy.
+//! Providers of models: one folder per wire API, and the offline provider, which plays scenario
+//! files. Each makes one attempt at one request; retries are the engine's policy.
 
 mod catalogue;
-mod client;
 mod completions;
-mod known;
-mod nearest;
+mod endpoint;
+mod http_client;
+mod known_providers;
 mod offline;
 mod preflight;
-mod price;
 mod printable;
-mod secret;
 mod sse;
 #[cfg(test)]
 mod test_support;
-mod ways;
+mod usage;
 
 pub use catalogue::{Catalogue, CatalogueConfig, KeyLookup};
-pub use known::{Known, Site, key_variables, known};
-pub use price::{Price, Rate};
-pub use ways::{Way, easiest_ways};
+pub use known_providers::{
+    KnownProvider, SetupHint, Site, key_variables, known_providers, setup_hints,
+};
+pub use usage::{Price, Rate};
 
 #[cfg(test)]
 #[macro_use]

@@ -1,8 +1,9 @@
-//! Words of others, made fit for a message on one line.
+//! Makes text of unknown origin printable on one line.
 
 use protocol::is_unseen;
 
-/// Returns the first `most` characters of `text` that can be printed, white space made one blank.
+/// Returns the first `most` printable characters of `text`, with white space collapsed to single
+/// spaces and `…` where text is cut off.
 pub(crate) fn printable(text: &str, most: usize) -> String {
     let mut line = String::new();
     let mut count = 0;

@@ -1,25 +1,26 @@
-//! Takes a stream of server-sent events apart, as it comes: cut anywhere, in bytes, and bounded.
+//! Decodes a stream of server-sent events, which arrives in chunks cut anywhere. Lines and events are
+//! bounded.
 
 /// The most bytes of one line, and of one event.
-pub(crate) const LONGEST: usize = 4 << 20;
+pub(crate) const MAX_LEN: usize = 4 << 20;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// One event.
+/// One server-sent event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// Its name; empty where it has none.
+    /// The event type; empty if not given.
     pub(crate) name: String,
-    /// What it says.
+    /// The data, its lines joined with line feeds.
     pub(crate) data: String,
 }
 
-/// An event or a line has no end within the bounds.
+/// An event or a line is longer than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an event of the stream is longer than {LONGEST} bytes")]
+#[error("an event of the stream is longer than {MAX_LEN} bytes")]
 pub(crate) struct TooLong;
 
-/// What is not yet a whole event.
+/// Decodes events incrementally; holds the one that is not complete yet.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     /// The line so far.
@@ -29,12 +30,12 @@ pub(crate) struct Decoder {
     name: Vec<u8>,
     /// Whether the last byte was a carriage return, to which a line feed may belong.
     returned: bool,
-    /// Whether a line has ended; a mark of byte order can only be before that.
+    /// Whether a line has ended; a byte order mark can only be before that.
     begun: bool,
 }
 
 impl Decoder {
-    /// Takes the next bytes and adds the events that are whole with them.
+    /// Takes the next bytes and adds the events that they complete.
     pub(crate) fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), TooLong> {
         let mut rest = bytes;
         if self.returned && !rest.is_empty() {
@@ -59,7 +60,7 @@ impl Decoder {
     }
 
     fn extend(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
-        if self.line.len() + bytes.len() > LONGEST {
+        if self.line.len() + bytes.len() > MAX_LEN {
             return Err(TooLong);
         }
         self.line.extend_from_slice(bytes);
@@ -76,7 +77,7 @@ impl Decoder {
             self.field(text)?;
             None
         };
-        // The room of the line is used again.
+        // Keep the allocation of the line.
         self.line = line;
         self.line.clear();
         Ok(event)
@@ -91,14 +92,14 @@ impl Decoder {
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
             b"data" => {
-                if self.data.len() + value.len() + 1 > LONGEST {
+                if self.data.len() + value.len() + 1 > MAX_LEN {
                     return Err(TooLong);
                 }
                 self.data.extend_from_slice(value);
                 self.data.push(b'\n');
             }
             b"event" => self.name = value.to_vec(),
-            // A comment, or what only matters to who connects again.
+            // Comments, and fields that only matter for reconnecting.
             _ => {}
         }
         Ok(())
@@ -106,7 +107,7 @@ impl Decoder {
 
     fn dispatch(&mut self) -> Option<Event> {
         let name = std::mem::take(&mut self.name);
-        // Without its last line feed; without data there is no event.
+        // Removes the last line feed; without data there is no event.
         self.data.pop()?;
         let data = String::from_utf8_lossy(&self.data).into_owned();
         self.data.clear();

@@ -26,9 +26,9 @@ use serde_json::{Value, json};
 use crate::catalogue::{Catalogue, CatalogueConfig};
 
 /// A clock that stands still.
-pub(crate) struct Still;
+pub(crate) struct FixedClock;
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         noon()
     }
@@ -39,7 +39,7 @@ pub(crate) fn noon() -> Timestamp {
 }
 
 pub(crate) fn clock() -> Arc<dyn Clock> {
-    Arc::new(Still)
+    Arc::new(FixedClock)
 }
 
 /// A policy whose waits are over quickly.
@@ -76,9 +76,9 @@ impl Gate for OpenGate {
     }
 }
 
-/// What is told of a request.
+/// What a client observes of a request.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum Observed {
     Text(String),
     Thinking(String),
     Calling(String),
@@ -87,8 +87,8 @@ pub(crate) enum Told {
     Failed { failure: Failure, partial: AssistantMessage },
 }
 
-/// Asks a provider as the engine does, and returns what is told until the end.
-pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> Vec<Told> {
+/// Asks a provider as the engine does, and returns all that it reports until the end.
+pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> Vec<Observed> {
     let client = ModelClient {
         provider,
         fallbacks: Vec::new(),
@@ -100,11 +100,11 @@ pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> V
     let told = Mutex::new(Vec::new());
     let tell = |progress: Progress<'_>| {
         told.lock().unwrap().push(match progress {
-            Progress::Text(text) => Told::Text(text.to_owned()),
-            Progress::Thinking(text) => Told::Thinking(text.to_owned()),
-            Progress::Calling(tool) => Told::Calling(tool.to_owned()),
+            Progress::Text(text) => Observed::Text(text.to_owned()),
+            Progress::Thinking(text) => Observed::Thinking(text.to_owned()),
+            Progress::Calling(tool) => Observed::Calling(tool.to_owned()),
             Progress::Retrying { delay, failure, .. } => {
-                Told::Retrying { delay, why: failure.message.clone() }
+                Observed::Retrying { delay, why: failure.message.clone() }
             }
             Progress::Waiting { .. } | Progress::FallingBack { .. } => panic!("{progress:?}"),
         });
@@ -112,8 +112,8 @@ pub(crate) async fn ask(provider: Arc<dyn Provider>, request: ModelRequest) -> V
     let end = client.ask(&request, &tell).await;
     let mut told = told.into_inner().unwrap();
     told.push(match end {
-        Ok(message) => Told::Ended(message),
-        Err(failed) => Told::Failed { failure: failed.failure, partial: failed.partial },
+        Ok(message) => Observed::Ended(message),
+        Err(failed) => Observed::Failed { failure: failed.failure, partial: failed.partial },
     });
     told
 }
@@ -191,18 +191,18 @@ pub(crate) fn result(id: &str, name: &str, text: &str) -> Message {
 }
 
 /// Returns how it ended.
-pub(crate) fn end(events: &[Told]) -> Result<&AssistantMessage, &Failure> {
+pub(crate) fn end(events: &[Observed]) -> Result<&AssistantMessage, &Failure> {
     match events.last() {
-        Some(Told::Ended(message)) => Ok(message),
-        Some(Told::Failed { failure, .. }) => Err(failure),
+        Some(Observed::Ended(message)) => Ok(message),
+        Some(Observed::Failed { failure, .. }) => Err(failure),
         other => panic!("{other:?} is no end"),
     }
 }
 
 /// Returns the reasons for which it was asked again.
-pub(crate) fn retries(events: &[Told]) -> Vec<String> {
+pub(crate) fn retries(events: &[Observed]) -> Vec<String> {
     let retries = events.iter().filter_map(|event| match event {
-        Told::Retrying { why, .. } => Some(why.clone()),
+        Observed::Retrying { why, .. } => Some(why.clone()),
         _ => None,
     });
     retries.collect()

@@ -1,10 +1,10 @@
-//! Judges yielded values by JSON Schema and says what is wrong so that a person and a model
-//! understand it. Nothing outside a schema is ever fetched for it.
+//! Validates the results of tasks by JSON Schema, with messages for people and models. Nothing outside
+//! of a schema is ever fetched.
 
-mod compile;
-mod complaint;
+mod validator;
+mod violation_message;
 
-pub use compile::JsonSchemas;
+pub use validator::JsonSchemas;
 
 #[cfg(test)]
 #[macro_use]

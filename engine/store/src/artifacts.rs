@@ -1,4 +1,4 @@
-//! The files that keep output whole: `<n>.<tool>.log`, counted from 0.
+//! The files with the full output of tool calls: `<n>.<tool>.log`, counted from 0.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use engine::ports::{Artifact, ArtifactStore, Artifacts};
 use tokio::task::spawn_blocking;
 
-/// Keeps artifacts in folders of the file system.
+/// Stores artifacts in folders of the file system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ArtifactFolders;
 
@@ -19,7 +19,7 @@ impl ArtifactStore for ArtifactFolders {
     }
 }
 
-/// The folder of a session's output.
+/// The folder of a session's artifacts.
 struct ArtifactFolder(Arc<Folder>);
 
 struct Folder {
@@ -33,7 +33,7 @@ impl Artifacts for ArtifactFolder {
     async fn reserve(&self, tool: &str) -> Artifact {
         let (folder, tool) = (Arc::clone(&self.0), tool.to_owned());
         let number = blocking(move || Ok(folder.take())).await;
-        // The runtime is going down where there is none, and nothing is written any more.
+        // Without a number the runtime is shutting down, and nothing is written any more.
         let name = format!("{}.{tool}.log", number.unwrap_or_default());
         Artifact { path: self.0.path.join(&name), name }
     }
@@ -61,8 +61,7 @@ impl Folder {
         Self { path, next: Mutex::new(None) }
     }
 
-    /// Returns the number of a new file. No other call gets the same one, and no file that is there
-    /// has it.
+    /// Returns the number of a new file. No other call gets the same one, and no existing file has it.
     fn take(&self) -> u64 {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let number = next.unwrap_or_else(|| self.first());

@@ -1,43 +1,43 @@
-//! Finds the run or the task that a person names, often by its first letters only.
+//! Finds a run or a task by its name or the beginning of the name.
 
 use engine::ports::LedgerError;
 use protocol::{RunName, TaskName};
 
-/// How many candidates are told.
+/// How many candidates a message lists.
 const CANDIDATES: usize = 8;
 
-/// Why there is no run or task of that name.
+/// Why a run or task was not found.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// There is no run at all, in this repository if one was named.
+    /// There is no run, in this repository if one was given.
     #[error("there is no run yet")]
     NoRuns,
-    /// No run is called that.
+    /// No run has this name.
     #[error("there is no run `{given}`")]
     UnknownRun {
-        /// What was given.
+        /// The given name.
         given: String,
     },
-    /// Several runs begin with that.
+    /// Several runs begin with the given name.
     #[error("`{given}` could be {}", listed(.candidates))]
     AmbiguousRun {
-        /// What was given.
+        /// The given name.
         given: String,
         /// The runs, latest first.
         candidates: Vec<RunName>,
     },
-    /// No task of the run is called that.
+    /// No task of the run has this name.
     #[error("there is no task `{given}` in the run; its tasks are {}", listed(.tasks))]
     UnknownTask {
-        /// What was given.
+        /// The given name.
         given: String,
         /// The run's tasks, in the order of their declaration.
         tasks: Vec<TaskName>,
     },
-    /// Several tasks of the run begin with that.
+    /// Several tasks of the run begin with the given name.
     #[error("`{given}` could be {}", listed(.candidates))]
     AmbiguousTask {
-        /// What was given.
+        /// The given name.
         given: String,
         /// The tasks, in the order of their declaration.
         candidates: Vec<TaskName>,
@@ -47,17 +47,16 @@ pub enum FindError {
     Unreadable(#[from] LedgerError),
 }
 
-/// What names begin with the letters that were given.
+/// The names that match a given name.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Named<T> {
-    Nothing,
+pub(crate) enum Matches<T> {
+    None,
     One(T),
     Several(Vec<T>),
 }
 
-/// Returns which of `names` is meant by `given`: the one that equals it, else the ones that begin
-/// with it, both compared without case.
-pub(crate) fn named<T>(names: Vec<T>, name: impl Fn(&T) -> &str, given: &str) -> Named<T> {
+/// Returns the names that match `given`: the equal one, else all that begin with it, ignoring case.
+pub(crate) fn matches<T>(names: Vec<T>, name: impl Fn(&T) -> &str, given: &str) -> Matches<T> {
     let begins = |candidate: &T| {
         let candidate = name(candidate).as_bytes();
         candidate
@@ -68,12 +67,12 @@ pub(crate) fn named<T>(names: Vec<T>, name: impl Fn(&T) -> &str, given: &str) ->
     if let Some(exact) =
         candidates.iter().position(|candidate| name(candidate).len() == given.len())
     {
-        return Named::One(candidates.swap_remove(exact));
+        return Matches::One(candidates.swap_remove(exact));
     }
     match candidates.len() {
-        0 => Named::Nothing,
-        1 => Named::One(candidates.remove(0)),
-        _ => Named::Several(candidates),
+        0 => Matches::None,
+        1 => Matches::One(candidates.remove(0)),
+        _ => Matches::Several(candidates),
     }
 }
 
@@ -92,18 +91,18 @@ fn listed(names: &[impl ToString]) -> String {
 mod tests {
     use super::*;
 
-    fn find(given: &str) -> Named<&'static str> {
-        named(vec!["auth", "Auth.tests", "api", "billing"], |name| name, given)
+    fn find(given: &str) -> Matches<&'static str> {
+        matches(vec!["auth", "Auth.tests", "api", "billing"], |name| name, given)
     }
 
     #[test]
     fn a_name_is_found_whole_or_by_its_first_letters_without_case() {
-        assert_eq!(find("AUTH"), Named::One("auth"));
-        assert_eq!(find("auth."), Named::One("Auth.tests"));
-        assert_eq!(find("b"), Named::One("billing"));
-        assert_eq!(find("ap"), Named::One("api"));
-        assert_eq!(find("a"), Named::Several(vec!["auth", "Auth.tests", "api"]));
-        assert_eq!(find("ö"), Named::Nothing);
+        assert_eq!(find("AUTH"), Matches::One("auth"));
+        assert_eq!(find("auth."), Matches::One("Auth.tests"));
+        assert_eq!(find("b"), Matches::One("billing"));
+        assert_eq!(find("ap"), Matches::One("api"));
+        assert_eq!(find("a"), Matches::Several(vec!["auth", "Auth.tests", "api"]));
+        assert_eq!(find("ö"), Matches::None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The ledger as the engine sees it: asks the writing thread, and waits until it is durable.
+//! The port of the ledger: sends requests to the writer thread, and waits until they are durable.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
@@ -11,14 +11,14 @@ use engine::ports::{LedgerError, LedgerStore, LockRun, RunLock};
 use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
 use tokio::sync::oneshot;
 
-use crate::cause::Cause;
 use crate::connection;
+use crate::error::LedgerCause;
 use crate::reader::Reader;
 use crate::writer::{self, Request};
 
 /// The ledger, open for writing. Requests that wait at the same time share one sync.
 ///
-/// Dropping it waits for what is being written.
+/// Dropping it waits for pending requests.
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
@@ -27,24 +27,24 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the ledger at `path`. Makes the file and the folders that lead to it where they are
-    /// missing, readable by this user only, and brings an older file to the present version.
+    /// Opens the ledger at `path`. Creates the file and the folders above it, readable by this user
+    /// only, and migrates an older file.
     ///
     /// # Errors
-    /// The file cannot be made or read, is no ledger, or was written by a newer version.
+    /// The file cannot be created or read, is no ledger, or was written by a newer version.
     pub fn open(path: impl Into<PathBuf>, faults: Faults) -> Result<Self, LedgerError> {
         let path = path.into();
-        let failed = |cause: Cause| cause.to_error("open", &path);
+        let failed = |cause: LedgerCause| cause.to_error("open", &path);
         let connection = connection::writable(&path).map_err(failed)?;
         let (requests, asked) = mpsc::channel();
         let writer = thread::Builder::new()
             .name("ledger".to_owned())
-            .spawn(move || writer::write(connection, &faults, &asked))
-            .map_err(|error| failed(Cause::File(Arc::new(error))))?;
+            .spawn(move || writer::run(connection, &faults, &asked))
+            .map_err(|error| failed(LedgerCause::File(Arc::new(error))))?;
         Ok(Self { path, requests: Some(requests), writer: Some(writer) })
     }
 
-    /// Returns where the ledger is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -58,12 +58,15 @@ impl Ledger {
 
     async fn ask<T>(
         &self,
-        request: impl FnOnce(oneshot::Sender<Result<T, Cause>>) -> Request,
+        request: impl FnOnce(oneshot::Sender<Result<T, LedgerCause>>) -> Request,
     ) -> Result<T, LedgerError> {
         let (reply, answer) = oneshot::channel();
         let sent = self.requests.as_ref().is_some_and(|asked| asked.send(request(reply)).is_ok());
-        let answer =
-            if sent { answer.await.unwrap_or(Err(Cause::Ended)) } else { Err(Cause::Ended) };
+        let answer = if sent {
+            answer.await.unwrap_or(Err(LedgerCause::Ended))
+        } else {
+            Err(LedgerCause::Ended)
+        };
         answer.map_err(|cause| cause.to_error("write", &self.path))
     }
 }

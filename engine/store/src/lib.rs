@@ -1,32 +1,29 @@
-//! What is kept of runs: the ledger, which says what they and their tasks did, in one SQLite file
-//! that several engines share; and session logs, which say what was said in each session.
-//! `docs/ledger.md` describes the ledger for people who read it with other programs.
+//! What is stored about runs: the ledger, one SQLite file shared by several engines, with what runs
+//! and tasks did; session logs with the messages of each session; and the files with the output of
+//! commands. `docs/ledger.md` describes the ledger for people who read it with other programs.
 
 mod artifacts;
-mod cause;
+mod columns;
 mod connection;
-mod entry;
-mod fetch;
+mod error;
 mod find;
 mod ledger;
-mod opening;
 mod reader;
-mod record;
+mod recording;
+mod replay;
 mod rows;
-#[cfg(test)]
-mod sample;
 mod session;
-mod version;
-mod words;
+#[cfg(test)]
+mod test_support;
 mod writer;
 
 pub use artifacts::ArtifactFolders;
+pub use connection::VERSION;
 pub use find::FindError;
 pub use ledger::Ledger;
 pub use reader::Reader;
 pub use rows::{RunRow, RunTerms, TaskCounts, TaskRow};
 pub use session::{SessionLine, SessionLogFiles, read_session, used_in};
-pub use version::VERSION;
 
 #[cfg(test)]
 #[macro_use]

@@ -1,4 +1,4 @@
-//! Reads the ledger, also while engines of other processes write it.
+//! Reads runs and tasks from the ledger, also while other processes write to it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -7,19 +7,18 @@ use engine::ports::LedgerError;
 use protocol::{RunId, RunName, TaskName};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::cause::Cause;
-use crate::fetch::{TASK, run_row, task_row};
-use crate::find::{FindError, Named, named};
+use crate::columns::{SELECT_TASKS, StoredPath, read_word, run_row, task_row};
+use crate::connection;
+use crate::error::LedgerCause;
+use crate::find::{FindError, Matches, matches};
 use crate::rows::{RunRow, TaskRow};
-use crate::words::{StoredPath, read_word};
-use crate::{connection, version};
 
-/// The runs of a repository that are not over. The states are written out, as in the index of them:
-/// every command asks this, and must not go through all runs that ever were.
+/// Selects the open runs of a repository. The states are literals as in their index: every command
+/// asks this, and must not scan all runs.
 const OPEN_RUNS: &str = "SELECT * FROM run WHERE repo = ?1 AND state IN ('running', 'landing')
                          ORDER BY number DESC";
 
-/// A ledger, open for reading. One that is not there is empty, and is looked for again each time.
+/// A ledger, open for reading. A missing file is an empty ledger, and is tried again each time.
 #[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
@@ -27,7 +26,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Returns a reader of the ledger at `path`. Nothing is opened or made yet.
+    /// Returns a reader of the ledger at `path`. Nothing is opened yet.
     #[must_use]
     pub fn open(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), connection: Mutex::new(None) }
@@ -49,7 +48,7 @@ impl Reader {
         })
     }
 
-    /// Returns the runs over the repository at this canonical root that are not over, latest first.
+    /// Returns the open runs of the repository at this canonical root, latest first.
     ///
     /// # Errors
     /// The ledger cannot be read.
@@ -62,29 +61,28 @@ impl Reader {
         })
     }
 
-    /// Returns the run that `given` means: `@` or nothing for the latest in `repo`, else its name
-    /// or the first letters of it. Letters that fit one run of `repo` mean that run, whatever
-    /// other repositories have.
+    /// Finds a run: `@` or an empty text is the latest in `repo`, other text is its name or the
+    /// beginning of it. Runs of `repo` take precedence over those of other repositories.
     ///
     /// # Errors
-    /// There is none or more than one, or the ledger cannot be read.
+    /// No or several runs match, or the ledger cannot be read.
     pub fn find_run(&self, repo: Option<&Path>, given: &str) -> Result<RunRow, FindError> {
         if matches!(given, "" | "@") {
             return self.runs(repo, 1)?.pop().ok_or(FindError::NoRuns);
         }
-        let mut found = named(self.names(repo)?, RunName::as_str, given);
-        if repo.is_some() && found == Named::Nothing {
-            found = named(self.names(None)?, RunName::as_str, given);
+        let mut found = matches(self.names(repo)?, RunName::as_str, given);
+        if repo.is_some() && found == Matches::None {
+            found = matches(self.names(None)?, RunName::as_str, given);
         }
         let given = given.to_owned();
         match found {
-            Named::Nothing => Err(FindError::UnknownRun { given }),
-            Named::Several(candidates) => Err(FindError::AmbiguousRun { given, candidates }),
-            Named::One(name) => self.run_by_name(&name)?.ok_or(FindError::UnknownRun { given }),
+            Matches::None => Err(FindError::UnknownRun { given }),
+            Matches::Several(candidates) => Err(FindError::AmbiguousRun { given, candidates }),
+            Matches::One(name) => self.run_by_name(&name)?.ok_or(FindError::UnknownRun { given }),
         }
     }
 
-    /// Returns the run of exactly this name.
+    /// Returns the run with exactly this name.
     ///
     /// # Errors
     /// The ledger cannot be read.
@@ -96,24 +94,22 @@ impl Reader {
         })
     }
 
-    /// Returns the tasks of a run in the order of their declaration; none of a run that the ledger
-    /// does not know.
+    /// Returns the tasks of a run in the order of their declaration; none if the run is unknown.
     ///
     /// # Errors
     /// The ledger cannot be read.
     pub fn tasks(&self, run: RunId) -> Result<Vec<TaskRow>, LedgerError> {
         self.read(|ledger| {
-            let mut select = ledger.prepare_cached(&format!("{TASK} ORDER BY position"))?;
+            let mut select = ledger.prepare_cached(&format!("{SELECT_TASKS} ORDER BY position"))?;
             let tasks = select.query_and_then([run.to_string()], task_row)?;
             Ok(tasks.collect::<Result<_, _>>()?)
         })
     }
 
-    /// Returns the task of a run that `given` means: its name or the first letters of it, without
-    /// case.
+    /// Finds a task of a run by its name or the beginning of it, ignoring case.
     ///
     /// # Errors
-    /// There is none or more than one, or the ledger cannot be read.
+    /// No or several tasks match, or the ledger cannot be read.
     pub fn find_task(&self, run: RunId, given: &str) -> Result<TaskRow, FindError> {
         let names: Vec<TaskName> = self.read(|ledger| {
             let mut select = ledger.prepare_cached(
@@ -123,18 +119,18 @@ impl Reader {
             let names = select.query_and_then([run.to_string()], |row| read_word(row, "name"))?;
             Ok(names.collect::<Result<_, _>>()?)
         })?;
-        let found = named(names.clone(), TaskName::as_str, given);
+        let found = matches(names.clone(), TaskName::as_str, given);
         let given = given.to_owned();
         match found {
-            Named::Nothing => Err(FindError::UnknownTask { given, tasks: names }),
-            Named::Several(candidates) => Err(FindError::AmbiguousTask { given, candidates }),
-            Named::One(name) => {
+            Matches::None => Err(FindError::UnknownTask { given, tasks: names }),
+            Matches::Several(candidates) => Err(FindError::AmbiguousTask { given, candidates }),
+            Matches::One(name) => {
                 self.task_by_name(run, &name)?.ok_or(FindError::UnknownTask { given, tasks: names })
             }
         }
     }
 
-    /// Returns the task of a run that has exactly this name, compared without case.
+    /// Returns the task of a run with exactly this name, ignoring case.
     ///
     /// # Errors
     /// The ledger cannot be read.
@@ -144,7 +140,8 @@ impl Reader {
         name: &TaskName,
     ) -> Result<Option<TaskRow>, LedgerError> {
         self.read(|ledger| {
-            let mut select = ledger.prepare_cached(&format!("{TASK} AND task.name = ?2"))?;
+            let mut select =
+                ledger.prepare_cached(&format!("{SELECT_TASKS} AND task.name = ?2"))?;
             let found = select.query_row(params![run.to_string(), name.as_str()], task_row);
             Ok(found.optional()?)
         })
@@ -161,10 +158,10 @@ impl Reader {
         })
     }
 
-    /// Reads at one moment of the ledger. What a missing ledger holds is nothing.
+    /// Reads in one transaction. A missing ledger yields the default value.
     pub(crate) fn read<T: Default>(
         &self,
-        read: impl FnOnce(&Connection) -> Result<T, Cause>,
+        read: impl FnOnce(&Connection) -> Result<T, LedgerCause>,
     ) -> Result<T, LedgerError> {
         let mut open = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let result = (|| {
@@ -172,13 +169,13 @@ impl Reader {
                 *open = connection::readable(&self.path)?;
             }
             let Some(connection) = open.as_ref() else { return Ok(T::default()) };
-            let moment = connection.unchecked_transaction()?;
-            if version::check(&moment)? == 0 {
+            let snapshot = connection.unchecked_transaction()?;
+            if connection::check(&snapshot)? == 0 {
                 return Ok(T::default());
             }
-            read(&moment)
+            read(&snapshot)
         })();
-        result.map_err(|cause: Cause| cause.to_error("read", &self.path))
+        result.map_err(|cause: LedgerCause| cause.to_error("read", &self.path))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the ledger knows of one run and of one task. Their JSON is what listings print.
+//! The rows of runs and tasks, as the ledger has them. Listings print them as JSON.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -9,38 +9,37 @@ use protocol::{
 };
 use serde::{Deserialize, Serialize, Serializer};
 
-/// One run.
+/// The row of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunRow {
-    /// Its identity across ledgers.
+    /// The id, which is unique across ledgers.
     pub id: RunId,
-    /// Its name in this ledger.
+    /// The name, which is unique in this ledger.
     pub name: RunName,
-    /// The name its plan gave it.
+    /// The name from the plan.
     pub label: Option<String>,
-    /// The root of the repository it works on, canonical.
+    /// The canonical root of the repository.
     #[serde(serialize_with = "lossily")]
     pub repo: PathBuf,
-    /// Where it stands.
+    /// The state.
     pub state: RunState,
     /// When it was recorded.
     pub started: Timestamp,
-    /// When it was over; not known of a run whose engine died.
+    /// When it finished; unknown if the engine crashed.
     pub finished: Option<Timestamp>,
-    /// How many of its tasks stand where.
+    /// The number of tasks in each state.
     pub tasks: TaskCounts,
-    /// What it came to.
+    /// The totals of the run.
     pub totals: Option<Totals>,
-    /// How the program ended.
+    /// The exit code of the program.
     pub exit_code: Option<ExitCode>,
-    /// What its models used in all; nothing where none was asked, or it has not ended.
+    /// The total usage of all models; `None` if no model was asked or the run has not ended.
     pub usage: Option<Usage>,
-    /// What was asked of it, but for the tasks, which have rows of their own.
+    /// The specification of the run without its tasks, which have rows of their own.
     pub spec: RunTerms,
 }
 
-/// What is asked of a run as a whole: the parts of a [`protocol::RunSpec`] that are the same for
-/// all its tasks.
+/// The part of a [`protocol::RunSpec`] that is the same for all tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunTerms {
     /// The folder below the repository's root in which tasks work; empty for the root.
@@ -48,18 +47,17 @@ pub struct RunTerms {
     pub subfolder: PathBuf,
     /// How many tasks run at the same time.
     pub jobs: NonZeroUsize,
-    /// How tasks are kept apart.
+    /// How tasks are isolated.
     pub isolation: IsolationMode,
-    /// Where their work goes.
+    /// How the work of tasks is merged.
     pub merge: MergeMode,
-    /// What the first failure means for the rest.
+    /// What happens to the other tasks after the first failure.
     pub on_failure: OnFailure,
-    /// What the names of branches begin with.
+    /// The prefix of branch names.
     pub branch_prefix: String,
     /// How many bytes of untracked files may be copied into each workspace.
     pub untracked_limit: u64,
-    /// The names of the environment's variables that are passed on to what tasks run although they
-    /// would be removed.
+    /// The names of environment variables that tasks get although they would be removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
 }
@@ -79,61 +77,61 @@ impl From<&RunSpec> for RunTerms {
     }
 }
 
-/// How many tasks of a run stand where.
+/// The number of tasks of a run, in all and in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskCounts {
-    /// All of them.
+    /// All tasks.
     pub all: usize,
-    /// Wait for a permit or for predecessors.
+    /// Tasks that wait for a permit or for predecessors.
     pub queued: usize,
-    /// Have a permit.
+    /// Running tasks.
     pub running: usize,
-    /// Ended well.
+    /// Tasks that are done.
     pub done: usize,
-    /// Failed.
+    /// Failed tasks.
     pub failed: usize,
-    /// Were cancelled.
+    /// Cancelled tasks.
     pub cancelled: usize,
-    /// Did not end before their engine died.
+    /// Tasks interrupted by the end of their engine.
     pub interrupted: usize,
 }
 
-/// One task.
+/// The row of a task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TaskRow {
-    /// Its identity across ledgers.
+    /// The id, which is unique across ledgers.
     pub id: TaskId,
-    /// Its name in its run.
+    /// The name, which is unique in the run.
     pub name: TaskName,
-    /// What it is about, in one line.
+    /// The title, in one line.
     pub title: String,
-    /// Where it stands.
+    /// The state.
     pub state: TaskState,
-    /// Which attempt at it was the last; 0 before the first.
+    /// The number of the last attempt; 0 before the first.
     pub attempt: u32,
     /// When it first got its permit.
     pub started: Option<Timestamp>,
     /// When it ended.
     pub finished: Option<Timestamp>,
-    /// How it ended and what it left behind.
+    /// The report of its end.
     pub report: Option<TaskReport>,
-    /// What its models used; nothing where none was asked, or it has not ended.
+    /// The usage of its models; `None` if no model was asked or it has not ended.
     pub usage: Option<Usage>,
-    /// The last work of it that is in the task store.
+    /// The last captured work, which is in the task store.
     pub captured: Option<Captured>,
-    /// When that work was thrown away, if it was.
+    /// When that work was discarded.
     pub discarded: Option<Timestamp>,
-    /// What the last landing that it was part of made of its work.
+    /// The result of its last landing.
     pub landing: Option<Landed>,
-    /// Where its last workspace was made; it may be gone.
+    /// The path of its last workspace, which may be removed by now.
     pub workspace: Option<String>,
-    /// What was asked of it.
+    /// The specification of the task.
     #[serde(skip)]
     pub spec: TaskSpec,
 }
 
 impl TaskCounts {
-    /// Counts tasks that stand at `state`.
+    /// Adds tasks in the state `state`.
     pub(crate) fn count(&mut self, state: TaskState, tasks: usize) {
         self.all += tasks;
         *match state {
@@ -147,7 +145,7 @@ impl TaskCounts {
     }
 }
 
-/// JSON has no bytes: a path that is not UTF-8 is shown as nearly as can be.
+/// Serializes a path; bytes that are not UTF-8 are replaced, because JSON cannot hold them.
 fn lossily<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }

@@ -1,4 +1,4 @@
-//! The thread that writes: everything that waits goes into one transaction, and so into one sync.
+//! The writer thread of the ledger: writes all waiting requests in one transaction with one sync.
 
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,41 +10,41 @@ use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
 use rusqlite::{Connection, Savepoint, TransactionBehavior};
 use tokio::sync::oneshot;
 
-use crate::cause::Cause;
-use crate::{entry, opening};
+use crate::error::LedgerCause;
+use crate::recording;
 
-/// How many requests share one sync at most.
-const BATCH: usize = 256;
+/// The most requests in one batch.
+const MAX_BATCH: usize = 256;
 
-/// How long the first of a batch waits for others at most.
-const MOMENT: Duration = Duration::from_millis(1);
+/// How long the first request of a batch waits for others.
+const BATCH_DELAY: Duration = Duration::from_millis(1);
 
-/// Something to be written, whole or not at all.
+/// A request to the writer thread, which is written completely or not at all.
 pub(crate) enum Request {
     Open {
         run: Box<RunSpec>,
         at: Timestamp,
-        /// Taken out when the name is chosen.
+        /// Taken when the name of the run is chosen.
         lock: Mutex<Option<LockRun>>,
-        reply: oneshot::Sender<Result<(RunName, RunLock), Cause>>,
+        reply: oneshot::Sender<Result<(RunName, RunLock), LedgerCause>>,
     },
     Append {
         entries: Vec<(Timestamp, LedgerEntry)>,
-        reply: oneshot::Sender<Result<(), Cause>>,
+        reply: oneshot::Sender<Result<(), LedgerCause>>,
     },
 }
 
-/// What a request came to; told only when it is durable.
+/// The result of a request, which is sent when it is durable.
 enum Written {
     Opened(RunName, RunLock),
     Appended,
 }
 
-/// Writes until nobody can ask any more.
-pub(crate) fn write(mut ledger: Connection, faults: &Faults, requests: &Receiver<Request>) {
+/// Writes requests until all senders are dropped.
+pub(crate) fn run(mut ledger: Connection, faults: &Faults, requests: &Receiver<Request>) {
     let mut expected = 1;
     while let Ok(first) = requests.recv() {
-        let batch = gather(first, expected, requests);
+        let batch = next_batch(first, expected, requests);
         expected = batch.len();
         match commit(&mut ledger, faults, &batch) {
             Ok(results) => {
@@ -62,29 +62,29 @@ pub(crate) fn write(mut ledger: Connection, faults: &Faults, requests: &Receiver
     }
 }
 
-/// Returns what is to share one sync: what waits already, and whoever asks within a moment, until
-/// there are as many as last time. Those who were answered last time are about to ask again, and a
-/// sync takes longer than that; a single writer is never kept waiting.
-fn gather(first: Request, expected: usize, requests: &Receiver<Request>) -> Vec<Request> {
+/// Returns the next batch: the waiting requests, and those that follow within a short delay until
+/// there are as many as last time. Callers that were answered are about to send again, and a sync
+/// takes longer than the delay. A single caller never waits.
+fn next_batch(first: Request, expected: usize, requests: &Receiver<Request>) -> Vec<Request> {
     let mut batch = vec![first];
-    let until = Instant::now() + MOMENT;
+    let until = Instant::now() + BATCH_DELAY;
     while batch.len() < expected {
         match requests.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(request) => batch.push(request),
             Err(_nobody) => break,
         }
     }
-    batch.extend(requests.try_iter().take(BATCH.saturating_sub(batch.len())));
+    batch.extend(requests.try_iter().take(MAX_BATCH.saturating_sub(batch.len())));
     batch
 }
 
-/// Writes a batch with one sync. A request that cannot be written leaves no trace and does not
-/// concern the others; what concerns the whole file fails them all.
+/// Writes a batch with one sync. A failed request is rolled back and does not affect the others; an
+/// error of the whole file fails them all.
 fn commit(
     ledger: &mut Connection,
     faults: &Faults,
     batch: &[Request],
-) -> Result<Vec<Result<Written, Cause>>, Cause> {
+) -> Result<Vec<Result<Written, LedgerCause>>, LedgerCause> {
     let mut all = ledger.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut results = Vec::with_capacity(batch.len());
     for request in batch {
@@ -92,11 +92,11 @@ fn commit(
         let result = request.perform(&one, faults);
         match &result {
             Ok(_) => one.commit()?,
-            Err(_) => undo(one)?,
+            Err(_) => roll_back(one)?,
         }
-        // Some faults, a full disk among them, make SQLite give up the whole transaction.
+        // On some errors, a full disk for example, SQLite rolls back the whole transaction.
         if all.is_autocommit() {
-            return Err(result.err().unwrap_or(Cause::Ended));
+            return Err(result.err().unwrap_or(LedgerCause::Ended));
         }
         results.push(result);
     }
@@ -104,7 +104,7 @@ fn commit(
     Ok(results)
 }
 
-fn undo(mut one: Savepoint<'_>) -> Result<(), Cause> {
+fn roll_back(mut one: Savepoint<'_>) -> Result<(), LedgerCause> {
     if one.is_autocommit() {
         one.set_drop_behavior(rusqlite::DropBehavior::Ignore);
         return Ok(());
@@ -113,25 +113,27 @@ fn undo(mut one: Savepoint<'_>) -> Result<(), Cause> {
 }
 
 impl Request {
-    fn perform(&self, ledger: &Connection, faults: &Faults) -> Result<Written, Cause> {
+    fn perform(&self, ledger: &Connection, faults: &Faults) -> Result<Written, LedgerCause> {
         match self {
             Self::Open { run, at, lock, .. } => {
-                let name = opening::open_run(ledger, run, *at)?;
+                let name = recording::open_run(ledger, run, *at)?;
                 let lock = lock.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let held = lock.ok_or(Cause::Ended)?.take(&name);
-                Ok(Written::Opened(name, held.map_err(|error| Cause::Lock(Arc::new(error)))?))
+                let held = lock.ok_or(LedgerCause::Ended)?.take(&name);
+                Ok(Written::Opened(name, held.map_err(|error| LedgerCause::Lock(Arc::new(error)))?))
             }
             Self::Append { entries, .. } => {
-                faults.strike("ledger.append").map_err(|error| Cause::Fault(Arc::new(error)))?;
+                faults
+                    .strike("ledger.append")
+                    .map_err(|error| LedgerCause::Fault(Arc::new(error)))?;
                 for (at, entry) in entries {
-                    entry::record(ledger, *at, entry)?;
+                    recording::record(ledger, *at, entry)?;
                 }
                 Ok(Written::Appended)
             }
         }
     }
 
-    fn answer(self, result: Result<Written, Cause>) {
+    fn answer(self, result: Result<Written, LedgerCause>) {
         match (self, result) {
             (Self::Open { reply, .. }, Ok(Written::Opened(name, lock))) => {
                 let _gone = reply.send(Ok((name, lock)));

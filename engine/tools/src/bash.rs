@@ -1,4 +1,4 @@
-//! The tool `bash`: runs a command, keeps its output, and says both ends of it.
+//! The tool `bash`: runs a shell command and returns its output, or both ends of long output.
 
 mod output;
 
@@ -21,22 +21,19 @@ use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use self::output::{Output, output};
-use crate::arguments::{rename, text};
-use crate::builtin::Builtin;
-use crate::error::ToolError;
-use crate::path_error::PathError;
+use crate::builtin::{Builtin, Session, rename, text};
+use crate::display;
+use crate::error::{PathError, ToolError};
 use crate::paths::Paths;
-use crate::session::Session;
-use crate::shown;
 
-/// Runs commands.
+/// The tool `bash`.
 pub(crate) struct Bash(Arc<Session>);
 
-/// How many seconds a command has if nothing else is said.
+/// The default timeout in seconds.
 const TIMEOUT: u64 = 300;
 
-/// What keeps programs from waiting for somebody at a terminal.
-const NOBODY: &[(&str, &str)] =
+/// Variables that keep programs from waiting for input at a terminal.
+const NON_INTERACTIVE: &[(&str, &str)] =
     &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")];
 
 /// What to run.
@@ -73,8 +70,8 @@ impl Builtin for Bash {
         Self(Arc::clone(session))
     }
 
-    // What a command sees and changes is not known, but models are told that calls of one answer
-    // run side by side. Those that are known to change something still wait, and are waited for.
+    // The effects of a command are not known, but models are told that calls of one answer run side
+    // by side. Calls that are known to change something are exclusive nevertheless.
     fn classify(arguments: &Map<String, Value>) -> Access {
         let class = AccessClass::Exec(text(arguments, "command"));
         Access { class, concurrency: Concurrency::Shared }
@@ -93,7 +90,7 @@ impl Builtin for Bash {
         let folder = folder(context.view.as_ref(), &self.0.paths, cwd).await?;
         let artifact = context.artifacts.reserve(Self::NAME).await;
         let request = CommandRequest {
-            // Through one pipe, or what went wrong may come before what came before it.
+            // Through one pipe, so that errors and output keep their order.
             script: format!("exec 2>&1; {}", arguments.command),
             arguments: Vec::new(),
             folder,
@@ -103,35 +100,36 @@ impl Builtin for Bash {
         };
         let seconds = arguments.timeout.unwrap_or(TIMEOUT).clamp(1, 3600);
         let ran = run(context, request, Duration::from_secs(seconds)).await?;
-        let said = output(context.artifacts.as_ref(), &artifact, &ran.end).await;
-        Ok(outcome(&ran, seconds, said, artifact))
+        let shown = output(context.artifacts.as_ref(), &artifact, &ran.end).await;
+        Ok(outcome(&ran, seconds, shown, artifact))
     }
 }
 
-/// Finds the folder to run in, as processes see it.
+/// Returns the absolute path of the folder to run in, as processes see it.
 async fn folder(view: &dyn WorkspaceView, paths: &Paths, cwd: &str) -> Result<PathBuf, PathError> {
     match paths.find(view, cwd).await? {
-        // Joining nothing would leave a slash at its end.
+        // Joining an empty path would leave a slash at the end.
         Found::Folder(path) if path.split().is_none() => Ok(view.process_root().to_owned()),
         Found::Folder(path) => Ok(view.process_root().join(path.as_path())),
         found @ Found::Missing { .. } => Err(paths.missing(view, cwd, &found).await),
-        Found::File { path: blocked, .. } => {
-            Err(PathError::NotFolder { path: quote(cwd), blocked: shown::path(blocked.as_path()) })
-        }
+        Found::File { path: blocked, .. } => Err(PathError::NotFolder {
+            path: quote(cwd),
+            blocked: display::path(blocked.as_path()),
+        }),
     }
 }
 
 fn environment(added: &BTreeMap<String, OsString>) -> BTreeMap<String, OsString> {
-    let nobody = NOBODY.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
-    let mut environment: BTreeMap<_, _> = nobody.collect();
+    let defaults =
+        NON_INTERACTIVE.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
+    let mut environment: BTreeMap<_, _> = defaults.collect();
     environment.extend(added.clone());
     environment
 }
 
-/// A command that has ended.
-struct Ran {
+/// A command that has ended, and what stopped it.
+struct FinishedCommand {
     end: CommandEnd,
-    /// What stopped it.
     stopped_by: StoppedBy,
 }
 
@@ -146,7 +144,7 @@ async fn run(
     context: &ToolContext,
     request: CommandRequest,
     time: Duration,
-) -> Result<Ran, CommandError> {
+) -> Result<FinishedCommand, CommandError> {
     let cancel = context.cancel.child();
     let mut running =
         pin!(context.commands.run(request, Arc::clone(&context.progress), cancel.clone()));
@@ -164,15 +162,15 @@ async fn run(
         EndCause::Stopped if is_late => StoppedBy::Time,
         EndCause::Stopped | EndCause::Exited(_) | EndCause::Signalled(_) => StoppedBy::Nobody,
     };
-    Ok(Ran { end, stopped_by })
+    Ok(FinishedCommand { end, stopped_by })
 }
 
-fn outcome(ran: &Ran, seconds: u64, output: Output, artifact: Artifact) -> ToolOutcome {
+fn outcome(ran: &FinishedCommand, seconds: u64, output: Output, artifact: Artifact) -> ToolOutcome {
     let mut text = output.text;
     if let Some(notice) = output.notice {
         let _infallible = write!(text, "\n\n[{notice}]");
     }
-    let trouble = match (ran.stopped_by, ran.end.cause) {
+    let problem = match (ran.stopped_by, ran.end.cause) {
         (StoppedBy::Time, _) => Some(format!("Command timed out after {seconds} seconds")),
         (StoppedBy::Session, _) | (StoppedBy::Nobody, EndCause::Stopped) => {
             Some(ToolError::Aborted.message())
@@ -193,10 +191,10 @@ fn outcome(ran: &Ran, seconds: u64, output: Output, artifact: Artifact) -> ToolO
         "exitCode": code, "bytes": ran.end.written, "truncated": output.is_cut,
         "artifact": artifact.name,
     });
-    match trouble {
+    match problem {
         None => ToolOutcome::Output(ToolOutput::text(text).with_details(details)),
-        Some(trouble) => {
-            let text = format!("{text}\n\n{trouble}");
+        Some(problem) => {
+            let text = format!("{text}\n\n{problem}");
             ToolOutcome::Failed(ToolOutput::text(text).with_details(details))
         }
     }

@@ -1,49 +1,56 @@
-//! A built-in tool with typed arguments, and how it becomes a tool like any other.
+//! The trait of built-in tools, with what all of them share: the schema of their arguments, other
+//! spellings of arguments, and the state of their session.
 
 use std::future::Future;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use engine::ports::{Access, Tool, ToolContext, ToolOutcome, ToolSpec, Visibility};
+use engine::ports::{
+    Access, AccessClass, CancelToken, Concurrency, Tool, ToolContext, ToolEnv, ToolOutcome,
+    ToolSpec, Visibility,
+};
 use protocol::ToolCall;
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::task::spawn_blocking;
 
-use crate::declared;
 use crate::error::ToolError;
-use crate::session::Session;
+use crate::paths::Paths;
 
 /// A built-in tool.
 pub(crate) trait Builtin: Send + Sync + Sized + 'static {
-    /// Its name.
+    /// The name, which models call it by.
     const NAME: &'static str;
-    /// The capability that it is, so that it can be switched off.
+    /// The id of the capability in the table of features, by which the tool can be switched off.
     const CAPABILITY: &'static str;
-    /// What it does, in words for the model.
+    /// The description of the tool, written for the model.
     const DESCRIPTION: &'static str;
-    /// Arguments that are right, as JSON. A model that got them wrong is shown them.
+    /// An example of valid arguments as JSON, shown to a model whose arguments are invalid.
     const EXAMPLE: &'static str;
-    /// Whether the model is told of it.
+    /// Whether the tool is declared to the model.
     const VISIBILITY: Visibility = Visibility::Declared;
 
-    /// What it is called with. Their doc comments are for the model.
+    /// The arguments. Their doc comments are part of the schema, written for the model.
     type Arguments: DeserializeOwned + JsonSchema + Send;
 
     /// Returns the tool of a session.
     fn new(session: &Arc<Session>) -> Self;
 
-    /// Brings other spellings of the arguments to the declared one.
+    /// Renames other spellings of the arguments to the declared ones.
     fn reshape(_arguments: &mut Map<String, Value>) {}
 
-    /// Puts the schema of the task's result into the schema of the arguments that the model is
-    /// told. What is called is checked against the schema without it.
+    /// Inserts the schema of the task's result into the declared schema of the arguments. Calls are
+    /// checked against the schema without it.
     fn declare(_schema: &mut Value, _result: &Value) {}
 
-    /// Says what a call does to its surroundings.
+    /// Classifies what a call reads and changes.
     fn classify(arguments: &Map<String, Value>) -> Access;
 
-    /// Carries out one call.
+    /// Executes one call.
     fn run(
         &self,
         arguments: Self::Arguments,
@@ -51,12 +58,12 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Result<ToolOutcome, ToolError>> + Send;
 }
 
-/// Returns what is known about a built-in tool before it is called.
+/// Returns the specification of a built-in tool.
 pub(crate) fn spec<T: Builtin>() -> ToolSpec {
     ToolSpec {
         name: T::NAME.to_owned(),
         description: T::DESCRIPTION.to_owned(),
-        parameters: declared::schema::<T::Arguments>(),
+        parameters: arguments_schema::<T::Arguments>(),
         checked: None,
         example: T::EXAMPLE.to_owned(),
         visibility: T::VISIBILITY,
@@ -74,17 +81,17 @@ pub(crate) fn build<T: Builtin>(spec: &Arc<ToolSpec>, session: &Arc<Session>) ->
             Arc::new(declared)
         }
     };
-    Arc::new(Typed { tool: T::new(session), spec })
+    Arc::new(ToolAdapter { tool: T::new(session), spec })
 }
 
-/// A built-in tool as a tool like any other.
-struct Typed<T> {
+/// Adapts a built-in tool to the [`Tool`] port.
+struct ToolAdapter<T> {
     tool: T,
     spec: Arc<ToolSpec>,
 }
 
 #[async_trait]
-impl<T: Builtin> Tool for Typed<T> {
+impl<T: Builtin> Tool for ToolAdapter<T> {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -105,5 +112,176 @@ impl<T: Builtin> Tool for Typed<T> {
             Err(error) => Err(error),
         };
         ran.unwrap_or_else(ToolError::into_outcome)
+    }
+}
+
+/// Returns the JSON Schema of arguments, without references and without keywords that say nothing
+/// to a model.
+fn arguments_schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    simplify(&mut schema);
+    if let Some(root) = schema.as_object_mut() {
+        root.remove("description");
+        // Some servers refuse an object schema without `properties`.
+        root.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    }
+    schema
+}
+
+/// Removes titles, formats and defaults, and `null` from the types of optional properties.
+fn simplify(schema: &mut Value) {
+    let Some(object) = schema.as_object_mut() else { return };
+    for noise in ["title", "format", "default"] {
+        object.remove(noise);
+    }
+    // Doc comments are wrapped at the width of the code.
+    if let Some(Value::String(text)) = object.get_mut("description") {
+        *text = text.replace('\n', " ");
+    }
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Object(properties)) = object.get_mut("properties") {
+        properties.values_mut().for_each(simplify);
+    }
+    if let Some(items) = object.get_mut("items") {
+        simplify(items);
+    }
+}
+
+/// Renames the first argument whose name is in `other` to `right`, unless `right` is given.
+pub(crate) fn rename(arguments: &mut Map<String, Value>, right: &str, other: &[&str]) {
+    for name in other {
+        if arguments.contains_key(right) {
+            return;
+        }
+        if let Some(value) = arguments.remove(*name) {
+            arguments.insert(right.to_owned(), value);
+        }
+    }
+}
+
+/// Returns the string in the argument `name`; empty if it is missing or no string.
+pub(crate) fn text(arguments: &Map<String, Value>, name: &str) -> String {
+    arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Returns the access of a call that changes the file `path`. It is exclusive, because later calls of
+/// the same answer rely on what it has written.
+pub(crate) fn write_access(arguments: &Map<String, Value>) -> Access {
+    let class = AccessClass::Write(vec![text(arguments, "path")]);
+    Access { class, concurrency: Concurrency::Exclusive }
+}
+
+/// The state that the built-in tools of one session share.
+pub(crate) struct Session {
+    /// The environment the tools were built for.
+    pub(crate) env: ToolEnv,
+    /// Resolves the paths of the model.
+    pub(crate) paths: Paths,
+    /// Held while a file is changed. One file may have several paths, so there is one lock for all
+    /// files; waiting calls get it in their order.
+    changes: Mutex<()>,
+}
+
+impl Session {
+    /// Returns the state for tools built for `env`.
+    pub(crate) fn new(env: ToolEnv) -> Self {
+        let paths = Paths::new(env.subfolder.clone(), env.repo.clone());
+        Self { env, paths, changes: Mutex::default() }
+    }
+
+    /// Waits until no other call changes a file, and returns the guard that allows it.
+    pub(crate) async fn lock_changes(
+        &self,
+        cancel: &CancelToken,
+    ) -> Result<MutexGuard<'_, ()>, ToolError> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ToolError::Aborted),
+            guard = self.changes.lock() => Ok(guard),
+        }
+    }
+}
+
+/// Runs a long computation on a thread for blocking work.
+pub(crate) async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ToolError> {
+    match spawn_blocking(work).await {
+        Ok(done) => Ok(done),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime is shutting down.
+            Err(_) => Err(ToolError::Aborted),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Said to nobody.
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct Arguments {
+        /// Where.
+        path: String,
+        /// How
+        /// many.
+        #[schemars(range(min = 1, max = 9))]
+        limit: Option<u32>,
+        parts: Vec<Part>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, rename_all = "camelCase")]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct Part {
+        old_text: String,
+    }
+
+    #[test]
+    fn a_schema_is_one_piece_without_noise() {
+        assert_eq!(
+            arguments_schema::<Arguments>(),
+            json!({
+                "type": "object",
+                "properties": {
+                    "path": { "type": "string", "description": "Where." },
+                    "limit": { "type": "integer", "minimum": 1, "maximum": 9, "description": "How many." },
+                    "parts": { "type": "array", "items": {
+                        "type": "object",
+                        "properties": { "oldText": { "type": "string" } },
+                        "additionalProperties": false,
+                        "required": ["oldText"],
+                    } },
+                },
+                "additionalProperties": false,
+                "required": ["path", "parts"],
+            })
+        );
+    }
+
+    #[test]
+    fn other_names_are_taken_for_the_right_one_and_never_over_it() {
+        let mut arguments = json!({ "file": "a", "filename": "b" }).as_object().unwrap().clone();
+        rename(&mut arguments, "path", &["file", "filename"]);
+        assert_eq!(Value::from(arguments.clone()), json!({ "filename": "b", "path": "a" }));
+        rename(&mut arguments, "path", &["filename"]);
+        assert_eq!(arguments["path"], "a");
     }
 }

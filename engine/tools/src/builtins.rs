@@ -1,13 +1,24 @@
-//! Builds the built-in tools for each session.
+//! The table of built-in tools, and the factory that builds them for each session.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::fault::Faults;
-use engine::ports::{Tool, ToolBuildError, ToolEnv, ToolFactory, ToolSpec};
+use engine::ports::{
+    Access, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolSpec,
+    Visibility,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use crate::session::Session;
-use crate::table::{Entry, REHEARSAL, TABLE};
+use crate::bash::Bash;
+use crate::builtin::{Builtin, Session, build, spec};
+use crate::edit::Edit;
+use crate::error::ToolError;
+use crate::read::Read;
+use crate::write::Write;
+use crate::yield_tool::Yield;
 
 /// The built-in tools: `read`, `write`, `edit`, `bash` and `yield`.
 pub struct Builtins {
@@ -16,16 +27,16 @@ pub struct Builtins {
 }
 
 impl Builtins {
-    /// Returns the tools whose capability is not switched off.
+    /// Returns the tools that are not switched off by `faults`.
     #[must_use]
     pub fn new(faults: Faults) -> Self {
         Self { faults, tools: Vec::new() }.with(TABLE)
     }
 
-    /// Returns the tools with those that only a scripted model knows: `panic`, which panics.
+    /// Adds the tool `panic`, which only scripted models know.
     #[must_use]
-    pub fn with_rehearsal(self) -> Self {
-        self.with(REHEARSAL)
+    pub fn with_panic_tool(self) -> Self {
+        self.with(PANIC_TOOL)
     }
 
     fn with(mut self, entries: &'static [Entry]) -> Self {
@@ -45,5 +56,63 @@ impl ToolFactory for Builtins {
     async fn build(&self, env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
         let session = Arc::new(Session::new(env.clone()));
         self.tools.iter().map(|(entry, spec)| Ok((entry.build)(spec, &session))).collect()
+    }
+}
+
+/// The tools that are declared to models, in this order.
+pub(crate) const TABLE: &[Entry] = &[
+    Entry::of::<Read>(),
+    Entry::of::<Write>(),
+    Entry::of::<Edit>(),
+    Entry::of::<Bash>(),
+    Entry::of::<Yield>(),
+];
+
+/// The tool that is not declared: only scripted models know it.
+pub(crate) const PANIC_TOOL: &[Entry] = &[Entry::of::<Panic>()];
+
+/// One row of the table.
+pub(crate) struct Entry {
+    /// The id of the capability, by which the tool can be switched off.
+    pub(crate) capability: &'static str,
+    /// Returns the specification of the tool.
+    pub(crate) spec: fn() -> ToolSpec,
+    /// Builds the tool for a session.
+    pub(crate) build: fn(&Arc<ToolSpec>, &Arc<Session>) -> Arc<dyn Tool>,
+}
+
+impl Entry {
+    const fn of<T: Builtin>() -> Self {
+        Self { capability: T::CAPABILITY, spec: spec::<T>, build: build::<T> }
+    }
+}
+
+/// The tool `panic`: it panics, so that a scripted model can show how a panic is handled.
+pub(crate) struct Panic;
+
+/// Nothing.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PanicArguments {}
+
+impl Builtin for Panic {
+    const NAME: &'static str = "panic";
+    const CAPABILITY: &'static str = "F271";
+    const DESCRIPTION: &'static str = "Panics.";
+    const EXAMPLE: &'static str = "{}";
+    const VISIBILITY: Visibility = Visibility::Hidden;
+
+    type Arguments = PanicArguments;
+
+    fn new(_session: &Arc<Session>) -> Self {
+        Self
+    }
+
+    fn classify(_arguments: &Map<String, Value>) -> Access {
+        Access::none()
+    }
+
+    async fn run(&self, _: PanicArguments, _: &ToolContext) -> Result<ToolOutcome, ToolError> {
+        panic!("the tool panic was called")
     }
 }

@@ -1,8 +1,7 @@
-//! The tool `edit`: replaces exact pieces of a file.
+//! The tool `edit`: replaces exact blocks of text in a file.
 
-mod diff;
-mod error;
-mod pieces;
+mod mismatch;
+mod replace;
 
 use std::sync::Arc;
 
@@ -14,18 +13,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use self::diff::{Change, diff};
-use self::error::{EditError, Mismatch};
-use self::pieces::{Piece, replaced};
-use crate::arguments::{rename, write_access};
-use crate::builtin::Builtin;
-use crate::error::ToolError;
-use crate::file_error::FileError;
-use crate::limits::{DIFF_KEPT, DIFF_SAID, WHOLE_FILE};
-use crate::session::{Session, compute};
-use crate::shown;
+use self::mismatch::{EditError, Mismatch};
+use self::replace::{Change, TextEdit, diff, replaced};
+use crate::builtin::{Builtin, Session, rename, run_blocking, write_access};
+use crate::display::{self, DIFF_KEPT, DIFF_SHOWN, MAX_FILE_BYTES};
+use crate::error::{FileError, ToolError};
 
-/// Edits.
+/// The tool `edit`.
 pub(crate) struct Edit(Arc<Session>);
 
 /// What to edit.
@@ -50,6 +44,7 @@ pub(crate) struct OneEdit {
     new_text: String,
 }
 
+/// Other names of `oldText` and `newText`.
 const OLD: &[&str] = &["old_text", "old_string", "oldString", "old", "old_str"];
 const NEW: &[&str] = &["new_text", "new_string", "newString", "new", "new_str"];
 
@@ -65,8 +60,8 @@ impl Builtin for Edit {
 
     fn reshape(arguments: &mut Map<String, Value>) {
         rename(arguments, "path", &["file_path", "filePath", "file", "filename"]);
-        name_texts(arguments);
-        // What never happens here need not be said.
+        rename_texts(arguments);
+        // `replace_all = false` is the only behaviour there is.
         if arguments.get("replace_all") == Some(&Value::Bool(false)) {
             arguments.remove("replace_all");
         }
@@ -76,15 +71,15 @@ impl Builtin for Edit {
         };
         match &mut edits {
             Value::Array(edits) => {
-                edits.iter_mut().filter_map(Value::as_object_mut).for_each(name_texts);
+                edits.iter_mut().filter_map(Value::as_object_mut).for_each(rename_texts);
             }
             Value::Object(edit) => {
-                name_texts(edit);
+                rename_texts(edit);
                 edits = Value::Array(vec![edits]);
             }
             _ => {}
         }
-        add_flat(arguments, &mut edits);
+        move_into_edits(arguments, &mut edits);
         if !edits.is_null() {
             arguments.insert("edits".to_owned(), edits);
         }
@@ -103,23 +98,25 @@ impl Builtin for Edit {
         arguments: EditArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let _turn = self.0.change(&context.cancel).await?;
+        let _guard = self.0.lock_changes(&context.cancel).await?;
         let view = context.view.as_ref();
         let EditArguments { path: text, edits } = arguments;
         let shown = quote(&text);
         let path = self.find(view, &text, &shown).await?;
         let (before, stat) = read(view, &path, &shown).await?;
-        let (after, change) = compute(move || edited(&before, &edits))
+        let (after, change) = run_blocking(move || edited(&before, &edits))
             .await?
             .map_err(|(count, mismatch)| EditError::new(&shown, count, mismatch))
             .map_err(ToolError::own)?;
         let written = view.write(&path, after.into_bytes(), Replace::Exactly(stat.version)).await;
         written.map_err(|error| FileError::of("write", &shown, error))?;
         let (added, removed) = (change.added, change.removed);
-        let text =
-            format!("Edited {shown}: +{added} −{removed} lines\n\n{}", change.shortened(DIFF_SAID));
+        let text = format!(
+            "Edited {shown}: +{added} −{removed} lines\n\n{}",
+            change.shortened(DIFF_SHOWN)
+        );
         let details = json!({
-            "path": shown::path(path.as_path()), "diff": change.shortened(DIFF_KEPT),
+            "path": display::path(path.as_path()), "diff": change.shortened(DIFF_KEPT),
             "firstChangedLine": change.first,
         });
         Ok(ToolOutcome::Output(ToolOutput::text(text.trim_end()).with_details(details)))
@@ -143,7 +140,7 @@ impl Edit {
     }
 }
 
-/// Reads the text of a file, and the state in which that was.
+/// Reads the text of a file, with the state of the file at that moment.
 async fn read(
     view: &dyn WorkspaceView,
     path: &ViewPath,
@@ -152,14 +149,15 @@ async fn read(
     let file = view.open(path).await;
     let mut file = file.map_err(|error| FileError::of("open", shown, error))?;
     let stat = file.stat();
-    let too_large = |bytes| FileError::TooLarge { path: shown.to_owned(), bytes, most: WHOLE_FILE };
-    if stat.size > WHOLE_FILE {
+    let too_large =
+        |bytes| FileError::TooLarge { path: shown.to_owned(), bytes, most: MAX_FILE_BYTES };
+    if stat.size > MAX_FILE_BYTES {
         return Err(too_large(stat.size));
     }
-    let most = usize::try_from(WHOLE_FILE).unwrap_or(usize::MAX);
+    let most = usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX);
     let bytes = file.read(most.saturating_add(1)).await;
     let bytes = bytes.map_err(|error| FileError::of("read", shown, error))?;
-    // It has grown meanwhile.
+    // The file has grown meanwhile.
     if bytes.len() > most {
         return Err(too_large(bytes.len() as u64));
     }
@@ -172,24 +170,24 @@ async fn read(
     }
 }
 
-/// Returns the text with all edits made, and what that changed; or how many edits there were, and
-/// why they do not fit.
+/// Returns the text with all edits applied, and the change; or the number of edits and why one of
+/// them does not apply.
 fn edited(before: &str, edits: &[OneEdit]) -> Result<(String, Change), (usize, Mismatch)> {
     let pieces: Vec<_> =
-        edits.iter().map(|edit| Piece::new(&edit.old_text, &edit.new_text)).collect();
+        edits.iter().map(|edit| TextEdit::new(&edit.old_text, &edit.new_text)).collect();
     let after = replaced(before, &pieces).map_err(|mismatch| (edits.len(), mismatch))?;
     let change = diff(before, &after);
     Ok((after, change))
 }
 
-fn name_texts(arguments: &mut Map<String, Value>) {
+fn rename_texts(arguments: &mut Map<String, Value>) {
     rename(arguments, "oldText", OLD);
     rename(arguments, "newText", NEW);
 }
 
-/// Takes an edit that stands beside the others, or alone, to the others. A half of one stays where
-/// it is and is told.
-fn add_flat(arguments: &mut Map<String, Value>, edits: &mut Value) {
+/// Moves `oldText` and `newText` of the arguments themselves into the list of edits. If one of them
+/// is missing they stay, so that the call is refused.
+fn move_into_edits(arguments: &mut Map<String, Value>, edits: &mut Value) {
     let has = |name: &str| arguments.contains_key(name);
     if !(has("oldText") && has("newText")) || !(edits.is_null() || edits.is_array()) {
         return;

@@ -1,19 +1,19 @@
-//! Why a call did not do what it should. The text is for the model: it says how to go on.
+//! The errors of tool calls. Their texts are written for the model and say how to go on.
 
 use std::error::Error;
 
-use engine::ports::{CommandError, ToolOutcome, ToolOutput, ViewError};
+use engine::ports::{CommandError, MAX_PATH_DEPTH, ToolOutcome, ToolOutput, ViewError};
+use engine::tools::quote;
 
-use crate::file_error::FileError;
-use crate::path_error::PathError;
+use crate::display;
 
-/// Why a call did not do what it should.
+/// Why a tool call failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ToolError {
-    /// The arguments are not what they should be.
+    /// The arguments are invalid.
     #[error("the arguments are not right: {0}")]
     Arguments(String),
-    /// A path leads nowhere, or where it must not.
+    /// A path cannot be used.
     #[error(transparent)]
     Path(#[from] PathError),
     /// A file cannot be read or written.
@@ -22,21 +22,21 @@ pub(crate) enum ToolError {
     /// A command could not be run.
     #[error("the command could not be run")]
     Command(#[from] CommandError),
-    /// What only one tool can say.
+    /// An error of one tool only.
     #[error(transparent)]
     Own(Box<dyn Error + Send + Sync>),
-    /// It was stopped.
+    /// The call was cancelled.
     #[error("Operation aborted")]
     Aborted,
 }
 
 impl ToolError {
-    /// Returns the error of one tool that is none of the others.
+    /// Wraps an error of one tool only.
     pub(crate) fn own(error: impl Error + Send + Sync + 'static) -> Self {
         Self::Own(Box::new(error))
     }
 
-    /// Returns what came of the call that this ended.
+    /// Returns the outcome of the failed call.
     pub(crate) fn into_outcome(self) -> ToolOutcome {
         match self.is_exhaustion() {
             true => ToolOutcome::ResourceExhausted(self.message()),
@@ -44,7 +44,7 @@ impl ToolError {
         }
     }
 
-    /// Returns whether the machine has no more of something, so that trying again is no use.
+    /// Returns whether the machine is out of a resource, so that retrying is useless.
     fn is_exhaustion(&self) -> bool {
         matches!(
             self,
@@ -54,7 +54,7 @@ impl ToolError {
         )
     }
 
-    /// Returns what went wrong, with its causes.
+    /// Returns the message of the error with its causes.
     pub(crate) fn message(&self) -> String {
         let mut message = self.to_string();
         let mut cause = self.source();
@@ -67,6 +67,173 @@ impl ToolError {
             cause = error.source();
         }
         message
+    }
+}
+
+/// Why a path leads nowhere, or where it must not.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PathError {
+    /// The path is empty.
+    #[error("the path is empty; `.` is the folder you are in")]
+    Empty,
+    /// The path contains a NUL.
+    #[error("`{0}` is no path: it has a NUL in it")]
+    Nul(String),
+    /// The path is too long.
+    #[error("the path is too long: {0} bytes")]
+    TooLong(usize),
+    /// The path has too many components.
+    #[error("the path is too deep: more than {0} folders below each other")]
+    TooDeep(usize),
+    /// The path leaves the working tree.
+    #[error("`{0}` is outside of the working tree; use a path relative to it that stays inside")]
+    Outside(String),
+    /// A symlink in the path leaves the working tree.
+    #[error(
+        "`{path}` leads through the symlink `{link}` out of the working tree; only paths that \
+         stay inside can be used"
+    )]
+    LinkOutside {
+        /// The path.
+        path: String,
+        /// The link.
+        link: String,
+    },
+    /// The path is in the user's own checkout.
+    #[error("`{path}`: that is the user's own checkout; use the relative path `{inside}`")]
+    UserCheckout {
+        /// The path.
+        path: String,
+        /// The relative path to use instead.
+        inside: String,
+    },
+    /// The path has a loop of symlinks.
+    #[error("`{0}` leads through too many symlinks")]
+    Circle(String),
+    /// A component of the path is a file.
+    #[error("`{path}` cannot be: `{blocked}` is a file and no folder")]
+    NotFolder {
+        /// The path.
+        path: String,
+        /// That component.
+        blocked: String,
+    },
+    /// The file does not exist.
+    #[error("File not found: {path}{hint}")]
+    Missing {
+        /// The path.
+        path: String,
+        /// A suggestion of another path.
+        hint: String,
+    },
+    /// The path belongs to git.
+    #[error("`{0}` belongs to git and is not written by hand; use git commands in bash")]
+    Guarded(String),
+    /// The operating system refuses.
+    #[error("`{path}` cannot be opened")]
+    Cannot {
+        /// The path.
+        path: String,
+        /// The error of the operating system.
+        #[source]
+        source: ViewError,
+    },
+}
+
+impl PathError {
+    /// Returns the error for a path that the model wrote as `text`.
+    pub(crate) fn of(text: &str, error: ViewError) -> Self {
+        let path = quote(text);
+        match error {
+            ViewError::Outside { link: None } => Self::Outside(path),
+            ViewError::Outside { link: Some(link) } => {
+                Self::LinkOutside { path, link: display::path(link.as_path()) }
+            }
+            ViewError::Circle => Self::Circle(path),
+            ViewError::TooDeep => Self::TooDeep(MAX_PATH_DEPTH),
+            ViewError::NotFolder { blocked } => {
+                Self::NotFolder { path, blocked: display::path(blocked.as_path()) }
+            }
+            ViewError::Missing => Self::Missing { path, hint: String::new() },
+            source @ (ViewError::Folder
+            | ViewError::Special
+            | ViewError::Changed
+            | ViewError::Resources(_)
+            | ViewError::Failed(_)) => Self::Cannot { path, source },
+        }
+    }
+}
+
+/// Why a file cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileError {
+    /// The path is a folder.
+    #[error("`{0}` is a folder; name a file in it")]
+    Folder(String),
+    /// The file is a device, a pipe or a socket.
+    #[error("`{0}` is no regular file and is not opened")]
+    Special(String),
+    /// The file is too large.
+    #[error("`{path}` is too large for this: {bytes} bytes, at most {most}; use bash")]
+    TooLarge {
+        /// The file.
+        path: String,
+        /// Its size.
+        bytes: u64,
+        /// The largest size allowed.
+        most: u64,
+    },
+    /// The file is binary.
+    #[error(
+        "`{path}` is a binary file ({bytes} bytes) and is not shown; use bash to look at it, for \
+         instance with file, xxd or strings"
+    )]
+    Binary {
+        /// The file.
+        path: String,
+        /// Its size.
+        bytes: u64,
+    },
+    /// The file is text in another encoding.
+    #[error(
+        "`{0}` is not UTF-8, so that an edit would change other parts of it; use bash, for \
+         instance sed or iconv"
+    )]
+    Encoding(String),
+    /// The file was changed by something else meanwhile.
+    #[error("`{0}` was changed by something else at the same time; read it again, then try again")]
+    Changed(String),
+    /// The operating system refuses.
+    #[error("cannot {what} `{path}`")]
+    Cannot {
+        /// The operation that failed.
+        what: &'static str,
+        /// The file.
+        path: String,
+        /// The error of the operating system.
+        #[source]
+        source: ViewError,
+    },
+}
+
+impl FileError {
+    /// Returns the error of the operation `what` on the file that is shown as `path`.
+    pub(crate) fn of(what: &'static str, path: &str, error: ViewError) -> Self {
+        let path = path.to_owned();
+        match error {
+            ViewError::Folder => Self::Folder(path),
+            ViewError::Special => Self::Special(path),
+            // The path was resolved before, so it has changed since.
+            ViewError::Changed
+            | ViewError::Missing
+            | ViewError::NotFolder { .. }
+            | ViewError::Outside { .. }
+            | ViewError::Circle
+            | ViewError::TooDeep => Self::Changed(path),
+            source @ (ViewError::Resources(_) | ViewError::Failed(_)) => {
+                Self::Cannot { what, path, source }
+            }
+        }
     }
 }
 

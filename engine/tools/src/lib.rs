@@ -1,25 +1,15 @@
 //! The built-in tools: one file per tool, and the table of them.
 
-mod arguments;
 mod bash;
 mod builtin;
 mod builtins;
-mod declared;
+mod display;
 mod edit;
 mod error;
-mod file_error;
-mod limits;
-mod path_error;
-mod path_hint;
 mod paths;
-mod plain;
 mod read;
-mod rehearsal;
-mod session;
-mod shown;
-mod table;
 mod write;
-mod yielding;
+mod yield_tool;
 
 pub use builtins::Builtins;
 

@@ -1,46 +1,47 @@
-//! Reads a path as a model writes it: relative to the folder it is in, or absolute in the workspace.
+//! Resolves the paths that models write, and suggests others for those that do not exist.
 
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use engine::ports::{Found, ViewPath, WorkspaceView};
+use engine::ports::{FileKind, Found, Listing, ViewPath, WorkspaceView};
 use engine::tools::quote;
 use protocol::RepoPath;
 use serde_json::Value;
+use similar::get_close_matches;
 
-use crate::path_error::PathError;
-use crate::path_hint::hint;
-use crate::shown;
+use crate::display;
+use crate::error::PathError;
 
-/// The longest path there is on Linux.
+/// The longest path on Linux.
 const LONGEST: usize = 4096;
 
-/// Reads the paths of one session's model.
+/// Resolves the paths that the model of one session writes.
 pub(crate) struct Paths {
-    /// Where relative paths begin, relative to the root of the workspace.
+    /// The folder relative paths start from, relative to the root of the workspace.
     subfolder: PathBuf,
     /// The user's own working tree.
     repo: PathBuf,
 }
 
 impl Paths {
-    /// Returns what reads paths that begin at `subfolder` of a workspace of which the user has
-    /// `repo`.
+    /// Returns a resolver of paths relative to `subfolder` of a workspace of the repository `repo`.
     pub(crate) fn new(subfolder: PathBuf, repo: PathBuf) -> Self {
         Self { subfolder, repo }
     }
 
-    /// Returns what `text` leads to.
+    /// Finds the file or folder at the path `text`.
     pub(crate) async fn find(
         &self,
         view: &dyn WorkspaceView,
         text: &str,
     ) -> Result<Found, PathError> {
-        let path = self.read_marked(view, text).await?;
+        let path = self.parse_marked(view, text).await?;
         view.find(&path).await.map_err(|error| PathError::of(text, error))
     }
 
-    /// Returns what `text` leads to if it may be changed.
+    /// Finds the file or folder at the path `text`, which must not belong to git.
     pub(crate) async fn find_to_change(
         &self,
         view: &dyn WorkspaceView,
@@ -60,7 +61,7 @@ impl Paths {
         Ok(found)
     }
 
-    /// Returns the error that nothing is at `text`, with what was perhaps meant.
+    /// Returns the error that nothing exists at `text`, with a suggestion.
     pub(crate) async fn missing(
         &self,
         view: &dyn WorkspaceView,
@@ -76,13 +77,14 @@ impl Paths {
         PathError::Missing { path: quote(text), hint }
     }
 
-    /// Reads a path. Models mark files with an `@`, and there are folders that begin with one.
-    async fn read_marked(
+    /// Parses a path that may begin with an `@`, with which models mark files. A folder whose name
+    /// begins with `@` takes precedence.
+    async fn parse_marked(
         &self,
         view: &dyn WorkspaceView,
         text: &str,
     ) -> Result<PathBuf, PathError> {
-        let literal = self.read(view, text).await?;
+        let literal = self.parse(view, text).await?;
         let Some(marked) = text.strip_prefix('@').filter(|rest| !rest.is_empty()) else {
             return Ok(literal);
         };
@@ -91,21 +93,21 @@ impl Paths {
             Some(path) => view.stat(&path).await.is_ok(),
             None => false,
         };
-        if is_there { Ok(literal) } else { self.read(view, marked).await }
+        if is_there { Ok(literal) } else { self.parse(view, marked).await }
     }
 
-    /// Reads a path as one from the root of the workspace, with `..` where it goes up.
-    async fn read(&self, view: &dyn WorkspaceView, text: &str) -> Result<PathBuf, PathError> {
-        let path = parsed(text)?;
+    /// Parses a path, and returns it relative to the root of the workspace.
+    async fn parse(&self, view: &dyn WorkspaceView, text: &str) -> Result<PathBuf, PathError> {
+        let path = checked(text)?;
         let inside = match path.is_absolute() {
             true => view.inside(&path).await,
             false => None,
         };
-        self.placed(text, path, inside)
+        self.relative_to_root(text, path, inside)
     }
 
-    /// Returns a path from the root, where `inside` is the rest of one that begins with the root.
-    fn placed(
+    /// Returns `path` relative to the root; `inside` is the part of an absolute path below the root.
+    fn relative_to_root(
         &self,
         text: &str,
         path: PathBuf,
@@ -116,7 +118,7 @@ impl Paths {
             None if path.is_absolute() => Err(match path.strip_prefix(&self.repo) {
                 Ok(below) => PathError::UserCheckout {
                     path: quote(text),
-                    inside: shown::path(&relative(below, &self.subfolder)),
+                    inside: display::path(&relative(below, &self.subfolder)),
                 },
                 Err(_) => PathError::Outside(quote(text)),
             }),
@@ -125,8 +127,8 @@ impl Paths {
     }
 }
 
-/// Reads what can be a path.
-fn parsed(text: &str) -> Result<PathBuf, PathError> {
+/// Returns the path in `text`, if it can be one.
+fn checked(text: &str) -> Result<PathBuf, PathError> {
     if text.is_empty() {
         return Err(PathError::Empty);
     }
@@ -142,7 +144,7 @@ fn parsed(text: &str) -> Result<PathBuf, PathError> {
     Ok(unquoted(text))
 }
 
-/// Reads a path in the quotes in which we write names that cannot be printed.
+/// Removes the quotes in which unprintable names are shown.
 fn unquoted(text: &str) -> PathBuf {
     let quoted = text.len() > 2 && text.starts_with('"') && text.ends_with('"');
     let read = || serde_json::from_value::<RepoPath>(Value::from(text)).ok();
@@ -152,7 +154,7 @@ fn unquoted(text: &str) -> PathBuf {
     }
 }
 
-/// Writes `path` as seen from `folder`, both relative to the root.
+/// Returns `path` relative to `folder`, both of them relative to the root.
 fn relative(path: &Path, folder: &Path) -> PathBuf {
     let mut here = folder;
     let mut out = PathBuf::new();
@@ -165,15 +167,96 @@ fn relative(path: &Path, folder: &Path) -> PathBuf {
     }
 }
 
+/// How many names are suggested, and how similar they have to be.
+const SUGGESTED: usize = 3;
+const SIMILARITY: f32 = 0.6;
+
+/// How many names of a folder are compared.
+const COMPARED: usize = 2000;
+
+/// How many names are searched for a file elsewhere, and how many folders deep.
+const SEARCHED: usize = 5000;
+const DEEP: usize = 8;
+
+/// Folders that are not searched.
+const SKIPPED: &[&str] = &[".git", "target", "node_modules"];
+
+/// Returns a suggestion for the missing path `rest` below the folder `above`: similar names there, or
+/// files of the same name elsewhere. `seen_from` makes the paths in it relative.
+async fn hint(
+    view: &dyn WorkspaceView,
+    above: &ViewPath,
+    rest: &[OsString],
+    seen_from: &(dyn Fn(&Path) -> PathBuf + Sync),
+) -> String {
+    let (Some(wanted), Some(last)) = (rest.first(), rest.last()) else { return String::new() };
+    let Ok(listing) = view.read_dir(above, COMPARED).await else { return String::new() };
+    let names = similar_names(&listing, wanted);
+    let mut found: Vec<_> = names.into_iter().filter_map(|name| above.join(&name)).collect();
+    if found.is_empty() || rest.len() > 1 {
+        found.extend(same_name_elsewhere(view, last).await);
+    }
+    let meant = found.iter().map(|path| display::path(&seen_from(path.as_path())));
+    match meant.collect::<Vec<_>>().as_slice() {
+        [] if listing.names.is_empty() => "; the folder it would be in is empty".to_owned(),
+        [] => {
+            format!("; read `{}` to see what is there", display::path(&seen_from(above.as_path())))
+        }
+        meant => format!("; did you mean {}?", meant.join(" or ")),
+    }
+}
+
+/// Returns the names in a folder that are most similar to `wanted`, ignoring case.
+fn similar_names(listing: &Listing, wanted: &OsStr) -> Vec<OsString> {
+    let lower = |name: &OsStr| name.to_string_lossy().to_lowercase();
+    let names: Vec<String> = listing.names.iter().map(|(name, _)| lower(name)).collect();
+    let candidates: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut found = Vec::new();
+    for close in get_close_matches(lower(wanted).as_str(), &candidates, SUGGESTED, SIMILARITY) {
+        for (_, (name, _)) in names.iter().zip(&listing.names).filter(|(lower, _)| *lower == close)
+        {
+            if found.len() < SUGGESTED && !found.contains(name) {
+                found.push(name.clone());
+            }
+        }
+    }
+    found
+}
+
+/// Returns the files of this name in the tree, the nearest to the root first.
+async fn same_name_elsewhere(view: &dyn WorkspaceView, wanted: &OsStr) -> Vec<ViewPath> {
+    let mut found = Vec::new();
+    let mut left = SEARCHED;
+    let mut folders = VecDeque::from([ViewPath::default()]);
+    while let Some(folder) = folders.pop_front() {
+        let Ok(listing) = view.read_dir(&folder, left).await else { continue };
+        left -= listing.names.len();
+        for (name, kind) in listing.names {
+            let Some(path) = folder.join(&name) else { continue };
+            let skipped = SKIPPED.iter().any(|skipped| name == *skipped);
+            if kind == FileKind::Folder && !skipped && folder.names().count() < DEEP {
+                folders.push_back(path);
+            } else if kind == FileKind::Regular && name == wanted {
+                found.push(path);
+            }
+        }
+        if found.len() >= SUGGESTED || left == 0 {
+            break;
+        }
+    }
+    found.truncate(SUGGESTED);
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<String>, String> {
         let paths = Paths::new("sub".into(), "/home/u/repo".into());
-        let placed = parsed(text).and_then(|path| {
+        let placed = checked(text).and_then(|path| {
             let inside = path.strip_prefix("/w/tree").ok().map(Path::to_owned);
-            paths.placed(text, path, inside)
+            paths.relative_to_root(text, path, inside)
         });
         let path = placed.map_err(|error| error.to_string())?;
         Ok(path.iter().map(|step| step.to_string_lossy().into_owned()).collect())

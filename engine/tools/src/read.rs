@@ -13,16 +13,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use self::page::{CHUNK, Ending, Page, Pager, Total, Wanted, is_binary};
-use crate::arguments::{rename, text};
-use crate::builtin::Builtin;
-use crate::error::ToolError;
-use crate::file_error::FileError;
-use crate::limits::{LISTED, LOOKED_AT, READ_BYTES, READ_COLUMNS, READ_LINES, SCAN_BYTES};
-use crate::session::Session;
-use crate::shown;
+use self::page::{CHUNK, LineRange, Page, PageEnd, PageReader, Total, is_binary};
+use crate::builtin::{Builtin, Session, rename, text};
+use crate::display::{
+    self, LISTED_NAMES, READ_BYTES, READ_COLUMNS, READ_LINES, SCAN_BYTES, SCANNED_NAMES,
+};
+use crate::error::{FileError, ToolError};
 
-/// Reads.
+/// The tool `read`.
 pub(crate) struct Read(Arc<Session>);
 
 /// What to read.
@@ -75,39 +73,39 @@ impl Builtin for Read {
                 return Err(paths.missing(view, text, &found).await.into());
             }
             Found::Folder(path) => {
-                let listing = view.read_dir(&path, LOOKED_AT).await;
+                let listing = view.read_dir(&path, SCANNED_NAMES).await;
                 let listing = listing.map_err(|error| FileError::of("list", &shown, error))?;
-                listed(&listing, &shown::path(path.as_path()))
+                listing_output(&listing, &display::path(path.as_path()))
             }
             Found::File { path, .. } => {
                 let file = view.open(&path).await;
                 let file = file.map_err(|error| FileError::of("open", &shown, error))?;
-                let wanted = Wanted {
+                let range = LineRange {
                     offset: arguments.offset.unwrap_or(1).max(1),
                     limit: arguments.limit.unwrap_or(READ_LINES).clamp(1, READ_LINES),
                 };
-                let page = page(file, wanted, &shown).await?;
-                told(&page, wanted, &arguments, &shown, &shown::path(path.as_path()))?
+                let page = page(file, range, &shown).await?;
+                page_output(&page, range, &arguments, &shown, &display::path(path.as_path()))?
             }
         };
         Ok(ToolOutcome::Output(output))
     }
 }
 
-/// Why there is nothing to show.
+/// Why no lines can be shown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
-    /// What was asked for lies beyond the end.
+    /// The offset is beyond the end of the file.
     #[error("offset {offset} is beyond the end of {path}, which has {total} lines")]
     BeyondEnd {
         /// The file.
         path: String,
-        /// The line that was asked for.
+        /// The requested line.
         offset: u64,
-        /// How many there are.
+        /// The number of lines in the file.
         total: u64,
     },
-    /// What was asked for lies deeper in a file than is looked.
+    /// The offset is deeper in the file than is searched.
     #[error(
         "line {offset} of {path} is deeper in it than read looks ({megabytes} MB); use bash, for \
          instance: sed -n '{offset},+200p' FILE"
@@ -115,9 +113,9 @@ pub(crate) enum ReadError {
     TooDeep {
         /// The file.
         path: String,
-        /// The line that was asked for.
+        /// The requested line.
         offset: u64,
-        /// How far read looks.
+        /// How many megabytes are searched.
         megabytes: u64,
     },
 }
@@ -128,9 +126,13 @@ impl From<ReadError> for ToolError {
     }
 }
 
-/// Takes lines out of a file.
-async fn page(mut file: Box<dyn ViewFile>, wanted: Wanted, shown: &str) -> Result<Page, ToolError> {
-    let mut pager = Pager::new(wanted, SCAN_BYTES);
+/// Reads the lines in `range` of a file.
+async fn page(
+    mut file: Box<dyn ViewFile>,
+    range: LineRange,
+    shown: &str,
+) -> Result<Page, ToolError> {
+    let mut pager = PageReader::new(range, SCAN_BYTES);
     let mut is_first = true;
     loop {
         let chunk = file.read(CHUNK).await.map_err(|error| FileError::of("read", shown, error))?;
@@ -139,16 +141,17 @@ async fn page(mut file: Box<dyn ViewFile>, wanted: Wanted, shown: &str) -> Resul
             return Err(FileError::Binary { path, bytes }.into());
         }
         is_first = false;
-        if let Some(page) = pager.take(&chunk) {
+        if let Some(page) = pager.push(&chunk) {
             return Ok(page);
         }
     }
 }
 
-fn listed(listing: &Listing, path: &str) -> ToolOutput {
+/// Returns the output for a folder.
+fn listing_output(listing: &Listing, path: &str) -> ToolOutput {
     let mut text = String::new();
-    for (name, kind) in listing.names.iter().take(LISTED) {
-        text.push_str(&shown::name(name));
+    for (name, kind) in listing.names.iter().take(LISTED_NAMES) {
+        text.push_str(&display::name(name));
         text.push_str(match kind {
             FileKind::Folder => "/\n",
             FileKind::Symlink => "@\n",
@@ -159,22 +162,24 @@ fn listed(listing: &Listing, path: &str) -> ToolOutput {
     if count == 0 {
         text.push_str("(empty folder)\n");
     }
-    if count > LISTED || listing.is_cut {
-        text.push_str(&format!("\n[Showing {LISTED} of {more}{count} names. Use bash for more]\n"));
+    if count > LISTED_NAMES || listing.is_cut {
+        text.push_str(&format!(
+            "\n[Showing {LISTED_NAMES} of {more}{count} names. Use bash for more]\n"
+        ));
     }
-    let details = json!({ "path": path, "entries": count, "truncated": count > LISTED });
+    let details = json!({ "path": path, "entries": count, "truncated": count > LISTED_NAMES });
     ToolOutput::text(text.trim_end()).with_details(details)
 }
 
-/// Says what was read, with what is to be known about it before and after the lines.
-fn told(
+/// Returns the output for a page of a file, with notices before and after the lines.
+fn page_output(
     page: &Page,
-    wanted: Wanted,
+    range: LineRange,
     arguments: &ReadArguments,
     shown: &str,
     path: &str,
 ) -> Result<ToolOutput, ReadError> {
-    let Wanted { offset, .. } = wanted;
+    let LineRange { offset, .. } = range;
     if page.lines == 0 {
         match page.total {
             Total::Exactly(0) if offset == 1 => {}
@@ -188,22 +193,22 @@ fn told(
         }
     }
     let mut text = String::new();
-    let is_whole = page.lines == 0 || page.ending == Ending::File;
+    let is_whole = page.lines == 0 || page.ending == PageEnd::File;
     let last = (offset + page.lines).saturating_sub(1);
     let (total, next) = (page.total, last + 1);
     let asked = arguments.limit.is_some();
-    if !is_whole && page.ending == Ending::Limit && !asked {
-        let range = if offset == 1 { format!("first {last}") } else { format!("{offset}-{last}") };
+    if !is_whole && page.ending == PageEnd::Limit && !asked {
+        let lines = if offset == 1 { format!("first {last}") } else { format!("{offset}-{last}") };
         text.push_str(&format!(
-            "WARNING: File has {total} lines, showing {range}. Use offset={next} to continue.\n\n"
+            "WARNING: File has {total} lines, showing {lines}. Use offset={next} to continue.\n\n"
         ));
     }
     text.push_str(if page.lines == 0 { "(empty file)" } else { &page.text });
     let mut notices = Vec::new();
-    if !is_whole && (asked || page.ending == Ending::Bytes) {
+    if !is_whole && (asked || page.ending == PageEnd::Bytes) {
         let limit = match page.ending {
-            Ending::Bytes => format!(" ({}KB limit)", READ_BYTES >> 10),
-            Ending::File | Ending::Limit => String::new(),
+            PageEnd::Bytes => format!(" ({}KB limit)", READ_BYTES >> 10),
+            PageEnd::File | PageEnd::Limit => String::new(),
         };
         notices.push(format!(
             "Showing lines {offset}-{last} of {total}{limit}. Use offset={next} to continue"
@@ -238,17 +243,17 @@ mod tests {
     /// What is read of ten thousand lines if only some bytes of them are looked at.
     fn deep(offset: u64, limit: u64) -> Result<String, String> {
         let file = "0123456789abcde\n".repeat(10_000);
-        let wanted = Wanted { offset, limit };
-        let mut pager = Pager::new(wanted, 65_536);
-        let page = file.as_bytes().chunks(CHUNK).find_map(|chunk| pager.take(chunk)).unwrap();
+        let range = LineRange { offset, limit };
+        let mut pager = PageReader::new(range, 65_536);
+        let page = file.as_bytes().chunks(CHUNK).find_map(|chunk| pager.push(chunk)).unwrap();
         let path = "huge".to_owned();
         let arguments = ReadArguments { path, offset: Some(offset), limit: Some(limit) };
-        let told = told(&page, wanted, &arguments, "huge", "huge");
+        let output = page_output(&page, range, &arguments, "huge", "huge");
         let text = |output: ToolOutput| match output.content.as_slice() {
             [protocol::Content::Text { text }] => text.clone(),
             other => panic!("{other:?}"),
         };
-        told.map(text).map_err(|error| error.to_string())
+        output.map(text).map_err(|error| error.to_string())
     }
 
     #[test]

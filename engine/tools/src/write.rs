@@ -1,4 +1,4 @@
-//! The tool `write`: makes a file, or puts new content in the place of the old.
+//! The tool `write`: creates a file, or replaces its content.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,16 +12,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{rename, write_access};
-use crate::builtin::Builtin;
-use crate::error::ToolError;
-use crate::file_error::FileError;
-use crate::limits::WHOLE_FILE;
+use crate::builtin::{Builtin, Session, rename, write_access};
+use crate::display::{self, MAX_FILE_BYTES};
+use crate::error::{FileError, ToolError};
 use crate::paths::Paths;
-use crate::session::Session;
-use crate::shown;
 
-/// Writes.
+/// The tool `write`.
 pub(crate) struct Write(Arc<Session>);
 
 /// What to write.
@@ -61,12 +57,14 @@ impl Builtin for Write {
         arguments: WriteArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let _turn = self.0.change(&context.cancel).await?;
+        let _guard = self.0.lock_changes(&context.cancel).await?;
         let view = context.view.as_ref();
         let shown = quote(&arguments.path);
         let size = arguments.content.len() as u64;
-        if size > WHOLE_FILE {
-            return Err(FileError::TooLarge { path: shown, bytes: size, most: WHOLE_FILE }.into());
+        if size > MAX_FILE_BYTES {
+            return Err(
+                FileError::TooLarge { path: shown, bytes: size, most: MAX_FILE_BYTES }.into()
+            );
         }
         let Target { path, before } = target(view, &self.0.paths, &arguments.path, &shown).await?;
         let replace = before.map_or(Replace::Any, |before| Replace::Exactly(before.version));
@@ -76,20 +74,20 @@ impl Builtin for Write {
             None => format!("Created new file {shown} ({size} bytes)"),
             Some(before) => format!("Overwrote {shown} ({size} bytes, before: {})", before.size),
         };
-        let path = shown::path(path.as_path());
+        let path = display::path(path.as_path());
         let details = json!({ "path": path, "size": size, "isNew": before.is_none() });
         Ok(ToolOutcome::Output(ToolOutput::text(text).with_details(details)))
     }
 }
 
-/// Where to write.
+/// The file to write.
 struct Target {
     path: ViewPath,
-    /// What is there now.
+    /// The existing file, if there is one.
     before: Option<FileStat>,
 }
 
-/// Finds where to write, and makes the folders above it.
+/// Finds the file to write, and creates the folders above it.
 async fn target(
     view: &dyn WorkspaceView,
     paths: &Paths,

@@ -1,4 +1,4 @@
-//! A ledger in memory, which folds what it is told.
+//! A ledger in memory, which folds what it was told when it is asked.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -24,8 +24,9 @@ pub struct FakeLedger {
 #[derive(Default)]
 struct Record {
     entries: Vec<LedgerEntry>,
-    /// Each run as the fold of its entries.
-    runs: BTreeMap<RunId, RunRecord>,
+    /// Each run as it was opened. Its entries are folded when someone asks: what the engine costs is
+    /// measured with this ledger, which is to cost little itself.
+    runs: BTreeMap<RunId, (RunName, RunSpec)>,
     /// The run of each task.
     tasks: BTreeMap<TaskId, RunId>,
     slow: Option<()>,
@@ -43,7 +44,7 @@ impl FakeLedger {
 
     /// Returns a run as the fold of its entries.
     pub fn run(&self, id: RunId) -> Option<RunRecord> {
-        self.record.lock().expect("no test panics with it").runs.get(&id).cloned()
+        self.record.lock().expect("no test panics with it").run(id)
     }
 
     /// Lets every write take so long from now on that whoever does not wait for it is ahead of it.
@@ -85,9 +86,18 @@ impl FakeLedger {
 }
 
 impl Record {
-    /// Folds an entry. What a run says of itself at its end has to be what its entries come to.
-    fn fold(&mut self, entry: &LedgerEntry) {
-        let run = match entry {
+    /// Returns a run as the fold of its entries.
+    fn run(&self, id: RunId) -> Option<RunRecord> {
+        let (name, spec) = self.runs.get(&id)?;
+        let mut run = RunRecord::opened(name.clone(), spec.clone());
+        // It leaves out those of other runs by itself.
+        self.entries.iter().for_each(|entry| run.apply(entry));
+        Some(run)
+    }
+
+    /// Adds an entry. What a run says of itself at its end has to be what its entries come to.
+    fn add(&mut self, entry: LedgerEntry) {
+        let run = match &entry {
             LedgerEntry::SessionStarted { task, .. }
             | LedgerEntry::TaskCaptured { task, .. }
             | LedgerEntry::TaskUsed { task, .. }
@@ -104,12 +114,13 @@ impl Record {
             | LedgerEntry::RunWithdrawn { run }
             | LedgerEntry::RunInterrupted { run } => Some(*run),
         };
-        let run = run.and_then(|run| self.runs.get_mut(&run));
-        let run = run.expect("an entry concerns a run that was opened");
-        if let LedgerEntry::RunFinished { totals: said, .. } = entry {
-            assert_eq!(*said, totals(run, said.ms), "what a run comes to is in its entries");
+        let is_of_a_run = run.is_some_and(|run| self.runs.contains_key(&run));
+        assert!(is_of_a_run, "{entry:?} concerns a run that was opened");
+        if let LedgerEntry::RunFinished { run, totals: said, .. } = &entry {
+            let run = self.run(*run).expect("it was opened");
+            assert_eq!(*said, totals(&run, said.ms), "what a run comes to is in its entries");
         }
-        run.apply(entry);
+        self.entries.push(entry);
     }
 }
 
@@ -129,7 +140,7 @@ impl LedgerStore for FakeLedger {
         })?;
         let mut record = self.record.lock().expect("no test panics with it");
         record.tasks.extend(run.tasks.iter().map(|task| (task.id, run.id)));
-        record.runs.insert(run.id, RunRecord::opened(name.clone(), run.clone()));
+        record.runs.insert(run.id, (name.clone(), run.clone()));
         Ok((name, held))
     }
 
@@ -149,9 +160,8 @@ impl LedgerStore for FakeLedger {
         }
         record.batches += 1;
         for (_, entry) in entries {
-            record.fold(&entry);
             self.trace.note(Step::Wrote(Box::new(entry.clone())));
-            record.entries.push(entry);
+            record.add(entry);
         }
         Ok(())
     }

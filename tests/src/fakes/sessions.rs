@@ -77,6 +77,15 @@ impl TestSession {
         Self::try_open(engine, log).await.expect("it opens")
     }
 
+    /// Waits until the session has what it was given before: it answers in order.
+    ///
+    /// # Panics
+    /// When it is closed.
+    pub async fn settle(&self) {
+        let model = "fake/m".parse().expect("it is a route");
+        self.session.set_model(model).await.expect("the session is open");
+    }
+
     /// Waits for the next event; none comes when the session is closed.
     ///
     /// # Panics

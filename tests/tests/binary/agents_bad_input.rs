@@ -104,7 +104,10 @@ fn a_prompt_has_to_say_something() {
 
 #[test]
 fn either_a_command_or_a_model_does_the_work() {
-    refuses(|call| call.words("--exec true --model local/a"), &["--exec", "--model", "together"]);
+    refuses(
+        |call| call.words("--exec true --model local/a"),
+        &["--exec", "--model", "cannot be used with"],
+    );
     refuses(
         |call| call.words("--exec true --limit turns=3"),
         &["--limit turns", "no task has one"],

@@ -28,17 +28,24 @@ fn expect_kept(place: &Sandbox, repository: &Repository, finished: &Finished) {
 #[test]
 fn the_wall_clock_ends_an_agent_that_waits_for_its_model_or_its_command() {
     let sleeps = json!({ "command": "trap '' TERM; sleep 300; echo never" });
-    for then in [Answer::Silence, Answer::Held, Answer::call("bash", &sleeps)] {
-        let place = sandbox();
-        let repository = place.repository();
-        let model = LoopbackModel::start();
-        let began = Instant::now();
-        let run = run_one(&place, &repository, &model, writes_then(then));
-        let finished = run.words("--limit wall=4s").run().expect_code(5);
-        assert_eq!(finished.task("t1")["failure"]["class"], "timeout", "{finished}");
-        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
-        expect_kept(&place, &repository, &finished);
-    }
+    // Each waits for most of its time.
+    std::thread::scope(|scope| {
+        for then in [Answer::Silence, Answer::Held, Answer::call("bash", &sleeps)] {
+            scope.spawn(|| ends_at_its_wall_clock(then));
+        }
+    });
+}
+
+fn ends_at_its_wall_clock(then: Answer) {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    let began = Instant::now();
+    let run = run_one(&place, &repository, &model, writes_then(then));
+    let finished = run.words("--limit wall=4s").run().expect_code(5);
+    assert_eq!(finished.task("t1")["failure"]["class"], "timeout", "{finished}");
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    expect_kept(&place, &repository, &finished);
 }
 
 #[test]

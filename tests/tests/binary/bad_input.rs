@@ -109,7 +109,7 @@ fn what_comes_later_is_refused_by_name_and_never_ignored() {
         let repository = place.repository();
         let finished = place.regatta(repository.root()).words(words).run();
         assert_eq!(finished.code, 1, "{words}: {finished}");
-        assert!(finished.stderr.contains("not yet built"), "{words}: {finished}");
+        assert!(finished.stderr.contains("not implemented yet"), "{words}: {finished}");
         assert_eq!(finished.stdout, "", "{words}: {finished}");
     }
 }

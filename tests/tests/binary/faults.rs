@@ -98,6 +98,16 @@ fn a_panic_at_any_step_ends_in_a_report_and_never_in_a_wait() {
         ("landing.begin", 4, 0),
         ("session", 3, 2),
         ("ledger.append:5", 70, 0),
+        // Jobs of actors: tests/tests/jobs.rs has each of them.
+        ("job.runs.open", 70, 0),
+        ("job.run.land", 4, 0),
+        ("job.task.work", 3, 2),
+        ("job.task.capture", 3, 2),
+        ("job.workspace.prepare.end", 3, 2),
+        ("job.workspace.capture.end", 3, 2),
+        ("job.executor.run", 3, 2),
+        ("job.repository.close", 0, 3),
+        ("job.ledger.append:5", 70, 0),
     ] {
         let place = sandbox();
         let repository = place.repository();

@@ -57,7 +57,7 @@ fn a_bad_placeholder_is_refused_by_name() {
 }
 
 #[test]
-fn plans_that_ask_for_what_is_not_built_are_refused() {
+fn plans_that_ask_for_what_is_not_implemented_are_refused() {
     for line in [
         "agent = \"explore\"",
         "verify = [\"true\"]",
@@ -66,10 +66,10 @@ fn plans_that_ask_for_what_is_not_built_are_refused() {
         "limits = { cost = \"2.00 USD\" }",
     ] {
         let plan = Plan::default().top(line).task("a", "true");
-        refused(plan.text(), &["not yet built"]);
+        refused(plan.text(), &["not implemented yet"]);
     }
     for line in ["scope = [\"src/**\"]", "proofs = [{ run = \"true\" }]"] {
-        refused(Plan::default().task("a", "true").with(line).text(), &["not yet built"]);
+        refused(Plan::default().task("a", "true").with(line).text(), &["not implemented yet"]);
     }
 }
 

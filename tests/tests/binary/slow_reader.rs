@@ -110,7 +110,7 @@ fn a_run_does_its_work_while_nobody_reads_and_loses_no_fact() {
 }
 
 /// How many agents talk, one after the other, and how often.
-const AGENTS: usize = 7;
+const AGENTS: usize = 4;
 const TURNS: usize = 10;
 
 /// Begins a run whose models say ten times a megabyte each, one after the other.

@@ -112,7 +112,7 @@ impl Session {
             keep: 64 << 20,
             schema: setting.schema,
         };
-        let built = Builtins::new(faults.clone()).with_rehearsal().build(&env).await;
+        let built = Builtins::new(faults.clone()).with_panic_tool().build(&env).await;
         let declared = built.iter().flatten().map(|tool| tool.spec());
         let declared = declared.filter(|spec| spec.visibility == Visibility::Declared);
         let examples = declared.map(|spec| (spec.name.clone(), spec.example.clone())).collect();

@@ -3,7 +3,7 @@
 use protocol::{ExitCode, IsolationMode, MergeMode};
 
 use super::*;
-use crate::args::{AgentChoice, Command, Form, Intent, RunArgs, Step, Verbosity};
+use crate::args::{AgentChoice, Command, Execution, Form, RunArgs, Verbosity};
 
 fn read(words: &[&str]) -> Result<Parsed, Error> {
     parse(std::iter::once("regatta").chain(words.iter().copied()).map(OsString::from))
@@ -23,7 +23,7 @@ fn run(words: &[&str]) -> RunArgs {
     }
 }
 
-fn complaint(words: &[&str]) -> String {
+fn usage_error_of(words: &[&str]) -> String {
     let error = read(words).expect_err("this makes no sense");
     assert_eq!(error.exit, ExitCode::NotStarted, "{error}");
     error.to_string()
@@ -69,7 +69,7 @@ fn a_run_takes_its_options() {
     assert_eq!(args.merge.map(|merge| merge.0), Some(MergeMode::None));
     assert_eq!(args.isolation.map(|choice| choice.mode()), Some(IsolationMode::Worktree));
     assert_eq!(args.on_failure(), protocol::OnFailure::CancelTheRest);
-    assert_eq!((args.item_end(), args.intent()), (0, Intent::Show));
+    assert_eq!((args.item_end(), args.execution()), (0, Execution::DryRun));
     assert_eq!(args.limits.len(), 1);
 }
 
@@ -98,12 +98,12 @@ fn a_run_of_agents_takes_a_model_and_where_it_is() {
     );
     assert_eq!((args.agent, args.limits.len()), (Some(AgentChoice::Task), 2));
     assert_eq!(
-        complaint(&["run", "--model", "qwen", "a"]),
-        "error: `qwen` is no value of --model\n  because a model is PROVIDER/ID, as in \
+        usage_error_of(&["run", "--model", "qwen", "a"]),
+        "error: invalid value `qwen` for `--model`\n  because a model is PROVIDER/ID, as in \
          ollama/qwen3:8b, or one of the roles default, smol, slow and plan\n  \
          try: regatta run --help"
     );
-    let said = complaint(&["run", "--model", "a/b", "--base-url", "http://me:pass@a", "b"]);
+    let said = usage_error_of(&["run", "--model", "a/b", "--base-url", "http://me:pass@a", "b"]);
     assert!(said.contains("because it must hold no name and no password"), "{said}");
 }
 
@@ -121,49 +121,49 @@ fn destructive_commands_can_be_tried_and_need_a_name() {
     let Command::Discard(discard) = command(&["discard", "r7k3f/auth", "--dry-run"]).command else {
         panic!("it is a discard");
     };
-    assert_eq!((discard.target.as_str(), discard.step()), ("r7k3f/auth", Step::Say));
-    assert_eq!(complaint(&["discard"]).lines().next(), Some("error: <RUN[/TASK]> is missing"));
+    assert_eq!((discard.target.as_str(), discard.execution()), ("r7k3f/auth", Execution::DryRun));
+    assert_eq!(
+        usage_error_of(&["discard"]).lines().next(),
+        Some("error: `<RUN[/TASK]>` is required")
+    );
 }
 
 #[test]
 fn a_usage_error_is_in_our_own_form() {
     let cases: [(&[&str], &str); 10] = [
-        (&["runs", "--bogus"], "error: `--bogus` is not an option\n  try: regatta runs --help"),
+        (&["runs", "--bogus"], "error: no such option: `--bogus`\n  try: regatta runs --help"),
         (
             &["run", "--jobs", "0"],
-            "error: `0` is no value of --jobs\n  because it takes a whole number, 1 or more\n  try: regatta run --help",
+            "error: invalid value `0` for `--jobs`\n  because it takes a whole number, 1 or more\n  try: regatta run --help",
         ),
-        (&["run", "--exec"], "error: --exec needs a value\n  try: regatta run --help"),
+        (&["run", "--exec"], "error: `--exec` needs a value\n  try: regatta run --help"),
         (
             &["run", "--exec", "a", "--exec", "b"],
-            "error: --exec is given more than once\n  try: regatta run --help",
+            "error: `--exec` cannot be used more than once\n  try: regatta run --help",
         ),
         (
             &["run", "--chunk", "2", "--exec", "a"],
-            "error: --each <SPEC> is missing\n  try: regatta run --help",
+            "error: `--each <SPEC>` is required\n  try: regatta run --help",
         ),
         (
             &["--color", "mauve", "runs"],
-            "error: `mauve` is no value of --color\n  because the values are auto, always, never\n  try: regatta runs --help",
+            "error: invalid value `mauve` for `--color`\n  because the values are auto, always, never\n  try: regatta runs --help",
         ),
         (
             &["-q", "-v", "runs"],
-            "error: --quiet and --verbose do not go together\n  try: regatta runs --help",
+            "error: `--quiet` cannot be used with `--verbose`\n  try: regatta runs --help",
         ),
-        (
-            &["runs", "show", "a", "b"],
-            "error: `b` is one word too many\n  try: regatta runs --help",
-        ),
+        (&["runs", "show", "a", "b"], "error: unexpected argument `b`\n  try: regatta runs --help"),
         (
             &["runs", "r7k3f"],
-            "error: `r7k3f` is nothing to do with runs\n  try: regatta runs list\n  try: regatta runs show RUN",
+            "error: no such command: `runs r7k3f`\n  try: regatta runs list\n  try: regatta runs show RUN",
         ),
         (
             &["rnus"],
-            "error: `rnus` is not a command\n  because a session with a prompt is not yet built\n  try: regatta runs",
+            "error: no such command: `rnus`\n  because a session with a prompt is not implemented yet\n  try: regatta runs",
         ),
     ];
-    let said: Vec<_> = cases.iter().map(|(words, _)| complaint(words)).collect();
+    let said: Vec<_> = cases.iter().map(|(words, _)| usage_error_of(words)).collect();
     let expected: Vec<_> = cases.iter().map(|(_, expected)| (*expected).to_owned()).collect();
     assert_eq!(said, expected);
 }
@@ -171,18 +171,18 @@ fn a_usage_error_is_in_our_own_form() {
 #[test]
 fn a_task_that_begins_with_a_dash_is_refused_unless_it_stands_after_two() {
     assert_eq!(
-        complaint(&["run", "--exec", "make", "-fix it"]),
-        "error: `-fix it` is not an option\n  \
+        usage_error_of(&["run", "--exec", "make", "-fix it"]),
+        "error: no such option: `-fix it`\n  \
          because a TASK that begins with `-` has to stand after `--`\n  \
          try: regatta run -- '-fix it'\n  \
          try: regatta run --help"
     );
-    assert!(complaint(&["run", "--fix"]).contains("\n  try: regatta run -- '--fix'"));
+    assert!(usage_error_of(&["run", "--fix"]).contains("\n  try: regatta run -- '--fix'"));
     assert_eq!(run(&["run", "--exec", "make", "--", "--fix"]).tasks, ["--fix"]);
 }
 
 #[test]
-fn what_is_not_yet_built_is_refused_by_its_name() {
+fn what_is_not_implemented_yet_is_refused_by_its_name() {
     for words in [
         &["resume"][..],
         &["task", "show", "r7k3f/auth", "--json"],
@@ -207,8 +207,11 @@ fn what_is_not_yet_built_is_refused_by_its_name() {
         &["fix all the tests"],
         &[],
     ] {
-        let said = complaint(words);
-        assert!(said.contains("not yet built") && said.contains("\n  try: "), "{words:?}: {said}");
+        let said = usage_error_of(words);
+        assert!(
+            said.contains("not implemented yet") && said.contains("\n  try: "),
+            "{words:?}: {said}"
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 use protocol::RunName;
 
-use super::super::fakes::{Bench, End, conflicting, in_tree};
+use super::super::fake_repository::{Bench, End, conflicting, in_tree};
 use super::*;
 
 fn args(words: &[&str]) -> ApplyArgs {

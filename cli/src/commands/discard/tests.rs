@@ -1,4 +1,4 @@
-use super::super::fakes::{Bench, End, in_tree};
+use super::super::fake_repository::{Bench, End, in_tree};
 use super::*;
 
 fn args(words: &[&str]) -> DiscardArgs {
@@ -34,7 +34,7 @@ async fn a_run_named_is_a_run_forgotten() {
     assert_eq!(text, expected);
     assert_eq!(bench.captures.removed.lock().unwrap().len(), 2);
     let rows = Target::find(&bench.context, None).unwrap().tasks;
-    assert!(rows.iter().all(|row| row.discarded.is_some() && loose(row).is_none()));
+    assert!(rows.iter().all(|row| row.discarded.is_some() && kept_reason(row).is_none()));
     assert!(discard(&bench, &["@"]).await.starts_with("there is no captured work"));
 }
 

@@ -6,7 +6,7 @@ use protocol::{Cost, Failure, FailureClass, Message, SessionEntry, SessionId, Ti
 use serde_json::{Value, json};
 use store::SessionLogFiles;
 
-use super::super::fakes::{Bench, End, in_tree};
+use super::super::fake_repository::{Bench, End, in_tree};
 use super::*;
 
 /// A run of a command, an agent that failed, an agent without a log, and a task that runs.

@@ -1,4 +1,4 @@
-use super::super::fakes::{Bench, End, conflicting, in_tree};
+use super::super::fake_repository::{Bench, End, conflicting, in_tree};
 use protocol::{Cost, Usage};
 
 use super::super::{conflicts, diff};

@@ -1,4 +1,4 @@
-use super::super::fakes::{Bench, End};
+use super::super::fake_repository::{Bench, End};
 use super::*;
 
 async fn bench() -> Bench {
@@ -9,10 +9,10 @@ async fn bench() -> Bench {
     bench
 }
 
-fn found(bench: &Bench, given: &str) -> Result<(String, Scope, usize), Error> {
+fn found(bench: &Bench, given: &str) -> Result<(String, TargetKind, usize), Error> {
     let target = Target::find(&bench.context, Some(given))?;
     let first = target.tasks.first().map(|row| row.name.to_string());
-    Ok((first.unwrap_or_default(), target.scope, target.tasks.len()))
+    Ok((first.unwrap_or_default(), target.kind, target.tasks.len()))
 }
 
 #[test]
@@ -20,20 +20,20 @@ async fn nothing_and_at_mean_the_latest_run() {
     let bench = bench().await;
     for given in [None, Some("@")] {
         let target = Target::find(&bench.context, given).unwrap();
-        assert_eq!((target.scope, target.tasks.len()), (Scope::Run, 3));
+        assert_eq!((target.kind, target.tasks.len()), (TargetKind::Run, 3));
     }
 }
 
 #[test]
 async fn a_task_is_found_in_the_latest_run_or_in_the_one_before_the_slash() {
     let bench = bench().await;
-    let task = |name: &str| Ok((name.to_owned(), Scope::Task, 1));
+    let task = |name: &str| Ok((name.to_owned(), TargetKind::Task, 1));
     assert_eq!(found(&bench, "bill"), task("billing"));
     assert_eq!(found(&bench, "AUTH"), task("auth"));
     assert_eq!(found(&bench, "@/auth.t"), task("auth.tests"));
     let old = bench.context.reader.runs(None, 2).unwrap().pop().unwrap();
     assert_eq!(found(&bench, &format!("{}/old", old.name)), task("old"));
-    assert_eq!(found(&bench, old.name.as_str()), Ok(("old".to_owned(), Scope::Run, 1)));
+    assert_eq!(found(&bench, old.name.as_str()), Ok(("old".to_owned(), TargetKind::Run, 1)));
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::time::Duration;
 use protocol::{ChangeDemand, ExitCode, MergeMode};
 use serde_json::json;
 
-use super::super::{PlannedTask, PlannedWork};
+use super::super::PlannedWork;
+use super::super::validate::PlannedTask;
 use super::*;
 
 fn plan(text: &str) -> Result<Plan, Error> {
@@ -99,11 +100,15 @@ fn what_is_not_yet_built_is_refused_never_ignored() {
     ] {
         let said = refused(&format!("version = 1\n{text}"));
         assert!(said.contains(&format!("`{key}` in ")), "{said}");
-        assert!(said.contains("is not yet built\n  try: "), "{said}");
+        assert!(said.contains("is not implemented yet\n  try: "), "{said}");
     }
-    assert!(refused(&format!("merge = 'stack'\n{}", task("exec = 'a'"))).contains("not yet built"));
     assert!(
-        refused(&format!("agent = 'scout'\n{}", task("prompt = 'a'"))).contains("not yet built")
+        refused(&format!("merge = 'stack'\n{}", task("exec = 'a'")))
+            .contains("not implemented yet")
+    );
+    assert!(
+        refused(&format!("agent = 'scout'\n{}", task("prompt = 'a'")))
+            .contains("not implemented yet")
     );
 }
 
@@ -255,7 +260,7 @@ fn a_plan_for_agents_that_makes_no_sense_is_refused_with_its_place() {
         (top("model = 'smol'\nbase_url = 'http://a'"), ":3:12: `base_url` says where the model is"),
         (
             top("model = 'offline/s'\nbase_url = 'http://a'"),
-            ":3:12: `base_url` and offline/s do not",
+            ":3:12: `base_url` cannot be used with offline/s",
         ),
         (top("model = 'a/b'\nbase_url = 'a'"), ":3:12: it begins with http:// or https://"),
         (top("limits = { turns = 0 }"), ":2:20: `turns` is a number from 1 on"),
@@ -306,7 +311,7 @@ fn a_schema_stands_in_the_plan_or_beside_it() {
     let bad = read("exec = 'a'\nschema_file = 'bad.json'").unwrap_err().to_string();
     assert!(bad.contains("because it is not JSON"), "{bad}");
     let both = read("exec = 'a'\nschema_file = 's.json'\nschema = {}").unwrap_err().to_string();
-    assert!(both.contains("do not go together"), "{both}");
+    assert!(both.contains("cannot be used with"), "{both}");
     assert!(refused(&task("exec = 'a'\nschema = { maximum = nan }")).contains("no such number"));
 }
 

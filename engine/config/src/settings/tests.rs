@@ -181,7 +181,7 @@ fn a_value_that_cannot_be_is_refused_with_its_place() {
         (
             "task: { isolation: { mode: overlayfs } }",
             "config.yml:1: `task.isolation.mode` must be `auto`, `worktree` or `none` (the others \
-             are not yet built), not `overlayfs`",
+             are not implemented yet), not `overlayfs`",
         ),
         (
             "\n\nlimits: { wall: 0 }",

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use engine::ports::{CancelLevel, CancelToken, CommandEnd, EndCause};
 
-use crate::stage::{Stage, numbers, runs, until};
+use crate::harness::{Harness, numbers, runs, until};
 
 /// Starts what no TERM, HUP or lost pipe ends, notes its number, and goes on.
 const DEAF: &str = r#"(trap '' TERM HUP INT; exec >/dev/null 2>&1; echo $(exec sh -c 'echo $PPID') >>deaf; while :; do sleep 600; done) &"#;
 
-fn none_runs(stage: &Stage, file: &str) {
-    let processes = numbers(&stage.read(file));
+fn none_runs(harness: &Harness, file: &str) {
+    let processes = numbers(&harness.read(file));
     assert!(!processes.is_empty());
     for process in processes {
         assert!(!runs(&process), "{process} still runs");
@@ -19,59 +19,59 @@ fn none_runs(stage: &Stage, file: &str) {
 
 #[test]
 async fn a_command_ends_with_its_code_or_its_signal() {
-    let stage = Stage::new();
+    let harness = Harness::new();
     let expected = |cause| CommandEnd { cause, last_line: None, written: 0, dropped: 0 };
-    assert_eq!(stage.run("exit 0").await, expected(EndCause::Exited(0)));
-    assert_eq!(stage.run("exit 7").await, expected(EndCause::Exited(7)));
-    assert_eq!(stage.run("kill -SEGV $$").await, expected(EndCause::Signalled(11)));
-    assert_eq!(stage.run("no-such-command 2>/dev/null").await, expected(EndCause::Exited(127)));
+    assert_eq!(harness.run("exit 0").await, expected(EndCause::Exited(0)));
+    assert_eq!(harness.run("exit 7").await, expected(EndCause::Exited(7)));
+    assert_eq!(harness.run("kill -SEGV $$").await, expected(EndCause::Signalled(11)));
+    assert_eq!(harness.run("no-such-command 2>/dev/null").await, expected(EndCause::Exited(127)));
 }
 
 #[test]
 async fn what_a_command_leaves_in_its_group_ends_with_it() {
-    let stage = Stage::new();
-    let end = stage
+    let harness = Harness::new();
+    let end = harness
         .run(&format!(
             "{DEAF} {DEAF} while [ $(cat deaf 2>/dev/null | wc -l) -lt 2 ]; do :; done; echo ok"
         ))
         .await;
     assert_eq!(end.cause, EndCause::Exited(0));
-    assert_eq!(numbers(&stage.read("deaf")).len(), 2);
-    none_runs(&stage, "deaf");
+    assert_eq!(numbers(&harness.read("deaf")).len(), 2);
+    none_runs(&harness, "deaf");
 }
 
 #[test]
 async fn a_command_that_is_asked_to_stop_may_tidy_up() {
-    let stage = Stage::with_grace(Duration::from_secs(15));
+    let harness = Harness::with_grace(Duration::from_secs(15));
     let stop = CancelToken::default();
     let script = "trap 'echo tidied >tidied; exit 0' TERM; : >ready; while :; do sleep 0.01; done";
-    let end = stage.run_and(script, &stop, || stop.cancel(CancelLevel::Gently)).await;
+    let end = harness.run_and(script, &stop, || stop.cancel(CancelLevel::Gently)).await;
     assert_eq!(end.cause, EndCause::Stopped);
-    assert_eq!(stage.read("tidied"), "tidied\n");
+    assert_eq!(harness.read("tidied"), "tidied\n");
 }
 
 #[test]
 async fn the_grace_is_for_the_whole_group() {
-    let stage = Stage::with_grace(Duration::from_secs(15));
+    let harness = Harness::with_grace(Duration::from_secs(15));
     let stop = CancelToken::default();
     // The shell dies of TERM at once; its child tidies up when it has been collected.
     let script = "(trap 'while [ -e /proc/$$ ]; do sleep 0.01; done; echo tidied >tidied; exit 0' TERM; : >ready; while :; do sleep 0.01; done); :";
     let began = Instant::now();
-    let end = stage.run_and(script, &stop, || stop.cancel(CancelLevel::Gently)).await;
+    let end = harness.run_and(script, &stop, || stop.cancel(CancelLevel::Gently)).await;
     assert_eq!(end.cause, EndCause::Stopped);
-    assert_eq!(stage.read("tidied"), "tidied\n");
+    assert_eq!(harness.read("tidied"), "tidied\n");
     assert!(began.elapsed() < Duration::from_secs(10), "nobody waits for a grace that none needs");
 }
 
 #[test]
 async fn a_command_deaf_to_term_is_killed_after_the_grace() {
-    let stage = Stage::with_grace(Duration::from_millis(200));
+    let harness = Harness::with_grace(Duration::from_millis(200));
     let stop = CancelToken::default();
     let script = format!(
         "trap '' TERM; {DEAF} echo $$ >>deaf; while [ $(cat deaf | wc -l) -lt 2 ]; do :; done; : >ready; while :; do sleep 600; done"
     );
     let mut asked = Instant::now();
-    let end = stage
+    let end = harness
         .run_and(&script, &stop, || {
             asked = Instant::now();
             stop.cancel(CancelLevel::Gently);
@@ -80,20 +80,20 @@ async fn a_command_deaf_to_term_is_killed_after_the_grace() {
     let took = asked.elapsed();
     assert_eq!(end.cause, EndCause::Stopped);
     assert!(took >= Duration::from_millis(200) && took < Duration::from_secs(15), "{took:?}");
-    none_runs(&stage, "deaf");
+    none_runs(&harness, "deaf");
 }
 
 #[test]
 async fn a_second_word_ends_the_grace() {
-    let stage = Stage::with_grace(Duration::from_secs(60));
+    let harness = Harness::with_grace(Duration::from_secs(60));
     let stop = CancelToken::default();
     let script = format!(
         "{DEAF} echo $$ >>deaf; trap ': >heard; exit' TERM; : >ready; while :; do sleep 0.01; done"
     );
-    let end = stage
+    let end = harness
         .run_and(&script, &stop, || {
             stop.cancel(CancelLevel::Gently);
-            let (again, heard) = (stop.clone(), stage.path("heard"));
+            let (again, heard) = (stop.clone(), harness.path("heard"));
             tokio::spawn(async move {
                 until(move || heard.exists()).await;
                 again.cancel(CancelLevel::AtOnce);
@@ -101,32 +101,32 @@ async fn a_second_word_ends_the_grace() {
         })
         .await;
     assert_eq!(end.cause, EndCause::Stopped);
-    none_runs(&stage, "deaf");
+    none_runs(&harness, "deaf");
 }
 
 #[test]
 async fn at_once_leaves_no_time_to_tidy_up() {
-    let stage = Stage::with_grace(Duration::from_secs(60));
+    let harness = Harness::with_grace(Duration::from_secs(60));
     let stop = CancelToken::default();
     let script = "trap 'echo tidied >tidied; exit 0' TERM; : >ready; while :; do sleep 0.01; done";
-    let end = stage.run_and(script, &stop, || stop.cancel(CancelLevel::AtOnce)).await;
+    let end = harness.run_and(script, &stop, || stop.cancel(CancelLevel::AtOnce)).await;
     assert_eq!(end.cause, EndCause::Stopped);
-    assert!(!stage.path("tidied").exists());
+    assert!(!harness.path("tidied").exists());
 }
 
 #[test]
 async fn a_command_that_is_suspended_hears_that_it_should_stop() {
-    let stage = Stage::with_grace(Duration::from_secs(15));
+    let harness = Harness::with_grace(Duration::from_secs(15));
     let stop = CancelToken::default();
     let script = r#"trap 'echo tidied >tidied; exit 0' TERM; (until grep -q '^State:.T' /proc/$$/status; do sleep 0.01; done; : >ready) & kill -STOP $$; while :; do sleep 0.01; done"#;
-    let end = stage.run_and(script, &stop, || stop.cancel(CancelLevel::Gently)).await;
+    let end = harness.run_and(script, &stop, || stop.cancel(CancelLevel::Gently)).await;
     assert_eq!(end.cause, EndCause::Stopped);
-    assert_eq!(stage.read("tidied"), "tidied\n");
+    assert_eq!(harness.read("tidied"), "tidied\n");
 }
 
 #[test]
 async fn a_command_that_should_stop_before_it_starts_never_starts() {
-    let stage = Stage::new();
+    let harness = Harness::new();
     for stop in [CancelToken::default(), CancelToken::default()].into_iter().enumerate() {
         let (turn, stop) = stop;
         if turn == 0 {
@@ -134,42 +134,42 @@ async fn a_command_that_should_stop_before_it_starts_never_starts() {
         } else {
             stop.cancel(CancelLevel::AtOnce)
         }
-        let end = stage.ask(stage.request("echo started | tee started"), stop).await.unwrap();
+        let end = harness.ask(harness.request("echo started | tee started"), stop).await.unwrap();
         assert_eq!(end.cause, EndCause::Stopped);
         assert_eq!(end.written, 0);
     }
-    assert!(!stage.path("started").exists());
+    assert!(!harness.path("started").exists());
 }
 
 #[test]
 async fn when_the_future_has_been_dropped_nothing_of_the_group_is_left() {
-    let stage = Stage::new();
+    let harness = Harness::new();
     let script = format!(
         "trap '' TERM; {DEAF} echo $$ >>deaf; while [ $(cat deaf | wc -l) -lt 2 ]; do :; done; : >ready; while :; do sleep 600; done"
     );
     {
-        let run = stage.ask(stage.request(&script), CancelToken::default());
+        let run = harness.ask(harness.request(&script), CancelToken::default());
         tokio::select! {
             end = run => panic!("it ended: {end:?}"),
-            () = stage.appears("ready") => {}
+            () = harness.appears("ready") => {}
         }
     }
-    none_runs(&stage, "deaf");
+    none_runs(&harness, "deaf");
 }
 
 #[test]
 async fn a_future_dropped_at_any_moment_leaves_nothing() {
-    let stage = Stage::new();
+    let harness = Harness::new();
     for tenths in 0..60_u64 {
         let script = format!("echo $$ >>all; {DEAF} echo more; sleep 600");
-        let run = stage.ask(stage.request(&script), CancelToken::default());
+        let run = harness.ask(harness.request(&script), CancelToken::default());
         let limit = Duration::from_micros(tenths * 100);
         assert!(tokio::time::timeout(limit, run).await.is_err());
-        assert_eq!(stage.living(), Vec::<String>::new());
+        assert_eq!(harness.living(), Vec::<String>::new());
     }
     for file in ["all", "deaf"] {
-        if stage.path(file).exists() {
-            let left = numbers(&stage.read(file));
+        if harness.path(file).exists() {
+            let left = numbers(&harness.read(file));
             assert!(!left.iter().any(|process| runs(process)), "{left:?}");
         }
     }

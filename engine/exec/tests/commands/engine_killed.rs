@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use engine::ports::{CancelToken, Commands as _, EndCause};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::stage::{Stage, numbers, part, request, runs, shell, wait_until};
+use crate::harness::{Harness, numbers, part, request, runs, shell, wait_until};
 
 /// A tree of processes, none of which ends by itself or by a word: one that is deaf, has let go
 /// of its pipes and lost its parent, one of plain children, and the command.
@@ -81,7 +81,7 @@ impl Engine {
     fn watcher(&self) -> Option<Pid> {
         children(self.child.id()).into_iter().find(|child| {
             let command = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
-            command.windows(5).any(|word| word == b"stage")
+            command.windows(7).any(|word| word == b"harness")
         })
     }
 
@@ -179,9 +179,9 @@ async fn commands_run_where_no_watcher_can_be_had() {
 
 #[test]
 async fn a_shell_that_is_dropped_takes_its_watcher_along() {
-    let stage = Stage::new();
-    stage.run("true").await;
-    let mine = stage.path("");
+    let harness = Harness::new();
+    harness.run("true").await;
+    let mine = harness.path("");
     let watches = move || {
         children(std::process::id()).into_iter().any(|child| {
             let environment = fs::read(format!("/proc/{child}/environ")).unwrap_or_default();
@@ -190,6 +190,6 @@ async fn a_shell_that_is_dropped_takes_its_watcher_along() {
         })
     };
     assert!(watches());
-    drop(stage);
+    drop(harness);
     assert!(!watches());
 }

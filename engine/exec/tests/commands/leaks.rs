@@ -9,7 +9,7 @@ use engine::ports::{CancelLevel, CancelToken, CommandError, Commands as _, EndCa
 use exec::Shell;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::stage::{part, request, shell};
+use crate::harness::{part, request, shell};
 
 #[test]
 fn who_is_short_of_descriptors_is_told_so_and_loses_nothing_for_later() {

@@ -9,12 +9,12 @@ mod ends;
 #[cfg(test)]
 mod engine_killed;
 #[cfg(test)]
+mod environment;
+#[cfg(test)]
+mod harness;
+#[cfg(test)]
 mod leaks;
 #[cfg(test)]
 mod output;
 #[cfg(test)]
 mod processes;
-#[cfg(test)]
-mod stage;
-#[cfg(test)]
-mod surroundings;

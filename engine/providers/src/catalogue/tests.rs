@@ -34,7 +34,7 @@ fn each_provider_has_its_own_key_and_any_address_may_have_one() {
     ];
     for (model, base_url, variables, expected) in cases {
         let endpoint = catalogue(variables).endpoint(&route(model, base_url)).unwrap();
-        let key = expected.map(|name| Secret::new(&format!("key-{name}")).unwrap());
+        let key = expected.map(|name| ApiKey::new(&format!("key-{name}")).unwrap());
         assert_eq!(endpoint.key, key, "{model} {base_url:?} {variables:?}");
     }
 }

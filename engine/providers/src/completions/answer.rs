@@ -1,4 +1,5 @@
-//! Puts an answer together from its chunks, whatever is in them, and within bounds.
+//! Assembles an answer from the chunks of a stream, whose shape differs between providers. The size
+//! of an answer is bounded.
 
 use std::collections::VecDeque;
 
@@ -6,56 +7,56 @@ use engine::ports::{AttemptFailure, ModelAnswer, ModelEvent};
 use protocol::{FailureClass, Part, StopReason};
 use serde_json::Value;
 
-use super::calls::Calls;
-use super::tokens::usage;
-use crate::price::Price;
+use super::tool_calls::ToolCallBuilder;
+use crate::printable::printable;
+use crate::usage::{Price, parse_usage};
 
 /// The most bytes of one answer: text, thinking and arguments together.
-pub(crate) const MOST_BYTES: usize = 2 << 20;
+pub(crate) const MAX_ANSWER_BYTES: usize = 2 << 20;
 
 /// The most calls of one answer.
-pub(crate) const MOST_CALLS: usize = 128;
+pub(crate) const MAX_CALLS: usize = 128;
 
-/// An answer of which some has come.
+/// An answer of which part has arrived.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
-    said: Vec<Said>,
-    calls: Calls,
-    end: Option<End>,
+pub(crate) struct AnswerBuilder {
+    parts: Vec<AnswerPart>,
+    calls: ToolCallBuilder,
+    stop: Option<Stop>,
     size: usize,
-    /// Whether the model has begun to answer at all.
+    /// Whether the model has begun to answer.
     begun: bool,
 }
 
 #[derive(Debug)]
-enum Said {
+enum AnswerPart {
     Text(String),
     Thinking(String),
     Call(usize),
 }
 
-/// How the model says that it has ended.
+/// Why the model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    Said,
-    Cut,
+enum Stop {
+    Finished,
+    Truncated,
 }
 
-/// Whether there is room for more.
+/// Whether the answer may still grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum Capacity {
     Left,
     Full,
 }
 
-/// There is no room for more.
+/// The answer has reached its maximum size.
 #[derive(Debug)]
 struct Full;
 
-impl Answer {
-    /// Returns whether the model has said that it has ended.
+impl AnswerBuilder {
+    /// Returns whether the model has sent a finish reason.
     pub(crate) fn is_ended(&self) -> bool {
-        self.end.is_some()
+        self.stop.is_some()
     }
 
     /// Returns whether the model has begun to answer.
@@ -63,127 +64,127 @@ impl Answer {
         self.begun
     }
 
-    /// Takes a chunk, or a whole completion, and adds what there is to tell of it.
-    pub(crate) fn take(
+    /// Adds a chunk, or a whole completion, and appends the events that it causes.
+    pub(crate) fn push(
         &mut self,
         chunk: &Value,
         price: Option<&Price>,
         events: &mut VecDeque<ModelEvent>,
-    ) -> Result<Room, AttemptFailure> {
+    ) -> Result<Capacity, AttemptFailure> {
         let choice = chunk.get("choices").and_then(|choices| choices.get(0));
         let places = [
             chunk.get("usage"),
             choice.and_then(|choice| choice.get("usage")),
             chunk.get("x_groq").and_then(|extra| extra.get("usage")),
         ];
-        let told = places.into_iter().flatten().find_map(|place| usage(place, price));
-        events.extend(told.map(ModelEvent::Used));
-        let Some(choice) = choice else { return Ok(Room::Left) };
+        let used = places.into_iter().flatten().find_map(|place| parse_usage(place, price));
+        events.extend(used.map(ModelEvent::Used));
+        let Some(choice) = choice else { return Ok(Capacity::Left) };
         if !self.begun {
             self.begun = true;
-            // Before it says anything it has read what it was asked.
+            // The model has read the request before it answers.
             events.push_back(ModelEvent::Received(0));
         }
         let delta = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(&Value::Null);
-        if let Err(Full) = self.say(delta, events) {
-            self.end = Some(End::Cut);
-            return Ok(Room::Full);
+        if let Err(Full) = self.push_delta(delta, events) {
+            self.stop = Some(Stop::Truncated);
+            return Ok(Capacity::Full);
         }
         self.finish(choice.get("finish_reason"))?;
-        Ok(Room::Left)
+        Ok(Capacity::Left)
     }
 
-    fn say(&mut self, delta: &Value, events: &mut VecDeque<ModelEvent>) -> Result<(), Full> {
+    fn push_delta(&mut self, delta: &Value, events: &mut VecDeque<ModelEvent>) -> Result<(), Full> {
         let thinking = ["reasoning_content", "reasoning", "reasoning_text"];
         let mut thinking = thinking.iter().filter_map(|field| delta.get(field)?.as_str());
-        // Some servers send the same thoughts under two names.
+        // Some servers send the same thinking under two names.
         if let Some(thinking) = thinking.find(|text| !text.is_empty()) {
-            self.think(thinking, events)?;
+            self.push_thinking(thinking, events)?;
         }
         match delta.get("content") {
-            Some(Value::String(text)) => self.speak(text, events)?,
+            Some(Value::String(text)) => self.push_text(text, events)?,
             Some(Value::Array(parts)) => {
                 for part in parts {
-                    self.part(part, events)?;
+                    self.push_part(part, events)?;
                 }
             }
             _ => {}
         }
         if let Some(refusal) = delta.get("refusal").and_then(Value::as_str) {
-            self.speak(refusal, events)?;
+            self.push_text(refusal, events)?;
         }
-        self.call(delta.get("tool_calls"), events)
+        self.push_calls(delta.get("tool_calls"), events)
     }
 
-    /// Some providers send their content in parts.
-    fn part(&mut self, part: &Value, events: &mut VecDeque<ModelEvent>) -> Result<(), Full> {
+    /// Adds one part of a content that some providers send as a list.
+    fn push_part(&mut self, part: &Value, events: &mut VecDeque<ModelEvent>) -> Result<(), Full> {
         let text = part.get("text").and_then(Value::as_str);
         if let Some(text) = text {
-            return self.speak(text, events);
+            return self.push_text(text, events);
         }
         for thought in part.get("thinking").and_then(Value::as_array).into_iter().flatten() {
             if let Some(text) = thought.get("text").and_then(Value::as_str) {
-                self.think(text, events)?;
+                self.push_thinking(text, events)?;
             }
         }
         Ok(())
     }
 
-    fn speak(&mut self, text: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), Full> {
+    fn push_text(&mut self, text: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), Full> {
         let (text, room) = self.fit(text);
         if text.is_empty() {
             return room;
         }
-        if let Some(Said::Text(before)) = self.said.last_mut() {
+        if let Some(AnswerPart::Text(before)) = self.parts.last_mut() {
             before.push_str(text);
         } else {
-            self.said.push(Said::Text(text.to_owned()));
+            self.parts.push(AnswerPart::Text(text.to_owned()));
         }
         events.push_back(ModelEvent::Text(text.to_owned()));
         room
     }
 
-    fn think(&mut self, text: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), Full> {
+    fn push_thinking(&mut self, text: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), Full> {
         let (text, room) = self.fit(text);
         if text.is_empty() {
             return room;
         }
-        if let Some(Said::Thinking(before)) = self.said.last_mut() {
+        if let Some(AnswerPart::Thinking(before)) = self.parts.last_mut() {
             before.push_str(text);
         } else {
-            self.said.push(Said::Thinking(text.to_owned()));
+            self.parts.push(AnswerPart::Thinking(text.to_owned()));
         }
         events.push_back(ModelEvent::Thinking(text.to_owned()));
         room
     }
 
-    /// Returns as much of `text` as there is room for.
+    /// Returns as much of `text` as fits into the answer.
     fn fit<'a>(&mut self, text: &'a str) -> (&'a str, Result<(), Full>) {
-        let left = MOST_BYTES.saturating_sub(self.size);
+        let left = MAX_ANSWER_BYTES.saturating_sub(self.size);
         let fits = &text[..text.floor_char_boundary(left)];
         self.size += fits.len();
         (fits, if fits.len() < text.len() { Err(Full) } else { Ok(()) })
     }
 
-    fn call(
+    fn push_calls(
         &mut self,
         calls: Option<&Value>,
         events: &mut VecDeque<ModelEvent>,
     ) -> Result<(), Full> {
-        for piece in calls.and_then(Value::as_array).into_iter().flatten() {
+        for fragment in calls.and_then(Value::as_array).into_iter().flatten() {
             let count = self.calls.len();
-            let Some(taken) = self.calls.take(piece) else { continue };
-            if self.calls.len() > MOST_CALLS {
-                self.calls.truncate(MOST_CALLS);
+            let Some(taken) = self.calls.push(fragment) else { continue };
+            if self.calls.len() > MAX_CALLS {
+                self.calls.truncate(MAX_CALLS);
                 return Err(Full);
             }
             if self.calls.len() > count {
-                self.said.push(Said::Call(taken.at));
+                self.parts.push(AnswerPart::Call(taken.at));
             }
             events.extend(taken.named.map(ModelEvent::Calling));
             events.push_back(ModelEvent::Received(taken.size));
             self.size += taken.size;
-            if self.size > MOST_BYTES {
+            if self.size > MAX_ANSWER_BYTES {
                 return Err(Full);
             }
         }
@@ -195,16 +196,16 @@ impl Answer {
         else {
             return Ok(());
         };
-        self.end = Some(match reason {
+        self.stop = Some(match reason {
             "stop" | "end" | "eos" | "end_turn" | "stop_sequence" | "tool_calls"
-            | "function_call" | "tool_use" => End::Said,
-            "length" | "max_tokens" | "model_length" => End::Cut,
+            | "function_call" | "tool_use" => Stop::Finished,
+            "length" | "max_tokens" | "model_length" => Stop::Truncated,
             "content_filter" | "refusal" | "safety" => {
                 let what = "the provider's content filter stopped the answer";
                 return Err(AttemptFailure::new(FailureClass::Refused, what));
             }
             other => {
-                let reason = crate::printable::printable(other, 80);
+                let reason = printable(other, 80);
                 let what = format!("the provider ended the answer: {reason}");
                 return Err(AttemptFailure::new(FailureClass::Transient, what));
             }
@@ -212,26 +213,26 @@ impl Answer {
         Ok(())
     }
 
-    /// Returns the answer.
+    /// Returns the complete answer.
     pub(crate) fn into_answer(self) -> ModelAnswer {
         let mut calls: Vec<_> = self.calls.into_calls().into_iter().map(Some).collect();
-        let mut content = Vec::with_capacity(self.said.len());
-        for said in self.said {
-            match said {
-                Said::Text(text) => content.push(Part::Text { text }),
-                Said::Thinking(thinking) => content.push(Part::Thinking { thinking }),
-                Said::Call(at) => {
+        let mut content = Vec::with_capacity(self.parts.len());
+        for part in self.parts {
+            match part {
+                AnswerPart::Text(text) => content.push(Part::Text { text }),
+                AnswerPart::Thinking(thinking) => content.push(Part::Thinking { thinking }),
+                AnswerPart::Call(at) => {
                     let call = calls.get_mut(at).and_then(Option::take);
                     content.extend(call.map(Part::ToolCall));
                 }
             }
         }
-        let calling = content.iter().any(|part| matches!(part, Part::ToolCall(_)));
-        let stop_reason = match self.end {
-            Some(End::Cut) => StopReason::Length,
-            // Not every provider tells the one from the other.
-            Some(End::Said) | None if calling => StopReason::ToolUse,
-            Some(End::Said) | None => StopReason::Stop,
+        let has_calls = content.iter().any(|part| matches!(part, Part::ToolCall(_)));
+        let stop_reason = match self.stop {
+            Some(Stop::Truncated) => StopReason::Length,
+            // Some providers report `stop` for an answer with calls.
+            Some(Stop::Finished) | None if has_calls => StopReason::ToolUse,
+            Some(Stop::Finished) | None => StopReason::Stop,
         };
         ModelAnswer { content, stop_reason }
     }

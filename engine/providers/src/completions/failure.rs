@@ -1,5 +1,5 @@
-//! Judges what went wrong: by the status first, by words only where there is none or where one
-//! status means many things.
+//! Classifies failures of requests: by the HTTP status first, and by the text of the error where the
+//! status is missing or means many things.
 
 use std::time::Duration;
 
@@ -8,31 +8,31 @@ use protocol::{Failure, FailureClass, FailureDetail, Timestamp};
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use super::endpoint::Endpoint;
+use crate::endpoint::Endpoint;
 
-/// A request from this size on may be too large when it is refused without a word.
+/// A request of at least this size may be too large when it is refused without a message.
 const LARGE: usize = 100 << 10;
 
-/// What a provider answered instead of an answer.
-pub(crate) struct Refusal<'a> {
+/// A response that reports an error.
+pub(crate) struct ErrorResponse<'a> {
     pub(crate) status: StatusCode,
-    /// How long it asks to be left alone.
+    /// How long the provider asks to wait.
     pub(crate) wait: Option<Duration>,
     pub(crate) body: &'a str,
-    /// The size of the request.
-    pub(crate) asked: usize,
+    /// The size of the request in bytes.
+    pub(crate) request_bytes: usize,
 }
 
-/// Judges an answer that is none.
+/// Returns the failure of a response that reports an error.
 pub(crate) fn refused(
     endpoint: &Endpoint,
-    refusal: &Refusal<'_>,
+    response: &ErrorResponse<'_>,
     now: Timestamp,
 ) -> AttemptFailure {
-    let words = Words::of(refusal.body);
-    let said = endpoint.words(&words.message, 400);
-    let Verdict { class, note } = judge(endpoint, refusal, &words);
-    let status = shown(refusal.status);
+    let words = ErrorBody::of(response.body);
+    let said = endpoint.redact(&words.message, 400);
+    let Classification { class, note } = classify(endpoint, response, &words);
+    let status = status_line(response.status);
     let mut message = format!("{} answers {status}", endpoint.provider);
     for more in [said, note] {
         if !more.is_empty() {
@@ -40,37 +40,37 @@ pub(crate) fn refused(
         }
     }
     let mut failure = Failure::new(class, message);
-    if let Some(wait) = refusal.wait.filter(|_| class == FailureClass::Quota) {
+    if let Some(wait) = response.wait.filter(|_| class == FailureClass::Quota) {
         let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
         let at = Timestamp::from_millisecond(now.as_millisecond().saturating_add(wait));
         failure = failure.with(FailureDetail::Until { at });
     }
-    let limited = refusal.status == StatusCode::TOO_MANY_REQUESTS;
+    let limited = response.status == StatusCode::TOO_MANY_REQUESTS;
     let limited = limited && class == FailureClass::Transient;
     let cause = if limited { FailureCause::RateLimit } else { FailureCause::Other };
-    AttemptFailure { failure, wait: refusal.wait, cause }
+    AttemptFailure { failure, wait: response.wait, cause }
 }
 
-/// Judges an error that came in the middle of a stream.
-pub(crate) fn broken(endpoint: &Endpoint, error: &Value, now: Timestamp) -> AttemptFailure {
+/// Returns the failure of an error that came in the middle of a stream.
+pub(crate) fn in_stream(endpoint: &Endpoint, error: &Value, now: Timestamp) -> AttemptFailure {
     let body = error.to_string();
     let code = error.get("code").or_else(|| error.get("status"));
     let number = code.and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
     let status = number.and_then(|it| StatusCode::from_u16(u16::try_from(it).ok()?).ok());
     let status = status.filter(|it| it.is_client_error() || it.is_server_error());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let refusal = Refusal { status, wait: None, body: &body, asked: 0 };
-    refused(endpoint, &refusal, now)
+    let response = ErrorResponse { status, wait: None, body: &body, request_bytes: 0 };
+    refused(endpoint, &response, now)
 }
 
 /// Returns the failure of an answer that is neither a stream of events nor JSON.
-pub(crate) fn no_stream(endpoint: &Endpoint, kind: &str, beginning: &str) -> AttemptFailure {
-    let what = if kind.is_empty() { "no stream".to_owned() } else { endpoint.words(kind, 60) };
+pub(crate) fn not_a_stream(endpoint: &Endpoint, kind: &str, beginning: &str) -> AttemptFailure {
+    let what = if kind.is_empty() { "no stream".to_owned() } else { endpoint.redact(kind, 60) };
     let message = format!(
         "{} answers with {what} instead of a stream of events: `{}`; is the base URL {} right?",
         endpoint.provider,
-        endpoint.words(beginning, 200),
-        endpoint.shown(),
+        endpoint.redact(beginning, 200),
+        endpoint.display_url(),
     );
     AttemptFailure::new(FailureClass::Invalid, message)
 }
@@ -85,9 +85,9 @@ pub(crate) fn unreachable(endpoint: &Endpoint, error: reqwest::Error) -> Failure
         causes.push(one.to_string());
         cause = one.source();
     }
-    let root = endpoint.words(causes.last().map_or("", String::as_str), 200);
+    let root = endpoint.redact(causes.last().map_or("", String::as_str), 200);
     let certificate = causes.iter().any(|cause| cause.contains("certificate"));
-    let (provider, shown) = (&endpoint.provider, endpoint.shown());
+    let (provider, shown) = (&endpoint.provider, endpoint.display_url());
     if certificate {
         let what = format!("{provider} at {shown} cannot be trusted: {root}");
         return Failure::new(FailureClass::Invalid, what);
@@ -101,55 +101,59 @@ pub(crate) fn unreachable(endpoint: &Endpoint, error: reqwest::Error) -> Failure
     Failure::new(FailureClass::Transient, what)
 }
 
-struct Verdict {
+struct Classification {
     class: FailureClass,
-    /// What we have to add.
+    /// What to add to the text of the provider.
     note: String,
 }
 
-impl Verdict {
-    fn plain(class: FailureClass) -> Self {
+impl Classification {
+    fn without_note(class: FailureClass) -> Self {
         Self { class, note: String::new() }
     }
 }
 
-fn judge(endpoint: &Endpoint, refusal: &Refusal<'_>, words: &Words) -> Verdict {
-    let status = refusal.status.as_u16();
-    // An error in the middle of a stream has no status of its own, and comes as 500.
-    if matches!(status, 400 | 403 | 422 | 500) && words.have(FILTERED) {
-        return Verdict::plain(FailureClass::Refused);
+fn classify(
+    endpoint: &Endpoint,
+    response: &ErrorResponse<'_>,
+    words: &ErrorBody,
+) -> Classification {
+    let status = response.status.as_u16();
+    // An error in the middle of a stream has no status of its own and is taken for a 500.
+    if matches!(status, 400 | 403 | 422 | 500) && words.contains_any(FILTERED) {
+        return Classification::without_note(FailureClass::Refused);
     }
-    if status == 400 && words.have(UNKNOWN_KEY) {
-        return Verdict { class: FailureClass::Auth, note: key_note(endpoint) };
+    if status == 400 && words.contains_any(UNKNOWN_KEY) {
+        return Classification { class: FailureClass::Auth, note: key_note(endpoint) };
     }
     // The model called a tool in a way that the provider could not read; it may do better.
-    if status == 400 && words.have(&["tool_use_failed"]) {
-        return Verdict::plain(FailureClass::Transient);
+    if status == 400 && words.contains_any(&["tool_use_failed"]) {
+        return Classification::without_note(FailureClass::Transient);
     }
-    if status != 429 && words.have(TOOLLESS) {
+    if status != 429 && words.contains_any(TOOLLESS) {
         let note = format!("{} cannot call tools, which agents need", endpoint.model);
-        return Verdict { class: FailureClass::Invalid, note };
+        return Classification { class: FailureClass::Invalid, note };
     }
-    if status != 429 && is_overflow(refusal, words) {
-        return Verdict::plain(FailureClass::Overflow);
+    if status != 429 && is_overflow(response, words) {
+        return Classification::without_note(FailureClass::Overflow);
     }
-    if status == 402 || (matches!(status, 400 | 403 | 429 | 500) && words.have(SPENT)) {
-        return Verdict::plain(FailureClass::Quota);
+    if status == 402 || (matches!(status, 400 | 403 | 429 | 500) && words.contains_any(SPENT)) {
+        return Classification::without_note(FailureClass::Quota);
     }
     match status {
-        401 | 403 => Verdict { class: FailureClass::Auth, note: key_note(endpoint) },
-        408 | 409 | 425 | 429 | 500..=599 => Verdict::plain(FailureClass::Transient),
+        401 | 403 => Classification { class: FailureClass::Auth, note: key_note(endpoint) },
+        408 | 409 | 425 | 429 | 500..=599 => Classification::without_note(FailureClass::Transient),
         404 => {
-            let (model, shown) = (&endpoint.model, endpoint.shown());
+            let (model, shown) = (&endpoint.model, endpoint.display_url());
             let note = format!("it has no model `{model}`, or the base URL {shown} is wrong");
-            Verdict { class: FailureClass::Invalid, note }
+            Classification { class: FailureClass::Invalid, note }
         }
         300..=399 => {
-            let note = format!("the base URL {} leads elsewhere", endpoint.shown());
-            Verdict { class: FailureClass::Invalid, note }
+            let note = format!("the base URL {} leads elsewhere", endpoint.display_url());
+            Classification { class: FailureClass::Invalid, note }
         }
         // 400 and 422 among them: what is asked is not understood.
-        _ => Verdict::plain(FailureClass::Invalid),
+        _ => Classification::without_note(FailureClass::Invalid),
     }
 }
 
@@ -162,10 +166,13 @@ fn key_note(endpoint: &Endpoint) -> String {
     }
 }
 
-fn is_overflow(refusal: &Refusal<'_>, words: &Words) -> bool {
-    let silent = words.message.is_empty() && refusal.asked >= LARGE;
-    let status = refusal.status.as_u16();
-    status == 413 || (status == 400 && silent) || words.have(OVERFLOWING) || words.exceeds()
+fn is_overflow(response: &ErrorResponse<'_>, words: &ErrorBody) -> bool {
+    let silent = words.message.is_empty() && response.request_bytes >= LARGE;
+    let status = response.status.as_u16();
+    status == 413
+        || (status == 400 && silent)
+        || words.contains_any(OVERFLOWING)
+        || words.exceeds_limit()
 }
 
 const FILTERED: &[&str] = &[
@@ -225,15 +232,15 @@ const OVERFLOWING: &[&str] = &[
     "entity too large",
 ];
 
-/// What a provider says about its refusal.
-struct Words {
-    /// For people.
+/// The text of an error response.
+struct ErrorBody {
+    /// The message for people in it.
     message: String,
-    /// All of it, in lower case.
+    /// All of the text, in lower case.
     all: String,
 }
 
-impl Words {
+impl ErrorBody {
     fn of(body: &str) -> Self {
         let all = body.to_ascii_lowercase();
         let json: Option<Value> = serde_json::from_str(body).ok();
@@ -245,12 +252,12 @@ impl Words {
         Self { message: message.trim().to_owned(), all }
     }
 
-    fn have(&self, texts: &[&str]) -> bool {
+    fn contains_any(&self, texts: &[&str]) -> bool {
         texts.iter().any(|text| self.all.contains(text))
     }
 
-    /// `input token count (9) exceeds the maximum`, `exceeds the limit of 9`.
-    fn exceeds(&self) -> bool {
+    /// Recognises `input token count (9) exceeds the maximum` and `exceeds the limit of 9`.
+    fn exceeds_limit(&self) -> bool {
         let count = self.all.find("input token count");
         let counted = count.is_some_and(|at| self.all[at..].contains("exceeds the maximum"));
         let limit = self.all.split("exceeds the limit of ").nth(1);
@@ -258,21 +265,21 @@ impl Words {
     }
 }
 
-/// Finds the words for people in the shapes that errors have.
+/// Finds the message for people in the known shapes of error bodies.
 fn message(json: &Value) -> Option<String> {
     let error = json.get("error").unwrap_or(json);
-    // Some wrap their own list around it.
+    // Some providers wrap the error in a list.
     let error = json.get(0).and_then(|first| first.get("error")).unwrap_or(error);
-    let told = error.get("metadata").and_then(|it| it.get("raw")).and_then(Value::as_str);
+    let detail = error.get("metadata").and_then(|it| it.get("raw")).and_then(Value::as_str);
     let texts = [Some(error), error.get("message"), error.get("detail"), json.get("message")];
     let text = texts.into_iter().flatten().find_map(Value::as_str)?;
-    Some(match told {
-        Some(told) => format!("{text} ({told})"),
+    Some(match detail {
+        Some(detail) => format!("{text} ({detail})"),
         None => text.to_owned(),
     })
 }
 
-/// Returns the title of a page.
+/// Returns the title of an HTML page.
 fn title(body: &str, lower: &str) -> String {
     let begin = lower.find("<title>").map(|at| at + "<title>".len());
     let end = begin.and_then(|begin| lower[begin..].find("</title>").map(|at| begin + at));
@@ -280,7 +287,7 @@ fn title(body: &str, lower: &str) -> String {
     title.unwrap_or("a page of HTML").to_owned()
 }
 
-fn shown(status: StatusCode) -> String {
+fn status_line(status: StatusCode) -> String {
     match status.canonical_reason() {
         Some(reason) => format!("{} {reason}", status.as_u16()),
         None => status.as_u16().to_string(),

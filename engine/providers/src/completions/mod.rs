@@ -1,21 +1,14 @@
-//! OpenAI's Chat Completions, which most providers speak.
+//! OpenAI's Chat Completions API, which most providers speak.
 
 mod answer;
-mod calls;
-mod endpoint;
-mod exchange;
 mod failure;
-mod ids;
-mod json_scanner;
-mod post;
+mod http_request;
 mod provider;
 mod request;
-mod retry_after;
 mod stream_parser;
-mod tokens;
+mod tool_calls;
 
-pub(crate) use answer::{MOST_BYTES, MOST_CALLS};
-pub(crate) use calls::arguments;
-pub(crate) use endpoint::{Endpoint, base};
+pub(crate) use answer::{MAX_ANSWER_BYTES, MAX_CALLS};
 pub(crate) use failure::unreachable;
 pub(crate) use provider::{API, Completions};
+pub(crate) use tool_calls::arguments;

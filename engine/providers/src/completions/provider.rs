@@ -1,21 +1,24 @@
-//! A model that is asked over Chat Completions.
+//! A model behind a Chat Completions endpoint: sends a request and streams the events of its answer.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::ports::{Clock, ModelRequest, ModelStream, Provider, ProviderInfo};
+use engine::ports::{Clock, ModelEvent, ModelRequest, ModelStream, Provider, ProviderInfo};
+use futures_util::StreamExt;
+use futures_util::stream::{BoxStream, unfold};
 use reqwest::Client;
 
-use super::endpoint::Endpoint;
-use super::exchange::events;
-use super::post::Post;
+use super::http_request::ChatRequest;
 use super::request::body;
-use crate::price::Price;
+use super::stream_parser::{ReadState, StreamParser};
+use crate::endpoint::Endpoint;
+use crate::usage::Price;
 
 /// The name of the wire API.
 pub(crate) const API: &str = "openai-completions";
 
-/// One model behind one address.
+/// One model that is asked over Chat Completions.
 pub(crate) struct Completions {
     pub(crate) info: ProviderInfo,
     pub(crate) client: Client,
@@ -32,7 +35,7 @@ impl Provider for Completions {
     fn stream(&self, request: &ModelRequest) -> ModelStream {
         let body = body(&self.endpoint.model, &self.endpoint.dialect, request).to_string();
         let request_bytes = body.len();
-        let events = events(Post {
+        let events = events(ChatRequest {
             client: self.client.clone(),
             endpoint: self.endpoint.clone(),
             clock: Arc::clone(&self.clock),
@@ -40,6 +43,56 @@ impl Provider for Completions {
             body: Bytes::from(body),
         });
         ModelStream { request_bytes, events }
+    }
+}
+
+/// Sends `request` and returns the events of its answer.
+fn events(request: ChatRequest) -> BoxStream<'static, ModelEvent> {
+    let attempt = Attempt { request, state: AttemptState::NotSent, ready: VecDeque::new() };
+    let events = unfold(attempt, |mut attempt| async move {
+        loop {
+            if let Some(event) = attempt.ready.pop_front() {
+                return Some((event, attempt));
+            }
+            attempt.advance().await?;
+        }
+    });
+    events.boxed()
+}
+
+/// One attempt to get an answer.
+struct Attempt {
+    request: ChatRequest,
+    state: AttemptState,
+    /// Events that are not yet returned.
+    ready: VecDeque<ModelEvent>,
+}
+
+enum AttemptState {
+    NotSent,
+    Reading(Box<StreamParser>),
+    Ended,
+}
+
+impl Attempt {
+    /// Sends the request or reads the next chunk; `None` when the attempt has ended.
+    async fn advance(&mut self) -> Option<()> {
+        let progress = match &mut self.state {
+            AttemptState::Ended => return None,
+            AttemptState::NotSent => match self.request.send().await {
+                Ok(response) => {
+                    self.state = AttemptState::Reading(Box::new(StreamParser::new(response)));
+                    return Some(());
+                }
+                Err(failed) => ReadState::Done(ModelEvent::Failed(failed)),
+            },
+            AttemptState::Reading(parser) => parser.read(&self.request, &mut self.ready).await,
+        };
+        if let ReadState::Done(last) = progress {
+            self.ready.push_back(last);
+            self.state = AttemptState::Ended;
+        }
+        Some(())
     }
 }
 

@@ -1,14 +1,14 @@
-//! Says a request in the words of Chat Completions.
+//! Builds the body of a Chat Completions request, with tool call ids as the provider accepts them.
 
+use crate::known_providers::CallIds;
+use crate::known_providers::{Dialect, Forcing, ResultNames};
 use engine::ports::{ModelRequest, ToolChoice, ToolDeclaration};
 use protocol::{AssistantMessage, Message, Part, ToolCall};
 use serde_json::{Map, Value, json};
-
-use super::ids::Ids;
-use crate::known::{Dialect, Forcing, ResultNames};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most characters of a tool's name.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// Returns the body of a request for `model`.
 pub(crate) fn body(model: &str, dialect: &Dialect, request: &ModelRequest) -> Value {
@@ -17,11 +17,11 @@ pub(crate) fn body(model: &str, dialect: &Dialect, request: &ModelRequest) -> Va
     body.insert("messages".to_owned(), messages(dialect, request).into());
     body.insert("stream".to_owned(), true.into());
     body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
-    choose(&mut body, dialect, request);
+    insert_tools(&mut body, dialect, request);
     Value::Object(body)
 }
 
-fn choose(body: &mut Map<String, Value>, dialect: &Dialect, request: &ModelRequest) {
+fn insert_tools(body: &mut Map<String, Value>, dialect: &Dialect, request: &ModelRequest) {
     if request.tools.is_empty() {
         return;
     }
@@ -32,7 +32,7 @@ fn choose(body: &mut Map<String, Value>, dialect: &Dialect, request: &ModelReque
             let choice = json!({ "type": "function", "function": { "name": name } });
             (request.tools.iter().filter(all).map(tool).collect(), Some(choice))
         }
-        (ToolChoice::Force(name), Forcing::Alone) => {
+        (ToolChoice::Force(name), Forcing::OnlyTool) => {
             let forced = request.tools.iter().filter(|tool| tool.name == *name);
             (forced.map(tool).collect(), Some(json!("required")))
         }
@@ -55,7 +55,7 @@ fn tool(tool: &ToolDeclaration) -> Value {
 }
 
 fn messages(dialect: &Dialect, request: &ModelRequest) -> Vec<Value> {
-    let mut ids = Ids::new(dialect.call_ids);
+    let mut ids = CallIdMap::new(dialect.call_ids);
     let mut said = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
         said.push(json!({ "role": "system", "content": &*request.system }));
@@ -69,7 +69,7 @@ fn messages(dialect: &Dialect, request: &ModelRequest) -> Vec<Value> {
                 let content = if text.is_empty() { "(no output)" } else { &text };
                 let id = ids.of(&result.tool_call_id);
                 let mut line = json!({ "role": "tool", "tool_call_id": id, "content": content });
-                if dialect.result_names == ResultNames::Given {
+                if dialect.result_names == ResultNames::Included {
                     line["name"] = name(&result.tool_name).into();
                 }
                 said.push(line);
@@ -79,8 +79,8 @@ fn messages(dialect: &Dialect, request: &ModelRequest) -> Vec<Value> {
     said
 }
 
-/// Returns what the model said; nothing where it said nothing, which providers do not accept.
-fn assistant(dialect: &Dialect, ids: &mut Ids, answer: &AssistantMessage) -> Option<Value> {
+/// Returns the message of the assistant; `None` if it is empty, which providers do not accept.
+fn assistant(dialect: &Dialect, ids: &mut CallIdMap, answer: &AssistantMessage) -> Option<Value> {
     let mut text = String::new();
     let mut thinking = String::new();
     let mut calls = Vec::new();
@@ -105,8 +105,8 @@ fn assistant(dialect: &Dialect, ids: &mut Ids, answer: &AssistantMessage) -> Opt
     Some(line)
 }
 
-fn call(ids: &mut Ids, call: &ToolCall) -> Value {
-    // A model that sees its own broken JSON breaks it again, and some providers refuse it.
+fn call(ids: &mut CallIdMap, call: &ToolCall) -> Value {
+    // A model that sees its own malformed JSON repeats it, and some providers refuse it.
     let arguments = Value::Object(call.arguments.clone()).to_string();
     json!({
         "id": ids.of(&call.id),
@@ -115,12 +115,92 @@ fn call(ids: &mut Ids, call: &ToolCall) -> Value {
     })
 }
 
-/// Returns a tool's name as providers accept it: what the model called may have been no tool.
+/// Returns a tool name that providers accept: the model may have called a tool that does not exist.
 fn name(given: &str) -> String {
     let allowed = |it: char| it.is_ascii_alphanumeric() || "_-".contains(it);
-    let letters = given.chars().take(LONGEST_NAME);
+    let letters = given.chars().take(MAX_NAME);
     let name: String = letters.map(|it| if allowed(it) { it } else { '_' }).collect();
     if name.is_empty() { "unnamed".to_owned() } else { name }
+}
+
+/// The most characters of a call id.
+const MAX_LEN: usize = 40;
+
+/// Maps the call ids of a session to ids that the provider accepts. Equal ids stay equal and
+/// different ids stay different.
+#[derive(Debug)]
+pub(crate) struct CallIdMap {
+    kind: CallIds,
+    given: BTreeMap<String, String>,
+    taken: BTreeSet<String>,
+}
+
+impl CallIdMap {
+    pub(crate) fn new(kind: CallIds) -> Self {
+        Self { kind, given: BTreeMap::new(), taken: BTreeSet::new() }
+    }
+
+    /// Returns the id that the provider is sent for `id`.
+    pub(crate) fn of(&mut self, id: &str) -> String {
+        if let Some(given) = self.given.get(id) {
+            return given.clone();
+        }
+        let first = match self.kind {
+            CallIds::Plain => plain(id),
+            CallIds::Nine => nine(id, 0),
+        };
+        let mut salt = 0;
+        let mut free = first.clone();
+        while self.taken.contains(&free) {
+            salt += 1;
+            free = match self.kind {
+                CallIds::Plain => salted(&first, id, salt),
+                CallIds::Nine => nine(id, salt),
+            };
+        }
+        self.taken.insert(free.clone());
+        self.given.insert(id.to_owned(), free.clone());
+        free
+    }
+}
+
+/// Some ids have two halves separated by `|`; the first is the call's.
+fn plain(id: &str) -> String {
+    let half = id.split('|').next().unwrap_or(id);
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+    if !half.is_empty() && half.len() <= MAX_LEN && half.chars().all(allowed) {
+        return half.to_owned();
+    }
+    let clean: String = half.chars().map(|it| if allowed(it) { it } else { '_' }).collect();
+    salted(&clean, id, 0)
+}
+
+fn salted(clean: &str, id: &str, salt: u64) -> String {
+    let clean: String = clean.chars().take(MAX_LEN - 12).collect();
+    format!("{clean}_{}", digits(hash(id, salt), 11))
+}
+
+fn nine(id: &str, salt: u64) -> String {
+    let fits = id.len() == 9 && id.chars().all(|letter| letter.is_ascii_alphanumeric());
+    if fits && salt == 0 { id.to_owned() } else { digits(hash(id, salt), 9) }
+}
+
+/// FNV-1a: the ids must be the same in every request.
+fn hash(text: &str, salt: u64) -> u64 {
+    let bytes = text.bytes().chain(salt.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn digits(mut number: u64, count: usize) -> String {
+    const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut digit = || {
+        let letter = LETTERS[usize::try_from(number % 36).unwrap_or(0)];
+        number /= 36;
+        char::from(letter)
+    };
+    (0..count).map(|_| digit()).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Reads the answer of a server: recognises by its bytes how it comes, and whether all of it has
-//! come.
+//! Parses the body of a response: a stream of events or one JSON document, which is recognised by
+//! its first byte. Tells complete answers from those that were cut off.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,112 +11,118 @@ use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::answer::{Answer, Room};
+use super::answer::{AnswerBuilder, Capacity};
 use super::failure;
-use super::post::Post;
+use super::http_request::ChatRequest;
 use crate::sse::{Decoder, Event};
 
-/// The most bytes of an answer that comes whole.
-const LONGEST_WHOLE: usize = 8 << 20;
+/// The most bytes of an answer in one JSON document.
+const MAX_DOCUMENT: usize = 8 << 20;
 
-/// How long the end of a stream may take after the model has said that it has ended.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long the stream may go on after the finish reason: the usage may still follow.
+const AFTER_FINISH: Duration = Duration::from_secs(2);
 
-/// How long the end of the bytes may take after the last word of the stream. A connection whose
-/// bytes have ended is used again.
-const HANGING_UP: Duration = Duration::from_millis(20);
+/// How long the body may take to end after the last event. Only then is the connection reused.
+const AFTER_LAST_EVENT: Duration = Duration::from_millis(20);
 
-/// An answer that is being read.
+/// Reads one answer.
 pub(crate) struct StreamParser {
     response: Response,
-    kind: Kind,
-    answer: Answer,
-    /// When the stream has to have ended.
-    end: Option<Instant>,
+    body: Body,
+    answer: AnswerBuilder,
+    /// When the stream has to have ended, once the model has finished.
+    deadline: Option<Instant>,
 }
 
-/// How an answer comes.
-enum Kind {
-    /// It is not known before its first byte.
-    Open { named: String },
-    /// As events.
-    Events { decoder: Decoder, named: String, beginning: Vec<u8> },
-    /// Whole.
-    Whole(Vec<u8>),
+/// The format of the body.
+enum Body {
+    /// Not known before the first byte.
+    Unknown { content_type: String },
+    /// A stream of events.
+    Events { decoder: Decoder, content_type: String, beginning: Vec<u8> },
+    /// One JSON document.
+    Document(Vec<u8>),
 }
 
 /// Whether there is more to read.
-pub(crate) enum Step {
-    /// There is.
-    On,
-    /// There is not; this is the last event.
-    End(ModelEvent),
+pub(crate) enum ReadState {
+    /// The answer goes on.
+    More,
+    /// The answer has ended with this event.
+    Done(ModelEvent),
 }
 
 impl StreamParser {
-    /// Begins to read.
+    /// Returns a parser of the body of `response`.
     pub(crate) fn new(response: Response) -> Self {
         let named = response.headers().get(CONTENT_TYPE);
         let named = named.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let named = named.split(';').next().unwrap_or_default().trim().to_lowercase();
-        Self { response, kind: Kind::Open { named }, answer: Answer::default(), end: None }
+        let body = Body::Unknown { content_type: named };
+        Self { response, body, answer: AnswerBuilder::default(), deadline: None }
     }
 
-    /// Takes what comes next, and adds what there is to tell of it.
-    pub(crate) async fn read(&mut self, post: &Post, ready: &mut VecDeque<ModelEvent>) -> Step {
-        let chunk = match self.end {
-            // The model has ended; only its usage may still come.
+    /// Reads the next chunk of the body, and appends the events in it.
+    pub(crate) async fn read(
+        &mut self,
+        request: &ChatRequest,
+        ready: &mut VecDeque<ModelEvent>,
+    ) -> ReadState {
+        let chunk = match self.deadline {
+            // The model has finished; only its usage may still follow.
             Some(end) => match timeout_at(end, self.response.chunk()).await {
                 Ok(Ok(chunk)) => chunk,
                 Ok(Err(_)) | Err(_) => None,
             },
             None => match self.response.chunk().await {
                 Ok(chunk) => chunk,
-                Err(error) => return Step::End(ModelEvent::Failed(post.lost(error))),
+                Err(error) => {
+                    return ReadState::Done(ModelEvent::Failed(request.connection_lost(error)));
+                }
             },
         };
         let read = match chunk {
-            Some(chunk) => self.take(post, &chunk, ready),
-            None => Err(self.finish(post, ready)),
+            Some(chunk) => self.push_bytes(request, &chunk, ready),
+            None => Err(self.finish(request, ready)),
         };
-        let Err(last) = read else { return Step::On };
+        let Err(last) = read else { return ReadState::More };
         if matches!(last, ModelEvent::Ended(_)) {
-            let _rest = timeout(HANGING_UP, self.response.chunk()).await;
+            let _rest = timeout(AFTER_LAST_EVENT, self.response.chunk()).await;
         }
-        Step::End(last)
+        ReadState::Done(last)
     }
 
-    /// Takes more bytes; fails with the last event.
-    fn take(
+    /// Parses more bytes; fails with the last event.
+    fn push_bytes(
         &mut self,
-        post: &Post,
+        request: &ChatRequest,
         bytes: &[u8],
         ready: &mut VecDeque<ModelEvent>,
     ) -> Result<(), ModelEvent> {
-        if let Kind::Open { named } = &self.kind {
+        if let Body::Unknown { content_type } = &self.body {
             let Some(first) = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) else {
                 return Ok(());
             };
-            self.kind = Kind::of(named, *first);
+            self.body = Body::recognise(content_type, *first);
         }
-        match &mut self.kind {
-            Kind::Open { .. } => Ok(()),
-            Kind::Whole(body) => {
-                if body.len() + bytes.len() > LONGEST_WHOLE {
-                    let what = format!("an answer is longer than {LONGEST_WHOLE} bytes");
+        match &mut self.body {
+            Body::Unknown { .. } => Ok(()),
+            Body::Document(body) => {
+                if body.len() + bytes.len() > MAX_DOCUMENT {
+                    let what = format!("an answer is longer than {MAX_DOCUMENT} bytes");
                     let failed = AttemptFailure::new(FailureClass::Invalid, what);
                     return Err(ModelEvent::Failed(failed));
                 }
                 body.extend_from_slice(bytes);
                 Ok(())
             }
-            Kind::Events { decoder, beginning, .. } => {
+            Body::Events { decoder, beginning, .. } => {
                 let room = 1000_usize.saturating_sub(beginning.len()).min(bytes.len());
                 beginning.extend_from_slice(&bytes[..room]);
                 let mut events = Vec::new();
                 let fed = decoder.feed(bytes, &mut events);
                 for event in events {
-                    self.event(post, &event, ready)?;
+                    self.push_event(request, &event, ready)?;
                 }
                 fed.map_err(|error| {
                     ModelEvent::Failed(AttemptFailure::new(
@@ -128,28 +134,29 @@ impl StreamParser {
         }
     }
 
-    /// Takes one event; fails with the last event.
-    fn event(
+    /// Handles one server-sent event; fails with the last event.
+    fn push_event(
         &mut self,
-        post: &Post,
+        request: &ChatRequest,
         event: &Event,
         ready: &mut VecDeque<ModelEvent>,
     ) -> Result<(), ModelEvent> {
         let data = event.data.trim();
         if data == "[DONE]" {
-            return Err(self.done(post));
+            return Err(self.done(request));
         }
         let Ok(chunk) = serde_json::from_str::<Value>(data) else {
-            // A part of the answer that cannot be read is missing; other words are not for us.
+            // A chunk that cannot be parsed is missing from the answer; other data is ignored.
             let missing = data.starts_with('{');
-            return if missing { Err(ModelEvent::Failed(post.cut())) } else { Ok(()) };
+            return if missing { Err(ModelEvent::Failed(request.incomplete())) } else { Ok(()) };
         };
-        self.chunk(post, &event.name, &chunk, ready)
+        self.push_chunk(request, &event.name, &chunk, ready)
     }
 
-    fn chunk(
+    /// Handles one chunk of the answer; fails with the last event.
+    fn push_chunk(
         &mut self,
-        post: &Post,
+        request: &ChatRequest,
         name: &str,
         chunk: &Value,
         ready: &mut VecDeque<ModelEvent>,
@@ -157,102 +164,102 @@ impl StreamParser {
         let error = chunk.get("error").filter(|error| !error.is_null());
         let error = error.or_else(|| (name == "error").then_some(chunk));
         if let Some(error) = error {
-            let now = post.clock.now();
-            return Err(ModelEvent::Failed(failure::broken(&post.endpoint, error, now)));
+            let now = request.clock.now();
+            return Err(ModelEvent::Failed(failure::in_stream(&request.endpoint, error, now)));
         }
         let before = ready.len();
-        let taken = self.answer.take(chunk, post.price.as_ref(), ready);
+        let taken = self.answer.push(chunk, request.price.as_ref(), ready);
         if ready.len() == before {
             ready.push_back(ModelEvent::Alive);
         }
         match taken {
             Err(failed) => Err(ModelEvent::Failed(failed)),
-            Ok(Room::Full) => Err(self.whole()),
-            Ok(Room::Left) => {
-                if self.answer.is_ended() && self.end.is_none() {
-                    self.end = Some(Instant::now() + LAST_WORDS);
+            Ok(Capacity::Full) => Err(self.ended()),
+            Ok(Capacity::Left) => {
+                if self.answer.is_ended() && self.deadline.is_none() {
+                    self.deadline = Some(Instant::now() + AFTER_FINISH);
                 }
                 Ok(())
             }
         }
     }
 
-    /// Returns the last event of an answer whose bytes have ended.
-    fn finish(&mut self, post: &Post, ready: &mut VecDeque<ModelEvent>) -> ModelEvent {
-        match std::mem::replace(&mut self.kind, Kind::Open { named: String::new() }) {
-            // Not one byte came.
-            Kind::Open { .. } => ModelEvent::Failed(post.cut()),
-            Kind::Whole(body) => self.finish_whole(post, &body, ready),
-            Kind::Events { decoder, named, beginning } => {
+    /// Returns the last event when the body has ended.
+    fn finish(&mut self, request: &ChatRequest, ready: &mut VecDeque<ModelEvent>) -> ModelEvent {
+        match std::mem::replace(&mut self.body, Body::Unknown { content_type: String::new() }) {
+            // The body is empty.
+            Body::Unknown { .. } => ModelEvent::Failed(request.incomplete()),
+            Body::Document(body) => self.finish_document(request, &body, ready),
+            Body::Events { decoder, content_type, beginning } => {
                 if let Some(event) = decoder.finish()
-                    && let Err(last) = self.event(post, &event, ready)
+                    && let Err(last) = self.push_event(request, &event, ready)
                 {
                     return last;
                 }
                 if self.answer.is_ended() {
-                    return self.whole();
+                    return self.ended();
                 }
                 let page = beginning.trim_ascii_start().starts_with(b"<");
-                let strange = page || named != "text/event-stream";
+                let strange = page || content_type != "text/event-stream";
                 if strange && !self.answer.is_begun() {
                     let beginning = String::from_utf8_lossy(&beginning);
-                    return ModelEvent::Failed(failure::no_stream(
-                        &post.endpoint,
-                        &named,
+                    return ModelEvent::Failed(failure::not_a_stream(
+                        &request.endpoint,
+                        &content_type,
                         &beginning,
                     ));
                 }
-                ModelEvent::Failed(post.cut())
+                ModelEvent::Failed(request.incomplete())
             }
         }
     }
 
-    /// Reads a completion that came whole.
-    fn finish_whole(
+    /// Parses an answer in one JSON document.
+    fn finish_document(
         &mut self,
-        post: &Post,
+        request: &ChatRequest,
         body: &[u8],
         ready: &mut VecDeque<ModelEvent>,
     ) -> ModelEvent {
         let Ok(completion) = serde_json::from_slice::<Value>(body) else {
-            // JSON that was cut begins like JSON.
-            let class = body.starts_with(b"{").then(|| post.cut());
+            // JSON that was cut off begins like JSON.
+            let class = body.starts_with(b"{").then(|| request.incomplete());
             let beginning = String::from_utf8_lossy(&body[..body.len().min(1000)]);
-            let strange = || failure::no_stream(&post.endpoint, "", &beginning);
+            let strange = || failure::not_a_stream(&request.endpoint, "", &beginning);
             return ModelEvent::Failed(class.unwrap_or_else(strange));
         };
-        if let Err(last) = self.chunk(post, "", &completion, ready) {
+        if let Err(last) = self.push_chunk(request, "", &completion, ready) {
             return last;
         }
         if self.answer.is_begun() {
-            return self.whole();
+            return self.ended();
         }
         let beginning = completion.to_string();
-        ModelEvent::Failed(failure::no_stream(&post.endpoint, "json", &beginning))
+        ModelEvent::Failed(failure::not_a_stream(&request.endpoint, "json", &beginning))
     }
 
-    fn done(&mut self, post: &Post) -> ModelEvent {
+    fn done(&mut self, request: &ChatRequest) -> ModelEvent {
         if self.answer.is_begun() {
-            self.whole()
+            self.ended()
         } else {
-            let what = format!("{} answered with nothing", post.endpoint.provider);
+            let what = format!("{} answered with nothing", request.endpoint.provider);
             ModelEvent::Failed(AttemptFailure::new(FailureClass::Transient, what))
         }
     }
 
-    fn whole(&mut self) -> ModelEvent {
+    fn ended(&mut self) -> ModelEvent {
         ModelEvent::Ended(std::mem::take(&mut self.answer).into_answer())
     }
 }
 
-impl Kind {
-    /// Tells by its first byte how an answer comes; what it is called is not always true.
-    fn of(named: &str, first: u8) -> Self {
+impl Body {
+    /// Recognises the format by the first byte; the content type is not always right.
+    fn recognise(content_type: &str, first: u8) -> Self {
         if matches!(first, b'{' | b'[') {
-            Self::Whole(Vec::new())
+            Self::Document(Vec::new())
         } else {
-            let named = named.to_owned();
-            Self::Events { decoder: Decoder::default(), named, beginning: Vec::new() }
+            let content_type = content_type.to_owned();
+            Self::Events { decoder: Decoder::default(), content_type, beginning: Vec::new() }
         }
     }
 }

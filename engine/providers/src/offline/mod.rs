@@ -1,12 +1,11 @@
-//! The provider that plays scripts: models that say what a file has them say, for rehearsals.
+//! The offline provider: a scenario file says what the model answers, so that runs can be rehearsed
+//! without a model.
 
-mod check;
-mod file;
-mod play;
+mod parser;
 mod provider;
-mod scenarios;
-mod script;
+mod scenario;
+mod scripted_answer;
 mod template;
 mod variables;
 
-pub(crate) use scenarios::Scenarios;
+pub(crate) use provider::Scenarios;

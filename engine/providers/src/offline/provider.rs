@@ -1,28 +1,33 @@
-//! A model that is played from a script.
+//! The offline provider: opens scenario files and answers as they say.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::ports::{
-    AttemptFailure, Clock, ModelAnswer, ModelEvent, ModelRequest, ModelStream, Provider,
-    ProviderInfo,
+    AccountId, AttemptFailure, Clock, ModelAnswer, ModelEvent, ModelLocation, ModelRequest,
+    ModelStream, Provider, ProviderInfo,
 };
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, unfold};
-use protocol::{FailureClass, SessionId, StopReason, Usage};
+use protocol::{Failure, FailureClass, ModelRoute, SessionId, StopReason, Usage};
 
-use super::play::{Cue, Step, play, read};
-use super::script::{Scenario, Script};
+use super::parser::parse;
+use super::scenario::{Scenario, Script};
+use super::scripted_answer::{Action, TurnContext, request_size, scripted_answer};
 use super::variables::Conversation;
-use crate::price::Price;
+use crate::printable::printable;
+use crate::usage::Price;
 
-/// The name of the wire API, of which there is none.
+/// The name of the wire API in messages of scripted models.
 pub(crate) const API: &str = "offline";
 
-/// What a crash says of itself.
+/// The message of a simulated crash.
 const CRASH: &str = "the scenario has the provider crash here";
 
-/// How often each turn of each session has been attempted.
+/// Counts the attempts at each turn of each session.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts(Mutex<BTreeMap<(SessionId, usize), u32>>);
 
@@ -36,8 +41,8 @@ impl Attempts {
     }
 }
 
-/// A model that is played from a script.
-pub(crate) struct Scripted {
+/// A model that answers as a script says.
+pub(crate) struct ScriptedModel {
     pub(crate) info: ProviderInfo,
     pub(crate) script: Arc<Script>,
     pub(crate) attempts: Arc<Attempts>,
@@ -45,36 +50,37 @@ pub(crate) struct Scripted {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-impl Provider for Scripted {
+impl Provider for ScriptedModel {
     fn info(&self) -> &ProviderInfo {
         &self.info
     }
 
     fn stream(&self, request: &ModelRequest) -> ModelStream {
-        let steps = self.steps(request);
-        let steps = steps.unwrap_or_else(|failed| vec![Step::Say(ModelEvent::Failed(failed))]);
-        ModelStream { request_bytes: read(request), events: perform(steps) }
+        let actions = self.actions(request);
+        let actions =
+            actions.unwrap_or_else(|failed| vec![Action::Emit(ModelEvent::Failed(failed))]);
+        ModelStream { request_bytes: request_size(request), events: perform(actions) }
     }
 }
 
-impl Scripted {
-    /// Returns the steps of one attempt.
-    fn steps(&self, request: &ModelRequest) -> Result<Vec<Step>, AttemptFailure> {
+impl ScriptedModel {
+    /// Returns the actions of one attempt.
+    fn actions(&self, request: &ModelRequest) -> Result<Vec<Action>, AttemptFailure> {
         let invalid = |what: String| AttemptFailure::new(FailureClass::Invalid, what);
         let conversation = Conversation::of(&request.messages);
         let scenario = self.scenario(&conversation.prompt).map_err(invalid)?;
-        let remembered = conversation.remember(scenario);
-        let remembered = remembered.map_err(|error| invalid(error.to_string()))?;
+        let variables = conversation.variables(scenario);
+        let variables = variables.map_err(|error| invalid(error.to_string()))?;
         let answers = conversation.answers();
         let Some((_number, turn)) = scenario.turn(answers) else {
-            return Ok(nothing());
+            return Ok(empty_answer());
         };
         let count = || self.attempts.count(request.session, answers);
-        Ok(play(&Cue {
+        Ok(scripted_answer(&TurnContext {
             turn,
             attempt: turn.fault.map_or(1, |_| count()),
             request,
-            remembered: &remembered,
+            variables: &variables,
             price: self.price,
             now: self.clock.now(),
         }))
@@ -86,31 +92,101 @@ impl Scripted {
         };
         let found = self.script.scenarios.iter().find(fits).map(|scenario| &**scenario);
         found.ok_or_else(|| {
-            let prompt = crate::printable::printable(prompt, 80);
+            let prompt = printable(prompt, 80);
             format!("no scenario of {} is for the prompt `{prompt}`", self.info.route.id)
         })
     }
 }
 
-/// After its last turn a model has nothing to say.
-fn nothing() -> Vec<Step> {
+/// Returns the actions of an empty answer, which follows the last turn.
+fn empty_answer() -> Vec<Action> {
     let answer = ModelAnswer { content: Vec::new(), stop_reason: StopReason::Stop };
-    [ModelEvent::Used(Usage::ZERO), ModelEvent::Ended(answer)].map(Step::Say).into()
+    [ModelEvent::Used(Usage::ZERO), ModelEvent::Ended(answer)].map(Action::Emit).into()
 }
 
-fn perform(steps: Vec<Step>) -> BoxStream<'static, ModelEvent> {
-    unfold(VecDeque::from(steps), |mut steps| async move {
+/// Performs the actions and returns the events they emit.
+fn perform(actions: Vec<Action>) -> BoxStream<'static, ModelEvent> {
+    unfold(VecDeque::from(actions), |mut actions| async move {
         loop {
-            match steps.pop_front()? {
-                Step::Wait(time) => tokio::time::sleep(time).await,
-                Step::Say(event) => return Some((event, steps)),
-                // A rehearsed crash is nobody's bug: it unwinds without a report on the terminal.
-                Step::Crash => std::panic::resume_unwind(Box::new(CRASH)),
-                Step::Hang => std::future::pending().await,
+            match actions.pop_front()? {
+                Action::Wait(time) => tokio::time::sleep(time).await,
+                Action::Emit(event) => return Some((event, actions)),
+                // A simulated crash is no bug: it unwinds without a report on the terminal.
+                Action::Crash => std::panic::resume_unwind(Box::new(CRASH)),
+                Action::Hang => std::future::pending().await,
             }
         }
     })
     .boxed()
+}
+
+/// The most bytes of a scenario file.
+const LARGEST: u64 = 4 << 20;
+
+/// Opens scripted models; shared by all sessions, so that attempts are counted across them.
+#[derive(Debug, Default)]
+pub(crate) struct Scenarios {
+    attempts: Arc<Attempts>,
+    /// The files as they were last read: hundreds of sessions read the same one.
+    cache: Mutex<BTreeMap<String, CachedScript>>,
+}
+
+/// The text of a scenario file and the script in it.
+#[derive(Debug)]
+struct CachedScript {
+    text: String,
+    script: Arc<Script>,
+}
+
+impl Scenarios {
+    /// Opens the model whose answers are in the file that `route` names.
+    pub(crate) fn open(
+        &self,
+        route: &ModelRoute,
+        price: Option<Price>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Provider>, Failure> {
+        let (script, attempts) = (self.script(&route.id)?, Arc::clone(&self.attempts));
+        let info = info(route);
+        Ok(Arc::new(ScriptedModel { info, script, attempts, price, clock }))
+    }
+
+    fn script(&self, path: &str) -> Result<Arc<Script>, Failure> {
+        let invalid = |what: String| Failure::new(FailureClass::Invalid, what);
+        let text = read_file(Path::new(path))
+            .map_err(|why| invalid(format!("the scenario file {path} cannot be read: {why}")))?;
+        let mut before = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = before.get(path).filter(|before| before.text == text) {
+            return Ok(Arc::clone(&before.script));
+        }
+        let script = parse(&text).map_err(|error| invalid(format!("{path}:{error}")))?;
+        let script = Arc::new(script);
+        before.insert(path.to_owned(), CachedScript { text, script: Arc::clone(&script) });
+        Ok(script)
+    }
+}
+
+/// Describes the scripted model of `route`. It has the timeouts of a remote model, so that a
+/// rehearsal fails as a run would.
+pub(crate) fn info(route: &ModelRoute) -> ProviderInfo {
+    let account = AccountId { provider: route.provider.clone(), base_url: None, key: None };
+    ProviderInfo { api: API, route: route.clone(), account, location: ModelLocation::Remote }
+}
+
+/// Reads a scenario file; fails if it is too large or no regular file.
+fn read_file(path: &Path) -> Result<String, String> {
+    let message = |error: std::io::Error| error.to_string();
+    // Checked before it is opened: opening a pipe would block until someone writes.
+    if !std::fs::metadata(path).map_err(message)?.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    let mut text = String::new();
+    let read = File::open(path).map_err(message)?.take(LARGEST + 1).read_to_string(&mut text);
+    read.map_err(message)?;
+    if text.len() as u64 > LARGEST {
+        return Err(format!("it is larger than {} MiB", LARGEST >> 20));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]

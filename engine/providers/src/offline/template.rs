@@ -1,18 +1,18 @@
-//! Words with placeholders: `{{name}}` is what is remembered by that name, `{{{{` is two braces.
+//! Text with placeholders: `{{name}}` stands for the variable of that name, `{{{{` for two braces.
 
 use std::collections::BTreeMap;
 
-/// Words with placeholders.
+/// A text with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Template(Vec<Bit>);
+pub(crate) struct Template(Vec<Segment>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Bit {
-    Words(String),
+enum Segment {
+    Text(String),
     Name(String),
 }
 
-/// Why words with placeholders cannot be read.
+/// Why a text with placeholders cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TemplateError {
     #[error("a placeholder has no end: `{{{{` without `}}}}` (two braces are written `{{{{{{{{`)")]
@@ -22,16 +22,16 @@ pub(crate) enum TemplateError {
 }
 
 impl Template {
-    /// Reads words with placeholders.
+    /// Parses a text with placeholders.
     pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
-        let mut bits = Vec::new();
-        let mut words = String::new();
+        let mut segments = Vec::new();
+        let mut plain = String::new();
         let mut rest = text;
         while let Some(at) = rest.find("{{") {
-            words.push_str(&rest[..at]);
+            plain.push_str(&rest[..at]);
             rest = &rest[at + 2..];
             if let Some(after) = rest.strip_prefix("{{") {
-                words.push_str("{{");
+                plain.push_str("{{");
                 rest = after;
                 continue;
             }
@@ -40,38 +40,38 @@ impl Template {
             if !is_name(name) {
                 return Err(TemplateError::Name(name.chars().take(40).collect()));
             }
-            if !words.is_empty() {
-                bits.push(Bit::Words(std::mem::take(&mut words)));
+            if !plain.is_empty() {
+                segments.push(Segment::Text(std::mem::take(&mut plain)));
             }
-            bits.push(Bit::Name(name.to_owned()));
+            segments.push(Segment::Name(name.to_owned()));
             rest = after;
         }
-        words.push_str(rest);
-        if !words.is_empty() {
-            bits.push(Bit::Words(words));
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            segments.push(Segment::Text(plain));
         }
-        Ok(Self(bits))
+        Ok(Self(segments))
     }
 
-    /// Returns the names of its placeholders.
+    /// Returns the names of the placeholders.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|bit| match bit {
-            Bit::Name(name) => Some(name.as_str()),
-            Bit::Words(_) => None,
+            Segment::Name(name) => Some(name.as_str()),
+            Segment::Text(_) => None,
         })
     }
 
-    /// Returns the words with what is remembered in them.
-    pub(crate) fn fill(&self, remembered: &BTreeMap<String, String>) -> String {
-        let bits = self.0.iter().map(|bit| match bit {
-            Bit::Words(words) => words.as_str(),
-            Bit::Name(name) => remembered.get(name).map_or("", String::as_str),
+    /// Returns the text with the placeholders replaced by the values of the variables.
+    pub(crate) fn fill(&self, variables: &BTreeMap<String, String>) -> String {
+        let segments = self.0.iter().map(|bit| match bit {
+            Segment::Text(text) => text.as_str(),
+            Segment::Name(name) => variables.get(name).map_or("", String::as_str),
         });
-        bits.collect()
+        segments.collect()
     }
 }
 
-/// Returns whether something can be remembered by this name.
+/// Returns whether this is a valid name of a variable.
 pub(crate) fn is_name(name: &str) -> bool {
     let letter = |it: char| it.is_ascii_alphanumeric() || it == '_';
     !name.is_empty() && name.len() <= 40 && name.chars().all(letter)

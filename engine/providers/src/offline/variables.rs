@@ -1,26 +1,26 @@
-//! The variables of a scripted conversation: what its regular expressions found in what was said.
+//! The variables of a scripted conversation, captured by regular expressions from earlier messages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use protocol::{AssistantMessage, Message, StopReason};
 
-use super::script::{Remember, Scenario};
+use super::scenario::{Remember, Scenario};
 
-/// A conversation, as a script sees it.
+/// The messages of a request, grouped by the answers of the model.
 pub(crate) struct Conversation<'a> {
-    /// What was said first.
+    /// The text of the first user message.
     pub(crate) prompt: String,
-    /// What was said to the model before each of its answers, and since the last.
-    heard: Vec<Vec<&'a Message>>,
+    /// The messages before each answer of the model, and those since the last one.
+    inputs: Vec<Vec<&'a Message>>,
 }
 
-/// Something could not be remembered.
+/// A regular expression of `remember` matches no message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "turn {turn} of the scenario cannot remember `{name}`: nothing said before it matches `{regex}`"
 )]
-pub(crate) struct Forgotten {
+pub(crate) struct NoMatchError {
     turn: usize,
     name: String,
     regex: String,
@@ -28,51 +28,51 @@ pub(crate) struct Forgotten {
 
 impl<'a> Conversation<'a> {
     pub(crate) fn of(messages: &'a [Arc<Message>]) -> Self {
-        let mut heard = vec![Vec::new()];
+        let mut inputs = vec![Vec::new()];
         let mut prompt = None;
         for message in messages {
             match &**message {
-                Message::Assistant(answer) if is_whole(answer) => heard.push(Vec::new()),
+                Message::Assistant(answer) if is_complete(answer) => inputs.push(Vec::new()),
                 Message::Assistant(_) => {}
                 other => {
                     if let (None, Message::User(user)) = (&prompt, other) {
                         prompt = Some(user.text());
                     }
-                    heard.last_mut().expect("there is a first").push(other);
+                    inputs.last_mut().expect("there is a first").push(other);
                 }
             }
         }
-        Self { prompt: prompt.unwrap_or_default(), heard }
+        Self { prompt: prompt.unwrap_or_default(), inputs }
     }
 
     /// Returns how many answers the model has given.
     pub(crate) fn answers(&self) -> usize {
-        self.heard.len() - 1
+        self.inputs.len() - 1
     }
 
-    /// Returns what is remembered before the next answer.
-    pub(crate) fn remember(
+    /// Returns the variables as they are before the next answer.
+    pub(crate) fn variables(
         &self,
         scenario: &Scenario,
-    ) -> Result<BTreeMap<String, String>, Forgotten> {
-        let mut remembered = BTreeMap::new();
-        for (said, heard) in self.heard.iter().enumerate() {
+    ) -> Result<BTreeMap<String, String>, NoMatchError> {
+        let mut variables = BTreeMap::new();
+        for (said, inputs) in self.inputs.iter().enumerate() {
             let Some((number, turn)) = scenario.turn(said) else { break };
             for remember in &turn.remember {
-                let found = self.find(remember, heard).ok_or_else(|| Forgotten {
+                let found = self.find(remember, inputs).ok_or_else(|| NoMatchError {
                     turn: number + 1,
                     name: remember.name.clone(),
                     regex: remember.regex.to_string(),
                 })?;
-                remembered.insert(remember.name.clone(), found);
+                variables.insert(remember.name.clone(), found);
             }
         }
-        Ok(remembered)
+        Ok(variables)
     }
 
-    /// Looks in what was said last, the newest first, then in the prompt.
-    fn find(&self, remember: &Remember, heard: &[&Message]) -> Option<String> {
-        let texts = heard.iter().rev().map(|message| match message {
+    /// Searches the messages before this answer, the newest first, then the prompt.
+    fn find(&self, remember: &Remember, inputs: &[&Message]) -> Option<String> {
+        let texts = inputs.iter().rev().map(|message| match message {
             Message::User(user) => user.text(),
             Message::ToolResult(result) => result.text(),
             Message::Assistant(answer) => answer.text(),
@@ -86,7 +86,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// An answer that failed or was stopped is given again.
-fn is_whole(answer: &AssistantMessage) -> bool {
+/// Returns whether an answer is complete. One that failed or was stopped is given again.
+fn is_complete(answer: &AssistantMessage) -> bool {
     !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
 }

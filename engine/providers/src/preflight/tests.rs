@@ -59,7 +59,7 @@ async fn who_may_have_more_than_is_listed_is_not_refused() {
 
 #[test]
 async fn what_is_not_certain_is_no_failure() {
-    let large = format!("{{\"data\":[{}", " ".repeat(LONGEST));
+    let large = format!("{{\"data\":[{}", " ".repeat(MAX_LEN));
     for reply in [
         Reply::new(404, "text/plain", "404"),
         Reply::new(401, "application/json", "{}"),
@@ -82,7 +82,7 @@ async fn when_nobody_listens_it_is_said_at_once_and_what_to_do() {
     let (_closed, url) = closed();
     let began = Instant::now();
     let failure = looked("ollama/x", Some(&url)).await.unwrap_err();
-    assert!(began.elapsed() < PATIENCE, "who is not there is not waited for");
+    assert!(began.elapsed() < TIMEOUT, "who is not there is not waited for");
     assert_eq!(failure.class, FailureClass::Transient);
     let refused = format!("at {url} cannot be reached: Connection refused (os error 111)");
     assert_eq!(failure.message, format!("ollama {refused}; start it with `ollama serve`"));

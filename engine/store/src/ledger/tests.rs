@@ -11,12 +11,12 @@ use protocol::{
 };
 use rusqlite::Connection;
 
-use crate::sample::{House, at, captured, done, file, run, started};
+use crate::test_support::{TestLedger, at, captured, done, file, run, started};
 use crate::{Ledger, Reader, RunTerms};
 
 #[test]
 async fn a_run_and_its_tasks_read_back_as_they_were_asked_for() {
-    let house = House::new();
+    let house = TestLedger::new();
     let asked = run(&["auth", "Billing.tests"]);
     let name = house.open(&asked).await;
     let row = house.reader().run_by_name(&name).unwrap().unwrap();
@@ -32,7 +32,7 @@ async fn a_run_and_its_tasks_read_back_as_they_were_asked_for() {
 
 #[test]
 async fn each_transition_of_a_task_shows_in_its_row() {
-    let house = House::new();
+    let house = TestLedger::new();
     let asked = run(&["auth"]);
     let name = house.open(&asked).await;
     let task = &asked.tasks[0];
@@ -61,7 +61,7 @@ async fn each_transition_of_a_task_shows_in_its_row() {
 
 #[test]
 async fn every_way_a_task_can_end_reads_back() {
-    let house = House::new();
+    let house = TestLedger::new();
     let asked = run(&["a", "b", "c"]);
     house.open(&asked).await;
     let failure = Failure::new(FailureClass::Command, "it ended with 3")
@@ -87,7 +87,7 @@ async fn every_way_a_task_can_end_reads_back() {
 
 #[test]
 async fn a_run_that_is_over_says_what_it_came_to_and_stays_over() {
-    let house = House::new();
+    let house = TestLedger::new();
     let asked = run(&["a"]);
     let name = house.open(&asked).await;
     let totals = Totals { done: 1, landed: 1, ms: 5, ..Totals::default() };
@@ -109,7 +109,7 @@ async fn a_run_that_is_over_says_what_it_came_to_and_stays_over() {
 
 #[test]
 async fn a_run_whose_engine_died_is_interrupted_and_so_is_what_had_not_ended() {
-    let house = House::new();
+    let house = TestLedger::new();
     let asked = run(&["a", "b", "c"]);
     let name = house.open(&asked).await;
     let first = &asked.tasks[0];
@@ -135,7 +135,7 @@ async fn a_run_whose_engine_died_is_interrupted_and_so_is_what_had_not_ended() {
 
 #[test]
 async fn nothing_stays_of_a_run_that_was_withdrawn() {
-    let house = House::new();
+    let house = TestLedger::new();
     let asked = run(&["a", "b"]);
     house.open(&asked).await;
     let withdrawn = LedgerEntry::RunWithdrawn { run: asked.id };
@@ -150,7 +150,7 @@ async fn nothing_stays_of_a_run_that_was_withdrawn() {
 
 #[test]
 async fn every_transition_reads_back_from_a_row_of_its_own_in_order() {
-    let house = House::new();
+    let house = TestLedger::new();
     let asked = run(&["a"]);
     let name = house.open(&asked).await;
     let (id, task) = (asked.id, &asked.tasks[0]);
@@ -206,7 +206,7 @@ async fn every_transition_reads_back_from_a_row_of_its_own_in_order() {
 
 #[test]
 async fn an_id_that_the_ledger_does_not_know_fails_its_whole_batch() {
-    let house = House::new();
+    let house = TestLedger::new();
     let asked = run(&["a"]);
     house.open(&asked).await;
     let stranger = TaskId::generate();
@@ -226,7 +226,7 @@ async fn an_id_that_the_ledger_does_not_know_fails_its_whole_batch() {
 
 #[test]
 async fn a_name_that_is_taken_makes_the_next_one_longer() {
-    let house = House::new();
+    let house = TestLedger::new();
     let mut names = Vec::new();
     for number in 0..9 {
         let mut twin = run(&[]);
@@ -265,7 +265,7 @@ async fn engines_that_start_at_once_share_one_ledger_and_no_name() {
 
 #[test]
 async fn what_was_acknowledged_is_in_the_file_although_nobody_closed_it() {
-    let house = House::new();
+    let house = TestLedger::new();
     let asked = run(&["a"]);
     let name = house.open(&asked).await;
     house.append(vec![started(&asked, 0)]).await.unwrap();
@@ -282,7 +282,7 @@ async fn what_was_acknowledged_is_in_the_file_although_nobody_closed_it() {
 
 #[test]
 async fn only_its_user_can_read_the_ledger() {
-    let house = House::new();
+    let house = TestLedger::new();
     house.open(&run(&["a"])).await;
     let folder = house.ledger.path().parent().unwrap();
     let mut modes: Vec<_> = std::fs::read_dir(folder)
@@ -329,7 +329,7 @@ async fn a_writer_that_died_is_an_error_for_everyone_who_asks_and_nobody_waits()
 async fn sixty_four_writers_at_once_are_all_recorded() {
     const WRITERS: usize = 64;
     const EACH: usize = 40;
-    let house = House::new();
+    let house = TestLedger::new();
     let names: Vec<String> = (0..WRITERS).map(|number| format!("t{number}")).collect();
     let asked = Arc::new(run(&names.iter().map(String::as_str).collect::<Vec<_>>()));
     house.open(&asked).await;

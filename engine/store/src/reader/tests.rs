@@ -7,7 +7,7 @@ use protocol::{
     Conflict, ConflictReason, Landed, LandingReport, LedgerEntry, RepoPath, Side, TaskLanding,
 };
 
-use crate::sample::{House, captured, file, run};
+use crate::test_support::{TestLedger, captured, file, run};
 use crate::{FindError, Ledger, Reader};
 
 #[test]
@@ -23,7 +23,7 @@ fn a_ledger_that_is_not_there_is_empty_and_is_not_made() {
 
 #[test]
 async fn a_reader_sees_what_is_recorded_after_it_was_opened() {
-    let house = House::new();
+    let house = TestLedger::new();
     let reader = house.reader();
     assert_eq!(reader.runs(None, 10).unwrap(), []);
     let name = house.open(&run(&["a"])).await;
@@ -32,7 +32,7 @@ async fn a_reader_sees_what_is_recorded_after_it_was_opened() {
 
 #[test]
 async fn runs_are_listed_latest_first_and_by_repository() {
-    let house = House::new();
+    let house = TestLedger::new();
     let mut names = Vec::new();
     for repo in ["/a", "/b", "/a"] {
         let mut asked = run(&["t"]);
@@ -50,7 +50,7 @@ async fn runs_are_listed_latest_first_and_by_repository() {
 
 #[test]
 async fn a_run_is_found_by_sign_name_and_first_letters() {
-    let house = House::new();
+    let house = TestLedger::new();
     let mut names = Vec::new();
     // The names of the first two begin alike, the third is of another repository.
     for (repo, id) in [
@@ -81,7 +81,7 @@ async fn a_run_is_found_by_sign_name_and_first_letters() {
 
 #[test]
 async fn a_task_is_found_by_name_and_first_letters_without_case() {
-    let house = House::new();
+    let house = TestLedger::new();
     let asked = run(&["auth", "Auth.tests", "billing"]);
     house.open(&asked).await;
     let find = |given| house.reader().find_task(asked.id, given).map(|row| row.name.to_string());
@@ -102,7 +102,7 @@ async fn a_task_is_found_by_name_and_first_letters_without_case() {
 
 #[test]
 async fn of_several_landings_of_a_task_the_last_stands() {
-    let house = House::new();
+    let house = TestLedger::new();
     let asked = run(&["a", "b", "c", "d", "e"]);
     house.open(&asked).await;
     let side = Side { mode: 0o100_644, oid: "0".repeat(40) };
@@ -146,7 +146,7 @@ async fn of_several_landings_of_a_task_the_last_stands() {
 
 #[test]
 async fn the_runs_that_are_not_over_are_those_of_one_repository() {
-    let house = House::new();
+    let house = TestLedger::new();
     let (over, open, mut elsewhere) = (run(&["a"]), run(&["a"]), run(&["a"]));
     elsewhere.repo = PathBuf::from("/home/ada/other");
     for asked in [&over, &open, &elsewhere] {
@@ -159,7 +159,7 @@ async fn the_runs_that_are_not_over_are_those_of_one_repository() {
 
 #[test]
 async fn a_repository_whose_path_is_not_text_is_found_again() {
-    let house = House::new();
+    let house = TestLedger::new();
     let mut asked = run(&["a"]);
     asked.repo = PathBuf::from(OsStr::from_bytes(b"/home/\xff\xfe"));
     asked.subfolder = PathBuf::from(OsStr::from_bytes(b"\xfe"));
@@ -172,7 +172,7 @@ async fn a_repository_whose_path_is_not_text_is_found_again() {
 
 #[test]
 async fn the_json_of_a_row_is_what_listings_print() {
-    let house = House::new();
+    let house = TestLedger::new();
     let asked = run(&["a"]);
     let name = house.open(&asked).await;
     let capture = captured(&name, &asked.tasks[0], 1);

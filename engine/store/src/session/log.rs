@@ -1,4 +1,4 @@
-//! Session logs as the engine sees them: what blocks is done on threads that may.
+//! The port of session logs: opens and writes them on threads for blocking work.
 
 use std::panic;
 use std::path::{Path, PathBuf};
@@ -13,60 +13,59 @@ use protocol::{SessionEntry, Timestamp};
 use tokio::sync::oneshot;
 use tokio::task;
 
+use super::error::LogCause;
+use super::log_writer::{LogWriter, WriteRequest, WriterPool};
 use super::open::open;
-use super::scribes::{Job, Scribes};
-use super::trouble::Trouble;
-use super::writing::Writing;
 
-/// How long one who opens a log waits for one who is at it. A disk can take its time over a sync.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long opening waits for the lock of a log. A sync of the disk can take long.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Session logs, each a file of its own.
+/// Session logs, each in a file of its own.
 ///
-/// A log is locked while it is open. A message is durable when it was appended; the few entries
-/// that are no messages are with the first message after them, and survive the end of the process
-/// at once.
+/// A log is locked while it is open. A message is durable when it was appended. Entries that are no
+/// messages are synced with the next message; before that they survive the end of the process, but
+/// no power failure.
 #[derive(Clone)]
 pub struct SessionLogFiles {
     faults: Faults,
-    patience: Duration,
-    scribes: Scribes,
+    lock_timeout: Duration,
+    writers: WriterPool,
 }
 
-/// One of them, open.
+/// An open session log.
 struct SessionLogFile {
     path: PathBuf,
     faults: Faults,
-    scribe: Sender<Job>,
-    writing: Arc<Mutex<Writing>>,
+    queue: Sender<WriteRequest>,
+    writing: Arc<Mutex<LogWriter>>,
 }
 
 impl SessionLogFiles {
-    /// Returns the means to open session logs.
+    /// Returns the port of session logs.
     #[must_use]
     pub fn new(faults: Faults) -> Self {
-        Self { faults, patience: PATIENCE, scribes: Scribes::default() }
+        Self { faults, lock_timeout: LOCK_TIMEOUT, writers: WriterPool::default() }
     }
 
     #[cfg(test)]
-    pub(super) fn with_patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    pub(super) fn with_lock_timeout(self, lock_timeout: Duration) -> Self {
+        Self { lock_timeout, ..self }
     }
 }
 
 #[async_trait]
 impl SessionLogs for SessionLogFiles {
     async fn open(&self, path: &Path, header: SessionHeader) -> Result<OpenedLog, SessionLogError> {
-        let (place, patience) = (path.to_owned(), self.patience);
-        let opened = blocking(move || open(&place, &header, patience)).await;
+        let (place, lock_timeout) = (path.to_owned(), self.lock_timeout);
+        let opened = blocking(move || open(&place, &header, lock_timeout)).await;
         let opened = opened.map_err(|trouble| trouble.to_error("open", path))?;
-        let scribe = self.scribes.of(path);
-        let scribe = scribe.map_err(|error| Trouble::from(error).to_error("open", path))?;
+        let queue = self.writers.queue_for(path);
+        let queue = queue.map_err(|error| LogCause::from(error).to_error("open", path))?;
         let log = SessionLogFile {
             path: path.to_owned(),
             faults: self.faults.clone(),
-            scribe,
-            writing: Arc::new(Mutex::new(opened.writing)),
+            queue,
+            writing: Arc::new(Mutex::new(opened.writer)),
         };
         let (session, messages, model) = (opened.session, opened.messages, opened.model);
         Ok(OpenedLog { session, messages, model, log: Box::new(log) })
@@ -78,27 +77,27 @@ impl SessionLog for SessionLogFile {
     async fn append(&mut self, at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError> {
         let (writing, faults) = (Arc::clone(&self.writing), self.faults.clone());
         let (done, waiting) = oneshot::channel();
-        // A scribe that is gone gives the job back: dropped, it is the answer.
-        drop(self.scribe.send(Job { writing, faults, at, entry, done }));
+        // A thread that has ended gives the request back; dropping it is the answer.
+        drop(self.queue.send(WriteRequest { writing, faults, at, entry, done }));
         let appended = match waiting.await {
             Ok(Ok(appended)) => appended,
             Ok(Err(panic)) => panic::resume_unwind(panic),
-            Err(_gone) => Err(Trouble::Ending),
+            Err(_gone) => Err(LogCause::Ending),
         };
         appended.map_err(|trouble| trouble.to_error("write", &self.path))
     }
 }
 
-/// Does what blocks. It is done to its end even when nobody waits for it any more; its panics are
-/// the caller's.
+/// Runs blocking work. It completes even when the caller does not wait any more; its panics are
+/// resumed in the caller.
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Trouble> + Send + 'static,
-) -> Result<T, Trouble> {
+    work: impl FnOnce() -> Result<T, LogCause> + Send + 'static,
+) -> Result<T, LogCause> {
     match task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => panic::resume_unwind(panic),
-            Err(_cancelled) => Err(Trouble::Ending),
+            Err(_cancelled) => Err(LogCause::Ending),
         },
     }
 }

@@ -1,20 +1,16 @@
-//! Session logs: what was said in each session, one JSON object per line, durable message by
-//! message.
+//! Session logs: the messages of each session in a file, one JSON object per line. Each message is
+//! durable before the session goes on.
 
-mod ids;
+mod error;
 mod line;
 mod log;
+mod log_writer;
 mod open;
-mod read;
-mod scan;
-mod scribes;
-mod shorten;
-mod trouble;
-mod writing;
+mod reader;
 
 #[cfg(test)]
 mod tests;
 
 pub use line::SessionLine;
 pub use log::SessionLogFiles;
-pub use read::{read_session, used_in};
+pub use reader::{read_session, used_in};

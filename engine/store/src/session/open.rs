@@ -1,5 +1,5 @@
-//! Opens a session log to go on with it: finds what it holds, cuts off what was not written
-//! whole, and begins it where there is none.
+//! Opens a session log: reads its messages, removes an incomplete last line, and creates the file if
+//! it does not exist.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -11,46 +11,45 @@ use std::time::{Duration, Instant};
 use engine::ports::{LoggedMessage, SessionHeader};
 use protocol::{Message, SessionEntry, SessionId, StopReason};
 
-use super::ids::Ids;
-use super::line::{self, First, Read};
-use super::scan::{Found, Scan};
-use super::trouble::Trouble;
-use super::writing::{Name, Writing};
+use super::error::LogCause;
+use super::line::{self, EntryIds, First, Line};
+use super::log_writer::{LogWriter, Name};
+use super::reader::{LogLines, RawLine};
 
-/// How often the file may turn out to be another one than the one that was opened.
+/// How often opening is tried again because the file at the path has changed.
 const ATTEMPTS: usize = 16;
 
-/// A log that is open, and what it holds.
+/// An opened log with its content.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) session: SessionId,
     pub(super) messages: Vec<LoggedMessage>,
-    /// The model of the last entry that names one.
+    /// The model of the last `model_change` entry.
     pub(super) model: Option<String>,
-    pub(super) writing: Writing,
+    pub(super) writer: LogWriter,
 }
 
-/// Opens the log at `path`, or begins it with `header`. Waits for who is at it, as long as
-/// `patience` lasts: a session that crashed may still be writing its last line. Blocks.
+/// Opens the log at `path`, or creates it with `header`. Waits up to `lock_timeout` for its lock: a
+/// crashed session may still be writing its last line. Blocks.
 pub(super) fn open(
     path: &Path,
     header: &SessionHeader,
-    patience: Duration,
-) -> Result<Opened, Trouble> {
+    lock_timeout: Duration,
+) -> Result<Opened, LogCause> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     for _attempt in 0..ATTEMPTS {
         let mut options = OpenOptions::new();
         let file = options.read(true).append(true).create(true).mode(0o600).open(path)?;
-        lock(&file, patience)?;
+        lock(&file, lock_timeout)?;
         if !is_at(&file, path)? {
             continue;
         }
-        match held(&file)? {
-            Held::Session { id, content } => return go_on(path, file, id, content),
-            Held::Nothing => return begin(path, file, header),
-            Held::Other => {
+        match read_content(&file)? {
+            FileContent::Session { id, content } => return resume(path, file, id, content),
+            FileContent::Empty => return create(path, file, header),
+            FileContent::Other => {
                 let aside = move_aside(path)?;
                 tracing::warn!(
                     path = %path.display(), aside = %aside.display(),
@@ -59,26 +58,26 @@ pub(super) fn open(
             }
         }
     }
-    Err(Trouble::Restless)
+    Err(LogCause::Replaced)
 }
 
-/// Waits until nobody else is at the file.
-fn lock(file: &File, patience: Duration) -> Result<(), Trouble> {
+/// Waits for the lock of the file.
+fn lock(file: &File, lock_timeout: Duration) -> Result<(), LogCause> {
     let began = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if began.elapsed() < patience => {
+            Err(TryLockError::WouldBlock) if began.elapsed() < lock_timeout => {
                 thread::sleep(Duration::from_millis(5));
             }
-            Err(TryLockError::WouldBlock) => return Err(Trouble::Locked),
+            Err(TryLockError::WouldBlock) => return Err(LogCause::Locked),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
     }
 }
 
-/// Returns whether the file that is locked is still the one at `path`: another may have moved it
-/// aside in the meantime.
+/// Returns whether the locked file is still the one at `path`: another session may have moved it
+/// aside.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let locked = file.metadata()?;
     match fs::symlink_metadata(path) {
@@ -88,63 +87,63 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// What a file holds.
-enum Held {
+/// The content of a file.
+enum FileContent {
     Session { id: SessionId, content: Content },
-    Nothing,
+    Empty,
     Other,
 }
 
-/// What a log holds behind its header.
+/// The entries of a log.
 #[derive(Default)]
 struct Content {
     messages: Vec<LoggedMessage>,
     model: Option<String>,
-    /// The identities of all entries, in their order.
+    /// The ids of all entries in their order.
     ids: Vec<String>,
-    /// Where the last whole line ends.
+    /// Where the last complete line ends.
     end: u64,
 }
 
-fn held(file: &File) -> Result<Held, Trouble> {
+fn read_content(file: &File) -> Result<FileContent, LogCause> {
     if file.metadata()?.len() == 0 {
-        return Ok(Held::Nothing);
+        return Ok(FileContent::Empty);
     }
-    let mut scan = Scan::of(file);
+    let mut scan = LogLines::new(file);
     let id = loop {
-        let Some(Found::Whole(line)) = scan.next()? else { return Ok(Held::Other) };
-        match line::first(line) {
+        let Some(RawLine::Complete(line)) = scan.next()? else { return Ok(FileContent::Other) };
+        match line::parse_first(line) {
             First::Header(id) => break id,
             First::Title => {}
-            First::Newer(version) => return Err(Trouble::Newer(version)),
-            First::Other => return Ok(Held::Other),
+            First::Newer(version) => return Err(LogCause::Newer(version)),
+            First::Other => return Ok(FileContent::Other),
         }
     };
     let mut content = Content::default();
     let mut bad = 0_u64;
     while let Some(found) = scan.next()? {
         match found {
-            Found::Whole(line) => match line::read(line) {
-                Read::Entry(line) => content.add(line.id, line.entry),
-                Read::Unknown { id, kind } => {
+            RawLine::Complete(line) => match line::parse(line) {
+                Line::Entry(line) => content.add(line.id, line.entry),
+                Line::Unknown { id, kind } => {
                     tracing::debug!(kind, "an entry of a session log is not known");
                     content.ids.push(id);
                 }
-                Read::Unreadable => bad += 1,
+                Line::Unreadable => bad += 1,
             },
-            Found::TooLong => bad += 1,
-            Found::Torn => {}
+            RawLine::TooLong => bad += 1,
+            RawLine::Torn => {}
         }
     }
     if bad > 0 {
         tracing::warn!(session = %id, lines = bad, "lines of a session log cannot be read");
     }
     content.end = scan.end();
-    Ok(Held::Session { id, content })
+    Ok(FileContent::Session { id, content })
 }
 
 impl Content {
-    /// Keeps what the model is to hear again: not what could not be had whole.
+    /// Keeps the messages for the model: not answers that failed or were aborted.
     fn add(&mut self, id: String, entry: SessionEntry) {
         self.ids.push(id);
         let (message, input_id) = match entry {
@@ -167,7 +166,7 @@ impl Content {
     }
 }
 
-fn go_on(path: &Path, file: File, id: SessionId, content: Content) -> Result<Opened, Trouble> {
+fn resume(path: &Path, file: File, id: SessionId, content: Content) -> Result<Opened, LogCause> {
     let length = file.metadata()?.len();
     if length > content.end {
         tracing::warn!(
@@ -176,32 +175,32 @@ fn go_on(path: &Path, file: File, id: SessionId, content: Content) -> Result<Ope
         );
         file.set_len(content.end)?;
     }
-    let writing = Writing {
+    let writer = LogWriter {
         path: path.to_owned(),
         file,
-        ids: Ids::of(id, &content.ids),
+        ids: EntryIds::new(id, &content.ids),
         leaf: content.ids.last().cloned(),
-        // Its folder may have been made just before the crash.
+        // The folder may have been created just before the crash.
         name: Name::Fresh,
         failed: None,
     };
-    Ok(Opened { session: id, messages: content.messages, model: content.model, writing })
+    Ok(Opened { session: id, messages: content.messages, model: content.model, writer })
 }
 
-fn begin(path: &Path, mut file: File, header: &SessionHeader) -> Result<Opened, Trouble> {
+fn create(path: &Path, mut file: File, header: &SessionHeader) -> Result<Opened, LogCause> {
     file.write_all(&line::header(header)?)?;
-    let writing = Writing {
+    let writer = LogWriter {
         path: path.to_owned(),
         file,
-        ids: Ids::of(header.id, &[]),
+        ids: EntryIds::new(header.id, &[]),
         leaf: None,
         name: Name::Fresh,
         failed: None,
     };
-    Ok(Opened { session: header.id, messages: Vec::new(), model: None, writing })
+    Ok(Opened { session: header.id, messages: Vec::new(), model: None, writer })
 }
 
-/// Gives the file the first free name that ends in `.bak`. It is locked, so nobody writes it.
+/// Renames the file to the first free name that ends in `.bak`. It is locked, so nobody writes to it.
 fn move_aside(path: &Path) -> io::Result<PathBuf> {
     let mut last = None;
     for number in 1..=100 {

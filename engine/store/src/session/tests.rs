@@ -219,7 +219,7 @@ async fn a_log_that_is_open_is_refused_to_everybody_else_until_it_is_closed() {
     let stage = Stage::new();
     let first = stage.open().await.unwrap();
     let header = SessionHeader { id: stage.id, cwd: "/app".into(), at: at(0) };
-    let hasty = stage.logs.clone().with_patience(Duration::from_millis(50));
+    let hasty = stage.logs.clone().with_lock_timeout(Duration::from_millis(50));
     let error = hasty.open(&stage.path(), header).await.err().unwrap();
     let what = format!("cannot open the session log at {}", stage.path().display());
     assert_eq!(error.to_string(), what);

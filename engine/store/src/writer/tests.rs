@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::{Request, commit};
 use crate::connection;
-use crate::sample::{at, file, run, started};
+use crate::test_support::{at, file, run, started};
 
 struct Bench {
     _folder: tempfile::TempDir,

@@ -1,35 +1,36 @@
-//! A command's output as a model reads it: all of it, or its beginning and its end.
+//! The output of a command as it is shown to a model: all of it, or its beginning and its end,
+//! without escape sequences.
 
 use std::io;
 use std::path::Path;
 
 use engine::ports::{Artifact, Artifacts, CommandEnd};
+use protocol::Escapes;
 
-use crate::limits::{HEAD_BYTES, HEAD_LINES, TAIL_BYTES, TAIL_LINES, head, tail};
-use crate::plain::plain;
+use crate::display::{HEAD_BYTES, HEAD_LINES, TAIL_BYTES, TAIL_LINES, head, tail};
 
-/// How much more than what is shown is looked at: colours take room and are not shown.
-const COLOURS: u64 = 4;
+/// How many times more bytes are read than shown: escape sequences take space and are not shown.
+const ESCAPES: u64 = 4;
 
-/// How much of the beginning and of the end of the file is looked at, where it is longer than both.
-const HEAD_LOOKED_AT: u64 = COLOURS * HEAD_BYTES as u64;
-const TAIL_LOOKED_AT: u64 = COLOURS * TAIL_BYTES as u64;
+/// How much of the beginning and of the end of a longer file is read.
+const HEAD_READ: u64 = ESCAPES * HEAD_BYTES as u64;
+const TAIL_READ: u64 = ESCAPES * TAIL_BYTES as u64;
 
-/// Up to which size the lines of a file are counted.
+/// The largest file whose lines are counted, and how much of it is read at once.
 const COUNTED: u64 = 64 << 20;
 const COUNTED_AT_ONCE: u64 = 1 << 20;
 
-/// What a command printed.
+/// The output of a command, as it is shown.
 pub(super) struct Output {
-    /// It, or both ends of it.
+    /// The whole output, or both ends of it.
     pub(super) text: String,
-    /// What is to be known of the rest.
+    /// A notice about the rest of the output.
     pub(super) notice: Option<String>,
-    /// Whether there is a rest.
+    /// Whether a part is left out.
     pub(super) is_cut: bool,
 }
 
-/// Returns what a command printed that ended so and whose output is in `artifact`.
+/// Returns the output of a command that ended with `end`, from the file `artifact`.
 pub(super) async fn output(
     artifacts: &dyn Artifacts,
     artifact: &Artifact,
@@ -51,7 +52,7 @@ async fn read(
     end: &CommandEnd,
 ) -> io::Result<Output> {
     let size = artifacts.size(artifact).await?;
-    if size > HEAD_LOOKED_AT + TAIL_LOOKED_AT {
+    if size > HEAD_READ + TAIL_READ {
         let ends = both_ends(artifacts, artifact, size).await?;
         let total = match (end.dropped, size) {
             (0, ..=COUNTED) => format!("of {} lines", count_lines(artifacts, artifact).await?),
@@ -63,55 +64,59 @@ async fn read(
     let all = all.trim_end();
     let lines = all.lines().count();
     if all.len() <= HEAD_BYTES + TAIL_BYTES && lines <= HEAD_LINES + TAIL_LINES {
-        let notice = (end.dropped > 0).then(|| rest(&artifact.path, end));
+        let notice = (end.dropped > 0).then(|| full_output_notice(&artifact.path, end));
         let is_cut = notice.is_some();
         return Ok(Output { text: all.to_owned(), notice, is_cut });
     }
-    let ends = Ends { first: first_lines(all).to_owned(), last: last_lines(all).to_owned() };
+    let ends = HeadAndTail { first: first_lines(all).to_owned(), last: last_lines(all).to_owned() };
     Ok(ends.output(&artifact.path, end, &format!("of {lines} lines")))
 }
 
-/// What is shown of output that is too long.
-struct Ends {
+/// The parts of long output that are shown.
+struct HeadAndTail {
     first: String,
     last: String,
 }
 
-impl Ends {
+impl HeadAndTail {
     fn output(self, path: &Path, end: &CommandEnd, total: &str) -> Output {
         let Self { first, last } = self;
         let (above, below) = (first.lines().count(), last.lines().count());
-        let rest = rest(path, end);
+        let rest = full_output_notice(path, end);
         let notice = format!("Showing the first {above} and the last {below} {total}. {rest}");
         let text = format!("{first}\n\n[… the middle of the output is left out …]\n\n{last}");
         Output { text, notice: Some(notice), is_cut: true }
     }
 }
 
-/// Says where the output is, and how much of it is nowhere.
-fn rest(path: &Path, end: &CommandEnd) -> String {
+/// Returns a notice where the full output is, and how much of it was dropped.
+fn full_output_notice(path: &Path, end: &CommandEnd) -> String {
     match end.dropped {
         0 => format!("Full output: {}", path.display()),
         dropped => format!("Output without {dropped} bytes of its middle: {}", path.display()),
     }
 }
 
-/// Reads the beginning and the end of a file that is too long to be looked at whole.
-async fn both_ends(artifacts: &dyn Artifacts, artifact: &Artifact, size: u64) -> io::Result<Ends> {
-    let above = artifacts.read(artifact, 0, HEAD_LOOKED_AT).await?;
-    let below = artifacts.read(artifact, size - TAIL_LOOKED_AT, TAIL_LOOKED_AT).await?;
-    // What is no whole line where it was cut may be a part of a character or of a sequence.
+/// Reads the beginning and the end of a file that is too long to be read whole.
+async fn both_ends(
+    artifacts: &dyn Artifacts,
+    artifact: &Artifact,
+    size: u64,
+) -> io::Result<HeadAndTail> {
+    let above = artifacts.read(artifact, 0, HEAD_READ).await?;
+    let below = artifacts.read(artifact, size - TAIL_READ, TAIL_READ).await?;
+    // Incomplete lines at the cut may contain a part of a character or of an escape sequence.
     let is_break = |byte: &u8| *byte == b'\n';
     let until = above.iter().rposition(is_break).unwrap_or(above.len());
     let from = below.iter().position(is_break).map_or(0, |end| end + 1);
     let above = plain(&String::from_utf8_lossy(&above[..until]));
     let below = plain(&String::from_utf8_lossy(&below[from..]));
     let (first, last) = (first_lines(&above), last_lines(below.trim_end()));
-    Ok(Ends { first: first.to_owned(), last: last.to_owned() })
+    Ok(HeadAndTail { first: first.to_owned(), last: last.to_owned() })
 }
 
-/// As many of the first lines as are shown, without the last line break. Of a line that is too
-/// long alone, its beginning.
+/// Returns the first lines that are shown, without the last line break. Of a single line that is
+/// too long, its beginning.
 fn first_lines(text: &str) -> &str {
     let by_bytes = head(text, HEAD_BYTES);
     let ends_line = text[by_bytes.len()..].chars().next().is_none_or(|next| next == '\n');
@@ -125,7 +130,7 @@ fn first_lines(text: &str) -> &str {
     }
 }
 
-/// As many of the last lines as are shown. Of a line that is too long alone, its end.
+/// Returns the last lines that are shown. Of a single line that is too long, its end.
 fn last_lines(text: &str) -> &str {
     let by_bytes = tail(text, TAIL_BYTES);
     let is_cut = by_bytes.len() < text.len();
@@ -150,4 +155,65 @@ async fn count_lines(artifacts: &dyn Artifacts, artifact: &Artifact) -> io::Resu
         lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
     }
     Ok(lines + u64::from(last != b'\n'))
+}
+
+/// Returns `text` without escape sequences and control characters. Of a line that was overwritten,
+/// as progress bars are, only the last state is kept.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut escapes = Escapes::default();
+    let mut line = 0;
+    let mut is_returned = false;
+    for letter in text.chars().filter_map(|letter| escapes.step(letter)) {
+        match letter {
+            // The line stays until something is written over it.
+            '\r' => is_returned = true,
+            '\n' => {
+                out.push('\n');
+                line = out.len();
+                is_returned = false;
+            }
+            control if control != '\t' && control.is_control() => {}
+            other => {
+                if is_returned {
+                    out.truncate(line);
+                    is_returned = false;
+                }
+                out.push(other);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn colours_titles_and_bells_are_taken_out() {
+        assert_eq!(plain("\u{1b}[1;31merror\u{1b}[0m:\u{7} no\u{1b}(B\n\tx"), "error: no\n\tx");
+        assert_eq!(plain("\u{1b}]0;title\u{7}a\u{9b}2Kb\0"), "ab");
+    }
+
+    #[test]
+    fn a_sequence_without_an_end_takes_its_line_only() {
+        assert_eq!(plain("a\u{1b}]0;never\nb"), "a\nb");
+    }
+
+    #[test]
+    fn a_line_written_over_keeps_its_last_state_and_line_breaks_are_line_breaks() {
+        assert_eq!(plain("10%\r50%\r100%\r\r\ndone\r\nwait\r"), "100%\ndone\nwait");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_nothing_is_left_that_a_terminal_would_obey(text in ".{0,40}") {
+            let left = plain(&text);
+            let only_breaks = |letter: char| matches!(letter, '\n' | '\t');
+            prop_assert!(!left.chars().any(|letter| letter.is_control() && !only_breaks(letter)));
+        }
+    }
 }

@@ -1,57 +1,57 @@
-//! Takes some lines out of a file of any size, in bounded memory.
+//! Reads a range of lines from a file of any size, in bounded memory.
 
 use std::fmt;
 
-use crate::limits::{READ_BYTES, READ_COLUMNS};
+use crate::display::{READ_BYTES, READ_COLUMNS};
 
-/// How much of the beginning of a file tells whether it is text.
+/// How many bytes at the beginning decide whether a file is text.
 const PROBE: usize = 8 << 10;
 
 /// How much of a file is read at once.
 pub(super) const CHUNK: usize = 64 << 10;
 
-/// Which lines.
+/// A range of lines.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
-    /// The first, counted from 1.
+pub(super) struct LineRange {
+    /// The first line, counted from 1.
     pub(super) offset: u64,
-    /// How many at most.
+    /// The maximum number of lines.
     pub(super) limit: u64,
 }
 
-/// Lines of a file.
+/// The lines that were read.
 pub(super) struct Page {
     /// The lines, each after its number.
     pub(super) text: String,
-    /// How many they are.
+    /// The number of lines.
     pub(super) lines: u64,
-    /// Why they end where they do.
-    pub(super) ending: Ending,
-    /// How many lines the file has.
+    /// Why the page ends after the last line.
+    pub(super) ending: PageEnd,
+    /// The number of lines in the file.
     pub(super) total: Total,
-    /// Whether a line is not whole.
+    /// Whether a line was shortened.
     pub(super) is_long: bool,
     /// Whether there are bytes that are not UTF-8.
     pub(super) is_lossy: bool,
 }
 
-/// Why a page ends where it does.
+/// Why a page ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
-    /// So does the file.
+pub(super) enum PageEnd {
+    /// The end of the file.
     File,
-    /// It has as many lines as it may have.
+    /// The maximum number of lines.
     Limit,
-    /// It has as many bytes as it may have.
+    /// The maximum number of bytes.
     Bytes,
 }
 
-/// How many lines a file has.
+/// The number of lines in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Total {
-    /// This many.
+    /// All lines were counted.
     Exactly(u64),
-    /// It is too large to count them; these were counted.
+    /// The file is too large; only so many were counted.
     MoreThan(u64),
 }
 
@@ -64,67 +64,68 @@ impl fmt::Display for Total {
     }
 }
 
-/// Returns whether a file that begins so is no text.
+/// Returns whether a file with this beginning is binary.
 pub(super) fn is_binary(beginning: &[u8]) -> bool {
     beginning[..beginning.len().min(PROBE)].contains(&0)
 }
 
-/// Takes lines out of a file, of which no more than about the first `deep` bytes are looked at.
-pub(super) struct Pager {
-    taker: Taker,
+/// Collects a page from the bytes of a file, up to about the first `max_bytes` bytes.
+pub(super) struct PageReader {
+    lines: LineCollector,
     scanned: u64,
-    deep: u64,
+    max_bytes: u64,
 }
 
-impl Pager {
-    /// Returns what takes the `wanted` lines.
-    pub(super) fn new(wanted: Wanted, deep: u64) -> Self {
-        Self { taker: Taker::new(wanted), scanned: 0, deep }
+impl PageReader {
+    /// Returns a reader of the lines in `range`.
+    pub(super) fn new(range: LineRange, max_bytes: u64) -> Self {
+        Self { lines: LineCollector::new(range), scanned: 0, max_bytes }
     }
 
-    /// Takes the next bytes of the file; none where it ends. Returns the page when it is complete.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Option<Page> {
+    /// Takes the next bytes of the file, or none at its end. Returns the page when it is complete.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Option<Page> {
         if bytes.is_empty() {
-            return Some(self.taker.end_of_file());
+            return Some(self.lines.end_of_file());
         }
-        self.taker.take(bytes);
+        self.lines.push(bytes);
         self.scanned += bytes.len() as u64;
-        (self.scanned >= self.deep).then(|| self.taker.too_deep())
+        (self.scanned >= self.max_bytes).then(|| self.lines.too_deep())
     }
 }
 
-struct Taker {
-    wanted: Wanted,
-    /// The number of the line we are in.
+/// Collects the lines of a page.
+struct LineCollector {
+    range: LineRange,
+    /// The number of the current line.
     number: u64,
-    /// As much of that line as is shown, if it is.
+    /// The part of the current line that is shown, if it is.
     line: Vec<u8>,
-    /// Whether the line has any byte yet.
+    /// Whether the current line has any byte yet.
     is_begun: bool,
     page: Page,
     is_full: bool,
 }
 
-impl Taker {
-    fn new(wanted: Wanted) -> Self {
+impl LineCollector {
+    fn new(range: LineRange) -> Self {
         let page = Page {
             text: String::new(),
             lines: 0,
-            ending: Ending::File,
+            ending: PageEnd::File,
             total: Total::Exactly(0),
             is_long: false,
             is_lossy: false,
         };
-        Self { wanted, number: 1, line: Vec::new(), is_begun: false, page, is_full: false }
+        Self { range, number: 1, line: Vec::new(), is_begun: false, page, is_full: false }
     }
 
-    fn take(&mut self, bytes: &[u8]) {
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let is_whole = piece.ends_with(b"\n");
-            if self.is_wanted() {
-                // Enough to know that there is more than is shown.
+    fn push(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let is_whole = part.ends_with(b"\n");
+            if self.is_in_range() {
+                // Enough to know that the line is longer than what is shown.
                 let room = (READ_COLUMNS + 2).saturating_sub(self.line.len());
-                self.line.extend_from_slice(&piece[..piece.len().min(room)]);
+                self.line.extend_from_slice(&part[..part.len().min(room)]);
             }
             self.is_begun = true;
             if is_whole {
@@ -133,22 +134,22 @@ impl Taker {
         }
     }
 
-    fn is_wanted(&self) -> bool {
-        !self.is_full && self.number >= self.wanted.offset
+    fn is_in_range(&self) -> bool {
+        !self.is_full && self.number >= self.range.offset
     }
 
     fn end_line(&mut self) {
-        if self.is_wanted() {
-            self.show_line();
+        if self.is_in_range() {
+            self.add_line();
         }
         self.line.clear();
         self.is_begun = false;
         self.number += 1;
     }
 
-    fn show_line(&mut self) {
-        if self.page.lines == self.wanted.limit {
-            self.page.ending = Ending::Limit;
+    fn add_line(&mut self) {
+        if self.page.lines == self.range.limit {
+            self.page.ending = PageEnd::Limit;
             self.is_full = true;
             return;
         }
@@ -164,7 +165,7 @@ impl Taker {
         let break_before = if self.page.lines == 0 { "" } else { "\n" };
         let written = format!("{break_before}{:>6}  {text}", self.number);
         if self.page.text.len() + written.len() > READ_BYTES {
-            self.page.ending = Ending::Bytes;
+            self.page.ending = PageEnd::Bytes;
             self.is_full = true;
             return;
         }
@@ -182,8 +183,8 @@ impl Taker {
     }
 
     fn too_deep(&mut self) -> Page {
-        if self.page.ending == Ending::File {
-            self.page.ending = Ending::Bytes;
+        if self.page.ending == PageEnd::File {
+            self.page.ending = PageEnd::Bytes;
         }
         self.page(Total::MoreThan(self.number - 1))
     }
@@ -193,7 +194,7 @@ impl Taker {
     }
 }
 
-/// The first columns of a line, without the beginning of a character.
+/// Returns the first columns of a line, without an incomplete character at the end.
 fn cut(line: &[u8]) -> &[u8] {
     let line = &line[..READ_COLUMNS];
     match std::str::from_utf8(line) {

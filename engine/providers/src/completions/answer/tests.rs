@@ -5,10 +5,10 @@ use serde_json::json;
 use super::*;
 use crate::test_support::{delta, finish, text, thinking};
 
-fn heard(chunks: &[Value]) -> Result<ModelAnswer, AttemptFailure> {
-    let mut answer = Answer::default();
+fn assembled(chunks: &[Value]) -> Result<ModelAnswer, AttemptFailure> {
+    let mut answer = AnswerBuilder::default();
     for chunk in chunks {
-        answer.take(chunk, None, &mut VecDeque::new())?;
+        answer.push(chunk, None, &mut VecDeque::new())?;
     }
     Ok(answer.into_answer())
 }
@@ -25,18 +25,21 @@ fn why_a_model_stops_is_said_in_many_ways() {
         ("error\u{7}", Err(FailureClass::Transient)),
     ];
     for (reason, expected) in cases {
-        let whole = heard(&[delta(&json!({ "content": "a" })), finish(reason)]);
+        let whole = assembled(&[delta(&json!({ "content": "a" })), finish(reason)]);
         let told = whole.map(|it| it.stop_reason).map_err(|it| it.failure.class);
         assert_eq!(told, expected, "{reason}");
     }
     let call = json!({ "tool_calls": [{ "id": "a", "function": { "name": "x" } }] });
-    assert_eq!(heard(&[delta(&call), finish("stop")]).unwrap().stop_reason, StopReason::ToolUse);
+    assert_eq!(
+        assembled(&[delta(&call), finish("stop")]).unwrap().stop_reason,
+        StopReason::ToolUse
+    );
 }
 
 #[test]
 fn content_may_come_in_parts_and_keeps_its_order() {
     let parts = json!([{ "type": "thinking", "thinking": [{ "type": "text", "text": "hm" }] }, { "type": "text", "text": "a" }]);
-    let whole = heard(&[
+    let whole = assembled(&[
         delta(&json!({ "content": parts })),
         delta(&json!({ "reasoning_text": "so", "reasoning": "" })),
         delta(&json!({ "content": "b", "refusal": "c" })),
@@ -63,9 +66,9 @@ fn usage_is_found_where_providers_put_it() {
 
 /// Returns what a model said at last that it used.
 fn used(chunks: &[Value]) -> Option<Usage> {
-    let (mut answer, mut pieces) = (Answer::default(), VecDeque::new());
+    let (mut answer, mut pieces) = (AnswerBuilder::default(), VecDeque::new());
     for chunk in chunks {
-        answer.take(chunk, None, &mut pieces).unwrap();
+        answer.push(chunk, None, &mut pieces).unwrap();
     }
     pieces.into_iter().rev().find_map(|piece| match piece {
         ModelEvent::Used(used) => Some(used),
@@ -120,15 +123,15 @@ proptest! {
     ) {
         let deltas = deltas.iter().map(delta);
         let chunks: Vec<_> = deltas.chain(chunks).collect();
-        if let Ok(whole) = heard(&chunks) {
-            prop_assert!(whole.content.len() <= 3 * MOST_CALLS);
+        if let Ok(whole) = assembled(&chunks) {
+            prop_assert!(whole.content.len() <= 3 * MAX_CALLS);
         }
     }
 
     #[test]
     fn words_are_never_lost(words in proptest::collection::vec(".{0,20}", 0..20)) {
         let chunks: Vec<_> = words.iter().map(|it| delta(&json!({ "content": it }))).collect();
-        let whole = heard(&chunks).unwrap();
+        let whole = assembled(&chunks).unwrap();
         let said: String = whole.content.iter().map(|part| match part {
             Part::Text { text } => text.as_str(),
             other => panic!("{other:?}"),

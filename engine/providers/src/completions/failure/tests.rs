@@ -1,23 +1,22 @@
 use super::*;
-use crate::completions::base;
-use crate::known::PLAIN;
-use crate::secret::Secret;
+use crate::endpoint::{ApiKey, base_url};
+use crate::known_providers::STANDARD;
 use crate::test_support::noon;
 
 fn endpoint() -> Endpoint {
     Endpoint {
         provider: "acme".to_owned(),
         model: "m".to_owned(),
-        base: base("http://h/v1").unwrap(),
-        dialect: PLAIN,
-        key: Secret::new("sk-sekret-0123456789"),
+        base: base_url("http://h/v1").unwrap(),
+        dialect: STANDARD,
+        key: ApiKey::new("sk-sekret-0123456789"),
         variable: "ACME_API_KEY".to_owned(),
     }
 }
 
 fn judged(status: u16, body: &str) -> FailureClass {
     let status = StatusCode::from_u16(status).unwrap();
-    let refusal = Refusal { status, wait: None, body, asked: 10 };
+    let refusal = ErrorResponse { status, wait: None, body, request_bytes: 10 };
     refused(&endpoint(), &refusal, noon()).failure.class
 }
 
@@ -79,7 +78,8 @@ fn only_a_limit_of_how_much_at_a_time_is_a_rate_limit() {
     let judged = |status: u16, body: &str| {
         let status = StatusCode::from_u16(status).unwrap();
         let wait = Some(Duration::from_secs(7));
-        let failed = refused(&endpoint(), &Refusal { status, wait, body, asked: 10 }, noon());
+        let failed =
+            refused(&endpoint(), &ErrorResponse { status, wait, body, request_bytes: 10 }, noon());
         assert_eq!(failed.wait, wait);
         (failed.cause, failed.failure.detail.is_some())
     };
@@ -87,13 +87,13 @@ fn only_a_limit_of_how_much_at_a_time_is_a_rate_limit() {
     assert_eq!(judged(429, "insufficient_quota"), (FailureCause::Other, true));
     assert_eq!(judged(503, "overloaded"), (FailureCause::Other, false));
     let told = serde_json::json!({ "code": 429, "message": "x" });
-    assert_eq!(broken(&endpoint(), &told, noon()).cause, FailureCause::RateLimit);
+    assert_eq!(in_stream(&endpoint(), &told, noon()).cause, FailureCause::RateLimit);
 }
 
 #[test]
 fn a_large_request_refused_without_a_word_was_too_large() {
     let status = StatusCode::BAD_REQUEST;
-    let refusal = Refusal { status, wait: None, body: "", asked: 200 << 10 };
+    let refusal = ErrorResponse { status, wait: None, body: "", request_bytes: 200 << 10 };
     let failed = refused(&endpoint(), &refusal, noon());
     assert_eq!(failed.failure.class, FailureClass::Overflow);
 }
@@ -115,7 +115,7 @@ fn errors_come_in_many_shapes_and_are_shown_on_one_line() {
     ];
     for (body, expected) in cases {
         let status = StatusCode::BAD_GATEWAY;
-        let refusal = Refusal { status, wait: None, body, asked: 0 };
+        let refusal = ErrorResponse { status, wait: None, body, request_bytes: 0 };
         let failed = refused(&endpoint(), &refusal, noon());
         let message = failed.failure.message;
         let told = message.strip_prefix("acme answers 502 Bad Gateway").unwrap();
@@ -123,7 +123,7 @@ fn errors_come_in_many_shapes_and_are_shown_on_one_line() {
     }
     let long = "x".repeat(100_000);
     let status = StatusCode::BAD_GATEWAY;
-    let refusal = Refusal { status, wait: None, body: &long, asked: 0 };
+    let refusal = ErrorResponse { status, wait: None, body: &long, request_bytes: 0 };
     let failed = refused(&endpoint(), &refusal, noon());
     assert!(failed.failure.message.len() < 500);
 }
@@ -137,7 +137,7 @@ fn a_model_without_tools_is_known_by_its_words() {
         (500, "tools param requires --jinja flag"),
     ] {
         let status = StatusCode::from_u16(status).unwrap();
-        let refusal = Refusal { status, wait: None, body: words, asked: 10 };
+        let refusal = ErrorResponse { status, wait: None, body: words, request_bytes: 10 };
         let failure = refused(&endpoint(), &refusal, noon()).failure;
         assert_eq!(failure.class, FailureClass::Invalid, "{words}");
         assert!(failure.message.contains("cannot call tools"), "{}", failure.message);
@@ -146,7 +146,7 @@ fn a_model_without_tools_is_known_by_its_words() {
 
 #[test]
 fn an_error_in_the_stream_is_judged_by_its_code_else_it_may_pass() {
-    let judged = |error: Value| broken(&endpoint(), &error, noon()).failure.class;
+    let judged = |error: Value| in_stream(&endpoint(), &error, noon()).failure.class;
     assert_eq!(judged(serde_json::json!({ "code": 429, "message": "x" })), FailureClass::Transient);
     assert_eq!(judged(serde_json::json!({ "code": "402", "message": "x" })), FailureClass::Quota);
     assert_eq!(judged(serde_json::json!({ "code": 401 })), FailureClass::Auth);

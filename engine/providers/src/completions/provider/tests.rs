@@ -13,14 +13,14 @@ use protocol::Part;
 use super::*;
 use crate::catalogue::{Catalogue, CatalogueConfig};
 use crate::test_support::{
-    Loopback, Reply, ReplyEnd, Told, ask, assistant, call, clock, closed, delta, end, finish, noon,
-    request, result, retries, text, thinking, user,
+    Loopback, Observed, Reply, ReplyEnd, ask, assistant, call, clock, closed, delta, end, finish,
+    noon, request, result, retries, text, thinking, user,
 };
 
 const KEY: &str = "sk-sekret-0123456789";
 
 /// Asks the model `acme/m` at `url`.
-async fn asked_for(url: &str, model: &str, request: ModelRequest) -> Vec<Told> {
+async fn asked_for(url: &str, model: &str, request: ModelRequest) -> Vec<Observed> {
     let price = |text: &str| serde_json::from_str(text).unwrap();
     let catalogue = Catalogue::new(CatalogueConfig {
         keys: Arc::new(|name| (name == "ACME_API_KEY").then(|| KEY.to_owned())),
@@ -32,7 +32,7 @@ async fn asked_for(url: &str, model: &str, request: ModelRequest) -> Vec<Told> {
     ask(catalogue.open(&route).unwrap(), request).await
 }
 
-async fn asked(server: &Loopback) -> Vec<Told> {
+async fn asked(server: &Loopback) -> Vec<Observed> {
     asked_for(&server.url, "acme/m", request(vec![user("Do it.")])).await
 }
 
@@ -87,12 +87,12 @@ async fn an_answer_is_put_together_however_the_stream_is_cut() {
         assert_eq!((message.model.as_str(), message.timestamp), ("priced", noon()));
         let live: Vec<_> = events[..events.len() - 1].to_vec();
         let expected = [
-            Told::Thinking("hm ".to_owned()),
-            Told::Thinking("hm".to_owned()),
-            Told::Text("Grüße 😀".to_owned()),
-            Told::Text("!".to_owned()),
-            Told::Calling("read".to_owned()),
-            Told::Calling("x y".to_owned()),
+            Observed::Thinking("hm ".to_owned()),
+            Observed::Thinking("hm".to_owned()),
+            Observed::Text("Grüße 😀".to_owned()),
+            Observed::Text("!".to_owned()),
+            Observed::Calling("read".to_owned()),
+            Observed::Calling("x y".to_owned()),
         ];
         assert_eq!(live, expected);
     }
@@ -133,8 +133,8 @@ async fn what_no_server_counts_is_estimated_and_its_cost_not_known() {
         let server = Loopback::start(vec![Reply::events(&chunks, 99)]).await;
         let events = asked_for(&server.url, "acme/priced", request(vec![user("Do it.")])).await;
         let usage = match events.last() {
-            Some(Told::Ended(message)) => message.usage,
-            Some(Told::Failed { partial, .. }) => partial.usage,
+            Some(Observed::Ended(message)) => message.usage,
+            Some(Observed::Failed { partial, .. }) => partial.usage,
             other => panic!("{other:?}"),
         };
         let read = server.seen()[0].headers["content-length"].to_str().unwrap().to_owned();
@@ -207,7 +207,7 @@ async fn busy_servers_are_asked_again_and_their_wish_is_heard() {
     ];
     assert_eq!(retries(&events), expected);
     let waits = events.iter().filter_map(|event| match event {
-        Told::Retrying { delay, .. } => Some(delay.as_millis()),
+        Observed::Retrying { delay, .. } => Some(delay.as_millis()),
         _ => None,
     });
     let waits: Vec<_> = waits.collect();
@@ -395,8 +395,9 @@ async fn whatever_a_server_sends_there_is_one_end() {
         let reply = Reply { chunks, ..Reply::new(status, kind, "") };
         let server = Loopback::start(vec![reply]).await;
         let events = asked(&server).await;
-        let ends =
-            events.iter().filter(|event| matches!(event, Told::Ended(_) | Told::Failed { .. }));
+        let ends = events
+            .iter()
+            .filter(|event| matches!(event, Observed::Ended(_) | Observed::Failed { .. }));
         assert_eq!(ends.count(), 1, "{:?}", String::from_utf8_lossy(&bytes));
         let _last = end(&events);
     }

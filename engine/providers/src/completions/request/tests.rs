@@ -2,7 +2,7 @@ use engine::ports::ToolChoice;
 use serde_json::json;
 
 use super::*;
-use crate::known::{CallIds, Known, PLAIN};
+use crate::known_providers::{CallIds, KnownProvider, STANDARD};
 use crate::test_support::{assistant, call as called, request, result, text, thinking, user};
 
 fn conversation() -> ModelRequest {
@@ -37,7 +37,7 @@ fn a_request_is_said_in_the_words_of_chat_completions() {
     };
     let call = |id: &str, name: &str, arguments: &str| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } });
     assert_eq!(
-        body("qwen/qwen3", &PLAIN, &conversation()),
+        body("qwen/qwen3", &STANDARD, &conversation()),
         json!({
             "model": "qwen/qwen3",
             "messages": [
@@ -70,7 +70,7 @@ fn arguments_that_were_no_json_are_not_repeated() {
     let Part::ToolCall(mut bad) = called("call_1", "read", &json!({})) else { panic!() };
     bad.malformed = Some("{bad".to_owned());
     broken.messages = vec![assistant(vec![Part::ToolCall(bad)]).into()];
-    let body = body("m", &PLAIN, &broken);
+    let body = body("m", &STANDARD, &broken);
     assert_eq!(body["messages"][1]["tool_calls"][0]["function"]["arguments"], "{}");
 }
 
@@ -80,7 +80,7 @@ fn without_tools_nothing_is_said_of_tools() {
     bare.tools = [].into();
     bare.system = "".into();
     bare.choice = ToolChoice::Force("yield".to_owned());
-    let body = body("m", &PLAIN, &bare);
+    let body = body("m", &STANDARD, &bare);
     let keys: Vec<_> = body.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["model", "messages", "stream", "stream_options"]);
     assert_eq!(body["messages"][0]["role"], "user");
@@ -90,10 +90,10 @@ fn without_tools_nothing_is_said_of_tools() {
 fn switch_forcing_names_the_tool_or_leaves_it_alone() {
     let mut forced = conversation();
     forced.choice = ToolChoice::Force("yield".to_owned());
-    let named = body("m", &PLAIN, &forced);
+    let named = body("m", &STANDARD, &forced);
     let choice = json!({ "type": "function", "function": { "name": "yield" } });
     assert_eq!((named["tools"].as_array().unwrap().len(), &named["tool_choice"]), (2, &choice));
-    let ollama = Known::find("ollama").unwrap().dialect;
+    let ollama = KnownProvider::find("ollama").unwrap().dialect;
     let alone = body("m", &ollama, &forced);
     assert_eq!(alone["tools"].as_array().unwrap().len(), 1);
     assert_eq!(alone["tools"][0]["function"]["name"], "yield");
@@ -102,7 +102,7 @@ fn switch_forcing_names_the_tool_or_leaves_it_alone() {
 
 #[test]
 fn switch_call_ids_of_nine_letters_match_between_call_and_result() {
-    let mistral = Known::find("mistral").unwrap().dialect;
+    let mistral = KnownProvider::find("mistral").unwrap().dialect;
     assert_eq!(mistral.call_ids, CallIds::Nine);
     let call = line(&mistral, 2)["tool_calls"][0]["id"].clone();
     assert_eq!(call, line(&mistral, 3)["tool_call_id"]);
@@ -113,17 +113,43 @@ fn switch_call_ids_of_nine_letters_match_between_call_and_result() {
 
 #[test]
 fn switch_result_names_says_which_tool_has_answered() {
-    let named = Dialect { result_names: ResultNames::Given, ..PLAIN };
+    let named = Dialect { result_names: ResultNames::Included, ..STANDARD };
     let expected = json!({ "role": "tool", "tool_call_id": "call_2", "content": "(no output)", "name": "read_file_" });
     assert_eq!(line(&named, 4), expected);
-    assert_eq!(Known::find("mistral").unwrap().dialect.result_names, ResultNames::Given);
+    assert_eq!(KnownProvider::find("mistral").unwrap().dialect.result_names, ResultNames::Included);
 }
 
 #[test]
 fn switch_thinking_gives_back_what_the_model_thought_where_it_is_wanted() {
     for (provider, field) in [("deepseek", "reasoning_content"), ("openrouter", "reasoning")] {
-        let dialect = Known::find(provider).unwrap().dialect;
+        let dialect = KnownProvider::find(provider).unwrap().dialect;
         assert_eq!(line(&dialect, 2)[field], "hm", "{provider}");
         assert_eq!(line(&dialect, 5).get(field), None);
+    }
+}
+
+#[test]
+fn what_is_acceptable_stays_as_it_is() {
+    let mut ids = CallIdMap::new(CallIds::Plain);
+    assert_eq!(ids.of("call_1"), "call_1");
+    assert_eq!(ids.of("call_1"), "call_1");
+    assert_eq!(ids.of("call_2|item_9"), "call_2");
+    assert_eq!(CallIdMap::new(CallIds::Nine).of("a1B2c3D4e"), "a1B2c3D4e");
+}
+
+#[test]
+fn no_two_calls_become_one_and_each_identity_is_acceptable() {
+    let long = "x".repeat(300);
+    let odd = ["", "a b", "a_b", "a\nb", "ä", "c|1", "c|2", "c", &long, &format!("{long}y")];
+    for kind in [CallIds::Plain, CallIds::Nine] {
+        let mut ids = CallIdMap::new(kind);
+        let given: BTreeSet<_> = odd.iter().map(|id| ids.of(id)).collect();
+        assert_eq!(given.len(), odd.len());
+        for id in given {
+            let letters = |it: char| it.is_ascii_alphanumeric() || "_-".contains(it);
+            assert!(!id.is_empty() && id.len() <= MAX_LEN && id.chars().all(letters), "{id}");
+            let nine = id.len() == 9 && id.chars().all(|it| it.is_ascii_alphanumeric());
+            assert!(kind == CallIds::Plain || nine, "{id}");
+        }
     }
 }

@@ -5,24 +5,22 @@ use protocol::{Content, Message, Usage};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::super::check::script;
-use super::super::scenarios::info;
 use super::*;
 use crate::test_support::{
-    Told, ask, assistant, call, clock, end, request, result, retries, text, user,
+    Observed, ask, assistant, call, clock, end, request, result, retries, text, user,
 };
 
-fn scripted(text: &str) -> Arc<Scripted> {
-    Arc::new(Scripted {
+fn scripted(text: &str) -> Arc<ScriptedModel> {
+    Arc::new(ScriptedModel {
         info: info(&"offline/s.toml".parse().unwrap()),
-        script: Arc::new(script(text).unwrap()),
+        script: Arc::new(parse(text).unwrap()),
         attempts: Arc::default(),
         price: None,
         clock: clock(),
     })
 }
 
-async fn asked(script: &str, messages: Vec<Message>) -> Vec<Told> {
+async fn asked(script: &str, messages: Vec<Message>) -> Vec<Observed> {
     ask(scripted(script), request(messages)).await
 }
 
@@ -56,7 +54,7 @@ async fn a_scenario_is_played_turn_by_turn() {
     let first = call("call_1_1", "read", &expected);
     assert_eq!(message.content[1], first);
     assert_eq!(message.stop_reason, StopReason::ToolUse);
-    assert!(events.contains(&Told::Calling("read".to_owned())));
+    assert!(events.contains(&Observed::Calling("read".to_owned())));
     said.extend([assistant(vec![first]), result("call_1_1", "read", "nonce: n17\n")]);
 
     let events = asked(TICKETS, said.clone()).await;
@@ -141,7 +139,7 @@ async fn each_fault_word_has_its_end() {
         let failure = end(&events).unwrap_err();
         assert_eq!((failure.class, retries(&events).len()), (class, tries), "{word}");
         assert_eq!(failure.detail.is_some(), word == "quota", "{word}");
-        let text = events.iter().filter(|event| matches!(event, Told::Text(_))).count();
+        let text = events.iter().filter(|event| matches!(event, Observed::Text(_))).count();
         assert_eq!(text > 0, word == "cut", "{word}");
     }
     let events = asked(&faulty("fault = 'endless'"), vec![user("x")]).await;
@@ -188,7 +186,7 @@ async fn text_comes_in_pieces_at_its_pace() {
     let pieces: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
-            Told::Text(text) => Some(text.as_str()),
+            Observed::Text(text) => Some(text.as_str()),
             _ => None,
         })
         .collect();
@@ -205,4 +203,48 @@ async fn a_reminder_can_be_remembered_too() {
     });
     let events = asked(script, vec![user("x"), assistant(vec![text("first")]), reminder]).await;
     assert_eq!(end(&events).unwrap().text(), "/count");
+}
+
+fn opened(scenarios: &Scenarios, path: &Path) -> Result<Arc<Script>, String> {
+    let path = path.to_str().unwrap();
+    let route = ModelRoute { provider: "offline".into(), id: path.into(), base_url: None };
+    let opened = scenarios.open(&route, None, clock());
+    assert_eq!(opened.is_ok(), scenarios.script(path).is_ok());
+    scenarios.script(path).map_err(|failure| {
+        assert_eq!(failure.class, FailureClass::Invalid);
+        failure.message.replace(path, "FILE")
+    })
+}
+
+#[test]
+fn a_file_is_read_each_time_and_understood_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.toml");
+    let scenarios = Scenarios::default();
+    std::fs::write(&path, "version = 1\n[[turn]]\n").unwrap();
+    let first = opened(&scenarios, &path).unwrap();
+    assert!(Arc::ptr_eq(&first, &opened(&scenarios, &path).unwrap()));
+    std::fs::write(&path, "version = 1\n[[turn]]\n[[turn]]\n").unwrap();
+    assert_eq!(opened(&scenarios, &path).unwrap().scenarios[0].turns.len(), 2);
+    std::fs::write(&path, "version = 1\n[[turn]]\nx = 1\n").unwrap();
+    let told = opened(&scenarios, &path).unwrap_err();
+    assert!(told.starts_with("FILE:3:1: unknown field `x`"), "{told}");
+}
+
+#[test]
+fn what_is_no_text_file_is_refused_without_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenarios = Scenarios::default();
+    let told = |path: &Path| opened(&scenarios, path).unwrap_err();
+    assert_eq!(told(folder.path()), "the scenario file FILE cannot be read: it is no file");
+    assert_eq!(
+        told(Path::new("/dev/zero")),
+        "the scenario file FILE cannot be read: it is no file"
+    );
+    let path = folder.path().join("bytes");
+    std::fs::write(&path, b"\xff\xfe").unwrap();
+    assert!(told(&path).contains("valid UTF-8"), "{}", told(&path));
+    let file = File::create(&path).unwrap();
+    file.set_len(LARGEST + 1).unwrap();
+    assert_eq!(told(&path), "the scenario file FILE cannot be read: it is larger than 4 MiB");
 }

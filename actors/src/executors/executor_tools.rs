@@ -1,0 +1,64 @@
+//! The tool runner of a session: sends its calls to the executor.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use engine::agent::Listener;
+use engine::ports::{Access, ToolBuildError, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner};
+use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
+use ractor::ActorRef;
+
+use super::tool_executor::{OpenedTools, ToolExecutorMessage};
+use crate::messaging::answer;
+
+/// Sends every call to the executor, which owns the tools and their processes.
+pub(crate) struct ExecutorTools {
+    executor: ActorRef<ToolExecutorMessage>,
+    opened: OpenedTools,
+    listener: Arc<dyn Listener>,
+}
+
+impl ExecutorTools {
+    /// Waits until the executor has built its tools. `listener` receives the progress of calls.
+    pub(crate) async fn open(
+        executor: ActorRef<ToolExecutorMessage>,
+        listener: Arc<dyn Listener>,
+    ) -> Result<Self, Failure> {
+        let opened = answer(&executor, ToolExecutorMessage::Tools).await.ok_or_else(|| {
+            Failure::new(FailureClass::Crashed, "its executor ended before its tools were built")
+        })?;
+        Ok(Self { executor, opened, listener })
+    }
+
+    /// Returns the tools that could not be built.
+    pub(crate) fn left_out(&self) -> &[ToolBuildError] {
+        &self.opened.left_out
+    }
+}
+
+#[async_trait]
+impl ToolRunner for ExecutorTools {
+    fn declarations(&self) -> Arc<[ToolDeclaration]> {
+        Arc::clone(&self.opened.declarations)
+    }
+
+    async fn classify(&self, calls: &[ToolCall]) -> Vec<Access> {
+        let question = |reply| ToolExecutorMessage::Classify(calls.to_vec(), reply);
+        // Each call will be told that the executor is gone.
+        let gone = || calls.iter().map(|_| Access::none()).collect();
+        answer(&self.executor, question).await.unwrap_or_else(gone)
+    }
+
+    async fn call(&self, call: ToolCall) -> ToolOutcome {
+        let (listener, id) = (Arc::clone(&self.listener), call.id.clone());
+        let progress = Arc::new(move |line| {
+            let tool_call_id = id.clone();
+            listener.event(SessionEvent::ToolExecutionUpdate { tool_call_id, line });
+        });
+        let question = |reply| ToolExecutorMessage::Call(call, progress, reply);
+        answer(&self.executor, question).await.unwrap_or_else(|| {
+            let text = "the executor crashed while this call ran; its effects may be there";
+            ToolOutcome::Failed(ToolOutput::text(text))
+        })
+    }
+}

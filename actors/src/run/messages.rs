@@ -1,0 +1,89 @@
+//! The arguments and messages of a run's actor, and its requests to the schedule.
+
+use std::sync::Arc;
+
+use engine::exit_code::Interruption;
+use engine::ports::{CancelLevel, Gate, LandingNews, Notice};
+use engine::run::{AddTasksError, FinishedChild, WaitError};
+use engine::schedule::{QueuedTask, RefusedTask, TaskEnd};
+use protocol::{EventKind, LedgerEntry, RunId, RunName, RunSpec, TaskId, TaskSpec};
+use ractor::{ActorRef, RpcReplyPort};
+
+use crate::contracts::Contracts;
+use crate::deps::Deps;
+use crate::events::EventBus;
+use crate::executors::ExecutorsMessage;
+use crate::isolation::{RepositoryMessage, SettledRun};
+use crate::jobs::Panicked;
+use crate::ledger::LedgerMessage;
+use crate::messaging::{Durability, Notifier, Receipt};
+
+pub(crate) struct RunArguments {
+    pub(crate) name: RunName,
+    pub(crate) spec: RunSpec,
+    pub(crate) contracts: Contracts,
+    /// Notices for the user, announced when the run begins.
+    pub(crate) notices: Vec<Notice>,
+    pub(crate) repository: ActorRef<RepositoryMessage>,
+    pub(crate) executors: ActorRef<ExecutorsMessage>,
+    pub(crate) gate: Arc<dyn Gate>,
+    pub(crate) ledger: ActorRef<LedgerMessage>,
+    pub(crate) deps: Deps,
+    pub(crate) events: EventBus,
+    pub(crate) schedule: Notifier<ScheduleRequest>,
+}
+
+/// A request of a run to the engine's schedule.
+pub(crate) enum ScheduleRequest {
+    Enqueue(Vec<QueuedTask>),
+    Leave(RunId, TaskId, TaskEnd),
+    Lend(TaskId),
+    TakeBack(TaskId),
+    Over(RunId),
+}
+
+/// A request to a running run.
+pub(crate) enum RunRequest {
+    AddTasks { parent: Option<TaskId>, tasks: Vec<TaskSpec>, reply: AddTasksReply },
+    AwaitChildren { parent: TaskId, reply: AwaitChildrenReply },
+}
+
+pub(crate) type AddTasksReply = RpcReplyPort<Result<Vec<TaskId>, AddTasksError>>;
+pub(crate) type AwaitChildrenReply = RpcReplyPort<Result<Vec<FinishedChild>, WaitError>>;
+
+/// Tasks to add, with their compiled schemas.
+pub(crate) struct CheckedTasks {
+    pub(crate) parent: Option<TaskId>,
+    pub(crate) tasks: Vec<TaskSpec>,
+    pub(crate) contracts: Result<Contracts, AddTasksError>,
+    pub(crate) reply: AddTasksReply,
+}
+
+pub(crate) enum RunMessage {
+    /// Begins the run. The first message, sent once.
+    Begin,
+    /// The schedule admits this task.
+    Admitted(TaskId),
+    /// The schedule returns the permit that this task had lent.
+    Resumed(TaskId),
+    /// The schedule will never admit this task.
+    Refused(RefusedTask),
+    /// Cancels the run.
+    Cancel(CancelLevel, Interruption),
+    Request(Box<RunRequest>),
+    /// Result of the check of tasks to add.
+    Checked(Box<CheckedTasks>),
+    /// An event of a task.
+    TaskEvent(EventKind),
+    /// Writes an entry of a task to the ledger.
+    Record(LedgerEntry, Receipt),
+    /// An entry is durable, or the ledger is gone. The receipt is that of a task that waits for it.
+    Recorded(Box<LedgerEntry>, Durability, Option<Receipt>),
+    /// A notice of the landing.
+    LandingNews(LandingNews),
+    /// The landing job ended or panicked. The ledger entries hold the result.
+    Landed(Result<(), Panicked>),
+    Settled(Option<SettledRun>),
+    /// The lock on the run's workspaces is released.
+    Closed,
+}

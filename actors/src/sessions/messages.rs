@@ -1,0 +1,65 @@
+//! The messages of the sessions' supervisor.
+
+use engine::ports::CancelLevel;
+use protocol::{Failure, ModelRoute, SessionEvent, SessionId};
+use ractor::{ActorId, ActorRef, RpcReplyPort};
+
+use crate::events::Events;
+use crate::executors::{ExecutorLease, ToolSetup};
+use crate::messaging::NoAnswer;
+use crate::session::{SessionInput, SessionSpec};
+
+/// Identifies a session among those that are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SessionKey(pub(super) u64);
+
+/// The reply port of an opening.
+pub(crate) type SessionsReply = RpcReplyPort<Result<OpenedSession, Failure>>;
+
+/// A session that is to be opened.
+pub(crate) struct SessionOpening {
+    pub(crate) spec: SessionSpec,
+    /// The parameters of its tools.
+    pub(crate) tools: ToolSetup,
+}
+
+/// A session that was opened.
+pub(crate) struct OpenedSession {
+    pub(super) key: SessionKey,
+    pub(super) id: SessionId,
+    pub(super) sessions: ActorRef<SessionsMessage>,
+}
+
+pub(crate) enum SessionsMessage {
+    /// Opens a session.
+    Open(Box<SessionOpening>, SessionsReply),
+    /// Gives a session an input.
+    Say(SessionKey, SessionInput),
+    Abort(SessionKey, CancelLevel),
+    SetModel(SessionKey, ModelRoute, RpcReplyPort<Result<(), Failure>>),
+    /// Closes a session. Answers when none of its processes runs.
+    Close(SessionKey, RpcReplyPort<()>),
+    /// Closes every session, then stops.
+    CloseAll,
+    /// Returns a reader of the session's events from now on.
+    Listen(SessionKey, RpcReplyPort<Events>),
+    /// An event of a session.
+    Happened(SessionKey, SessionEvent),
+    /// Answers to requests of the supervisor.
+    Leased(SessionKey, Result<ExecutorLease, NoAnswer>),
+    Opened(SessionKey, Result<Result<SessionId, Failure>, NoAnswer>),
+    ModelSet(
+        SessionKey,
+        ModelRoute,
+        Result<Result<(), Failure>, NoAnswer>,
+        RpcReplyPort<Result<(), Failure>>,
+    ),
+    /// A session actor failed with this error.
+    Crashed(ActorId, String),
+    /// The processes of a crashed session were stopped, or could not be stopped.
+    Cleared(SessionKey, Result<(), NoAnswer>),
+    /// The work of a closing session ended, or its deadline passed.
+    Ended(SessionKey),
+    /// The processes of a closing session were stopped, or could not be stopped.
+    Sealed(SessionKey, Result<(), NoAnswer>),
+}

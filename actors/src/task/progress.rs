@@ -1,0 +1,87 @@
+//! Turns the reports of a worker into events, at most seven progress events per second.
+
+use std::time::Duration;
+
+use engine::ports::WorkerReport;
+use protocol::{EventKind, Phase, Usage};
+use ractor::ActorRef;
+use tokio::time::Instant;
+
+use super::agent_activity::{Due, is_of_run};
+use super::state::TaskMessage;
+use super::state::TaskState;
+use crate::job_names::Job;
+
+/// The shortest time between two progress events of a task.
+const PACE: Duration = Duration::from_millis(143);
+
+impl TaskState {
+    pub(super) fn usage(&self) -> Option<Usage> {
+        self.activity.as_ref().map(|activity| activity.usage)
+    }
+
+    pub(super) fn on_report(&mut self, myself: &ActorRef<TaskMessage>, report: WorkerReport) {
+        let Some(activity) = &mut self.activity else {
+            if let WorkerReport::Line(line) = report {
+                self.progress(Phase::Working, Some(line)); // commands are paced where they run
+            }
+            return;
+        };
+        match report {
+            WorkerReport::Line(line) => activity.line = Some(line),
+            WorkerReport::Used(usage) => activity.usage = activity.usage + usage,
+            WorkerReport::Session(event) => {
+                activity.note(&event);
+                if is_of_run(&event) {
+                    self.announce(EventKind::SessionEvent { task: Some(self.name()), event });
+                }
+            }
+        }
+        self.progress_soon(myself);
+    }
+
+    fn progress_soon(&mut self, myself: &ActorRef<TaskMessage>) {
+        let Some(activity) = &mut self.activity else { return };
+        if activity.due == Due::Soon {
+            return;
+        }
+        let passed = activity.announced.map_or(PACE, |at| at.elapsed());
+        if passed >= PACE {
+            return self.announce_progress();
+        }
+        activity.due = Due::Soon;
+        self.send_later(
+            Job::TaskProgress,
+            myself,
+            PACE.saturating_sub(passed),
+            TaskMessage::ProgressDue,
+        );
+    }
+
+    pub(super) fn announce_progress(&mut self) {
+        if !self.lifecycle.is_working() {
+            return; // what follows has its own words
+        }
+        let Some(activity) = &mut self.activity else { return };
+        (activity.announced, activity.due) = (Some(Instant::now()), Due::No);
+        let kind = EventKind::TaskProgress {
+            task: self.arguments.spec.name.clone(),
+            phase: Phase::Working,
+            line: activity.line.clone(),
+            tool: activity.tool.clone(),
+            tokens: Some(activity.usage.tokens()),
+        };
+        self.announce(kind);
+    }
+
+    pub(super) fn progress(&self, phase: Phase, line: Option<String>) {
+        let tokens = self.usage().map(|usage| usage.tokens());
+        self.announce(EventKind::TaskProgress {
+            task: self.name(),
+            phase,
+            line,
+            tool: None,
+            tokens,
+        });
+    }
+}

@@ -1,0 +1,78 @@
+//! The start parameters of a task's worker and executor.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::ports::{ToolEnv, WorkerReport, WorkerStart, Workspace as Place};
+use protocol::Work;
+
+use super::state::TaskArguments;
+use crate::executors::{ExecutorSetup, ToolSetup};
+use crate::isolation::Lease;
+
+/// Returns the start parameters of the worker of `task` in `place`.
+pub(super) fn start(
+    task: &TaskArguments,
+    place: &Place,
+    attempt: u32,
+    reports: impl Fn(WorkerReport) + Send + Sync + 'static,
+) -> WorkerStart {
+    WorkerStart {
+        task: task.spec.id,
+        attempt,
+        root: place.root.clone(),
+        folder: folder(task, place),
+        repo: task.run.repo.clone(),
+        environment: environment(task, place, attempt),
+        artifacts: artifacts(task),
+        limits: task.spec.limits,
+        schema: task.spec.schema.clone(),
+        reports: Arc::new(reports),
+    }
+}
+
+/// Returns the environment variables of every process of the task.
+fn environment(task: &TaskArguments, place: &Place, attempt: u32) -> BTreeMap<String, OsString> {
+    let mut environment: BTreeMap<String, OsString> = BTreeMap::new();
+    let mut set = |name: &str, value: OsString| environment.insert(name.to_owned(), value);
+    set("REGATTA_RUN", task.run.name.as_str().into());
+    set("REGATTA_TASK", task.spec.name.as_str().into());
+    set("REGATTA_ATTEMPT", attempt.to_string().into());
+    set("REGATTA_REPO", task.run.repo.clone().into());
+    set("REGATTA_WORKSPACE", place.root.clone().into());
+    environment
+}
+
+/// Returns the working folder of the task.
+fn folder(task: &TaskArguments, place: &Place) -> PathBuf {
+    let subfolder = &task.run.subfolder;
+    // Joining nothing would leave a slash at its end.
+    if subfolder.as_os_str().is_empty() { place.root.clone() } else { place.root.join(subfolder) }
+}
+
+/// Returns the folder of the task's logs and output.
+fn artifacts(task: &TaskArguments) -> PathBuf {
+    let artifacts = &task.deps.policy.artifacts;
+    artifacts.join(task.run.name.as_str()).join(task.spec.name.as_str())
+}
+
+/// Returns the setup of the executor of `task` in the leased workspace.
+pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> ExecutorSetup {
+    let spec = &task.spec;
+    match spec.work {
+        Work::Command(_) | Work::External(_) => ExecutorSetup::Commands,
+        Work::Agent(_) => ExecutorSetup::Tools(Box::new(ToolSetup {
+            view: lease.view(),
+            env: ToolEnv {
+                subfolder: task.run.subfolder.clone(),
+                repo: task.run.repo.clone(),
+                environment: environment(task, &lease.place, attempt),
+                keep: spec.limits.output,
+                schema: spec.schema.clone(),
+            },
+            artifacts: artifacts(task),
+        })),
+    }
+}

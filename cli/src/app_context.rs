@@ -1,0 +1,246 @@
+//! The application context: names the concrete type behind each port, and wires them together.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use actors::{Deps, Engine, Policy};
+use config::{DataPaths, ModelPrice, Origin, Settings};
+use engine::fault::Faults;
+use engine::ports::{Clock, Commands, Ids, Isolation, NoExternalWorkers, Schemas};
+use engine::request::{RequestPolicy, RetryPolicy, Watchdog};
+use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
+use isolation::Repositories;
+use protocol::{LandingId, RunSpec, SessionId, Timestamp};
+use providers::{Catalogue, CatalogueConfig, Price, Rate};
+use schema::JsonSchemas;
+use store::{ArtifactFolders, Ledger, SessionLogFiles};
+use tools::Builtins;
+
+use crate::error::{Error, ErrorKind};
+use crate::model::{is_scripted, routes};
+use crate::process;
+
+/// The time of day of this machine.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_millisecond(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// Generates globally unique ids.
+#[derive(Clone, Copy, Debug)]
+pub struct UniqueIds;
+
+impl Ids for UniqueIds {
+    fn landing(&self) -> LandingId {
+        LandingId::generate()
+    }
+
+    fn session(&self) -> SessionId {
+        SessionId::generate()
+    }
+}
+
+/// What every command over a repository works with.
+#[derive(Clone)]
+pub struct AppContext {
+    /// The folders and files of the program.
+    pub places: DataPaths,
+    /// The settings.
+    pub settings: Settings,
+    /// The failpoints, for tests.
+    pub faults: Faults,
+    /// The record of what runs did.
+    pub ledger: Arc<Ledger>,
+    /// Opens repositories.
+    pub isolation: Arc<dyn Isolation>,
+    /// Resolves models to providers.
+    pub models: Arc<Catalogue>,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl AppContext {
+    /// Opens the ledger and builds the rest.
+    ///
+    /// # Errors
+    /// The ledger cannot be opened.
+    pub fn build(places: DataPaths, settings: Settings, faults: Faults) -> Result<Self, Error> {
+        let places = places.with_workspaces(settings.isolation_dir.value.clone());
+        if let Err(error) = places.make_private() {
+            // Whoever needs the folder says so; a file system without modes is no reason not to run.
+            tracing::warn!(%error, "the folders of data cannot be closed to others");
+        }
+        let ledger = Arc::new(Ledger::open(places.ledger(), faults.clone())?);
+        let isolation = Arc::new(Repositories::new(isolation_places(&places), faults.clone()));
+        let clock = Arc::new(SystemClock);
+        let models = Arc::new(catalogue(&settings, Arc::clone(&clock) as Arc<_>));
+        Ok(Self { places, settings, faults, ledger, isolation, models, clock })
+    }
+
+    /// Opens an engine for a run.
+    ///
+    /// # Errors
+    /// The machine has no resources for it.
+    pub async fn open_engine(&self, spec: &RunSpec) -> Result<Engine, Error> {
+        // Programs that embed this may not have done it at their start.
+        process::hide_memory();
+        let rules = self.environment_rules(spec);
+        let environment = BaseEnvironment::new(std::env::vars_os(), &rules);
+        let keyless = EnvironmentRules { pass: Vec::new(), ..rules };
+        let watcher = watcher(&BaseEnvironment::new(std::env::vars_os(), &keyless));
+        let processes = Processes::new(watcher)
+            .map_err(|error| machine_error("cannot start the shell").caused_by(&error))?;
+        let commands: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
+        let schemas: Arc<dyn Schemas> = Arc::new(JsonSchemas);
+        let tools = Builtins::new(self.faults.clone());
+        let tools = if is_scripted(spec) { tools.with_panic_tool() } else { tools };
+        let artifacts = self.places.all_artifacts();
+        let deps = Deps {
+            ledger: Arc::clone(&self.ledger) as Arc<_>,
+            commands,
+            models: Arc::clone(&self.models) as Arc<_>,
+            tools: vec![Arc::new(tools)],
+            artifacts: Arc::new(ArtifactFolders),
+            external: Arc::new(NoExternalWorkers),
+            session_logs: Arc::new(SessionLogFiles::new(self.faults.clone())),
+            schemas,
+            clock: Arc::clone(&self.clock),
+            ids: Arc::new(UniqueIds),
+            faults: self.faults.clone(),
+            policy: Policy {
+                capacity: spec.jobs,
+                grace: GRACE,
+                artifacts,
+                requests: request_policy(&self.settings),
+            },
+        };
+        Engine::open(deps)
+            .await
+            .map_err(|error| machine_error("cannot open the engine").because(error.to_string()))
+    }
+}
+
+impl AppContext {
+    /// Returns which environment variables the processes of tasks get. The keys of the run's own
+    /// providers are removed, whatever they are called.
+    fn environment_rules(&self, spec: &RunSpec) -> EnvironmentRules {
+        let mut remove = self.settings.env_remove.value.clone();
+        let routes = routes(spec).into_iter();
+        remove.extend(routes.flat_map(|(route, _)| providers::key_variables(&route.provider)));
+        EnvironmentRules {
+            remove,
+            keep_only: self.settings.env_keep_only.value.clone().unwrap_or_default(),
+            pass: spec.pass_env.clone(),
+        }
+    }
+}
+
+/// Returns the catalogue of models. A key is read when it is needed.
+fn catalogue(settings: &Settings, clock: Arc<dyn Clock>) -> Catalogue {
+    let prices = settings.prices.value.iter();
+    let prices: BTreeMap<_, _> =
+        prices.filter_map(|(model, said)| Some((model.clone(), price(*said)?))).collect();
+    Catalogue::new(CatalogueConfig {
+        keys: Arc::new(|variable| std::env::var(variable).ok()),
+        prices,
+        clock,
+    })
+}
+
+/// Returns the retries, timeouts and concurrency of requests to models.
+fn request_policy(settings: &Settings) -> RequestPolicy {
+    let max_retries =
+        if settings.retry_enabled.value { settings.retry_max_retries.value } else { 0 };
+    let (first_event, idle) =
+        (&settings.stream_first_event_timeout, settings.stream_idle_timeout.value);
+    RequestPolicy {
+        retry: RetryPolicy {
+            max_retries,
+            base_delay: settings.retry_base_delay.value,
+            ..RetryPolicy::default()
+        },
+        watchdog: Watchdog { first_event: first_event.value, idle },
+        local_watchdog: Watchdog {
+            first_event: match first_event.origin {
+                Origin::BuiltIn => Watchdog::LOCAL_FIRST_EVENT,
+                Origin::User { .. } | Origin::Environment { .. } | Origin::CommandLine { .. } => {
+                    first_event.value
+                }
+            },
+            idle,
+        },
+        concurrency: settings.provider_concurrency.value,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "prices are far below 2^53 billionths of a dollar")]
+fn price(said: ModelPrice) -> Option<Price> {
+    let rate = |nanodollars: u64| Rate::per_million(nanodollars as f64 / 1e9);
+    Some(Price {
+        input: rate(said.input)?,
+        output: rate(said.output)?,
+        cache_read: Some(rate(said.cache_read)?),
+        cache_write: Some(rate(said.cache_write)?),
+    })
+}
+
+/// Returns the folders of the isolation layer.
+#[must_use]
+pub fn isolation_places(places: &DataPaths) -> isolation::Places {
+    isolation::Places {
+        workspaces: places.workspaces().to_path_buf(),
+        stores: places.stores(),
+        landings: places.landings(),
+    }
+}
+
+/// Returns the command that starts this program as the watcher of process groups. `/proc/self/exe`
+/// is the running file, even when another file has its name by now. Every process of the user can
+/// read the watcher's environment, so it has no keys.
+fn watcher(environment: &BaseEnvironment) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg("__watch").env_clear().envs(environment.variables());
+    command
+}
+
+fn machine_error(what: &str) -> Error {
+    Error::new(ErrorKind::Machine, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+
+    #[test]
+    fn no_key_of_a_provider_that_we_know_reaches_a_command() {
+        let keys = providers::known_providers()
+            .filter_map(providers::KnownProvider::key)
+            .chain(["REGATTA_API_KEY"]);
+        let keys = keys.map(|key| (OsString::from(key), OsString::from("secret")));
+        let environment = BaseEnvironment::new(keys, &EnvironmentRules::default());
+        assert_eq!(environment, BaseEnvironment::default());
+    }
+
+    #[test]
+    fn a_price_is_what_the_settings_say() {
+        let said = ModelPrice {
+            input: 37_500_000,
+            output: 15_000_000_000,
+            cache_read: 0,
+            cache_write: 1_000_000,
+        };
+        let rate = |dollars| Rate::per_million(dollars).unwrap();
+        let price = price(said).unwrap();
+        assert_eq!((price.input, price.output), (rate(0.0375), rate(15.0)));
+        assert_eq!((price.cache_read, price.cache_write), (Some(rate(0.0)), Some(rate(0.001))));
+    }
+}

@@ -1,0 +1,194 @@
+//! The commands, and the options of all of them but `regatta run`.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+use super::{Globals, RunArgs, help_text};
+
+/// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
+/// work.
+#[derive(Parser, Clone, Debug)]
+#[command(
+    name = "regatta",
+    bin_name = "regatta",
+    version,
+    disable_help_subcommand = true,
+    disable_version_flag = true,
+    max_term_width = 100,
+    about = "Fans out many tasks over one git repository, and lands their work",
+    long_about = help_text::ROOT
+)]
+pub struct Arguments {
+    /// The options of every command.
+    #[command(flatten)]
+    pub globals: Globals,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Print the version
+    #[arg(short = 'V', long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
+}
+
+/// The commands.
+#[derive(Subcommand, Clone, Debug)]
+pub enum Command {
+    /// Run eight tasks on a small sample repository, offline
+    #[command(long_about = help_text::DEMO)]
+    Demo(DemoArgs),
+    /// Run tasks over this repository and land their work
+    #[command(long_about = help_text::RUN, after_long_help = help_text::RUN_DETAILS)]
+    Run(Box<RunArgs>),
+    /// List runs, or show one
+    #[command(long_about = help_text::RUNS, args_conflicts_with_subcommands = true)]
+    Runs(RunsArgs),
+    /// Show the session or the output of tasks
+    #[command(long_about = help_text::LOGS, after_long_help = help_text::TARGET_DETAILS)]
+    Logs(LogsArgs),
+    /// Show captured work as a patch
+    #[command(long_about = help_text::DIFF, after_long_help = help_text::TARGET_DETAILS)]
+    Diff(DiffArgs),
+    /// List work that could not land, and why
+    #[command(long_about = help_text::CONFLICTS, after_long_help = help_text::TARGET_DETAILS)]
+    Conflicts(ConflictsArgs),
+    /// Land kept work
+    #[command(long_about = help_text::APPLY, after_long_help = help_text::APPLY_DETAILS)]
+    Apply(ApplyArgs),
+    /// Remove captured work
+    #[command(long_about = help_text::DISCARD, after_long_help = help_text::DISCARD_DETAILS)]
+    Discard(DiscardArgs),
+    /// Print a published JSON Schema
+    #[command(long_about = help_text::SCHEMA)]
+    Schema(SchemaArgs),
+    /// Explain a command or a topic
+    #[command(long_about = help_text::HELP)]
+    Help(HelpArgs),
+    /// Watch over process groups for an engine at the other end of standard input
+    #[command(name = "__watch", hide = true)]
+    Watch,
+}
+
+/// The arguments of `regatta schema`.
+#[derive(Args, Clone, Debug)]
+pub struct SchemaArgs {
+    /// Its name: `plan` or `events`
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+/// The arguments of `regatta help`.
+#[derive(Args, Clone, Debug)]
+pub struct HelpArgs {
+    /// A command, or `exit-codes`
+    #[arg(value_name = "TOPIC")]
+    pub topic: Vec<String>,
+}
+
+/// The arguments of `regatta demo`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DemoArgs {
+    /// Create the sample repository in this folder, and keep it
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+}
+
+/// The arguments of `regatta runs`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RunsArgs {
+    /// The subcommand; without one, runs are listed.
+    #[command(subcommand)]
+    pub command: Option<RunsCommand>,
+}
+
+/// The subcommands of `regatta runs`.
+#[derive(Subcommand, Clone, Debug)]
+pub enum RunsCommand {
+    /// List the runs over this repository, the latest first
+    List {
+        /// At most this many
+        #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+        limit: usize,
+    },
+    /// Show one run and its tasks
+    Show {
+        /// The run, or the beginning of its name [default: the latest]
+        #[arg(value_name = "RUN")]
+        run: Option<String>,
+    },
+}
+
+/// The arguments of `regatta logs`.
+#[derive(Args, Clone, Debug)]
+pub struct LogsArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: Option<String>,
+}
+
+/// The arguments of `regatta diff`.
+#[derive(Args, Clone, Debug)]
+pub struct DiffArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: Option<String>,
+}
+
+/// The arguments of `regatta conflicts`.
+#[derive(Args, Clone, Debug)]
+pub struct ConflictsArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: Option<String>,
+}
+
+/// The arguments of `regatta apply`.
+#[derive(Args, Clone, Debug)]
+pub struct ApplyArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: Option<String>,
+
+    /// Print what would land and what would conflict, with that exit code, and change nothing
+    #[arg(long, action = ArgAction::SetTrue)]
+    dry_run: bool,
+}
+
+/// The arguments of `regatta discard`.
+#[derive(Args, Clone, Debug)]
+pub struct DiscardArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run; `@` is the latest run
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: String,
+
+    /// Print what would be removed, and change nothing
+    #[arg(long, action = ArgAction::SetTrue)]
+    dry_run: bool,
+}
+
+impl ApplyArgs {
+    /// Returns whether the command acts, or only says what it would do.
+    #[must_use]
+    pub fn execution(&self) -> Execution {
+        if self.dry_run { Execution::DryRun } else { Execution::Real }
+    }
+}
+
+impl DiscardArgs {
+    /// Returns whether the command acts, or only says what it would do.
+    #[must_use]
+    pub fn execution(&self) -> Execution {
+        if self.dry_run { Execution::DryRun } else { Execution::Real }
+    }
+}
+
+/// Whether a command acts, or only says what it would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// It acts.
+    Real,
+    /// `--dry-run`: it only says what it would do.
+    DryRun,
+}

@@ -1,0 +1,146 @@
+//! The long help of each command: one sentence and examples before the options, details after them.
+
+pub(super) const ROOT: &str = "\
+Fans out many tasks over one git repository, each in its own isolated copy, and lands their work.
+
+Examples:
+  regatta demo                              a demonstration, offline, in a few seconds
+  regatta run --model ollama/qwen3:8b 'fix the failing tests' 'write the missing docs'
+  regatta run --each 'src/**/*.rs' --exec 'rustfmt {{item}}'
+  regatta run --plan plan.toml
+  regatta runs
+  regatta help exit-codes";
+
+pub(super) const DEMO: &str = "\
+Runs eight tasks on a small sample repository, offline, and shows what landed.
+
+Examples:
+  regatta demo
+  regatta demo --keep /tmp/sample     leave the repository there, to look at it";
+
+pub(super) const RUN: &str = "\
+Runs tasks over this repository, each in its own copy, and lands their work.
+
+Examples:
+  regatta run --model ollama/qwen3:8b 'fix the failing tests' 'write the missing docs'
+  regatta run --each 'src/*.py' --model openrouter/MODEL 'Add type hints to {{item}}.'
+  regatta run --model local/MODEL --base-url http://127.0.0.1:8080/v1 'explain the build'
+  regatta run --exec 'make docs'
+  regatta run --exec './translate {{item}}' German French Finnish
+  regatta run --each 'src/**/*.py' --exec 'ruff check --fix {{item}}'
+  git ls-files -z '*.md' | regatta run --each - --null --chunk 20 --exec 'fmt.sh {{items}}'
+  regatta run --pass-env ANTHROPIC_API_KEY \\
+      --exec 'claude -p {{item}} --permission-mode acceptEdits' 'fix the docs' 'fix the tests'
+  regatta run --plan plan.toml --dry-run
+  regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch";
+
+pub(super) const RUN_DETAILS: &str = "\
+Where tasks come from:
+  TASK…                   one task per TASK, done by a model
+  TASK --each SPEC        one task per item, done by a model
+  --exec CMD              one task, done by a command
+  --exec CMD TASK…        one task per TASK, done by a command
+  --exec CMD --each SPEC  one task per item, done by a command
+  --plan FILE             the tasks of a plan
+
+Models:
+  A model has tools to read, write and edit files and to run commands. It is the one of --model, or
+  else of the plan, or else of the setting modelRoles.default. offline/FILE is a scripted model
+  (docs/scenarios.md). Keys are read from the environment (OPENAI_API_KEY, OPENROUTER_API_KEY …); a
+  server at --base-url gets REGATTA_API_KEY, if it is set. Tasks do not get these keys, unless
+  --pass-env names them.
+
+Placeholders in a TASK with --each, and in CMD:
+  {{item}}       the item
+  {{item.stem}}  its file name without the last extension
+  {{item.dir}}   its folder
+  {{index}}      its number, from 1
+  {{items}}      all items of the task, with --chunk
+  In a TASK they are replaced by plain text; \\{{ stands for two braces. In CMD, an item with other
+  characters than letters, digits and _./,:=@%+- is replaced by a quoted variable, so that the shell
+  never parses it; {''{ stands for two braces. The variables REGATTA_ITEM, REGATTA_ITEM_STEM and
+  REGATTA_ITEM_DIR have the same values. An item of --each that begins with - gets ./ before it.
+
+The yield of a command:
+  The last line that a command writes to standard output is its yield, as JSON if it is valid JSON.";
+
+pub(super) const RUNS: &str = "\
+Lists the runs over this repository, or shows one of them.
+
+Examples:
+  regatta runs
+  regatta runs show            the latest run
+  regatta runs show r7k3f --json";
+
+pub(super) const LOGS: &str = "\
+Shows the session of each task, or the output of its command.
+
+Examples:
+  regatta logs                 every task of the latest run
+  regatta logs r7k3f/auth
+  regatta logs r7k3f/auth --json";
+
+pub(super) const DIFF: &str = "\
+Shows the captured work of tasks as a patch.
+
+Examples:
+  regatta diff                 every task of the latest run
+  regatta diff r7k3f/auth | git apply --3way";
+
+pub(super) const CONFLICTS: &str = "\
+Lists the work of a run that could not land, and why.
+
+Examples:
+  regatta conflicts
+  regatta conflicts r7k3f --json";
+
+pub(super) const APPLY: &str = "\
+Lands kept work: of one task, or of every task of a run that is done.
+
+Examples:
+  regatta apply r7k3f/auth
+  regatta apply r7k3f --dry-run";
+
+pub(super) const APPLY_DETAILS: &str = "\
+The work of a task lands whole or not at all. The work of a failed task lands only if that task is
+named.";
+
+pub(super) const DISCARD: &str = "\
+Removes the captured work of one task, or of every task of a run.
+
+Examples:
+  regatta discard r7k3f/auth
+  regatta discard @ --dry-run";
+
+pub(super) const DISCARD_DETAILS: &str = "\
+What has landed stays. Work that has not landed is lost.";
+
+pub(super) const SCHEMA: &str = "\
+Prints a published JSON Schema.
+
+Examples:
+  regatta schema plan > plan.schema.json";
+
+pub(super) const HELP: &str = "\
+Explains a command or a topic.
+
+Examples:
+  regatta help run
+  regatta help exit-codes";
+
+/// How a target is written, for the commands that take one.
+pub(super) const TARGET_DETAILS: &str = "\
+Targets:
+  RUN        a run, by its name or the beginning of it; @ is the latest
+  RUN/TASK   a task of a run
+  TASK       a task of the latest run";
+
+/// Returns an example of each kind of run, for an error about a command line without a task.
+pub(crate) fn no_task() -> [&'static str; 4] {
+    [
+        "regatta run --model PROVIDER/ID 'fix the failing tests'",
+        "regatta run --exec 'make docs'",
+        "regatta run --each 'src/**/*.rs' --exec 'rustfmt {{item}}'",
+        "regatta run --plan plan.toml",
+    ]
+}

@@ -1,0 +1,126 @@
+//! The output of `regatta apply`: what a landing did, and what a dry run would do, as text and as JSON.
+
+use protocol::{ExitCode, Landed, LandingReport, RunName, TaskLanding, TaskName};
+use serde::Serialize;
+use store::TaskRow;
+
+use crate::args::Form;
+use crate::commands::context::{CommandContext, Out, print_json, say};
+use crate::error::Error;
+use crate::render::{Meaning, changed_lines, conflicts_text, count, one_line};
+
+/// The JSON document of a landing.
+#[derive(Serialize)]
+struct LandingDocument<'a> {
+    run: &'a RunName,
+    tasks: &'a [TaskLanding],
+}
+
+/// The JSON document of a dry run.
+#[derive(Serialize)]
+struct DryRunDocument<'a> {
+    run: &'a RunName,
+    would_land: Vec<&'a TaskName>,
+    tasks: &'a [TaskLanding],
+}
+
+/// Prints what a landing did.
+pub(super) fn print_landing(
+    context: &CommandContext,
+    run: &RunName,
+    report: &LandingReport,
+    out: Out<'_>,
+) -> Result<(), Error> {
+    if context.view.form == Form::Json {
+        let lines = LandingDocument { run, tasks: &report.tasks };
+        return print_json(out, &lines);
+    }
+    let lines = report.tasks.iter().map(|TaskLanding { task, landed }| {
+        let (meaning, [word, _]) = words(landed);
+        Line { task, meaning, word, note: note(landed) }
+    });
+    table(context, &lines.collect::<Vec<_>>(), out)?;
+    if super::apply::exit_code(report) == ExitCode::Kept {
+        say(out, &format!("\nkept  {}", context.hints.command(&format!("conflicts {run}"))))?;
+    }
+    Ok(())
+}
+
+/// Prints what a landing of the tasks in `rows` would do.
+pub(super) fn print_dry_run(
+    context: &CommandContext,
+    run: &RunName,
+    report: &LandingReport,
+    rows: &[&TaskRow],
+    out: Out<'_>,
+) -> Result<(), Error> {
+    if context.view.form == Form::Json {
+        let lands = |task: &&TaskLanding| matches!(task.landed, Landed::Landed { .. });
+        let would_land = report.tasks.iter().filter(lands).map(|task| &task.task).collect();
+        let lines = DryRunDocument { run, would_land, tasks: &report.tasks };
+        return print_json(out, &lines);
+    }
+    let lines = report.tasks.iter().map(|TaskLanding { task, landed }| {
+        let (meaning, [_, word]) = words(landed);
+        let note = match landed {
+            Landed::Landed { branch } => {
+                let row = rows.iter().find(|row| row.name == *task);
+                let captured = row.and_then(|row| row.captured.as_ref());
+                let changes = captured.map(|captured| captured.changes).unwrap_or_default();
+                let place = match branch {
+                    Some(branch) => format!("on branch {branch}"),
+                    None => "in the working tree".to_owned(),
+                };
+                format!("{} {}  {place}", count(changes.files, "file"), changed_lines(changes))
+            }
+            _ => note(landed),
+        };
+        Line { task, meaning, word, note }
+    });
+    table(context, &lines.collect::<Vec<_>>(), out)
+}
+
+/// The line of one task.
+struct Line<'a> {
+    task: &'a TaskName,
+    meaning: Meaning,
+    word: &'static str,
+    note: String,
+}
+
+fn table(context: &CommandContext, table: &[Line<'_>], out: Out<'_>) -> Result<(), Error> {
+    let task_room = table.iter().map(|line| line.task.as_str().len()).max().unwrap_or(0);
+    let word_room = table.iter().map(|line| line.word.len()).max().unwrap_or(0);
+    for Line { task, meaning, word, note } in table {
+        let rest = " ".repeat(word_room - word.len());
+        let word = context.view.palette.paint(*meaning, word);
+        say(out, format!("{task:task_room$}  {word}{rest}  {}", one_line(note)).trim_end())?;
+    }
+    Ok(())
+}
+
+/// Returns the word for the result of a landing, and the word for it in a dry run.
+fn words(landed: &Landed) -> (Meaning, [&'static str; 2]) {
+    match landed {
+        Landed::Landed { .. } => (Meaning::Good, ["landed", "would land"]),
+        Landed::Unchanged => (Meaning::Neutral, ["no change", "no change"]),
+        Landed::Conflicted { .. } => (Meaning::Kept, ["conflict", "would conflict"]),
+        Landed::Unwritten { .. } | Landed::Waiting { .. } => {
+            (Meaning::Kept, ["kept", "would be kept"])
+        }
+    }
+}
+
+fn note(landed: &Landed) -> String {
+    match landed {
+        Landed::Landed { branch: None } => String::new(),
+        Landed::Landed { branch: Some(branch) } => format!("branch {branch}"),
+        Landed::Unchanged => "it is all there already".to_owned(),
+        Landed::Conflicted { conflicts } => conflicts_text(conflicts),
+        Landed::Unwritten { message } => message.clone(),
+        Landed::Waiting { on } => {
+            let on: Vec<_> = on.iter().map(TaskName::as_str).collect();
+            format!("builds on {}, which does not land", on.join(", "))
+        }
+    }
+}

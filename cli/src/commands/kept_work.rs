@@ -1,0 +1,112 @@
+//! The outcome of each task by its row in the ledger: its line in a table, whether its work is kept,
+//! and which work `regatta apply` lands.
+
+use std::collections::BTreeSet;
+
+use engine::landing;
+use engine::ports::LandingTask;
+use protocol::{Landed, RunName, TaskState};
+use store::TaskRow;
+
+use super::context::CommandContext;
+use super::target::TargetKind;
+use crate::error::{Error, ErrorKind};
+use crate::render::{KeptReason, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line};
+
+/// Returns the line of a task in a table.
+pub(super) fn table_row(row: &TaskRow) -> TableRow {
+    let mut found = match (&row.report, row.state) {
+        (Some(report), _) => outcome_line(report, row.landing.as_ref()),
+        (None, TaskState::Queued) => OutcomeLine::plain("queued", Meaning::Neutral),
+        (None, TaskState::Running) => OutcomeLine::plain("running", Meaning::Neutral),
+        (None, TaskState::Interrupted) => interrupted(row),
+        (None, TaskState::Done) => OutcomeLine::plain("done", Meaning::Neutral),
+        (None, TaskState::Failed) => OutcomeLine::plain("failed", Meaning::Bad),
+        (None, TaskState::Cancelled) => OutcomeLine::plain("cancelled", Meaning::Bad),
+    };
+    if row.discarded.is_some() {
+        let more = if found.note.is_empty() { "" } else { "; " };
+        found.note = format!("its capture was discarded{more}{}", found.note);
+    }
+    TableRow {
+        task: row.name.to_string(),
+        outcome: found,
+        changes: row.captured.as_ref().map(|captured| captured.changes),
+        ms: row.report.as_ref().map(|report| report.ms),
+        usage: row.usage,
+    }
+}
+
+fn interrupted(row: &TaskRow) -> OutcomeLine {
+    let mut outcome = OutcomeLine::plain("interrupted", Meaning::Bad);
+    if has_landed(row) {
+        "its work has landed since".clone_into(&mut outcome.note);
+    }
+    if let Some(note) = row.captured.as_ref().and_then(|captured| left_out_note(&captured.left_out))
+    {
+        outcome.add_note(&note);
+    }
+    outcome
+}
+
+/// Returns whether the work of a task has landed.
+pub(super) fn has_landed(row: &TaskRow) -> bool {
+    matches!(row.landing, Some(Landed::Landed { .. }))
+}
+
+/// Returns why the work of a task is kept; none if there is no work, or it has landed.
+pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
+    let captured = row.captured.as_ref().filter(|captured| captured.changes.files > 0)?;
+    if row.discarded.is_some() {
+        return None;
+    }
+    match (&row.report, &row.landing) {
+        (Some(report), landing) => {
+            // What was captured after the report is not in it.
+            let mut report = report.clone();
+            report.captured.get_or_insert_with(|| captured.clone());
+            KeptReason::of(&report, landing.as_ref())
+        }
+        (None, Some(Landed::Landed { .. } | Landed::Unchanged)) => None,
+        (None, Some(Landed::Conflicted { .. })) => Some(KeptReason::Conflict),
+        (None, _) => Some(KeptReason::Unfinished),
+    }
+}
+
+/// Returns whether the work of a task is to land. The work of a task that did not end well lands
+/// only if the task is named.
+pub(super) fn wanted(row: &TaskRow, kind: TargetKind) -> bool {
+    match (kept_reason(row), kind) {
+        (Some(KeptReason::Conflict | KeptReason::Whole), _)
+        | (Some(KeptReason::Unfinished), TargetKind::Task) => true,
+        (Some(KeptReason::Unfinished), TargetKind::Run) | (None, _) => false,
+    }
+}
+
+/// Returns the tasks to land, predecessors first. Work that builds on kept work which is not chosen
+/// is refused, because it would land without that.
+pub(super) fn landing_tasks(
+    context: &CommandContext,
+    run: &RunName,
+    chosen: &[&TaskRow],
+) -> Result<Vec<LandingTask>, Error> {
+    let record = context.reader.record(run)?;
+    let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
+    let record = record.ok_or_else(gone)?;
+    let ids: BTreeSet<_> = chosen.iter().map(|row| row.id).collect();
+    let rows = context.reader.tasks(record.spec.id)?;
+    let kept: BTreeSet<_> =
+        rows.iter().filter(|row| kept_reason(row).is_some()).map(|row| row.id).collect();
+    for row in chosen {
+        let on = record.task(row.id).map(|task| landing::changed_predecessors(&record, task));
+        let mut missing = on.into_iter().flatten().map(|task| &task.spec);
+        let missing = missing.find(|on| !ids.contains(&on.id) && kept.contains(&on.id));
+        if let Some(missing) = missing.map(|on| &on.name) {
+            let what = format!("cannot land the work of task {run}/{}", row.name);
+            let why = format!("it builds on {missing}, which has not landed");
+            let first = context.hints.command(&format!("apply {run}/{missing}"));
+            return Err(Error::new(ErrorKind::Usage, what).because(why).hint(first));
+        }
+    }
+    Ok(landing::landing_tasks(&record, &ids))
+}

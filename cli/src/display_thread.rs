@@ -1,0 +1,141 @@
+//! Displays a run on a thread of its own. A reader of the output that is slow or stopped delays the
+//! display only: neither signals nor the shutdown of the engine.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{io, thread};
+
+use actors::Events;
+use engine::ports::Clock;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::MissedTickBehavior;
+
+use crate::render::Renderer;
+
+/// How often the live view is redrawn.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The display of a run, on its own thread.
+#[derive(Debug)]
+pub(crate) struct Display {
+    commands: mpsc::UnboundedSender<DisplayCommand>,
+    failure: Option<oneshot::Receiver<io::Error>>,
+    ended: oneshot::Receiver<io::Result<()>>,
+}
+
+/// Sends notes to the display.
+#[derive(Clone, Debug)]
+pub(crate) struct Notes(mpsc::UnboundedSender<DisplayCommand>);
+
+#[derive(Debug)]
+enum DisplayCommand {
+    Note(Cow<'static, str>),
+    Finish,
+}
+
+impl Display {
+    /// Begins to display `events`.
+    ///
+    /// # Errors
+    /// The machine has no thread left.
+    pub(crate) fn start(
+        show: Box<dyn Renderer>,
+        events: Events,
+        clock: Arc<dyn Clock>,
+    ) -> io::Result<Self> {
+        let (sender, commands) = mpsc::unbounded_channel();
+        let (failure_sender, failure) = oneshot::channel();
+        let (end_sender, ended) = oneshot::channel();
+        let runtime = Handle::current();
+        let mut showing =
+            DisplayLoop { show, events, commands, clock, failure: Some(failure_sender) };
+        thread::Builder::new().name("display".to_owned()).spawn(move || {
+            let shown = runtime.block_on(showing.until_finished());
+            let _gone = end_sender.send(shown); // then nobody waits for it
+        })?;
+        Ok(Self { commands: sender, failure: Some(failure), ended })
+    }
+
+    /// Returns a sender of notes, which are displayed between the events.
+    pub(crate) fn notes(&self) -> Notes {
+        Notes(self.commands.clone())
+    }
+
+    /// Waits until standard output cannot be written, and returns the error. Returns at most once.
+    pub(crate) async fn failed(&mut self) -> io::Error {
+        if let Some(failure) = &mut self.failure {
+            let failed = failure.await;
+            self.failure = None;
+            if let Ok(error) = failed {
+                return error;
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Displays every event published so far, and then the result of the run. Takes as long as the
+    /// reader of the output does.
+    ///
+    /// # Errors
+    /// The result cannot be written, or the display has panicked.
+    pub(crate) async fn finish(self) -> io::Result<()> {
+        let _ended = self.commands.send(DisplayCommand::Finish); // it can only have panicked
+        self.ended.await.unwrap_or_else(|_panicked| Err(io::Error::other("showing it crashed")))
+    }
+}
+
+impl Notes {
+    /// Sends a line, which must be printable.
+    pub(crate) fn say(&self, line: impl Into<Cow<'static, str>>) {
+        let _ended = self.0.send(DisplayCommand::Note(line.into())); // then nothing is shown any more
+    }
+}
+
+/// The state of the display's thread.
+struct DisplayLoop {
+    show: Box<dyn Renderer>,
+    events: Events,
+    commands: mpsc::UnboundedReceiver<DisplayCommand>,
+    clock: Arc<dyn Clock>,
+    /// Receives the first error.
+    failure: Option<oneshot::Sender<io::Error>>,
+}
+
+impl DisplayLoop {
+    /// Displays events and notes until told to finish. Nothing else runs on the thread, so every write
+    /// may block.
+    async fn until_finished(&mut self) -> io::Result<()> {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut is_over = false;
+        loop {
+            tokio::select! {
+                biased;
+                event = self.events.recv(), if !is_over => match event {
+                    Some(event) => self.event(&event),
+                    None => is_over = true,
+                },
+                order = self.commands.recv() => match order {
+                    Some(DisplayCommand::Note(line)) => self.show.note(&line),
+                    Some(DisplayCommand::Finish) | None => return self.show.finish(),
+                },
+                _ = tick.tick() => self.show.tick(self.clock.now()),
+            }
+        }
+    }
+
+    fn event(&mut self, event: &protocol::Event) {
+        let mut shown = self.show.event(event);
+        if self.events.is_empty() {
+            shown = shown.and_then(|()| self.show.flush());
+        }
+        if let Err(error) = shown
+            && let Some(failure) = self.failure.take()
+        {
+            tracing::warn!(%error, "standard output cannot be written");
+            let _gone = failure.send(error); // then the run is over
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Makes a draft of each task from the items of a list or the words of the command line: its name,
+//! its title and its work.
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
+
+use protocol::{Command, Item, TaskName};
+
+use super::items::{ItemKind, first_line_title, item_with_parts, title_of};
+use super::prompt_template::PromptTemplate;
+use super::script_template::{ItemsPerTask, ScriptTemplate};
+use crate::error::Error;
+
+/// The most bytes of all items of a task. They are the arguments of a process, which share 2 MiB
+/// with its environment.
+const MOST_TOGETHER: usize = 1 << 20;
+
+/// A task with a name, a title and work, whose model and limits are not resolved yet.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TaskDraft {
+    /// Its name.
+    pub(crate) name: TaskName,
+    /// Its title.
+    pub(crate) title: String,
+    /// What it does.
+    pub(crate) work: DraftWork,
+}
+
+/// The work of a draft.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum DraftWork {
+    /// A command.
+    Command(Command),
+    /// What a model is asked to do.
+    Prompt(String),
+}
+
+/// The work to do with each item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WorkTemplate {
+    /// A command, with placeholders.
+    Command(String),
+    /// A prompt, with placeholders.
+    Prompt(String),
+}
+
+/// A template of work, and the items to fill it with.
+pub(crate) struct FanOut<'a> {
+    /// The work.
+    pub(crate) pattern: &'a WorkTemplate,
+    /// The items.
+    pub(crate) items: Vec<String>,
+    /// What they are.
+    pub(crate) naming: ItemKind,
+    /// How many of them a task gets; one if none.
+    pub(crate) chunk: Option<NonZeroUsize>,
+}
+
+/// Makes a task of each item, or of each chunk of items.
+///
+/// # Errors
+/// A placeholder is unknown, or an item cannot be put safely where its placeholder is.
+pub(crate) fn drafts(fanout: FanOut<'_>) -> Result<Vec<TaskDraft>, Error> {
+    match fanout.chunk {
+        None => single(fanout),
+        Some(size) => chunked(&fanout, size),
+    }
+}
+
+fn single(fanout: FanOut<'_>) -> Result<Vec<TaskDraft>, Error> {
+    let filler = ParsedTemplate::read(fanout.pattern, ItemsPerTask::One)?;
+    let mut names = NameAllocator::default();
+    let mut drafts = Vec::with_capacity(fanout.items.len());
+    for (at, text) in fanout.items.into_iter().enumerate() {
+        let name = match fanout.naming {
+            ItemKind::Path => names.nearest(&text),
+            ItemKind::Word => numbered(at + 1),
+        };
+        let title = title_of(&text);
+        let work = filler.single(at + 1, item_with_parts(text, fanout.naming))?;
+        drafts.push(TaskDraft { name, title: work.title().unwrap_or(title), work });
+    }
+    Ok(drafts)
+}
+
+fn chunked(fanout: &FanOut<'_>, size: NonZeroUsize) -> Result<Vec<TaskDraft>, Error> {
+    let filler = ParsedTemplate::read(fanout.pattern, ItemsPerTask::Chunk)?;
+    let mut drafts = Vec::new();
+    for (at, items) in fanout.items.chunks(size.get()).enumerate() {
+        let title = match items {
+            [one] => title_of(one),
+            [first, others @ ..] => format!("{} and {} more", title_of(first), others.len()),
+            [] => String::new(),
+        };
+        let items = items.iter().map(|item| item_with_parts(item.clone(), fanout.naming)).collect();
+        let work = filler.chunk(at + 1, items)?;
+        drafts.push(TaskDraft {
+            name: numbered(at + 1),
+            title: work.title().unwrap_or(title),
+            work,
+        });
+    }
+    Ok(drafts)
+}
+
+impl DraftWork {
+    /// Returns the title of a prompt. A command has the title of its items.
+    fn title(&self) -> Option<String> {
+        match self {
+            Self::Command(_) => None,
+            Self::Prompt(prompt) => Some(first_line_title(prompt)),
+        }
+    }
+}
+
+/// A parsed template.
+enum ParsedTemplate {
+    Script(ScriptTemplate),
+    Prompt(PromptTemplate),
+}
+
+impl ParsedTemplate {
+    fn read(pattern: &WorkTemplate, portion: ItemsPerTask) -> Result<Self, Error> {
+        match pattern {
+            WorkTemplate::Command(script) => {
+                ScriptTemplate::read(script, portion).map(Self::Script)
+            }
+            WorkTemplate::Prompt(prompt) => PromptTemplate::read(prompt, portion).map(Self::Prompt),
+        }
+    }
+
+    fn single(&self, number: usize, item: Item) -> Result<DraftWork, Error> {
+        let template = match self {
+            Self::Prompt(prompt) => return Ok(DraftWork::Prompt(prompt.fill(number, &[item]))),
+            Self::Script(template) => template,
+        };
+        let script = template.fill(number, Some(&item))?;
+        let arguments = if template.takes_items() { vec![item.item.clone()] } else { Vec::new() };
+        Ok(DraftWork::Command(Command { script, item: Some(item), arguments }))
+    }
+
+    fn chunk(&self, number: usize, items: Vec<Item>) -> Result<DraftWork, Error> {
+        let template = match self {
+            Self::Prompt(prompt) => return Ok(DraftWork::Prompt(prompt.fill(number, &items))),
+            Self::Script(template) => template,
+        };
+        let together: usize =
+            items.iter().map(|item| item.item.len() + size_of::<usize>() + 1).sum();
+        if together > MOST_TOGETHER {
+            let count = items.len();
+            return Err(Error::usage(format!("the names of {count} items are too long together"))
+                .because(format!("they have {together} bytes, and a command takes {MOST_TOGETHER}"))
+                .hint("a smaller --chunk"));
+        }
+        let script = template.fill(number, None)?;
+        let arguments = items.into_iter().map(|item| item.item).collect();
+        Ok(DraftWork::Command(Command { script, item: None, arguments }))
+    }
+}
+
+/// Returns the default name of a task.
+fn numbered(number: usize) -> TaskName {
+    TaskName::nearest(&format!("t{number}"))
+}
+
+/// Generates the names of tasks: slugs of their items. No two differ only in case.
+#[derive(Default)]
+pub(crate) struct NameAllocator {
+    taken: HashSet<String>,
+    /// The last number used after each prefix, so that equal items do not count from the start.
+    last: HashMap<String, usize>,
+}
+
+/// How many characters of a name are its prefix: a number may cut off the end of a long name.
+const BEGINNING: usize = 40;
+
+impl NameAllocator {
+    /// Returns the nearest free name to `text`.
+    pub(crate) fn nearest(&mut self, text: &str) -> TaskName {
+        let name = TaskName::nearest(text);
+        let folded = name.folded();
+        if self.taken.insert(folded.clone()) {
+            return name;
+        }
+        let beginning = folded.get(..BEGINNING).unwrap_or(&folded).to_owned();
+        let last = self.last.entry(beginning).or_insert(1);
+        loop {
+            *last += 1;
+            let numbered = name.numbered(*last);
+            if self.taken.insert(numbered.folded()) {
+                return numbered;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

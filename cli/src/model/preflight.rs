@@ -1,0 +1,122 @@
+//! Checks, before a run starts, that each of its models can be used.
+
+use engine::ports::Models as _;
+use futures_util::future::join_all;
+use protocol::{Agent, Failure, FailureClass, ModelRoute, RunSpec, TaskName, Work};
+use providers::{Catalogue, KnownProvider};
+
+use super::is_scenario;
+use crate::error::{Error, ErrorKind, without_os_code};
+
+/// Opens every model of a run, and checks that local ones and those at a base URL answer.
+///
+/// # Errors
+/// A model cannot be used.
+pub(crate) async fn check_models(catalogue: &Catalogue, spec: &RunSpec) -> Result<(), Error> {
+    let routes = routes(spec);
+    for (route, task) in &routes {
+        catalogue.open(route).map_err(|failure| unusable(route, task, &failure))?;
+    }
+    let looks = routes.iter().map(|(route, task)| async move {
+        catalogue.preflight(route).await.map_err(|failure| unusable(route, task, &failure))
+    });
+    join_all(looks).await.into_iter().collect()
+}
+
+/// Returns whether a scenario plays a model of the run.
+pub(crate) fn is_scripted(spec: &RunSpec) -> bool {
+    agents(spec).any(|(_, agent)| is_scenario(&agent.model))
+}
+
+/// Returns the models of a run, each once, with the first task that uses it.
+pub(crate) fn routes(spec: &RunSpec) -> Vec<(&ModelRoute, &TaskName)> {
+    let mut routes: Vec<(&ModelRoute, &TaskName)> = Vec::new();
+    for (task, agent) in agents(spec) {
+        if !routes.iter().any(|(known, _)| **known == agent.model) {
+            routes.push((&agent.model, task));
+        }
+    }
+    routes
+}
+
+fn agents(spec: &RunSpec) -> impl Iterator<Item = (&TaskName, &Agent)> {
+    spec.tasks.iter().filter_map(|task| match &task.work {
+        Work::Agent(agent) => Some((&task.name, agent)),
+        Work::Command(_) | Work::External(_) => None,
+    })
+}
+
+/// Returns the error about a model that cannot be used. In the message of a failure, the cause comes
+/// before a semicolon, and another cause or a hint after it.
+fn unusable(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
+    let what = format!("cannot use the model {route} of task `{task}`");
+    let (why, rest) = failure.message.split_once("; ").unwrap_or((&failure.message, ""));
+    let error = Error::new(ErrorKind::Model, what).because(without_os_code(why));
+    let key = KnownProvider::find(&route.provider).and_then(KnownProvider::key);
+    match (failure.class, key) {
+        (FailureClass::Auth, Some(key)) => error.hint(format!("export {key}=…")),
+        _ if rest.is_empty() => error,
+        _ if ACTION_PREFIXES.iter().any(|prefix| rest.starts_with(prefix)) => {
+            error.hint(rest.trim_start_matches("try: "))
+        }
+        _ => error.because(rest),
+    }
+}
+
+/// The prefixes by which the part after the semicolon is a hint.
+const ACTION_PREFIXES: [&str; 3] = ["try: ", "start it ", "is the base URL right"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resolve::sample;
+
+    fn spec(models: &[&str]) -> RunSpec {
+        let mut spec = sample(&[("a", "true"), ("b", "true"), ("c", "true")]);
+        for (task, model) in spec.tasks.iter_mut().zip(models) {
+            let model = model.parse().unwrap();
+            task.work = Work::Agent(Agent { model, prompt: "Do it.".to_owned(), context: None });
+        }
+        spec
+    }
+
+    #[test]
+    fn each_model_is_looked_at_once() {
+        let run = spec(&["local/a", "offline/b", "local/a"]);
+        let found: Vec<_> = routes(&run).iter().map(|(_, task)| task.as_str()).collect();
+        assert_eq!(found, ["a", "b"]);
+        assert!(is_scripted(&run));
+        assert!(!is_scripted(&spec(&["local/a"])));
+        assert_eq!(routes(&spec(&[])), []);
+    }
+
+    #[test]
+    fn a_failure_is_told_with_what_to_do_about_it() {
+        let told = |route: &str, class, message: &str| {
+            let (route, task) = (route.parse().unwrap(), "t1".parse().unwrap());
+            let said = unusable(&route, &task, &Failure::new(class, message)).to_string();
+            said.split_once("of task `t1`\n").unwrap().1.to_owned()
+        };
+        let refused = "ollama is silent: Connection refused (os error 111); start it with `x`";
+        assert_eq!(
+            told("ollama/a", FailureClass::Transient, refused),
+            "  because ollama is silent: Connection refused\n  try: start it with `x`"
+        );
+        assert_eq!(
+            told("acme/a", FailureClass::Transient, "acme is silent; is the base URL right?"),
+            "  because acme is silent\n  try: is the base URL right?"
+        );
+        assert_eq!(
+            told("ollama/a", FailureClass::Invalid, "there is no a; try: ollama pull a"),
+            "  because there is no a\n  try: ollama pull a"
+        );
+        assert_eq!(
+            told("openai/a", FailureClass::Auth, "a key is wanted"),
+            "  because a key is wanted\n  try: export OPENAI_API_KEY=…"
+        );
+        assert_eq!(
+            told("nope/a", FailureClass::Invalid, "no provider is called nope; known are a, b"),
+            "  because no provider is called nope\n  because known are a, b"
+        );
+    }
+}

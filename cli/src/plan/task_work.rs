@@ -1,0 +1,151 @@
+//! The work of a task of a plan: a command, or a prompt and its model.
+
+use std::path::Path;
+
+use protocol::TaskName;
+use toml::Spanned;
+
+use super::format::TaskTable;
+use super::text::{PlanText, read_file};
+use crate::each::{refuse_placeholders, without_items};
+use crate::error::{Error, ErrorKind};
+use crate::model::{BaseUrl, ModelChoice, is_scenario};
+
+/// The longest file of a prompt, in bytes.
+const LONGEST_PROMPT: u64 = 16_000_000;
+
+/// The work of a task of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum PlannedWork {
+    /// A shell script.
+    Command(String),
+    /// What a model is asked to do.
+    Prompt {
+        /// The text.
+        prompt: String,
+        /// The model, if the task names one.
+        model: Option<ModelChoice>,
+    },
+}
+
+/// Returns the work of a task.
+///
+/// # Errors
+/// The task has no work, has two kinds of it, or its work is empty.
+pub(super) fn of(
+    text: PlanText<'_>,
+    folder: &Path,
+    task: &Spanned<TaskTable>,
+    name: &TaskName,
+) -> Result<PlannedWork, Error> {
+    let (span, table) = (task.span(), task.get_ref());
+    let own = table.model.as_ref().map(|own| model(text, folder, own)).transpose()?;
+    match (&table.exec, &table.prompt, &table.prompt_file) {
+        (None, None, None) => {
+            let what = format!("task `{name}` says nothing of what it does");
+            Err(text.error(&span, what).hint("prompt = \"…\"").hint("exec = \"…\""))
+        }
+        (Some(exec), None, None) => match &table.model {
+            Some(model) => Err(text
+                .error(&model.span(), format!("task `{name}` has a command, and needs no model"))
+                .hint("leave one of them out: exec or model")),
+            None => command(text, exec, name).map(PlannedWork::Command),
+        },
+        (None, Some(prompt), None) => {
+            let asked = without_items(prompt.get_ref())
+                .map_err(|error| at_position(text, prompt, error))?;
+            not_blank(text, prompt, name, asked)
+                .map(|prompt| PlannedWork::Prompt { prompt, model: own })
+        }
+        (None, None, Some(file)) => {
+            let asked = prompt_of(&folder.join(file.get_ref()))
+                .map_err(|error| at_position(text, file, error))?;
+            not_blank(text, file, name, asked)
+                .map(|prompt| PlannedWork::Prompt { prompt, model: own })
+        }
+        (Some(second), Some(_), _) | (_, Some(_), Some(second)) | (Some(_), None, Some(second)) => {
+            let what = format!("task `{name}` says twice what it does");
+            Err(text
+                .error(&second.span(), what)
+                .because("one of `prompt`, `prompt_file` and `exec` says it"))
+        }
+    }
+}
+
+fn command(text: PlanText<'_>, exec: &Spanned<String>, name: &TaskName) -> Result<String, Error> {
+    let script = exec.get_ref().clone();
+    if script.trim().is_empty() {
+        return Err(text.error(&exec.span(), format!("the command of task `{name}` is empty")));
+    }
+    refuse_placeholders(&script, "regatta run --each SPEC --exec CMD")
+        .map_err(|error| at_position(text, exec, error))?;
+    Ok(script)
+}
+
+/// Checks that a prompt is not blank.
+fn not_blank(
+    text: PlanText<'_>,
+    at: &Spanned<String>,
+    name: &TaskName,
+    prompt: String,
+) -> Result<String, Error> {
+    if prompt.trim().is_empty() {
+        return Err(text.error(&at.span(), format!("the prompt of task `{name}` is empty")));
+    }
+    Ok(prompt)
+}
+
+/// Reads a prompt from its file.
+fn prompt_of(path: &Path) -> Result<String, Error> {
+    let what = format!("cannot read the prompt {}", path.display());
+    // Opening a pipe would wait for somebody to write into it.
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(Error::new(ErrorKind::Plan, what).because("it is not a file"));
+    }
+    let bytes = read_file(path, LONGEST_PROMPT, &what)?;
+    String::from_utf8(bytes)
+        .map_err(|_not_text| Error::new(ErrorKind::Plan, what).because("it is not UTF-8"))
+}
+
+/// Returns a model that a plan names. The scenario of an offline model is a file, relative to the
+/// folder of the plan.
+pub(super) fn model(
+    text: PlanText<'_>,
+    folder: &Path,
+    word: &Spanned<String>,
+) -> Result<ModelChoice, Error> {
+    let mut choice = text.parse(word, str::parse)?;
+    if let ModelChoice::Route(route) = &mut choice
+        && is_scenario(route)
+        && let Some(path) = folder.join(&route.id).to_str()
+    {
+        route.id = path.to_owned();
+    }
+    Ok(choice)
+}
+
+/// Returns the base URL of the plan's model.
+pub(super) fn base_url(
+    text: PlanText<'_>,
+    model: Option<&ModelChoice>,
+    word: Option<&Spanned<String>>,
+) -> Result<Option<BaseUrl>, Error> {
+    let Some(word) = word else { return Ok(None) };
+    match model {
+        Some(ModelChoice::Route(route)) if is_scenario(route) => {
+            let what = format!("`base_url` cannot be used with {route}");
+            Err(text.error(&word.span(), what).hint("leave base_url out"))
+        }
+        Some(ModelChoice::Route(_)) => text.parse(word, str::parse).map(Some),
+        Some(ModelChoice::Role(_)) | None => {
+            let what = "`base_url` says where the model is, but not which it is";
+            Err(text.error(&word.span(), what).hint("model = \"local/MODEL\" beside it"))
+        }
+    }
+}
+
+/// Returns an error with the position of `at`.
+fn at_position(text: PlanText<'_>, at: &Spanned<String>, error: Error) -> Error {
+    let what = text.error(&at.span(), &error.what).what;
+    Error { what, kind: ErrorKind::Plan, ..error }
+}

@@ -1,0 +1,100 @@
+//! The text of a plan, with errors that name a line and column, and files of limited size.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::Read;
+use std::num::NonZeroU64;
+use std::ops::Range;
+use std::path::Path;
+
+use toml::Spanned;
+
+use crate::error::{Error, ErrorKind};
+
+/// The text of a plan and the name of its file.
+#[derive(Clone, Copy)]
+pub(super) struct PlanText<'a> {
+    pub(super) name: &'a str,
+    pub(super) whole: &'a str,
+}
+
+impl PlanText<'_> {
+    /// Returns an error with the position of `span`.
+    pub(super) fn error(&self, span: &Range<usize>, what: impl AsRef<str>) -> Error {
+        let (line, column) = self.line_and_column(span.start);
+        let place = format!("{}:{line}:{column}", self.name);
+        Error::new(ErrorKind::Plan, format!("{place}: {}", what.as_ref()))
+    }
+
+    /// Returns the error for an error of the TOML parser, without the names of Rust types.
+    pub(super) fn parse_error(&self, error: &toml::de::Error) -> Error {
+        let message = error.message().trim_end();
+        let what = match message.rsplit_once("expected ") {
+            Some((before, "i64" | "i32" | "u64" | "u32")) => {
+                format!("{before}expected a whole number")
+            }
+            Some((before, "a sequence")) => format!("{before}expected a list"),
+            Some((before, "a map")) => format!("{before}expected a table"),
+            Some(_) | None => message.to_owned(),
+        };
+        self.error(&error.span().unwrap_or_default(), what)
+    }
+
+    /// Parses a word.
+    ///
+    /// # Errors
+    /// The error of `read`, with the position of the word.
+    pub(super) fn parse<T, E: Display>(
+        &self,
+        word: &Spanned<String>,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<T, Error> {
+        read(word.get_ref()).map_err(|error| self.error(&word.span(), error.to_string()))
+    }
+
+    /// Converts the value of `key` to a positive number of type `T`.
+    ///
+    /// # Errors
+    /// The value is not positive, or too large for `T`.
+    pub(super) fn positive<T>(&self, key: &str, number: &Spanned<i64>) -> Result<T, Error>
+    where
+        T: TryFrom<NonZeroU64>,
+    {
+        let positive = u64::try_from(*number.get_ref()).ok().and_then(NonZeroU64::new);
+        let counted = positive.and_then(|positive| T::try_from(positive).ok());
+        let what = || format!("`{key}` is a number from 1 on");
+        counted.ok_or_else(|| self.error(&number.span(), what()))
+    }
+
+    /// Returns the line number of `span`, counted from 1.
+    pub(super) fn line(&self, span: &Range<usize>) -> usize {
+        self.line_and_column(span.start).0
+    }
+
+    fn line_and_column(&self, offset: usize) -> (usize, usize) {
+        let before = self.whole.get(..offset).unwrap_or(self.whole);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        (line, column)
+    }
+}
+
+/// Reads a file of at most `most` bytes.
+pub(super) fn read_file(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Error> {
+    let mut file = File::open(path)
+        .map_err(|error| Error::new(ErrorKind::Plan, what.to_owned()).caused_by(&error))?;
+    read_all(&mut file, most, what)
+}
+
+/// Reads a stream of at most `most` bytes to its end.
+pub(super) fn read_all(from: &mut dyn Read, most: u64, what: &str) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    from.take(most + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Error::new(ErrorKind::Plan, what.to_owned()).caused_by(&error))?;
+    if bytes.len() as u64 > most {
+        return Err(Error::new(ErrorKind::Plan, what.to_owned())
+            .because(format!("it is longer than {} MB", most / 1_000_000)));
+    }
+    Ok(bytes)
+}

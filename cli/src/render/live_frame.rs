@@ -1,0 +1,222 @@
+//! One frame of the live view as lines of text: a line per running task, and the totals.
+
+use protocol::{MergeMode, Phase, Timestamp};
+
+use super::numbers::{count, duration, elapsed, tokens, usage_text};
+use super::printable::{cut, fit, one_line, width};
+use super::run_view::{RunInfo, RunView};
+use super::task_view::{RunningTask, TaskStage, TaskView};
+use super::terminal::{Meaning, Palette, Size};
+
+/// The states of the spinner.
+const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// What a frame depends on, besides the run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FrameInput {
+    /// The time.
+    pub(super) now: Timestamp,
+    /// The number of the frame, which turns the spinners.
+    pub(super) turn: usize,
+    /// The size of the terminal.
+    pub(super) size: Size,
+}
+
+/// Returns the lines of a frame: narrower and fewer than those of the terminal.
+pub(super) fn frame(run: &RunView, input: FrameInput, palette: Palette) -> Vec<String> {
+    let Some(head) = run.head() else { return Vec::new() };
+    // A full last column wraps on some terminals, and the cursor needs a line of its own.
+    let columns = input.size.columns.saturating_sub(1);
+    let room = input.size.rows.saturating_sub(1);
+    let total = total_line(run, head, input.now, columns, palette);
+    if room < 5 {
+        return vec![total].into_iter().take(room).collect();
+    }
+    let mut lines = vec![cut(&headline(head), columns), String::new()];
+    lines.extend(middle_lines(run, input, columns, room - 3));
+    lines.push(total);
+    lines
+}
+
+/// Returns the first line of a run: its name, tasks and modes.
+pub(super) fn headline(head: &RunInfo) -> String {
+    let isolation = head.isolation.label();
+    let lands = match (head.isolation.capabilities().can_capture, head.merge) {
+        (false, _) => "nothing is captured or landed",
+        (true, MergeMode::Patch) => "lands at the end",
+        (true, MergeMode::Branch) => "becomes branches at the end",
+        (true, MergeMode::None) => "everything is kept",
+    };
+    let tasks = count(head.tasks, "task");
+    format!("run {} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
+}
+
+/// Returns the line that names the variables passed on to tasks; none if there are none.
+pub fn passed_variables(names: &[String]) -> Option<String> {
+    let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
+    (!names.is_empty()).then(|| format!("passes {} on to what tasks run", names.join(", ")))
+}
+
+/// Returns the lines between the headline and the totals: the running tasks, or the landing.
+fn middle_lines(run: &RunView, input: FrameInput, columns: usize, room: usize) -> Vec<String> {
+    let running = run.running().len();
+    if running == 0 {
+        let spinner = SPINNER[input.turn % SPINNER.len()];
+        let landing = run.landing().map(|landing| cut(&format!("  {spinner} {landing}"), columns));
+        return landing.into_iter().collect();
+    }
+    let shown = if running > room { room - 1 } else { running };
+    let rows: Vec<&TaskView> = run.running().take(shown).collect();
+    let room = Columns::of(&rows, columns);
+    let mut lines: Vec<_> =
+        rows.iter().enumerate().map(|(at, row)| room.line(row, at, input)).collect();
+    if shown < running {
+        lines.push(cut(&format!("    and {} more", running - shown), columns));
+    }
+    lines
+}
+
+/// The widest column of task names.
+const NAME_WIDTH: usize = 24;
+
+/// The widest column of models.
+const MODEL_WIDTH: usize = 18;
+
+/// The narrowest lines with a column of models, and with one of tokens.
+const WITH_MODELS: usize = 76;
+const WITH_TOKENS: usize = 48;
+
+/// The width of the column with the state or the tool of a task.
+const ACTIVITY_WIDTH: usize = 8;
+
+/// The widths of the columns of task lines; 0 for a column that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Columns {
+    name: usize,
+    model: usize,
+    tokens: usize,
+    all: usize,
+}
+
+impl Columns {
+    /// Returns the columns for `rows`, in lines `all` wide.
+    fn of(rows: &[&TaskView], all: usize) -> Self {
+        let widest = |width: &dyn Fn(&TaskView) -> usize| rows.iter().map(|row| width(row)).max();
+        let name = widest(&|row| row.name.as_str().len()).unwrap_or(0).min(NAME_WIDTH);
+        let model = widest(&|row| model(row).map_or(0, |model| width(&model))).unwrap_or(0);
+        let with_tokens = rows.iter().any(|row| row.model.is_some() || row.used.is_some());
+        Self {
+            name,
+            model: if all < WITH_MODELS { 0 } else { model.min(MODEL_WIDTH) },
+            tokens: if all < WITH_TOKENS || !with_tokens { 0 } else { 6 },
+            all,
+        }
+    }
+
+    /// Returns the line of the task at index `at`.
+    fn line(&self, row: &TaskView, at: usize, input: FrameInput) -> String {
+        let TaskStage::Running(running) = &row.stage else { return String::new() };
+        let spinner = SPINNER[(input.turn + 3 * at) % SPINNER.len()];
+        let (activity, said) = activity(row, running, input.now);
+        let mut begin = format!("  {spinner} {}  ", fit(row.name.as_str(), self.name));
+        if self.model > 0 {
+            begin.push_str(&fit(&model(row).unwrap_or_default(), self.model));
+            begin.push_str("  ");
+        }
+        begin.push_str(&fit(&activity, ACTIVITY_WIDTH));
+        begin.push_str("  ");
+        let mut end = String::new();
+        if self.tokens > 0 {
+            let used = row.used.map(|used| tokens(used.tokens())).unwrap_or_default();
+            end = format!("  {used:>0$}", self.tokens);
+        }
+        end.push_str(&format!("  {:>6}", duration(elapsed(running.since, input.now))));
+        let room = self.all.saturating_sub(width(&begin) + width(&end));
+        cut(&format!("{begin}{}{end}", fit(&said, room)), self.all)
+    }
+}
+
+/// Returns what a task is doing: a word, and details.
+fn activity(row: &TaskView, running: &RunningTask, now: Timestamp) -> (String, String) {
+    let title = || one_line(&row.title);
+    if let (Some(wait), Phase::Working) = (&running.wait, running.phase)
+        && wait.until > now
+    {
+        let provider = row.model.as_deref().and_then(|model| model.split('/').next());
+        let provider = one_line(provider.unwrap_or("its provider"));
+        let more = elapsed(now, wait.until).div_ceil(1000);
+        let why = one_line(&wait.why);
+        return ("waits".to_owned(), format!("for {provider}, {more}s more: {why}"));
+    }
+    let said = running.line.as_deref().and_then(last_part);
+    let word = match (running.phase, &running.tool, &row.model) {
+        (Phase::Preparing, ..) => "prepares",
+        (Phase::Working, Some(tool), _) => {
+            return (one_line(tool), said.unwrap_or_default());
+        }
+        (Phase::Working, None, Some(_)) => "thinks",
+        (Phase::Working, None, None) => "works",
+        (Phase::Stopping, ..) => "stops",
+        (Phase::Capturing, ..) => "captures",
+    };
+    (word.to_owned(), said.unwrap_or_else(title))
+}
+
+/// Returns the last part of a line that rewrites itself with `\r`, which is what a terminal shows.
+fn last_part(line: &str) -> Option<String> {
+    line.split('\r').rfind(|part| !part.trim().is_empty()).map(|part| one_line(part.trim()))
+}
+
+/// Returns the short name of a task's model: the part after the last slash.
+fn model(row: &TaskView) -> Option<String> {
+    row.model.as_deref().and_then(|model| model.rsplit('/').next()).map(one_line)
+}
+
+/// The widest bar, in columns.
+const BAR_WIDTH: usize = 32;
+
+/// The narrowest bar with the spaces around it.
+const NARROWEST_BAR: usize = 14;
+
+/// Returns the line of totals. A narrow line has no bar, and a very narrow one no usage.
+fn total_line(
+    run: &RunView,
+    head: &RunInfo,
+    now: Timestamp,
+    columns: usize,
+    palette: Palette,
+) -> String {
+    let ended = run.ended();
+    let begin = format!("{} of {} · ", ended.all, head.tasks);
+    let kinds = [(ended.failed, "failed"), (ended.cancelled, "cancelled")];
+    let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
+    let failures = kinds.map(|(number, kind)| format!("{number} {kind}")).collect::<Vec<_>>();
+    let failures = failures.join(" · ");
+    let between = if failures.is_empty() { "" } else { " · " };
+    let mut end = format!("{between}{}", duration(elapsed(head.started, now)));
+    let mut text = width(&begin) + width(&failures) + width(&end);
+    let spent = run.usage().map(|usage| format!(" · {}", usage_text(usage))).unwrap_or_default();
+    if text + width(&spent) <= columns {
+        end.push_str(&spent);
+        text += width(&spent);
+    }
+    if columns < text + NARROWEST_BAR {
+        return cut(&format!("{begin}{failures}{end}"), columns);
+    }
+    let bar = bar(ended.all, head.tasks, BAR_WIDTH.min(columns - text - 4));
+    format!("  {bar}  {begin}{}{end}", palette.paint(Meaning::Bad, &failures))
+}
+
+/// Returns a progress bar of `room` columns.
+fn bar(done: usize, all: usize, room: usize) -> String {
+    let done = done.min(all);
+    let thick = (room * done).checked_div(all).unwrap_or(room);
+    let edge = usize::from(thick > 0 && thick < room);
+    let mut bar = "━".repeat(thick - edge);
+    bar.push_str(&"╸".repeat(edge));
+    bar.push_str(&"─".repeat(room - thick));
+    bar
+}
+
+#[cfg(test)]
+mod tests;

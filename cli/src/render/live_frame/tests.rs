@@ -1,0 +1,215 @@
+use protocol::{
+    AssistantMessage, Cost, Event, EventKind, EventScope, Failure, FailureClass, IsolationMode,
+    MergeMode, Outcome, Phase, SessionEvent, StopReason, TaskName, TaskReport, Usage,
+};
+
+use super::super::printable::{fit, width};
+use super::*;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_millisecond(seconds * 1000)
+}
+
+fn scope() -> EventScope {
+    EventScope::Run("r7k3f".parse().unwrap())
+}
+
+fn run_view(tasks: usize, running: usize) -> RunView {
+    let mut run = RunView::default();
+    let mut tell = |seconds, kind| {
+        run.apply(&Event { seq: 1, at: at(seconds), scope: Some(scope()), kind });
+    };
+    let (isolation, merge) = (IsolationMode::Worktree, MergeMode::Patch);
+    tell(0, EventKind::RunStarted { tasks, jobs: 8, isolation, merge, pass_env: Vec::new() });
+    for task in (0..running).map(|at| format!("task{at}").parse::<TaskName>().unwrap()) {
+        tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });
+        let line = Some(format!("line of {task}\u{1b}[2J 日本語"));
+        tell(
+            2,
+            EventKind::TaskProgress { task, phase: Phase::Working, line, tool: None, tokens: None },
+        );
+    }
+    let failure = Failure::new(FailureClass::Timeout, "late");
+    let report =
+        TaskReport { outcome: Outcome::Failed { failure }, captured: None, ms: 5, usage: None };
+    tell(3, EventKind::TaskFinished { task: "broken".parse().unwrap(), report });
+    run
+}
+
+/// Adds four agents: one that calls a tool, one that thinks, one that waits, one that is stopped.
+fn with_agents(mut run: RunView) -> RunView {
+    let mut tell = |seconds, kind| {
+        run.apply(&Event { seq: 1, at: at(seconds), scope: Some(scope()), kind });
+    };
+    for (name, phase, tool, line) in [
+        ("calls", Phase::Working, Some("bash"), Some("cargo check -p auth\u{1b}[2J")),
+        ("thinks", Phase::Working, None, Some("Let me see")),
+        ("waits", Phase::Working, None, None),
+        ("stopped", Phase::Stopping, None, None),
+    ] {
+        let task: TaskName = name.parse().unwrap();
+        let model = Some("openrouter/qwen/qwen3-coder:480b-instruct".to_owned());
+        let title = format!("title of {name}");
+        tell(0, EventKind::TaskQueued { task: task.clone(), title, model });
+        tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });
+        let event = SessionEvent::MessageEnd { message: answer() };
+        tell(2, EventKind::SessionEvent { task: Some(task.clone()), event });
+        if name == "waits" {
+            let error_message = "it is\noverloaded".to_owned();
+            let event = SessionEvent::AutoRetryStart { attempt: 1, delay_ms: 9_000, error_message };
+            tell(8, EventKind::SessionEvent { task: Some(task.clone()), event });
+        }
+        let (tool, line) = (tool.map(str::to_owned), line.map(str::to_owned));
+        tell(9, EventKind::TaskProgress { task, phase, line, tool, tokens: Some(24_100) });
+    }
+    run
+}
+
+fn answer() -> AssistantMessage {
+    AssistantMessage {
+        content: Vec::new(),
+        api: "a".to_owned(),
+        provider: "b".to_owned(),
+        model: "c".to_owned(),
+        usage: Usage {
+            input: 20_000,
+            output: 4_100,
+            cost: Some(Cost::from_nanodollars(51_000_000)),
+            ..Usage::ZERO
+        },
+        stop_reason: StopReason::ToolUse,
+        error_message: None,
+        timestamp: at(2),
+    }
+}
+
+#[test]
+fn the_line_of_an_agent_has_its_model_its_tool_and_its_tokens() {
+    let shown = |columns| {
+        let lines = frame(&with_agents(run_view(16, 0)), input(columns, 24), Palette::Plain);
+        format!("\n{}\n", lines[2..].join("\n"))
+    };
+    assert_eq!(
+        shown(95),
+        "
+  ⠋ calls    qwen3-coder:480b-…  bash      cargo check -p auth                   24.1k     12s
+  ⠸ thinks   qwen3-coder:480b-…  thinks    Let me see                            24.1k     12s
+  ⠦ waits    qwen3-coder:480b-…  waits     for openrouter, 4s more: it is␊ove…   24.1k     12s
+  ⠏ stopped  qwen3-coder:480b-…  stops     title of stopped                      24.1k     12s
+  ━╸──────────────────────────────  1 of 16 · 1 failed · 13s · 96.4k tokens · $0.20
+"
+    );
+    assert_eq!(
+        shown(60),
+        "
+  ⠋ calls    bash      cargo check -p auth    24.1k     12s
+  ⠸ thinks   thinks    Let me see             24.1k     12s
+  ⠦ waits    waits     for openrouter, 4s …   24.1k     12s
+  ⠏ stopped  stops     title of stopped       24.1k     12s
+1 of 16 · 1 failed · 13s · 96.4k tokens · $0.20
+"
+    );
+}
+
+#[test]
+fn a_wait_is_over_when_its_time_is_or_when_the_session_goes_on() {
+    let mut run = with_agents(run_view(16, 0));
+    let waits = |run: &RunView, seconds| {
+        let input = FrameInput { now: at(seconds), ..input(100, 24) };
+        frame(run, input, Palette::Plain)[4].contains("waits     for openrouter")
+    };
+    assert_eq!([16, 17].map(|seconds| waits(&run, seconds)), [true, false]);
+    let event = SessionEvent::TurnStart { turn: 2 };
+    let kind = EventKind::SessionEvent { task: "waits".parse().ok(), event };
+    run.apply(&Event { seq: 1, at: at(10), scope: Some(scope()), kind });
+    assert!(!waits(&run, 10));
+}
+
+fn input(columns: usize, rows: usize) -> FrameInput {
+    FrameInput { now: at(13), turn: 0, size: Size { columns, rows } }
+}
+
+#[test]
+fn a_frame_has_a_head_a_line_per_running_task_and_a_total() {
+    let lines = frame(&run_view(16, 2), input(80, 24), Palette::Plain);
+    assert_eq!(
+        lines,
+        [
+            "run r7k3f · 16 tasks · 8 at once · worktree · lands at the end".to_owned(),
+            String::new(),
+            format!("  ⠋ task0  works     {}     12s", fit("line of task0 日本語", 50)),
+            format!("  ⠸ task1  works     {}     12s", fit("line of task1 日本語", 50)),
+            format!("  ━╸{}  1 of 16 · 1 failed · 13s", "─".repeat(30)),
+        ]
+    );
+}
+
+#[test]
+fn a_frame_never_has_more_lines_or_columns_than_the_terminal() {
+    let agents = with_agents(run_view(100, 7));
+    let commands = [0, 1, 5, 40].map(|running| run_view(100, running));
+    for run in commands.into_iter().chain([agents]) {
+        for rows in 0..30 {
+            for columns in [0, 1, 7, 20, 33, 60, 81, 200] {
+                let lines = frame(&run, input(columns, rows), Palette::Plain);
+                assert!(lines.len() <= rows.saturating_sub(1), "{rows} rows: {lines:?}");
+                for line in &lines {
+                    assert!(width(line) < columns.max(1), "{columns} columns: {line:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_counted() {
+    let lines = frame(&run_view(100, 40), input(80, 10), Palette::Plain);
+    assert_eq!(lines.len(), 9);
+    assert_eq!(lines[7], "    and 35 more");
+}
+
+#[test]
+fn nothing_that_a_task_wrote_reaches_the_terminal_as_a_command() {
+    let lines = frame(&with_agents(run_view(16, 3)), input(80, 24), Palette::Plain);
+    assert!(lines.iter().all(|line| !line.contains(char::is_control)), "{lines:?}");
+}
+
+#[test]
+fn of_a_line_that_rewrites_itself_the_last_part_is_shown() {
+    assert_eq!(last_part("10%\r 50%\r\r").as_deref(), Some("50%"));
+    assert_eq!(last_part(" \r"), None);
+}
+
+#[test]
+fn who_was_cancelled_has_not_failed() {
+    let at = Timestamp::from_millisecond(0);
+    let mut run = RunView::default();
+    let mut seq = 0;
+    let mut tell = |kind| {
+        seq += 1;
+        run.apply(&Event { seq, at, scope: Some(scope()), kind });
+    };
+    tell(EventKind::RunStarted {
+        tasks: 3,
+        jobs: 3,
+        isolation: IsolationMode::Worktree,
+        merge: MergeMode::Patch,
+        pass_env: Vec::new(),
+    });
+    let failure = Failure::new(FailureClass::Command, "it ended with code 1");
+    let ends = [Outcome::Cancelled, Outcome::Failed { failure }, Outcome::Cancelled];
+    for (at, outcome) in ends.into_iter().enumerate() {
+        let report = TaskReport { outcome, captured: None, ms: 1, usage: None };
+        tell(EventKind::TaskFinished { task: format!("t{at}").parse().unwrap(), report });
+    }
+    let line = total_line(&run, run.head().unwrap(), at, 60, Palette::Plain);
+    assert!(line.ends_with("  3 of 3 · 1 failed · 2 cancelled · 0.0s"), "{line}");
+}
+
+#[test]
+fn a_bar_is_as_long_as_its_room() {
+    for done in 0..=7 {
+        assert_eq!(width(&bar(done, 7, 20)), 20, "{done}");
+    }
+    assert_eq!(bar(0, 0, 3), "━━━");
+}

@@ -1,0 +1,225 @@
+//! The last lines of a run: what landed, what is kept, and the commands to type next.
+
+use std::path::PathBuf;
+
+use protocol::{FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, TaskReport, Usage};
+
+use super::numbers::count;
+use super::printable;
+
+/// How many tasks are named for each reason to keep work.
+const NAMED: usize = 5;
+
+/// Why the work of a task is kept and not landed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptReason {
+    /// It conflicts with the tree.
+    Conflict,
+    /// The task is done, but its work was not landed.
+    Whole,
+    /// The task failed or was cancelled.
+    Unfinished,
+}
+
+impl KeptReason {
+    /// Returns why the work of a task is kept; none if there is no work, or it has landed.
+    #[must_use]
+    pub fn of(report: &TaskReport, landing: Option<&Landed>) -> Option<Self> {
+        report.captured.as_ref().filter(|captured| captured.changes.files > 0)?;
+        match (landing, &report.outcome) {
+            (Some(Landed::Landed { .. } | Landed::Unchanged), _) => None,
+            (Some(Landed::Conflicted { .. }), _) => Some(Self::Conflict),
+            (_, Outcome::Done { .. }) => Some(Self::Whole),
+            (_, Outcome::Failed { .. } | Outcome::Cancelled) => Some(Self::Unfinished),
+        }
+    }
+}
+
+/// Returns whether a task failed after its model or command had started, so that its log says more.
+#[must_use]
+pub fn failed_while_working(outcome: &Outcome, usage: Option<Usage>) -> bool {
+    match outcome {
+        Outcome::Failed { failure } => {
+            let of_a_command = [FailureClass::Command, FailureClass::Timeout];
+            usage.is_some() || of_a_command.contains(&failure.class)
+        }
+        Outcome::Done { .. } | Outcome::Cancelled => false,
+    }
+}
+
+/// Returns the closing lines of a run, without line breaks. `failed` are the tasks whose model
+/// or command failed.
+#[must_use]
+pub fn closing_lines(
+    run: &RunName,
+    merge: MergeMode,
+    landed: usize,
+    loose: &[(TaskName, KeptReason)],
+    failed: &[TaskName],
+    hints: &CommandHints,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    if landed > 0 {
+        let tasks = count(landed, "task");
+        lines.push(match merge {
+            MergeMode::Patch | MergeMode::None => {
+                format!("landed  the work of {tasks}, in the working tree, not committed")
+            }
+            MergeMode::Branch => format!("landed  the work of {tasks}, each on its own branch"),
+        });
+    }
+    let kept = kept_commands(run, loose, hints);
+    let widest = kept.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+    for (at, (command, why)) in kept.into_iter().enumerate() {
+        let label = if at == 0 { "kept  " } else { "      " };
+        lines.push(format!("{label}  {command:widest$}  {why}").trim_end().to_owned());
+    }
+    if let Some(task) = failed.first() {
+        let command = hints.command(&format!("logs {run}/{task}"));
+        lines.push(format!("said    {command:widest$}  what was said and done"));
+    }
+    lines
+}
+
+/// Returns the commands for kept work, each with what it is for.
+fn kept_commands(
+    run: &RunName,
+    loose: &[(TaskName, KeptReason)],
+    hints: &CommandHints,
+) -> Vec<(String, &'static str)> {
+    let with = |wanted| {
+        loose
+            .iter()
+            .filter(move |(_, why)| *why == wanted)
+            .map(|(task, _)| task)
+            .collect::<Vec<_>>()
+    };
+    let (conflicts, whole, unfinished) =
+        (with(KeptReason::Conflict), with(KeptReason::Whole), with(KeptReason::Unfinished));
+    let mut lines = Vec::new();
+    for task in conflicts.iter().take(NAMED) {
+        lines.push((hints.command(&format!("diff {run}/{task}")), "what it wanted"));
+    }
+    if !conflicts.is_empty() {
+        lines.push((hints.command(&format!("conflicts {run}")), "where it disagrees"));
+    }
+    if !whole.is_empty() {
+        lines.push((hints.command(&format!("diff {run}")), "the work of all tasks"));
+        lines.push((hints.command(&format!("apply {run}")), "lands what is ready"));
+    }
+    for task in unfinished.iter().take(NAMED) {
+        lines.push((hints.command(&format!("diff {run}/{task}")), "what it had done by then"));
+    }
+    if let Some(task) = unfinished.first() {
+        lines.push((hints.command(&format!("apply {run}/{task}")), "lands it all the same"));
+    }
+    if conflicts.len() > NAMED || unfinished.len() > NAMED {
+        lines.push((hints.command(&format!("runs show {run}")), "all of them"));
+    }
+    lines
+}
+
+/// Formats commands that are suggested to the user so that they reach the same ledger and repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandHints {
+    /// The value of `REGATTA_HOME` to set, if the ledger is not in the usual place.
+    pub home: Option<PathBuf>,
+    /// The value of `--repo`, if the repository is not in the current folder.
+    pub repo: Option<PathBuf>,
+}
+
+impl CommandHints {
+    /// Returns the command line for `words`, which follow the name of the program.
+    #[must_use]
+    pub fn command(&self, words: &str) -> String {
+        let mut line = String::new();
+        if let Some(home) = &self.home {
+            line.push_str(&format!("REGATTA_HOME={} ", shell_word(&home.to_string_lossy())));
+        }
+        line.push_str(&format!("regatta {words}"));
+        if let Some(repo) = &self.repo {
+            line.push_str(&format!(" --repo {}", shell_word(&repo.to_string_lossy())));
+        }
+        printable::one_line(&line)
+    }
+}
+
+/// Returns `text` as one word of a POSIX shell.
+#[must_use]
+pub fn shell_word(text: &str) -> String {
+    let plain = |letter: char| {
+        letter.is_ascii_alphanumeric()
+            || matches!(letter, '_' | '.' | '/' | ',' | ':' | '@' | '%' | '+' | '-')
+    };
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kept_piece_of_work_has_a_command_that_leads_to_it() {
+        let run: RunName = "r7k3f".parse().unwrap();
+        let task = |name: &str| name.parse::<TaskName>().unwrap();
+        let loose = [
+            (task("billing"), KeptReason::Conflict),
+            (task("docs"), KeptReason::Whole),
+            (task("search"), KeptReason::Unfinished),
+        ];
+        let lines = closing_lines(
+            &run,
+            MergeMode::Patch,
+            14,
+            &loose,
+            &[task("search")],
+            &CommandHints::default(),
+        );
+        assert_eq!(
+            lines,
+            [
+                "landed  the work of 14 tasks, in the working tree, not committed",
+                "kept    regatta diff r7k3f/billing  what it wanted",
+                "        regatta conflicts r7k3f     where it disagrees",
+                "        regatta diff r7k3f          the work of all tasks",
+                "        regatta apply r7k3f         lands what is ready",
+                "        regatta diff r7k3f/search   what it had done by then",
+                "        regatta apply r7k3f/search  lands it all the same",
+                "said    regatta logs r7k3f/search   what was said and done",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_run_that_leaves_nothing_behind_says_only_what_landed() {
+        let run: RunName = "r7k3f".parse().unwrap();
+        let lines = closing_lines(&run, MergeMode::Branch, 1, &[], &[], &CommandHints::default());
+        assert_eq!(lines, ["landed  the work of 1 task, each on its own branch"]);
+        assert!(
+            closing_lines(&run, MergeMode::Patch, 0, &[], &[], &CommandHints::default()).is_empty()
+        );
+    }
+
+    #[test]
+    fn many_kept_tasks_are_not_all_named() {
+        let run: RunName = "r7k3f".parse().unwrap();
+        let loose: Vec<_> =
+            (0..40).map(|at| (format!("t{at}").parse().unwrap(), KeptReason::Conflict)).collect();
+        let lines = closing_lines(&run, MergeMode::Patch, 0, &loose, &[], &CommandHints::default());
+        assert_eq!(lines.len(), NAMED + 2);
+        assert!(lines[NAMED + 1].contains("regatta runs show r7k3f"), "{lines:?}");
+    }
+
+    #[test]
+    fn a_command_can_be_typed_as_it_is_printed() {
+        let hints = CommandHints { home: Some("/tmp/a b".into()), repo: Some("/tmp/it's".into()) };
+        assert_eq!(
+            hints.command("diff r7k3f/auth"),
+            r"REGATTA_HOME='/tmp/a b' regatta diff r7k3f/auth --repo '/tmp/it'\''s'"
+        );
+        assert_eq!(CommandHints::default().command("runs"), "regatta runs");
+    }
+}

@@ -1,0 +1,142 @@
+//! Formats numbers: counts, changes, tokens, costs, times and durations.
+
+use jiff::tz::TimeZone;
+use protocol::{ChangeSummary, Cost, Timestamp, Usage};
+
+/// Formats a duration: `0.4s`, `31s`, `1m48s`, `2h05m`.
+#[must_use]
+pub fn duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0..10 => format!("{seconds}.{}s", ms % 1000 / 100),
+        10..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// Formats the lines of a change: `+41 −7`.
+#[must_use]
+pub fn changed_lines(changes: ChangeSummary) -> String {
+    format!("+{} −{}", changes.added, changes.removed)
+}
+
+/// Formats a number and its noun: `1 file`, `3 files`.
+#[must_use]
+pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// Formats a number of tokens: `950`, `24.1k`, `182k`, `1.2M`.
+#[must_use]
+pub fn tokens(number: u64) -> String {
+    let short = |unit: u64, letter| match number / unit {
+        whole @ 100.. => format!("{whole}{letter}"),
+        whole => format!("{whole}.{}{letter}", number % unit / (unit / 10)),
+    };
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => short(1_000, 'k'),
+        1_000_000.. => short(1_000_000, 'M'),
+    }
+}
+
+/// Formats a cost for a column: `?` if it is unknown.
+pub(super) fn price(cost: Option<Cost>) -> String {
+    cost.map_or_else(|| "?".to_owned(), |cost| cost.to_string())
+}
+
+/// Formats a usage: `182k tokens · $0.41`.
+#[must_use]
+pub fn usage_text(usage: Usage) -> String {
+    let cost = usage.cost.map_or_else(|| "cost unknown".to_owned(), |cost| cost.to_string());
+    format!("{} tokens · {cost}", tokens(usage.tokens()))
+}
+
+/// Formats a usage with each kind of token: `24.1k tokens (20.0k read, 4.1k written) · $0.05`.
+#[must_use]
+pub fn usage_details(usage: Usage) -> String {
+    let kinds = [
+        (usage.input, "read"),
+        (usage.cache_read, "read from a cache"),
+        (usage.cache_write, "written into a cache"),
+        (usage.output, "written"),
+    ];
+    let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
+    let kinds: Vec<_> = kinds.map(|(number, kind)| format!("{} {kind}", tokens(number))).collect();
+    let all = usage_text(usage);
+    match all.split_once(" · ") {
+        Some((tokens, cost)) if !kinds.is_empty() => {
+            format!("{tokens} ({}) · {cost}", kinds.join(", "))
+        }
+        _ => all,
+    }
+}
+
+/// Formats a local date and time, to the minute.
+#[must_use]
+pub fn date_time(at: Timestamp, zone: &TimeZone) -> String {
+    zoned(at, zone).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// Formats a local time of day.
+pub(super) fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {
+    zoned(at, zone).strftime("%H:%M:%S").to_string()
+}
+
+fn zoned(at: Timestamp, zone: &TimeZone) -> jiff::Zoned {
+    let at = jiff::Timestamp::from_millisecond(at.as_millisecond());
+    at.unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_zoned(zone.clone())
+}
+
+/// Returns the milliseconds from `since` to `now`; 0 if the clock was set back.
+#[must_use]
+pub fn elapsed(since: Timestamp, now: Timestamp) -> u64 {
+    u64::try_from(now.as_millisecond() - since.as_millisecond()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_has_two_figures_that_matter() {
+        let spans: Vec<_> = [0, 440, 9_999, 31_000, 108_000, 7_500_000].map(duration).into();
+        assert_eq!(spans, ["0.0s", "0.4s", "9.9s", "31s", "1m48s", "2h05m"]);
+    }
+
+    #[test]
+    fn tokens_have_three_figures_and_their_cost_is_known_or_said_to_be_unknown() {
+        let numbers = [0, 999, 1_000, 24_199, 99_999, 182_400, 1_250_000, 182_000_000, u64::MAX];
+        let shown = ["0", "999", "1.0k", "24.1k", "99.9k", "182k", "1.2M", "182M"];
+        for (number, shown) in numbers.into_iter().zip(shown) {
+            assert_eq!(tokens(number), shown);
+        }
+        let usage = Usage { input: 180_000, output: 2_400, ..Usage::ZERO };
+        let priced = Usage { cost: Some(Cost::from_nanodollars(410_000_000)), ..usage };
+        let unpriced = Usage { cost: None, ..usage };
+        assert_eq!(usage_text(priced), "182k tokens · $0.41");
+        assert_eq!(usage_text(unpriced), "182k tokens · cost unknown");
+        assert_eq!(usage_details(priced), "182k tokens (180k read, 2.4k written) · $0.41");
+        assert_eq!(usage_details(Usage::ZERO), "0 tokens · $0.00");
+        assert_eq!((price(priced.cost), price(None)), ("$0.41".to_owned(), "?".to_owned()));
+    }
+
+    #[test]
+    fn a_number_agrees_with_its_noun() {
+        assert_eq!(
+            (count(1_u64, "file"), count(0_usize, "file")),
+            ("1 file".into(), "0 files".into())
+        );
+    }
+
+    #[test]
+    fn times_are_local() {
+        let at = Timestamp::from_millisecond(1_767_323_045_678);
+        let zone = TimeZone::fixed(jiff::tz::offset(2));
+        assert_eq!(time_of_day(at, &zone), "05:04:05");
+        assert_eq!(date_time(at, &zone), "2026-01-02 05:04");
+    }
+}

@@ -1,0 +1,176 @@
+//! Makes text of others printable: what a terminal would obey is removed or replaced. Also measures
+//! text and fits it into columns.
+
+use protocol::is_unseen;
+use unicode_width::UnicodeWidthChar;
+
+/// Returns `text` as one printable line: escape sequences are removed, other control characters
+/// become symbols such as `␊`, and characters that reorder or hide text become `�`.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\u{1b}' => skip_sequence(&mut letters, &mut out),
+            '\t' => out.push(' '),
+            joiner if is_joiner(joiner) => {}
+            other => out.push(harmless(other)),
+        }
+    }
+    out
+}
+
+/// Returns a line like [`one_line`], but with its tabs, which are part of how text looks.
+#[must_use]
+pub fn visible_line(line: &str) -> String {
+    let parts = line.trim_end_matches(['\n', '\r']).split('\t').map(one_line);
+    parts.collect::<Vec<_>>().join("\t")
+}
+
+/// Returns `text` as one line in which every character that a terminal would obey is an escape such
+/// as `\n` or `\u{1b}`. For messages that quote a name exactly.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if harmless(letter) == letter || is_joiner(letter) {
+            out.push(letter);
+        } else {
+            out.extend(letter.escape_default());
+        }
+    }
+    out
+}
+
+/// Returns whether a character joins or varies others; terminals disagree on the width of those.
+fn is_joiner(letter: char) -> bool {
+    matches!(letter, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
+}
+
+/// Returns a character, or its replacement if a terminal would obey it.
+pub(super) fn harmless(letter: char) -> char {
+    match letter {
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(letter)).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        '\u{80}'..='\u{9f}' => '\u{fffd}',
+        hidden if is_unseen(hidden) => '\u{fffd}',
+        other => other,
+    }
+}
+
+/// Skips the rest of an escape sequence after ESC.
+fn skip_sequence(letters: &mut std::iter::Peekable<std::str::Chars<'_>>, out: &mut String) {
+    match letters.peek() {
+        Some('[') => {
+            letters.next();
+            while letters.next_if(|letter| matches!(letter, '\u{20}'..='\u{3f}')).is_some() {}
+            letters.next_if(|letter| matches!(letter, '\u{40}'..='\u{7e}'));
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            letters.next();
+            while let Some(letter) = letters.next() {
+                if letter == '\u{7}' || letter == '\u{9c}' {
+                    break;
+                }
+                if letter == '\u{1b}' {
+                    letters.next_if_eq(&'\\');
+                    break;
+                }
+            }
+        }
+        Some('(' | ')' | '#' | '%') => {
+            letters.next();
+            letters.next_if(|letter| !letter.is_control());
+        }
+        _ => out.push('\u{241b}'),
+    }
+}
+
+/// Returns the width of `text` in columns.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+fn columns(letter: char) -> usize {
+    letter.width().unwrap_or(0)
+}
+
+/// Returns `text` cut to at most `room` columns, with `…` at the end if something is missing.
+#[must_use]
+pub fn cut(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for letter in text.chars() {
+        if used + columns(letter) + 1 > room {
+            break;
+        }
+        used += columns(letter);
+        out.push(letter);
+    }
+    if room > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// Returns `text` cut or padded to `room` columns.
+pub(super) fn fit(text: &str, room: usize) -> String {
+    let mut out = cut(text, room);
+    let missing = room.saturating_sub(width(&out));
+    out.extend(std::iter::repeat_n(' ', missing));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_left() {
+        let hostile =
+            "a\u{1b}[31mred\u{1b}[0m\u{7}\u{9b}2J\u{202e}evil\u{1b}]0;title\u{7}b\r\nc\u{1b}";
+        let safe = one_line(hostile);
+        assert!(safe.chars().all(|letter| harmless(letter) == letter), "{safe:?}");
+        assert_eq!(safe, "ared␇�2J�evilb␍␊c␛");
+    }
+
+    #[test]
+    fn a_quoted_name_is_escaped_and_keeps_what_is_only_printed() {
+        assert_eq!(escaped("a\u{1b}[2J\n\u{9b}\u{202e}ä"), "a\\u{1b}[2J\\n\\u{9b}\\u{202e}ä");
+    }
+
+    #[test]
+    fn a_sequence_that_never_ends_takes_nothing_but_itself_along() {
+        assert_eq!(one_line("x\u{1b}[12;"), "x");
+        assert_eq!(one_line("x\u{1b}[12ä"), "xä");
+        assert_eq!(one_line("x\u{1b}(By"), "xy");
+        assert_eq!(one_line("\u{1b}P text \u{1b}\\after"), "after");
+    }
+
+    #[test]
+    fn a_cut_line_is_never_wider_than_its_room() {
+        for text in
+            ["plain text", "日本語のテキスト", "e\u{301}e\u{301}e\u{301}", "❤\u{fe0f}❤\u{fe0f}", ""]
+        {
+            for room in 0..20 {
+                assert!(width(&cut(text, room)) <= room, "{text} in {room}");
+                assert_eq!(width(&fit(text, room)), room, "{text} in {room}");
+            }
+        }
+        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut("fits", 4), "fits");
+    }
+
+    #[test]
+    fn every_character_of_the_first_planes_is_harmless_or_replaced() {
+        for letter in (0..0x3_0000).filter_map(char::from_u32) {
+            let safe = one_line(&letter.to_string());
+            assert!(!safe.chars().any(char::is_control), "{letter:?}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Progress as plain lines: one for each event worth a line.
+
+use jiff::tz::TimeZone;
+use protocol::{Event, EventKind, Outcome, SessionEvent, TaskReport};
+
+use super::kept_files::{kept_workspace_note, left_out_note, rescue_line};
+use super::live_frame::{headline, passed_variables};
+use super::numbers::{changed_lines, count, duration, time_of_day, tokens, usage_text};
+use super::printable::one_line;
+use super::run_view::RunView;
+use super::task_outcome::{OutcomeLine, conflicts_text, outcome_line};
+use super::task_view::TaskStage;
+use super::terminal::{Meaning, Palette};
+use crate::args::Verbosity;
+
+/// Formats events as lines such as `12:03:41 auth landed 3 files +41 −7 31s`.
+#[derive(Debug)]
+pub(super) struct ProgressLines {
+    pub(super) palette: Palette,
+    pub(super) zone: TimeZone,
+    pub(super) verbosity: Verbosity,
+}
+
+impl ProgressLines {
+    /// Returns the line of an event, if it has one; sometimes two. `run` has the event already.
+    pub(super) fn line(&self, run: &RunView, event: &Event) -> Option<String> {
+        let at = time_of_day(event.at, &self.zone);
+        let said = match &event.kind {
+            EventKind::RunStarted { pass_env, .. } => {
+                let headline = headline(run.head()?);
+                let passes = passed_variables(pass_env).map(|line| format!("\n{at} {line}"));
+                format!("{headline}{}", passes.unwrap_or_default())
+            }
+            EventKind::Degraded { from, to, why } => fallback_note(from, to, why),
+            EventKind::TaskFinished { task, report } => {
+                format!("{task} {}", self.ended(report))
+            }
+            EventKind::LandingWaited | EventKind::LandingStarted { .. } => {
+                run.landing()?.to_owned()
+            }
+            EventKind::TaskLanded { task, branch } => {
+                let TaskStage::Ended { report, .. } = &run.find(task)?.stage else { return None };
+                let branch =
+                    branch.as_deref().map(|branch| format!(" on branch {}", one_line(branch)));
+                let word = self.palette.paint(Meaning::Good, "landed");
+                format!("{task} {word}{}{}", branch.unwrap_or_default(), change_size(report))
+            }
+            EventKind::TaskConflicted { task, conflicts } => {
+                let word = self.palette.paint(Meaning::Kept, "conflict");
+                format!("{task} {word}: {}", conflicts_text(conflicts))
+            }
+            EventKind::TaskKept { task, why } => {
+                let word = self.palette.paint(Meaning::Kept, "kept");
+                format!("{task} {word}: {}", one_line(why))
+            }
+            EventKind::FileRescued { rescue } => rescue_line(rescue),
+            EventKind::RunFinished { totals, .. } => {
+                let spent = totals.usage.map(|usage| format!(" · {}", usage_text(usage)));
+                format!(
+                    "run {} ended after {}{}",
+                    event.run()?,
+                    duration(totals.ms),
+                    spent.unwrap_or_default()
+                )
+            }
+            EventKind::ContractReminded { task, complaint } => {
+                self.verbose_line(format!("{task} was reminded: {}", one_line(complaint)))?
+            }
+            EventKind::TaskStarted { task, .. } => self.verbose_line(format!("{task} started"))?,
+            EventKind::WorkspaceReady { task, path, ms } => self.verbose_line(format!(
+                "{task} works in {} ({})",
+                one_line(path),
+                duration(*ms)
+            ))?,
+            EventKind::TaskCaptured { task, captured } => {
+                self.verbose_line(format!("{task} captured {}", captured.capture))?
+            }
+            EventKind::SessionEvent {
+                task: Some(task),
+                event: SessionEvent::AutoRetryStart { delay_ms, error_message, .. },
+            } => {
+                let wait = duration(*delay_ms);
+                let why = one_line(error_message);
+                self.verbose_line(format!("{task} waits {wait} for its provider: {why}"))?
+            }
+            EventKind::SessionEvent {
+                task: Some(task),
+                event: SessionEvent::ToolUnavailable { tool_name, error_message },
+            } => {
+                let (tool, why) = (one_line(tool_name), one_line(error_message));
+                format!("note: {task} works without the tool `{tool}`: {why}")
+            }
+            EventKind::TaskQueued { .. }
+            | EventKind::TaskProgress { .. }
+            | EventKind::SessionEvent { .. }
+            | EventKind::TaskYielded { .. } => return None,
+        };
+        Some(format!("{at} {said}"))
+    }
+
+    /// Returns a line that is printed with `--verbose` only.
+    fn verbose_line(&self, said: String) -> Option<String> {
+        (self.verbosity == Verbosity::Verbose).then_some(said)
+    }
+
+    /// Returns the outcome of a task before its landing is known.
+    fn ended(&self, report: &TaskReport) -> String {
+        let mut ended = match &report.outcome {
+            Outcome::Done { .. } => OutcomeLine::plain("done", Meaning::Neutral),
+            Outcome::Failed { .. } | Outcome::Cancelled => outcome_line(report, None),
+        };
+        if let Some(captured) = &report.captured {
+            // The end of a failure has the first of them already.
+            let left_out = matches!(report.outcome, Outcome::Done { .. })
+                .then(|| left_out_note(&captured.left_out));
+            for note in
+                [left_out.flatten(), kept_workspace_note(&captured.left_out)].iter().flatten()
+            {
+                ended.add_note(note);
+            }
+        }
+        let OutcomeLine { word, meaning, note } = ended;
+        let note = if note.is_empty() { note } else { format!("  {note}") };
+        let spent = report.usage.map(|usage| format!(" {} tokens", tokens(usage.tokens())));
+        let word = self.palette.paint(meaning, &word);
+        format!("{word}{}{}{note}", change_size(report), spent.unwrap_or_default())
+    }
+}
+
+/// Returns a note about a fallback: from what, to what, and why.
+pub(super) fn fallback_note(from: &str, to: &str, why: &str) -> String {
+    format!("note: {}: {} ({})", one_line(from), one_line(to), one_line(why))
+}
+
+/// Returns the size of a task's change and its duration, after a space.
+fn change_size(report: &TaskReport) -> String {
+    let changes = report.captured.as_ref().map(|captured| captured.changes);
+    let changes = changes.map(|changes| match (changes.files, &report.outcome) {
+        (0, Outcome::Done { .. }) => " no change".to_owned(),
+        (0, Outcome::Failed { .. } | Outcome::Cancelled) => String::new(),
+        (files, _) => format!(" {} {}", count(files, "file"), changed_lines(changes)),
+    });
+    format!("{} {}", changes.unwrap_or_default(), duration(report.ms))
+}

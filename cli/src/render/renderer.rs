@@ -1,0 +1,275 @@
+//! The renderer of a run: takes every event, displays progress, and writes the result at the end.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use protocol::{Event, EventKind, Landed, LeftOut, TaskName, Timestamp};
+
+use super::kept_files::{left_out_lines, rescue_line};
+use super::live_frame::passed_variables;
+use super::live_view::LiveView;
+use super::next_commands::{CommandHints, KeptReason, closing_lines, failed_while_working};
+use super::progress_lines::{ProgressLines, fallback_note};
+use super::run_view::RunView;
+use super::task_outcome::{OutcomeLine, outcome_line};
+use super::task_table::{Table, TableRow, TableRows, write_table};
+use super::task_view::{TaskStage, TaskView};
+use super::terminal::{Meaning, ProgressMode, View, stderr_size};
+use crate::args::{Form, Verbosity};
+
+/// Displays a run to the user who started it.
+pub trait Renderer: Send {
+    /// Applies an event, and displays it.
+    ///
+    /// # Errors
+    /// Standard output cannot be written. Errors of standard error are ignored.
+    fn event(&mut self, event: &Event) -> io::Result<()>;
+
+    /// Prints a note that no event tells to standard error. It must be printable.
+    fn note(&mut self, line: &str);
+
+    /// Flushes standard output. To be called when no more events are ready: flushing after each event
+    /// would cost more than the events.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Updates the live view. To be called a few times a second.
+    fn tick(&mut self, now: Timestamp);
+
+    /// Clears the live view and writes the result of the run.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+/// The outputs of a renderer.
+pub struct OutputStreams {
+    /// Results.
+    pub out: Box<dyn Write + Send>,
+    /// Progress and notes.
+    pub err: Box<dyn Write + Send>,
+}
+
+/// The size of the buffer of standard output.
+const BUFFERED: usize = 64 << 10;
+
+impl OutputStreams {
+    /// Returns standard output and standard error.
+    #[must_use]
+    pub fn standard() -> Self {
+        let out = io::BufWriter::with_capacity(BUFFERED, io::stdout());
+        Self { out: Box::new(out), err: Box::new(io::stderr()) }
+    }
+}
+
+impl fmt::Debug for OutputStreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OutputStreams").finish_non_exhaustive()
+    }
+}
+
+/// Returns the renderer of a run. It suggests commands that are formatted by `hints`.
+#[must_use]
+pub fn renderer(view: View, streams: OutputStreams, hints: CommandHints) -> Box<dyn Renderer> {
+    Box::new(RunRenderer::new(view, streams, Some(hints)))
+}
+
+/// Returns the renderer of a run that is removed when it has ended. It suggests no commands.
+#[must_use]
+pub fn table_renderer(view: View, streams: OutputStreams) -> Box<dyn Renderer> {
+    Box::new(RunRenderer::new(view, streams, None))
+}
+
+enum ProgressDisplay {
+    Live(LiveView),
+    Lines(ProgressLines),
+    Silent,
+}
+
+struct RunRenderer {
+    view: View,
+    streams: OutputStreams,
+    hints: Option<CommandHints>,
+    progress: ProgressDisplay,
+    run: RunView,
+}
+
+impl Renderer for RunRenderer {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        self.run.apply(event);
+        match &mut self.progress {
+            ProgressDisplay::Live(live) => {
+                if let EventKind::Degraded { from, to, why } = &event.kind {
+                    live.notice(&fallback_note(from, to, why));
+                }
+                if let EventKind::FileRescued { rescue } = &event.kind {
+                    live.print(&rescue_line(rescue));
+                }
+                if let EventKind::RunStarted { pass_env, .. } = &event.kind
+                    && let Some(passes) = passed_variables(pass_env)
+                {
+                    live.notice(&passes);
+                }
+                live.draw(&self.run, event.at);
+            }
+            ProgressDisplay::Lines(plain) => {
+                if let Some(line) = plain.line(&self.run, event) {
+                    // A run does not end because nobody listens to its progress.
+                    let _deaf = writeln!(self.streams.err, "{line}");
+                }
+            }
+            // Who wants to see no progress must know all the same where work is that was replaced.
+            ProgressDisplay::Silent => {
+                if let (EventKind::FileRescued { rescue }, Form::Text) =
+                    (&event.kind, self.view.form)
+                {
+                    let _deaf = writeln!(self.streams.err, "{}", rescue_line(rescue));
+                }
+            }
+        }
+        match self.view.form {
+            Form::Json => write_event(&mut self.streams.out, event),
+            Form::Text => Ok(()),
+        }
+    }
+
+    fn note(&mut self, line: &str) {
+        match &mut self.progress {
+            ProgressDisplay::Live(live) => live.notice(line),
+            ProgressDisplay::Lines(_) => {
+                let _deaf = writeln!(self.streams.err, "{line}");
+            }
+            // Who reads events instead has no other way to know what a remark says.
+            ProgressDisplay::Silent => match (self.view.form, self.view.verbosity) {
+                (Form::Json, Verbosity::Normal | Verbosity::Verbose) => {
+                    let _deaf = writeln!(self.streams.err, "{line}");
+                }
+                (Form::Text, _) | (Form::Json, Verbosity::Quiet) => {}
+            },
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.streams.out.flush()
+    }
+
+    fn tick(&mut self, now: Timestamp) {
+        if let ProgressDisplay::Live(live) = &mut self.progress {
+            live.draw(&self.run, now);
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        if let ProgressDisplay::Live(live) = &self.progress {
+            live.clear();
+        }
+        self.progress = ProgressDisplay::Silent;
+        match self.view.form {
+            Form::Json => self.streams.out.flush(),
+            Form::Text => self.report(),
+        }
+    }
+}
+
+impl RunRenderer {
+    fn new(view: View, streams: OutputStreams, hints: Option<CommandHints>) -> Self {
+        let palette = view.progress_palette;
+        let progress = match view.progress {
+            ProgressMode::Live => {
+                ProgressDisplay::Live(LiveView::on(Box::new(io::stderr()), stderr_size, palette))
+            }
+            ProgressMode::Plain => ProgressDisplay::Lines(ProgressLines {
+                palette,
+                zone: view.zone.clone(),
+                verbosity: view.verbosity,
+            }),
+            ProgressMode::Silent => ProgressDisplay::Silent,
+        };
+        Self { view, streams, hints, progress, run: RunView::default() }
+    }
+
+    fn report(&mut self) -> io::Result<()> {
+        let Some(head) = self.run.head() else { return Ok(()) };
+        let quiet = self.view.verbosity == Verbosity::Quiet;
+        let rows = self.run.rows().iter().map(table_row);
+        let table = Table {
+            rows: rows.collect(),
+            ms: self.run.end().map(|(totals, _)| totals.ms),
+            room: self.view.room,
+            palette: self.view.palette,
+            rows_shown: if quiet { TableRows::Problems } else { TableRows::All },
+        };
+        let out = &mut self.streams.out;
+        write_table(out, &table)?;
+        let left_out: Vec<_> = self.run.rows().iter().filter_map(left_out_files).collect();
+        let left_out = left_out_lines(&left_out);
+        if !left_out.is_empty() && !quiet {
+            writeln!(out, "\n{}", left_out.join("\n"))?;
+        }
+        if let (Some(hints), false) = (&self.hints, quiet) {
+            let lines = closing_lines(
+                &head.run,
+                head.merge,
+                self.run.rows().iter().filter(|row| has_landed(row)).count(),
+                &self.run.rows().iter().filter_map(kept_reason).collect::<Vec<_>>(),
+                &self.run.rows().iter().filter_map(failed_work).collect::<Vec<_>>(),
+                hints,
+            );
+            if !lines.is_empty() {
+                writeln!(out, "\n{}", lines.join("\n"))?;
+            }
+        }
+        out.flush()
+    }
+}
+
+/// Writes an event as one line of JSON.
+fn write_event(out: &mut dyn Write, event: &Event) -> io::Result<()> {
+    let mut line = serde_json::to_vec(event)?;
+    line.push(b'\n');
+    out.write_all(&line)
+}
+
+fn table_row(row: &TaskView) -> TableRow {
+    let task = row.name.to_string();
+    match &row.stage {
+        TaskStage::Ended { report, landing } => TableRow {
+            task,
+            outcome: outcome_line(report, landing.as_ref()),
+            changes: report.captured.as_ref().map(|captured| captured.changes),
+            ms: Some(report.ms),
+            usage: report.usage,
+        },
+        // Only an engine that fell leaves a task without an end.
+        TaskStage::Queued | TaskStage::Running { .. } => {
+            let outcome = OutcomeLine::plain("interrupted", Meaning::Bad);
+            TableRow { task, outcome, changes: None, ms: None, usage: row.used }
+        }
+    }
+}
+
+fn has_landed(row: &TaskView) -> bool {
+    matches!(&row.stage, TaskStage::Ended { landing: Some(Landed::Landed { .. }), .. })
+}
+
+fn kept_reason(row: &TaskView) -> Option<(TaskName, KeptReason)> {
+    let TaskStage::Ended { report, landing } = &row.stage else { return None };
+    KeptReason::of(report, landing.as_ref()).map(|loose| (row.name.clone(), loose))
+}
+
+fn left_out_files(row: &TaskView) -> Option<(&TaskName, &LeftOut)> {
+    let TaskStage::Ended { report, .. } = &row.stage else { return None };
+    report.captured.as_ref().map(|captured| (&row.name, &captured.left_out))
+}
+
+/// Returns the name of a task whose model or command failed.
+fn failed_work(row: &TaskView) -> Option<TaskName> {
+    let TaskStage::Ended { report, .. } = &row.stage else { return None };
+    failed_while_working(&report.outcome, row.used).then(|| row.name.clone())
+}
+
+#[cfg(test)]
+mod tests;

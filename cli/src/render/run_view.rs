@@ -1,0 +1,239 @@
+//! The state of a run as its events tell it: what the renderer displays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use protocol::{
+    Captured, Event, EventKind, ExitCode, IsolationMode, Landed, MergeMode, Outcome, Phase,
+    RunName, SessionEvent, TaskName, TaskReport, Timestamp, Totals, Usage,
+};
+
+use super::task_view::{ProgressReport, RunningTask, TaskStage, TaskView};
+
+/// The state of a run.
+#[derive(Clone, Debug, Default)]
+pub struct RunView {
+    head: Option<RunInfo>,
+    rows: Vec<TaskView>,
+    indices: BTreeMap<TaskName, usize>,
+    running: BTreeSet<usize>,
+    ended: EndCounts,
+    landing: Option<String>,
+    end: Option<(Totals, ExitCode)>,
+}
+
+/// How many tasks have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndCounts {
+    /// All that have ended.
+    pub all: usize,
+    /// Those that failed.
+    pub failed: usize,
+    /// Those that were cancelled.
+    pub cancelled: usize,
+}
+
+/// The facts of a run that do not change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunInfo {
+    /// Its name.
+    pub run: RunName,
+    /// How many tasks it has.
+    pub tasks: usize,
+    /// How many run at the same time.
+    pub jobs: usize,
+    /// How they are kept apart.
+    pub isolation: IsolationMode,
+    /// Where their work goes.
+    pub merge: MergeMode,
+    /// When it began.
+    pub started: Timestamp,
+}
+
+impl RunView {
+    /// Applies an event.
+    pub fn apply(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::RunStarted { tasks, jobs, isolation, merge, .. } => {
+                let Some(run) = event.run().cloned() else { return };
+                self.head = Some(RunInfo {
+                    run,
+                    tasks: *tasks,
+                    jobs: *jobs,
+                    isolation: *isolation,
+                    merge: *merge,
+                    started: event.at,
+                });
+            }
+            EventKind::TaskQueued { task, title, model } => {
+                let index = self.row(task);
+                let row = &mut self.rows[index];
+                row.title.clone_from(title);
+                row.model.clone_from(model);
+            }
+            EventKind::TaskStarted { task, .. } => self.enter(task, event.at, Phase::Preparing),
+            EventKind::WorkspaceReady { task, .. } => self.enter(task, event.at, Phase::Working),
+            EventKind::TaskProgress { task, phase, line, tool, tokens } => {
+                let (line, tool) = (line.as_ref(), tool.as_ref());
+                let progress = ProgressReport { phase: *phase, line, tool, tokens: *tokens };
+                self.run(task, event.at, |running| running.update(&progress));
+            }
+            EventKind::SessionEvent { task: Some(task), event: session_event } => {
+                self.on_session_event(task, event.at, session_event);
+            }
+            EventKind::SessionEvent { task: None, .. } => {} // of a session beside the run
+            EventKind::TaskFinished { task, report } => self.finish(task, report),
+            EventKind::LandingWaited => {
+                self.landing =
+                    Some("another engine is landing in this repository; waits for it".into());
+            }
+            EventKind::LandingStarted { tasks } => {
+                self.landing =
+                    Some(format!("landing the work of {}", super::count(*tasks, "task")));
+            }
+            EventKind::TaskLanded { task, branch } => {
+                self.land(task, Landed::Landed { branch: branch.clone() });
+            }
+            EventKind::TaskConflicted { task, conflicts } => {
+                self.land(task, Landed::Conflicted { conflicts: conflicts.clone() });
+            }
+            EventKind::TaskKept { task, why } => {
+                self.land(task, Landed::Unwritten { message: why.clone() });
+            }
+            EventKind::RunFinished { totals, exit_code } => {
+                self.end = Some((totals.clone(), *exit_code));
+            }
+            EventKind::Degraded { .. }
+            | EventKind::FileRescued { .. }
+            | EventKind::TaskYielded { .. }
+            | EventKind::ContractReminded { .. } => {}
+            EventKind::TaskCaptured { task, captured } => self.capture(task, captured),
+        }
+    }
+
+    /// Returns the facts of the run, once it has started.
+    #[must_use]
+    pub fn head(&self) -> Option<&RunInfo> {
+        self.head.as_ref()
+    }
+
+    /// Returns all tasks, in the order in which they were queued.
+    #[must_use]
+    pub fn rows(&self) -> &[TaskView] {
+        &self.rows
+    }
+
+    /// Returns the tasks that run, in the same order.
+    pub fn running(&self) -> impl ExactSizeIterator<Item = &TaskView> {
+        self.running.iter().map(|index| &self.rows[*index])
+    }
+
+    /// Returns a task by its name.
+    #[must_use]
+    pub fn find(&self, task: &TaskName) -> Option<&TaskView> {
+        self.indices.get(task).map(|index| &self.rows[*index])
+    }
+
+    /// Returns how many tasks have ended.
+    #[must_use]
+    pub fn ended(&self) -> EndCounts {
+        self.ended
+    }
+
+    /// Returns the usage of all models so far; none if no model was used.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        let used = self.rows.iter().filter_map(|row| row.used);
+        used.reduce(|one, other| one + other).filter(|used| used.tokens() > 0)
+    }
+
+    /// Returns the state of the landing, once there is one.
+    #[must_use]
+    pub fn landing(&self) -> Option<&str> {
+        self.landing.as_deref()
+    }
+
+    /// Returns the result of the run, once it has ended.
+    #[must_use]
+    pub fn end(&self) -> Option<&(Totals, ExitCode)> {
+        self.end.as_ref()
+    }
+
+    fn row(&mut self, task: &TaskName) -> usize {
+        if let Some(index) = self.indices.get(task) {
+            return *index;
+        }
+        self.rows.push(TaskView {
+            name: task.clone(),
+            title: String::new(),
+            model: None,
+            used: None,
+            stage: TaskStage::Queued,
+        });
+        self.indices.insert(task.clone(), self.rows.len() - 1);
+        self.rows.len() - 1
+    }
+
+    fn enter(&mut self, task: &TaskName, at: Timestamp, phase: Phase) {
+        self.run(task, at, |running| running.phase = phase);
+    }
+
+    fn on_session_event(&mut self, task: &TaskName, at: Timestamp, session_event: &SessionEvent) {
+        if self.run(task, at, |running| running.on_session_event(at, session_event)) {
+            let index = self.row(task);
+            self.rows[index].add_usage(session_event);
+        }
+    }
+
+    /// Changes the state of a running task. Events of a task that has ended are ignored.
+    fn run(
+        &mut self,
+        task: &TaskName,
+        at: Timestamp,
+        change: impl FnOnce(&mut RunningTask),
+    ) -> bool {
+        let index = self.row(task);
+        let stage = &mut self.rows[index].stage;
+        if *stage == TaskStage::Queued {
+            *stage = TaskStage::Running(RunningTask::from(at, Phase::Preparing));
+            self.running.insert(index);
+        }
+        match stage {
+            TaskStage::Running(running) => change(running),
+            TaskStage::Queued | TaskStage::Ended { .. } => return false,
+        }
+        true
+    }
+
+    fn finish(&mut self, task: &TaskName, report: &TaskReport) {
+        let index = self.row(task);
+        self.running.remove(&index);
+        self.rows[index].used = report.usage.or(self.rows[index].used);
+        let before = std::mem::replace(
+            &mut self.rows[index].stage,
+            TaskStage::Ended { report: report.clone(), landing: None },
+        );
+        if !matches!(before, TaskStage::Ended { .. }) {
+            self.ended.all += 1;
+            match report.outcome {
+                Outcome::Done { .. } => {}
+                Outcome::Failed { .. } => self.ended.failed += 1,
+                Outcome::Cancelled => self.ended.cancelled += 1,
+            }
+        }
+    }
+
+    /// Adds a capture that was made after the report of its task.
+    fn capture(&mut self, task: &TaskName, captured: &Captured) {
+        let index = self.row(task);
+        if let TaskStage::Ended { report, .. } = &mut self.rows[index].stage {
+            report.captured.get_or_insert_with(|| captured.clone());
+        }
+    }
+
+    fn land(&mut self, task: &TaskName, landed: Landed) {
+        let index = self.row(task);
+        if let TaskStage::Ended { landing, .. } = &mut self.rows[index].stage {
+            *landing = Some(landed);
+        }
+    }
+}

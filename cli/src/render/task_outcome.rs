@@ -1,0 +1,257 @@
+//! The outcome of a task as a word and a note: `landed`, `conflict`, `failed: timeout`.
+
+use jiff::tz::TimeZone;
+use protocol::{Conflict, ConflictReason, Failure, FailureDetail, Landed, Outcome, TaskReport};
+
+use super::kept_files::left_out_note;
+use super::numbers::date_time;
+use super::printable;
+use super::terminal::Meaning;
+
+/// The outcome of a task as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutcomeLine {
+    /// The outcome: `landed`, `conflict`, `failed: timeout` and so on.
+    pub word: String,
+    /// How it is coloured.
+    pub meaning: Meaning,
+    /// The branch, the paths in conflict or the message of the failure; printable.
+    pub note: String,
+}
+
+impl OutcomeLine {
+    fn new(word: impl Into<String>, meaning: Meaning, note: impl AsRef<str>) -> Self {
+        Self { word: word.into(), meaning, note: printable::one_line(note.as_ref()) }
+    }
+
+    /// Adds to the note. It must be printable.
+    pub fn add_note(&mut self, note: &str) {
+        if !self.note.is_empty() {
+            self.note.push_str("; ");
+        }
+        self.note.push_str(note);
+    }
+
+    /// Returns an outcome without a note.
+    #[must_use]
+    pub fn plain(word: &str, meaning: Meaning) -> Self {
+        Self::new(word, meaning, "")
+    }
+}
+
+/// Returns the outcome of a task that ended, with the landing of its work, if there was one.
+#[must_use]
+pub fn outcome_line(report: &TaskReport, landing: Option<&Landed>) -> OutcomeLine {
+    let mut found = outcome_without_notes(report, landing);
+    let Some(captured) = &report.captured else { return found };
+    let holds = captured.holds_uncaptured_files();
+    if holds && matches!(found.meaning, Meaning::Good | Meaning::Neutral) {
+        let on = if found.note.is_empty() { "" } else { " on " };
+        found.note = match landing {
+            Some(Landed::Landed { .. }) => format!("the rest has landed{on}{}", found.note),
+            _ => String::new(),
+        };
+        (found.word, found.meaning) = ("kept".to_owned(), Meaning::Kept);
+    }
+    if let Some(note) = left_out_note(&captured.left_out) {
+        found.add_note(&note);
+    }
+    found
+}
+
+fn outcome_without_notes(report: &TaskReport, landing: Option<&Landed>) -> OutcomeLine {
+    let landed = matches!(landing, Some(Landed::Landed { .. }));
+    match &report.outcome {
+        Outcome::Failed { failure } => {
+            let word = format!("failed: {}", failure.class);
+            let prefix = if landed { "its work has landed since; " } else { "" };
+            let again =
+                retry_time_note(failure).map(|again| format!("{again}; ")).unwrap_or_default();
+            OutcomeLine::new(word, Meaning::Bad, format!("{prefix}{again}{}", failure.message))
+        }
+        Outcome::Cancelled => {
+            let note = if landed { "its work has landed since" } else { "" };
+            OutcomeLine::new("cancelled", Meaning::Bad, note)
+        }
+        Outcome::Done { .. } => match &report.captured {
+            None => OutcomeLine::new("done", Meaning::Good, "in place"),
+            Some(captured) if captured.changes.files == 0 => {
+                OutcomeLine::new("no change", Meaning::Neutral, "")
+            }
+            Some(_) => work_outcome(landing),
+        },
+    }
+}
+
+/// Returns when a failed task can be tried again, if that is known.
+#[must_use]
+pub fn retry_time_note(failure: &Failure) -> Option<String> {
+    match &failure.detail {
+        Some(FailureDetail::Until { at }) => {
+            Some(format!("it may work again at {}", date_time(*at, &TimeZone::system())))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the outcome of a task with captured work.
+fn work_outcome(landing: Option<&Landed>) -> OutcomeLine {
+    match landing {
+        Some(Landed::Landed { branch: None }) => OutcomeLine::new("landed", Meaning::Good, ""),
+        Some(Landed::Landed { branch: Some(branch) }) => {
+            OutcomeLine::new("landed", Meaning::Good, format!("branch {branch}"))
+        }
+        Some(Landed::Unchanged) => OutcomeLine::new("no change", Meaning::Neutral, ""),
+        Some(Landed::Conflicted { conflicts }) => {
+            OutcomeLine::new("conflict", Meaning::Kept, conflicts_text(conflicts))
+        }
+        Some(Landed::Unwritten { message }) => OutcomeLine::new("kept", Meaning::Kept, message),
+        Some(Landed::Waiting { on }) => {
+            let on: Vec<_> = on.iter().map(|task| task.as_str()).collect();
+            OutcomeLine::new(
+                "kept",
+                Meaning::Kept,
+                format!("builds on {}, which did not land", on.join(", ")),
+            )
+        }
+        None => OutcomeLine::new("kept", Meaning::Kept, ""),
+    }
+}
+
+/// Returns the paths of conflicts, each with the other task, as one line.
+#[must_use]
+pub fn conflicts_text(conflicts: &[Conflict]) -> String {
+    const NAMED: usize = 3;
+    let mut parts: Vec<String> = conflicts.iter().take(NAMED).map(conflict_text).collect();
+    if conflicts.len() > NAMED {
+        parts.push(format!("and {} more", conflicts.len() - NAMED));
+    }
+    parts.join("; ")
+}
+
+fn conflict_text(conflict: &Conflict) -> String {
+    let path = printable::one_line(&conflict.path.to_string());
+    match &conflict.with {
+        Some(other) => format!("{path}, with {other}"),
+        None => format!("{path}, {}", reason_text(conflict.reason)),
+    }
+}
+
+/// Describes the reason of a conflict in a few words.
+#[must_use]
+pub fn reason_text(reason: ConflictReason) -> &'static str {
+    match reason {
+        ConflictReason::Content => "both changed the same lines",
+        ConflictReason::Binary => "both changed a file that has no lines",
+        ConflictReason::BothAdded => "both added it, differently",
+        ConflictReason::ChangedAndRemoved => "one changed it, the other removed it",
+        ConflictReason::Kind => "one made it another kind of thing",
+        ConflictReason::InTheWay => {
+            "a file stands where a folder is wanted, or the other way round"
+        }
+        ConflictReason::Uncommitted => "it builds on a change that is not committed",
+        ConflictReason::Filter => "a filter program would have to run to commit it",
+        ConflictReason::Contested => {
+            "another program had it open for writing, or changed it meanwhile"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{
+        CaptureRef, Captured, ChangeSummary, FailureClass, LeftOut, LeftOutEntry, LeftOutKind,
+        RepoPath, Timestamp,
+    };
+
+    use super::*;
+
+    fn report(outcome: Outcome, files: Option<u64>) -> TaskReport {
+        let capture = CaptureRef::of(&"r7k3f".parse().unwrap(), &"t1".parse().unwrap(), 1);
+        let changes = |files| ChangeSummary { files, added: 1, removed: 0 };
+        let captured = files.map(|files| Captured::whole(capture, changes(files)));
+        TaskReport { outcome, captured, ms: 10, usage: None }
+    }
+
+    fn done() -> Outcome {
+        Outcome::Done { value: serde_json::Value::Null }
+    }
+
+    #[test]
+    fn each_end_has_its_word() {
+        let conflict = Conflict {
+            path: RepoPath::new("src/config.rs").unwrap(),
+            reason: ConflictReason::Content,
+            base: None,
+            ours: None,
+            theirs: None,
+            with: Some("auth".parse().unwrap()),
+        };
+        let failed =
+            Outcome::Failed { failure: Failure::new(FailureClass::Timeout, "30m\u{1b}[2J passed") };
+        let cases = [
+            (report(done(), Some(1)), Some(Landed::Landed { branch: None }), "landed", ""),
+            (
+                report(done(), Some(1)),
+                Some(Landed::Landed { branch: Some("regatta/r7k3f/t1".into()) }),
+                "landed",
+                "branch regatta/r7k3f/t1",
+            ),
+            (report(done(), Some(0)), Some(Landed::Unchanged), "no change", ""),
+            (
+                report(done(), Some(1)),
+                Some(Landed::Conflicted { conflicts: vec![conflict] }),
+                "conflict",
+                "src/config.rs, with auth",
+            ),
+            (
+                report(done(), Some(1)),
+                Some(Landed::Waiting { on: vec!["a".parse().unwrap()] }),
+                "kept",
+                "builds on a, which did not land",
+            ),
+            (report(done(), Some(1)), None, "kept", ""),
+            (report(done(), None), None, "done", "in place"),
+            (report(failed, Some(1)), None, "failed: timeout", "30m passed"),
+            (report(Outcome::Cancelled, None), None, "cancelled", ""),
+        ];
+        let at = Timestamp::from_millisecond(1_767_323_045_678);
+        let used_up = Failure::new(FailureClass::Quota, "used up");
+        let used_up = used_up.with(FailureDetail::Until { at });
+        let note = outcome_line(&report(Outcome::Failed { failure: used_up }, None), None).note;
+        assert!(note.starts_with("it may work again at 2026-01-0"), "{note}");
+        assert!(note.ends_with("; used up"), "{note}");
+        for (report, landing, word, note) in cases {
+            let outcome = outcome_line(&report, landing.as_ref());
+            assert_eq!((outcome.word.as_str(), outcome.note.as_str()), (word, note));
+        }
+    }
+
+    #[test]
+    fn files_that_are_left_out_make_a_task_kept_and_others_are_noted() {
+        let with = |files, kind: LeftOutKind| {
+            let mut report = report(done(), Some(files));
+            let entry = LeftOutEntry { path: "lib".to_owned(), kind };
+            let left_out =
+                LeftOut { entries: vec![entry], total: 1, files: kind.files(), workspace: None };
+            report.captured = report.captured.map(|whole| Captured { left_out, ..whole });
+            report
+        };
+        let landed = |branch: Option<&str>| Landed::Landed { branch: branch.map(str::to_owned) };
+        let word = |report: &TaskReport, landing: Option<Landed>| {
+            let OutcomeLine { word, note, .. } = outcome_line(report, landing.as_ref());
+            format!("{word}: {note}")
+        };
+        let work = LeftOutKind::Submodule { files: 3 };
+        let told = "left out: lib (submodule, 3 files)";
+        assert_eq!(word(&with(0, work), None), format!("kept: {told}"));
+        let rest = format!("kept: the rest has landed; {told}");
+        assert_eq!(word(&with(1, work), Some(landed(None))), rest);
+        let rest = format!("kept: the rest has landed on branch b; {told}");
+        assert_eq!(word(&with(1, work), Some(landed(Some("b")))), rest);
+        let socket = LeftOutKind::Socket;
+        let told = "left out: lib (socket)";
+        assert_eq!(word(&with(0, socket), None), format!("no change: {told}"));
+        assert_eq!(word(&with(1, socket), Some(landed(None))), format!("landed: {told}"));
+    }
+}

@@ -1,0 +1,329 @@
+//! The table of a run: a line per task, and the totals.
+
+use std::io::{self, Write};
+
+use protocol::{ChangeSummary, Usage};
+
+use super::numbers::{changed_lines, duration, price, tokens, usage_text};
+use super::printable::{cut, fit, one_line, width};
+use super::task_outcome::OutcomeLine;
+use super::terminal::{Meaning, OutputWidth, Palette};
+
+/// In a run of more tasks than this, those without problems are only counted.
+const WHOLE: usize = 50;
+
+/// The widest column of task names on a terminal.
+const NAMES: usize = 32;
+
+/// One line of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableRow {
+    /// The task.
+    pub task: String,
+    /// Its outcome.
+    pub outcome: OutcomeLine,
+    /// The size of its change, if that is known.
+    pub changes: Option<ChangeSummary>,
+    /// How long it took, if it has ended.
+    pub ms: Option<u64>,
+    /// The usage of its model, if it has one.
+    pub usage: Option<Usage>,
+}
+
+/// A table and how it is written.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The tasks, in the order of their declaration.
+    pub rows: Vec<TableRow>,
+    /// How long the run took, if it has ended.
+    pub ms: Option<u64>,
+    /// How long a line may be.
+    pub room: OutputWidth,
+    /// The colours.
+    pub palette: Palette,
+    /// Which tasks get a line.
+    pub rows_shown: TableRows,
+}
+
+/// Which tasks get a line of a table. The others are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableRows {
+    /// All of them, unless there are very many.
+    All,
+    /// Those with problems.
+    Problems,
+}
+
+/// Writes a table: every task of a small run; the tasks with problems of a big one, and a count of
+/// the rest.
+///
+/// # Errors
+/// What the writer said.
+pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
+    let shown = shown(table);
+    let columns = Columns::of(&shown, table);
+    if !shown.is_empty() {
+        let header = table.palette.paint(Meaning::Heading, &columns.header());
+        writeln!(out, "{header}")?;
+    }
+    for row in &shown {
+        writeln!(out, "{}", columns.row(row, table))?;
+    }
+    let hidden = table.rows.len() - shown.len();
+    if hidden > 0 && !shown.is_empty() && table.rows_shown == TableRows::All {
+        writeln!(out, "and {hidden} more without trouble")?;
+    }
+    let totals = totals(&table.rows, table.palette);
+    let spent = table.ms.map(|ms| format!("    {}", duration(ms))).unwrap_or_default();
+    let usage = table.rows.iter().filter_map(|row| row.usage).reduce(|one, other| one + other);
+    let between = if spent.is_empty() { "    " } else { " · " };
+    let used = usage.map(|usage| format!("{between}{}", usage_text(usage))).unwrap_or_default();
+    writeln!(out, "{totals}{spent}{used}")
+}
+
+fn shown(table: &Table) -> Vec<&TableRow> {
+    if table.rows_shown == TableRows::All && table.rows.len() <= WHOLE {
+        return table.rows.iter().collect();
+    }
+    let with = |meaning| table.rows.iter().filter(move |row| row.outcome.meaning == meaning);
+    with(Meaning::Bad).chain(with(Meaning::Kept)).collect()
+}
+
+/// Returns the count of each outcome: `14 landed · 1 conflict · 1 failed`.
+fn totals(rows: &[TableRow], palette: Palette) -> String {
+    let mut counts: Vec<(&str, Meaning, usize)> = Vec::new();
+    for row in rows {
+        let word = row.outcome.word.split(':').next().unwrap_or_default();
+        match counts.iter_mut().find(|(known, ..)| *known == word) {
+            Some((.., count)) => *count += 1,
+            None => counts.push((word, row.outcome.meaning, 1)),
+        }
+    }
+    counts.sort_by_key(|(_, meaning, _)| match meaning {
+        Meaning::Good => 0,
+        Meaning::Kept => 2,
+        Meaning::Bad => 3,
+        Meaning::Neutral | Meaning::Heading | Meaning::Place | Meaning::Aside => 1,
+    });
+    let parts = counts.into_iter().map(|(word, meaning, count)| {
+        let plural = if count > 1 && word == "conflict" { "s" } else { "" };
+        palette.paint(meaning, &format!("{count} {word}{plural}"))
+    });
+    parts.collect::<Vec<_>>().join(" · ")
+}
+
+/// The widths of the columns.
+struct Columns {
+    task: usize,
+    outcome: usize,
+    lines: usize,
+    usage: Shown,
+}
+
+/// Whether there are columns of tokens and cost.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Yes,
+    No,
+}
+
+/// The width of the columns of tokens and cost.
+const USAGE: usize = 2 + 6 + 2 + 7;
+
+impl Columns {
+    fn of(rows: &[&TableRow], table: &Table) -> Self {
+        let widest = |cell: &dyn Fn(&TableRow) -> String, header: &str| {
+            rows.iter().map(|row| width(&cell(row))).max().unwrap_or(0).max(header.len())
+        };
+        let task = widest(&|row| one_line(&row.task), "task");
+        let task = if table.room == OutputWidth::Pipe { task } else { task.min(NAMES) };
+        let outcome = widest(&|row| row.outcome.word.clone(), "outcome");
+        let lines = widest(&|row| row.changes.map(changed_lines).unwrap_or_default(), "lines");
+        let used = table.rows.iter().any(|row| row.usage.is_some());
+        let whole = task + outcome + lines + 19 + USAGE;
+        let fits = match table.room {
+            OutputWidth::Pipe => true,
+            OutputWidth::Columns(columns) => whole <= columns,
+        };
+        Self { task, outcome, lines, usage: if used && fits { Shown::Yes } else { Shown::No } }
+    }
+
+    fn header(&self) -> String {
+        let (task, outcome) = (fit("task", self.task), fit("outcome", self.outcome));
+        let usage = if self.usage == Shown::Yes { "  tokens     cost" } else { "" };
+        format!("{task}  {outcome}  files  {:>1$}    time{usage}", "lines", self.lines)
+    }
+
+    fn row(&self, row: &TableRow, table: &Table) -> String {
+        let task = fit(&one_line(&row.task), self.task);
+        let word = fit(&row.outcome.word, self.outcome);
+        let files = row.changes.map(|changes| changes.files.to_string()).unwrap_or_default();
+        let lines = row.changes.map(changed_lines).unwrap_or_default();
+        let indent = " ".repeat(self.lines.saturating_sub(width(&lines)));
+        let time = row.ms.map(duration).unwrap_or_default();
+        let usage = match (self.usage, row.usage) {
+            (Shown::No, _) => String::new(),
+            (Shown::Yes, None) => format!("  {:>6}  {:>7}", "–", "–"),
+            (Shown::Yes, Some(usage)) => {
+                format!("  {:>6}  {:>7}", tokens(usage.tokens()), price(usage.cost))
+            }
+        };
+        let middle = format!("  {files:>5}  {indent}{lines}  {time:>6}{usage}");
+        let used = self.task + 2 + self.outcome + width(&middle) + 3;
+        let note = note(&one_line(&row.outcome.note), used, table.room);
+        let painted = table.palette.paint(row.outcome.meaning, word.trim_end());
+        let rest = " ".repeat(width(&word) - width(word.trim_end()));
+        format!("{task}  {painted}{rest}{middle}{note}").trim_end().to_owned()
+    }
+}
+
+/// The indent of a note on a line of its own.
+const INDENT: usize = 6;
+
+/// Returns a note as the end of a row with `used` columns, or as a line of its own if it does not
+/// fit.
+fn note(note: &str, used: usize, room: OutputWidth) -> String {
+    match room {
+        OutputWidth::Columns(columns) if used + width(note) > columns => {
+            format!("\n{}{}", " ".repeat(INDENT), cut(note, columns.saturating_sub(INDENT)))
+        }
+        OutputWidth::Columns(_) | OutputWidth::Pipe => {
+            format!("   {}", cut(note, room.behind(used)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::Cost;
+
+    use super::*;
+
+    fn row(task: &str, word: &str, meaning: Meaning, note: &str) -> TableRow {
+        let mut outcome = OutcomeLine::plain(word, meaning);
+        outcome.note = note.to_owned();
+        let changes = Some(ChangeSummary { files: 3, added: 41, removed: 7 });
+        TableRow { task: task.to_owned(), outcome, changes, ms: Some(31_000), usage: None }
+    }
+
+    fn written(rows: Vec<TableRow>, room: OutputWidth) -> String {
+        let mut out = Vec::new();
+        let table = Table {
+            rows,
+            ms: Some(108_000),
+            room,
+            palette: Palette::Plain,
+            rows_shown: TableRows::All,
+        };
+        write_table(&mut out, &table).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_small_run_has_a_line_per_task() {
+        let rows = vec![
+            row("auth", "landed", Meaning::Good, ""),
+            row("billing", "conflict", Meaning::Kept, "src/config.rs, with auth"),
+            row("search", "failed: contract", Meaning::Bad, "no yield"),
+        ];
+        assert_eq!(
+            written(rows, OutputWidth::Pipe),
+            "task     outcome           files   lines    time\n\
+             auth     landed                3  +41 −7     31s\n\
+             billing  conflict              3  +41 −7     31s   src/config.rs, with auth\n\
+             search   failed: contract      3  +41 −7     31s   no yield\n\
+             1 landed · 1 conflict · 1 failed    1m48s\n"
+        );
+    }
+
+    fn with_usage() -> Vec<TableRow> {
+        let usage = |output, cost: Option<u64>| {
+            let cost = cost.map(Cost::from_nanodollars);
+            Some(Usage { input: 20_000, output, cost, ..Usage::ZERO })
+        };
+        let mut rows = vec![
+            row("auth", "landed", Meaning::Good, ""),
+            row("make", "landed", Meaning::Good, ""),
+            row("search", "failed: contract", Meaning::Bad, "no yield after 3 reminders"),
+        ];
+        rows[0].usage = usage(4_100, Some(51_000_000));
+        rows[2].usage = usage(10_200, None);
+        rows
+    }
+
+    #[test]
+    fn where_models_were_asked_there_are_tokens_and_costs() {
+        assert_eq!(
+            written(with_usage(), OutputWidth::Pipe),
+            "\
+task    outcome           files   lines    time  tokens     cost
+auth    landed                3  +41 −7     31s   24.1k    $0.05
+make    landed                3  +41 −7     31s       –        –
+search  failed: contract      3  +41 −7     31s   30.2k        ?   no yield after 3 reminders
+2 landed · 1 failed    1m48s · 54.3k tokens · cost unknown
+"
+        );
+        let mut rows = with_usage();
+        rows.truncate(2);
+        let text = written(rows, OutputWidth::Pipe);
+        assert!(text.ends_with("2 landed    1m48s · 24.1k tokens · $0.05\n"), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_no_room_for_tokens_but_for_their_sum() {
+        for columns in 24..120 {
+            let text = written(with_usage(), OutputWidth::Columns(columns));
+            let roomy = text.lines().next().unwrap().ends_with("tokens     cost");
+            assert_eq!(roomy, columns >= 64, "{columns}: {text}");
+            assert!(text.ends_with("· 54.3k tokens · cost unknown\n"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_big_run_shows_its_trouble_and_counts_the_rest() {
+        let mut rows: Vec<_> =
+            (0..998).map(|at| row(&format!("t{at}"), "landed", Meaning::Good, "")).collect();
+        rows.insert(5, row("clash", "conflict", Meaning::Kept, ""));
+        rows.push(row("broken", "failed: command", Meaning::Bad, ""));
+        let text = written(rows, OutputWidth::Pipe);
+        let tasks: Vec<_> = text.lines().map(|line| line.split(' ').next().unwrap()).collect();
+        assert_eq!(tasks, ["task", "broken", "clash", "and", "998"]);
+        assert!(text.ends_with("998 landed · 1 conflict · 1 failed    1m48s\n"), "{text}");
+    }
+
+    #[test]
+    fn who_asks_for_trouble_only_gets_that_and_the_totals() {
+        let rows = vec![row("auth", "landed", Meaning::Good, "")];
+        let table = Table {
+            rows,
+            ms: None,
+            room: OutputWidth::Pipe,
+            palette: Palette::Plain,
+            rows_shown: TableRows::Problems,
+        };
+        let mut out = Vec::new();
+        write_table(&mut out, &table).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "1 landed\n");
+    }
+
+    #[test]
+    fn a_note_that_does_not_fit_stands_below() {
+        let written = written(with_usage(), OutputWidth::Columns(80));
+        let lines: Vec<_> = written.lines().skip(3).take(2).collect();
+        assert_eq!(
+            lines,
+            [
+                "search  failed: contract      3  +41 −7     31s   30.2k        ?",
+                "      no yield after 3 reminders",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_row_stays_inside_the_terminal_and_obeys_nobody() {
+        let rows = vec![row("auth", "failed: x", Meaning::Bad, &"long\u{1b}[2J words ".repeat(50))];
+        let text = written(rows, OutputWidth::Columns(80));
+        assert!(text.lines().all(|line| width(line) <= 80), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+}

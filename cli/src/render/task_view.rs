@@ -1,0 +1,124 @@
+//! The state of one task as its events tell it: queued, running or ended.
+
+use protocol::{Landed, Phase, SessionEvent, TaskName, TaskReport, Timestamp, Usage};
+
+/// One task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskView {
+    /// Its name.
+    pub name: TaskName,
+    /// Its title.
+    pub title: String,
+    /// The model that works at it, if one does: `PROVIDER/ID`.
+    pub model: Option<String>,
+    /// The usage of that model so far.
+    pub used: Option<Usage>,
+    /// Its state.
+    pub stage: TaskStage,
+}
+
+/// The state of a task.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TaskStage {
+    /// It waits.
+    Queued,
+    /// It runs.
+    Running(RunningTask),
+    /// It ended.
+    Ended {
+        /// How.
+        report: TaskReport,
+        /// What became of its work, once that is known.
+        landing: Option<Landed>,
+    },
+}
+
+/// The state of a running task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunningTask {
+    /// When it started.
+    pub since: Timestamp,
+    /// What it is doing.
+    pub phase: Phase,
+    /// The last line of its output, or the argument of its last tool call.
+    pub line: Option<String>,
+    /// The tool that its model has called.
+    pub tool: Option<String>,
+    /// The wait before the next request, if there is one.
+    pub wait: Option<ProviderWait>,
+}
+
+/// A wait before a request to a provider is retried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProviderWait {
+    /// Until when.
+    pub until: Timestamp,
+    /// Why.
+    pub why: String,
+}
+
+/// The fields of a progress event.
+pub(super) struct ProgressReport<'a> {
+    pub(super) phase: Phase,
+    pub(super) line: Option<&'a String>,
+    pub(super) tool: Option<&'a String>,
+    pub(super) tokens: Option<u64>,
+}
+
+impl RunningTask {
+    /// Returns the state of a task that starts.
+    pub(super) fn from(since: Timestamp, phase: Phase) -> Self {
+        Self { since, phase, line: None, tool: None, wait: None }
+    }
+
+    /// Applies a progress event.
+    pub(super) fn update(&mut self, progress: &ProgressReport<'_>) {
+        self.phase = progress.phase;
+        match progress.tokens {
+            // A model between two calls is thinking: what it did last is over.
+            Some(_) => {
+                self.tool = progress.tool.cloned();
+                self.line = progress.line.cloned();
+            }
+            None => self.line = progress.line.cloned().or(self.line.take()),
+        }
+    }
+
+    /// Applies an event of the task's session.
+    pub(super) fn on_session_event(&mut self, at: Timestamp, event: &SessionEvent) {
+        self.wait = match event {
+            SessionEvent::AutoRetryStart { delay_ms, error_message, .. } => {
+                let delay = i64::try_from(*delay_ms).unwrap_or(i64::MAX);
+                let until = at.as_millisecond().saturating_add(delay);
+                let until = Timestamp::from_millisecond(until);
+                Some(ProviderWait { until, why: error_message.clone() })
+            }
+            SessionEvent::ToolUnavailable { .. }
+            | SessionEvent::AgentStart
+            | SessionEvent::InputTaken { .. }
+            | SessionEvent::InputDropped { .. }
+            | SessionEvent::ModelChange { .. }
+            | SessionEvent::TurnStart { .. }
+            | SessionEvent::RequestWait { .. }
+            | SessionEvent::TextDelta { .. }
+            | SessionEvent::ThinkingDelta { .. }
+            | SessionEvent::ToolCallStart { .. }
+            | SessionEvent::ToolExecutionUpdate { .. }
+            | SessionEvent::SessionRestart { .. }
+            | SessionEvent::AgentEnd { .. }
+            | SessionEvent::MessageEnd { .. }
+            | SessionEvent::ToolExecutionStart { .. }
+            | SessionEvent::ToolExecutionEnd { .. }
+            | SessionEvent::TurnEnd { .. } => None,
+        };
+    }
+}
+
+impl TaskView {
+    /// Adds the usage of a message of the task's session.
+    pub(super) fn add_usage(&mut self, event: &SessionEvent) {
+        if let SessionEvent::MessageEnd { message } = event {
+            self.used = Some(self.used.unwrap_or(Usage::ZERO) + message.usage);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The output of `regatta run --dry-run`: the tasks of a run, in an order in which they could run.
+
+use std::fmt::Write as _;
+
+use engine::dependencies;
+use protocol::{ChangeDemand, IsolationMode, MergeMode, RunSpec, TaskName, TaskSpec, Work};
+use serde::Serialize;
+
+use crate::error::{Error, ErrorKind};
+use crate::render;
+
+/// The tasks of a run that is not started.
+#[derive(Debug, Serialize)]
+pub struct Listing<'a> {
+    name: Option<&'a str>,
+    jobs: usize,
+    isolation: IsolationMode,
+    merge: MergeMode,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pass_env: &'a [String],
+    tasks: Vec<ListedTask<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ListedTask<'a> {
+    task: &'a TaskName,
+    title: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exec: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    arguments: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<&'a str>,
+    depends_on: &'a [TaskName],
+    priority: i32,
+    change: ChangeDemand,
+}
+
+/// Lists the tasks of a run: predecessors first, otherwise in the order of their declaration.
+///
+/// # Errors
+/// Their dependencies have a cycle.
+pub fn listing(spec: &RunSpec) -> Result<Listing<'_>, Error> {
+    let view: Vec<_> =
+        spec.tasks.iter().map(|task| (&task.name, task.depends_on.as_slice())).collect();
+    let order = dependencies::in_order(&view)
+        .map_err(|error| Error::new(ErrorKind::Plan, error.to_string()))?;
+    Ok(Listing {
+        name: spec.label.as_deref(),
+        jobs: spec.jobs.get(),
+        isolation: spec.isolation,
+        merge: spec.merge,
+        pass_env: &spec.pass_env,
+        tasks: order.into_iter().map(|at| listed(&spec.tasks[at])).collect(),
+    })
+}
+
+fn listed(task: &TaskSpec) -> ListedTask<'_> {
+    let (command, agent, prompt) = match &task.work {
+        Work::Command(command) => (Some(command), None, None),
+        Work::Agent(agent) => (None, Some(agent), Some(&agent.prompt)),
+        Work::External(external) => (None, None, Some(&external.prompt)),
+    };
+    ListedTask {
+        task: &task.name,
+        title: &task.title,
+        exec: command.map(|command| command.script.as_str()),
+        model: agent.map(|agent| agent.model.to_string()),
+        base_url: agent.and_then(|agent| agent.model.base_url.as_deref()),
+        prompt: prompt.map(String::as_str),
+        arguments: command.map_or(&[], |command| &command.arguments),
+        item: command.and_then(|command| command.item.as_ref()).map(|item| item.item.as_str()),
+        depends_on: &task.depends_on,
+        priority: task.priority,
+        change: task.change,
+    }
+}
+
+impl Listing<'_> {
+    /// Returns the listing as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let names = self.tasks.iter().map(|task| task.task.as_str().to_owned());
+        let room = column("task", names);
+        let models: Vec<_> = self.tasks.iter().map(ListedTask::shown_model).collect();
+        let has_models = self.tasks.iter().any(|task| task.model.is_some());
+        let wide = column("model", models.iter().cloned());
+        let mut text = match has_models {
+            true => format!("{:room$}  {:wide$}  work\n", "task", "model"),
+            false => format!("{:room$}  command\n", "task"),
+        };
+        for (task, model) in self.tasks.iter().zip(&models) {
+            let name = task.task.as_str();
+            let work = render::one_line(task.exec.unwrap_or(task.title));
+            // Writing to a string cannot fail.
+            let _written = write!(text, "{name:room$}  ");
+            if has_models {
+                let _written = write!(text, "{model:wide$}  ");
+            }
+            let _written = write!(text, "{}", render::cut(&work, 100));
+            if !task.depends_on.is_empty() {
+                let on: Vec<_> = task.depends_on.iter().map(TaskName::as_str).collect();
+                let _written = write!(text, "   after {}", on.join(", "));
+            }
+            text.push('\n');
+        }
+        if let Some(passes) = render::passed_variables(self.pass_env) {
+            let _written = write!(text, "\n{passes}");
+        }
+        let (tasks, jobs) = (self.tasks.len(), self.jobs);
+        let plural = if tasks == 1 { "task" } else { "tasks" };
+        let _written = writeln!(text, "\n{tasks} {plural}, {jobs} at once; nothing was started");
+        text
+    }
+}
+
+impl ListedTask<'_> {
+    /// Returns the task's model as printable text.
+    fn shown_model(&self) -> String {
+        self.model.as_deref().map_or_else(|| "–".to_owned(), render::one_line)
+    }
+}
+
+/// Returns the width of a column with this header and these cells.
+fn column(head: &str, cells: impl Iterator<Item = String>) -> usize {
+    const WIDEST: usize = 32;
+    cells.map(|cell| cell.chars().count()).max().unwrap_or_default().clamp(head.len(), WIDEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::Agent;
+
+    use super::super::run_spec::sample;
+    use super::*;
+
+    #[test]
+    fn predecessors_are_listed_first_and_nothing_moves_the_cursor() {
+        let mut spec = sample(&[("last", "make\u{1b}[2J\nall"), ("first", "true")]);
+        spec.tasks[0].depends_on = vec![spec.tasks[1].name.clone()];
+        let text = listing(&spec).unwrap().text();
+        assert_eq!(
+            text,
+            "task   command\nfirst  true\nlast   make␊all   after first\n\n2 tasks, 3 at once; \
+             nothing was started\n"
+        );
+    }
+
+    #[test]
+    fn the_model_of_each_task_stands_beside_what_it_is_asked() {
+        let mut spec = sample(&[("auth", "true"), ("make", "make all")]);
+        let model = "local/qwen".parse().unwrap();
+        spec.tasks[0].title = "Move it.".to_owned();
+        spec.tasks[0].work =
+            Work::Agent(Agent { model, prompt: "Move it.\nAll of it.".to_owned(), context: None });
+        assert_eq!(
+            listing(&spec).unwrap().text(),
+            "task  model       work\nauth  local/qwen  Move it.\nmake  –           make all\n\n\
+             2 tasks, 3 at once; nothing was started\n"
+        );
+        let json = serde_json::to_value(listing(&spec).unwrap()).unwrap();
+        assert_eq!(json["tasks"][0]["model"], "local/qwen");
+        assert_eq!(json["tasks"][0]["prompt"], "Move it.\nAll of it.");
+        assert_eq!(json["tasks"][1].get("model"), None);
+    }
+
+    #[test]
+    fn for_programs_it_is_one_document() {
+        let spec = sample(&[("only", "true")]);
+        let json = serde_json::to_value(listing(&spec).unwrap()).unwrap();
+        let expected = serde_json::json!({
+            "name": null, "jobs": 3, "isolation": "worktree", "merge": "patch",
+            "tasks": [{
+                "task": "only", "title": "true", "exec": "true", "depends_on": [], "priority": 0,
+                "change": "optional",
+            }],
+        });
+        assert_eq!(json, expected);
+    }
+}

@@ -1,0 +1,119 @@
+//! The settings of a run and their precedence: the command line goes before the plan, and the plan
+//! before the settings files.
+
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+
+use config::{Setting, Settings};
+use exec::EnvironmentRules;
+use protocol::{IsolationMode, MergeMode, TaskLimits};
+
+use crate::args::{LimitSetting, RunArgs};
+use crate::error::{Error, ErrorKind};
+use crate::model::Roles;
+use crate::plan::Plan;
+
+/// The settings of runs from the settings files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    /// How many tasks run at the same time. If none, 32 if a model works at some task, otherwise the
+    /// number of cores.
+    pub jobs: Option<NonZeroUsize>,
+    /// How tasks are kept apart.
+    pub isolation: IsolationMode,
+    /// Where their work goes.
+    pub merge: MergeMode,
+    /// How much each task may use.
+    pub limits: TaskLimits,
+    /// The prefix of branch names.
+    pub branch_prefix: String,
+    /// How many bytes of untracked files may be copied into each workspace.
+    pub untracked_limit: u64,
+    /// The models of the roles.
+    pub roles: Roles,
+    /// The environment variables that are passed on to tasks.
+    pub pass_env: Setting<Vec<String>>,
+}
+
+impl From<&Settings> for Defaults {
+    fn from(settings: &Settings) -> Self {
+        Self {
+            jobs: settings.max_concurrency.value,
+            isolation: settings.isolation_mode.value,
+            merge: settings.merge_mode.value,
+            limits: settings.task_limits(),
+            branch_prefix: settings.branch_prefix.value.clone(),
+            untracked_limit: settings.untracked_limit.value,
+            roles: Roles::from(settings),
+            pass_env: settings.env_pass.clone(),
+        }
+    }
+}
+
+/// Returns the limits of each task.
+///
+/// # Errors
+/// A value is invalid.
+pub(super) fn limits(
+    args: &RunArgs,
+    plan: Option<&Plan>,
+    defaults: TaskLimits,
+) -> Result<TaskLimits, Error> {
+    let mut limits = TaskLimits {
+        wall: plan.and_then(|plan| plan.wall).unwrap_or(defaults.wall),
+        output: plan.and_then(|plan| plan.output).unwrap_or(defaults.output),
+        turns: plan.and_then(|plan| plan.turns).unwrap_or(defaults.turns),
+        tokens: plan.and_then(|plan| plan.tokens).map(NonZeroU64::get).or(defaults.tokens),
+    };
+    for limit in &args.limits {
+        match limit.name.as_str() {
+            "wall" => limits.wall = read(limit, config::parse_duration)?,
+            "turns" => {
+                let turns = read(limit, config::parse_count)?;
+                limits.turns = NonZeroU32::try_from(turns).unwrap_or(NonZeroU32::MAX);
+            }
+            "tokens" => limits.tokens = Some(read(limit, config::parse_count)?.get()),
+            _ => limits.output = read(limit, config::parse_size)?,
+        }
+    }
+    if limits.wall.is_zero() {
+        return Err(Error::usage("`--limit wall` must be longer than 0").hint("--limit wall=20m"));
+    }
+    Ok(limits)
+}
+
+fn read<T>(
+    limit: &LimitSetting,
+    parse: impl Fn(&str) -> Result<T, config::QuantityError>,
+) -> Result<T, Error> {
+    parse(&limit.value).map_err(|error| {
+        Error::usage(format!("invalid value `{}` for `--limit {}`", limit.value, limit.name))
+            .because(error.to_string())
+    })
+}
+
+/// Returns the environment variables to pass on, each once: those of the command line, or else those
+/// of the settings.
+///
+/// # Errors
+/// A variable can never be passed on.
+pub(super) fn pass_env(args: &RunArgs, defaults: &Defaults) -> Result<Vec<String>, Error> {
+    let (names, origin, kind) = if args.pass_env.is_empty() {
+        let Setting { value, origin } = &defaults.pass_env;
+        (value.clone(), origin.to_string(), ErrorKind::Settings)
+    } else {
+        let names = args.pass_env.iter().map(|name| name.as_str().to_owned()).collect();
+        (names, "the option --pass-env".to_owned(), ErrorKind::Usage)
+    };
+    let mut passed: Vec<String> = Vec::new();
+    for name in names {
+        if EnvironmentRules::is_never_passed(&name) {
+            return Err(Error::new(kind, format!("`{name}` cannot be passed on to tasks"))
+                .because("it would make them work at another repository, or is meant for regatta")
+                .because(format!("{origin} names it")));
+        }
+        if !passed.contains(&name) {
+            passed.push(name);
+        }
+    }
+    Ok(passed)
+}

@@ -1,0 +1,239 @@
+//! Builds the specification of a run from the request, the plan and the settings.
+
+use std::io::Read;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use engine::ports::Schemas;
+use protocol::{
+    Agent, ChangeDemand, Command, IsolationMode, MergeMode, RunId, RunSpec, TaskId, TaskLimits,
+    TaskName, TaskSpec, Work, WorkspaceKind,
+};
+use serde_json::Value;
+
+use super::Defaults;
+use super::check::{check, has_model};
+use super::run_request::{RunRequest, TaskSource};
+use super::run_settings::{limits, pass_env};
+use crate::args::{MergeChoice, RunArgs};
+use crate::each::{
+    DraftWork, FanOut, ItemInput, ItemKind, TaskDraft, TrackedFiles, drafts, first_line_title,
+    title_of,
+};
+use crate::error::Error;
+use crate::model::{ModelChoice, ModelOption, ModelSelection};
+use crate::plan::{self, Plan, PlannedWork};
+
+/// How many tasks run at the same time if a model works at some: they mostly wait for answers.
+const AT_ONCE: NonZeroUsize = NonZeroUsize::new(32).expect("thirty-two is not zero");
+
+/// The inputs of [`resolve`] that come from the repository and the machine.
+pub struct ResolveInputs<'a> {
+    /// The root of the repository's working tree.
+    pub root: &'a Path,
+    /// The folder below the root in which tasks work; empty for the root.
+    pub subfolder: &'a Path,
+    /// Lists the repository's tracked files, from its root on.
+    pub tracked: TrackedFiles<'a>,
+    /// Standard input.
+    pub standard: &'a mut dyn Read,
+    /// Compiles the schemas of yields.
+    pub schemas: &'a dyn Schemas,
+    /// How many cores the machine has.
+    pub cores: NonZeroUsize,
+}
+
+/// Returns the specification of a run. The command line goes before the plan, and the plan before
+/// the settings.
+///
+/// # Errors
+/// A plan, a list, a schema or a limit is invalid.
+pub fn resolve(
+    request: &RunRequest,
+    args: &RunArgs,
+    defaults: &Defaults,
+    ground: ResolveInputs<'_>,
+) -> Result<RunSpec, Error> {
+    let ResolveInputs { root, subfolder, tracked, standard, schemas, cores } = ground;
+    let input = ItemInput { standard, tracked, subfolder, end: args.item_end() };
+    let tasks = Tasks::of(request, args, input)?;
+    let (isolation, merge) = modes(args, tasks.plan.as_ref(), defaults)?;
+    let planned = tasks.plan.as_ref();
+    let limits = limits(args, planned, defaults.limits)?;
+    let pass_env = pass_env(args, defaults)?;
+    let schema = args.schema.as_deref().map(plan::schema_of).transpose()?;
+    let label = planned.and_then(|plan| plan.name.clone());
+    let asked = args.jobs.or(planned.and_then(|plan| plan.jobs));
+    let selection = selection(args, planned, defaults);
+    let context = planned.and_then(|plan| plan.context.as_deref());
+    let models = ModelDefaults { selection, context };
+    let tasks = tasks.specs(&models, limits, schema.as_ref())?;
+    let suits = if tasks.iter().any(has_model) { AT_ONCE } else { cores };
+    let jobs = asked.unwrap_or_else(|| match isolation.capabilities().workspace {
+        WorkspaceKind::Shared => NonZeroUsize::MIN,
+        WorkspaceKind::Private => defaults.jobs.unwrap_or(suits),
+    });
+    let spec = RunSpec {
+        id: RunId::generate(),
+        label,
+        repo: root.to_owned(),
+        subfolder: subfolder.to_owned(),
+        tasks,
+        jobs,
+        isolation,
+        merge,
+        on_failure: args.on_failure(),
+        branch_prefix: defaults.branch_prefix.clone(),
+        untracked_limit: defaults.untracked_limit,
+        pass_env,
+    };
+    check(&spec, args, schemas)?;
+    Ok(spec)
+}
+
+/// Collects the sources that name a model.
+fn selection<'a>(
+    args: &'a RunArgs,
+    plan: Option<&'a Plan>,
+    defaults: &'a Defaults,
+) -> ModelSelection<'a> {
+    let typed = ModelOption { model: args.model.as_ref(), base_url: args.base_url.as_ref() };
+    let planned = plan.map_or_else(ModelOption::default, |plan| ModelOption {
+        model: plan.model.as_ref(),
+        base_url: plan.base_url.as_ref(),
+    });
+    ModelSelection { typed, planned, roles: &defaults.roles }
+}
+
+/// The model and the context of tasks that name none.
+struct ModelDefaults<'a> {
+    selection: ModelSelection<'a>,
+    context: Option<&'a str>,
+}
+
+impl ModelDefaults<'_> {
+    fn agent(&self, prompt: String, own: Option<&ModelChoice>) -> Result<Work, Error> {
+        let (model, context) = (self.selection.route(own)?, self.context.map(str::to_owned));
+        Ok(Work::Agent(Agent { model, prompt, context }))
+    }
+}
+
+/// The tasks of a run, from a plan or as drafts.
+struct Tasks {
+    plan: Option<Plan>,
+    drafts: Vec<TaskDraft>,
+}
+
+impl Tasks {
+    fn of(request: &RunRequest, args: &RunArgs, input: ItemInput<'_>) -> Result<Self, Error> {
+        let drafted = |drafts| Ok(Self { plan: None, drafts });
+        let (pattern, items, naming, chunk) = match &request.0 {
+            TaskSource::Plan(source) => {
+                let plan = Some(plan::read(source, input.standard)?);
+                return Ok(Self { plan, drafts: Vec::new() });
+            }
+            TaskSource::Command(script) => {
+                let command = Command { script: script.clone(), item: None, arguments: Vec::new() };
+                return drafted(vec![draft(1, title_of(script), DraftWork::Command(command))]);
+            }
+            TaskSource::Prompts(prompts) => {
+                let numbered = prompts.iter().enumerate();
+                let prompt = |(at, prompt): (usize, &String)| {
+                    draft(at + 1, first_line_title(prompt), DraftWork::Prompt(prompt.clone()))
+                };
+                return drafted(numbered.map(prompt).collect());
+            }
+            TaskSource::Words { script, words } => (script, words.clone(), ItemKind::Word, None),
+            TaskSource::Each { pattern, source } => {
+                (pattern, source.items(input)?, ItemKind::Path, args.chunk)
+            }
+        };
+        drafted(drafts(FanOut { pattern, items, naming, chunk })?)
+    }
+
+    fn specs(
+        &self,
+        models: &ModelDefaults<'_>,
+        limits: TaskLimits,
+        schema: Option<&Value>,
+    ) -> Result<Vec<TaskSpec>, Error> {
+        let drafted = self.drafts.iter().map(|draft| {
+            Ok(TaskSpec {
+                id: TaskId::generate(),
+                name: draft.name.clone(),
+                title: draft.title.clone(),
+                work: match &draft.work {
+                    DraftWork::Command(command) => Work::Command(command.clone()),
+                    DraftWork::Prompt(prompt) => models.agent(prompt.clone(), None)?,
+                },
+                depends_on: Vec::new(),
+                priority: 0,
+                change: ChangeDemand::Optional,
+                schema: schema.cloned(),
+                limits,
+            })
+        });
+        let planned = self.plan.iter().flat_map(|plan| &plan.tasks).map(|task| {
+            let (title, work) = match &task.work {
+                PlannedWork::Command(script) => (
+                    title_of(script),
+                    Work::Command(Command {
+                        script: script.clone(),
+                        item: None,
+                        arguments: Vec::new(),
+                    }),
+                ),
+                PlannedWork::Prompt { prompt, model } => {
+                    (first_line_title(prompt), models.agent(prompt.clone(), model.as_ref())?)
+                }
+            };
+            Ok(TaskSpec {
+                id: TaskId::generate(),
+                name: task.name.clone(),
+                title,
+                work,
+                depends_on: task.depends_on.clone(),
+                priority: task.priority,
+                change: task.change,
+                schema: task.schema.clone().or_else(|| schema.cloned()),
+                limits,
+            })
+        });
+        drafted.chain(planned).collect()
+    }
+}
+
+/// Returns a draft that is named by its number.
+fn draft(number: usize, title: String, work: DraftWork) -> TaskDraft {
+    TaskDraft { name: TaskName::nearest(&format!("t{number}")), title, work }
+}
+
+/// Chooses how tasks are kept apart and where their work goes.
+fn modes(
+    args: &RunArgs,
+    plan: Option<&Plan>,
+    defaults: &Defaults,
+) -> Result<(IsolationMode, MergeMode), Error> {
+    let isolation = args.isolation.map_or(defaults.isolation, |choice| choice.mode());
+    let asked = args.merge.map(|MergeChoice(mode)| mode).or(plan.and_then(|plan| plan.merge));
+    if isolation.capabilities().can_capture {
+        return Ok((isolation, asked.unwrap_or(defaults.merge)));
+    }
+    match asked {
+        // There is nothing to land: the work is where it was done.
+        None | Some(MergeMode::None | MergeMode::Patch) => Ok((isolation, MergeMode::None)),
+        Some(MergeMode::Branch) => {
+            let what =
+                format!("isolation `{}` cannot be used with merge `branch`", isolation.name());
+            Err(Error::usage(what)
+                .because("tasks that work in place are not captured, so there is nothing to commit")
+                .hint("--isolation worktree"))
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) use tests::sample;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! Reads the output of a command, writes it to its file and reports its lines on the way.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tokio::net::unix::pipe::Receiver;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::lines::{LastLine, NewestLine, RateLimit, printable};
+use crate::output_file::{OutputFile, WrittenOutput};
+
+/// The capacity of a pipe.
+const BUFFER: usize = 64 << 10;
+
+/// How long the rest in the pipes is read when the process group has ended. Only processes that have
+/// left the group can still write to them.
+const REST_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Called with each progress line.
+pub(crate) type Listener = Arc<dyn Fn(String) + Send + Sync>;
+
+/// The result of reading the output.
+#[derive(Debug)]
+pub(crate) struct CollectedOutput {
+    /// The last line of standard output that is not blank.
+    pub(crate) last_line: Option<String>,
+    /// How many bytes were written and dropped.
+    pub(crate) written: WrittenOutput,
+}
+
+/// Reads the output until `gone`, and then the rest in the pipes. Memory is bounded.
+pub(crate) async fn collect_output(
+    mut streams: OutputStreams,
+    file: OutputFile,
+    listener: Listener,
+    gone: &CancellationToken,
+) -> io::Result<CollectedOutput> {
+    let mut collector = OutputCollector {
+        file: Some(file),
+        buffer: vec![0; BUFFER],
+        last: LastLine::default(),
+        newest: [NewestLine::default(), NewestLine::default()],
+        rate: RateLimit::default(),
+        listener,
+    };
+    loop {
+        let due = collector.rate.due();
+        tokio::select! {
+            biased;
+            () = gone.cancelled() => break,
+            () = until(due) => collector.report_pending(),
+            (source, count) = streams.read(&mut collector.buffer) => collector.push(source, count).await?,
+        }
+    }
+    let end = Instant::now() + REST_TIMEOUT;
+    while Instant::now() < end
+        && let Some((source, count)) = streams.read_rest(&mut collector.buffer)
+    {
+        collector.push(source, count).await?;
+    }
+    collector.finish().await
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The state of reading the output of one command.
+struct OutputCollector {
+    /// Absent only while a blocking thread writes.
+    file: Option<OutputFile>,
+    buffer: Vec<u8>,
+    last: LastLine,
+    newest: [NewestLine; 2],
+    rate: RateLimit,
+    listener: Listener,
+}
+
+impl OutputCollector {
+    async fn push(&mut self, source: Source, count: usize) -> io::Result<()> {
+        let bytes = &self.buffer[..count];
+        if source == Source::Output {
+            self.last.feed(bytes);
+        }
+        if let Some(line) = self.newest[source as usize].feed(bytes)
+            && let Some(line) = self.rate.offer(line, Instant::now())
+        {
+            self.report(&line);
+        }
+        if let Some(file) = self.file.as_mut().filter(|file| file.is_full()) {
+            file.push(bytes);
+            return Ok(());
+        }
+        let Some(mut file) = self.file.take() else { return Ok(()) };
+        let buffer = std::mem::take(&mut self.buffer);
+        let write = tokio::task::spawn_blocking(move || {
+            file.push(&buffer[..count]);
+            (file, buffer)
+        });
+        let (file, buffer) = write.await?;
+        (self.file, self.buffer) = (Some(file), buffer);
+        Ok(())
+    }
+
+    fn report_pending(&mut self) {
+        if let Some(line) = self.rate.take(Instant::now()) {
+            self.report(&line);
+        }
+    }
+
+    fn report(&self, line: &[u8]) {
+        let shown = printable(line);
+        if !shown.trim().is_empty() {
+            (self.listener)(shown);
+        }
+    }
+
+    async fn finish(mut self) -> io::Result<CollectedOutput> {
+        let rest = self.newest.iter_mut().find_map(NewestLine::finish);
+        let rate = std::mem::take(&mut self.rate);
+        if let Some(line) = rest.or(rate.finish()) {
+            self.report(&line);
+        }
+        let file = self.file.take().ok_or_else(|| io::Error::other("the output was lost"))?;
+        let written = tokio::task::spawn_blocking(move || file.close()).await?;
+        Ok(CollectedOutput { last_line: self.last.finish(), written })
+    }
+}
+
+/// One of the two streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// The standard output and standard error of a command. Each is closed when it has ended.
+#[derive(Debug)]
+pub(crate) struct OutputStreams {
+    output: Option<Receiver>,
+    error: Option<Receiver>,
+}
+
+impl OutputStreams {
+    /// Takes the reading ends of the pipes.
+    pub(crate) fn new(output: OwnedFd, error: OwnedFd) -> io::Result<Self> {
+        let output = Some(Receiver::from_owned_fd(output)?);
+        let error = Some(Receiver::from_owned_fd(error)?);
+        Ok(Self { output, error })
+    }
+
+    /// Reads bytes of either stream into `buffer`; pends for ever when both have ended. It is cancel
+    /// safe.
+    pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> (Source, usize) {
+        loop {
+            let source = tokio::select! {
+                () = ready(self.output.as_ref()) => Source::Output,
+                () = ready(self.error.as_ref()) => Source::Error,
+            };
+            let stream = self.stream(source);
+            let Some(receiver) = stream else { continue };
+            match receiver.try_read(buffer) {
+                Ok(0) => *stream = None,
+                Ok(count) => return (source, count),
+                Err(error) if is_temporary(error.kind()) => {}
+                Err(_) => *stream = None,
+            }
+        }
+    }
+
+    /// Reads bytes that are in the pipes already; `None` if there are none.
+    ///
+    /// It reads the pipes directly, because the runtime may not have noticed the bytes yet.
+    pub(crate) fn read_rest(&mut self, buffer: &mut [u8]) -> Option<(Source, usize)> {
+        for source in [Source::Output, Source::Error] {
+            let stream = self.stream(source);
+            while let Some(receiver) = stream {
+                match rustix::io::read(&*receiver, &mut *buffer) {
+                    Ok(count) if count > 0 => return Some((source, count)),
+                    Err(Errno::INTR) => {}
+                    Ok(_) | Err(_) => *stream = None,
+                }
+            }
+        }
+        None
+    }
+
+    fn stream(&mut self, source: Source) -> &mut Option<Receiver> {
+        match source {
+            Source::Output => &mut self.output,
+            Source::Error => &mut self.error,
+        }
+    }
+}
+
+async fn ready(stream: Option<&Receiver>) {
+    match stream {
+        // The following read returns the error again.
+        Some(receiver) => {
+            let _failed = receiver.readable().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+fn is_temporary(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

@@ -1,0 +1,154 @@
+//! The address of one model and how to authenticate there: base URL, model name and API key.
+
+use crate::known_providers::Dialect;
+use crate::printable::printable;
+use protocol::{Failure, FailureClass};
+use reqwest::header::HeaderValue;
+use std::fmt;
+use std::sync::Arc;
+use url::Url;
+
+/// One model at one address.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    /// The provider's name.
+    pub(crate) provider: String,
+    /// The id of the model, as the provider has it.
+    pub(crate) model: String,
+    /// The base URL; the paths of the API are below it.
+    pub(crate) base: Url,
+    pub(crate) dialect: Dialect,
+    pub(crate) key: Option<ApiKey>,
+    /// The environment variable that the key is read from.
+    pub(crate) variable: String,
+}
+
+impl Endpoint {
+    /// Returns the URL of `path` below the base URL.
+    pub(crate) fn url(&self, path: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url
+    }
+
+    /// Returns the base URL for messages: without its query, which may hold secrets.
+    pub(crate) fn display_url(&self) -> String {
+        let mut url = self.base.clone();
+        url.set_query(None);
+        printable(url.as_str().trim_end_matches('/'), 200)
+    }
+
+    /// Returns a text of the provider for messages: printable, shortened and without the API key.
+    pub(crate) fn redact(&self, text: &str, most: usize) -> String {
+        let hidden = self.key.as_ref().map(|key| key.redact(text));
+        printable(hidden.as_deref().unwrap_or(text), most)
+    }
+}
+
+/// Parses a base URL.
+pub(crate) fn base_url(text: &str) -> Result<Url, Failure> {
+    let refused = |why: &str| {
+        let what = format!("`{}` is no base URL: {why}", printable(text, 100));
+        Failure::new(FailureClass::Invalid, what)
+    };
+    let mut url = Url::parse(text.trim()).map_err(|error| refused(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(refused("it has to begin with http:// or https:// and a host"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        // Without the text: it holds a password.
+        let what = "a base URL holds no user and no password; keys come from the environment";
+        return Err(Failure::new(FailureClass::Invalid, what));
+    }
+    url.set_fragment(None);
+    // Users copy the whole URL of the endpoint.
+    let path = url.path().trim_end_matches('/');
+    let path = path.strip_suffix("/chat/completions").unwrap_or(path).to_owned();
+    url.set_path(&path);
+    Ok(url)
+}
+
+/// An API key, which is sent and never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct ApiKey(Arc<str>);
+
+impl ApiKey {
+    /// Returns the key in `text`; `None` if there is only white space.
+    pub(crate) fn new(text: &str) -> Option<Self> {
+        let key = text.trim();
+        (!key.is_empty()).then(|| Self(key.into()))
+    }
+
+    /// Returns the `Authorization` header; `None` if the key has characters no header can hold.
+    pub(crate) fn header(&self) -> Option<HeaderValue> {
+        let mut header = HeaderValue::from_str(&format!("Bearer {}", self.0)).ok()?;
+        header.set_sensitive(true);
+        Some(header)
+    }
+
+    /// Returns `text` without the key, which a provider may have quoted.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        // A key of a few letters is a placeholder; removing it would only spoil words.
+        if self.0.len() < 8 { text.to_owned() } else { text.replace(&*self.0, "[key]") }
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::known_providers::STANDARD;
+
+    fn endpoint(text: &str) -> Endpoint {
+        Endpoint {
+            provider: "p".to_owned(),
+            model: "m".to_owned(),
+            base: base_url(text).unwrap(),
+            dialect: STANDARD,
+            key: None,
+            variable: "P_API_KEY".to_owned(),
+        }
+    }
+
+    #[test]
+    fn paths_go_below_the_base_however_it_is_written() {
+        let cases = [
+            ("http://h:1/v1", "http://h:1/v1/chat/completions"),
+            ("http://h:1/v1/", "http://h:1/v1/chat/completions"),
+            ("http://h/v1/chat/completions", "http://h/v1/chat/completions"),
+            (" http://h ", "http://h/chat/completions"),
+            ("https://h/d/x?api-version=2#y", "https://h/d/x/chat/completions?api-version=2"),
+        ];
+        for (base, url) in cases {
+            assert_eq!(endpoint(base).url(&["chat", "completions"]).as_str(), url);
+        }
+        assert_eq!(endpoint("https://h/v1/?key=secret").display_url(), "https://h/v1");
+    }
+
+    #[test]
+    fn what_is_no_base_url_is_refused_and_passwords_are_not_repeated() {
+        for text in ["", "localhost:11434", "127.0.0.1:8080/v1", "file:///etc/passwd", "http://"] {
+            assert_eq!(base_url(text).unwrap_err().class, FailureClass::Invalid, "{text}");
+        }
+        let failure = base_url("http://ada:sekret@h/v1").unwrap_err();
+        assert!(!failure.message.contains("sekret"), "{}", failure.message);
+    }
+
+    #[test]
+    fn a_key_is_trimmed_sent_and_never_shown() {
+        let key = ApiKey::new(" sk-0123456789\n").unwrap();
+        let header = key.header().unwrap();
+        assert_eq!(header.as_bytes(), b"Bearer sk-0123456789");
+        let shown = format!("{key:?} {header:?} {}", key.redact("no such key: sk-0123456789!"));
+        assert_eq!(shown, "ApiKey(…) Sensitive no such key: [key]!");
+        assert_eq!(ApiKey::new("  "), None);
+        assert_eq!(ApiKey::new("a\u{7}b").unwrap().header(), None);
+    }
+}

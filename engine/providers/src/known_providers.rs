@@ -1,0 +1,264 @@
+//! The table of providers known by name, and the hints shown to users without a model.
+
+/// A provider known by name. All of them speak Chat Completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownProvider {
+    /// The name, as in `NAME/MODEL`.
+    pub id: &'static str,
+    /// The base URL of its API.
+    pub base_url: &'static str,
+    /// Where its models run.
+    pub site: Site,
+    /// How it departs from the standard API.
+    pub(crate) dialect: Dialect,
+}
+
+/// Where models run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Site {
+    /// On this machine. No API key is needed.
+    Local {
+        /// The command that starts the server.
+        start: &'static str,
+    },
+    /// On servers of the provider.
+    Hosted {
+        /// The environment variable that holds the API key.
+        key: &'static str,
+    },
+}
+
+/// How a provider departs from the standard API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    pub(crate) call_ids: CallIds,
+    pub(crate) result_names: ResultNames,
+    pub(crate) forcing: Forcing,
+    /// The field of an assistant message in which the provider wants its earlier thinking back.
+    pub(crate) thinking: Option<&'static str>,
+}
+
+/// The form of tool call ids that a provider accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallIds {
+    /// Up to 40 letters, digits, `_` and `-`.
+    Plain,
+    /// Exactly nine letters and digits.
+    Nine,
+}
+
+/// Whether the message of a tool result includes the name of the tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResultNames {
+    Omitted,
+    Included,
+}
+
+/// How a request forces a call of one tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forcing {
+    /// By naming the tool.
+    Named,
+    /// By requiring a call and offering that tool only.
+    OnlyTool,
+}
+
+/// The dialect of a provider that follows the standard.
+pub(crate) const STANDARD: Dialect = Dialect {
+    call_ids: CallIds::Plain,
+    result_names: ResultNames::Omitted,
+    forcing: Forcing::Named,
+    thinking: None,
+};
+
+const LOCAL: Dialect = Dialect { forcing: Forcing::OnlyTool, ..STANDARD };
+
+const MISTRAL: Dialect =
+    Dialect { call_ids: CallIds::Nine, result_names: ResultNames::Included, ..STANDARD };
+
+/// The name of the offline provider, which plays scenario files.
+pub(crate) const OFFLINE: &str = "offline";
+
+const KNOWN: &[KnownProvider] = &[
+    local("ollama", "http://127.0.0.1:11434/v1", "ollama serve", LOCAL),
+    local(
+        "llama.cpp",
+        "http://127.0.0.1:8080/v1",
+        "llama-server --jinja -m model.gguf --port 8080",
+        LOCAL,
+    ),
+    local("lm-studio", "http://127.0.0.1:1234/v1", "lms server start", LOCAL),
+    local(
+        "vllm",
+        "http://127.0.0.1:8000/v1",
+        "vllm serve MODEL --enable-auto-tool-choice --tool-call-parser PARSER",
+        STANDARD,
+    ),
+    hosted(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+        Dialect { thinking: Some("reasoning"), ..STANDARD },
+    ),
+    hosted("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", STANDARD),
+    hosted("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", STANDARD),
+    hosted("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", STANDARD),
+    hosted("xai", "https://api.x.ai/v1", "XAI_API_KEY", STANDARD),
+    hosted("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", MISTRAL),
+    hosted(
+        "deepseek",
+        "https://api.deepseek.com/v1",
+        "DEEPSEEK_API_KEY",
+        Dialect { thinking: Some("reasoning_content"), ..STANDARD },
+    ),
+    hosted("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", STANDARD),
+    hosted("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", STANDARD),
+];
+
+const fn local(
+    id: &'static str,
+    base_url: &'static str,
+    start: &'static str,
+    dialect: Dialect,
+) -> KnownProvider {
+    KnownProvider { id, base_url, site: Site::Local { start }, dialect }
+}
+
+const fn hosted(
+    id: &'static str,
+    base_url: &'static str,
+    key: &'static str,
+    dialect: Dialect,
+) -> KnownProvider {
+    KnownProvider { id, base_url, site: Site::Hosted { key }, dialect }
+}
+
+/// Returns the providers that are known by name.
+pub fn known_providers() -> impl Iterator<Item = &'static KnownProvider> {
+    KNOWN.iter()
+}
+
+impl KnownProvider {
+    /// Finds a provider by name.
+    #[must_use]
+    pub fn find(id: &str) -> Option<&'static Self> {
+        KNOWN.iter().find(|known| known.id == id)
+    }
+
+    /// Returns whether its models run on this machine.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        matches!(self.site, Site::Local { .. })
+    }
+
+    /// Returns the environment variable that holds the API key, if the provider needs one.
+    #[must_use]
+    pub fn key(&self) -> Option<&'static str> {
+        match self.site {
+            Site::Local { .. } => None,
+            Site::Hosted { key } => Some(key),
+        }
+    }
+}
+
+/// Returns the environment variables that may hold the API key of a provider.
+#[must_use]
+pub fn key_variables(provider: &str) -> [String; 2] {
+    let own = KnownProvider::find(provider).and_then(KnownProvider::key).map(str::to_owned);
+    [own.unwrap_or_else(|| api_key_variable(provider)), ANY_API_KEY.to_owned()]
+}
+
+/// The variable of the API key for any provider at a base URL whose own variable is not set.
+pub(crate) const ANY_API_KEY: &str = "REGATTA_API_KEY";
+
+/// Returns the variable of the API key of a provider: `my-gate` has `MY_GATE_API_KEY`.
+pub(crate) fn api_key_variable(provider: &str) -> String {
+    let letter = |it: char| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' };
+    provider.chars().map(letter).chain("_API_KEY".chars()).collect()
+}
+
+/// One way to set up a model, shown to users who have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetupHint {
+    /// A description of the setup.
+    pub what: &'static str,
+    /// The commands to type, line by line.
+    pub lines: &'static [&'static str],
+}
+
+/// Returns the three easiest ways to set up a model, the one without cost or key first.
+#[must_use]
+pub fn setup_hints() -> [SetupHint; 3] {
+    [
+        SetupHint {
+            what: "a model on this machine, with Ollama (no key, no cost)",
+            lines: &["ollama pull qwen3:8b", "regatta run --model ollama/qwen3:8b \"…\""],
+        },
+        SetupHint {
+            what: "a hosted model, with a key (or OPENAI_API_KEY and openai/MODEL)",
+            lines: &[
+                "export OPENROUTER_API_KEY=…",
+                "regatta run --model openrouter/qwen/qwen3-coder \"…\"",
+            ],
+        },
+        SetupHint {
+            what: "a rehearsal: a script plays the model, offline",
+            lines: &["regatta demo", "regatta run --model offline/scenario.toml \"…\""],
+        },
+    ]
+}
+
+/// Returns the name most similar to `given`, ignoring case, if one is similar enough.
+pub(crate) fn nearest_name<'a>(
+    given: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let start = |text: &str| text.chars().take(64).collect::<String>().to_ascii_lowercase();
+    let given = start(given);
+    let allowed = (given.chars().count() / 3).clamp(1, 4);
+    let rated = names.map(|name| (strsim::levenshtein(&given, &start(name)), name));
+    rated.filter(|(distance, _)| *distance <= allowed).min().map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_name_can_be_in_a_route_and_each_address_is_one() {
+        let mut names = BTreeSet::new();
+        for known in known_providers() {
+            let route: protocol::ModelRoute = format!("{}/x", known.id).parse().unwrap();
+            assert_eq!(route.provider, known.id);
+            assert!(names.insert(known.id), "{} twice", known.id);
+            let url = url::Url::parse(known.base_url).unwrap();
+            let local = url.host_str() == Some("127.0.0.1");
+            assert_eq!(local, known.is_local(), "{}", known.id);
+            assert_eq!(url.scheme(), if local { "http" } else { "https" });
+            if let Some(key) = known.key() {
+                assert_eq!(key, api_key_variable(known.id));
+            }
+            assert_eq!(KnownProvider::find(known.id), Some(known));
+        }
+        assert_eq!(names.len(), 13);
+        assert_eq!(KnownProvider::find(OFFLINE), None);
+    }
+
+    #[test]
+    fn a_provider_of_any_name_may_have_a_key() {
+        assert_eq!(api_key_variable("my-gate.way2"), "MY_GATE_WAY2_API_KEY");
+        assert_eq!(key_variables("my-gate"), ["MY_GATE_API_KEY", "REGATTA_API_KEY"]);
+        assert_eq!(key_variables("groq"), ["GROQ_API_KEY", "REGATTA_API_KEY"]);
+    }
+
+    #[test]
+    fn a_slip_of_the_hand_is_understood_and_another_word_is_not() {
+        let names = ["ollama", "openai", "openrouter"];
+        assert_eq!(nearest_name("olama", names.into_iter()), Some("ollama"));
+        assert_eq!(nearest_name("OpenAI", names.into_iter()), Some("openai"));
+        assert_eq!(nearest_name("opneai", names.into_iter()), Some("openai"));
+        assert_eq!(nearest_name("gemini", names.into_iter()), None);
+        assert_eq!(nearest_name("", names.into_iter()), None);
+    }
+}

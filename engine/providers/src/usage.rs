@@ -1,0 +1,167 @@
+//! The tokens that a request used, as a provider reports them, and what they cost.
+
+use protocol::{Cost, Usage};
+use serde::{Deserialize, Deserializer, de};
+use serde_json::Value;
+
+/// The price of a model, in US dollars per million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Tokens the model reads.
+    pub input: Rate,
+    /// Tokens the model writes.
+    pub output: Rate,
+    /// Tokens read from a cache; the price of `input` if not given.
+    #[serde(default)]
+    pub cache_read: Option<Rate>,
+    /// Tokens written into a cache; the price of `input` if not given.
+    #[serde(default)]
+    pub cache_write: Option<Rate>,
+}
+
+/// A price per token, exact to a millionth of a dollar per million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rate {
+    picodollars: u64,
+}
+
+impl Rate {
+    /// Returns the rate of so many dollars per million tokens; `None` if negative, too large or NaN.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
+    pub fn per_million(dollars: f64) -> Option<Self> {
+        let sane = (0.0..=1e9).contains(&dollars);
+        sane.then(|| Self { picodollars: (dollars * 1e6).round() as u64 })
+    }
+
+    fn of(self, tokens: u64) -> u128 {
+        u128::from(self.picodollars) * u128::from(tokens)
+    }
+}
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        let refused = || de::Error::custom("a price is a number of dollars per million tokens");
+        Self::per_million(dollars).ok_or_else(refused)
+    }
+}
+
+impl Price {
+    /// Returns the cost of this usage.
+    #[must_use]
+    pub fn cost_of(&self, usage: &Usage) -> Cost {
+        let picodollars = self.input.of(usage.input)
+            + self.output.of(usage.output)
+            + self.cache_read.unwrap_or(self.input).of(usage.cache_read)
+            + self.cache_write.unwrap_or(self.input).of(usage.cache_write);
+        Cost::from_nanodollars(u64::try_from(picodollars.div_ceil(1000)).unwrap_or(u64::MAX))
+    }
+}
+
+/// Parses the `usage` object of a response.
+pub(crate) fn parse_usage(value: &Value, price: Option<&Price>) -> Option<Usage> {
+    let counted = value.as_object()?;
+    let count = |of: Option<&Value>| of.and_then(Value::as_u64);
+    let prompt = count(counted.get("prompt_tokens"));
+    let output = count(counted.get("completion_tokens"));
+    // Some servers send zeros instead of counting.
+    if prompt.unwrap_or(0) == 0 && output.unwrap_or(0) == 0 {
+        return None;
+    }
+    let details = counted.get("prompt_tokens_details");
+    let detail = |name: &str| count(details.and_then(|details| details.get(name)));
+    let hit = || count(counted.get("prompt_cache_hit_tokens"));
+    let cache_read = detail("cached_tokens").or_else(hit).unwrap_or(0);
+    let cache_write = detail("cache_write_tokens").unwrap_or(0);
+    let prompt = prompt.unwrap_or(0);
+    let read = cache_read.min(prompt);
+    let written = cache_write.min(prompt - read);
+    let used = Usage {
+        input: prompt - read - written,
+        output: output.unwrap_or(0),
+        cache_read: read,
+        cache_write: written,
+        cost: None,
+    };
+    let reported = || counted.get("cost").and_then(Value::as_f64).and_then(dollars);
+    Some(Usage { cost: price.map(|price| price.cost_of(&used)).or_else(reported), ..used })
+}
+
+/// Reads the cost that some providers report themselves.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
+fn dollars(dollars: f64) -> Option<Cost> {
+    let sane = (0.0..=1e6).contains(&dollars);
+    sane.then(|| Cost::from_nanodollars((dollars * 1e9).round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_price_counts_each_kind_of_token() {
+        let price: Price = serde_json::from_str(
+            r#"{ "input": 3, "output": 15.0, "cache_read": 0.30, "cache_write": 3.75 }"#,
+        )
+        .unwrap();
+        let usage = Usage {
+            input: 1_000_000,
+            output: 100_000,
+            cache_read: 10_000,
+            cache_write: 1000,
+            cost: None,
+        };
+        // 3 + 1.5 + 0.003 + 0.00375 dollars.
+        assert_eq!(price.cost_of(&usage).as_nanodollars(), 4_506_750_000);
+        let plain = Price { cache_read: None, cache_write: None, ..price };
+        assert_eq!(plain.cost_of(&usage).as_nanodollars(), 4_533_000_000);
+    }
+
+    #[test]
+    fn a_price_of_a_fraction_of_a_cent_is_exact_and_nonsense_is_no_price() {
+        let price = Rate::per_million(0.0375).unwrap();
+        let usage = Usage { input: 2, ..Usage::ZERO };
+        let price = Price { input: price, output: price, cache_read: None, cache_write: None };
+        assert_eq!(price.cost_of(&usage).as_nanodollars(), 75);
+        for nonsense in [-1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(Rate::per_million(nonsense), None);
+        }
+        let most = Usage { input: u64::MAX, ..Usage::ZERO };
+        assert_eq!(price.cost_of(&most).as_nanodollars(), u64::MAX);
+    }
+
+    #[test]
+    fn the_four_counts_are_disjoint() {
+        let told = json!({
+            "prompt_tokens": 100, "completion_tokens": 7,
+            "prompt_tokens_details": { "cached_tokens": 60, "cache_write_tokens": 10 },
+            "completion_tokens_details": { "reasoning_tokens": 5 },
+        });
+        let expected = Usage { input: 30, output: 7, cache_read: 60, cache_write: 10, cost: None };
+        assert_eq!(parse_usage(&told, None), Some(expected));
+        let deepseek = json!({ "prompt_tokens": 9, "prompt_cache_hit_tokens": 4 });
+        assert_eq!(parse_usage(&deepseek, None).map(|it| (it.input, it.cache_read)), Some((5, 4)));
+        let wrong = json!({ "prompt_tokens": 1, "prompt_tokens_details": { "cached_tokens": 60 } });
+        assert_eq!(parse_usage(&wrong, None).map(|it| (it.input, it.cache_read)), Some((0, 1)));
+        let zeros = json!({ "prompt_tokens": 0, "completion_tokens": 0 });
+        let many = json!({ "prompt_tokens": "many" });
+        for nothing in [json!(null), json!({}), json!([1]), many, zeros] {
+            assert_eq!(parse_usage(&nothing, None), None);
+        }
+    }
+
+    #[test]
+    fn the_cost_is_by_the_price_else_as_told_else_unknown() {
+        let told = json!({ "prompt_tokens": 1_000_000, "completion_tokens": 0, "cost": 0.5 });
+        let rate = Rate::per_million(3.0).unwrap();
+        let price = Price { input: rate, output: rate, cache_read: None, cache_write: None };
+        let cost = |price| parse_usage(&told, price).unwrap().cost.map(Cost::as_nanodollars);
+        assert_eq!(cost(Some(&price)), Some(3_000_000_000));
+        assert_eq!(cost(None), Some(500_000_000));
+        let silent = json!({ "prompt_tokens": 1, "cost": -1 });
+        assert_eq!(parse_usage(&silent, None).unwrap().cost, None);
+    }
+}

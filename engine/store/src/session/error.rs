@@ -1,0 +1,92 @@
+//! The causes of errors of session logs, and the class of failure that they mean for the session.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::ports::SessionLogError;
+use protocol::FailureClass;
+use rustix::io::Errno;
+
+/// The cause of a [`SessionLogError`]. It can be cloned, because a log that has failed returns the
+/// same error for ever.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum LogCause {
+    #[error(transparent)]
+    System(Arc<io::Error>),
+    #[error("an entry cannot be written as JSON")]
+    Json(#[source] Arc<serde_json::Error>),
+    #[error("another session is at it")]
+    Locked,
+    #[error(
+        "a newer version of this program wrote it (its version is {0}, this program knows 3); \
+         update this program"
+    )]
+    Newer(u32),
+    #[error("its place keeps changing")]
+    Replaced,
+    #[error("this program is ending")]
+    Ending,
+}
+
+/// The error numbers of exhausted resources.
+const EXHAUSTED: [Errno; 6] =
+    [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::FBIG];
+
+impl LogCause {
+    /// Returns the error that callers see.
+    pub(super) fn to_error(&self, action: &str, path: &Path) -> SessionLogError {
+        SessionLogError {
+            what: format!("{action} the session log at {}", path.display()),
+            class: self.class(),
+            source: Box::new(self.clone()),
+        }
+    }
+
+    fn class(&self) -> FailureClass {
+        match self {
+            Self::System(error) if is_exhausted(error) => FailureClass::Resources,
+            Self::System(_)
+            | Self::Json(_)
+            | Self::Locked
+            | Self::Newer(_)
+            | Self::Replaced
+            | Self::Ending => FailureClass::Crashed,
+        }
+    }
+}
+
+fn is_exhausted(error: &io::Error) -> bool {
+    let number = error.raw_os_error();
+    let short = EXHAUSTED.iter().any(|shortage| number == Some(shortage.raw_os_error()));
+    // An injected fault has a kind and no number.
+    short || matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+impl From<io::Error> for LogCause {
+    fn from(error: io::Error) -> Self {
+        Self::System(Arc::new(error))
+    }
+}
+
+impl From<serde_json::Error> for LogCause {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json(Arc::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_little_is_a_matter_of_resources_and_the_rest_a_crash() {
+        let class = |error: io::Error| LogCause::from(error).class();
+        for shortage in EXHAUSTED {
+            assert_eq!(class(shortage.into()), FailureClass::Resources, "{shortage}");
+        }
+        assert_eq!(class(io::ErrorKind::StorageFull.into()), FailureClass::Resources);
+        assert_eq!(class(Errno::IO.into()), FailureClass::Crashed);
+        assert_eq!(LogCause::Locked.class(), FailureClass::Crashed);
+    }
+}

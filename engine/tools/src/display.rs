@@ -1,0 +1,83 @@
+//! How much text a model is shown at most, and how paths and names of files are written for it.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use protocol::RepoPath;
+
+/// How much of the beginning and of the end of a command's output is shown: 50 KB and 3000 lines
+/// with the notice. The end is longer because errors are mostly there.
+pub(crate) const HEAD_BYTES: usize = 10 << 10;
+pub(crate) const HEAD_LINES: usize = 600;
+pub(crate) const TAIL_BYTES: usize = 39 << 10;
+pub(crate) const TAIL_LINES: usize = 2400;
+
+/// How much of a file is shown at once, and how much of one line of it.
+pub(crate) const READ_LINES: u64 = 5000;
+pub(crate) const READ_BYTES: usize = 128 << 10;
+pub(crate) const READ_COLUMNS: usize = 4096;
+
+/// How many bytes of a file are searched for lines and counted.
+pub(crate) const SCAN_BYTES: u64 = 256 << 20;
+
+/// How many names of a folder are listed, and how many are read.
+pub(crate) const LISTED_NAMES: usize = 500;
+pub(crate) const SCANNED_NAMES: usize = 20_000;
+
+/// The largest file that is edited or written.
+pub(crate) const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// How much of a diff the model is shown, and how much is kept in the details for programs.
+pub(crate) const DIFF_SHOWN: usize = 4 << 10;
+pub(crate) const DIFF_KEPT: usize = 32 << 10;
+
+/// How much of the reason is kept why a task cannot be done.
+pub(crate) const MAX_REASON: usize = 8 << 10;
+
+/// Returns the longest beginning of `text` of at most `bytes` bytes.
+pub(crate) fn head(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// Returns the longest end of `text` of at most `bytes` bytes.
+pub(crate) fn tail(text: &str, bytes: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
+}
+
+/// Formats a path in the tree as git does: plain, or quoted if it is not printable.
+pub(crate) fn path(path: &Path) -> String {
+    if path.as_os_str().is_empty() {
+        return ".".to_owned();
+    }
+    let components = path.components().map(|part| name(part.as_os_str()));
+    let plain = components.collect::<Vec<_>>().join("/");
+    RepoPath::new(path.as_os_str().as_bytes()).map_or(plain, |path| path.to_string())
+}
+
+/// Formats the name of a file as git does.
+pub(crate) fn name(name: &OsStr) -> String {
+    let escaped = || name.as_bytes().escape_ascii().to_string();
+    RepoPath::new(name.as_bytes()).map_or_else(escaped, |name| name.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_between_characters() {
+        assert_eq!((head("aéb", 2), tail("aéb", 2)), ("a", "b"));
+        assert_eq!((head("aéb", 9), tail("aéb", 9)), ("aéb", "aéb"));
+        assert_eq!((head("日本", 0), tail("日本", 4)), ("", "本"));
+    }
+
+    #[test]
+    fn names_that_cannot_be_printed_are_quoted_as_git_quotes_them() {
+        assert_eq!(name(OsStr::from_bytes(b"a\xff\nb")), "\"a\\377\\nb\"");
+        assert_eq!(name(OsStr::new("é x")), "é x");
+        assert_eq!(name(OsStr::new(".git")), ".git");
+        assert_eq!(path(Path::new("")), ".");
+        assert_eq!(path(Path::new("a/.git/b")), "a/.git/b");
+    }
+}

@@ -1,0 +1,234 @@
+//! Why an edit does not apply to a file, with the place that was perhaps meant.
+
+use std::cmp::{Ordering, Reverse};
+
+use engine::tools::quote;
+
+/// How many lines are compared with a line that is not found, and how much of each.
+const COMPARED: usize = 20_000;
+const COLUMNS: usize = 200;
+
+/// How many lines equal to the first line of a text are tried.
+const CANDIDATES: usize = 200;
+
+/// How similar a line has to be to be suggested.
+const SIMILARITY: f32 = 0.6;
+
+/// Why a file was not edited. The file is unchanged.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} was not edited: {}{mismatch}", which(*.count, .mismatch.number()))]
+pub(crate) struct EditError {
+    path: String,
+    /// How many edits there were.
+    count: usize,
+    mismatch: Mismatch,
+}
+
+impl EditError {
+    /// Returns the error of a call with `count` edits for the file at `path`.
+    pub(super) fn new(path: &str, count: usize, mismatch: Mismatch) -> Self {
+        Self { path: path.to_owned(), count, mismatch }
+    }
+}
+
+fn which(count: usize, number: Option<usize>) -> String {
+    match number {
+        Some(number) if count > 1 => format!("edit {number} of {count}: "),
+        _ => String::new(),
+    }
+}
+
+/// Why edits do not apply to a text. Edits are counted from 1.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Mismatch {
+    /// The old text is empty.
+    #[error("oldText is empty; use write to make a file")]
+    Empty {
+        /// The edit.
+        number: usize,
+    },
+    /// The old text is not in the file.
+    #[error("oldText is not in it{}", .nearest.describe())]
+    Missing {
+        /// The edit.
+        number: usize,
+        /// The most similar place in the file.
+        nearest: NearestMatch,
+    },
+    /// The old text occurs more than once.
+    #[error(
+        "oldText has {}{count} occurrences, on lines {}; it must have exactly one: add lines \
+         around it",
+        if .count == .most { "at least " } else { "" },
+        line_list(.lines, *.count)
+    )]
+    Several {
+        /// The edit.
+        number: usize,
+        /// How many occurrences were counted.
+        count: usize,
+        /// How many are counted at most.
+        most: usize,
+        /// The lines of the first occurrences.
+        lines: Vec<usize>,
+    },
+    /// Two edits replace the same text.
+    #[error("edits {one} and {other} overlap; make one edit of them")]
+    Overlap {
+        /// The first edit.
+        one: usize,
+        /// The second edit.
+        other: usize,
+    },
+    /// Nothing would change.
+    #[error("no change: the new text is the old text")]
+    NoChange,
+}
+
+impl Mismatch {
+    fn number(&self) -> Option<usize> {
+        match self {
+            Self::Empty { number }
+            | Self::Missing { number, .. }
+            | Self::Several { number, .. } => Some(*number),
+            Self::Overlap { .. } | Self::NoChange => None,
+        }
+    }
+}
+
+fn line_list(lines: &[usize], count: usize) -> String {
+    let numbers: Vec<_> = lines.iter().map(usize::to_string).collect();
+    let more = if count > lines.len() { ", …" } else { "" };
+    format!("{}{more}", numbers.join(", "))
+}
+
+/// The place that is most similar to a text that is not in the file.
+#[derive(Debug)]
+pub(crate) enum NearestMatch {
+    /// The text is there with other white space.
+    Blanks {
+        /// The line on which it begins.
+        line: usize,
+        /// The text of that line.
+        text: String,
+    },
+    /// The text begins the same, up to a line that differs.
+    Begins {
+        /// The line on which it begins.
+        line: usize,
+        /// The line that differs.
+        differs: usize,
+        /// The text of that line.
+        text: String,
+    },
+    /// The old text contains line numbers.
+    Numbers,
+    /// A line is similar to the first line of the text.
+    Line {
+        /// The line's number.
+        line: usize,
+        /// The line.
+        text: String,
+    },
+    /// Nothing is similar.
+    Nothing,
+}
+
+impl NearestMatch {
+    fn describe(&self) -> String {
+        match self {
+            Self::Blanks { line, text } => format!(
+                "; with other blanks it is on line {line}: `{}`. Copy it exactly as it stands there",
+                quote(text)
+            ),
+            Self::Begins { line, differs, text } => format!(
+                "; it begins as line {line} does, but line {differs} is `{}`. Read it again",
+                quote(text)
+            ),
+            Self::Numbers => "; leave out the line numbers that read shows".to_owned(),
+            Self::Line { line, text } => {
+                format!("; the nearest is line {line}: `{}`. Read the file again", quote(text))
+            }
+            Self::Nothing => "; read the file again".to_owned(),
+        }
+    }
+}
+
+/// Returns the place in `text` that is most similar to `old`.
+pub(super) fn nearest(text: &str, old: &str) -> NearestMatch {
+    let wanted = old.lines().find(|line| !line.trim().is_empty()).unwrap_or(old);
+    let lines: Vec<&str> = text.lines().take(COMPARED).collect();
+    if let Some(near) = longest_match(&lines, old) {
+        return near;
+    }
+    if is_numbered(wanted) {
+        return NearestMatch::Numbers;
+    }
+    let wanted = pairs(wanted);
+    let likeness = |line: &str| similarity(&pairs(line), &wanted);
+    let mut best = (SIMILARITY, None);
+    for (number, line) in (1..).zip(&lines).filter(|(_, line)| !line.trim().is_empty()) {
+        let alike = likeness(line);
+        if alike > best.0 {
+            best = (alike, Some((number, line)));
+        }
+    }
+    match best.1 {
+        Some((line, text)) => NearestMatch::Line { line, text: (*text).to_owned() },
+        None => NearestMatch::Nothing,
+    }
+}
+
+/// Returns where `lines` have the most lines of `old` in a row from its first, ignoring white space.
+fn longest_match(lines: &[&str], old: &str) -> Option<NearestMatch> {
+    let wanted: Vec<_> = old.trim().lines().map(without_spaces).collect();
+    let first = wanted.first()?;
+    let begins =
+        (0..lines.len()).filter(|at| without_spaces(lines[*at]) == *first).take(CANDIDATES);
+    let alike = begins.map(|at| {
+        let there = lines[at..].iter().map(|line| without_spaces(line));
+        (at, there.zip(&wanted).take_while(|(there, wanted)| there == *wanted).count())
+    });
+    let (at, count) = alike.max_by_key(|(at, count)| (*count, Reverse(*at)))?;
+    if count == wanted.len() {
+        return Some(NearestMatch::Blanks { line: at + 1, text: lines[at].to_owned() });
+    }
+    let text = lines.get(at + count).copied().unwrap_or("the end of the file");
+    Some(NearestMatch::Begins { line: at + 1, differs: at + count + 1, text: text.to_owned() })
+}
+
+/// Returns a line without its white space.
+fn without_spaces(line: &str) -> String {
+    line.chars().filter(|letter| !letter.is_whitespace()).collect()
+}
+
+/// Returns the pairs of adjacent characters of a line, sorted.
+fn pairs(line: &str) -> Vec<(char, char)> {
+    let letters = || line.trim().chars().take(COLUMNS);
+    let mut pairs: Vec<_> = letters().zip(letters().skip(1)).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+/// Returns the similarity of two lines between 0 and 1 (the Sørensen–Dice coefficient).
+#[expect(clippy::cast_precision_loss, reason = "a few hundred at most")]
+fn similarity(one: &[(char, char)], other: &[(char, char)]) -> f32 {
+    let (mut here, mut there, mut same) = (0, 0, 0);
+    while here < one.len() && there < other.len() {
+        match one[here].cmp(&other[there]) {
+            Ordering::Less => here += 1,
+            Ordering::Greater => there += 1,
+            Ordering::Equal => (here, there, same) = (here + 1, there + 1, same + 1),
+        }
+    }
+    match one.len() + other.len() {
+        0 => 0.0,
+        all => (2 * same) as f32 / all as f32,
+    }
+}
+
+/// Returns whether a line begins with a line number as the tool `read` shows them.
+fn is_numbered(line: &str) -> bool {
+    let rest = line.trim_start().trim_start_matches(|letter: char| letter.is_ascii_digit());
+    rest.len() < line.trim_start().len() && (rest.starts_with("  ") || rest.starts_with('\t'))
+}

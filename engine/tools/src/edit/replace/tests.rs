@@ -1,0 +1,99 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn edited(text: &str, old: &str, new: &str) -> Result<String, String> {
+    replaced(text, &[TextEdit::new(old, new)]).map_err(|mismatch| mismatch.to_string())
+}
+
+#[test]
+fn places_that_overlap_are_several() {
+    let refused = edited("aaa", "aa", "b").unwrap_err();
+    assert!(refused.starts_with("oldText has 2 occurrences, on lines 1, 1;"), "{refused}");
+}
+
+#[test]
+fn counting_has_an_end() {
+    let refused = edited(&"a\n".repeat(1000), "a", "b").unwrap_err();
+    assert!(refused.contains("at least 100 occurrences, on lines 1, 2, 3, 4, 5, …;"), "{refused}");
+}
+
+#[test]
+fn a_piece_may_begin_and_end_at_a_line_end() {
+    assert_eq!(edited("a\r\nb\r\nc", "\nb\n", "\n").unwrap(), "a\r\nc");
+    assert_eq!(edited("a\r\nb\r\n", "a\n", "").unwrap(), "b\r\n");
+    assert_eq!(edited("a\r\nb", "\nb", "").unwrap(), "a");
+    assert_eq!(edited("日本\r\n語", "本\n語", "x").unwrap(), "日x");
+}
+
+#[test]
+fn a_mark_at_the_beginning_is_no_part_of_the_first_line() {
+    assert_eq!(edited("\u{feff}a", "a", "b").unwrap(), "\u{feff}b");
+}
+
+/// Texts with line ends of both kinds.
+fn text() -> impl Strategy<Value = String> {
+    let mark = prop_oneof![Just(""), Just("\u{feff}")];
+    let piece = prop_oneof![Just("a"), Just("b"), Just("é"), Just("\n"), Just("\r\n"), Just(" ")];
+    let body = proptest::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat());
+    (mark, body).prop_map(|(mark, body)| format!("{mark}{body}"))
+}
+
+fn with_lf(text: &str) -> String {
+    text.trim_start_matches('\u{feff}').replace("\r\n", "\n")
+}
+
+proptest! {
+    #[test]
+    fn an_edit_is_a_replacement_of_text_with_line_feeds_and_touches_nothing_else(
+        text in text(), from in 0_usize..30, length in 1_usize..6, new in "[ab\n]{0,5}",
+    ) {
+        let flat = with_lf(&text);
+        let old: String = flat.chars().skip(from).take(length).collect();
+        let count = (0..flat.len())
+            .filter(|at| !old.is_empty() && flat.get(*at..).is_some_and(|rest| rest.starts_with(&old)))
+            .count();
+        match edited(&text, &old, &new) {
+            Ok(after) => {
+                prop_assert_eq!(count, 1);
+                prop_assert_eq!(with_lf(&after), flat.replacen(&old, &new, 1));
+                let at = flat.find(&old).unwrap();
+                let (before, behind) = (&flat[..at], &flat[at + old.len()..]);
+                // What is before and behind is there with its own line ends.
+                let begin = (0..=text.len())
+                    .filter(|end| text.is_char_boundary(*end))
+                    .find(|end| with_lf(&text[..*end]) == before && !text[..*end].ends_with('\r'))
+                    .unwrap();
+                let mark = if text.starts_with('\u{feff}') { 3 } else { 0 };
+                prop_assert_eq!(&text[..begin.max(mark)], &after[..begin.max(mark)]);
+                let end = (0..=text.len())
+                    .rev()
+                    .filter(|begin| text.is_char_boundary(*begin))
+                    .find(|begin| with_lf(&text[*begin..]) == behind)
+                    .unwrap();
+                prop_assert!(after.ends_with(&text[end..]));
+            }
+            Err(_) => {
+                prop_assert!(count != 1 || flat.replacen(&old, &new, 1) == flat);
+            }
+        }
+    }
+
+    #[test]
+    fn several_pieces_are_all_replaced_wherever_they_stand(
+        lines in proptest::collection::vec(0..1000_u32, 1..20), crlf in any::<bool>(),
+    ) {
+        let end = if crlf { "\r\n" } else { "\n" };
+        let mut lines = lines;
+        lines.sort_unstable();
+        lines.dedup();
+        let text: String = lines.iter().map(|line| format!("<{line}>{end}")).collect();
+        let pieces: Vec<_> = lines
+            .iter()
+            .rev()
+            .map(|line| TextEdit::new(&format!("<{line}>\n"), &format!("[{line}]\n\n")))
+            .collect();
+        let expected: String = lines.iter().map(|line| format!("[{line}]{end}{end}")).collect();
+        prop_assert_eq!(replaced(&text, &pieces).unwrap(), expected);
+    }
+}
