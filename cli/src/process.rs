@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::fault::{FaultMeans, Faults};
+use engine::fault::{FaultHooks, Faults};
 use protocol::ExitCode;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
@@ -33,7 +33,7 @@ const GATE_VARIABLE: &str = "REGATTA_FAULT_GATE";
 /// A word in the variable is not a failpoint.
 pub fn faults_from_environment() -> Result<Faults, Error> {
     let plan = std::env::var_os(FAULT_VARIABLE).unwrap_or_default();
-    let means = FaultMeans { kill: kill_self, wait: wait_for_gate };
+    let means = FaultHooks { kill: kill_self, wait: wait_for_gate };
     Faults::read(&plan.to_string_lossy(), means).map_err(|word| {
         Error::new(ErrorKind::Settings, format!("`{word}` is not a fault"))
             .because(format!("the variable {FAULT_VARIABLE} is set"))

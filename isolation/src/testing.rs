@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use engine::fault::{FaultMeans, Faults};
+use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
     CancelToken, FreezeRequest, LandingNotice, OpenRun, Workspace, WorkspaceRequest,
 };
@@ -195,7 +195,7 @@ pub(crate) fn find(sample: &Sample, faults: &Faults, open: &[OpenRun]) -> Option
 
 /// Reads a plan of faults that waits and kills as nothing does.
 pub(crate) fn faults(plan: &str) -> Faults {
-    Faults::read(plan, FaultMeans { kill: || {}, wait: || {} }).unwrap()
+    Faults::read(plan, FaultHooks { kill: || {}, wait: || {} }).unwrap()
 }
 
 /// Makes the workspace of a task.

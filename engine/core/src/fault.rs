@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[derive(Clone)]
 pub struct Faults {
     planned: Arc<Vec<Planned>>,
-    means: FaultMeans,
+    means: FaultHooks,
 }
 
 /// The faults that the caller has to implement, because the engine itself has no access to the
 /// system.
 #[derive(Clone, Copy)]
-pub struct FaultMeans {
+pub struct FaultHooks {
     /// Kills the process with SIGKILL.
     pub kill: fn(),
     /// Blocks until something else has happened.
@@ -28,12 +28,12 @@ pub struct FaultMeans {
 struct Planned {
     action: Fault,
     point: String,
-    strikes: Strikes,
+    hits: Hits,
     reached: AtomicU32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Strikes {
+enum Hits {
     Nth(u32),
     Always,
 }
@@ -57,7 +57,7 @@ pub enum Fault {
 
 impl Default for Faults {
     fn default() -> Self {
-        Self { planned: Arc::default(), means: FaultMeans { kill: || {}, wait: || {} } }
+        Self { planned: Arc::default(), means: FaultHooks { kill: || {}, wait: || {} } }
     }
 }
 
@@ -66,7 +66,7 @@ impl Faults {
     ///
     /// # Errors
     /// The first invalid word of the plan.
-    pub fn read(plan: &str, means: FaultMeans) -> Result<Self, String> {
+    pub fn read(plan: &str, means: FaultHooks) -> Result<Self, String> {
         if !cfg!(debug_assertions) {
             return Ok(Self::default());
         }
@@ -113,11 +113,11 @@ impl Faults {
 
     /// Returns whether all planned faults have occurred.
     #[must_use]
-    pub fn have_struck(&self) -> bool {
+    pub fn were_hit(&self) -> bool {
         self.planned.iter().all(|planned| {
-            let count = match planned.strikes {
-                Strikes::Nth(count) => count,
-                Strikes::Always => 1,
+            let count = match planned.hits {
+                Hits::Nth(count) => count,
+                Hits::Always => 1,
             };
             planned.reached.load(Ordering::Relaxed) >= count
         })
@@ -133,10 +133,10 @@ impl Faults {
 impl Planned {
     fn read(word: &str) -> Option<Self> {
         let (action, place) = word.split_once('@')?;
-        let (point, strikes) = match place.rsplit_once(':') {
-            Some((point, "*")) => (point, Strikes::Always),
-            Some((point, count)) => (point, Strikes::Nth(count.parse().ok()?)),
-            None => (place, Strikes::Nth(1)),
+        let (point, hits) = match place.rsplit_once(':') {
+            Some((point, "*")) => (point, Hits::Always),
+            Some((point, count)) => (point, Hits::Nth(count.parse().ok()?)),
+            None => (place, Hits::Nth(1)),
         };
         let action = match action {
             "kill" => Fault::Kill,
@@ -147,7 +147,7 @@ impl Planned {
             "off" => Fault::Off,
             _ => return None,
         };
-        Some(Self { action, point: point.to_owned(), strikes, reached: AtomicU32::new(0) })
+        Some(Self { action, point: point.to_owned(), hits, reached: AtomicU32::new(0) })
     }
 
     fn reach(&self, point: &str) -> Option<Fault> {
@@ -155,11 +155,11 @@ impl Planned {
             return None;
         }
         let reached = self.reached.fetch_add(1, Ordering::Relaxed) + 1;
-        let strikes = match self.strikes {
-            Strikes::Nth(count) => reached == count,
-            Strikes::Always => true,
+        let hits = match self.hits {
+            Hits::Nth(count) => reached == count,
+            Hits::Always => true,
         };
-        strikes.then_some(self.action)
+        hits.then_some(self.action)
     }
 }
 
@@ -167,15 +167,15 @@ impl Planned {
 mod tests {
     use super::*;
 
-    const MEANS: FaultMeans = FaultMeans { kill: || {}, wait: || {} };
+    const MEANS: FaultHooks = FaultHooks { kill: || {}, wait: || {} };
 
     #[test]
     fn a_fault_strikes_when_its_point_has_been_reached_often_enough() {
         let faults = Faults::read("kill@landing:2, off@F272, slow@x:*", MEANS).unwrap();
-        assert_eq!(faults.have_struck(), !cfg!(debug_assertions));
-        let strikes: Vec<_> = (0..3).map(|_| faults.at("landing")).collect();
+        assert_eq!(faults.were_hit(), !cfg!(debug_assertions));
+        let hits: Vec<_> = (0..3).map(|_| faults.at("landing")).collect();
         let expected = if cfg!(debug_assertions) { Some(Fault::Kill) } else { None };
-        assert_eq!(strikes, [None, expected, None]);
+        assert_eq!(hits, [None, expected, None]);
         assert_eq!(faults.is_off("F272"), cfg!(debug_assertions));
         assert_eq!(faults.at("x"), faults.at("x"));
     }

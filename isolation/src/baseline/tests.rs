@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use engine::fault::{FaultMeans, Faults};
+use engine::fault::{FaultHooks, Faults};
 use engine::ports::{CancelLevel, CancelToken};
 use test_limit::eventually;
 
@@ -206,7 +206,7 @@ fn a_freeze_waits_for_a_landing_that_is_under_way_however_long_it_takes() {
     let wait = || {
         LOOKS.fetch_add(1, Ordering::Relaxed);
     };
-    let at_each_look = Faults::read("slow@landing.lock:*", FaultMeans { kill: || {}, wait });
+    let at_each_look = Faults::read("slow@landing.lock:*", FaultHooks { kill: || {}, wait });
     let sample = Sample::with(&[("file", "one\n")]);
     let snapshot = freeze_during_a_landing(&sample, &at_each_look.unwrap(), |_, landing| {
         let looks = || LOOKS.load(Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::fault::{FaultMeans, Faults};
+use engine::fault::{FaultHooks, Faults};
 use engine::ports::{OpenRun, Recovered, Uncaptured};
 use protocol::ChangeSummary;
 
@@ -93,7 +93,7 @@ fn a_recovery_killed_at_any_step_is_repeated_by_the_next() {
                 write(&prepare(&frozen, task).root, "file", task);
             }
             kill(frozen);
-            let means = FaultMeans { kill: kill_it, wait: || {} };
+            let means = FaultHooks { kill: kill_it, wait: || {} };
             let plan = Faults::read(&format!("kill@{point}:{number}"), means).unwrap();
             let ended = catch_unwind(AssertUnwindSafe(|| try_recover(&sample, &plan)));
             kills += usize::from(ended.is_err());

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actors::{Deps, Engine, Events, Policy, Submission, SubmitError, Submitted};
-use engine::fault::{FaultMeans, Faults};
+use engine::fault::{FaultHooks, Faults};
 use engine::ports::{AnyValue, Clock, Ids, Models, Schema, Schemas, ToolFactory};
 use engine::request::RequestPolicy;
 use protocol::{
@@ -188,7 +188,7 @@ impl TestEngine {
         let (asked, requests) =
             asked.unwrap_or_else(|| (Arc::new(models.clone()) as Arc<_>, RequestPolicy::default()));
         repository.watch(&tools);
-        let means = FaultMeans { kill: || {}, wait: || {} };
+        let means = FaultHooks { kill: || {}, wait: || {} };
         let fakes: Arc<dyn ToolFactory> = Arc::new(tools.clone());
         let factories = std::iter::once(fakes).chain(more).collect();
         let faults = Faults::read(plan, means).expect("the plan of a test is right");

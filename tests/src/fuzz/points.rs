@@ -95,10 +95,10 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut found = BTreeSet::new();
         for folder in ["actors/src", "engine", "isolation/src"] {
-            quoted_after("strike(\"", &root.join(folder), &mut found);
-            // Of two points one is chosen before it is struck.
+            quoted_after("failpoint(\"", &root.join(folder), &mut found);
+            // Of two points one is chosen before it is reached.
             quoted_after("Pass::First => \"", &root.join(folder), &mut found);
-            quoted_after("Pass::Again => \"", &root.join(folder), &mut found);
+            quoted_after("Pass::Later => \"", &root.join(folder), &mut found);
         }
         let listed: BTreeSet<_> = POINTS.iter().map(|point| point.name.to_owned()).collect();
         assert_eq!(listed, found);

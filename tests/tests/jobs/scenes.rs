@@ -90,7 +90,7 @@ pub(super) async fn play(scene: Scene, point: &str) -> String {
         _ => Some(run(&mut engine, vec![task("next", "yield")]).await),
     };
     let fell = within(engine.engine.close()).await;
-    assert!(faults.have_struck(), "{point} was not reached");
+    assert!(faults.were_hit(), "{point} was not reached");
     let left = repository.leaked();
     let came = match (next, fell) {
         (_, Some(fell)) => format!("{came}; {captured} captured, {left} left; fell: {fell}"),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use engine::fault::{FaultMeans, Faults};
+use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
     ArtifactStore as _, CancelToken, CommandEnd, CommandError, CommandRequest, Commands, EndCause,
     ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome, ToolOutput, ViewPath,
@@ -103,7 +103,7 @@ impl Session {
         view: Arc<dyn WorkspaceView>,
         setting: Setting,
     ) -> Self {
-        let means = FaultMeans { kill: || {}, wait: || {} };
+        let means = FaultHooks { kill: || {}, wait: || {} };
         let faults = Faults::read(setting.faults, means).unwrap();
         let env = ToolEnv {
             subfolder: setting.below.into(),

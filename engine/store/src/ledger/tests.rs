@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::fault::{FaultMeans, Faults};
+use engine::fault::{FaultHooks, Faults};
 use engine::ports::{LedgerStore, LockRun};
 use protocol::{
     ExitCode, Failure, FailureClass, FailureDetail, LedgerEntry, Outcome, RunId, RunState, TaskId,
@@ -296,7 +296,7 @@ async fn only_its_user_can_read_the_ledger() {
 
 #[test]
 async fn a_fault_at_the_append_is_an_error_and_the_ledger_goes_on() {
-    let means = FaultMeans { kill: || {}, wait: || {} };
+    let means = FaultHooks { kill: || {}, wait: || {} };
     let faults = Faults::read("full@ledger.append:2", means).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(file(folder.path()), faults).unwrap();
@@ -311,7 +311,7 @@ async fn a_fault_at_the_append_is_an_error_and_the_ledger_goes_on() {
 
 #[test]
 async fn a_writer_that_died_is_an_error_for_everyone_who_asks_and_nobody_waits() {
-    let means = FaultMeans { kill: || {}, wait: || {} };
+    let means = FaultHooks { kill: || {}, wait: || {} };
     let faults = Faults::read("crash@ledger.append", means).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(file(folder.path()), faults).unwrap();

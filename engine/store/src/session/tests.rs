@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use engine::fault::{FaultMeans, Faults};
+use engine::fault::{FaultHooks, Faults};
 use engine::ports::{OpenedLog, SessionHeader, SessionLogError, SessionLogs};
 use protocol::{
     AssistantMessage, FailureClass, InputId, Message, Part, SessionEntry, SessionId, StopReason,
@@ -40,7 +40,7 @@ impl Stage {
     }
 
     fn with_faults(plan: &str) -> Self {
-        let faults = Faults::read(plan, FaultMeans { kill: || {}, wait }).unwrap();
+        let faults = Faults::read(plan, FaultHooks { kill: || {}, wait }).unwrap();
         let folder = tempfile::tempdir().unwrap();
         Self { folder, id: SessionId::generate(), logs: SessionLogFiles::new(faults) }
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use engine::fault::{FaultMeans, Faults};
+use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
     CancelToken, IsolationError, LandingNotice, LandingRequest, LandingTarget, LandingTask,
 };
@@ -295,7 +295,7 @@ pub(crate) fn on_slow(hook: impl FnMut() + 'static) {
 pub(crate) fn faults(plan: &str) -> Faults {
     let wait = || HOOK.with_borrow_mut(|hook| hook.as_mut().unwrap()());
     let kill = || std::panic::resume_unwind(Box::new(Killed));
-    Faults::read(plan, FaultMeans { kill, wait }).unwrap()
+    Faults::read(plan, FaultHooks { kill, wait }).unwrap()
 }
 
 struct Killed;
