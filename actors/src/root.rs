@@ -45,18 +45,19 @@ pub(crate) enum RootMessage {
     Listen(RpcReplyPort<Events>),
     /// Cancels all runs, closes everything, then stops.
     Close,
-    /// A pause has passed since the activity counter had this value; `None` if the timer crashed.
+    /// The pause of a shutdown is over. Contains the value of the activity counter at its
+    /// beginning; `None` if the timer crashed.
     StillClosing(Option<u64>),
 }
 
-/// The progress of a shutdown. Runs and sessions are over when their actors are gone, crashed or
-/// not.
+/// The progress of a shutdown. Runs and sessions are over when their actors have ended, normally
+/// or by a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Closing {
     No,
     /// Waits for runs and sessions.
     Work,
-    /// Waits for repositories.
+    /// Waits until the isolator has closed the repositories.
     Repositories,
 }
 
@@ -281,14 +282,15 @@ impl RootState {
         myself.stop(None);
     }
 
-    /// Gives up waiting. The next start recovers what is left.
+    /// Gives up waiting, and records it as an error. The next start of the program recovers the
+    /// unfinished runs.
     fn give_up(&self, what: &str, after: Duration) {
         let seconds = after.as_secs();
         tracing::error!(what, seconds, "gave up waiting while closing");
         self.fell(|| format!("gave up waiting for {what} after {seconds} s"));
     }
 
-    /// Sets the reason why the engine cannot continue. The first reason stands.
+    /// Sets the reason why the engine cannot continue. Later reasons are ignored.
     fn fell(&self, why: impl FnOnce() -> String) {
         self.fell.send_if_modified(|fell| {
             let first = fell.is_none();

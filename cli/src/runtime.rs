@@ -1,5 +1,5 @@
-//! Starts the tokio runtime. It checks first that the system allows the threads and files that a run
-//! needs, and starts those threads at once, because later there may be none.
+//! Starts the tokio runtime. It checks first that the system allows the threads and files that a
+//! run needs, and starts those threads at once, because the system may not allow new ones later.
 
 use std::fs::File;
 use std::num::NonZeroUsize;
@@ -18,7 +18,7 @@ use crate::process;
 /// each holds memory.
 const BLOCKING: usize = 64;
 
-/// How many of them are kept from start to end.
+/// How many threads for blocking work are started with the runtime and kept until its end.
 const BLOCKING_KEPT: usize = 4;
 
 /// How many other threads and processes a run needs: the writers of the ledger and of session logs,
@@ -76,7 +76,8 @@ struct Threads {
 }
 
 impl Threads {
-    /// Returns the numbers for this machine that leave room for tasks under a process limit.
+    /// Returns the numbers for this machine. They use only a small part of the process limit, so
+    /// that tasks can start processes, too.
     fn under(limit: Option<u64>) -> Self {
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let share = (limit / LIMIT_DIVISOR).max(BLOCKING_KEPT);
@@ -90,7 +91,7 @@ impl Threads {
     }
 }
 
-/// Checks that this many files can be open at the same time.
+/// Checks that [`FILES`] files can be open at the same time.
 fn check_files() -> Result<(), Error> {
     let mut open = Vec::new();
     while open.len() < FILES {
@@ -119,7 +120,8 @@ fn no_files(opened: usize, error: &io::Error) -> Error {
         .hint("ulimit -n 1024")
 }
 
-/// Checks that this many threads can run at the same time. They end before this returns.
+/// Checks that `wanted` threads can run at the same time, by starting them. They have ended when
+/// this function returns.
 fn check_threads(wanted: usize, processes: Rlimit) -> Result<(), Error> {
     let gate = Gate::default();
     let closed = gate.close();
@@ -146,7 +148,7 @@ fn check_threads(wanted: usize, processes: Rlimit) -> Result<(), Error> {
 /// Starts the blocking threads that are kept.
 ///
 /// # Errors
-/// How many could be started, if that is too few.
+/// Not all of them could be started. The error is the number of those that were.
 fn start_blocking_threads(runtime: &Runtime) -> Result<(), usize> {
     let gate = Gate::default();
     let _closed = gate.close();

@@ -11,8 +11,8 @@ use crate::error::{OrCannot, Result};
 /// The name of the lock file in the run's folder.
 pub(crate) const LOCK: &str = "owner.lock";
 
-/// How long [`RunLock::acquire`] tries again while a recovery removes the folder. On a busy machine
-/// that takes its time.
+/// How long [`RunLock::acquire`] tries again while a recovery removes the folder, which can take
+/// long on a busy machine.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The pause between two attempts.
@@ -67,8 +67,8 @@ impl RunLock {
         Self::try_lock(folder).or_cannot(what)
     }
 
-    /// Takes both locks unless another process holds one or the locked files have been replaced.
-    /// Returns `None` if the folder is gone, too.
+    /// Locks the folder and the lock file. Returns `None` if another process holds one of them,
+    /// if the locked files have been replaced, or if the folder does not exist.
     fn try_lock(folder: &Path) -> std::io::Result<Option<Self>> {
         let Some(folder_file) = if_there(File::open(folder))? else { return Ok(None) };
         let locked = match folder_file.try_lock() {
@@ -114,7 +114,7 @@ impl NewRunLock {
         drop(Self { lock: Some(lock), folder: folder.to_path_buf() });
     }
 
-    /// Returns the lock for the run, which starts.
+    /// Returns the lock when the run starts. From then on, dropping it does not remove the folder.
     pub(crate) fn begin(mut self) -> Option<RunLock> {
         self.lock.take()
     }

@@ -44,15 +44,15 @@ pub(crate) enum ToolExecutorMessage {
     Interrupt(CancelLevel),
     /// Answers when nothing runs any more.
     Settle(RpcReplyPort<()>),
-    /// Answers when nothing runs any more; what still runs is killed.
+    /// Kills every process, and replies once all jobs have ended.
     Seal(RpcReplyPort<()>),
-    /// Result of the actor's own job; `None` if it was stopped.
+    /// The result of the job that builds the tools; `None` if the job was stopped.
     Built(Result<Option<SessionTools>, Panicked>),
     /// A job of the actor ended or panicked.
     Ended,
 }
 
-/// The tools of a session that are built.
+/// The result of building the tools of a session.
 #[derive(Clone)]
 pub(crate) struct OpenedTools {
     /// The declarations sent to the model.
@@ -89,23 +89,23 @@ pub(crate) struct ToolExecutorState {
     unfinished: usize,
     /// Stops everything, also what is started later.
     stop: CancelToken,
-    /// Stops the calls made until it is cancelled.
+    /// Stops the calls under way. The next call after its cancellation gets a new token.
     interrupt: CancelToken,
     settling: Vec<RpcReplyPort<()>>,
 }
 
 /// The tools of the session.
 enum Tools {
-    /// There are none.
+    /// The executor has no tools: it runs commands, or building the tools was stopped.
     None,
-    /// They are being built for those who wait.
+    /// The tools are being built. These reply ports wait for them.
     Building(Vec<RpcReplyPort<OpenedTools>>),
-    /// They are here.
+    /// The tools are built.
     Built(Arc<SessionTools>),
 }
 
 impl ToolExecutorState {
-    /// Runs a job that has to end before the executor is sealed.
+    /// Starts a job. The replies to `Settle` and `Seal` wait until it has ended.
     fn start(
         &mut self,
         name: Job,

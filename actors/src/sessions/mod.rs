@@ -1,10 +1,10 @@
 //! Sessions without a task: their supervisor and their public handle.
 
-mod handle;
 mod messages;
 mod record;
+mod session_handle;
 mod supervisor;
 
-pub use handle::{OpenSessionError, SessionHandle};
 pub(crate) use messages::{SessionOpening, SessionsMessage, SessionsReply};
+pub use session_handle::{OpenSessionError, SessionHandle};
 pub(crate) use supervisor::{Sessions, SessionsArguments};

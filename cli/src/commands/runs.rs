@@ -49,7 +49,7 @@ fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Erro
     let label_room =
         runs.iter().map(|run| label(run).chars().count()).max().unwrap_or(0).clamp(5, 24);
     let mut lines =
-        vec![format!("{:name$}  {:label_room$}  {:16}  tasks  came to", "run", "label", "when")];
+        vec![format!("{:name$}  {:label_room$}  {:16}  tasks  result", "run", "label", "when")];
     for run in &runs {
         let when = date_time(run.started, &context.view.zone);
         let label = cut(&label(run), label_room);

@@ -1,4 +1,4 @@
-//! The sample repository of the demo, and the run over it.
+//! Makes the sample repository of the demo, and the specification of the run that works on it.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use tempfile::TempDir;
 use super::scenario::{prompt, scenario, schema};
 use super::tickets::{TICKETS, Ticket};
 
-/// How many tasks run at the same time: enough to see that they do.
+/// How many tasks run at the same time. There are enough to show that tasks run in parallel.
 const JOBS: NonZeroUsize = NonZeroUsize::new(4).expect("four is not zero");
 
 /// The name of the scenario file, which is beside the repository.
 const SCENARIO: &str = "scenario.toml";
 
-/// A sample repository with a home of its own beside it.
+/// A sample repository, with a `REGATTA_HOME` folder of its own beside it.
 #[derive(Debug)]
 pub struct Sample {
     lifetime: Lifetime,
@@ -47,9 +47,9 @@ pub enum SampleError {
     /// The folder cannot be created or read.
     #[error("cannot make the folder {} for the sample", .path.display())]
     Folder {
-        /// Which.
+        /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
@@ -128,7 +128,7 @@ impl Sample {
         matches!(self.lifetime, Lifetime::Kept)
     }
 
-    /// Returns each task with the number on its ticket, in the order of their declaration.
+    /// Returns each ticket with its unique number, in the order of `TICKETS`.
     pub fn tickets(&self) -> impl Iterator<Item = (&'static Ticket, &str)> {
         TICKETS.iter().zip(self.nonces.iter().map(String::as_str))
     }
@@ -172,7 +172,8 @@ fn folder_error(path: &Path, source: std::io::Error) -> SampleError {
     SampleError::Folder { path: path.to_owned(), source }
 }
 
-/// Returns a number that no earlier demo had: its position and the random part of a new id.
+/// Returns a unique number for a ticket: `place`, followed by the random part of a new id in
+/// hexadecimal.
 fn nonce(place: usize) -> String {
     let id = TaskId::generate();
     let random = id.as_bytes()[8..].iter().map(|byte| format!("{byte:02x}"));

@@ -24,7 +24,8 @@ use crate::error::Error;
 use crate::model::{ModelChoice, ModelOption, ModelSelection};
 use crate::plan::{self, Plan, PlannedWork};
 
-/// How many tasks run at the same time if a model works at some: they mostly wait for answers.
+/// The default number of tasks that run at the same time if a model does any of them. It does not
+/// depend on the number of cores, because such tasks mostly wait for answers.
 const AT_ONCE: NonZeroUsize = NonZeroUsize::new(32).expect("thirty-two is not zero");
 
 /// The inputs of [`resolve`] that come from the repository and the machine.
@@ -33,7 +34,7 @@ pub struct ResolveInputs<'a> {
     pub root: &'a Path,
     /// The folder below the root in which tasks work; empty for the root.
     pub subfolder: &'a Path,
-    /// Lists the repository's tracked files, from its root on.
+    /// Lists the repository's tracked files, by their paths relative to its root.
     pub tracked: TrackedFiles<'a>,
     /// Standard input.
     pub standard: &'a mut dyn Read,
@@ -43,7 +44,7 @@ pub struct ResolveInputs<'a> {
     pub cores: NonZeroUsize,
 }
 
-/// Returns the specification of a run. The command line goes before the plan, and the plan before
+/// Returns the specification of a run. The command line overrides the plan, and the plan overrides
 /// the settings.
 ///
 /// # Errors
@@ -91,7 +92,7 @@ pub fn resolve(
     Ok(spec)
 }
 
-/// Collects the sources that name a model.
+/// Collects the models that are named by the command line, the plan and the settings.
 fn selection<'a>(
     args: &'a RunArgs,
     plan: Option<&'a Plan>,
@@ -105,7 +106,7 @@ fn selection<'a>(
     ModelSelection { typed, planned, roles: &defaults.roles }
 }
 
-/// The model and the context of tasks that name none.
+/// The model of tasks that do not name one, and the context of all tasks.
 struct ModelDefaults<'a> {
     selection: ModelSelection<'a>,
     context: Option<&'a str>,
@@ -208,7 +209,7 @@ fn draft(number: usize, title: String, work: DraftWork) -> TaskDraft {
     TaskDraft { name: TaskName::nearest(&format!("t{number}")), title, work }
 }
 
-/// Chooses how tasks are kept apart and where their work goes.
+/// Chooses the isolation mode and the merge mode of a run.
 fn modes(
     args: &RunArgs,
     plan: Option<&Plan>,

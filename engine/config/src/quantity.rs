@@ -14,7 +14,7 @@ pub enum QuantityError {
     /// Not a size.
     #[error("`{0}` is not a size (they look like `500 KB`, `256 MiB` or `10000000`)")]
     Size(String),
-    /// Not a number of things.
+    /// Not a count of at least one.
     #[error("`{0}` is not a number from 1 on (they look like `40`, `400_000` or `2M`)")]
     Count(String),
     /// Too large.

@@ -13,8 +13,8 @@ pub enum Interruption {
     Bug,
 }
 
-/// Returns the exit code of a run with these totals. If several apply, the first of 130/143, 70, 6,
-/// 5, 3, 4 and 0 is used.
+/// Returns the exit code of a run with these totals. If several apply, the first of these is used:
+/// the interruption, an exhausted budget or quota, no success, partial success, kept work, success.
 #[must_use]
 pub fn exit_code(totals: &Totals, interruption: Option<Interruption>) -> ExitCode {
     match interruption {

@@ -16,8 +16,8 @@ use crate::output_file::{OutputFile, WrittenOutput};
 /// The capacity of a pipe.
 const BUFFER: usize = 64 << 10;
 
-/// How long the rest in the pipes is read when the process group has ended. Only processes that have
-/// left the group can still write to them.
+/// The maximum time for reading what is left in the pipes after the process group has ended. Only
+/// processes that have left the group can still write to them.
 const REST_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Called with each progress line.
@@ -32,7 +32,8 @@ pub(crate) struct CollectedOutput {
     pub(crate) written: WrittenOutput,
 }
 
-/// Reads the output until `gone`, and then the rest in the pipes. Memory is bounded.
+/// Reads the output until `gone` is cancelled, which means that the process group has ended, and
+/// then what is left in the pipes. Memory is bounded.
 pub(crate) async fn collect_output(
     mut streams: OutputStreams,
     file: OutputFile,

@@ -44,16 +44,16 @@ impl ExitCode {
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Success => "everything asked for was done and landed",
+            Self::Success => "every task is done and has landed",
             Self::NotStarted => "nothing was started: usage, settings, repository or machine",
-            Self::Partial => "partial: some tasks failed; what succeeded has landed",
+            Self::Partial => "some tasks failed; what succeeded has landed",
             Self::Kept => {
                 "every task finished, but some work conflicts, could not be captured or written, \
                  or waits on such work, and is kept"
             }
             Self::NoSuccess => "no task succeeded",
             Self::Exhausted => "stopped by a budget or a quota",
-            Self::Bug => "a bug of ours; the message says where the report was written",
+            Self::Bug => "a bug in Regatta; the message names the report",
             Self::Interrupted => "cancelled by Ctrl-C; work so far is captured",
             Self::Terminated => "cancelled by SIGTERM; work so far is captured",
         }

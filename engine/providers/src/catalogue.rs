@@ -29,7 +29,7 @@ pub struct CatalogueConfig {
     pub clock: Arc<dyn Clock>,
 }
 
-/// All providers: those known by name, any at a base URL, and the offline one.
+/// All providers: the known ones, any other whose base URL the user gives, and the offline one.
 pub struct Catalogue {
     config: CatalogueConfig,
     clients: Clients,

@@ -24,7 +24,7 @@ pub(crate) enum Request {
     Open {
         run: Box<RunSpec>,
         at: Timestamp,
-        /// Taken when the name of the run is chosen.
+        /// The function that locks the run. It is called once the name of the run is chosen.
         lock: Mutex<Option<LockRun>>,
         reply: oneshot::Sender<Result<(RunName, RunLock), LedgerCause>>,
     },
@@ -62,9 +62,11 @@ pub(crate) fn run(mut ledger: Connection, faults: &Faults, requests: &Receiver<R
     }
 }
 
-/// Returns the next batch: the waiting requests, and those that follow within a short delay until
-/// there are as many as last time. Callers that were answered are about to send again, and a sync
-/// takes longer than the delay. A single caller never waits.
+/// Returns the next batch: all waiting requests.
+///
+/// If there are fewer than `expected`, the size of the last batch, it waits a short time for more:
+/// the callers of the last batch often send their next request at once, and a second sync would
+/// take longer than the delay. A single caller never waits.
 fn next_batch(first: Request, expected: usize, requests: &Receiver<Request>) -> Vec<Request> {
     let mut batch = vec![first];
     let until = Instant::now() + BATCH_DELAY;

@@ -105,7 +105,7 @@ pub(crate) enum ReadError {
         /// The number of lines in the file.
         total: u64,
     },
-    /// The offset is deeper in the file than is searched.
+    /// The offset is behind the part of the file that is searched.
     #[error(
         "line {offset} of {path} is deeper in it than read looks ({megabytes} MB); use bash, for \
          instance: sed -n '{offset},+200p' FILE"
@@ -240,7 +240,7 @@ fn page_output(
 mod tests {
     use super::*;
 
-    /// What is read of ten thousand lines if only some bytes of them are looked at.
+    /// Reads lines of a file with ten thousand lines, of which only the first 64 KiB are searched.
     fn deep(offset: u64, limit: u64) -> Result<String, String> {
         let file = "0123456789abcde\n".repeat(10_000);
         let range = LineRange { offset, limit };

@@ -2,9 +2,9 @@
 
 mod backend;
 mod capture_writer;
-mod frozen_run;
 mod in_place;
 mod run_context;
+mod run_snapshot;
 mod worktree;
 
 pub use backend::{Backend, Backends, FrozenTree, RecoveredWorkspace};
@@ -12,4 +12,4 @@ pub use capture_writer::{CaptureWriter, FileVersion};
 pub use run_context::RunContext;
 
 pub(crate) use capture_writer::ChangeList;
-pub(crate) use frozen_run::{FrozenRun, LandingWait};
+pub(crate) use run_snapshot::{FrozenRun, LandingWait};

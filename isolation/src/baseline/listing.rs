@@ -1,5 +1,5 @@
-//! Lists the files of a tree that belong to its repository, and words the notices about what
-//! workspaces leave out.
+//! Lists the files of a tree that belong to its repository, and makes the notices about the files
+//! that workspaces do not contain.
 
 use std::ffi::OsStr;
 
@@ -43,7 +43,7 @@ pub(crate) fn list_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing
 /// How many paths a notice names.
 const NAMED: usize = 3;
 
-/// Returns the notices about what a scan found and workspaces do not contain.
+/// Returns the notices about files that a scan found and that workspaces do not contain.
 pub(super) fn notices_of(scan: &Scan) -> Vec<Notice> {
     let rows: [(&[String], &str, &str, &str); 5] = [
         (

@@ -1,5 +1,6 @@
-//! The second step of a snapshot: reads each candidate once, and writes to the task store the
-//! content that git has neither as it is nor with other line ends.
+//! The second step of a snapshot: reads each file that may have changed, and writes its content to
+//! the task store. Content that the user's repository has, as it is or with LF instead of CRLF, is
+//! not written.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -47,8 +48,9 @@ pub(super) fn check_untracked(tree: &Tree, scan: &Scan, limit: u64) -> Result<()
     })
 }
 
-/// Reads the candidates, pins the content that git does not have, and completes the table. Returns
-/// the untracked files that are left out because they cannot be read. `now_ns` is the clock.
+/// Reads the candidates, writes the content that the user's repository does not have to the task
+/// store, and adds all of them to `table`. Returns the untracked files that are left out because
+/// they cannot be read. `now_ns` returns the current time in nanoseconds since 1970.
 pub(super) fn pin(
     tree: &Tree,
     store: &TaskStore,

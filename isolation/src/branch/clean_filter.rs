@@ -21,8 +21,8 @@ pub(super) struct Cleaner<'a> {
 }
 
 impl Cleaner<'_> {
-    /// Returns the changes with the blobs that commits would have, or the conflicts of what cannot
-    /// be committed.
+    /// Returns the changes with the blobs that git would commit, or a conflict for each path that
+    /// cannot be committed.
     pub(super) fn clean(
         &self,
         changes: &[Change],
@@ -60,9 +60,8 @@ impl Cleaner<'_> {
         Ok(Some(Change { path: path.clone(), base, task }))
     }
 
-    /// Converts a change without running the filter program, whose result is unknown. This works
-    /// where the task left the content as it was or removed the path: then the commit's own blob is
-    /// the base.
+    /// Converts a change without running the filter program. Returns `None` unless the task left
+    /// the content as it was or removed the path: only then is git's blob for it known.
     fn without_program(&self, change: &Change) -> Result<Option<Change>> {
         let Some(head) = self.head_entry(&change.path)? else { return Ok(None) };
         let task = match (change.base, change.task) {
@@ -91,7 +90,8 @@ impl Cleaner<'_> {
         self.head.state_of(path).map(EntryState::entry)
     }
 
-    /// Returns the same entry, and writes its bytes to the task store for the report of a conflict.
+    /// Returns the entry of [`Self::head_entry`], and writes its bytes to the task store for the
+    /// report of a conflict.
     pub(super) fn committed(&self, path: &RepoPath) -> Result<Option<Entry>> {
         let entry = self.head_entry(path)?;
         if let Some(entry) = entry {

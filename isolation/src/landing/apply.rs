@@ -1,5 +1,5 @@
-//! Applies one file change, whatever part of it was applied before. A landing is carried out,
-//! rolled back and finished after a crash by this one mechanism.
+//! Applies one file change, also if a part of it was applied before. The same code carries out a
+//! landing, rolls it back, and finishes it after a crash.
 
 use git2::{ObjectType, Oid};
 use protocol::{RepoPath, RunName};
@@ -24,7 +24,7 @@ pub(super) struct Applier<'a> {
 /// Whether the changes are applied for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pass {
-    /// The first pass. On any surprise the landing can still be rolled back.
+    /// The first pass. If a file is not as expected, the landing can still be rolled back.
     First,
     /// A later pass, which finishes a landing or rolls it back.
     Later,
@@ -35,7 +35,7 @@ enum Pass {
 pub(super) enum Applied {
     /// The path has its new version.
     Done,
-    /// Another program has changed the path, and its version stands.
+    /// Another program has changed the path, and its version is kept.
     Contested,
 }
 
@@ -128,9 +128,9 @@ impl<'a> Applier<'a> {
         self.mover.write_fresh(change, new, &self.context.store.read(new.oid)?)
     }
 
-    /// Returns `Done` for a path that has its new version already, unless the replaced version is
-    /// not the expected one. Then a crash came between the exchange and the check, and another
-    /// program's save was replaced: it is put back.
+    /// Handles a path that has its new version already. Returns `Done`, unless the replaced version
+    /// is not the expected one: then another program had saved it, and the landing crashed before
+    /// it could check that. This version is put back.
     fn confirm(&self, change: &FileChange) -> Result<Applied> {
         match self.state_of(&change.temp)? {
             PathState::Missing => Ok(Applied::Done),
@@ -180,7 +180,7 @@ impl<'a> Applier<'a> {
         self.give_back(change)
     }
 
-    /// Puts a save of another program back to its path.
+    /// Puts a version that another program has saved back to its path.
     pub(super) fn give_back(&self, change: &FileChange) -> Result<Applied> {
         match change.new {
             None => {
@@ -200,8 +200,8 @@ impl<'a> Applier<'a> {
     }
 
     /// Called before a change is rolled back. If another program has changed the replaced file
-    /// since, puts that file itself back: the program may still write to it, which a copy from the
-    /// task store would not receive.
+    /// since, puts back that file itself and not a copy from the task store, because the program
+    /// may have it open and write to it again.
     pub(super) fn put_back(&self, change: &FileChange) -> Result<Applied> {
         if change.method == WriteMethod::InPlace || change.expected.is_none() {
             return Ok(Applied::Done);

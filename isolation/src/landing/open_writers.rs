@@ -22,7 +22,8 @@ pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(400);
 /// The pause between two checks of files that are being written.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The time after which files without leases are compared again.
+/// The time after which a file is compared again if it cannot be determined whether a program has
+/// it open for writing.
 const SECOND_LOOK: Duration = Duration::from_millis(50);
 
 impl LandingContext<'_> {
@@ -45,9 +46,9 @@ impl LandingContext<'_> {
 /// Whether a program has a file open for writing.
 #[derive(Debug)]
 pub(super) enum WriteAccess {
-    /// No program has, as long as the lease is unbroken.
+    /// No program has the file open for writing, as long as the lease (`fcntl(2)`) is unbroken.
     Leased(Lease),
-    /// A program has.
+    /// A program has the file open for writing.
     OpenForWriting,
     /// It cannot be determined, for this reason.
     Unknown(String),
@@ -115,7 +116,7 @@ impl Applier<'_> {
     /// Checks every replaced version once more. One that was changed, or that a program still has
     /// open for writing after some time, is put back to its path.
     ///
-    /// Returns the steps whose versions went back.
+    /// Returns the changes whose replaced versions were put back.
     pub(super) fn give_back_edited<'s>(
         &self,
         changes: impl Iterator<Item = &'s FileChange>,

@@ -1,5 +1,5 @@
-//! Merges the work of tasks into a tree in memory, one task after the other, each whole or not at
-//! all.
+//! Merges the work of tasks into a tree in memory, one task after the other. Either all changes of
+//! a task are merged or none.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,7 @@ pub(crate) struct MergedPath {
 pub(super) type Wanted = BTreeMap<RepoPath, Option<Entry>>;
 
 impl<'a> Merger<'a> {
-    /// Returns a merger without any work over `target`.
+    /// Returns a merger whose tree is that of `target`, without the work of any task.
     pub(crate) fn over(target: &'a dyn MergeTarget, blobs: &'a dyn Blobs) -> Self {
         Self {
             target,
@@ -164,8 +164,8 @@ impl<'a> Merger<'a> {
     }
 }
 
-/// Returns `Some` if an obstacle keeps `path` from becoming what `wanted` says; inside, the task
-/// that made the obstacle, if one did.
+/// Returns `Some` if `path` cannot get the entry in `wanted` because of an obstacle. The inner
+/// value is the earlier task that made the obstacle, if there is one.
 fn in_the_way(
     merger: &Merger<'_>,
     wanted: &Wanted,
@@ -192,7 +192,7 @@ enum Wants {
     Nothing,
 }
 
-/// Finds an obstacle above the path: something that must be a folder and is not.
+/// Finds an obstacle above the path: an entry where a folder is needed, or a foreign folder.
 fn above(
     merger: &Merger<'_>,
     wanted: &Wanted,
@@ -219,7 +219,7 @@ fn entry_then(merger: &Merger<'_>, wanted: &Wanted, path: &RepoPath) -> Result<b
     }
 }
 
-/// Finds an obstacle below the path: something that will still be there.
+/// Finds an obstacle below the path: an entry that is not removed, so that `path` stays a folder.
 fn below(
     merger: &Merger<'_>,
     wanted: &Wanted,

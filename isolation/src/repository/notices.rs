@@ -65,7 +65,8 @@ fn names_a_filter(file: &Path) -> bool {
     })
 }
 
-/// Returns the notice about a partial clone, which works as long as the objects it needs are there.
+/// Returns the notice about a partial clone. Missing objects are not fetched, so a run works only
+/// if it needs none of them.
 fn partial(git: &Repository) -> Option<Notice> {
     let config = git.config().ok()?.snapshot().ok()?;
     let named = config.get_str("extensions.partialclone").is_ok();

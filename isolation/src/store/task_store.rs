@@ -21,8 +21,9 @@ const TRIES: u32 = 50;
 pub(crate) struct TaskStore {
     pub(super) git: Repository,
     pub(super) path: PathBuf,
-    /// The shared lock of a writer of objects. On file systems without locks there is none, and no
-    /// leftovers are removed either.
+    /// The shared lock that every writer of objects holds, so that no other process removes the
+    /// objects it is writing as leftovers. `None` on file systems without locks, where leftovers
+    /// are never removed.
     _writing: Option<File>,
 }
 
@@ -70,8 +71,9 @@ impl TaskStore {
         blob.or_cannot(|| format!("read {oid} from the task store {}", self.path.display()))
     }
 
-    /// Keeps the blobs of `entries` alive under `reference`, which is replaced. The paths are those
-    /// of the tree of a commit without parents; none may contain another.
+    /// Protects the blobs of `entries` from clean-ups: makes `reference` point at a commit without
+    /// parents whose tree has `entries`. An existing reference is replaced. No path may be a folder
+    /// of another one.
     pub(crate) fn hold(
         &self,
         reference: &str,
@@ -153,8 +155,8 @@ impl TaskStore {
     }
 }
 
-/// Returns whether another process was in the way for a moment: by a lock, or by removing an empty
-/// folder of references.
+/// Returns whether the error was caused by another process and a retry can succeed: the process
+/// held a lock, or removed an empty folder of references.
 fn is_contention(error: &git2::Error) -> bool {
     error.code() == ErrorCode::Locked
         || error.class() == git2::ErrorClass::Os && error.message().contains("No such file")

@@ -2,9 +2,9 @@
 //! opened in its parent folder and never through a symlink, so that no symlink leads out of the
 //! workspace, whenever it is made.
 
-mod directory;
-mod entries;
+mod directory_view;
+mod file_operations;
 mod replace;
 mod resolve;
 
-pub use directory::{DirectoryView, DiskThreads};
+pub use directory_view::{DirectoryView, DiskThreads};

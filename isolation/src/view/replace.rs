@@ -12,8 +12,8 @@ use protocol::temporary_name;
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::entries::entry_stat;
-use super::entries::system_error;
+use super::file_operations::entry_stat;
+use super::file_operations::system_error;
 
 /// Numbers the temporary files of this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);

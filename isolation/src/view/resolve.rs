@@ -13,9 +13,9 @@ use engine::ports::{Found, MAX_PATH_DEPTH, MAX_SYMLINKS, ViewError, ViewPath};
 use rustix::fs::{AtFlags, FileType, Mode, openat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::entries::FOLDER_HANDLE;
-use super::entries::file_stat;
-use super::entries::system_error;
+use super::file_operations::FOLDER_HANDLE;
+use super::file_operations::file_stat;
+use super::file_operations::system_error;
 
 /// The components of a path: names, and `..` for the parent folder.
 type Components = VecDeque<OsString>;

@@ -1,10 +1,10 @@
-//! Who may depend on whom, and who may name which crate of others.
+//! The allowed dependencies: between our crates, on third-party crates, and between modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::workspace::{packages, sources};
 
-/// Who may depend on whom among us. A crate that is missing here may not exist.
+/// The crates of the workspace, each with those it may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
     ("regatta-protocol", &[]),
     ("regatta-engine", &["regatta-protocol"]),
@@ -56,7 +56,7 @@ const LIMIT: &str = "regatta-test-limit";
 
 /// Which crates of others may be named, and by whom; an empty list means by everyone. Who is not
 /// on a list goes through a port. A crate that is missing here may not be used.
-const GUESTS: &[(&str, &[&str])] = &[
+const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("async-trait", &[]),
     ("axum", &["regatta-providers", "regatta-tests"]),
     ("bytes", &["regatta-providers", "regatta-tests"]),
@@ -123,8 +123,8 @@ const GUESTS: &[(&str, &[&str])] = &[
     ("uuid", &["regatta-protocol"]),
 ];
 
-/// Words that a room of one crate may not say about another room of it.
-const ROOMS: &[(&str, &[&str])] = &[
+/// Modules, each with the paths that it must not name.
+const MODULES: &[(&str, &[&str])] = &[
     ("actors/src/session", &["crate::task", "crate::worker", "crate::runs", "crate::run::"]),
     ("actors/src/worker", &["crate::task", "crate::sessions", "crate::runs", "crate::run::"]),
     ("engine/core/src/task", &["crate::agent"]),
@@ -137,9 +137,9 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn dependencies_point_downwards_and_guests_stay_where_they_are_invited() {
+fn dependencies_point_one_way() {
     let layers: BTreeMap<_, _> = LAYERS.iter().copied().collect();
-    let guests: BTreeMap<_, _> = GUESTS.iter().copied().collect();
+    let third_party: BTreeMap<_, _> = THIRD_PARTY.iter().copied().collect();
     let mut broken = Vec::new();
     for package in packages() {
         let name = package["name"].as_str().unwrap();
@@ -155,12 +155,12 @@ fn dependencies_point_downwards_and_guests_stay_where_they_are_invited() {
                 }
                 continue;
             }
-            match guests.get(on) {
-                None => broken.push(format!("{name} uses {on}, which has no line in GUESTS")),
+            match third_party.get(on) {
+                None => broken.push(format!("{name} uses {on}, which has no line in THIRD_PARTY")),
                 Some(hosts) if !hosts.is_empty() && !hosts.contains(&name) => {
                     broken.push(format!("{name} must reach {on} through a port"));
                 }
-                Some(_invited) => {}
+                Some(_allowed) => {}
             }
         }
     }
@@ -186,17 +186,17 @@ fn the_tables_have_no_entry_that_nothing_uses() {
         let unused = allowed.iter().filter(|on| !uses.contains(&(*layer, **on)));
         idle.extend(unused.map(|on| format!("{layer} may depend on {on} and does not")));
     }
-    for (guest, hosts) in GUESTS {
-        if !uses.iter().any(|(_, on)| on == guest) {
-            idle.push(format!("{guest} is in GUESTS and nothing depends on it"));
+    for (dependency, hosts) in THIRD_PARTY {
+        if !uses.iter().any(|(_, on)| on == dependency) {
+            idle.push(format!("{dependency} is in THIRD_PARTY and nothing depends on it"));
         }
-        let unused = hosts.iter().filter(|host| !uses.contains(&(**host, *guest)));
-        idle.extend(unused.map(|host| format!("{host} may name {guest} and does not")));
+        let unused = hosts.iter().filter(|host| !uses.contains(&(**host, *dependency)));
+        idle.extend(unused.map(|host| format!("{host} may name {dependency} and does not")));
     }
     let sources = sources();
-    for (room, _) in ROOMS {
-        if !sources.iter().any(|source| source.path.to_string_lossy().starts_with(room)) {
-            idle.push(format!("{room} is in ROOMS and is not there"));
+    for (module, _) in MODULES {
+        if !sources.iter().any(|source| source.path.to_string_lossy().starts_with(module)) {
+            idle.push(format!("{module} is in MODULES and is not there"));
         }
     }
     assert_eq!(idle, Vec::<String>::new());
@@ -215,15 +215,15 @@ fn the_tests_are_a_dependency_of_tests_only() {
 }
 
 #[test]
-fn rooms_of_one_crate_keep_to_themselves() {
+fn modules_of_one_crate_do_not_name_each_other() {
     let mut broken = Vec::new();
     for source in sources() {
         let path = source.path.to_string_lossy();
-        for (room, words) in ROOMS.iter().filter(|(room, _)| path.starts_with(room)) {
+        for (module, words) in MODULES.iter().filter(|(module, _)| path.starts_with(module)) {
             let uses = source.production().lines().filter(|line| !line.trim().starts_with("//"));
             for line in uses {
                 for word in words.iter().filter(|word| names(line, word)) {
-                    broken.push(format!("{path}: {room} must not know {word}"));
+                    broken.push(format!("{path}: {module} must not name {word}"));
                 }
             }
         }

@@ -29,7 +29,7 @@ async fn a_list_has_a_line_per_run() {
     assert_eq!(
         listed,
         format!(
-            "run    label  when              tasks  came to\n\
+            "run    label  when              tasks  result\n\
              {run_name}  bench  2026-01-01 12:00      3  exit 4\n"
         )
     );

@@ -6,7 +6,7 @@ mod client;
 mod gate_queue;
 mod policy;
 #[cfg(test)]
-mod test_support;
+mod virtual_time;
 
 pub use attempt::{Progress, ProgressSink};
 pub use client::{FailedRequest, ModelClient};

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::endpoint::Endpoint;
 
-/// A request of at least this size may be too large when it is refused without a message.
+/// A request of at least this many bytes is taken as too large if it is refused without a message.
 const LARGE: usize = 100 << 10;
 
 /// A response that reports an error.
@@ -234,7 +234,7 @@ const OVERFLOWING: &[&str] = &[
 
 /// The text of an error response.
 struct ErrorBody {
-    /// The message for people in it.
+    /// The human-readable message.
     message: String,
     /// All of the text, in lower case.
     all: String,
@@ -265,7 +265,7 @@ impl ErrorBody {
     }
 }
 
-/// Finds the message for people in the known shapes of error bodies.
+/// Returns the human-readable message of an error body, if the body has a known structure.
 fn message(json: &Value) -> Option<String> {
     let error = json.get("error").unwrap_or(json);
     // Some providers wrap the error in a list.

@@ -5,7 +5,7 @@ mod failure;
 mod http_request;
 mod provider;
 mod request;
-mod stream_parser;
+mod response_parser;
 mod tool_calls;
 
 pub(crate) use answer::{MAX_ANSWER_BYTES, MAX_CALLS};

@@ -11,7 +11,7 @@ use reqwest::Client;
 
 use super::http_request::ChatRequest;
 use super::request::body;
-use super::stream_parser::{ReadState, StreamParser};
+use super::response_parser::{ReadState, ResponseParser};
 use crate::endpoint::Endpoint;
 use crate::usage::Price;
 
@@ -70,7 +70,7 @@ struct Attempt {
 
 enum AttemptState {
     NotSent,
-    Reading(Box<StreamParser>),
+    Reading(Box<ResponseParser>),
     Ended,
 }
 
@@ -81,7 +81,7 @@ impl Attempt {
             AttemptState::Ended => return None,
             AttemptState::NotSent => match self.request.send().await {
                 Ok(response) => {
-                    self.state = AttemptState::Reading(Box::new(StreamParser::new(response)));
+                    self.state = AttemptState::Reading(Box::new(ResponseParser::new(response)));
                     return Some(());
                 }
                 Err(failed) => ReadState::Done(ModelEvent::Failed(failed)),

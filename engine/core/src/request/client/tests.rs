@@ -9,7 +9,7 @@ use protocol::{ModelRoute, Timestamp};
 
 use super::*;
 use crate::ports::{FailureCause, GateWait, ModelEvent, ModelLocation, ModelStream, ToolChoice};
-use crate::request::test_support::VirtualTime;
+use crate::request::virtual_time::VirtualTime;
 use crate::request::{RetryPolicy, Watchdog};
 
 /// The events of one attempt.

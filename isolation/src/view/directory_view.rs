@@ -16,9 +16,9 @@ use rustix::io::Errno;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::entries::{FOLDER_HANDLE, list, make_folders, open_folder};
-use super::entries::{entry_stat, file_stat, open_file};
-use super::entries::{path_error, system_error};
+use super::file_operations::{FOLDER_HANDLE, list, make_folders, open_folder};
+use super::file_operations::{entry_stat, file_stat, open_file};
+use super::file_operations::{path_error, system_error};
 use super::replace::replace;
 use super::resolve::resolve;
 
@@ -31,7 +31,8 @@ pub struct DirectoryView {
     disk: DiskThreads,
 }
 
-/// The root of the tree. A command may see its canonical path, so both paths are known.
+/// The root of the tree. The canonical path is known as well, because a command may print absolute
+/// paths that begin with it.
 struct Root {
     path: PathBuf,
     canonical: OnceLock<Option<PathBuf>>,

@@ -1,4 +1,4 @@
-//! Time for tests: it passes when nothing else can happen, and only then.
+//! A virtual clock for tests. It advances only when the future under test is not ready to continue.
 
 use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 
 use crate::ports::Timer;
 
-/// A timer, and what runs futures by it. Its clones are one.
+/// A timer with virtual time, which also runs the futures that use it. Clones share their time.
 #[derive(Clone, Default)]
 pub(crate) struct VirtualTime(Arc<Mutex<Sleepers>>);
 
@@ -20,7 +20,7 @@ pub(crate) struct VirtualTime(Arc<Mutex<Sleepers>>);
 struct Sleepers {
     now: Duration,
     count: u64,
-    /// By when they are to be woken.
+    /// The wakers of the sleeping futures, by the time at which they are woken.
     asleep: BTreeMap<(Duration, u64), Waker>,
 }
 

@@ -26,11 +26,11 @@ const AFTER_FINISH: Duration = Duration::from_secs(2);
 const AFTER_LAST_EVENT: Duration = Duration::from_millis(20);
 
 /// Reads one answer.
-pub(crate) struct StreamParser {
+pub(crate) struct ResponseParser {
     response: Response,
     body: Body,
     answer: AnswerBuilder,
-    /// When the stream has to have ended, once the model has finished.
+    /// The time until which the stream is read; set when the model has finished.
     deadline: Option<Instant>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) enum ReadState {
     Done(ModelEvent),
 }
 
-impl StreamParser {
+impl ResponseParser {
     /// Returns a parser of the body of `response`.
     pub(crate) fn new(response: Response) -> Self {
         let named = response.headers().get(CONTENT_TYPE);
@@ -92,7 +92,7 @@ impl StreamParser {
         ReadState::Done(last)
     }
 
-    /// Parses more bytes; fails with the last event.
+    /// Parses more bytes. Returns the last event as `Err` if the answer has ended or failed.
     fn push_bytes(
         &mut self,
         request: &ChatRequest,
@@ -134,7 +134,7 @@ impl StreamParser {
         }
     }
 
-    /// Handles one server-sent event; fails with the last event.
+    /// Handles one server-sent event. Returns the last event as `Err`, like [`Self::push_bytes`].
     fn push_event(
         &mut self,
         request: &ChatRequest,
@@ -153,7 +153,7 @@ impl StreamParser {
         self.push_chunk(request, &event.name, &chunk, ready)
     }
 
-    /// Handles one chunk of the answer; fails with the last event.
+    /// Handles one chunk of the answer. Returns the last event as `Err`, like [`Self::push_bytes`].
     fn push_chunk(
         &mut self,
         request: &ChatRequest,

@@ -15,14 +15,15 @@ pub enum OpenSessionError {
     /// The engine is closing.
     #[error("the engine is closing")]
     Closing,
-    /// Its log or its model cannot be opened, or it crashed.
+    /// The log or the model of the session cannot be opened, or the session crashed.
     #[error("{}", .0.message)]
     Failed(Failure),
 }
 
-/// An open session. It is closed with the engine, or before by [`SessionHandle::close`].
+/// A handle to an open session. The session is closed by [`SessionHandle::close`], or when the
+/// engine closes.
 ///
-/// An input is said once in a session, however often it is sent: its id decides.
+/// A session takes each input once: an input with the id of an earlier one is ignored.
 pub struct SessionHandle {
     id: SessionId,
     key: SessionKey,
@@ -35,7 +36,7 @@ impl SessionHandle {
         Self { id, key, sessions }
     }
 
-    /// Returns the session's id, which is its log's.
+    /// Returns the id of the session, which is also the id of its log.
     #[must_use]
     pub fn id(&self) -> SessionId {
         self.id
@@ -52,24 +53,25 @@ impl SessionHandle {
         self.say(SessionInput::Prompt(input));
     }
 
-    /// Says something to the model at work: after the tool results of its present answer, before
-    /// the next request. An idle session begins to work on it.
+    /// Sends an input to the working model. It is part of the next request, after the tool results
+    /// of the current answer. An idle session begins to work on it.
     pub fn steer(&self, input: UserInput) {
         self.say(SessionInput::Steer(input));
     }
 
-    /// Says something to the model when it would stop. An idle session begins to work on it.
+    /// Sends an input that the model gets when it would otherwise stop. An idle session begins to
+    /// work on it.
     pub fn follow_up(&self, input: UserInput) {
         self.say(SessionInput::FollowUp(input));
     }
 
-    /// Ends the work that goes on and drops the inputs that wait; the conversation stays. The work
-    /// has ended when `agent_end` says so.
+    /// Stops the current work and drops the waiting inputs. The conversation is kept. The event
+    /// `agent_end` reports that the work has ended.
     pub fn abort(&self, level: CancelLevel) {
         let _closed = self.sessions.cast(SessionsMessage::Abort(self.key, level));
     }
 
-    /// Has another model answer from the next request on.
+    /// Changes the model of the session, beginning with the next request.
     ///
     /// # Errors
     /// The model cannot be asked, or the session is closed.

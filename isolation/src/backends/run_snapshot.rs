@@ -1,4 +1,4 @@
-//! A run in progress: its snapshot and the lock on its folder, whatever its backend.
+//! The state of a run in progress that all backends share: its snapshot and the lock on its folder.
 
 use std::sync::{Mutex, PoisonError};
 
