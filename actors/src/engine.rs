@@ -51,7 +51,7 @@ impl Engine {
 
     /// Returns a reader of all events from now on.
     pub async fn listen(&self) -> Events {
-        // A closed engine says nothing any more.
+        // A closed engine publishes no more events.
         answer(&self.root, RootMessage::Listen).await.unwrap_or_else(Events::ended)
     }
 
@@ -101,7 +101,7 @@ impl Engine {
             let request = RunRequest::AddTasks { parent, tasks, reply };
             RootMessage::Request(run, Box::new(request))
         });
-        // Whoever would answer is gone, and the run with it.
+        // A dropped reply port means that the run has ended.
         async move { answer.await.unwrap_or(Err(AddTasksError::Ending)) }
     }
 
@@ -138,7 +138,7 @@ impl Engine {
     /// and error of a critical actor that failed.
     pub async fn close(self) -> Option<String> {
         let _closed = self.root.cast(RootMessage::Close);
-        let _panicked = self.join.await; // then there is nothing left to wait for
+        let _panicked = self.join.await; // a panic ends the engine as well
         self.fell.borrow().clone()
     }
 }

@@ -1,4 +1,4 @@
-//! Carries events from the runs and sessions that cause them to everyone who reads them.
+//! Carries events from the runs and sessions that cause them to their readers.
 //!
 //! Publishing never waits for a reader: each reader has its own queue. A stalled reader costs memory
 //! in proportion to the number of tasks, not to the time: see [`Events`].
@@ -17,11 +17,11 @@ use backlog::Backlog;
 /// The events of an engine, or of one of its sessions, for one reader, in the order in which each
 /// run and session saw them.
 ///
-/// A reader that keeps up gets every event. For one that does not, the deltas of a session are
-/// merged and beyond 256 KiB dropped, only the latest unread `task_progress` of each task is kept,
-/// and of the `session_event`s of tasks no more than 8 MiB: how many are left out is said by a
-/// `degraded` in their place. Every other event is a fact, and no fact is ever left out. Events are
-/// numbered as they are read, so that there are no gaps.
+/// A reader that keeps up gets every event. For a slow reader, the queue merges the deltas of a
+/// session and drops deltas beyond 256 KiB. It keeps only the latest unread `task_progress` of each
+/// task, and at most 8 MiB of the `session_event`s of tasks; a `degraded` event in their place
+/// reports how many were dropped. The queue never drops any other event. Events are numbered when
+/// they are read, so their numbers have no gaps.
 #[derive(Debug)]
 pub struct Events(Arc<Queue>);
 
@@ -66,12 +66,12 @@ impl Events {
 #[derive(Debug, Default)]
 struct Queue {
     backlog: Mutex<Backlog>,
-    /// Notified of an event, and of the end.
+    /// Notified when an event is added and when the queue ends.
     changed: Notify,
 }
 
 impl Queue {
-    /// Held for the length of a push or a pop; nothing waits in it.
+    /// Locks the backlog. Callers hold the lock for one push or pop only and never wait inside.
     fn backlog(&self) -> MutexGuard<'_, Backlog> {
         self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,7 +93,7 @@ struct Bus {
 
 struct Reader {
     queue: Weak<Queue>,
-    /// The only scope it reads; `None` reads all.
+    /// The only scope that the reader reads; `None` means all scopes.
     scope: Option<EventScope>,
 }
 
@@ -108,11 +108,11 @@ impl EventBus {
         Self(Arc::new(Bus { activity, readers: Mutex::default() }))
     }
 
-    /// Publishes an event to everyone who reads.
+    /// Publishes an event to all readers of its scope.
     pub(crate) fn publish(&self, event: Event) {
         self.0.activity.note();
         let event = Arc::new(event);
-        // Who does not read any more has dropped its end.
+        // A reader that was dropped has dropped its queue; it is removed here.
         self.0.readers().retain(|reader| {
             let Some(queue) = reader.queue.upgrade() else { return false };
             if reader.reads(&event) {

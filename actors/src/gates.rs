@@ -67,7 +67,7 @@ impl Actor for Gates {
             state.gates.insert(account, gate.clone());
             gate
         };
-        // If it has just crashed, the end of the queue says so.
+        // If the gate has just crashed, the failed cast drops `queue`, which tells the session.
         let _crashed = gate.cast(GateMessage::Acquire(session, queue));
         Ok(())
     }
@@ -78,8 +78,8 @@ impl Actor for Gates {
         event: SupervisionEvent,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // Whoever waited at a crashed gate learns it from the end of its queue and asks again,
-        // which starts a new gate. What was under way goes on, uncounted.
+        // A request that waited at the crashed gate sees its queue end and asks again, which starts
+        // a new gate. Requests under way continue; the new gate does not count them.
         if let SupervisionEvent::ActorFailed(crashed, error) = event {
             tracing::error!(%error, "the gate of an account crashed");
             state.gates.retain(|_, gate| gate.get_id() != crashed.get_id());
@@ -94,7 +94,7 @@ pub(crate) struct GateHandle(pub(crate) ActorRef<GatesMessage>);
 impl GatePort for GateHandle {
     fn acquire(&self, account: &AccountId, session: SessionId) -> BoxStream<'static, GateEvent> {
         let (queue, mut events) = unbounded_channel();
-        // While the engine closes there is no gate, and the queue ends at once.
+        // If this actor is gone because the engine closes, the cast fails and the stream ends.
         let _closing = self.0.cast(GatesMessage::Acquire(account.clone(), session, queue));
         stream::poll_fn(move |context| events.poll_recv(context)).boxed()
     }

@@ -12,9 +12,9 @@ use crate::job_names::Job;
 
 /// Runs futures for the actor that owns it. Dropping it aborts them, however the actor dies.
 ///
-/// The end of every job is a message to the owner, also where the job panicked. What the owner
-/// answers with (a reply port, for instance) therefore belongs into `then`, not into the job: what
-/// a panicking job holds is dropped.
+/// Every job that ends or panics sends its owner a message. A panicking job drops the values that
+/// it holds. A value that the owner needs for its answer, such as a reply port, therefore belongs
+/// into `then` and not into the job.
 pub(crate) struct Jobs {
     running: JoinSet<()>,
     faults: Faults,
@@ -39,7 +39,7 @@ impl Jobs {
         while self.running.try_join_next().is_some() {}
         let (owner, faults) = (owner.clone(), self.faults.clone());
         let job = async move {
-            // A job has no error of its own: where one is planned, nothing happens.
+            // A job cannot return an error, so an error planned for its failpoint is ignored.
             let _ignored = faults.failpoint(name.begin());
             let ended = job.await;
             let _ignored = faults.failpoint(name.end());
@@ -52,7 +52,7 @@ impl Jobs {
             if let Err(panicked) = &ended {
                 tracing::error!(job = name.begin(), %panicked, "a job of an actor panicked");
             }
-            let _gone = owner.cast(then(ended)); // the owner may be gone; then nobody waits
+            let _gone = owner.cast(then(ended)); // a stopped owner needs no result
         })
     }
 

@@ -75,14 +75,14 @@ impl Actor for Ledger {
                 state.jobs.run(Job::LedgerOpenRun, &myself, job, then);
             }
             LedgerMessage::Opened(opened, reply) => {
-                let _gone = reply.send(opened?); // a panic is our death
+                let _gone = reply.send(opened?); // a panic in the job fails this actor
             }
             LedgerMessage::Record(entry, receipt) => {
                 state.waiting.push((state.arguments.clock.now(), entry, receipt));
             }
             LedgerMessage::Written(written, receipts) => {
                 state.writing = false;
-                // An engine whose ledger cannot be written must not go on: this is our death.
+                // An engine whose ledger cannot be written must not go on: this actor fails.
                 written??;
                 receipts.into_iter().for_each(Receipt::give);
             }
@@ -101,7 +101,7 @@ impl Actor for Ledger {
         let entries = rest.into_iter().map(|(at, entry, _receipt)| (at, entry)).collect::<Vec<_>>();
         if !entries.is_empty() {
             let written = in_time(state.arguments.store.append(entries)).await;
-            // Nobody asks any more: this is the last word about it.
+            // The receipts are dropped, so a failure is reported only here, in the log.
             written.inspect_err(|error| tracing::error!(%error, "the last entries are lost"))?;
         }
         Ok(())

@@ -18,8 +18,7 @@ pub(crate) fn answer<M: Message, R: Send + 'static>(
 ) -> BoxFuture<'static, Option<R>> {
     #[expect(clippy::disallowed_methods, reason = "a question that is not sent is dropped")]
     let (answer, waiting) = oneshot();
-    // A question that cannot be sent comes back, and the reply port with it: kept, it would be
-    // waited for.
+    // A failed cast returns the request with its reply port. Dropping both ends the wait at once.
     drop(whom.cast(question(answer.into())));
     waiting.map(Result::ok).boxed()
 }
@@ -56,7 +55,7 @@ pub(crate) fn ask<M: Message, A: Message, R: Send + 'static>(
     });
 }
 
-/// Does the same with a deadline.
+/// Sends a request as [`ask`] does, with a deadline: later the answer is [`NoAnswer::Late`].
 pub(crate) fn ask_within<M: Message, A: Message, R: Send + 'static>(
     name: Job,
     jobs: &mut Jobs,
@@ -76,7 +75,7 @@ pub(crate) fn ask_within<M: Message, A: Message, R: Send + 'static>(
     });
 }
 
-/// Sends notifications to the actor that a child reports to, which the child does not know.
+/// Sends an actor's notifications to another actor, whose type the sender need not know.
 pub(crate) struct Notifier<T>(Arc<dyn Fn(T) + Send + Sync>);
 
 impl<T> Clone for Notifier<T> {

@@ -47,7 +47,7 @@ impl Ids for UniqueIds {
     }
 }
 
-/// What every command over a repository works with.
+/// The settings, stores and adapters that every command over a repository uses.
 #[derive(Clone)]
 pub struct AppContext {
     /// The folders and files of the program.
@@ -56,7 +56,7 @@ pub struct AppContext {
     pub settings: Settings,
     /// The failpoints, for tests.
     pub faults: Faults,
-    /// The record of what runs did.
+    /// The durable record of all runs.
     pub ledger: Arc<Ledger>,
     /// Opens repositories.
     pub isolation: Arc<dyn Isolation>,
@@ -74,7 +74,7 @@ impl AppContext {
     pub fn build(places: DataPaths, settings: Settings, faults: Faults) -> Result<Self, Error> {
         let places = places.with_workspaces(settings.isolation_dir.value.clone());
         if let Err(error) = places.make_private() {
-            // Whoever needs the folder says so; a file system without modes is no reason not to run.
+            // Not an error: some file systems have no modes. A later use of a missing folder fails.
             tracing::warn!(%error, "the folders of data cannot be closed to others");
         }
         let ledger = Arc::new(Ledger::open(places.ledger(), faults.clone())?);
@@ -87,9 +87,9 @@ impl AppContext {
     /// Opens an engine for a run.
     ///
     /// # Errors
-    /// The machine has no resources for it.
+    /// The engine cannot be opened, for instance because the machine has no resources left.
     pub async fn open_engine(&self, spec: &RunSpec) -> Result<Engine, Error> {
-        // Programs that embed this may not have done it at their start.
+        // A program that embeds this crate may not call `hide_memory` at its start.
         process::hide_memory();
         let rules = self.environment_rules(spec);
         let environment = BaseEnvironment::new(std::env::vars_os(), &rules);
@@ -128,8 +128,8 @@ impl AppContext {
 }
 
 impl AppContext {
-    /// Returns which environment variables the processes of tasks get. The keys of the run's own
-    /// providers are removed, whatever they are called.
+    /// Returns which environment variables the processes of tasks get. The rules remove the API
+    /// keys of the run's providers, whatever the names of their variables.
     fn environment_rules(&self, spec: &RunSpec) -> EnvironmentRules {
         let mut remove = self.settings.env_remove.value.clone();
         let routes = routes(spec).into_iter();
@@ -142,7 +142,7 @@ impl AppContext {
     }
 }
 
-/// Returns the catalogue of models. A key is read when it is needed.
+/// Returns the catalogue of models. The catalogue reads an API key only when a model needs it.
 fn catalogue(settings: &Settings, clock: Arc<dyn Clock>) -> Catalogue {
     let prices = settings.prices.value.iter();
     let prices: BTreeMap<_, _> =
@@ -201,9 +201,9 @@ pub fn isolation_places(places: &DataPaths) -> isolation::IsolationPaths {
     }
 }
 
-/// Returns the command that starts this program as the watcher of process groups. `/proc/self/exe`
-/// is the running file, even when another file has its name by now. Every process of the user can
-/// read the watcher's environment, so it has no keys.
+/// Returns the command that starts this program as the watcher of process groups. It runs
+/// `/proc/self/exe`, which is the running binary even if its path names another file by now. Every
+/// process of the user can read the watcher's environment, so `environment` must have no keys.
 fn watcher(environment: &BaseEnvironment) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg("__watch").env_clear().envs(environment.variables());

@@ -1,5 +1,5 @@
-//! Displays a run on a thread of its own. A reader of the output that is slow or stopped delays the
-//! display only: neither signals nor the shutdown of the engine.
+//! Displays a run on its own thread. A slow or stopped reader of the output delays only the
+//! display. It does not delay the handling of signals or the shutdown of the engine.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Display {
     /// Begins to display `events`.
     ///
     /// # Errors
-    /// The machine has no thread left.
+    /// The thread cannot be started.
     pub(crate) fn start(
         show: Box<dyn Renderer>,
         events: Events,
@@ -53,7 +53,7 @@ impl Display {
             DisplayLoop { show, events, commands, clock, failure: Some(failure_sender) };
         thread::Builder::new().name("display".to_owned()).spawn(move || {
             let shown = runtime.block_on(showing.until_finished());
-            let _gone = end_sender.send(shown); // then nobody waits for it
+            let _gone = end_sender.send(shown); // fails if the `Display` was dropped
         })?;
         Ok(Self { commands: sender, failure: Some(failure), ended })
     }
@@ -63,7 +63,7 @@ impl Display {
         Notes(self.commands.clone())
     }
 
-    /// Waits until standard output cannot be written, and returns the error. Returns at most once.
+    /// Waits until a write to standard output fails, and returns the error. Completes at most once.
     pub(crate) async fn failed(&mut self) -> io::Error {
         if let Some(failure) = &mut self.failure {
             let failed = failure.await;
@@ -75,13 +75,13 @@ impl Display {
         std::future::pending().await
     }
 
-    /// Displays every event published so far, and then the result of the run. Takes as long as the
-    /// reader of the output does.
+    /// Displays every event published so far, and then the result of the run. Waits until the
+    /// reader of the output has taken everything.
     ///
     /// # Errors
     /// The result cannot be written, or the display has panicked.
     pub(crate) async fn finish(self) -> io::Result<()> {
-        let _ended = self.commands.send(DisplayCommand::Finish); // it can only have panicked
+        let _ended = self.commands.send(DisplayCommand::Finish); // fails if the thread has panicked
         self.ended.await.unwrap_or_else(|_panicked| Err(io::Error::other("showing it crashed")))
     }
 }
@@ -89,7 +89,7 @@ impl Display {
 impl Notes {
     /// Sends a line, which must be printable.
     pub(crate) fn say(&self, line: impl Into<Cow<'static, str>>) {
-        let _ended = self.0.send(DisplayCommand::Note(line.into())); // then nothing is shown any more
+        let _ended = self.0.send(DisplayCommand::Note(line.into())); // fails if the display ended
     }
 }
 
@@ -99,7 +99,7 @@ struct DisplayLoop {
     events: Events,
     commands: mpsc::UnboundedReceiver<DisplayCommand>,
     clock: Arc<dyn Clock>,
-    /// Receives the first error.
+    /// Sends the first write error to `Display::failed`.
     failure: Option<oneshot::Sender<io::Error>>,
 }
 
@@ -135,7 +135,7 @@ impl DisplayLoop {
             && let Some(failure) = self.failure.take()
         {
             tracing::warn!(%error, "standard output cannot be written");
-            let _gone = failure.send(error); // then the run is over
+            let _gone = failure.send(error); // fails if the `Display` was dropped
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::render::escaped;
 
 /// Why a command failed.
 ///
-/// It prints as `error: what` in one line, then `  because …` and `  try: …` lines. Nothing that
-/// it quotes can move a terminal's cursor or begin a line of its own.
+/// It prints as `error: what` in one line, then `  because …` and `  try: …` lines. Text that the
+/// error quotes can neither move a terminal's cursor nor begin a new line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// Where the cause is.
@@ -20,7 +20,7 @@ pub struct Error {
     pub what: String,
     /// The causes, the nearest first.
     pub because: Vec<String>,
-    /// What to do about it; commands to type, where there are some.
+    /// What the user can try: sentences, or commands to type.
     pub hints: Vec<String>,
     /// The exit code.
     pub exit: ExitCode,
@@ -75,7 +75,7 @@ impl Error {
         Self::new(ErrorKind::Usage, what)
     }
 
-    /// Returns the refusal of something that is planned and not implemented yet.
+    /// Returns the error about a feature that is planned but not implemented yet.
     #[must_use]
     pub fn not_implemented(what: &str) -> Self {
         Self::usage(format!("{what} is not implemented yet"))
@@ -144,7 +144,7 @@ pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
     causes(error).collect::<Vec<_>>().join(": ")
 }
 
-/// Removes the number of a system error from a message, which says nothing that its name does not.
+/// Removes the number of a system error from a message, because the message also has its name.
 pub(crate) fn without_os_code(message: &str) -> &str {
     message.split(" (os error ").next().unwrap_or_default()
 }

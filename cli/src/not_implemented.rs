@@ -1,11 +1,11 @@
 //! The list of what is planned but not implemented yet: commands, options, values and keys of plans.
-//! Each is refused by its name, and never ignored.
+//! The program refuses each of them by name, and ignores none.
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::error::Error;
 
-/// Something that is recognised and refused.
+/// A feature that the program recognises and refuses.
 enum Missing {
     /// A command, by its parent (`regatta` or `runs`), with what it will do.
     Command { parent: &'static str, name: &'static str, purpose: &'static str },
@@ -17,14 +17,14 @@ enum Missing {
     PlanKey { table: &'static str, key: &'static str, instead: &'static str },
 }
 
-/// What follows an option.
+/// Whether a value follows an option.
 #[derive(Clone, Copy)]
 enum Takes {
     Value,
     Nothing,
 }
 
-/// The name under which the list has options of no command.
+/// The parent of top-level commands and options in the list: the program itself.
 const ROOT: &str = "regatta";
 
 const USE_RUN: &str = "let an agent do it: regatta run --model PROVIDER/ID TASK";
@@ -104,7 +104,7 @@ const MISSING: &[Missing] = &[
     plan_key("a task", "proofs", OWN_CHECK),
 ];
 
-/// The one form of an option that is what happens anyway.
+/// The one value of a listed option that is accepted, because it is what the program always does.
 const IMPLEMENTED: (&str, &str) = ("land", "end");
 
 const fn command(name: &'static str, purpose: &'static str) -> Missing {
@@ -168,7 +168,7 @@ fn hidden_option(name: &'static str, takes: Takes) -> Arg {
 /// Refuses commands and options of the list.
 ///
 /// # Errors
-/// One of them was given.
+/// The command line has a command or an option of the list.
 pub(crate) fn refuse(matches: &ArgMatches) -> Result<(), Error> {
     refuse_options(ROOT, matches)?;
     let Some((given, inner)) = matches.subcommand() else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! This process: closes its memory to others, reads its failpoints, writes standard output, and ends
-//! with an exit code.
+//! Functions for this process: hide its memory from other processes, read its failpoints, write
+//! standard output, and return its exit code.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -15,16 +15,18 @@ use crate::error::{Error, ErrorKind};
 /// Closes the memory and the environment of this process, which hold keys, to other processes of the
 /// same user, such as the commands of tasks. Root can still read them.
 ///
-/// A child process can be read again after its `exec`, so its environment must have no keys.
+/// Other processes can read a child process after its `exec`, so that the environment of a child
+/// must not contain keys.
 pub fn hide_memory() {
-    // Where the kernel does not know that, nothing is worse than before.
+    // A kernel without this option returns an error. The memory then stays readable.
     let _older = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
-/// The variable that sets failpoints.
+/// The environment variable that sets failpoints.
 const FAULT_VARIABLE: &str = "REGATTA_FAULT";
 
-/// The variable that names the file at which a waiting failpoint waits.
+/// The environment variable with the path of the gate file. A failpoint that waits creates this
+/// file and blocks until it is removed.
 const GATE_VARIABLE: &str = "REGATTA_FAULT_GATE";
 
 /// Reads the failpoints from the environment, in builds with debug assertions only.
@@ -41,7 +43,7 @@ pub fn faults_from_environment() -> Result<Faults, Error> {
     })
 }
 
-/// How long passes between two looks at the gate.
+/// The time between two checks whether the gate file still exists.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Creates the file of [`GATE_VARIABLE`] and waits until somebody removes it.
@@ -69,7 +71,7 @@ pub fn report(end: Result<ExitCode, Error>) -> std::process::ExitCode {
         Ok(code) => code,
         Err(error) => {
             if error.kind != ErrorKind::Closed {
-                // Where standard error is gone too, the exit code still tells.
+                // If standard error is closed too, the exit code still reports the failure.
                 let _unread = writeln!(io::stderr(), "{error}");
             }
             error.exit
@@ -81,7 +83,7 @@ pub fn report(end: Result<ExitCode, Error>) -> std::process::ExitCode {
 /// Writes to standard output and flushes it.
 ///
 /// # Errors
-/// [`Error::output`].
+/// Standard output cannot be written: [`Error::output`].
 pub fn print(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Error::output(&error))

@@ -1,5 +1,5 @@
-//! Opens a repository to work in it, and recovers what engines that died left there: it is found,
-//! recorded in the ledger, and only then removed.
+//! Opens a repository, and recovers the workspaces and landings that dead engines left in it.
+//! Recovery records them in the ledger before it removes them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,17 +23,17 @@ pub struct OpenedRepository {
 }
 
 /// Opens the repository at `at` and recovers what dead engines left: completes their landings,
-/// captures the work in their workspaces, and records both in the ledger. What cannot be recovered
-/// now stays for the next start, and a line says so.
+/// captures the work in their workspaces, and records both in the ledger. Work that cannot be
+/// recovered now stays for the next start, and a line of the result reports it.
 ///
 /// # Errors
-/// The repository cannot be worked in.
+/// The repository cannot be opened.
 pub async fn open_repository(app: &AppContext, at: &Path) -> Result<OpenedRepository, Error> {
     let repository = app.isolation.open(at).await?;
     let found = match recover(app, repository.as_ref()).await {
         Ok(found) => found,
-        // It must not keep people from looking at what is there: a landing sees to it first, and
-        // says why it cannot.
+        // A failed recovery must not prevent commands that only read. A landing recovers first, and
+        // reports why it cannot.
         Err(why) => vec![format!("what a dead engine left stays for now: {why}")],
     };
     Ok(OpenedRepository { repository, found })
@@ -43,8 +43,8 @@ async fn recover(app: &AppContext, repository: &dyn Repository) -> Result<Vec<St
     let reader = app.ledger.reader();
     let open = open_runs(&reader, &repository.facts().root).map_err(|error| error_chain(&error))?;
     let recovery = repository.recover(open).await.map_err(|error| error.to_failure().message)?;
-    // Whatever is in the ledger already was recorded by its engine, or by a recovery that was
-    // killed before it could finish.
+    // The ledger may contain some of the findings already: the engine that died recorded them, or
+    // an earlier recovery that was killed before it finished.
     let unrecorded =
         Unrecorded::of(&reader, recovery.found()).map_err(|error| error_chain(&error))?;
     record(app, &reader, &unrecorded).await.map_err(|error| error_chain(&error))?;
@@ -68,16 +68,16 @@ fn open_runs(reader: &Reader, root: &Path) -> Result<Vec<OpenRun>, LedgerError> 
     Ok(open)
 }
 
-/// What a recovery found and the ledger has not recorded yet.
+/// The findings of a recovery that the ledger does not contain yet.
 #[derive(Default)]
 struct Unrecorded {
     /// Runs whose engine died before they ended.
     interrupted: Vec<RunRow>,
-    /// Runs with a folder of workspaces that are not in the ledger.
+    /// Runs that have a folder of workspaces but are not in the ledger.
     unknown: Vec<RunName>,
-    /// Captures.
+    /// The ledger entries of captures.
     captured: Vec<LedgerEntry>,
-    /// Landings, with their runs.
+    /// The ledger entries of landings, each with its run and the time of its completion.
     landed: Vec<(RunName, Completion, LedgerEntry)>,
 }
 
@@ -85,10 +85,10 @@ impl Unrecorded {
     fn of(reader: &Reader, found: &Recovered) -> Result<Self, LedgerError> {
         let mut unrecorded = Self::default();
         for run in &found.dead {
-            // Read after the run's lock was seen to be free: an engine that ended well since the
-            // list was made has said so by then.
+            // The ledger is read after the run's lock was found free. An engine that ended normally
+            // since `open_runs` has recorded the end of its run before it released the lock.
             match reader.run_by_name(run)? {
-                None => unrecorded.unknown.push(run.clone()), // another home's, or it never began
+                None => unrecorded.unknown.push(run.clone()), // of another home, or never begun
                 Some(row) if is_open(row.state) => unrecorded.interrupted.push(row),
                 Some(_over) => {}
             }
@@ -155,7 +155,7 @@ async fn record(
     app.ledger.append(entries.into_iter().map(|entry| (now, entry)).collect()).await
 }
 
-/// Returns the usage of tasks that were running, as far as their session logs have it.
+/// Returns ledger entries with the usage of running tasks, as far as their session logs contain it.
 fn logged_usage(
     app: &AppContext,
     reader: &Reader,
@@ -167,14 +167,14 @@ fn logged_usage(
     });
     let entries = asked.filter_map(|task| {
         let log = app.places.session_log(&run.name, &task.name);
-        // Where it cannot be read, it stays for whoever looks.
+        // A session log that cannot be read is skipped and stays where it is.
         let usage = used_in(&read_session(&log).ok()?)?;
         Some(LedgerEntry::TaskUsed { task: task.id, usage })
     });
     Ok(entries.collect())
 }
 
-/// Describes what was found and recorded, as lines of text.
+/// Describes what the recovery found and recorded, as lines of text.
 fn describe(
     reader: &Reader,
     unrecorded: &Unrecorded,
@@ -221,7 +221,8 @@ fn describe(
             Err(Uncaptured::Kept(why)) => {
                 lines.push(format!("the workspace of {name} is kept: {why}"));
             }
-            // Of a task that has ended, only a workspace stays that people are to remove.
+            // A task that has ended leaves at most a kept workspace, which the user is asked to
+            // remove. A workspace that is gone is not an error then.
             Err(Uncaptured::Gone(_)) if has_ended(reader, task)? => {}
             Err(Uncaptured::Gone(why)) => {
                 lines.push(format!("nothing of {name} could be kept: {why}"));

@@ -38,14 +38,15 @@ impl Log {
                 .with_writer(io::stderr)
                 .with_filter(EnvFilter::from_default_env())
         });
-        // An embedder may have installed its own; then that is the one.
+        // If a subscriber is installed already, it stays in use.
         let _theirs = tracing_subscriber::registry().with(file).with(stderr).try_init();
         log.take_panics();
         log
     }
 
-    /// Writes panics to the run's log once there is one: the supervisor of the actor reports them to
-    /// the user. Before that, they are printed as usual.
+    /// Installs a panic hook. After the log is opened, the hook writes panics to the log only,
+    /// because the supervisor of the actor reports them to the user. Before that, panics are
+    /// printed as usual.
     fn take_panics(&self) {
         let (log, default) = (self.clone(), std::panic::take_hook());
         std::panic::set_hook(Box::new(move |panic| {

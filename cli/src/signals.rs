@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind};
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// None if it was ignored when the program started, as under `nohup`.
+    /// `None` if SIGHUP was ignored when the program started, as under `nohup`.
     hangup: Option<Signal>,
 }
 
@@ -22,7 +22,7 @@ impl Signals {
     /// Begins to listen.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system cannot install a signal handler.
     pub(crate) fn listen() -> Result<Self, Error> {
         let listener = |kind| {
             signal(kind).map_err(|error| {
@@ -56,7 +56,7 @@ pub(crate) fn exit_code(interruption: Interruption) -> ExitCode {
     }
 }
 
-/// Exits at once; the next start recovers what was begun.
+/// Exits at once, without cleanup. The next start recovers the unfinished work.
 pub(crate) fn exit_now(interruption: Interruption) -> ! {
     std::process::exit(i32::from(u8::from(exit_code(interruption))))
 }
@@ -78,7 +78,7 @@ fn is_ignored(kind: SignalKind) -> bool {
     mask >> (kind.as_raw_value() - 1) & 1 == 1
 }
 
-/// Cancels a landing on signals, until it is dropped.
+/// Listens for signals until it is dropped, and cancels a landing when one arrives.
 pub(crate) struct CancelOnSignal {
     cancel: CancelToken,
     received: Arc<OnceLock<Interruption>>,
@@ -86,18 +86,18 @@ pub(crate) struct CancelOnSignal {
 }
 
 impl CancelOnSignal {
-    /// Begins to listen. The first signal cancels the landing; the second exits at once, and leaves
-    /// what was begun to the next start.
+    /// Begins to listen. The first signal cancels the landing. The second signal exits at once, and
+    /// the next start recovers the unfinished landing.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system cannot install a signal handler.
     pub(crate) fn begin() -> Result<Self, Error> {
         let mut signals = Signals::listen()?;
         let (cancel, received) = (CancelToken::default(), Arc::new(OnceLock::new()));
         let (withdrawn, first) = (cancel.clone(), Arc::clone(&received));
         let mut listening = JoinSet::new();
         listening.spawn(async move {
-            let _first = first.set(signals.next().await); // nobody else sets it
+            let _first = first.set(signals.next().await); // set only here
             withdrawn.cancel(CancelLevel::Gently);
             exit_now(signals.next().await)
         });

@@ -1,4 +1,4 @@
-//! The captured work of a repository, as commands read it: diffs, contents, lists and removal.
+//! The captures of a repository, for commands: diffs, contents, lists and removal.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::paths::{IsolationPaths, RepoPaths};
 use crate::store::TaskStore;
 use crate::tree::join;
 
-/// The captured work of one repository, which need not exist any more.
+/// The captures of one repository. They can be read even if the repository was deleted.
 #[derive(Clone, Debug)]
 pub struct Captures {
     paths: RepoPaths,
@@ -29,7 +29,7 @@ pub struct FrozenFile {
     pub oid: String,
 }
 
-/// The part of a capture that is asked for.
+/// The part of a capture that a caller asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathFilter {
     /// The whole capture.
@@ -65,7 +65,7 @@ impl Captures {
     /// Returns the content with this id, which is one side of a conflict.
     ///
     /// # Errors
-    /// If it is no id, or there are no such bytes.
+    /// If `oid` is not a valid id, or the task store has no content with this id.
     pub fn read(&self, oid: &str) -> Result<Vec<u8>> {
         let what = || format!("read {oid} from the task store");
         let oid = Oid::from_str(oid).or_cannot(what)?;
@@ -84,7 +84,7 @@ impl Captures {
     }
 
     /// Returns every file and symlink of the tree that a run started from, sorted by path. Returns
-    /// `None` before the run is over, and once none of its captures is kept.
+    /// `None` until the run has ended, and after its last capture was removed.
     ///
     /// # Errors
     /// If the list cannot be read.

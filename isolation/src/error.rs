@@ -1,12 +1,12 @@
-//! Converts errors of the system and of libgit2 to errors of the isolation port: resources
-//! exhausted, or failed.
+//! Converts errors of the operating system and of libgit2 to errors of the isolation port, which
+//! distinguish exhausted resources from other failures.
 
 use std::io;
 
 use engine::ports::IsolationError;
 use rustix::io::Errno;
 
-/// The result of isolation's functions.
+/// The result of the functions of this crate.
 pub(crate) type Result<T> = std::result::Result<T, IsolationError>;
 
 /// The cause of an error.
@@ -52,7 +52,7 @@ impl Cause {
     fn is_exhaustion(&self) -> bool {
         match self {
             Self::Io(error) => is_exhausted(error),
-            // libgit2 keeps the text of the system's error, not its number.
+            // libgit2 reports the message of the operating system's error, but not its number.
             Self::Git(error) => {
                 let said = |number: Errno| {
                     let text = io::Error::from(number).to_string();
@@ -84,7 +84,7 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
 pub(crate) fn is_denied(error: &IsolationError) -> bool {
     let mut next: Option<&dyn std::error::Error> = Some(error);
     while let Some(error) = next {
-        // The cause displays the error it wraps, so that the chain does not repeat it.
+        // `Cause` is transparent: `source` skips the wrapped error, so `Cause` itself is matched.
         if let Some(Cause::Io(error)) = error.downcast_ref::<Cause>() {
             return Errno::from_io_error(error) == Some(Errno::ACCESS);
         }
@@ -108,7 +108,7 @@ pub(crate) fn error_text(error: &IsolationError) -> String {
     error.to_failure().message
 }
 
-/// Adds to an error what was attempted.
+/// Adds a description of the attempted operation to an error.
 pub(crate) trait OrCannot<T> {
     /// Converts a failure to an error that reads `cannot WHAT: …`.
     fn or_cannot<W: Into<String>>(self, what: impl FnOnce() -> W) -> Result<T>;

@@ -5,7 +5,7 @@ use git2::Oid;
 use protocol::{RepoPath, Side};
 use serde::{Deserialize, Serialize};
 
-/// The kind of a path, as git's file mode has it.
+/// The kind of a path, as git's file mode distinguishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// A regular file that is not executable.
@@ -47,7 +47,7 @@ impl Mode {
 pub(crate) struct Entry {
     /// The mode.
     pub(crate) mode: Mode,
-    /// The id in the task store of its bytes as they are in the working tree; for a symlink, of its
+    /// The id, in the task store, of the file's bytes as in the working tree; for a symlink, of its
     /// target.
     pub(crate) oid: Oid,
 }
@@ -70,7 +70,8 @@ pub(crate) struct Change {
     pub(crate) task: Option<Entry>,
 }
 
-/// A path that a task renamed. Both names are changes as well: one is removed, one is added.
+/// A path that a task renamed. The list of changes contains both paths as well: the old path as
+/// removed and the new path as added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rename {
     /// The old path.

@@ -2,7 +2,7 @@
 
 use std::sync::Once;
 
-/// Sets libgit2 up. Called once at the beginning of `main`, before other threads exist.
+/// Sets libgit2 up. `main` calls this function once at its beginning, before other threads exist.
 pub fn initialise() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -13,8 +13,8 @@ pub fn initialise() {
     });
 }
 
-/// Makes libgit2 open partial clones of an older git, which have an extension that libgit2 does not
-/// know. It need not know it: an object that is missing is an error when it is read.
+/// Makes libgit2 open partial clones that an older git has made. Their settings name an extension
+/// that libgit2 does not know. libgit2 can ignore it: reading a missing object is an error.
 #[expect(unsafe_code, reason = "libgit2's list of extensions is a global without a lock")]
 fn allow_partial_clones() {
     // SAFETY: `initialise` runs before any other thread exists, and once.

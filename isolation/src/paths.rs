@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use protocol::RunName;
 use sha2::{Digest, Sha256};
 
-/// The longest part of a repository's own name that its name on disk contains.
+/// The maximum number of bytes of a repository's folder name that the name of its data on disk
+/// contains.
 const LONGEST: usize = 100;
 
 /// The folders in which isolation keeps its data for all repositories.

@@ -31,13 +31,13 @@ pub struct Repositories {
 }
 
 impl Repositories {
-    /// Keeps its data below `paths` and uses the backends of this crate.
+    /// Returns repositories with data below `paths` and with the backends of this crate.
     #[must_use]
     pub fn new(paths: IsolationPaths, faults: Faults) -> Self {
         Self::with_backends(paths, faults, Backends::default())
     }
 
-    /// Keeps its data below `paths` and uses these backends.
+    /// Returns repositories with data below `paths` and with `backends`.
     #[must_use]
     pub fn with_backends(paths: IsolationPaths, faults: Faults, backends: Backends) -> Self {
         Self { paths, faults, backends, disk: DiskThreads::default() }
@@ -183,7 +183,7 @@ impl Recovery for FoundRecovery {
 
 struct FrozenBaseline {
     run: Arc<FrozenRun<Arc<dyn FrozenTree>>>,
-    /// The capabilities of its backend, which is never asked for anything else.
+    /// The capabilities of the run's backend.
     capabilities: Capabilities,
     disk: DiskThreads,
 }

@@ -16,8 +16,8 @@ const EMAIL: &str = "demo@localhost";
 
 /// Makes a repository at `root` with these files and one commit that holds them all.
 ///
-/// The folder is made if it is not there. Nothing of the user's own git settings matters: the
-/// repository says for itself who commits and how lines end.
+/// Makes the folder if it does not exist. The user's git settings have no effect, because the
+/// settings of the repository name the author of commits and the line endings.
 ///
 /// # Errors
 /// A path leads out of the repository, or the system or libgit2 fails.

@@ -44,7 +44,7 @@ impl ToolRunner for ExecutorTools {
 
     async fn classify(&self, calls: &[ToolCall]) -> Vec<Access> {
         let question = |reply| ToolExecutorMessage::Classify(calls.to_vec(), reply);
-        // Each call will be told that the executor is gone.
+        // If the executor is gone, `call` returns an error for each of these calls.
         let gone = || calls.iter().map(|_| Access::none()).collect();
         answer(&self.executor, question).await.unwrap_or_else(gone)
     }

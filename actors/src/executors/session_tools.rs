@@ -28,14 +28,14 @@ pub struct ToolSetup {
     pub view: Arc<dyn WorkspaceView>,
     /// Facts about the session that tools need.
     pub env: ToolEnv,
-    /// The folder of their output.
+    /// The folder of the output of the tools.
     pub artifacts: PathBuf,
 }
 
 /// The tools of one session.
 pub(crate) struct SessionTools {
     pub(super) set: ToolSet,
-    /// What could not be built.
+    /// The tools that could not be built.
     pub(super) left_out: Vec<ToolBuildError>,
     commands: Arc<dyn Commands>,
     view: Arc<dyn WorkspaceView>,
@@ -43,7 +43,7 @@ pub(crate) struct SessionTools {
 }
 
 impl SessionTools {
-    /// Builds the tools of a session. What cannot be built is left out.
+    /// Builds the tools of a session. Tools that cannot be built are listed in `left_out`.
     pub(super) async fn build(deps: Deps, setup: ToolSetup) -> Self {
         let ToolSetup { view, env, artifacts } = setup;
         let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));

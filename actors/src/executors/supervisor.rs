@@ -47,8 +47,8 @@ impl Actor for Executors {
         event: SupervisionEvent,
         _deps: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // Whoever waits for a crashed executor is told by its dropped reply port; its processes
-        // died with its jobs. There is nothing to restart: the next lease starts a new one.
+        // A crash drops the reply ports of the executor, which tells its callers, and its jobs,
+        // which kills its processes. No restart is needed: the next lease starts a new executor.
         if let SupervisionEvent::ActorFailed(_executor, error) = event {
             tracing::error!(%error, "an executor crashed");
         }

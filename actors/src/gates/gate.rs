@@ -37,8 +37,8 @@ pub(super) struct GateState {
     queue: GateQueue,
     timer: RuntimeTimer,
     tickets: u64,
-    /// The channel of each queued request. A request that gave up has dropped its end, and its permit
-    /// returns when it is dropped.
+    /// The channel of each queued request. A request that gave up has dropped the receiver. A
+    /// permit that is sent to it is dropped, and thereby returned to the gate.
     waiting: BTreeMap<Ticket, UnboundedSender<GateEvent>>,
     jobs: Jobs,
 }
@@ -113,7 +113,7 @@ impl GateState {
             GateEffect::Admit(ticket) => {
                 let gate = myself.clone();
                 let permit = Permit::new(move |report| {
-                    let _crashed = gate.cast(GateMessage::Report(report)); // then nobody counts
+                    let _crashed = gate.cast(GateMessage::Report(report)); // a gone gate needs none
                 });
                 if let Some(queue) = self.waiting.remove(&ticket) {
                     let _given_up = queue.send(GateEvent::Admitted(permit));
@@ -126,7 +126,7 @@ impl GateState {
             }
             GateEffect::WakeAt(at) => {
                 let sleep = self.timer.sleep(at.saturating_sub(self.timer.now()));
-                // Woken too early, the queue asks to be woken again.
+                // If the gate is woken too early, the queue schedules another wake-up.
                 self.jobs.run(Job::GateWake, myself, sleep, |_slept| GateMessage::Woken);
             }
         }

@@ -89,14 +89,15 @@ impl Actor for Isolator {
                 stop_when_empty(&myself, state);
                 Ok(())
             }
-            // Whoever owns workspaces must not fail: without it nothing can be captured.
+            // The failure of a repository actor is fatal: it owns workspaces, and without it they
+            // cannot be captured.
             SupervisionEvent::ActorFailed(_repository, error) => Err(error),
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => Ok(()),
         }
     }
 }
 
-/// A repository stops only when it was told to close.
+/// Stops the isolator when no repository actor is left. Repository actors stop only after `Close`.
 fn stop_when_empty(myself: &ActorRef<IsolatorMessage>, state: &IsolatorState) {
     if state.repositories.is_empty() {
         myself.stop(None);

@@ -66,7 +66,7 @@ pub(crate) enum RepositoryMessage {
     Close,
     /// Result of the actor's own job.
     Froze(RunName, Frozen, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
-    /// Sent by a workspace actor: where its workspace is.
+    /// Sent by a workspace actor: the path of its workspace.
     Made(ActorId, Place),
     /// A workspace actor crashed, and this actor owns its workspace now.
     Inherit(ActorId),
@@ -81,7 +81,7 @@ pub(crate) enum RepositoryMessage {
 /// Captures made after the tasks of a run had ended.
 #[derive(Debug, Default)]
 pub(crate) struct SettledRun {
-    /// The captures of tasks that died.
+    /// The captures of tasks whose actors died.
     pub(crate) late: Vec<(TaskName, Captured)>,
 }
 
@@ -90,7 +90,7 @@ struct Run {
     baseline: Option<Arc<dyn Baseline>>,
     workspaces: BTreeMap<u64, InUse>,
     settled: SettledRun,
-    /// A process may still write into one of its workspaces.
+    /// Whether a process may still write into a workspace of the run.
     unsealed: bool,
     settling: Vec<RpcReplyPort<SettledRun>>,
     closing: Vec<RpcReplyPort<()>>,
@@ -208,7 +208,8 @@ impl Actor for Repository {
             }
             SupervisionEvent::ActorFailed(child, error) => {
                 tracing::error!(%error, "the owner of a workspace crashed");
-                // Where its workspace is may stand in our mailbox, which is read after this.
+                // The crashed actor's `Made` message may still be in the mailbox of this actor. As
+                // a message, `Inherit` is handled after it.
                 let _dying = myself.cast(RepositoryMessage::Inherit(child.get_id()));
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
@@ -259,7 +260,7 @@ impl RepositoryState {
         let Some((open, baseline)) =
             open.and_then(|open| open.baseline.clone().map(|baseline| (open, baseline)))
         else {
-            return Ok(()); // the dropped reply port says that nobody will make one
+            return Ok(()); // the dropped reply port refuses the workspace
         };
         let in_use = InUse { task: request.task.clone(), place: None };
         let made = Notifier::to(myself, |(owner, place)| RepositoryMessage::Made(owner, place));
@@ -311,7 +312,7 @@ impl RepositoryState {
                 None => None,
             }
         };
-        // After a panic the workspace is kept, and not in use any more.
+        // If the job panics, the workspace is kept but no longer counts as in use.
         self.jobs.run(Job::RepositoryTakeBack, myself, job, move |late| {
             RepositoryMessage::TakenBack(owner, late.unwrap_or(None))
         });
@@ -364,8 +365,9 @@ impl RepositoryState {
             let Some(run) = self.runs.remove(&name) else { continue };
             let Run { mut baseline, closing, unsealed, .. } = run;
             if unsealed {
-                // The claim ends with this process, and whatever may still be writing with it:
-                // until then no other engine may capture the workspace and remove it.
+                // The forgotten baseline claims the workspaces until this process ends, and with it
+                // every process that may still write into them. Until then no other engine may
+                // capture and remove them.
                 tracing::error!(run = %name, "its workspaces stay claimed as long as this engine lives");
                 std::mem::forget(baseline.take());
             }

@@ -26,13 +26,13 @@ pub(crate) struct WorkspaceArguments {
 pub(crate) enum WorkspaceMessage {
     /// Creates the workspace. The first message, sent once.
     Prepare(RpcReplyPort<Result<Lease, IsolationError>>),
-    /// Captures what changed in it.
+    /// Captures the changes in the workspace.
     Capture(RpcReplyPort<Result<Option<Captured>, IsolationError>>),
     /// Removes the captured workspace. Answers when it is gone.
     Discard(RpcReplyPort<()>),
     /// Keeps the workspace as it is, for the next start. Sent by [`Lease::settle`] only.
     Keep(Writers),
-    /// The task died. Sent by a dropped [`Lease`] only.
+    /// Captures and removes the workspace of a dead task. Sent by a dropped [`Lease`] only.
     Return,
     /// Result of the actor's own job.
     Prepared(Result<Place, IsolationError>, RpcReplyPort<Result<Lease, IsolationError>>),
@@ -56,8 +56,8 @@ pub(crate) enum Writers {
     MayRemain,
 }
 
-/// The right to use a workspace. Dropping it, as a dying task does, gives the workspace back with
-/// all that is in it: it is captured before it goes.
+/// The right to use a workspace. Dropping the lease, as a dying task does, returns the workspace to
+/// its actor, which captures its changes and then removes it.
 pub(crate) struct Lease {
     pub(crate) place: Place,
     view: Arc<dyn WorkspaceView>,
@@ -75,17 +75,18 @@ impl Lease {
         Arc::clone(&self.view)
     }
 
-    /// Ends the lease of a workspace that was discarded, or that is kept as it is.
+    /// Ends the lease. The workspace was discarded before, or is kept as it is.
     pub(crate) fn settle(mut self, writers: Writers) {
         self.settled = true;
-        let _gone = self.owner.cast(WorkspaceMessage::Keep(writers)); // it is, if it was discarded
+        // After a discard, the workspace actor has stopped already.
+        let _gone = self.owner.cast(WorkspaceMessage::Keep(writers));
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         if !self.settled {
-            // If the owner is gone, its supervisor has taken the workspace back already.
+            // If the workspace actor is gone, the repository actor owns the workspace already.
             let _gone = self.owner.cast(WorkspaceMessage::Return);
         }
     }
@@ -165,7 +166,7 @@ impl Actor for Workspace {
                 });
             }
             (WorkspaceMessage::Discard(reply), Some(place)) => {
-                // After a panic what is left of it is for the next start, as after an error.
+                // After a panic, as after an error, the next start removes the workspace.
                 let job = async move { discard(baseline.as_ref(), &place).await };
                 let then = |_| WorkspaceMessage::Discarded(reply);
                 state.jobs.run(Job::WorkspaceDiscard, &myself, job, then);
@@ -179,7 +180,7 @@ impl Actor for Workspace {
             }
             (WorkspaceMessage::Return, Some(place)) => {
                 let job = async move { take_back(baseline.as_ref(), &place).await };
-                // After a panic it is kept: an error while looking never deletes work.
+                // If the job panics, the workspace is kept: a failed capture never deletes work.
                 let then = |late: Result<_, _>| WorkspaceMessage::Gone(late.unwrap_or(None));
                 state.jobs.run(Job::WorkspaceTakeBack, &myself, job, then);
             }
@@ -196,7 +197,7 @@ impl Actor for Workspace {
                 | WorkspaceMessage::Discard(_)
                 | WorkspaceMessage::Return,
                 None,
-            ) => {} // only a lease lets anyone ask, and there is none before the workspace
+            ) => {} // unreachable: a lease sends these, and it exists only with a workspace
         }
         Ok(())
     }

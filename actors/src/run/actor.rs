@@ -70,12 +70,12 @@ impl Actor for Run {
             RunMessage::Recorded(entry, durability, receipt) => {
                 let effects = state.recorded(*entry, durability);
                 if let (Some(receipt), Durability::Durable) = (receipt, durability) {
-                    receipt.give(); // dropped, it says that nothing was written
+                    receipt.give(); // a dropped receipt reports `Durability::Lost`
                 }
                 state.perform(&myself, effects).await;
                 return Ok(());
             }
-            RunMessage::Landed(Ok(())) => return Ok(()), // its entries have said so
+            RunMessage::Landed(Ok(())) => return Ok(()), // the ledger entries hold the result
             RunMessage::Landed(Err(panicked)) => Input::LandingCrashed(panicked.to_string()),
             RunMessage::Settled(settled) => {
                 let SettledRun { late } = settled.unwrap_or_default();

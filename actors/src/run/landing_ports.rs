@@ -34,7 +34,7 @@ impl LandingBackend for RepositoryLands {
     }
 
     async fn acknowledge(&self, _run: &RunName) {
-        // The end of the run's use of its repository says it.
+        // Nothing to do: the run acknowledges its landing when it closes its use of the repository.
     }
 }
 

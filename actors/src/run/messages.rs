@@ -77,7 +77,7 @@ pub(crate) enum RunMessage {
     TaskEvent(EventKind),
     /// Writes an entry of a task to the ledger.
     Record(LedgerEntry, Receipt),
-    /// An entry is durable, or the ledger is gone. The receipt is that of a task that waits for it.
+    /// An entry is durable, or the ledger is gone. A task that waits for the entry has a receipt.
     Recorded(Box<LedgerEntry>, Durability, Option<Receipt>),
     /// A notice of the landing.
     LandingNotice(LandingNotice),

@@ -31,7 +31,8 @@ use crate::task::{RunFacts, Task, TaskArguments, TaskMessage};
 
 pub(crate) struct RunState {
     machine: RunMachine,
-    /// Folds the entries a second time, with debug assertions and while the ledger works.
+    /// Folds the entries a second time, to check the record. `None` without debug assertions, and
+    /// after the ledger has failed.
     check: Option<ReplayCheck>,
     /// The contracts of tasks that have not started.
     contracts: Contracts,
@@ -94,7 +95,7 @@ impl RunState {
                 effects
             }
             Durability::Lost => {
-                self.check = None; // the engine is closing, and the run gets ahead of its ledger
+                self.check = None; // from here on the run has entries that the ledger lacks
                 self.machine.step(Input::NotRecorded(entry))
             }
         }
@@ -121,7 +122,7 @@ impl RunState {
                 Effect::LendPermit(task) => self.schedule(ScheduleRequest::Lend(task)),
                 Effect::ReclaimPermit(task) => self.schedule(ScheduleRequest::TakeBack(task)),
                 Effect::StartTask { task, predecessors, .. } => {
-                    // A task that cannot start is that task's failure, never ours.
+                    // If a task cannot start, that task fails. The run continues.
                     if let Err(report) = self.start(myself, task, predecessors).await {
                         effects.extend(self.machine.step(Input::TaskEnded(task, report)));
                     }
@@ -201,7 +202,7 @@ impl RunState {
 
     fn cancel(&self, task: TaskId, level: CancelLevel) {
         if let Some(actor) = self.actors.get(&task) {
-            // It may have died a moment ago; then its supervision event is already on the way.
+            // If the task actor has just died, its supervision event will report that.
             let _dead = actor.cast(TaskMessage::Cancel(level));
         }
     }
@@ -238,7 +239,7 @@ impl RunState {
         match contracts {
             Ok(contracts) => {
                 for (task, contract) in contracts {
-                    // One that is known already keeps its own: the request is about to be refused.
+                    // A known task keeps its contract: the machine refuses a request that adds it.
                     self.contracts.entry(task).or_insert(contract);
                 }
                 let request = self.request();
@@ -271,7 +272,7 @@ impl RunState {
         let (records, work) = (RunRecords(myself.clone()), (self.run(), request));
         let landing = self.arguments.deps.ids.landing();
         let job = async move {
-            // Its end is an entry; one that could not be written is told to the run as well.
+            // The entries report the result to the run, also those that could not be written.
             let _recorded = land(landing, work, &lands, &records, cancel, notify).await;
         };
         self.jobs.run(Job::RunLand, myself, job, RunMessage::Landed);
@@ -288,7 +289,7 @@ impl RunState {
         let recorded = Receipt::to(myself, move |durability| {
             RunMessage::Recorded(written, durability, receipt)
         });
-        // Should the ledger be gone, the dropped receipt says so.
+        // If the ledger is gone, the dropped receipt reports `Durability::Lost`.
         let _gone = self.arguments.ledger.cast(LedgerMessage::Record(entry, recorded));
     }
 

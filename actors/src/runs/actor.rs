@@ -41,7 +41,7 @@ impl Actor for Runs {
             }
             RunsMessage::Withdrawn(why, reply) => state.answer(reply, Err(why.into())),
             RunsMessage::Schedule(request) => state.take(request),
-            // A run that is not there drops the reply port with the request.
+            // If there is no such run, the request is dropped, and its reply port with it.
             RunsMessage::Request(run, request) => state.send(run, RunMessage::Request(request)),
             RunsMessage::Cancel(run, how, why) => state.cancel(run, how, why),
             RunsMessage::Close => state.close(),
@@ -62,7 +62,7 @@ impl Actor for Runs {
                 state.settle(&myself);
                 Ok(())
             }
-            // A run that crashes cannot report its tasks any more: the engine must not go on as if.
+            // A crashed run cannot report its tasks any more, so its crash fails the engine.
             SupervisionEvent::ActorFailed(_run, error) => Err(error),
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => Ok(()),
         }

@@ -1,5 +1,5 @@
-//! Opens runs step by step. A run that is cancelled meanwhile is withdrawn, and nothing of it
-//! stays.
+//! Opens runs step by step. A run that is cancelled while it is being opened is withdrawn and
+//! leaves nothing behind.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(crate) enum GivenUp {
 /// A run that is being opened.
 #[derive(Default)]
 pub(super) struct Opening {
-    /// The reason why it is withdrawn, if it is.
+    /// The reason why the run is withdrawn; `None` if it is not.
     pub(super) given_up: Option<GivenUp>,
     /// Cancels its wait for a landing of another engine.
     pub(super) cancel: CancelToken,
@@ -112,7 +112,8 @@ pub(super) async fn withdraw(
 ) -> Result<(), SubmitError> {
     let (id, name) = (run.spec.id, run.name);
     let entry = LedgerEntry::RunWithdrawn { run: id };
-    // First, as long as the run is locked: one that is not is taken for cut short.
+    // The entry is written first, while the run is locked: an unlocked run without an end would
+    // look like one that was interrupted.
     let withdrawn = asked(ledger, |reply| LedgerMessage::Record(entry, reply.into())).await;
     asked(&run.repository, |reply| RepositoryMessage::CloseRun(name, reply)).await?;
     withdrawn

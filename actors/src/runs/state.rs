@@ -1,5 +1,4 @@
-//! The runs of an engine: those that are being opened, those that go on, and the permits of their
-//! tasks.
+//! The runs of an engine, both running and being opened, and the permits of their tasks.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -88,7 +87,8 @@ impl RunsState {
         let cancel = opening.cancel.clone();
         self.opening.insert(run, opening);
         let job = async move { open(submission, cancel, &services).await };
-        // Only what is asked before the ledger knows of the run (its schemas) is no code of ours.
+        // The only foreign code in this job, the compiler of schemas, runs before the ledger
+        // records the run. A panic in it therefore leaves no run behind.
         self.jobs.run(Job::RunsOpen, myself, job, move |opened| {
             let opened = opened.map_err(SubmitError::Crashed).flatten();
             RunsMessage::Opened(run, Box::new(opened), reply)
@@ -112,7 +112,7 @@ impl RunsState {
             (Ok(run), Some(why)) => {
                 let ledger = self.arguments.ledger.clone();
                 let job = async move { withdraw(run, &ledger).await };
-                // Should the ledger be gone, the next start finds the run and closes it.
+                // If the ledger is gone, the next start finds the run and closes it.
                 let then = move |_| RunsMessage::Withdrawn(why, reply);
                 self.jobs.run(Job::RunsWithdraw, myself, job, then);
             }
@@ -185,7 +185,7 @@ impl RunsState {
 
     pub(super) fn send(&self, run: RunId, message: RunMessage) {
         if let Some(run) = self.runs.get(&run) {
-            let _over = run.cast(message); // a run that is over needs to be told nothing
+            let _over = run.cast(message); // a run that has ended needs no message
         }
     }
 

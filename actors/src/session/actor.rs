@@ -31,7 +31,7 @@ pub(crate) struct SessionState {
     /// The model from the next request on.
     next_model: Option<Model>,
     closing: Option<RpcReplyPort<()>>,
-    /// Dropping it ends the work.
+    /// The jobs of the session. Dropping them ends its work.
     jobs: Jobs,
 }
 
@@ -75,7 +75,7 @@ impl Actor for Session {
         match message {
             SessionMessage::Open(reply) => state.open(&myself, reply),
             SessionMessage::Opened(opened, reply) => {
-                let opened = opened?; // a panic is our death, and our supervisor's decision
+                let opened = opened?; // a panic fails this actor; its supervisor decides
                 let answer = opened.as_ref().map(|opened| opened.conversation.session());
                 let _gone = reply.send(answer.map_err(Failure::clone));
                 state.activity = Activity::Idle(opened.ok());
@@ -158,7 +158,7 @@ impl SessionState {
         prompt: Option<Prompt>,
         asked_by: Option<RpcReplyPort<AgentEnd>>,
     ) {
-        let Activity::Idle(opened) = &mut self.activity else { return }; // it is at work already
+        let Activity::Idle(opened) = &mut self.activity else { return }; // already working
         let (opened, abort) = (opened.take(), CancelToken::default());
         self.activity = Activity::Working(Work { abort: abort.clone(), asked_by });
         self.arguments.events.notify(SessionEvent::AgentStart);
@@ -187,7 +187,8 @@ impl SessionState {
         let again = working.abort.is_cancelled();
         working.abort.cancel(level);
         if again {
-            // The work waits for what it has stopped, which is stopped harder now.
+            // The work waits for calls that an earlier abort interrupted. This interrupts them
+            // again, at the new level.
             let _dead = self.arguments.executor.cast(ToolExecutorMessage::Interrupt(level));
         }
     }

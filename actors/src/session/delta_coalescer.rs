@@ -47,7 +47,7 @@ impl DeltaCoalescer {
         }
     }
 
-    /// Held for the length of an append or of a cast; nothing waits in it.
+    /// Locks the pending delta. Callers hold the lock for one append or cast and never wait inside.
     fn pending(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -94,7 +94,7 @@ async fn settle(arguments: &SessionArguments, abort: &CancelToken) {
     for (level, patience) in levels {
         let _dead = arguments.executor.cast(ToolExecutorMessage::Interrupt(level));
         let settled = answer(&arguments.executor, ToolExecutorMessage::Settle);
-        // A crashed executor took everything with it.
+        // If the executor has crashed, its calls and processes have ended with it.
         if tokio::time::timeout(patience, settled).await.is_ok() {
             return;
         }

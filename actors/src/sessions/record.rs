@@ -20,7 +20,7 @@ pub(super) struct Record {
     pub(super) tools: ToolSetup,
     /// `None` until its log is open.
     pub(super) id: Option<SessionId>,
-    /// `None` before it is leased, and during a restart.
+    /// `None` before the executor is leased, and during a restart.
     pub(super) executor: Option<ExecutorLease>,
     pub(super) session: Option<ActorRef<SessionMessage>>,
     /// The caller that waits until the session is open.
@@ -99,13 +99,13 @@ impl Record {
     /// Sends the session an input, now or after its restart.
     pub(super) fn say(&mut self, input: SessionInput) {
         if let Some(session) = &self.session {
-            // A dead session is started again, and then told.
+            // A dead session gets the input from `waiting` after its restart.
             let _dead = session.cast(SessionMessage::Say(input.clone()));
         }
         self.waiting.push(input);
     }
 
-    /// Updates what a restart needs.
+    /// Updates the facts that a restart needs.
     fn note(&mut self, event: &SessionEvent) {
         match event {
             SessionEvent::InputTaken { input_id } => {
@@ -134,8 +134,8 @@ impl Record {
         }
     }
 
-    /// Drops the waiting inputs of a session that is being restarted, as an abort does. Returns the
-    /// events of that.
+    /// Drops the waiting inputs of a session that is being restarted, as an abort does. Returns an
+    /// event for each dropped input.
     pub(super) fn drop_waiting(&mut self) -> Vec<SessionEvent> {
         self.work = Work::Idle;
         let dropped = std::mem::take(&mut self.waiting).into_iter();
@@ -147,7 +147,8 @@ impl Record {
     pub(super) fn resume(&self, session: &ActorRef<SessionMessage>) {
         let waiting = self.waiting.iter().cloned();
         match self.work {
-            // At once: what was to be said to the work must not come when that is over.
+            // One message carries all inputs: an input for the interrupted work, if sent later,
+            // could arrive when that work has ended.
             Work::Begun => {
                 let _dead = session.cast(SessionMessage::Resume(None, waiting.collect()));
             }
@@ -157,8 +158,8 @@ impl Record {
         }
     }
 
-    /// Aborts the work under way. Returns the events of that if the session has crashed and cannot
-    /// publish them itself.
+    /// Aborts the work under way. If the session has crashed and cannot publish the events of the
+    /// abort itself, returns them.
     pub(super) fn abort(&mut self, level: CancelLevel) -> Vec<SessionEvent> {
         let session = self.session.as_ref();
         if session.is_some_and(|session| session.cast(SessionMessage::Abort(level)).is_ok()) {

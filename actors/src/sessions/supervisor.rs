@@ -82,7 +82,7 @@ impl Actor for Sessions {
                 return state.start(&myself, key, executor).await;
             }
             SessionsMessage::Opened(key, Ok(opened)) => state.answer(&myself, key, opened),
-            SessionsMessage::Opened(_, Err(NoAnswer::Died)) => {} // supervision tells why
+            SessionsMessage::Opened(_, Err(NoAnswer::Died)) => {} // `Crashed` handles it
             SessionsMessage::Opened(key, Err(NoAnswer::Late | NoAnswer::Unheard)) => {
                 state.give_up(&myself, key, "nobody learned whether it is open");
             }
@@ -99,7 +99,7 @@ impl Actor for Sessions {
             }
             SessionsMessage::SetModel(key, model, reply) => {
                 let Some(session) = state.open_record(key).and_then(|it| it.session.clone()) else {
-                    return Ok(()); // the dropped reply port says so
+                    return Ok(()); // the dropped reply port refuses the request
                 };
                 let question = {
                     let model = model.clone();
@@ -111,7 +111,7 @@ impl Actor for Sessions {
                 });
             }
             SessionsMessage::ModelSet(key, model, set, reply) => {
-                let Ok(set) = set else { return Ok(()) }; // the dropped reply port says so
+                let Ok(set) = set else { return Ok(()) }; // drops the reply port: no answer came
                 if let (Some(record), Ok(())) = (state.records.get_mut(&key), &set) {
                     record.spec.model = model; // for the next start
                 }
@@ -119,7 +119,7 @@ impl Actor for Sessions {
             }
             SessionsMessage::Listen(key, reply) => {
                 let scope = state.records.get(&key).and_then(Record::scope);
-                // Where it is closed, the dropped reply port says so.
+                // If the session is closed, the reply port is dropped, which tells the caller.
                 if let Some(scope) = scope {
                     let _gone = reply.send(state.arguments.events.subscribe_to(scope));
                 }
@@ -154,8 +154,8 @@ impl Actor for Sessions {
         event: SupervisionEvent,
         _state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // One that was closed has answered; only a crash concerns us here. What the session said
-        // before is still in the mailbox, and comes first.
+        // Only crashes matter here: a closed session has answered its caller. As a message, the
+        // crash is handled after the events that the session sent before it.
         if let SupervisionEvent::ActorFailed(session, error) = event {
             let _closed =
                 myself.cast(SessionsMessage::Crashed(session.get_id(), error.to_string()));
@@ -177,7 +177,7 @@ impl SessionsState {
         reply: SessionsReply,
     ) {
         if self.closed == Closed::Yes {
-            return; // the dropped reply port says so
+            return; // the dropped reply port refuses the request
         }
         self.opened += 1;
         let key = SessionKey(self.opened);
@@ -252,7 +252,7 @@ impl SessionsState {
         let (failed, sessions) = (opened.is_err(), myself.clone());
         let sent = reply.send(opened.map(|id| OpenedSession { key, id, sessions }));
         if failed || sent.is_err() {
-            self.close(myself, key); // nobody holds it
+            self.close(myself, key); // no caller holds the session
         }
     }
 
@@ -269,7 +269,7 @@ impl SessionsState {
             return self.give_up(myself, key, error);
         }
         match (record.state, decision) {
-            (State::Closing, _) => {} // whoever closes it is told by the dropped reply port
+            (State::Closing, _) => {} // the crash dropped the reply port, which ends the close
             (State::Open, Decision::Restart) => {
                 tracing::warn!(error, "a session crashed and is started again");
                 let error_message = error.to_owned();
@@ -321,7 +321,7 @@ impl SessionsState {
         record.executor = None;
         match (record.state, cleared) {
             (State::Closing, _) => self.seal(myself, key),
-            // A crashed executor took its processes with it.
+            // If the executor has crashed, its processes have ended with it.
             (State::Open, Ok(()) | Err(NoAnswer::Died)) => self.lease(myself, key),
             (State::Open, Err(NoAnswer::Late | NoAnswer::Unheard)) => {
                 self.give_up(myself, key, "it crashed, and what it had started did not stop");
@@ -343,10 +343,10 @@ impl SessionsState {
     fn close(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
         let Some(record) = self.records.get_mut(&key) else { return };
         if record.state == State::Closing {
-            return; // it is under way
+            return; // the close is under way
         }
         record.state = State::Closing;
-        // Where there is no session, it is just being leased or cleared for, and closes after that.
+        // Without a session actor, a lease or a cleanup is under way; its end closes the session.
         let Some(session) = record.session.clone() else { return };
         let within = self.arguments.deps.policy.grace + FAREWELL;
         let (jobs, ends, close) = (&mut self.jobs, (myself, &session), SessionMessage::Close);

@@ -37,7 +37,7 @@ impl Actor for Task {
             TaskMessage::Recorded(entry, Durability::Durable) => Input::Recorded(*entry),
             TaskMessage::Recorded(entry, Durability::Lost) => Input::NotRecorded(*entry),
             TaskMessage::Leased(executor) => state.leased(executor),
-            // A crashed executor took its processes with it.
+            // If the executor has crashed, its processes have ended with it.
             TaskMessage::Cleared(Ok(()) | Err(NoAnswer::Died)) => state.cleared(),
             TaskMessage::Cleared(Err(NoAnswer::Late | NoAnswer::Unheard)) => Input::NotCleanedUp,
             TaskMessage::WorkerEnded(Ok(end)) => Input::WorkerEnded(end),
@@ -66,7 +66,7 @@ impl Actor for Task {
         event: SupervisionEvent,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // What ended by itself has said how; only a crash concerns us here.
+        // Only crashes matter here: a worker that ended by itself has reported its end.
         if let SupervisionEvent::ActorFailed(_session, error) = event {
             return state.step(&myself, crashed(error.to_string())).await;
         }

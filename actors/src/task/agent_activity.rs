@@ -10,7 +10,7 @@ const LONGEST: usize = 400;
 /// The longest preview of a tool call, in characters.
 const PREVIEW: usize = 120;
 
-/// The arguments shown as a preview of a call, best first.
+/// The arguments of a call that its preview may show. The first one present is shown.
 const TELLING: [&str; 8] =
     ["command", "file_path", "path", "pattern", "query", "url", "task", "prompt"];
 
@@ -66,7 +66,7 @@ impl Activity {
                 (self.tool, self.line) = (None, Some(reason.clone()));
             }
             SessionEvent::ToolExecutionUpdate { line, .. } => self.line = Some(line.clone()),
-            // What it did last is what there is to see until it says something.
+            // These events keep the last line until the model or a tool produces a new one.
             SessionEvent::ToolUnavailable { .. }
             | SessionEvent::ToolExecutionEnd { .. }
             | SessionEvent::TurnEnd { .. }
@@ -95,7 +95,8 @@ impl Activity {
     }
 }
 
-/// Returns whether a session event is published in the scope of its run. Deltas are not.
+/// Returns whether a session event is published in the scope of its run. Deltas, for instance, are
+/// not.
 pub(super) fn is_of_run(event: &SessionEvent) -> bool {
     match event {
         SessionEvent::ToolUnavailable { .. }

@@ -23,7 +23,7 @@ impl TaskState {
     pub(super) fn on_report(&mut self, myself: &ActorRef<TaskMessage>, report: WorkerReport) {
         let Some(activity) = &mut self.activity else {
             if let WorkerReport::Line(line) = report {
-                self.progress(Phase::Working, Some(line)); // commands are paced where they run
+                self.progress(Phase::Working, Some(line)); // the command limits its own pace
             }
             return;
         };
@@ -60,7 +60,7 @@ impl TaskState {
 
     pub(super) fn announce_progress(&mut self) {
         if !self.lifecycle.is_working() {
-            return; // what follows has its own words
+            return; // the later phases announce their own progress
         }
         let Some(activity) = &mut self.activity else { return };
         (activity.announced, activity.due) = (Some(Instant::now()), Due::No);

@@ -31,7 +31,7 @@ pub(crate) struct TaskArguments {
     pub(crate) repository: ActorRef<RepositoryMessage>,
     pub(crate) executors: ActorRef<ExecutorsMessage>,
     pub(crate) gate: Arc<dyn Gate>,
-    /// Sends an entry to the run, which has it written.
+    /// Sends an entry to the run, which writes it to the ledger.
     pub(crate) ledger: Notifier<(LedgerEntry, Receipt)>,
     pub(crate) deps: Deps,
     pub(crate) events: Notifier<EventKind>,

@@ -1,5 +1,5 @@
-//! The effects of a task's state machine: each asks another actor, and the answer comes back as a
-//! message.
+//! The effects of a task's state machine. Each effect sends a request to another actor, whose
+//! answer arrives as a message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,7 +69,7 @@ impl TaskState {
         Ok(())
     }
 
-    /// Has the run write an entry to the ledger.
+    /// Asks the run to write an entry to the ledger.
     fn record(&self, myself: &ActorRef<TaskMessage>, entry: LedgerEntry) {
         let written = Box::new(entry.clone());
         let receipt = Receipt::to(myself, |durability| TaskMessage::Recorded(written, durability));
@@ -108,7 +108,7 @@ impl TaskState {
     }
 
     fn lease_executor(&mut self, myself: &ActorRef<TaskMessage>) {
-        let Some(lease) = &self.lease else { return }; // it was prepared before
+        let Some(lease) = &self.lease else { return }; // always there: prepared before
         let setup = worker_setup::executor(&self.arguments, lease, self.lifecycle.attempt());
         let executors = self.arguments.executors.clone();
         let question = |reply| ExecutorsMessage::Lease(setup, reply);
@@ -128,7 +128,7 @@ impl TaskState {
         attempt: u32,
         reminder: Option<Reminder>,
     ) {
-        let Some(executor) = &self.executor else { return }; // it was equipped before
+        let Some(executor) = &self.executor else { return }; // always there: leased before
         let deps = WorkerDeps {
             deps: self.arguments.deps.clone(),
             gate: Arc::clone(&self.arguments.gate),
@@ -138,7 +138,7 @@ impl TaskState {
         };
         let task = myself.clone();
         let start = worker_setup::start(&self.arguments, place, attempt, move |report| {
-            let _gone = task.cast(TaskMessage::Reported(report)); // who reads it may be gone
+            let _gone = task.cast(TaskMessage::Reported(report)); // the task may be gone
         });
         match worker::open(&self.arguments.spec.work, start, deps).await {
             Ok(worker) => {
@@ -196,7 +196,7 @@ impl TaskState {
 
     /// Sends the worker a reminder, because its yield was not accepted.
     fn remind(&mut self, myself: &ActorRef<TaskMessage>, reminder: Reminder) {
-        let Some(working) = &self.worker else { return }; // it has ended once, so it is there
+        let Some(working) = &self.worker else { return }; // always there: it has yielded
         self.work(myself, working.worker(), Some(reminder));
     }
 
@@ -250,7 +250,7 @@ impl TaskState {
         captured: Option<Captured>,
     ) {
         if let Some(lease) = self.lease.take() {
-            // Discarded, or kept because not all of it was captured.
+            // The workspace was discarded, or is kept because its capture is incomplete.
             lease.settle(self.writers);
         }
         let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -48,7 +48,7 @@ fn environment(task: &TaskArguments, place: &Place, attempt: u32) -> BTreeMap<St
 /// Returns the working folder of the task.
 fn folder(task: &TaskArguments, place: &Place) -> PathBuf {
     let subfolder = &task.run.subfolder;
-    // Joining nothing would leave a slash at its end.
+    // Joining an empty path would add a trailing slash.
     if subfolder.as_os_str().is_empty() { place.root.clone() } else { place.root.join(subfolder) }
 }
 

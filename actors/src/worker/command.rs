@@ -67,7 +67,7 @@ impl CommandWorker {
 
 #[async_trait]
 impl Worker for CommandWorker {
-    /// Runs the command. Its contract has no reminders.
+    /// Runs the command. A command gets no reminders.
     async fn work(&self, _reminder: Option<Reminder>) -> AgentEnd {
         let (script, folder) = (&self.request.script, self.request.folder.display());
         self.span.in_scope(|| tracing::info!(script, %folder, "the command starts"));
@@ -75,7 +75,7 @@ impl Worker for CommandWorker {
     }
 
     fn stop(&self, level: CancelLevel) {
-        // A dead executor has nothing left to stop.
+        // If the executor has died, its processes have ended with it.
         let _dead = self.executor.cast(ToolExecutorMessage::Stop(level));
     }
 }

@@ -68,6 +68,6 @@ impl RunningWorker {
 
 impl Drop for RunningWorker {
     fn drop(&mut self) {
-        self.job.abort(); // it may have ended
+        self.job.abort(); // does nothing if the job has ended
     }
 }

@@ -13,10 +13,10 @@ use crate::session::{Session, SessionArguments, SessionMessage, SessionSpec};
 
 use super::worker_deps::WorkerDeps;
 
-/// The most bytes of a yield as JSON, because it is stored in the ledger and sent in events.
+/// The maximum size of a yield as JSON, in bytes. The ledger stores yields, and events carry them.
 const LONGEST: usize = 500_000;
 
-/// A session supervised by its task. Dropping it ends the session.
+/// A session supervised by its task. Dropping the worker ends the session.
 pub(super) struct SessionWorker {
     task: TaskId,
     attempt: u32,
@@ -80,7 +80,7 @@ impl Worker for SessionWorker {
         });
         match ended.await {
             Some(end) => reject_long_yield(end),
-            // The death of the session is told by supervision.
+            // The session has died. The task's actor supervises it and handles its death.
             None => std::future::pending().await,
         }
     }
@@ -92,7 +92,7 @@ impl Worker for SessionWorker {
 
 impl Drop for SessionWorker {
     fn drop(&mut self) {
-        self.session.stop(None); // its work goes with it
+        self.session.stop(None); // this also ends the work of the session
     }
 }
 

@@ -169,7 +169,7 @@ pub struct DiscardArgs {
 }
 
 impl ApplyArgs {
-    /// Returns whether the command acts, or only says what it would do.
+    /// Returns whether the command does its work, or only prints what it would do.
     #[must_use]
     pub fn execution(&self) -> Execution {
         if self.dry_run { Execution::DryRun } else { Execution::Real }
@@ -177,18 +177,18 @@ impl ApplyArgs {
 }
 
 impl DiscardArgs {
-    /// Returns whether the command acts, or only says what it would do.
+    /// Returns whether the command does its work, or only prints what it would do.
     #[must_use]
     pub fn execution(&self) -> Execution {
         if self.dry_run { Execution::DryRun } else { Execution::Real }
     }
 }
 
-/// Whether a command acts, or only says what it would do.
+/// Whether a command does its work, or only prints what it would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
-    /// It acts.
+    /// The command does its work.
     Real,
-    /// `--dry-run`: it only says what it would do.
+    /// `--dry-run`: the command only prints what it would do.
     DryRun,
 }

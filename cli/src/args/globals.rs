@@ -87,7 +87,7 @@ pub enum Verbosity {
     Quiet,
     /// Progress, notes and the result.
     Normal,
-    /// The same, with details of each task.
+    /// Progress, notes and the result, with details of each task.
     Verbose,
 }
 

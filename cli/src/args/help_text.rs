@@ -128,7 +128,7 @@ Examples:
   regatta help run
   regatta help exit-codes";
 
-/// How a target is written, for the commands that take one.
+/// The part of the help that explains the argument `RUN[/TASK]`, for the commands that take one.
 pub(super) const TARGET_DETAILS: &str = "\
 Targets:
   RUN        a run, by its name or the beginning of it; @ is the latest

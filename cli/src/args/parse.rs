@@ -23,7 +23,7 @@ pub enum Parsed {
 /// Parses a command line, whose first word is the name of the program.
 ///
 /// # Errors
-/// The usage error, with what to type instead.
+/// The command line is invalid. The usage error suggests what to type instead.
 pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> {
     let line: Vec<OsString> = line.into_iter().collect();
     let matches = match grammar().try_get_matches_from(&line) {
@@ -41,8 +41,8 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
     Ok(Parsed::Command(Box::new(arguments)))
 }
 
-/// Returns the long help of a command, or of the program if `path` is empty; none if there is no
-/// such command.
+/// Returns the long help of a command, or of the program if `path` is empty. Returns `None` if
+/// there is no such command.
 #[must_use]
 pub fn help_of(path: &[String]) -> Option<String> {
     let mut command = grammar();
@@ -58,7 +58,7 @@ fn grammar() -> clap::Command {
     not_implemented::add_hidden(Arguments::command())
 }
 
-/// The commands, for finding out which one a wrong command line is about.
+/// The names of commands, used to find the command in a command line that does not parse.
 const COMMANDS: [&str; 9] =
     ["demo", "run", "runs", "diff", "conflicts", "apply", "discard", "schema", "help"];
 
@@ -154,7 +154,7 @@ fn no_command(command: Option<&str>) -> Error {
 
 fn unknown_option(error: &clap::Error, command: Option<&str>, line: &[OsString]) -> Error {
     let part = text(error, ContextKind::InvalidArg);
-    // The parser names one letter of a cluster; the whole word is what was typed.
+    // clap reports one letter of a cluster such as `-xyz`. The error shows the whole word instead.
     let words = line.iter().filter_map(|word| word.to_str());
     let whole = words.into_iter().find(|word| word.starts_with(&part) && !part.starts_with("--"));
     let word = whole.unwrap_or(&part);

@@ -115,7 +115,7 @@ impl RunArgs {
 pub enum IsolationChoice {
     /// The best mode that this machine supports.
     Auto,
-    /// This one.
+    /// The given mode.
     Mode(IsolationMode),
 }
 
@@ -213,7 +213,7 @@ impl FromStr for VariableName {
 pub struct LimitSetting {
     /// The name of the limit.
     pub name: String,
-    /// Its value.
+    /// The value of the limit, as typed.
     pub value: String,
 }
 

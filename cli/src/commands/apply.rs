@@ -24,8 +24,8 @@ use crate::error::Error;
 use crate::render::{count, one_line, rescue_line};
 use crate::signals::CancelOnSignal;
 
-/// Lands the kept work of one task, or of every task of a run that is complete. The work of a task
-/// lands whole or not at all. The work of a failed task lands only if that task is named.
+/// Lands the kept work of one task, or all complete kept work of a run. The work of a task lands as
+/// a whole or not at all. The work of a failed task lands only if the user names that task.
 ///
 /// # Errors
 /// There is no such run or task, the run has not ended, the landing failed, or it was cancelled
@@ -47,11 +47,11 @@ pub async fn run(
         apply_output::print_dry_run(context, &target.run.name, &report, &chosen, out)?;
         return Ok(exit_code(&report));
     }
-    // Refused, if it has to be, before anybody is waited for.
+    // Checks the request first, so that an invalid one fails without waiting for the lock.
     let _possible = request(context, &target, &chosen)?;
-    // Held until the ledger has the landing: nobody else lands the same work meanwhile.
+    // The lock is held until the ledger has the landing. So no other engine lands the same work.
     let _lock = repository.lock_run(&target.run.name)?;
-    // Whoever had the lock before may have landed it.
+    // The previous holder of the lock may have landed the work, so the tasks are read again.
     let target = target.reload(context)?;
     land(context, repository, &target, out).await
 }
@@ -83,7 +83,7 @@ async fn land(
                  (no lease can be had on {path}: {why})"
             )),
         };
-        // Where nobody reads it, the landing goes on all the same.
+        // The landing continues even if standard error cannot be written.
         let _unread = writeln!(std::io::stderr(), "{line}");
     });
     let (landing, work) = (UniqueIds.landing(), (target.run.id, request));
@@ -200,7 +200,7 @@ pub(super) fn exit_code(report: &LandingReport) -> ExitCode {
     if report.tasks.iter().all(there) { ExitCode::Success } else { ExitCode::Kept }
 }
 
-/// Implements the port of landings by the opened repository.
+/// Implements the port `LandingBackend` with an opened repository.
 struct RepositoryLandings<'a>(&'a dyn Repository);
 
 #[async_trait]

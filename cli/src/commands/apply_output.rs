@@ -99,7 +99,7 @@ fn table(context: &CommandContext, table: &[Line<'_>], out: Out<'_>) -> Result<(
     Ok(())
 }
 
-/// Returns the word for the result of a landing, and the word for it in a dry run.
+/// Returns the meaning of a landing's result, the word for it, and the word for it in a dry run.
 fn words(landed: &Landed) -> (Meaning, [&'static str; 2]) {
     match landed {
         Landed::Landed { .. } => (Meaning::Good, ["landed", "would land"]),

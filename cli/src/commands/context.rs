@@ -18,13 +18,13 @@ pub trait CapturedWork: Send + Sync {
     /// Returns the work as a patch that `git apply` takes.
     ///
     /// # Errors
-    /// It is not there, or cannot be read.
+    /// The capture does not exist, or cannot be read.
     fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError>;
 
     /// Removes the work. Succeeds if it is already gone.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The capture cannot be removed.
     fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError>;
 }
 
@@ -53,7 +53,7 @@ pub struct CommandContext {
     pub artifacts: PathBuf,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
-    /// What is shown where.
+    /// The format, verbosity and colours of the output.
     pub view: View,
     /// Formats the commands that are suggested to the user.
     pub hints: CommandHints,

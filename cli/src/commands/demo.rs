@@ -26,8 +26,8 @@ const EXPECTED: ExitCode = ExitCode::Partial;
 /// Runs the demo and checks its result.
 ///
 /// # Errors
-/// The sample cannot be made, or the run cannot be started; or tree, ledger, captures and events do
-/// not agree, and the error lists where.
+/// The sample cannot be created, the run cannot be started, or the working tree, ledger, captures
+/// and events disagree. In the last case, the error lists the differences.
 pub async fn run(
     args: &DemoArgs,
     globals: &Globals,
@@ -48,7 +48,7 @@ pub async fn run(
     let show = if sample.is_kept() {
         renderer(view.clone(), streams, hints.clone())
     } else {
-        // What could be typed would not find the sample any more.
+        // The sample is removed at the end, so commands that use it cannot be suggested.
         table_renderer(view.clone(), streams)
     };
     let mut endings = EndCounts::new();
@@ -82,8 +82,8 @@ fn sample_error(error: SampleError) -> Error {
     }
 }
 
-/// Builds the context of the demo. It has its own home and default settings: no file of the user is
-/// read or changed.
+/// Builds the context of the demo. The demo has its own home and default settings, so it neither
+/// reads nor changes a file of the user.
 fn build_app(sample: &Sample, faults: Faults) -> Result<AppContext, Error> {
     let variable = |name: &str| match name {
         "REGATTA_HOME" => Some(OsString::from(sample.home())),
@@ -185,7 +185,7 @@ fn explain(sample: &Sample, view: &View, hints: &CommandHints, out: Out<'_>) -> 
     Ok(())
 }
 
-/// Removes a temporary sample. If that fails, a note says where it is.
+/// Removes a temporary sample. If that fails, prints a note with the path of the sample.
 fn remove(sample: Sample) {
     let place = sample.root().to_owned();
     if let Err(error) = sample.close() {

@@ -11,8 +11,8 @@ use crate::args::{DiffArgs, Form};
 use crate::error::Error;
 use crate::render::{Meaning, OutputWidth, changed_lines, count, write_patch};
 
-/// Writes the captured work of one task, or of all tasks of a run one after the other. On a pipe
-/// that is a patch, byte for byte.
+/// Writes the captured work of one task, or of all tasks of a run one after the other. If standard
+/// output is a pipe, the output is the unmodified patch.
 ///
 /// # Errors
 /// There is no such run or task, its work was discarded, or it cannot be read.

@@ -1,4 +1,4 @@
-//! `regatta discard`: throws captured work away.
+//! `regatta discard`: removes captured work.
 
 use protocol::{CaptureRef, ExitCode, LedgerEntry, RunName, TaskName};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::args::{DiscardArgs, Execution, Form};
 use crate::error::Error;
 use crate::render::{changed_lines, count};
 
-/// Removes the captured work of one task, or of all tasks of a run. What has landed stays.
+/// Removes the captured work of one task, or of all tasks of a run. Landed work stays.
 ///
 /// # Errors
 /// There is no such run or task, the run has not ended, or the work cannot be removed.
@@ -24,10 +24,10 @@ pub async fn run(
     target.check_has_ended("discard")?;
     let gone: Vec<_> = target.tasks.iter().filter_map(DiscardedWork::of).collect();
     if args.execution() == Execution::Real {
-        // Written down first: a capture that the ledger still offers must be there.
+        // The ledger is written first, so that it never offers a capture that is already removed.
         let entries = gone.iter().map(|gone| LedgerEntry::TaskDiscarded { task: gone.row.id });
         context.record(entries.collect()).await?;
-        // What an earlier attempt could not forget is tried again.
+        // This includes captures that an earlier discard recorded but failed to remove.
         for captured in target.tasks.iter().filter_map(|row| row.captured.as_ref()) {
             context.captured.remove(&target.run.name, &captured.capture)?;
         }

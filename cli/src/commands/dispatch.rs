@@ -1,4 +1,4 @@
-//! Runs the command that was given: opens what it needs, and calls its function.
+//! Dispatches a parsed command: opens the resources that it needs, and calls its function.
 
 use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
@@ -74,7 +74,7 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
 fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<ExitCode, Error> {
     let runtime = runtime::start()?;
     let end = runtime.block_on(work(Log::install()));
-    // Whatever still blocks a thread is not waited for.
+    // The runtime does not wait for threads that are still blocked.
     runtime.shutdown_background();
     end
 }
@@ -148,9 +148,9 @@ struct OpenedForWork {
     repository: Arc<dyn Repository>,
 }
 
-/// Opens the repository to read its runs and captured work. That needs the ledger and the task store
-/// only. So it works in a repository that cannot be worked in now, during a merge for instance; then
-/// nothing is recovered.
+/// Opens the repository to read its runs and captured work. This needs only the ledger and the task
+/// store, so it also succeeds in a repository in which no run can start, for instance during a
+/// merge. In that case it recovers nothing.
 async fn open_to_look(globals: &Globals) -> Result<CommandContext, Error> {
     let app = build_app(globals)?;
     let at = folder(globals);
@@ -203,7 +203,7 @@ fn build_app(globals: &Globals) -> Result<AppContext, Error> {
     AppContext::build(places, settings, faults)
 }
 
-/// Returns the folder in which the repository is looked for.
+/// Returns the folder in which the search for the repository starts.
 fn folder(globals: &Globals) -> PathBuf {
     globals.repo.clone().unwrap_or_else(|| PathBuf::from("."))
 }
@@ -211,7 +211,7 @@ fn folder(globals: &Globals) -> PathBuf {
 /// Prints a note to standard error, unless `--quiet` is given.
 fn note(globals: &Globals, line: &str) {
     if globals.verbosity() != Verbosity::Quiet {
-        // A person who cannot be reached misses a remark, nothing else.
+        // A write error is ignored, because only the note is lost.
         let _unread = writeln!(io::stderr(), "{}", render::one_line(line));
     }
 }

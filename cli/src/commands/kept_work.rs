@@ -1,5 +1,5 @@
-//! The outcome of each task by its row in the ledger: its line in a table, whether its work is kept,
-//! and which work `regatta apply` lands.
+//! Interprets the ledger's row of a task: the task's line in a table, whether its work is kept, and
+//! whether `regatta apply` lands it.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ pub(super) fn has_landed(row: &TaskRow) -> bool {
     matches!(row.landing, Some(Landed::Landed { .. }))
 }
 
-/// Returns why the work of a task is kept; none if there is no work, or it has landed.
+/// Returns why the work of a task is kept, or `None` if there is no work or it has landed.
 pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
     let captured = row.captured.as_ref().filter(|captured| captured.changes.files > 0)?;
     if row.discarded.is_some() {
@@ -62,7 +62,7 @@ pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
     }
     match (&row.report, &row.landing) {
         (Some(report), landing) => {
-            // What was captured after the report is not in it.
+            // The report lacks a capture that was made after it, so the row's capture is added.
             let mut report = report.clone();
             report.captured.get_or_insert_with(|| captured.clone());
             KeptReason::of(&report, landing.as_ref())
@@ -73,8 +73,8 @@ pub(super) fn kept_reason(row: &TaskRow) -> Option<KeptReason> {
     }
 }
 
-/// Returns whether the work of a task is to land. The work of a task that did not end well lands
-/// only if the task is named.
+/// Returns whether `regatta apply` lands the work of a task. Unfinished work lands only if the user
+/// names the task.
 pub(super) fn wanted(row: &TaskRow, kind: TargetKind) -> bool {
     match (kept_reason(row), kind) {
         (Some(KeptReason::Conflict | KeptReason::Whole), _)
@@ -83,8 +83,8 @@ pub(super) fn wanted(row: &TaskRow, kind: TargetKind) -> bool {
     }
 }
 
-/// Returns the tasks to land, predecessors first. Work that builds on kept work which is not chosen
-/// is refused, because it would land without that.
+/// Returns the tasks to land, predecessors first. Returns an error if a chosen task builds on kept
+/// work of a task that is not chosen, because its work would land without that kept work.
 pub(super) fn landing_tasks(
     context: &CommandContext,
     run: &RunName,

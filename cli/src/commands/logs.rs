@@ -107,7 +107,7 @@ fn show(
             output(row, &path, out)?;
             outcome(context, row, None, out)
         }
-        // What a command wrote and nothing else: it may be read by another.
+        // Prints only the command's output, because another program may read it.
         (Work::Command(_), TargetKind::Task) => output(row, &path, out),
     }
 }
@@ -156,7 +156,8 @@ fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
     say(out, &format!("{} has no log: {why}", row.name))
 }
 
-/// Prints the outcome and the usage of a task, from its report, or from its log if it has none.
+/// Prints the outcome and the usage of a task. `logged` is the usage according to its session log,
+/// which is printed if the ledger has none.
 fn outcome(
     context: &CommandContext,
     row: &TaskRow,
@@ -180,7 +181,7 @@ fn outcome(
     Ok(())
 }
 
-/// Turns a file that does not exist into none.
+/// Returns `None` if the file does not exist.
 fn if_exists<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
     match read {
         Ok(read) => Ok(Some(read)),

@@ -49,7 +49,7 @@ pub async fn execute(
         interruption = signals.next() => return Err(interrupted(interruption)),
     }
     if let Some(workspaces) = workspaces_of(app, &spec) {
-        // Who cannot make it says so when the run is prepared.
+        // An error is ignored here: if the folder is missing, preparing the run reports it.
         let _said_later = make_private(&workspaces);
     }
     let engine = app.open_engine(&spec).await?;
@@ -62,12 +62,12 @@ pub async fn execute(
     let notes = display.notes();
     let notify = Arc::new(move |notice| match notice {
         LandingNotice::Waiting => notes.say(WAIT_NOTE),
-        // Of a landing that was waited for, and finished here because its engine died.
+        // The engine of another landing died while this run waited, so this engine completed it.
         LandingNotice::Rescued(rescue) => notes.say(rescue_line(&rescue)),
         LandingNotice::HeadMoved | LandingNotice::Unwatched { .. } => {}
     });
     let submitted = engine.submit(Submission { spec, repository, notify });
-    // From here on signals are heard beside everything else that is waited for.
+    // From here on, a separate tokio task handles signals.
     let canceller_on_signal =
         CancelRunOnSignal::begin(signals, engine.canceller(), run, display.notes());
     let submitted = match submitted.await {
@@ -75,14 +75,14 @@ pub async fn execute(
         Err(refused) => {
             let failure = engine.close().await;
             canceller_on_signal.run_has_ended();
-            let _unread = display.finish().await; // there was nothing to show
+            let _unread = display.finish().await; // no run has started, so no output is lost
             return Err(not_started(refused, failure));
         }
     };
     log.begin(&app.places.log(&submitted.name));
     let ended = follow(&engine, &submitted, &mut events, &mut display, also).await;
     let failure = engine.close().await;
-    // What ran when the engine failure is reported on the way down.
+    // After a failure, the closing engine publishes the last events of the tasks that were running.
     while let Some(event) = events.take() {
         also(&event);
     }
@@ -101,8 +101,8 @@ pub async fn execute(
     Ok(RunResult { run: submitted.name, exit_code })
 }
 
-/// Returns the folder of the workspaces of a repository, if the run has workspaces. It is made
-/// private, even if its parent folder is not.
+/// Returns the folder of the workspaces of a repository, if the run has workspaces. The caller
+/// makes this folder private, because its parent folder may not be.
 fn workspaces_of(app: &AppContext, spec: &RunSpec) -> Option<PathBuf> {
     match spec.isolation.capabilities().workspace {
         WorkspaceKind::Shared => return None,
@@ -124,16 +124,16 @@ const WAIT_NOTE: &str = "waits: another engine is landing in this repository";
 const CANCEL_AT_ONCE_NOTE: &str =
     "stopping at once; Ctrl-C again leaves the rest to the next start";
 
-/// Cancels a run on signals, until it is dropped.
+/// Cancels a run when the process gets a signal. Dropping this value ends the handling of signals.
 struct CancelRunOnSignal {
     is_over: Arc<AtomicBool>,
     _listening: JoinSet<()>,
 }
 
 impl CancelRunOnSignal {
-    /// Begins to listen. The first signal cancels the run gently, the second without a grace period,
-    /// and the third exits and leaves captures to the next start. Once the run has ended, only a
-    /// slow reader of the output is waited for, and the next signal exits.
+    /// Begins to listen. The first signal cancels the run gently, and the second without a grace
+    /// period. The third exits the process and leaves captures to the next start. After the run has
+    /// ended, the process only waits for a slow reader of the output, and any signal exits it.
     fn begin(mut signals: Signals, canceller: Canceller, run: RunId, notes: Notes) -> Self {
         let is_over = Arc::<AtomicBool>::default();
         let over = Arc::clone(&is_over);
@@ -154,7 +154,7 @@ impl CancelRunOnSignal {
         Self { is_over, _listening: listening }
     }
 
-    /// Records that there is nothing left to cancel.
+    /// Records that the run has ended, so that the next signal exits the process.
     fn run_has_ended(&self) {
         self.is_over.store(true, Ordering::Release);
     }

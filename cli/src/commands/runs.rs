@@ -174,7 +174,7 @@ fn failed_work(row: &TaskRow) -> Option<TaskName> {
     failed_while_working(&report.outcome, report.usage).then(|| row.name.clone())
 }
 
-/// Returns what the table has no room for: whole messages of failures, and where the work is.
+/// Returns the details that do not fit into the table: messages of failures, and where the work is.
 fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(Outcome::Failed { failure }) = row.report.as_ref().map(|report| &report.outcome) {

@@ -68,8 +68,8 @@ impl Target {
     }
 }
 
-/// Finds a target. A word without a slash may be a run or a task of the latest run; a whole name goes
-/// before the beginning of one.
+/// Finds a target. A word without a slash may name a run or a task of the latest run. An exact name
+/// takes precedence over the beginning of a name.
 fn find(reader: &Reader, root: &Path, given: &str) -> Result<Target, FindError> {
     if let Some((run, task)) = given.split_once('/') {
         let run = reader.find_run(Some(root), run)?;
@@ -82,7 +82,7 @@ fn find(reader: &Reader, root: &Path, given: &str) -> Result<Target, FindError> 
     }
     let latest = match reader.find_run(Some(root), "@") {
         Ok(latest) => latest,
-        // Without a run of its own this repository has no task either.
+        // The repository has no runs, and so no tasks. `given` can only name a run.
         Err(FindError::NoRuns) => return whole_run(reader, run?),
         Err(error) => return Err(error),
     };

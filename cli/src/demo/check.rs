@@ -35,7 +35,7 @@ pub fn disagreements(sample: &Sample, evidence: &[TaskEvidence]) -> Vec<String> 
     found
 }
 
-/// Checks that the tree has what was to land, and nothing else.
+/// Checks that the working tree contains the task's change if it has to land, and not otherwise.
 fn check_tree(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut dyn FnMut(String)) {
     match (ticket.expected.lands(), seen.file.contains(nonce)) {
         (true, false) => wrong(format!("{} has not its number {nonce}", ticket.file)),
@@ -94,7 +94,7 @@ fn check_ledger(ticket: &Ticket, nonce: &str, seen: &TaskEvidence, wrong: &mut d
     }
 }
 
-/// Checks that the captured work has the number of its ticket, and of no other.
+/// Checks that the captured work adds the number of its own ticket, and of no other ticket.
 fn check_capture(
     ticket: &Ticket,
     nonce: &str,
@@ -122,11 +122,11 @@ fn check_capture(
 /// How many `task_finished` events each task had.
 pub type EndCounts = BTreeMap<TaskName, usize>;
 
-/// The sources of evidence. An error is the message of what cannot be read.
+/// The sources of evidence. Errors are messages that say what cannot be read.
 pub struct EvidenceSources<'a> {
     /// The tasks' rows in the ledger.
     pub rows: &'a [TaskRow],
-    /// How often the end of each task was announced.
+    /// How many `task_finished` events each task had.
     pub endings: &'a EndCounts,
     /// Reads captured work as a patch.
     pub patch: &'a dyn Fn(&CaptureRef) -> Result<Vec<u8>, String>,
@@ -145,7 +145,7 @@ pub struct TaskEvidence {
     pub file: String,
     /// The messages of its session, or why they cannot be read.
     pub session: Result<Vec<Message>, String>,
-    /// How many times its end was announced.
+    /// How many `task_finished` events the task had.
     pub endings: usize,
 }
 
@@ -171,14 +171,14 @@ pub fn collect_evidence(sample: &Sample, found: &EvidenceSources<'_>) -> Vec<Tas
     sample.tickets().map(|(ticket, _)| one(ticket.name, ticket.file)).collect()
 }
 
-/// Returns the contents of a file, or nothing if it does not exist.
+/// Returns the contents of a file, or an empty string if it cannot be read.
 fn content(path: &Path) -> String {
     let bytes = std::fs::read(path).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Checks the session log of a task: a tool read the number of the ticket before the model said it,
-/// an edit wrote it, and it was yielded.
+/// Checks the session log of a task: the first message with the ticket's number is a result of the
+/// tool `read`, a later tool call wrote the number, and the log ends with the expected yield.
 fn check_session_log(
     ticket: &Ticket,
     nonce: &str,

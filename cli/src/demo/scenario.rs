@@ -1,7 +1,7 @@
 //! The scenario of the demo: what its scripted models answer, one script per ticket.
 //!
-//! No script holds the number of its ticket. A model can only have read it with its tool, and only
-//! its edit can have written it.
+//! No script contains the number of its ticket. A model that knows the number has read the ticket
+//! with its tool, and a file that contains the number was changed by the model's tool.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use super::tickets::{Change, ExpectedEnd, TICKETS, Ticket};
 /// How long a model waits before each answer: enough to see the tasks run side by side.
 const DELAY: &str = "120ms";
 
-/// How long it takes for each chunk of an answer.
+/// How long a model takes for each chunk of an answer.
 const PACE: &str = "15ms";
 
 /// Returns the prompt of a task.
@@ -40,7 +40,7 @@ pub(super) fn schema() -> Value {
 /// Returns the scenario as the file that the offline provider reads.
 ///
 /// # Panics
-/// Never: what is written here can be written as TOML.
+/// Never, because the scenario contains only values that TOML can represent.
 #[must_use]
 pub(super) fn scenario() -> String {
     let scripts: Vec<_> = TICKETS.iter().map(script).collect();
@@ -87,7 +87,7 @@ fn edit(ticket: &Ticket) -> Value {
     }
 }
 
-/// Returns the yields of the model, which are tried until one is accepted.
+/// Returns the yields of the model, in order. The model tries each until one is accepted.
 fn ends(ticket: &Ticket) -> Vec<Value> {
     let data = json!({ "data": { "file": ticket.file, "ticket": "{{ticket}}" } });
     match ticket.expected {

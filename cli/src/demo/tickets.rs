@@ -5,15 +5,15 @@
 pub struct Ticket {
     /// The task's name; its ticket is `tickets/NAME.md`.
     pub name: &'static str,
-    /// What it is about, in one line.
+    /// The title of the task, in one line.
     pub title: &'static str,
     /// The file it changes.
     pub file: &'static str,
-    /// The contents of that file before; none if the task adds it.
+    /// The contents of the file before the task, or `None` if the task adds the file.
     pub before: Option<&'static str>,
     /// How the task changes it.
     pub change: Change,
-    /// What its model thinks first.
+    /// The text that the model thinks before its first tool call.
     pub thought: &'static str,
     /// How it has to end.
     pub expected: ExpectedEnd,
@@ -40,9 +40,9 @@ pub enum ExpectedEnd {
     Lands,
     /// Its first yield does not fit the schema, the second does, and its work lands.
     LandsAfterReminder,
-    /// Its work conflicts with that of this task.
+    /// The work of the task conflicts with the work of the named task.
     ConflictsWith(&'static str),
-    /// It gives up after it has changed something; its work is kept.
+    /// The task gives up with this message after it has changed a file. Its work is kept.
     GivesUp(&'static str),
 }
 

@@ -10,10 +10,10 @@ use protocol::{Item, RepoPath};
 
 use crate::error::{Error, ErrorKind};
 
-/// What an item is, and so whether `./` may be put before it.
+/// The kind of an item, which decides whether `./` may be put before the item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemKind {
-    /// It may name a file: no program may take it for an option.
+    /// A text that may name a file. It gets a `./` if a program would take it for an option.
     Path,
     /// A word of the command line, which stays as it is.
     Word,
@@ -41,7 +41,7 @@ fn with_dot_slash(text: String, naming: ItemKind) -> String {
     if naming == ItemKind::Path && text.starts_with('-') { format!("./{text}") } else { text }
 }
 
-/// Returns whether a text means only itself in a script, in every kind of quotes.
+/// Returns whether a shell takes a text literally, both unquoted and in every kind of quotes.
 pub(super) fn is_plain(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./,:=@%+-".contains(&byte);
     !text.is_empty() && text.bytes().all(plain)
@@ -77,7 +77,8 @@ const LONGEST_LIST: u64 = 64 << 20;
 /// 128 KiB for one variable.
 const LONGEST_ITEM: usize = 64 << 10;
 
-/// The longest glob, and the most braces in it: each alternative is compiled.
+/// The maximum length of a glob, and the maximum number of braces in it. Each alternative in braces
+/// is compiled.
 const LONGEST_PATTERN: usize = 4096;
 const MOST_BRACES: usize = 50;
 
@@ -87,7 +88,7 @@ const MOST_ITEMS: usize = 1_000_000;
 /// The source of items: the value of `--each`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ItemSource {
-    /// The tracked files that match.
+    /// The tracked files that match a glob.
     Glob(String),
     /// The lines of a file.
     List(PathBuf),
@@ -212,7 +213,7 @@ fn lines(from: &mut dyn Read, what: &str, end: u8) -> Result<Vec<String>, Error>
     Ok(items)
 }
 
-/// Returns the item of these bytes; `name` names it in an error.
+/// Converts bytes to an item. `name` returns the name of the item for an error.
 fn item_of(bytes: Vec<u8>, name: impl Fn() -> String) -> Result<String, Error> {
     let refused = |why: &str| {
         Error::new(ErrorKind::Plan, format!("the item {} cannot be given to a task", name()))

@@ -20,14 +20,14 @@ enum PromptPart {
     Place(Placeholder),
 }
 
-/// The hint about two braces that are no placeholder.
+/// The hint for a user who wants two literal braces instead of a placeholder.
 const LITERAL: &str = "write \\{{ where two braces are meant";
 
 impl PromptTemplate {
     /// Parses a prompt.
     ///
     /// # Errors
-    /// A placeholder is unknown, or has no meaning here.
+    /// A placeholder is unknown, or stands for one item where a task gets a chunk.
     pub(super) fn read(prompt: &str, portion: ItemsPerTask) -> Result<Self, Error> {
         let known = |name: &str| {
             let what = Placeholder::of(name).ok_or_else(|| unknown_placeholder(name, LITERAL))?;
@@ -56,10 +56,11 @@ impl PromptTemplate {
     }
 }
 
-/// Returns the text of a prompt that has no items.
+/// Returns the text of a prompt that is used without items. Words in two braces stay unchanged if
+/// they are not placeholders.
 ///
 /// # Errors
-/// It has a placeholder. Other words in two braces stay.
+/// The prompt has a placeholder.
 pub(crate) fn without_items(prompt: &str) -> Result<String, Error> {
     let ours = |name: &str| Placeholder::of(name).is_some();
     let parts = split(prompt, ours, |name| match ours(name) {

@@ -41,7 +41,7 @@ const PLACEHOLDERS: [(&str, Placeholder); 5] = [
 pub(super) enum ItemsPerTask {
     /// One item.
     One,
-    /// A chunk of items, which only `{{items}}` can stand for.
+    /// A chunk of items. The placeholder `{{items}}` stands for all of them.
     Chunk,
 }
 
@@ -49,7 +49,8 @@ impl ScriptTemplate {
     /// Parses a script.
     ///
     /// # Errors
-    /// A placeholder is unknown, or has no meaning here.
+    /// A placeholder is unknown, stands for one item where a task gets a chunk, or cannot be
+    /// replaced safely at its position.
     pub(super) fn read(script: &str, portion: ItemsPerTask) -> Result<Self, Error> {
         let (mut parts, mut shell) = (Vec::new(), ShellParser::new());
         let mut rest = script;
@@ -114,7 +115,7 @@ impl Placeholder {
         PLACEHOLDERS.iter().find(|(known, _)| *known == name).map(|(_, what)| *what)
     }
 
-    /// Checks that a placeholder has a meaning for one item or for a chunk.
+    /// Checks that the placeholder can be used with one item or with a chunk, as `portion` says.
     pub(super) fn check_items(self, name: &str, portion: ItemsPerTask) -> Result<(), Error> {
         let single = matches!(self, Self::Item | Self::Stem | Self::Dir);
         if single && portion == ItemsPerTask::Chunk {
@@ -130,13 +131,13 @@ impl Placeholder {
             Self::Item => Reference::Variable("REGATTA_ITEM"),
             Self::Stem => Reference::Variable("REGATTA_ITEM_STEM"),
             Self::Dir => Reference::Variable("REGATTA_ITEM_DIR"),
-            // A number is always plain, so this is never written.
+            // Unused: `fill` writes the number itself, because a number is always plain.
             Self::Index => Reference::Variable("REGATTA_INDEX"),
             Self::Items => Reference::Parameters,
         }
     }
 
-    /// Returns the value; none for `{{items}}`, which is not a single text.
+    /// Returns the value, or `None` for `{{items}}`, which does not have a single value.
     pub(super) fn value(self, index: usize, item: Option<&Item>) -> Option<String> {
         match self {
             Self::Index => Some(index.to_string()),
@@ -148,7 +149,7 @@ impl Placeholder {
     }
 }
 
-/// Refuses placeholders in a script that has no items.
+/// Checks that a script that is used without items has no placeholders.
 ///
 /// # Errors
 /// The script has a placeholder.
@@ -185,7 +186,8 @@ pub(super) fn next_placeholder(script: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
-/// Returns the error about an unknown placeholder; `otherwise` is the hint if no known one is near.
+/// Returns the error about an unknown placeholder. The hint is the most similar known placeholder,
+/// or `otherwise` if none is similar.
 pub(super) fn unknown_placeholder(name: &str, otherwise: &str) -> Error {
     let known = PLACEHOLDERS.map(|(known, _)| known);
     let error = Error::usage(format!("`{{{{{name}}}}}` is not a placeholder"))

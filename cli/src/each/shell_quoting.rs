@@ -1,8 +1,9 @@
 //! Parses a script as the shell does, as far as is needed to know which quotes surround a placeholder.
 //!
-//! A script gets only the names of variables, never the items themselves, and the shell never runs
-//! the value of a variable. So a mistake here, for instance in a here-document, can split a name or
-//! leave it unexpanded, but cannot run it.
+//! An item with special characters is never written into a script. The script contains the name of
+//! a variable instead, and the shell never runs the value of a variable. So if this parser makes a
+//! mistake, for instance in a here-document, the shell may split an item or not expand its
+//! variable, but it cannot run the item.
 
 use std::mem::take;
 
@@ -40,7 +41,7 @@ enum Quote {
     Comment,
 }
 
-/// The words of a simple command, as far as they tell which word is a script for another shell.
+/// The state of a simple command. It tells which word is a script for another shell, as in `sh -c`.
 #[derive(Clone, Debug, Default)]
 struct Words {
     word: Option<String>,
@@ -66,7 +67,7 @@ pub(super) enum Reference {
     Parameters,
 }
 
-/// Why nothing can be put safely at a position.
+/// The reason why a placeholder cannot be replaced safely at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum UnsafePlacement {
     #[error("it stands in arithmetic, where a shell may read a value as a program")]
@@ -92,8 +93,8 @@ impl ShellParser {
         text.chars().for_each(|letter| self.step(letter));
     }
 
-    /// Returns `reference` quoted for this position, so that its value is one word, and advances as if
-    /// a name had been read.
+    /// Returns `reference` quoted for this position, so that the shell does not split its values.
+    /// Advances as if the parser had read a name.
     pub(super) fn substitute(&mut self, reference: Reference) -> Result<String, UnsafePlacement> {
         if self.escaped {
             self.escaped = false;
@@ -200,7 +201,7 @@ impl ShellParser {
         }
     }
 
-    /// Begins a word after a substitution, which is part of one whatever its value.
+    /// Begins a word after a substitution, because the substitution is part of a word.
     fn after_substitution(&mut self) {
         let level = self.level();
         if level.quote == Quote::None {
@@ -278,7 +279,7 @@ fn quoted(reference: Reference, quote: Quote) -> String {
     }
 }
 
-/// Escapes a part of a script inside these quotes, for another shell to read.
+/// Escapes a part of a script for another shell, so that it can stand inside these quotes.
 fn escaped(script: &str, quote: Quote) -> String {
     match quote {
         Quote::Single => script.replace('\'', "'\\''"),

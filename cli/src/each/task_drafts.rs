@@ -22,7 +22,7 @@ pub(crate) struct TaskDraft {
     pub(crate) name: TaskName,
     /// Its title.
     pub(crate) title: String,
-    /// What it does.
+    /// The work of the task.
     pub(crate) work: DraftWork,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct TaskDraft {
 pub(crate) enum DraftWork {
     /// A command.
     Command(Command),
-    /// What a model is asked to do.
+    /// A prompt for a model.
     Prompt(String),
 }
 
@@ -50,9 +50,9 @@ pub(crate) struct FanOut<'a> {
     pub(crate) pattern: &'a WorkTemplate,
     /// The items.
     pub(crate) items: Vec<String>,
-    /// What they are.
+    /// The kind of the items.
     pub(crate) naming: ItemKind,
-    /// How many of them a task gets; one if none.
+    /// How many items each task gets. `None` means one.
     pub(crate) chunk: Option<NonZeroUsize>,
 }
 
@@ -104,7 +104,7 @@ fn chunked(fanout: &FanOut<'_>, size: NonZeroUsize) -> Result<Vec<TaskDraft>, Er
 }
 
 impl DraftWork {
-    /// Returns the title of a prompt. A command has the title of its items.
+    /// Returns the title of a prompt, or `None` for a command, whose title is made from its items.
     fn title(&self) -> Option<String> {
         match self {
             Self::Command(_) => None,
@@ -167,11 +167,11 @@ fn numbered(number: usize) -> TaskName {
 #[derive(Default)]
 pub(crate) struct NameAllocator {
     taken: HashSet<String>,
-    /// The last number used after each prefix, so that equal items do not count from the start.
+    /// The last number used after each prefix. The search for a free number continues from it.
     last: HashMap<String, usize>,
 }
 
-/// How many characters of a name are its prefix: a number may cut off the end of a long name.
+/// How many characters of a name are its prefix. A number may replace the end of a long name.
 const BEGINNING: usize = 40;
 
 impl NameAllocator {

@@ -9,7 +9,7 @@ use protocol::ModelRoute;
 /// The value of `--model`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelChoice {
-    /// This one.
+    /// A model of a provider.
     Route(ModelRoute),
     /// The model that the settings name for a role.
     Role(Role),
@@ -44,7 +44,7 @@ impl Role {
     }
 }
 
-/// Returns whether a model is played by a scenario.
+/// Returns whether a scenario plays the model.
 pub(crate) fn is_scenario(route: &ModelRoute) -> bool {
     route.provider == "offline"
 }

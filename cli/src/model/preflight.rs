@@ -46,8 +46,8 @@ fn agents(spec: &RunSpec) -> impl Iterator<Item = (&TaskName, &Agent)> {
     })
 }
 
-/// Returns the error about a model that cannot be used. In the message of a failure, the cause comes
-/// before a semicolon, and another cause or a hint after it.
+/// Returns the error about a model that cannot be used. The message of `failure` has the cause
+/// before its first semicolon, and another cause or a hint after it.
 fn unusable(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
     let what = format!("cannot use the model {route} of task `{task}`");
     let (why, rest) = failure.message.split_once("; ").unwrap_or((&failure.message, ""));
@@ -63,7 +63,7 @@ fn unusable(route: &ModelRoute, task: &TaskName, failure: &Failure) -> Error {
     }
 }
 
-/// The prefixes by which the part after the semicolon is a hint.
+/// The prefixes of a hint in the message of a failure. See `unusable`.
 const ACTION_PREFIXES: [&str; 3] = ["try: ", "start it ", "is the base URL right"];
 
 #[cfg(test)]

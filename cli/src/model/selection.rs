@@ -1,5 +1,5 @@
-//! Selects the model of a task: the command line goes before the task, the task before the plan, and
-//! the plan before the settings.
+//! Selects the model of a task. The command line takes precedence over the task, the task over the
+//! plan, and the plan over the settings.
 
 use config::Settings;
 use protocol::ModelRoute;
@@ -42,7 +42,7 @@ impl Roles {
     }
 }
 
-/// A model and a base URL as one source names them.
+/// The model and the base URL that one source names.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ModelOption<'a> {
     pub(crate) model: Option<&'a ModelChoice>,
@@ -54,7 +54,7 @@ pub(crate) struct ModelOption<'a> {
 pub(crate) struct ModelSelection<'a> {
     /// The command line.
     pub(crate) typed: ModelOption<'a>,
-    /// The plan. Its base URL holds for every model of the same provider.
+    /// The plan. Its base URL applies to every model of the same provider.
     pub(crate) planned: ModelOption<'a>,
     /// The settings.
     pub(crate) roles: &'a Roles,
@@ -64,7 +64,7 @@ impl ModelSelection<'_> {
     /// Returns the model of a task; `own` is the one that the task names.
     ///
     /// # Errors
-    /// No source names a model, or the role has none.
+    /// No source names a model, or the settings name no model for the role.
     pub(crate) fn route(&self, own: Option<&ModelChoice>) -> Result<ModelRoute, Error> {
         let choice = self.typed.model.or(own).or(self.planned.model);
         let mut route = match choice.unwrap_or(&ModelChoice::Role(Role::Default)) {

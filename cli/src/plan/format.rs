@@ -126,7 +126,7 @@ pub(super) struct TaskTable {
     pub(super) schema_file: Option<Spanned<String>>,
 }
 
-/// The names of tasks.
+/// The regular expression that the names of tasks match.
 const TASK_NAME: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,47}([.][A-Za-z0-9][A-Za-z0-9_-]{0,47})*$";
 
 /// The words of `merge`.

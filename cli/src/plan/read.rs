@@ -1,4 +1,4 @@
-//! Reads a plan: checks its keys, deserializes it, and has it validated.
+//! Reads a plan: checks its keys, deserializes it, and validates it.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -114,7 +114,7 @@ fn keys(schema: &Value) -> Vec<String> {
 
 impl KeyTable {
     fn check(&self, text: PlanText<'_>, table: &DeTable<'_>) -> Result<(), Error> {
-        // In the order of the file, so that the first mistake is told first.
+        // Sorts the keys by position, so that the error is about the first wrong key in the file.
         let mut found: Vec<_> = table.keys().collect();
         found.sort_by_key(|key| key.span().start);
         for key in found {

@@ -26,7 +26,7 @@ impl PlanText<'_> {
         Error::new(ErrorKind::Plan, format!("{place}: {}", what.as_ref()))
     }
 
-    /// Returns the error for an error of the TOML parser, without the names of Rust types.
+    /// Converts an error of the TOML parser. The result does not contain the names of Rust types.
     pub(super) fn parse_error(&self, error: &toml::de::Error) -> Error {
         let message = error.message().trim_end();
         let what = match message.rsplit_once("expected ") {

@@ -18,13 +18,13 @@ use crate::args::{AgentChoice, MergeChoice};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice};
 
-/// The longest schema, in bytes.
+/// The maximum size of a schema file, in bytes.
 const LONGEST_SCHEMA: u64 = 1_000_000;
 
 /// Validates the contents of a plan file.
 ///
 /// # Errors
-/// The first invalid value.
+/// Returns the first invalid value of the plan.
 pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Result<Plan, Error> {
     if *file.version.get_ref() != 1 {
         let what = format!("version {} of the format is not known", file.version.get_ref());
@@ -168,7 +168,7 @@ fn schema(text: PlanText<'_>, folder: &Path, table: &TaskTable) -> Result<Option
 /// Reads a schema from its file.
 ///
 /// # Errors
-/// A file that cannot be read, or is not JSON.
+/// The file cannot be read, or is not JSON.
 pub(crate) fn schema_of(path: &Path) -> Result<Value, Error> {
     let what = format!("cannot read the schema {}", path.display());
     let bytes = read_file(path, LONGEST_SCHEMA, &what)?;
@@ -180,13 +180,13 @@ pub(crate) fn schema_of(path: &Path) -> Result<Value, Error> {
 /// A valid plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// What the run is called.
+    /// The name of the run.
     pub(crate) name: Option<String>,
     /// How many tasks run at the same time.
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Where their work goes.
+    /// How the work of the tasks is merged.
     pub(crate) merge: Option<MergeMode>,
-    /// The model that works at its prompts.
+    /// The model that works on the prompts of the plan.
     pub(crate) model: Option<ModelChoice>,
     /// The base URL of that model's provider.
     pub(crate) base_url: Option<BaseUrl>,
@@ -196,35 +196,35 @@ pub(crate) struct Plan {
     pub(crate) wall: Option<Duration>,
     /// How many bytes of a task's output are kept.
     pub(crate) output: Option<u64>,
-    /// How often a model may answer.
+    /// The maximum number of answers of a model in a task.
     pub(crate) turns: Option<NonZeroU32>,
     /// How many tokens a model may use.
     pub(crate) tokens: Option<NonZeroU64>,
-    /// Its tasks, in the order of their declaration, at least one.
+    /// The tasks of the plan, at least one, in the order of their declaration.
     pub(crate) tasks: Vec<PlannedTask>,
 }
 
 /// A task of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PlannedTask {
-    /// Its name, which is unique in the plan.
+    /// The name of the task, which is unique in the plan.
     pub(crate) name: TaskName,
-    /// What it does.
+    /// The work of the task.
     pub(crate) work: PlannedWork,
-    /// Tasks of the same plan that come first; there are no cycles.
+    /// The predecessors of the task, all of the same plan and without cycles.
     pub(crate) depends_on: Vec<TaskName>,
-    /// Higher runs earlier.
+    /// The priority of the task. A task with a higher priority starts earlier.
     pub(crate) priority: i32,
     /// Whether a success that changes nothing counts as a failure.
     pub(crate) change: ChangeDemand,
-    /// The JSON Schema of its yield.
+    /// The JSON Schema of the task's yield.
     pub(crate) schema: Option<Value>,
 }
 
 /// Converts a TOML value to JSON.
 ///
 /// # Errors
-/// JSON has no such value.
+/// JSON cannot represent the value.
 fn json(value: &toml::Value) -> Result<Value, &'static str> {
     Ok(match value {
         toml::Value::String(text) => Value::String(text.clone()),

@@ -7,10 +7,10 @@ use super::next_commands::shell_word;
 use super::numbers::count;
 use super::printable::one_line;
 
-/// How many entries a note names. The lines below a table name all that are known.
+/// The maximum number of entries in a note. The lines below a table contain all known entries.
 const NOTED: usize = 3;
 
-/// How many tasks have lines below a table.
+/// The maximum number of tasks that get lines below a table.
 const TASKS: usize = 20;
 
 /// Returns a note that names the files which a capture left out.

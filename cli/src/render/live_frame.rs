@@ -11,21 +11,21 @@ use super::terminal::{Meaning, Palette, Size};
 /// The states of the spinner.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// What a frame depends on, besides the run.
+/// The input of a frame besides the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameInput {
     /// The time.
     pub(super) now: Timestamp,
-    /// The number of the frame, which turns the spinners.
+    /// The number of the frame, which selects the state of the spinners.
     pub(super) turn: usize,
     /// The size of the terminal.
     pub(super) size: Size,
 }
 
-/// Returns the lines of a frame: narrower and fewer than those of the terminal.
+/// Returns the lines of a frame. They leave the last column and the last line of the terminal free.
 pub(super) fn frame(run: &RunView, input: FrameInput, palette: Palette) -> Vec<String> {
     let Some(head) = run.head() else { return Vec::new() };
-    // A full last column wraps on some terminals, and the cursor needs a line of its own.
+    // Some terminals wrap a line that fills the last column. The last line is for the cursor.
     let columns = input.size.columns.saturating_sub(1);
     let room = input.size.rows.saturating_sub(1);
     let total = total_line(run, head, input.now, columns, palette);
@@ -51,7 +51,8 @@ pub(super) fn headline(head: &RunInfo) -> String {
     format!("run {} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
 }
 
-/// Returns the line that names the variables passed on to tasks; none if there are none.
+/// Returns the line that names the environment variables passed on to tasks, or `None` if `names`
+/// is empty.
 pub fn passed_variables(names: &[String]) -> Option<String> {
     let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
     (!names.is_empty()).then(|| format!("passes {} on to what tasks run", names.join(", ")))
@@ -76,13 +77,13 @@ fn middle_lines(run: &RunView, input: FrameInput, columns: usize, room: usize) -
     lines
 }
 
-/// The widest column of task names.
+/// The maximum width of the column of task names.
 const NAME_WIDTH: usize = 24;
 
-/// The widest column of models.
+/// The maximum width of the column of models.
 const MODEL_WIDTH: usize = 18;
 
-/// The narrowest lines with a column of models, and with one of tokens.
+/// The minimum widths of a line with a column of models, and of a line with a column of tokens.
 const WITH_MODELS: usize = 76;
 const WITH_TOKENS: usize = 48;
 
@@ -99,7 +100,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// Returns the columns for `rows`, in lines `all` wide.
+    /// Returns the columns for `rows`, in lines that are `all` columns wide.
     fn of(rows: &[&TaskView], all: usize) -> Self {
         let widest = |width: &dyn Fn(&TaskView) -> usize| rows.iter().map(|row| width(row)).max();
         let name = widest(&|row| row.name.as_str().len()).unwrap_or(0).min(NAME_WIDTH);
@@ -172,10 +173,10 @@ fn model(row: &TaskView) -> Option<String> {
     row.model.as_deref().and_then(|model| model.rsplit('/').next()).map(one_line)
 }
 
-/// The widest bar, in columns.
+/// The maximum width of the bar, in columns.
 const BAR_WIDTH: usize = 32;
 
-/// The narrowest bar with the spaces around it.
+/// The minimum width of the bar, including the spaces around it.
 const NARROWEST_BAR: usize = 14;
 
 /// Returns the line of totals. A narrow line has no bar, and a very narrow one no usage.

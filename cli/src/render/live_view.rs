@@ -15,10 +15,10 @@ use super::terminal::{Palette, Size};
 /// The shortest time between two frames, in milliseconds.
 const FRAME: i64 = 100;
 
-/// How many notes are printed above the view.
+/// The maximum number of notes that are printed above the view.
 const NOTICES: usize = 20;
 
-/// The live view of a run on a terminal. Cleared when dropped.
+/// The live view of a run on a terminal. The view is cleared when it is dropped.
 pub(super) struct LiveView {
     bar: ProgressBar,
     measure: fn() -> Size,
@@ -52,7 +52,8 @@ impl LiveView {
         self.drawn = Some(now);
     }
 
-    /// Prints a line above the view, up to a limit. It must be printable.
+    /// Prints `line`, which must be printable, above the view. Drops it if `NOTICES` lines were
+    /// printed before.
     pub(super) fn notice(&mut self, line: &str) {
         self.notices += 1;
         if self.notices <= NOTICES {
@@ -60,16 +61,16 @@ impl LiveView {
         }
     }
 
-    /// Prints a line above the view without a limit. It must be printable.
+    /// Prints `line`, which must be printable, above the view. There is no maximum number.
     pub(super) fn print(&self, line: &str) {
         if self.drawn.is_none() {
-            // The library ends a line only where a frame follows it.
+            // `indicatif` writes a line break after the line only if a frame follows it.
             self.bar.set_message(" ");
         }
         self.bar.println(line);
     }
 
-    /// Takes the view off the screen.
+    /// Removes the view from the terminal.
     pub(super) fn clear(&self) {
         self.bar.finish_and_clear();
     }
@@ -87,12 +88,13 @@ impl fmt::Debug for LiveView {
     }
 }
 
-/// The terminal for the drawing library `indicatif`, with two additions for terminals that are
-/// resized.
+/// An adapter between the drawing library `indicatif` and the terminal, which makes two corrections
+/// for terminals that are resized.
 ///
-/// Each line ends with a line break. The library fills lines with spaces up to the edge and lets the
-/// terminal wrap them, and a terminal that is made wider would join them. When the terminal was made
-/// narrower, the lines that it wrapped are erased; the library counts each of them as one.
+/// First, the adapter ends each line with a line break. The library only fills lines with spaces,
+/// so that a terminal that becomes wider would join them. Second, when the terminal has become
+/// narrower, the adapter erases the lines that the terminal wrapped. The library counts each of
+/// them as one.
 struct Screen {
     measure: fn() -> Size,
     output: Mutex<Output>,
@@ -102,7 +104,7 @@ struct Output {
     sink: Box<dyn Write + Send>,
     frame: String,
     next: Part,
-    /// How many columns each line of the frame takes.
+    /// The width of each line of the frame, in columns.
     widths: Vec<usize>,
     /// The last frame on the terminal.
     drawn_frame: DrawnFrame,
@@ -116,7 +118,8 @@ struct DrawnFrame {
 }
 
 impl DrawnFrame {
-    /// Returns the sequence that erases the lines which a terminal of now `columns` has wrapped.
+    /// Returns the escape sequence that erases the lines of this frame which the terminal wrapped
+    /// when its width became `columns`. The sequence is empty if no line was wrapped.
     fn unwrapped(&self, columns: usize) -> String {
         let lines = self.widths.len();
         let rows: usize =
@@ -132,7 +135,7 @@ impl DrawnFrame {
     }
 }
 
-/// What the library writes next: it draws a line as a text and then a filler.
+/// The part of a frame that the library writes next. It writes each line as a text and a filler.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     First,

@@ -7,13 +7,13 @@ use protocol::{FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, Task
 use super::numbers::count;
 use super::printable;
 
-/// How many tasks are named for each reason to keep work.
+/// The maximum number of tasks that are named for each reason to keep work.
 const NAMED: usize = 5;
 
 /// Why the work of a task is kept and not landed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptReason {
-    /// It conflicts with the tree.
+    /// The work conflicts with the tree.
     Conflict,
     /// The task is done, but its work was not landed.
     Whole,
@@ -22,7 +22,7 @@ pub enum KeptReason {
 }
 
 impl KeptReason {
-    /// Returns why the work of a task is kept; none if there is no work, or it has landed.
+    /// Returns why the work of a task is kept, or `None` if there is no work or it has landed.
     #[must_use]
     pub fn of(report: &TaskReport, landing: Option<&Landed>) -> Option<Self> {
         report.captured.as_ref().filter(|captured| captured.changes.files > 0)?;
@@ -35,7 +35,8 @@ impl KeptReason {
     }
 }
 
-/// Returns whether a task failed after its model or command had started, so that its log says more.
+/// Returns whether a task failed after its model or command had started. Only then does its log
+/// contain more than the failure.
 #[must_use]
 pub fn failed_while_working(outcome: &Outcome, usage: Option<Usage>) -> bool {
     match outcome {
@@ -47,8 +48,8 @@ pub fn failed_while_working(outcome: &Outcome, usage: Option<Usage>) -> bool {
     }
 }
 
-/// Returns the closing lines of a run, without line breaks. `failed` are the tasks whose model
-/// or command failed.
+/// Returns the closing lines of a run, without line breaks. `loose` are the tasks with kept work,
+/// `failed` the tasks whose model or command failed.
 #[must_use]
 pub fn closing_lines(
     run: &RunName,
@@ -81,7 +82,7 @@ pub fn closing_lines(
     lines
 }
 
-/// Returns the commands for kept work, each with what it is for.
+/// Returns the commands for kept work, each with its purpose.
 fn kept_commands(
     run: &RunName,
     loose: &[(TaskName, KeptReason)],

@@ -6,10 +6,10 @@ use super::OutputWidth;
 use super::printable::harmless;
 use super::terminal::{Meaning, Palette, View};
 
-/// Writes a patch. A pipe gets it as it is, so that `git apply` takes it.
+/// Writes a patch. A pipe gets the patch unchanged, so that `git apply` accepts it.
 ///
 /// # Errors
-/// What the writer said.
+/// `out` cannot be written.
 pub fn write_patch(out: &mut dyn Write, patch: &[u8], view: &View) -> io::Result<()> {
     match (view.room, view.palette) {
         (OutputWidth::Pipe, Palette::Plain) => out.write_all(patch)?,
@@ -36,7 +36,7 @@ pub(super) fn painted(lines: &[String], palette: Palette) -> Vec<String> {
     painted.collect()
 }
 
-/// Replaces a control character, but not a tab, which is part of how code looks.
+/// Replaces a control character, except a tab, which indents code.
 fn visible(letter: char) -> char {
     if letter == '\t' { letter } else { harmless(letter) }
 }

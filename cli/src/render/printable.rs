@@ -1,5 +1,5 @@
-//! Makes text of others printable: what a terminal would obey is removed or replaced. Also measures
-//! text and fits it into columns.
+//! Makes untrusted text printable: removes or replaces characters that would control the terminal.
+//! Also measures text and fits it into columns.
 
 use protocol::is_unseen;
 use unicode_width::UnicodeWidthChar;
@@ -21,15 +21,15 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
-/// Returns a line like [`one_line`], but with its tabs, which are part of how text looks.
+/// Returns a line as [`one_line`] does, but keeps its tabs.
 #[must_use]
 pub fn visible_line(line: &str) -> String {
     let parts = line.trim_end_matches(['\n', '\r']).split('\t').map(one_line);
     parts.collect::<Vec<_>>().join("\t")
 }
 
-/// Returns `text` as one line in which every character that a terminal would obey is an escape such
-/// as `\n` or `\u{1b}`. For messages that quote a name exactly.
+/// Returns `text` as one line, with an escape such as `\n` or `\u{1b}` for every character that
+/// would control the terminal. Messages that quote a name exactly use this function.
 #[must_use]
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -43,12 +43,13 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// Returns whether a character joins or varies others; terminals disagree on the width of those.
+/// Returns whether a character joins its neighbours or selects a variant of the one before it.
+/// Terminals disagree on the width of such sequences.
 fn is_joiner(letter: char) -> bool {
     matches!(letter, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Returns a character, or its replacement if a terminal would obey it.
+/// Returns a character, or its replacement if it would control the terminal.
 pub(super) fn harmless(letter: char) -> char {
     match letter {
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(letter)).unwrap_or('\u{fffd}'),

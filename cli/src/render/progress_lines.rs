@@ -1,4 +1,4 @@
-//! Progress as plain lines: one for each event worth a line.
+//! Displays progress as plain lines of text, without a live view.
 
 use jiff::tz::TimeZone;
 use protocol::{Event, EventKind, Outcome, SessionEvent, TaskReport};
@@ -22,7 +22,8 @@ pub(super) struct ProgressLines {
 }
 
 impl ProgressLines {
-    /// Returns the line of an event, if it has one; sometimes two. `run` has the event already.
+    /// Returns the text of an event, which is one or two lines, or `None` if the event is not
+    /// displayed. The caller has applied the event to `run` already.
     pub(super) fn line(&self, run: &RunView, event: &Event) -> Option<String> {
         let at = time_of_day(event.at, &self.zone);
         let said = match &event.kind {
@@ -98,7 +99,7 @@ impl ProgressLines {
         Some(format!("{at} {said}"))
     }
 
-    /// Returns a line that is printed with `--verbose` only.
+    /// Returns `said` if `--verbose` was given, otherwise `None`.
     fn verbose_line(&self, said: String) -> Option<String> {
         (self.verbosity == Verbosity::Verbose).then_some(said)
     }
@@ -110,7 +111,7 @@ impl ProgressLines {
             Outcome::Failed { .. } | Outcome::Cancelled => outcome_line(report, None),
         };
         if let Some(captured) = &report.captured {
-            // The end of a failure has the first of them already.
+            // The line of a failed or cancelled task contains the note on left out files already.
             let left_out = matches!(report.outcome, Outcome::Done { .. })
                 .then(|| left_out_note(&captured.left_out));
             for note in
@@ -127,12 +128,12 @@ impl ProgressLines {
     }
 }
 
-/// Returns a note about a fallback: from what, to what, and why.
+/// Returns a note about a fallback from `from` to `to`, with the reason.
 pub(super) fn fallback_note(from: &str, to: &str, why: &str) -> String {
     format!("note: {}: {} ({})", one_line(from), one_line(to), one_line(why))
 }
 
-/// Returns the size of a task's change and its duration, after a space.
+/// Returns the size of a task's change and the duration of the task, with a space before them.
 fn change_size(report: &TaskReport) -> String {
     let changes = report.captured.as_ref().map(|captured| captured.changes);
     let changes = changes.map(|changes| match (changes.files, &report.outcome) {

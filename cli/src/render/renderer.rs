@@ -25,17 +25,17 @@ pub trait Renderer: Send {
     /// Standard output cannot be written. Errors of standard error are ignored.
     fn event(&mut self, event: &Event) -> io::Result<()>;
 
-    /// Prints a note that no event tells to standard error. It must be printable.
+    /// Prints a note to standard error that is not part of any event. The note must be printable.
     fn note(&mut self, line: &str);
 
-    /// Flushes standard output. To be called when no more events are ready: flushing after each event
-    /// would cost more than the events.
+    /// Flushes standard output. The caller does this when no more events are ready, because a flush
+    /// after each event would be slow.
     ///
     /// # Errors
     /// Standard output cannot be written.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Updates the live view. To be called a few times a second.
+    /// Updates the live view. The caller does this a few times a second.
     fn tick(&mut self, now: Timestamp);
 
     /// Clears the live view and writes the result of the run.
@@ -47,9 +47,9 @@ pub trait Renderer: Send {
 
 /// The outputs of a renderer.
 pub struct OutputStreams {
-    /// Results.
+    /// The writer for results.
     pub out: Box<dyn Write + Send>,
-    /// Progress and notes.
+    /// The writer for progress and notes.
     pub err: Box<dyn Write + Send>,
 }
 
@@ -117,11 +117,11 @@ impl Renderer for RunRenderer {
             }
             ProgressDisplay::Lines(plain) => {
                 if let Some(line) = plain.line(&self.run, event) {
-                    // A run does not end because nobody listens to its progress.
+                    // A run continues if its progress cannot be written.
                     let _deaf = writeln!(self.streams.err, "{line}");
                 }
             }
-            // Who wants to see no progress must know all the same where work is that was replaced.
+            // Without progress, the user still needs to know where a replaced file is kept.
             ProgressDisplay::Silent => {
                 if let (EventKind::FileRescued { rescue }, Form::Text) =
                     (&event.kind, self.view.form)
@@ -142,7 +142,7 @@ impl Renderer for RunRenderer {
             ProgressDisplay::Lines(_) => {
                 let _deaf = writeln!(self.streams.err, "{line}");
             }
-            // Who reads events instead has no other way to know what a remark says.
+            // With `--json`, a note is printed because no event contains its text.
             ProgressDisplay::Silent => match (self.view.form, self.view.verbosity) {
                 (Form::Json, Verbosity::Normal | Verbosity::Verbose) => {
                     let _deaf = writeln!(self.streams.err, "{line}");
@@ -243,7 +243,7 @@ fn table_row(row: &TaskView) -> TableRow {
             ms: Some(report.ms),
             usage: report.usage,
         },
-        // Only an engine that fell leaves a task without an end.
+        // A task has no end only if the engine died.
         TaskStage::Queued | TaskStage::Running { .. } => {
             let outcome = OutcomeLine::plain("interrupted", Meaning::Bad);
             TableRow { task, outcome, changes: None, ms: None, usage: row.used }

@@ -1,4 +1,4 @@
-//! The state of a run as its events tell it: what the renderer displays.
+//! The state of a run, computed from its events, which the renderer displays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,28 +24,28 @@ pub struct RunView {
 /// How many tasks have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndCounts {
-    /// All that have ended.
+    /// The number of tasks that have ended, with any outcome.
     pub all: usize,
-    /// Those that failed.
+    /// The number of tasks that failed.
     pub failed: usize,
-    /// Those that were cancelled.
+    /// The number of tasks that were cancelled.
     pub cancelled: usize,
 }
 
 /// The facts of a run that do not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunInfo {
-    /// Its name.
+    /// The name of the run.
     pub run: RunName,
-    /// How many tasks it has.
+    /// The number of tasks in the run.
     pub tasks: usize,
-    /// How many run at the same time.
+    /// How many tasks run at the same time.
     pub jobs: usize,
-    /// How they are kept apart.
+    /// How tasks are isolated.
     pub isolation: IsolationMode,
-    /// Where their work goes.
+    /// How the work of tasks is merged.
     pub merge: MergeMode,
-    /// When it began.
+    /// When the run began.
     pub started: Timestamp,
 }
 
@@ -80,7 +80,7 @@ impl RunView {
             EventKind::SessionEvent { task: Some(task), event: session_event } => {
                 self.on_session_event(task, event.at, session_event);
             }
-            EventKind::SessionEvent { task: None, .. } => {} // of a session beside the run
+            EventKind::SessionEvent { task: None, .. } => {} // of a session without a task
             EventKind::TaskFinished { task, report } => self.finish(task, report),
             EventKind::LandingWaited => {
                 self.landing =
@@ -122,7 +122,7 @@ impl RunView {
         &self.rows
     }
 
-    /// Returns the tasks that run, in the same order.
+    /// Returns the running tasks, in the order in which they were queued.
     pub fn running(&self) -> impl ExactSizeIterator<Item = &TaskView> {
         self.running.iter().map(|index| &self.rows[*index])
     }
@@ -139,7 +139,7 @@ impl RunView {
         self.ended
     }
 
-    /// Returns the usage of all models so far; none if no model was used.
+    /// Returns the usage of all models so far, or `None` if no model was used.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         let used = self.rows.iter().filter_map(|row| row.used);

@@ -13,7 +13,7 @@ use super::terminal::Meaning;
 pub struct OutcomeLine {
     /// The outcome: `landed`, `conflict`, `failed: timeout` and so on.
     pub word: String,
-    /// How it is coloured.
+    /// The meaning of the outcome, which determines its colour.
     pub meaning: Meaning,
     /// The branch, the paths in conflict or the message of the failure; printable.
     pub note: String,
@@ -24,7 +24,7 @@ impl OutcomeLine {
         Self { word: word.into(), meaning, note: printable::one_line(note.as_ref()) }
     }
 
-    /// Adds to the note. It must be printable.
+    /// Adds text, which must be printable, to the note.
     pub fn add_note(&mut self, note: &str) {
         if !self.note.is_empty() {
             self.note.push_str("; ");
@@ -39,7 +39,7 @@ impl OutcomeLine {
     }
 }
 
-/// Returns the outcome of a task that ended, with the landing of its work, if there was one.
+/// Returns the outcome of a task that ended. `landing` is the result of landing its work, if any.
 #[must_use]
 pub fn outcome_line(report: &TaskReport, landing: Option<&Landed>) -> OutcomeLine {
     let mut found = outcome_without_notes(report, landing);

@@ -9,24 +9,25 @@ use super::printable::{cut, fit, one_line, width};
 use super::task_outcome::OutcomeLine;
 use super::terminal::{Meaning, OutputWidth, Palette};
 
-/// In a run of more tasks than this, those without problems are only counted.
+/// The maximum number of tasks that are all listed. In a larger run, tasks without problems are
+/// only counted.
 const WHOLE: usize = 50;
 
-/// The widest column of task names on a terminal.
+/// The maximum width of the column of task names on a terminal.
 const NAMES: usize = 32;
 
 /// One line of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableRow {
-    /// The task.
+    /// The name of the task.
     pub task: String,
-    /// Its outcome.
+    /// The outcome of the task.
     pub outcome: OutcomeLine,
-    /// The size of its change, if that is known.
+    /// The size of the task's change, if it is known.
     pub changes: Option<ChangeSummary>,
-    /// How long it took, if it has ended.
+    /// How long the task took, if it has ended.
     pub ms: Option<u64>,
-    /// The usage of its model, if it has one.
+    /// The usage of the task's model, if it has one.
     pub usage: Option<Usage>,
 }
 
@@ -37,7 +38,7 @@ pub struct Table {
     pub rows: Vec<TableRow>,
     /// How long the run took, if it has ended.
     pub ms: Option<u64>,
-    /// How long a line may be.
+    /// The maximum length of a line.
     pub room: OutputWidth,
     /// The colours.
     pub palette: Palette,
@@ -48,17 +49,17 @@ pub struct Table {
 /// Which tasks get a line of a table. The others are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableRows {
-    /// All of them, unless there are very many.
+    /// All tasks of a small run; in a run of many tasks, those with problems.
     All,
-    /// Those with problems.
+    /// The tasks with problems.
     Problems,
 }
 
-/// Writes a table: every task of a small run; the tasks with problems of a big one, and a count of
-/// the rest.
+/// Writes a table. It lists every task of a small run. Of a large run, it lists the tasks with
+/// problems and counts the others.
 ///
 /// # Errors
-/// What the writer said.
+/// `out` cannot be written.
 pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     let shown = shown(table);
     let columns = Columns::of(&shown, table);

@@ -1,34 +1,34 @@
-//! The state of one task as its events tell it: queued, running or ended.
+//! The state of one task, computed from its events: queued, running or ended.
 
 use protocol::{Landed, Phase, SessionEvent, TaskName, TaskReport, Timestamp, Usage};
 
-/// One task.
+/// A task as the renderer displays it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskView {
-    /// Its name.
+    /// The name of the task.
     pub name: TaskName,
-    /// Its title.
+    /// The title of the task.
     pub title: String,
-    /// The model that works at it, if one does: `PROVIDER/ID`.
+    /// The model that works on the task, if there is one: `PROVIDER/ID`.
     pub model: Option<String>,
     /// The usage of that model so far.
     pub used: Option<Usage>,
-    /// Its state.
+    /// The state of the task.
     pub stage: TaskStage,
 }
 
 /// The state of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskStage {
-    /// It waits.
+    /// The task has not started.
     Queued,
-    /// It runs.
+    /// The task is running.
     Running(RunningTask),
-    /// It ended.
+    /// The task has ended.
     Ended {
-        /// How.
+        /// The report of the task.
         report: TaskReport,
-        /// What became of its work, once that is known.
+        /// The result of landing the task's work, once it is known.
         landing: Option<Landed>,
     },
 }
@@ -36,13 +36,13 @@ pub enum TaskStage {
 /// The state of a running task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunningTask {
-    /// When it started.
+    /// When the task started.
     pub since: Timestamp,
-    /// What it is doing.
+    /// The current phase of the task.
     pub phase: Phase,
-    /// The last line of its output, or the argument of its last tool call.
+    /// The last line of the task's output, or the argument of its last tool call.
     pub line: Option<String>,
-    /// The tool that its model has called.
+    /// The tool that the task's model has called.
     pub tool: Option<String>,
     /// The wait before the next request, if there is one.
     pub wait: Option<ProviderWait>,
@@ -51,9 +51,9 @@ pub struct RunningTask {
 /// A wait before a request to a provider is retried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProviderWait {
-    /// Until when.
+    /// When the wait ends.
     pub until: Timestamp,
-    /// Why.
+    /// Why the request is retried.
     pub why: String,
 }
 
@@ -75,7 +75,8 @@ impl RunningTask {
     pub(super) fn update(&mut self, progress: &ProgressReport<'_>) {
         self.phase = progress.phase;
         match progress.tokens {
-            // A model between two calls is thinking: what it did last is over.
+            // Only a model reports tokens. Without a tool it is thinking, so that the previous tool
+            // and line are cleared.
             Some(_) => {
                 self.tool = progress.tool.cloned();
                 self.line = progress.line.cloned();

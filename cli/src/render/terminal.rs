@@ -1,4 +1,4 @@
-//! The terminal: its size and capabilities, colours, and what is displayed on it with which options.
+//! The terminal: its size, capabilities and colours, and the display that the options select.
 
 use std::io::IsTerminal;
 
@@ -26,12 +26,12 @@ impl From<&Globals> for OutputOptions {
     }
 }
 
-/// The terminals that standard output and standard error are, if they are.
+/// The terminals of standard output and standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
-    /// The size of the terminal that standard output is, if it is one.
+    /// The size of the terminal; `None` if standard output is not a terminal.
     pub stdout: Option<Size>,
-    /// The size of the terminal that standard error is, if it is one.
+    /// The size of the terminal; `None` if standard error is not a terminal.
     pub stderr: Option<Size>,
     /// What the terminal can do.
     pub capability: TermCapability,
@@ -42,18 +42,18 @@ pub struct Terminal {
 /// What a terminal can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TermCapability {
-    /// Move its cursor and show colours.
+    /// The terminal can move its cursor and show colours.
     Able,
-    /// Only print: `TERM` is `dumb` or missing.
+    /// The terminal can only print: `TERM` is `dumb` or missing.
     Dumb,
 }
 
 /// Whether the environment turns colours off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColorEnv {
-    /// Nothing.
+    /// `NO_COLOR` is not set.
     Silent,
-    /// `NO_COLOR`: none, please.
+    /// `NO_COLOR` is set and turns colours off.
     Refused,
 }
 
@@ -104,7 +104,7 @@ pub struct View {
     /// The colours of standard output.
     pub palette: Palette,
     pub(super) progress_palette: Palette,
-    /// How long a line of standard output may be.
+    /// The maximum length of a line of standard output.
     pub room: OutputWidth,
     /// How much is printed.
     pub verbosity: Verbosity,
@@ -127,10 +127,10 @@ impl View {
         let able = terminal.stderr.is_some() && terminal.capability == TermCapability::Able;
         let progress = match (options.verbosity, options.progress, options.form) {
             (Verbosity::Quiet, ..) | (_, ProgressStyle::None, _) => ProgressMode::Silent,
-            // Nobody sees a live view that is not on a terminal.
+            // A live view needs a terminal. Without one, progress is printed as lines.
             (_, ProgressStyle::Live, _) if able => ProgressMode::Live,
             (_, ProgressStyle::Live | ProgressStyle::Plain, _) => ProgressMode::Plain,
-            // The program that reads the events is told everything already.
+            // The events on standard output contain the progress already.
             (_, ProgressStyle::Auto, Form::Json) => ProgressMode::Silent,
             (_, ProgressStyle::Auto, Form::Text) if able => ProgressMode::Live,
             (_, ProgressStyle::Auto, Form::Text) => ProgressMode::Plain,
@@ -166,7 +166,7 @@ pub struct Size {
     pub rows: usize,
 }
 
-/// How long a line may be.
+/// The maximum length of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputWidth {
     /// As many columns as a terminal has.
@@ -191,9 +191,9 @@ impl OutputWidth {
 /// Whether output is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Palette {
-    /// With the terminal's own colours.
+    /// Output has the terminal's own colours.
     Colour,
-    /// Not at all.
+    /// Output has no colours.
     Plain,
 }
 
@@ -212,7 +212,7 @@ pub enum Meaning {
     Place,
     /// Less important: faint.
     Aside,
-    /// None: not coloured.
+    /// Without special meaning: not coloured.
     Neutral,
 }
 

@@ -10,7 +10,7 @@ use super::terminal::{Meaning, View};
 
 mod tool_call;
 
-/// How many lines of a prompt, a thought or an answer are shown.
+/// The maximum number of lines shown of a prompt, a thought or an answer.
 const TEXT_LINES: usize = 200;
 
 /// Returns the transcript of a session as printable lines.
@@ -20,7 +20,7 @@ pub fn transcript(entries: &[(Timestamp, &SessionEntry)], view: &View) -> Vec<St
     let mut before = None;
     for (at, entry) in transcript_entries(entries) {
         let calls = matches!(entry, TranscriptEntry::Call { .. });
-        // Calls stand together; everything else has air around it.
+        // A blank line separates two entries, unless both are tool calls.
         if before.is_some_and(|before| !(before && calls)) {
             lines.push(String::new());
         }
@@ -89,7 +89,7 @@ fn transcript_entries<'a>(
                 let lines = answer_entries(answer, &entries[place + 1..]);
                 transcript_entries.extend(lines.into_iter().map(|entry| (*at, entry)));
             }
-            // They are lines with their calls.
+            // A tool result is displayed together with its call.
             SessionEntry::Message { message: Message::ToolResult(_), .. } => {}
         }
     }
@@ -149,7 +149,7 @@ fn result_of<'a>(
     results.find(|result| result.tool_call_id == call.id)
 }
 
-/// The widest line, in columns.
+/// The maximum width of a line, in columns.
 const WIDEST: usize = 2_000;
 
 /// Which lines of a long text are kept.

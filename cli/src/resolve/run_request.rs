@@ -20,15 +20,15 @@ pub(super) enum TaskSource {
     Command(String),
     /// One command for each TASK word.
     Words { script: WorkTemplate, words: Vec<String> },
-    /// A model for each prompt.
+    /// One task of a model for each prompt.
     Prompts(Vec<String>),
     /// A template of work for each item, or each chunk of items.
     Each { pattern: WorkTemplate, source: ItemSource },
 }
 
 impl RunRequest {
-    /// Parses the arguments of `regatta run`. `inside` is the value of the variable REGATTA_TASK: the
-    /// name of the task in which the program runs, if it does.
+    /// Parses the arguments of `regatta run`. `inside` is the value of the variable REGATTA_TASK:
+    /// the name of the task that started this program, if a task did.
     ///
     /// # Errors
     /// The arguments are contradictory or not implemented yet, or this would be a run inside a task.
@@ -117,7 +117,7 @@ fn command_request(script: &str, args: &RunArgs) -> Result<RunRequest, Error> {
     }
 }
 
-/// Parses a run whose work is a model's.
+/// Parses a run whose tasks are prompts for a model.
 fn prompt_request(args: &RunArgs) -> Result<RunRequest, Error> {
     check_not_blank(&args.tasks)?;
     match (&args.each, args.tasks.as_slice()) {

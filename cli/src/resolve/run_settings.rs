@@ -1,5 +1,5 @@
-//! The settings of a run and their precedence: the command line goes before the plan, and the plan
-//! before the settings files.
+//! The settings of a run and their precedence: the command line overrides the plan, and the plan
+//! overrides the settings files.
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 
@@ -15,14 +15,14 @@ use crate::plan::Plan;
 /// The settings of runs from the settings files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defaults {
-    /// How many tasks run at the same time. If none, 32 if a model works at some task, otherwise the
-    /// number of cores.
+    /// How many tasks run at the same time. `None` stands for 32 if a model works on any task, and
+    /// for the number of cores otherwise.
     pub jobs: Option<NonZeroUsize>,
-    /// How tasks are kept apart.
+    /// How tasks are isolated.
     pub isolation: IsolationMode,
-    /// Where their work goes.
+    /// How the work of tasks is merged.
     pub merge: MergeMode,
-    /// How much each task may use.
+    /// The limits of each task.
     pub limits: TaskLimits,
     /// The prefix of branch names.
     pub branch_prefix: String,

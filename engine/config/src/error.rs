@@ -19,7 +19,7 @@ pub enum SettingsError {
         #[source]
         source: std::io::Error,
     },
-    /// The settings file is larger than any settings are.
+    /// The settings file is larger than the limit.
     #[error("{} is larger than {limit} bytes, which no settings file is", .file.display())]
     TooLarge {
         /// The file.

@@ -55,7 +55,7 @@ pub enum Key {
     StreamIdleTimeout,
 }
 
-/// Another environment variable that sets the same.
+/// Another environment variable for the same setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alias {
     /// The variable takes the same values.
@@ -93,7 +93,7 @@ impl Key {
         Self::StreamIdleTimeout,
     ];
 
-    /// Returns the key as in a settings file: names joined by dots.
+    /// Returns the key as text: its names in a settings file, from the top level, joined by dots.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -139,7 +139,7 @@ impl Key {
         variable
     }
 
-    /// Returns the other variables that set it, in order of precedence.
+    /// Returns the other environment variables of the setting, in order of precedence.
     pub(crate) fn aliases(self) -> &'static [Alias] {
         use Alias::{Milliseconds, Same};
         match self {
@@ -188,7 +188,7 @@ impl Key {
         nearest(text, Self::ALL.map(Self::as_str)).and_then(Self::find)
     }
 
-    /// Returns whether `path` is a group of settings.
+    /// Returns whether `path` is the key of a group of settings, such as `task.isolation`.
     pub(crate) fn is_group(path: &str) -> bool {
         let below = |key: Self| key.as_str().strip_prefix(path).is_some_and(|k| k.starts_with('.'));
         Self::ALL.into_iter().any(below)
@@ -201,7 +201,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// The most characters of a text that are compared.
+/// The maximum number of characters of a text that `nearest` compares.
 const COMPARED: usize = 100;
 
 /// Returns the candidate most similar to `given`, ignoring case, if one is similar enough.

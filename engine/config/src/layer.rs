@@ -13,10 +13,10 @@ use crate::key::{Alias, Key};
 use crate::value::RawValue;
 use crate::yaml::{self, Malformed, Node, Value};
 
-/// How large a settings file may be.
+/// The maximum size of a settings file, in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// How many unknown keys are reported.
+/// The maximum number of unknown keys that are reported.
 const UNKNOWN: usize = 20;
 
 /// The values that one layer sets, and its unknown keys.
@@ -89,7 +89,7 @@ impl Layer {
         layer
     }
 
-    /// Reads a mapping; `path` is its own key.
+    /// Reads a mapping. `path` is the key of the mapping, which is empty for the whole file.
     fn walk(
         &mut self,
         path: &str,

@@ -10,13 +10,13 @@ use crate::yaml::{self, Node, Value};
 /// The price of a model, in billionths of a US dollar per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelPrice {
-    /// Tokens the model reads.
+    /// The price of tokens that the model reads.
     pub input: u64,
-    /// Tokens the model writes.
+    /// The price of tokens that the model writes.
     pub output: u64,
-    /// Tokens read from a cache.
+    /// The price of tokens that are read from a cache.
     pub cache_read: u64,
-    /// Tokens written into a cache.
+    /// The price of tokens that are written into a cache.
     pub cache_write: u64,
 }
 
@@ -68,7 +68,8 @@ fn price(node: &Node) -> Option<ModelPrice> {
     })
 }
 
-/// Returns dollars as billionths of a dollar, if between zero and a million.
+/// Converts dollars to billionths of a dollar. Returns `None` for values that are not between zero
+/// and a million.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
 fn nanodollars(value: &Value) -> Option<u64> {
     let dollars: f64 = match value {

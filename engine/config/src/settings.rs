@@ -15,12 +15,12 @@ use crate::layer::Layer;
 use crate::prices::ModelPrice;
 use crate::value::{Expected, RawValue};
 
-/// The defaults, with what each setting means.
+/// The text of the defaults file, which also explains each setting.
 const DEFAULTS: &str = include_str!("defaults.yml");
 const DEFAULTS_FILE: &str = "defaults.yml";
 
 /// The sources of settings besides the defaults. The user's file overrides the defaults, the
-/// environment the file, the command line the environment.
+/// environment overrides the file, and the command line overrides the environment.
 pub struct Sources<'a> {
     /// The user's file, which need not exist: [`crate::DataPaths::config_file`].
     pub file: &'a Path,
@@ -28,11 +28,11 @@ pub struct Sources<'a> {
     pub home: Option<&'a Path>,
     /// Looks up an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
-    /// The command line options that set something.
+    /// The command line options that change a setting.
     pub flags: &'a [Flag],
 }
 
-/// A command line option that sets something.
+/// A command line option that changes a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag {
     /// The setting.
@@ -114,7 +114,7 @@ impl Settings {
         let mut values =
             Layer::of_text(DEFAULTS, Path::new(DEFAULTS_FILE), |_| Origin::BuiltIn)?.given;
         for layer in [user.given, Layer::of_environment(sources.variable).given, flags.given] {
-            // A mistake is reported even while another layer overrides it.
+            // An invalid value is an error even if another layer overrides it.
             for (key, (given, origin)) in &layer {
                 check(*key, given, home)
                     .map_err(|expected| wrong(*key, given, origin, expected))?;
@@ -124,7 +124,7 @@ impl Settings {
         Ok((Self::from_values(&values, home)?, unknown))
     }
 
-    /// Returns the limits of a task that sets none itself.
+    /// Returns the limits of a task that sets no limits itself.
     #[must_use]
     pub fn task_limits(&self) -> TaskLimits {
         TaskLimits {
@@ -222,7 +222,7 @@ fn required<T>(
 }
 
 fn wrong(key: Key, given: &RawValue, origin: &Origin, expected: Expected) -> SettingsError {
-    // "must be a list, not a list" would not help where only an element is wrong.
+    // If only an element of a list is invalid, "must be a list, not a list" would be unhelpful.
     let found = given.describe();
     let found = if expected.starts_with(&found) { "this one".to_owned() } else { found };
     let origin = origin.clone();

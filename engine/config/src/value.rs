@@ -1,4 +1,4 @@
-//! Converts raw values of settings to typed ones, or says what was expected instead.
+//! Converts raw values of settings to typed values. The error is a description of valid values.
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ impl RawValue {
             .ok_or("a duration such as `90s`, `20m` or `1h30m`")
     }
 
-    /// Parses a timeout; zero means none.
+    /// Parses a timeout; zero means no timeout.
     pub(crate) fn timeout(&self) -> Result<Duration, Expected> {
         match self {
             Self::Yaml(Value::Integer(0)) => Ok(Duration::ZERO),

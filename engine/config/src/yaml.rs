@@ -15,7 +15,7 @@ pub(crate) struct Node {
     pub(crate) value: Value,
 }
 
-/// A YAML value. An empty one is null.
+/// A YAML value. An empty value is null.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Null,

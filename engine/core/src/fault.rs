@@ -21,7 +21,7 @@ pub struct Faults {
 pub struct FaultHooks {
     /// Kills the process with SIGKILL.
     pub kill: fn(),
-    /// Blocks until something else has happened.
+    /// Blocks until a condition of the caller holds, for instance until a test removes a file.
     pub wait: fn(),
 }
 
@@ -49,9 +49,9 @@ pub enum Fault {
     Fail,
     /// The call at the point fails because the disk is full.
     Full,
-    /// The code at the point blocks until something else has happened.
+    /// The code at the point blocks until `FaultHooks::wait` returns.
     Slow,
-    /// The capability of this name is switched off.
+    /// The capability whose name is given as the point is switched off.
     Off,
 }
 
@@ -65,7 +65,7 @@ impl Faults {
     /// Parses a plan. Without debug assertions the result is empty.
     ///
     /// # Errors
-    /// The first invalid word of the plan.
+    /// Returns the first invalid word of the plan.
     pub fn read(plan: &str, means: FaultHooks) -> Result<Self, String> {
         if !cfg!(debug_assertions) {
             return Ok(Self::default());
@@ -84,7 +84,7 @@ impl Faults {
     /// Counts that the code has reached `point`, and causes the fault that is planned there.
     ///
     /// # Errors
-    /// The planned fault is a failing call.
+    /// The planned fault makes the call fail.
     ///
     /// # Panics
     /// Panics if the planned fault is a crash.

@@ -13,11 +13,11 @@ pub struct RestartBudget {
 }
 
 impl RestartBudget {
-    /// The budget of a child that must not be restarted.
+    /// The budget of an actor or worker that must not be restarted.
     pub const NONE: Self = Self { restarts: 0, window: Duration::ZERO };
 }
 
-/// The recent crashes of one child.
+/// The recent crashes of one child, which is an actor or a worker.
 #[derive(Debug, Default)]
 pub struct CrashLog(VecDeque<Instant>);
 

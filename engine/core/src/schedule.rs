@@ -53,7 +53,7 @@ struct RunQueue {
     dependants: BTreeMap<TaskId, Vec<TaskId>>,
     succeeded: BTreeSet<TaskId>,
     failed: BTreeSet<TaskId>,
-    /// The number of the last permit, which shows whose is oldest.
+    /// The sequence number of the last permit of this run. Lower numbers are older.
     last_admission: u64,
 }
 
@@ -202,8 +202,8 @@ impl Schedule {
         }
     }
 
-    /// Removes a running or waiting task. Returns the tasks that will never run because of it,
-    /// nearest first; they are removed too.
+    /// Removes a running or waiting task. If it did not succeed, also removes and returns the tasks
+    /// that depend on it, directly or indirectly; each follows the task that it depends on.
     pub fn finish(&mut self, task: TaskId, end: TaskEnd) -> Vec<RefusedTask> {
         let mut refused = Vec::new();
         let mut gone = vec![(task, end)];

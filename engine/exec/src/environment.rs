@@ -47,7 +47,7 @@ const GIT_REPOSITORY: &[&str] = &[
     "GIT_WORK_TREE",
 ];
 
-/// The pairs that `GIT_CONFIG_COUNT` counts.
+/// The prefixes of the numbered variables with configuration for git, such as `GIT_CONFIG_KEY_0`.
 const CONFIGURATION_PAIRS: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
 
 /// The API keys of model providers, which commands do not need. Tokens of build tools are not among
@@ -79,7 +79,7 @@ const PROVIDER_KEYS: &[&str] = &[
     "ZAI_API_KEY",
 ];
 
-/// Variables for this process only.
+/// Variables that only the engine process uses.
 const INTERNAL: &[&str] = &["REGATTA_FAULT"];
 
 impl BaseEnvironment {
@@ -98,7 +98,7 @@ impl BaseEnvironment {
         self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// Returns the variables of a command with `added` ones, which take precedence.
+    /// Returns the variables of a command: the base variables and `added`, which takes precedence.
     pub(crate) fn with(&self, added: &BTreeMap<String, OsString>) -> BTreeMap<OsString, OsString> {
         let added = added.iter().map(|(name, value)| (OsStr::new(name), value.as_os_str()));
         let all = self.variables().chain(added);
@@ -123,7 +123,7 @@ impl EnvironmentRules {
     }
 
     fn keep(&self, name: &OsStr) -> bool {
-        // A name that is not UTF-8 is on no list.
+        // No list contains a name that is not UTF-8.
         let Some(name) = name.to_str() else { return self.keep_only.is_empty() };
         if Self::is_never_passed(name) {
             return false;

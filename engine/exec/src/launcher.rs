@@ -1,7 +1,8 @@
 //! The one thread that starts processes.
 //!
-//! The kernel kills a child when the thread that started it ends, not when the process ends. So one
-//! thread starts all processes, and lives as long as the shell.
+//! Each child asks the kernel to kill it when its parent dies. For the kernel, the parent is the
+//! thread that started the child. Therefore one thread, which lives as long as the `Launcher`,
+//! starts all processes.
 
 use std::io;
 use std::process::{Child, Command};
@@ -38,7 +39,7 @@ enum LauncherMessage {
     Sync(SyncSender<()>),
     /// The owner of a command has dropped it.
     Released(Leftover),
-    /// The watcher process of this number has ended.
+    /// The watcher process with this number has ended.
     WatcherEnded(u64),
     /// End the thread.
     Close,
@@ -94,8 +95,8 @@ impl Drop for PendingStart<'_> {
         if self.answer.is_terminated() {
             return;
         }
-        // The thread may be starting the command now. When it handles the next message, it has
-        // noticed the closed reply and killed the process.
+        // The thread may be starting the command now. It then fails to send the reply and kills the
+        // process, before it handles the `Sync` message.
         self.answer.close();
         let (handled, wait) = sync_channel(1);
         if self.orders.send(LauncherMessage::Sync(handled)).is_ok() {

@@ -57,7 +57,7 @@ impl NewestLine {
 /// Adds `bytes` to the unfinished line `open`, and returns the newest line that ends in them and is
 /// not blank. The text after the last break becomes the unfinished line.
 ///
-/// It searches from the end, because of many short lines only the newest is used.
+/// The search starts at the end, because the caller uses only the newest line.
 fn newest_ended(
     open: &mut Vec<u8>,
     bytes: &[u8],

@@ -133,12 +133,12 @@ impl<S: Storage> OutputFile<S> {
 
     /// Removes the middle of the file, and writes a line in its place.
     ///
-    /// The end is copied from front to back and truncated last, so that at every moment all of it is
-    /// in the file.
+    /// The function moves the end forward from its first byte to its last and truncates the file
+    /// last, so that the file contains the whole end at every moment.
     fn remove_middle(&mut self) -> io::Result<()> {
         let before = if self.head == 0 { b'\n' } else { self.byte(self.head - 1)? };
         let mut from = self.length.saturating_sub(self.tail).max(self.head);
-        // If little is removed, the line is longer than that, and more of the end is removed.
+        // A line longer than the removed bytes also replaces the first bytes of the end.
         let notice = loop {
             let missing = self.written - self.head - (self.length - from);
             let notice = notice(missing, before);

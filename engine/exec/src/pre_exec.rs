@@ -42,10 +42,11 @@ pub(crate) struct ChildSetup {
 /// Gives the child of `command` a session and a process group of its own, which is killed when the
 /// engine ends.
 ///
-/// It is a session rather than only a group: without a terminal, a program that asks for a password
-/// fails at once, while in a background group it would be stopped for ever. The child registers its
-/// group itself, so that it never runs unknown to the watcher. It also runs if it cannot register:
-/// it is still killed when the thread that started it ends.
+/// The child gets a session, because a session has no terminal: a program that asks for a password
+/// fails at once. In a background group of the user's session, the terminal would suspend it for
+/// ever. The child registers its group itself, so that the watcher knows the group before the
+/// program runs. If that fails, the child runs nevertheless: the kernel kills it when the thread
+/// that started it ends.
 pub(crate) fn prepare_command<P>(
     command: &mut Command,
     preparation: ChildSetup,
@@ -68,7 +69,7 @@ pub(crate) fn prepare_command<P>(
         }
         reset_signals(&[libc::SIGPIPE]);
         set_close_on_exec();
-        // Before the namespaces: the watcher needs the process id outside of them.
+        // The child registers outside of its namespaces, because the watcher needs the id there.
         if let Some(Registration { pipe, prefix }) = &registration {
             register(pipe.as_ref(), prefix.as_bytes());
         }
@@ -97,7 +98,7 @@ pub(crate) fn prepare_watcher(command: &mut Command) {
         set_close_on_exec();
         Ok(())
     };
-    // SAFETY: as above.
+    // SAFETY: the hook makes system calls only, as the hook in `prepare_command` does.
     unsafe { command.pre_exec(hook) };
 }
 
@@ -149,7 +150,7 @@ fn reset_signals(ignored: &[libc::c_int]) {
 }
 
 /// Sets close-on-exec for every descriptor but the first three, so that the program inherits no
-/// others. Old kernels cannot do it.
+/// others. Kernels before 5.11 refuse the call, which is ignored.
 fn set_close_on_exec() {
     let (first, last, close_on_exec): (u32, u32, u32) = (3, u32::MAX, 4);
     // SAFETY: no memory is passed, and the descriptors stay open until exec.

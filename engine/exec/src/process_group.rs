@@ -62,7 +62,7 @@ impl ProcessGroup {
                 }
             }
         }
-        // The processes of a group may be hidden in `/proc`.
+        // `/proc` may hide the processes of the group. The group then counts as running.
         seen > 0 || self.is_empty()
     }
 

@@ -25,8 +25,8 @@ pub struct Processes(Arc<Launcher>);
 
 impl Processes {
     /// Starts the launcher thread. The command `watcher` starts a process that only calls
-    /// [`watch()`](crate::watch()) on its standard input; it is started with the first process. Its
-    /// folder, streams and session are set here.
+    /// [`watch()`](crate::watch()) on its standard input; it is started with the first process. The
+    /// launcher sets the folder, the streams and the session of the watcher process.
     ///
     /// # Errors
     /// The thread cannot be started.

@@ -102,11 +102,11 @@ const KILLED_TIMEOUT: Duration = Duration::from_secs(2);
 /// Whether a command was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StopRequest {
-    /// It was not asked.
+    /// The command was not asked to stop.
     None,
-    /// It got SIGTERM, and is killed at this time.
+    /// The command got SIGTERM, and will be killed at this time.
     Graceful(time::Instant),
-    /// It was killed.
+    /// The command was killed.
     Kill,
 }
 
@@ -119,7 +119,7 @@ pub(crate) async fn wait_or_stop(
 ) -> io::Result<EndCause> {
     let request = until_exit(running, exit, stop, grace).await;
     let status = if let StopRequest::Graceful(until) = request {
-        // A shell exits on SIGTERM at once while its children still clean up: the grace is for all.
+        // A shell may exit before its children. The grace period applies to the whole group.
         let status = running.reap()?;
         let left = until.saturating_duration_since(time::Instant::now());
         tokio::select! {
@@ -161,7 +161,7 @@ async fn until_exit(
             }
             () = stop.cancelled(), if request == StopRequest::None => {
                 running.group().signal(Signal::TERM);
-                // A stopped process handles no signal before it continues.
+                // A process that SIGSTOP suspended handles SIGTERM only after SIGCONT.
                 running.group().signal(Signal::CONT);
                 request = StopRequest::Graceful(time::Instant::now() + grace);
             }
@@ -205,7 +205,7 @@ impl Exit {
         }
     }
 
-    /// Waits until the process has exited. It still has to be reaped then.
+    /// Waits until the process has exited. The caller has to reap it afterwards.
     pub(crate) async fn wait(&self) {
         if let Self::Pidfd(descriptor) = self
             && descriptor.readable().await.is_ok()

@@ -44,7 +44,7 @@ struct WatcherProcess {
 
 /// A watcher process that ends because its pipe is closed.
 pub(crate) struct EndingWatcher {
-    /// The number that is reported at its end.
+    /// The number that the watcher passes to its callback `ended` when the process has ended.
     pub(crate) number: u64,
     /// The id of the process.
     process: Option<Pid>,
@@ -86,8 +86,8 @@ impl Watcher {
     /// process.
     ///
     /// # Errors
-    /// A resource needed to start a watcher process is exhausted. The child would fail for the same
-    /// reason, and later ones are to have a watcher again.
+    /// A resource needed to start a watcher process is exhausted. The start of the child would fail
+    /// for the same reason. The next call tries again to start a watcher process.
     pub(crate) fn registration(
         &mut self,
         token: Token,
@@ -145,11 +145,12 @@ impl Watcher {
         let (reader, mut writer) = io::pipe()?;
         // A watcher process that does not read must not block the engine.
         fcntl_setfl(&writer, OFlags::NONBLOCK)?;
-        // Written before the start, so that it knows all groups even if the engine ends meanwhile.
+        // The groups are in the pipe before the watcher process starts. It thus knows all of them,
+        // even if the engine ends during the start.
         let groups: String =
             self.groups.iter().map(|(&token, &group)| added(token, group)).collect();
         writer.write_all(groups.as_bytes())?;
-        // The thread that reaps it is started first, so that no watcher process is left unreaped.
+        // The thread that reaps the watcher process starts first, because its start may fail.
         let (number, ended) = (self.started + 1, Arc::clone(&self.ended));
         let (started, process) = mpsc::channel::<Child>();
         let wait = move || {
@@ -159,7 +160,7 @@ impl Watcher {
         };
         let waiter = thread::Builder::new().name("watcher".to_owned()).spawn(wait)?;
         let child = self.command.stdin(reader).spawn();
-        // The command would keep the reading end open, and the pipe would never break.
+        // Closes the reading end that `command` holds, so that writes fail if the process is dead.
         self.command.stdin(Stdio::null());
         let child = child?;
         self.started = number;
@@ -168,8 +169,8 @@ impl Watcher {
         Ok(WatcherProcess { number, process, pipe: Arc::new(writer), waiter })
     }
 
-    /// Writes a line to the watcher process. One that does not read any more is killed, and the next
-    /// gets all groups; the end of a dead one is reported by its thread.
+    /// Writes a line to the watcher process. If the pipe is full, the process is killed, and the
+    /// next one gets all groups. If the process is dead, its waiting thread reports the end.
     fn send(&mut self, line: &str) {
         let Some(watcher) = &self.process else { return };
         let mut pipe: &PipeWriter = &watcher.pipe;

@@ -16,7 +16,7 @@ const BETWEEN_ROUNDS: Duration = Duration::from_millis(10);
 /// The longest valid line: a sign, two numbers, a space.
 const LINE_LIMIT: usize = 64;
 
-/// Reads from `input` which process groups are running, and kills those that are left when it ends.
+/// Reads the running process groups from `input`, and kills the remaining groups when `input` ends.
 ///
 /// This is all that the watcher process does. It returns when none of the groups runs any more, or
 /// after a few seconds. Lines are `+TOKEN GROUP` and `-TOKEN`; all others are ignored.
@@ -74,7 +74,7 @@ impl WatchedGroups {
     fn end(mut self, limit: Duration) {
         let began = Instant::now();
         loop {
-            // Zombies make a group look alive; only a scan of all processes tells.
+            // A group of zombies is not empty. Only `is_dead` recognises that it has ended.
             let look = began.elapsed() >= BEFORE_PROC_SCAN;
             self.groups.retain(|_, group| {
                 group.kill_if_there();

@@ -56,7 +56,7 @@ pub struct Captured {
     pub capture: CaptureRef,
     /// The size of its changes.
     pub changes: ChangeSummary,
-    /// What the task created that the capture does not contain.
+    /// The paths that the task created and that the capture does not contain.
     #[serde(default, skip_serializing_if = "LeftOut::is_empty")]
     pub left_out: LeftOut,
 }
@@ -76,7 +76,7 @@ impl Captured {
     }
 }
 
-/// What a task created in its workspace that a capture cannot contain.
+/// The paths that a task created in its workspace and that a capture cannot contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// The first entries, sorted by path; at most [`LeftOut::MAX_ENTRIES`].
@@ -104,23 +104,23 @@ pub struct LeftOutEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LeftOutKind {
-    /// It is a FIFO.
+    /// The path is a FIFO.
     Fifo,
-    /// It is a socket.
+    /// The path is a socket.
     Socket,
-    /// It is a device.
+    /// The path is a device.
     Device,
-    /// Git, or some file system, treats its name as `.git`.
+    /// The name of the path is one that git or some file system treats as `.git`.
     GitTwin {
         /// The number of regular files and symlinks at or below the path.
         files: u64,
     },
-    /// It is the folder of a submodule.
+    /// The path is the folder of a submodule.
     Submodule {
-        /// The number of regular files and symlinks below it.
+        /// The number of regular files and symlinks below the folder.
         files: u64,
     },
-    /// It is the `.git` of a repository that the task created.
+    /// The path is the `.git` of a repository that the task created.
     Repository,
 }
 
@@ -136,7 +136,7 @@ impl LeftOut {
 }
 
 impl LeftOutKind {
-    /// Returns the number of regular files and symlinks that are left out with it.
+    /// Returns the number of regular files and symlinks that are left out with the path.
     #[must_use]
     pub fn files(self) -> u64 {
         match self {

@@ -128,11 +128,11 @@ pub enum EventKind {
         /// The task.
         task: TaskName,
     },
-    /// The end of a task's worker was not accepted, and the worker was reminded.
+    /// A worker ended without an acceptable result, and the engine sent it a reminder.
     ContractReminded {
         /// The task.
         task: TaskName,
-        /// What was wrong.
+        /// Why the result was not accepted.
         complaint: String,
     },
     /// The work of a task was stored in the task store.

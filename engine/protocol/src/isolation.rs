@@ -48,7 +48,7 @@ struct ModeProperties {
     mode: IsolationMode,
     /// The name in settings and on the command line.
     name: &'static str,
-    /// Other names that are accepted there.
+    /// Other names that settings and the command line accept.
     aliases: &'static [&'static str],
     /// The name in output for people.
     label: &'static str,
@@ -101,7 +101,7 @@ const PLANNED: [&str; 12] = [
 ];
 
 impl IsolationMode {
-    /// The mode of `auto`: the best one that works on every machine.
+    /// The mode that `auto` stands for: the best mode that works on every machine.
     pub const AUTO: Self = Self::Worktree;
 
     /// Returns the mode with this name or alias, if there is one.
@@ -111,7 +111,7 @@ impl IsolationMode {
         TABLE.iter().find(is_named).map(|it| it.mode)
     }
 
-    /// Returns whether `name` is that of a planned mode.
+    /// Returns whether `name` is the name of a planned mode.
     #[must_use]
     pub fn is_planned(name: &str) -> bool {
         PLANNED.contains(&name)

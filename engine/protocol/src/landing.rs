@@ -100,8 +100,7 @@ pub enum ConflictReason {
     Contested,
 }
 
-/// A version of a file that a landing replaced although another program had just written it, and
-/// that was kept.
+/// A kept version of a file: another program wrote the version just before a landing replaced it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rescue {
     /// The file.

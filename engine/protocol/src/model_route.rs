@@ -1,4 +1,4 @@
-//! The route to a model: its provider and its name there.
+//! The route to a model: its provider, and its name at that provider.
 
 use std::fmt;
 use std::str::FromStr;

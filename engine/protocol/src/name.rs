@@ -28,8 +28,8 @@ impl RunName {
     /// The ledger asks for a longer name if a shorter one is taken.
     #[must_use]
     pub fn of(run: RunId, length: usize) -> Self {
-        // The second half of a UUID v7 is random, except for the two variant bits at its top, which
-        // are not used here.
+        // The lower 64 bits of a UUID v7 are random, except for the two variant bits at the top. A
+        // name uses at most the lowest 60 bits.
         let mut random = [0; 8];
         random.copy_from_slice(&run.as_bytes()[8..]);
         let mut bits = u64::from_be_bytes(random);
@@ -97,7 +97,8 @@ impl TaskName {
         Self(if slug.is_empty() { "task".to_owned() } else { slug.to_owned() })
     }
 
-    /// Returns this name with the suffix `-number`. It is shortened if it would be too long.
+    /// Returns this name with the suffix `-number`. The name is cut before the suffix if its last
+    /// segment would be too long.
     #[must_use]
     pub fn numbered(&self, number: usize) -> Self {
         let suffix = format!("-{number}");

@@ -58,7 +58,7 @@ pub enum FailureClass {
     /// The connection was lost, the server was overloaded or the stream was silent, and retries did
     /// not help.
     Transient,
-    /// A rate limit that is reset much later, or no credit left.
+    /// The account has no credit left, or has reached a rate limit that is reset much later.
     Quota,
     /// The provider did not accept the API key.
     Auth,
@@ -84,7 +84,7 @@ pub enum FailureClass {
     Workspace,
     /// Memory, disk, processes or file descriptors ran out.
     Resources,
-    /// A task that this one depends on did not succeed, or the work of several of them conflicts.
+    /// A predecessor of the task did not succeed, or the work of several predecessors conflicts.
     Dependency,
     /// The worker crashed and was not restarted.
     Crashed,

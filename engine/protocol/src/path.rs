@@ -55,9 +55,9 @@ impl RepoPath {
     }
 }
 
-/// Returns whether a component is an ordinary name. Names that some file system treats as `.git`
-/// are refused: in any case, with code points that HFS+ ignores, as an NTFS short name or as an
-/// NTFS stream.
+/// Returns whether a component is an ordinary name. A name that some file system treats as `.git`
+/// is not: `.git` in any letter case, with code points that HFS+ ignores, as an NTFS short name or
+/// with an NTFS stream.
 fn is_plain(component: &[u8]) -> bool {
     if matches!(component, b"" | b"." | b"..") {
         return false;
@@ -158,8 +158,8 @@ const TEMPORARY_PREFIX: &str = ".regatta-";
 const TEMPORARY_SUFFIX: &str = ".tmp";
 
 /// Returns the name of a temporary file, which exists only while another file is written. `maker`
-/// and `number` together have to be unique. A process that is killed may leave such a file behind;
-/// by its name it is known not to be anybody's work.
+/// and `number` together have to be unique. A killed process may leave such a file behind. The
+/// name marks the file as no work of a user or a task.
 #[must_use]
 pub fn temporary_name(maker: impl fmt::Display, number: impl fmt::Display) -> String {
     format!("{TEMPORARY_PREFIX}{maker}-{number}{TEMPORARY_SUFFIX}")

@@ -32,7 +32,7 @@ pub enum SessionEntry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output_schema: Option<Value>,
     },
-    /// Following answers come from this model.
+    /// The model changes: later answers come from the given model.
     ModelChange {
         /// `PROVIDER/ID`.
         model: String,
@@ -41,7 +41,7 @@ pub enum SessionEntry {
     Message {
         /// The message.
         message: Message,
-        /// The id of the input, if this is a user message. Other programs ignore it.
+        /// The id of the input, if this is a user message. Other readers of the log ignore it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input_id: Option<InputId>,
     },
@@ -82,7 +82,7 @@ pub enum SessionEvent {
         /// The input.
         input_id: InputId,
     },
-    /// Following requests go to this model.
+    /// The model changes: later requests go to the given model.
     ModelChange {
         /// `PROVIDER/ID`.
         model: String,
@@ -95,8 +95,8 @@ pub enum SessionEvent {
     /// The request is sent again after a delay. The parts of the answer received so far are
     /// discarded.
     AutoRetryStart {
-        /// The number of the retry, from 1. It is 0 if this request was not sent yet, and waits
-        /// because the provider turned another session away.
+        /// The number of the retry, from 1. The number is 0 if the request has not been sent yet
+        /// and waits because the provider refused a request of another session.
         attempt: u32,
         /// The delay in milliseconds.
         delay_ms: u64,
@@ -105,7 +105,7 @@ pub enum SessionEvent {
     },
     /// The request waits before it is sent. A delta.
     RequestWait {
-        /// What it waits for, in one line.
+        /// What the request waits for, in one line.
         reason: String,
     },
     /// More text of the answer. A delta.
@@ -199,7 +199,7 @@ impl SessionEvent {
 }
 
 impl SessionEvent {
-    /// Merges the next delta into this one. Returns it if the two cannot be merged.
+    /// Merges the delta `next` into this one. Returns `next` if the two cannot be merged.
     pub fn merge(&mut self, next: Self) -> Option<Self> {
         match (self, next) {
             (Self::TextDelta { text }, Self::TextDelta { text: more })

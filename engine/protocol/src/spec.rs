@@ -48,7 +48,7 @@ pub enum MergeMode {
     Patch,
     /// On branches, one per task.
     Branch,
-    /// Nowhere: it stays in the task store.
+    /// Nowhere: the work stays in the task store.
     None,
 }
 
@@ -56,9 +56,9 @@ pub enum MergeMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// They continue.
+    /// The unfinished tasks continue.
     Continue,
-    /// They are cancelled.
+    /// The unfinished tasks are cancelled.
     CancelTheRest,
 }
 
@@ -146,9 +146,9 @@ pub struct Command {
 pub struct Item {
     /// The item itself: `REGATTA_ITEM`.
     pub item: String,
-    /// Its file name without the last extension: `REGATTA_ITEM_STEM`.
+    /// The file name of the item without the last extension: `REGATTA_ITEM_STEM`.
     pub stem: String,
-    /// Its folder: `REGATTA_ITEM_DIR`.
+    /// The folder of the item: `REGATTA_ITEM_DIR`.
     pub dir: String,
 }
 

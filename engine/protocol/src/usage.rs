@@ -6,7 +6,7 @@ use std::ops::Add;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Tokens and their cost. No token is counted in two of the four counts.
+/// Tokens and their cost. Each token is counted in only one of the four counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens that the model read and that were not cached.
@@ -82,7 +82,7 @@ impl Cost {
 
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Less than half a cent would be displayed as 0.00.
+        // With two places, less than half a cent would be displayed as 0.00.
         let places = if self.0 >= 5_000_000 || self.0 == 0 { 2 } else { 4 };
         write!(f, "${:.places$}", self.as_dollars())
     }

@@ -13,7 +13,7 @@ use url::Url;
 pub(crate) struct Endpoint {
     /// The provider's name.
     pub(crate) provider: String,
-    /// The id of the model, as the provider has it.
+    /// The id of the model at its provider.
     pub(crate) model: String,
     /// The base URL; the paths of the API are below it.
     pub(crate) base: Url,
@@ -58,12 +58,12 @@ pub(crate) fn base_url(text: &str) -> Result<Url, Failure> {
         return Err(refused("it has to begin with http:// or https:// and a host"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        // Without the text: it holds a password.
+        // The message does not quote the URL, because the URL may contain a password.
         let what = "a base URL holds no user and no password; keys come from the environment";
         return Err(Failure::new(FailureClass::Invalid, what));
     }
     url.set_fragment(None);
-    // Users copy the whole URL of the endpoint.
+    // A user may give the whole URL of the endpoint instead of the base URL.
     let path = url.path().trim_end_matches('/');
     let path = path.strip_suffix("/chat/completions").unwrap_or(path).to_owned();
     url.set_path(&path);
@@ -90,7 +90,7 @@ impl ApiKey {
 
     /// Returns `text` without the key, which a provider may have quoted.
     pub(crate) fn redact(&self, text: &str) -> String {
-        // A key of a few letters is a placeholder; removing it would only spoil words.
+        // A key of a few letters is a placeholder. It is kept, because it may be part of a word.
         if self.0.len() < 8 { text.to_owned() } else { text.replace(&*self.0, "[key]") }
     }
 }

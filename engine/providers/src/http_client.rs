@@ -10,8 +10,8 @@ use reqwest::{Client, ClientBuilder};
 use url::{Host, Url};
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long an idle connection to this machine is kept. Local servers close theirs after five
-/// seconds, and connecting again costs nothing.
+/// How long an idle connection to this machine is kept: less than five seconds, after which local
+/// servers close it. A new connection to this machine is cheap.
 const IDLE: Duration = Duration::from_secs(4);
 const AGENT: &str = concat!("regatta/", env!("CARGO_PKG_VERSION"));
 
@@ -50,12 +50,13 @@ pub(crate) fn is_near(url: &Url) -> bool {
 }
 
 fn far() -> Option<Client> {
-    // Without certificates on this machine plain HTTP still works, and HTTPS fails with a message.
+    // A machine without root certificates gets a client without any: its plain HTTP requests work,
+    // and its HTTPS requests fail with a message.
     builder().build().or_else(|_none| builder().tls_certs_only([]).build()).ok()
 }
 
 fn builder() -> ClientBuilder {
-    // An error means that a provider is installed already; any will do.
+    // An error means that a crypto provider is already installed. The client works with any.
     let _installed = rustls::crypto::ring::default_provider().install_default();
     Client::builder().user_agent(AGENT).redirect(Policy::none()).connect_timeout(CONNECT)
 }

@@ -34,7 +34,7 @@ pub(crate) struct Dialect {
     pub(crate) call_ids: CallIds,
     pub(crate) result_names: ResultNames,
     pub(crate) forcing: Forcing,
-    /// The field of an assistant message in which the provider wants its earlier thinking back.
+    /// The field of an assistant message in which the provider expects its earlier thinking.
     pub(crate) thinking: Option<&'static str>,
 }
 
@@ -168,10 +168,12 @@ pub fn key_variables(provider: &str) -> [String; 2] {
     [own.unwrap_or_else(|| api_key_variable(provider)), ANY_API_KEY.to_owned()]
 }
 
-/// The variable of the API key for any provider at a base URL whose own variable is not set.
+/// The environment variable that holds the API key of a provider at a base URL if the provider's
+/// own variable is not set.
 pub(crate) const ANY_API_KEY: &str = "REGATTA_API_KEY";
 
-/// Returns the variable of the API key of a provider: `my-gate` has `MY_GATE_API_KEY`.
+/// Returns the environment variable that holds the API key of a provider, for instance
+/// `MY_GATE_API_KEY` for `my-gate`.
 pub(crate) fn api_key_variable(provider: &str) -> String {
     let letter = |it: char| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' };
     provider.chars().map(letter).chain("_API_KEY".chars()).collect()

@@ -13,15 +13,15 @@ use crate::endpoint::{ApiKey, Endpoint};
 use crate::known_providers::{KnownProvider, Site, nearest_name};
 use crate::printable::printable;
 
-/// The most time the check may take.
+/// The maximum duration of the check.
 const TIMEOUT: Duration = Duration::from_millis(900);
 
-/// The most bytes that are read of a list of models.
+/// The maximum number of bytes that are read of a list of models.
 const MAX_LEN: usize = 4 << 20;
 
 /// Asks the server for its list of models. Fails only if the model is certainly not available.
 pub(crate) async fn preflight(client: Client, endpoint: &Endpoint) -> Result<(), Failure> {
-    // A slow server may still have the model.
+    // A server that does not answer in time may still have the model.
     timeout(TIMEOUT, check(client, endpoint)).await.unwrap_or(Ok(()))
 }
 
@@ -41,8 +41,8 @@ async fn check(client: Client, endpoint: &Endpoint) -> Result<(), Failure> {
     if known || !sure { Ok(()) } else { Err(unknown_model(endpoint, &names)) }
 }
 
-/// Returns whether a provider lists every model it has. A gateway knows more names than it lists,
-/// and a server of one model answers to any name.
+/// Returns whether a provider lists every model that it accepts. A gateway accepts more names than
+/// it lists, and a llama.cpp server accepts any name for its one model.
 fn lists_all(provider: &str) -> bool {
     provider != "llama.cpp" && KnownProvider::find(provider).is_some_and(KnownProvider::is_local)
 }
@@ -74,7 +74,7 @@ async fn model_names(mut response: Response) -> Option<Vec<String>> {
     models.iter().map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect()
 }
 
-/// Returns whether `name` is the model `id`; a tag may be left out.
+/// Returns whether `name` is the model `id`. The id may omit the tag `:latest`.
 fn is_model(name: &str, id: &str) -> bool {
     name == id || name.strip_suffix(":latest") == Some(id)
 }

@@ -1,7 +1,7 @@
-//! Decodes a stream of server-sent events, which arrives in chunks cut anywhere. Lines and events are
-//! bounded.
+//! Decodes a stream of server-sent events. The chunks of the stream may end anywhere. Lines and
+//! events have a maximum size.
 
-/// The most bytes of one line, and of one event.
+/// The maximum number of bytes of one line, and of one event.
 pub(crate) const MAX_LEN: usize = 4 << 20;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -15,12 +15,12 @@ pub(crate) struct Event {
     pub(crate) data: String,
 }
 
-/// An event or a line is longer than allowed.
+/// The error for an event or a line that is longer than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is longer than {MAX_LEN} bytes")]
 pub(crate) struct TooLong;
 
-/// Decodes events incrementally; holds the one that is not complete yet.
+/// Decodes events incrementally, and holds the event that is not complete yet.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     /// The line so far.
@@ -28,9 +28,9 @@ pub(crate) struct Decoder {
     /// The lines of data so far, each with its line feed.
     data: Vec<u8>,
     name: Vec<u8>,
-    /// Whether the last byte was a carriage return, to which a line feed may belong.
+    /// Whether the last byte was a carriage return. A line feed may follow that ends the same line.
     returned: bool,
-    /// Whether a line has ended; a byte order mark can only be before that.
+    /// Whether the first line has ended. Only the first line may begin with a byte order mark.
     begun: bool,
 }
 
@@ -52,7 +52,7 @@ impl Decoder {
         self.extend(rest)
     }
 
-    /// Takes the end of the stream. Some servers do not end their last event.
+    /// Ends the stream. Returns its last event, which some servers do not terminate.
     pub(crate) fn finish(mut self) -> Option<Event> {
         let ended = if self.line.is_empty() { Ok(None) } else { self.end_line() };
         let event = ended.ok().flatten();

@@ -27,7 +27,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Returns the rate of so many dollars per million tokens; `None` if negative, too large or NaN.
+    /// Returns a rate of `dollars` per million tokens; `None` if negative, too large or NaN.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
     pub fn per_million(dollars: f64) -> Option<Self> {
@@ -89,7 +89,7 @@ pub(crate) fn parse_usage(value: &Value, price: Option<&Price>) -> Option<Usage>
     Some(Usage { cost: price.map(|price| price.cost_of(&used)).or_else(reported), ..used })
 }
 
-/// Reads the cost that some providers report themselves.
+/// Converts a cost in dollars, as some providers report it; `None` if it is out of range.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
 fn dollars(dollars: f64) -> Option<Cost> {
     let sane = (0.0..=1e6).contains(&dollars);

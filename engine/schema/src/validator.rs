@@ -9,7 +9,7 @@ use crate::violation_message;
 /// How deep a schema or a value may be nested; validation is recursive.
 const DEPTH: usize = 128;
 
-/// How many violations are reported for one value.
+/// The maximum number of violations that are reported for one value.
 const MAX_VIOLATIONS: usize = 10;
 
 /// The limits of time and memory for one regular expression of a schema.

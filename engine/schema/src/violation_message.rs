@@ -5,11 +5,11 @@ use jsonschema::{JsonType, ValidationError};
 use protocol::is_unseen;
 use serde_json::Value;
 
-/// The most characters of a line, and of a value quoted in it.
+/// The maximum number of characters of a line, and of a value quoted in it.
 const LINE: usize = 240;
 const QUOTE: usize = 60;
 
-/// How many options of a list are quoted.
+/// The maximum number of options of a list that are quoted.
 const NAMES: usize = 5;
 
 /// How many levels of nested alternatives are described.
@@ -47,7 +47,7 @@ fn violations(error: &ValidationError<'_>, depth: usize) -> Vec<(String, String)
             let name = quote(error.instance());
             vec![(at, format!("the name {name} of a property {why}"))]
         }
-        // Without named properties the validator does not report which one is not allowed.
+        // If the schema names no properties, the validator does not report the unexpected one.
         Kind::FalseSchema if is_about_properties(error) => {
             vec![(at, "must have no properties".to_owned())]
         }
@@ -73,7 +73,7 @@ fn alternatives(
     if let Some(types) = types.filter(|types| !types.is_empty()) {
         return vec![(at, format!("must be {}", types.join(" or ")))];
     }
-    // An alternative of another type was hardly meant.
+    // The author of the value hardly meant an alternative of another type.
     let meant: Vec<_> =
         context.iter().filter(|errors| expected_type(errors, &at).is_none()).collect();
     let nearest = meant.iter().min_by_key(|errors| errors.len());
@@ -88,7 +88,7 @@ fn alternatives(
     lines
 }
 
-/// Returns the type that one alternative expects, if the type is all that is wrong.
+/// Returns the type that one alternative expects, if the wrong type is its only violation.
 fn expected_type(errors: &[ValidationError<'static>], at: &str) -> Option<String> {
     match errors {
         [error] if error.instance_path().as_str() == at => match error.kind() {
@@ -156,7 +156,7 @@ fn leaf(kind: &Kind, found: &Value) -> String {
         }
         Kind::Custom { message, .. } => escaped(message),
         Kind::FromUtf8 { .. } => "is not UTF-8 once decoded".to_owned(),
-        // Handled by the caller, which names the properties.
+        // `violations` handles these kinds before it calls this function.
         Kind::Required { .. }
         | Kind::AdditionalProperties { .. }
         | Kind::UnevaluatedProperties { .. }

@@ -33,7 +33,7 @@ impl Artifacts for ArtifactFolder {
     async fn reserve(&self, tool: &str) -> Artifact {
         let (folder, tool) = (Arc::clone(&self.0), tool.to_owned());
         let number = blocking(move || Ok(folder.take())).await;
-        // Without a number the runtime is shutting down, and nothing is written any more.
+        // There is no number only while the runtime shuts down, when no file is written any more.
         let name = format!("{}.{tool}.log", number.unwrap_or_default());
         Artifact { path: self.0.path.join(&name), name }
     }

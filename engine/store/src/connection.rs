@@ -32,7 +32,7 @@ pub(crate) fn writable(path: &Path) -> Result<Connection, LedgerCause> {
 /// Opens the ledger for reading; `None` if it does not exist.
 ///
 /// The file is opened for writing nevertheless: after a crash SQLite has to rebuild the index of the
-/// write-ahead log before it can read. Statements cannot write.
+/// write-ahead log before it can read. The pragma `query_only` keeps statements from writing.
 pub(crate) fn readable(path: &Path) -> Result<Option<Connection>, LedgerCause> {
     if !path.try_exists().map_err(|error| LedgerCause::File(Arc::new(error)))? {
         return Ok(None);
@@ -63,8 +63,8 @@ fn create_file(path: &Path) -> Result<(), io::Error> {
     }
 }
 
-/// Switches to the write-ahead log. SQLite does not wait by itself while another process does the
-/// same.
+/// Switches to the write-ahead log. Retries while another process does the same, because SQLite
+/// does not wait for it.
 fn enable_wal(connection: &Connection) -> Result<(), LedgerCause> {
     let began = Instant::now();
     loop {
@@ -85,7 +85,8 @@ pub const VERSION: i64 = 2;
 /// `PRAGMA application_id` of a ledger: `RGTA`.
 const APPLICATION: i64 = 0x5247_5441;
 
-/// The migrations: the one at index N turns version N into N + 1. Published ones never change.
+/// The migrations. The migration at index N turns version N into N + 1. A published migration never
+/// changes.
 const MIGRATIONS: [&str; 2] = [include_str!("version_1.sql"), include_str!("version_2.sql")];
 
 const _: () = assert!(MIGRATIONS.len() == VERSION as usize, "each version has its migration");

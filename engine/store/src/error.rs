@@ -6,7 +6,8 @@ use std::sync::Arc;
 use engine::ports::{IsolationError, LedgerError};
 use protocol::{RunId, TaskId, TaskName};
 
-/// The cause of a [`LedgerError`]. It can be cloned, because a failed sync fails a whole batch.
+/// The cause of a [`LedgerError`]. It is `Clone`, because each request of a batch whose sync failed
+/// gets it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LedgerCause {
     #[error(transparent)]
@@ -39,7 +40,7 @@ pub(crate) enum LedgerCause {
 }
 
 impl LedgerCause {
-    /// Returns the error that callers see.
+    /// Returns the error of the port: `action` on the ledger at `path` failed for this cause.
     pub(crate) fn to_error(&self, action: &str, path: &Path) -> LedgerError {
         let what = match self {
             Self::Lock(_) => "lock the run's folder of workspaces".to_owned(),

@@ -3,13 +3,13 @@
 use engine::ports::LedgerError;
 use protocol::{RunName, TaskName};
 
-/// How many candidates a message lists.
+/// The maximum number of candidates that a message lists.
 const CANDIDATES: usize = 8;
 
 /// Why a run or task was not found.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// There is no run, in this repository if one was given.
+    /// The ledger has no run, or none of the given repository.
     #[error("there is no run yet")]
     NoRuns,
     /// No run has this name.

@@ -1,4 +1,5 @@
-//! The port of the ledger: sends requests to the writer thread, and waits until they are durable.
+//! Implements the port of the ledger: sends requests to the writer thread, and waits until their
+//! entries are durable.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};

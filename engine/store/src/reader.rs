@@ -13,12 +13,13 @@ use crate::error::LedgerCause;
 use crate::find::{FindError, Matches, matches};
 use crate::rows::{RunRow, TaskRow};
 
-/// Selects the open runs of a repository. The states are literals as in their index: every command
-/// asks this, and must not scan all runs.
+/// Selects the open runs of a repository. Every command executes this statement, which must not
+/// scan all runs. The states are literals as in the index, so that SQLite uses the index.
 const OPEN_RUNS: &str = "SELECT * FROM run WHERE repo = ?1 AND state IN ('running', 'landing')
                          ORDER BY number DESC";
 
-/// A ledger, open for reading. A missing file is an empty ledger, and is tried again each time.
+/// A ledger, open for reading. A missing file counts as an empty ledger, and each read tries again
+/// to open it.
 #[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
@@ -26,13 +27,14 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Returns a reader of the ledger at `path`. Nothing is opened yet.
+    /// Returns a reader of the ledger at `path`. The first read opens the file.
     #[must_use]
     pub fn open(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), connection: Mutex::new(None) }
     }
 
-    /// Returns the latest runs, latest first: of one repository by its canonical root, or of all.
+    /// Returns at most `limit` runs, latest first: those of the repository at the canonical root
+    /// `repo`, or of all repositories.
     ///
     /// # Errors
     /// The ledger cannot be read.

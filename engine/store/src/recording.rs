@@ -108,7 +108,8 @@ enum UsageRow {
 }
 
 impl Recording<'_> {
-    /// Writes the sum of the usage of all tasks of a run. If the cost of one is unknown, so is the sum.
+    /// Writes the sum of the usage of all tasks of a run. The total cost is unknown if the cost of
+    /// one task is.
     fn sum_usage(&self, run: i64) -> Result<(), LedgerCause> {
         self.execute(
             "UPDATE run SET (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,

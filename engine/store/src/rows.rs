@@ -23,9 +23,9 @@ pub struct RunRow {
     pub repo: PathBuf,
     /// The state.
     pub state: RunState,
-    /// When it was recorded.
+    /// When the run was recorded.
     pub started: Timestamp,
-    /// When it finished; unknown if the engine crashed.
+    /// When the run finished; `None` if it is running or its engine crashed.
     pub finished: Option<Timestamp>,
     /// The number of tasks in each state.
     pub tasks: TaskCounts,
@@ -57,7 +57,8 @@ pub struct RunTerms {
     pub branch_prefix: String,
     /// How many bytes of untracked files may be copied into each workspace.
     pub untracked_limit: u64,
-    /// The names of environment variables that tasks get although they would be removed.
+    /// The names of environment variables that tasks get although the engine removes such
+    /// variables by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
 }
@@ -109,17 +110,17 @@ pub struct TaskRow {
     pub state: TaskState,
     /// The number of the last attempt; 0 before the first.
     pub attempt: u32,
-    /// When it first got its permit.
+    /// When the task first got its permit.
     pub started: Option<Timestamp>,
-    /// When it ended.
+    /// When the task ended.
     pub finished: Option<Timestamp>,
-    /// The report of its end.
+    /// The report on how the task ended.
     pub report: Option<TaskReport>,
-    /// The usage of its models; `None` if no model was asked or it has not ended.
+    /// The usage of the task's models; `None` if it asked no model or has not ended.
     pub usage: Option<Usage>,
-    /// The last captured work, which is in the task store.
+    /// The last capture of the task, which is in the task store.
     pub captured: Option<Captured>,
-    /// When that work was discarded.
+    /// When that capture was discarded.
     pub discarded: Option<Timestamp>,
     /// The result of its last landing.
     pub landing: Option<Landed>,

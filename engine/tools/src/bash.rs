@@ -70,8 +70,8 @@ impl Builtin for Bash {
         Self(Arc::clone(session))
     }
 
-    // The effects of a command are not known, but models are told that calls of one answer run side
-    // by side. Calls that are known to change something are exclusive nevertheless.
+    // The engine cannot know what a command changes. Commands run concurrently all the same: the
+    // description of the tool tells models so. Tools that change files are exclusive.
     fn classify(arguments: &Map<String, Value>) -> Access {
         let class = AccessClass::Exec(text(arguments, "command"));
         Access { class, concurrency: Concurrency::Shared }
@@ -90,7 +90,7 @@ impl Builtin for Bash {
         let folder = folder(context.view.as_ref(), &self.0.paths, cwd).await?;
         let artifact = context.artifacts.reserve(Self::NAME).await;
         let request = CommandRequest {
-            // Through one pipe, so that errors and output keep their order.
+            // Standard output and standard error share one pipe, which keeps their order.
             script: format!("exec 2>&1; {}", arguments.command),
             arguments: Vec::new(),
             folder,
@@ -105,7 +105,7 @@ impl Builtin for Bash {
     }
 }
 
-/// Returns the absolute path of the folder to run in, as processes see it.
+/// Returns the absolute path of the folder in which the command runs, as processes see it.
 async fn folder(view: &dyn WorkspaceView, paths: &Paths, cwd: &str) -> Result<PathBuf, PathError> {
     match paths.find(view, cwd).await? {
         // Joining an empty path would leave a slash at the end.
@@ -127,7 +127,7 @@ fn environment(added: &BTreeMap<String, OsString>) -> BTreeMap<String, OsString>
     environment
 }
 
-/// A command that has ended, and what stopped it.
+/// A command that has ended, and whether its timeout or its session stopped it.
 struct FinishedCommand {
     end: CommandEnd,
     stopped_by: StoppedBy,

@@ -1,5 +1,5 @@
-//! The trait of built-in tools, with what all of them share: the schema of their arguments, other
-//! spellings of arguments, and the state of their session.
+//! The trait of built-in tools, and the parts that all of them share: the generation of argument
+//! schemas, the renaming of arguments that models spell differently, and the state of the session.
 
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -40,11 +40,11 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
     /// Returns the tool of a session.
     fn new(session: &Arc<Session>) -> Self;
 
-    /// Renames other spellings of the arguments to the declared ones.
+    /// Renames arguments that models spell differently to the declared names.
     fn reshape(_arguments: &mut Map<String, Value>) {}
 
-    /// Inserts the schema of the task's result into the declared schema of the arguments. Calls are
-    /// checked against the schema without it.
+    /// Inserts the schema of the task's result into the schema of the arguments that is declared to
+    /// the model. The arguments of calls are checked against the schema without this insertion.
     fn declare(_schema: &mut Value, _result: &Value) {}
 
     /// Classifies what a call reads and changes.
@@ -115,7 +115,7 @@ impl<T: Builtin> Tool for ToolAdapter<T> {
     }
 }
 
-/// Returns the JSON Schema of arguments, without references and without keywords that say nothing
+/// Returns the JSON Schema of arguments, without references and without keywords that are useless
 /// to a model.
 fn arguments_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -126,7 +126,7 @@ fn arguments_schema<T: JsonSchema>() -> Value {
     simplify(&mut schema);
     if let Some(root) = schema.as_object_mut() {
         root.remove("description");
-        // Some servers refuse an object schema without `properties`.
+        // Some providers refuse an object schema without `properties`.
         root.entry("properties").or_insert_with(|| Value::Object(Map::new()));
     }
     schema
@@ -138,7 +138,7 @@ fn simplify(schema: &mut Value) {
     for noise in ["title", "format", "default"] {
         object.remove(noise);
     }
-    // Doc comments are wrapped at the width of the code.
+    // Descriptions come from doc comments, which contain line breaks. The breaks are removed.
     if let Some(Value::String(text)) = object.get_mut("description") {
         *text = text.replace('\n', " ");
     }
@@ -174,8 +174,8 @@ pub(crate) fn text(arguments: &Map<String, Value>, name: &str) -> String {
     arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns the access of a call that changes the file `path`. It is exclusive, because later calls of
-/// the same answer rely on what it has written.
+/// Returns the access of a call that changes the file in the argument `path`. The access is
+/// exclusive, because later calls of the same answer rely on the content that the call writes.
 pub(crate) fn write_access(arguments: &Map<String, Value>) -> Access {
     let class = AccessClass::Write(vec![text(arguments, "path")]);
     Access { class, concurrency: Concurrency::Exclusive }
@@ -187,8 +187,8 @@ pub(crate) struct Session {
     pub(crate) env: ToolEnv,
     /// Resolves the paths of the model.
     pub(crate) paths: Paths,
-    /// Held while a file is changed. One file may have several paths, so there is one lock for all
-    /// files; waiting calls get it in their order.
+    /// The lock that a call holds while it changes a file. One file may have several paths, so all
+    /// files share one lock. Waiting calls get the lock in the order in which they asked for it.
     changes: Mutex<()>,
 }
 

@@ -33,7 +33,7 @@ impl Builtins {
         Self { faults, tools: Vec::new() }.with(TABLE)
     }
 
-    /// Adds the tool `panic`, which only scripted models know.
+    /// Adds the tool `panic`. It is not declared to models; only scenarios call it.
     #[must_use]
     pub fn with_panic_tool(self) -> Self {
         self.with(PANIC_TOOL)
@@ -68,7 +68,7 @@ pub(crate) const TABLE: &[Entry] = &[
     Entry::of::<Yield>(),
 ];
 
-/// The tool that is not declared: only scripted models know it.
+/// The tool `panic`, which is not declared to models: only scenarios call it.
 pub(crate) const PANIC_TOOL: &[Entry] = &[Entry::of::<Panic>()];
 
 /// One row of the table.
@@ -87,7 +87,7 @@ impl Entry {
     }
 }
 
-/// The tool `panic`: it panics, so that a scripted model can show how a panic is handled.
+/// The tool `panic`: it panics, so that a scenario can show how the engine handles a panic.
 pub(crate) struct Panic;
 
 /// Nothing.

@@ -1,4 +1,4 @@
-//! How much text a model is shown at most, and how paths and names of files are written for it.
+//! The limits of the text that a model is shown, and the formatting of paths and file names for it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,19 +6,19 @@ use std::path::Path;
 
 use protocol::RepoPath;
 
-/// How much of the beginning and of the end of a command's output is shown: 50 KB and 3000 lines
-/// with the notice. The end is longer because errors are mostly there.
+/// How much of the beginning and of the end of a command's output is shown: at most 50 KB and 3000
+/// lines together, including the notice. The end gets more space because most errors are there.
 pub(crate) const HEAD_BYTES: usize = 10 << 10;
 pub(crate) const HEAD_LINES: usize = 600;
 pub(crate) const TAIL_BYTES: usize = 39 << 10;
 pub(crate) const TAIL_LINES: usize = 2400;
 
-/// How much of a file is shown at once, and how much of one line of it.
+/// The lines and bytes of a file that one call shows at most, and the columns of one line.
 pub(crate) const READ_LINES: u64 = 5000;
 pub(crate) const READ_BYTES: usize = 128 << 10;
 pub(crate) const READ_COLUMNS: usize = 4096;
 
-/// How many bytes of a file are searched for lines and counted.
+/// How many bytes of a file are read at most, to find the requested lines and to count all lines.
 pub(crate) const SCAN_BYTES: u64 = 256 << 20;
 
 /// How many names of a folder are listed, and how many are read.
@@ -28,11 +28,12 @@ pub(crate) const SCANNED_NAMES: usize = 20_000;
 /// The largest file that is edited or written.
 pub(crate) const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// How much of a diff the model is shown, and how much is kept in the details for programs.
+/// How many bytes of a diff the model is shown, and how many the details of the call contain, which
+/// programs read.
 pub(crate) const DIFF_SHOWN: usize = 4 << 10;
 pub(crate) const DIFF_KEPT: usize = 32 << 10;
 
-/// How much of the reason is kept why a task cannot be done.
+/// How many bytes are kept of a model's reason why the task cannot be done.
 pub(crate) const MAX_REASON: usize = 8 << 10;
 
 /// Returns the longest beginning of `text` of at most `bytes` bytes.

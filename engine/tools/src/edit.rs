@@ -61,7 +61,7 @@ impl Builtin for Edit {
     fn reshape(arguments: &mut Map<String, Value>) {
         rename(arguments, "path", &["file_path", "filePath", "file", "filename"]);
         rename_texts(arguments);
-        // `replace_all = false` is the only behaviour there is.
+        // Edits never replace all occurrences, so `replace_all = false` asks for nothing special.
         if arguments.get("replace_all") == Some(&Value::Bool(false)) {
             arguments.remove("replace_all");
         }
@@ -157,7 +157,7 @@ async fn read(
     let most = usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX);
     let bytes = file.read(most.saturating_add(1)).await;
     let bytes = bytes.map_err(|error| FileError::of("read", shown, error))?;
-    // The file has grown meanwhile.
+    // The file has grown since its size was checked.
     if bytes.len() > most {
         return Err(too_large(bytes.len() as u64));
     }
@@ -170,8 +170,8 @@ async fn read(
     }
 }
 
-/// Returns the text with all edits applied, and the change; or the number of edits and why one of
-/// them does not apply.
+/// Returns the text with all edits applied, and the change. If an edit does not apply, returns the
+/// number of edits and the reason as an error.
 fn edited(before: &str, edits: &[OneEdit]) -> Result<(String, Change), (usize, Mismatch)> {
     let pieces: Vec<_> =
         edits.iter().map(|edit| TextEdit::new(&edit.old_text, &edit.new_text)).collect();
@@ -185,8 +185,8 @@ fn rename_texts(arguments: &mut Map<String, Value>) {
     rename(arguments, "newText", NEW);
 }
 
-/// Moves `oldText` and `newText` of the arguments themselves into the list of edits. If one of them
-/// is missing they stay, so that the call is refused.
+/// Moves `oldText` and `newText` from the top level of the arguments into the list of edits. If one
+/// of the two is missing, nothing is moved, and the check of the arguments refuses the call.
 fn move_into_edits(arguments: &mut Map<String, Value>, edits: &mut Value) {
     let has = |name: &str| arguments.contains_key(name);
     if !(has("oldText") && has("newText")) || !(edits.is_null() || edits.is_array()) {

@@ -1,4 +1,4 @@
-//! The errors of tool calls. Their texts are written for the model and say how to go on.
+//! The errors of tool calls. Their messages are written for the model and tell it what to do next.
 
 use std::error::Error;
 
@@ -44,7 +44,8 @@ impl ToolError {
         }
     }
 
-    /// Returns whether the machine is out of a resource, so that retrying is useless.
+    /// Returns whether a resource of the machine is exhausted. The model cannot do anything about
+    /// such an error.
     fn is_exhaustion(&self) -> bool {
         matches!(
             self,
@@ -70,7 +71,7 @@ impl ToolError {
     }
 }
 
-/// Why a path leads nowhere, or where it must not.
+/// The reason why a path cannot be resolved or must not be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PathError {
     /// The path is empty.
@@ -200,7 +201,7 @@ pub(crate) enum FileError {
          instance sed or iconv"
     )]
     Encoding(String),
-    /// The file was changed by something else meanwhile.
+    /// Another process changed the file during the call.
     #[error("`{0}` was changed by something else at the same time; read it again, then try again")]
     Changed(String),
     /// The operating system refuses.
@@ -223,7 +224,7 @@ impl FileError {
         match error {
             ViewError::Folder => Self::Folder(path),
             ViewError::Special => Self::Special(path),
-            // The path was resolved before, so it has changed since.
+            // The path was resolved successfully before, so the file has changed since then.
             ViewError::Changed
             | ViewError::Missing
             | ViewError::NotFolder { .. }

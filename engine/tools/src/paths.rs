@@ -1,4 +1,4 @@
-//! Resolves the paths that models write, and suggests others for those that do not exist.
+//! Resolves the paths that models write, and suggests existing paths for those that do not exist.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -41,7 +41,7 @@ impl Paths {
         view.find(&path).await.map_err(|error| PathError::of(text, error))
     }
 
-    /// Finds the file or folder at the path `text`, which must not belong to git.
+    /// Finds the file or folder at the path `text`. Paths that belong to git are refused.
     pub(crate) async fn find_to_change(
         &self,
         view: &dyn WorkspaceView,
@@ -77,8 +77,8 @@ impl Paths {
         PathError::Missing { path: quote(text), hint }
     }
 
-    /// Parses a path that may begin with an `@`, with which models mark files. A folder whose name
-    /// begins with `@` takes precedence.
+    /// Parses a path, and removes an `@` at its beginning, with which some models mark paths. The
+    /// `@` stays if the first component exists under its name with the `@`.
     async fn parse_marked(
         &self,
         view: &dyn WorkspaceView,
@@ -127,7 +127,7 @@ impl Paths {
     }
 }
 
-/// Returns the path in `text`, if it can be one.
+/// Returns `text` as a path, or an error if it cannot be a path.
 fn checked(text: &str) -> Result<PathBuf, PathError> {
     if text.is_empty() {
         return Err(PathError::Empty);
@@ -144,7 +144,7 @@ fn checked(text: &str) -> Result<PathBuf, PathError> {
     Ok(unquoted(text))
 }
 
-/// Removes the quotes in which unprintable names are shown.
+/// Removes the quotes and escapes with which the tools show unprintable names.
 fn unquoted(text: &str) -> PathBuf {
     let quoted = text.len() > 2 && text.starts_with('"') && text.ends_with('"');
     let read = || serde_json::from_value::<RepoPath>(Value::from(text)).ok();
@@ -167,22 +167,23 @@ fn relative(path: &Path, folder: &Path) -> PathBuf {
     }
 }
 
-/// How many names are suggested, and how similar they have to be.
+/// How many names are suggested at most, and the similarity from which a name is suggested.
 const SUGGESTED: usize = 3;
 const SIMILARITY: f32 = 0.6;
 
 /// How many names of a folder are compared.
 const COMPARED: usize = 2000;
 
-/// How many names are searched for a file elsewhere, and how many folders deep.
+/// How many names, and how many levels of folders, a search for files of the same name visits.
 const SEARCHED: usize = 5000;
 const DEEP: usize = 8;
 
 /// Folders that are not searched.
 const SKIPPED: &[&str] = &[".git", "target", "node_modules"];
 
-/// Returns a suggestion for the missing path `rest` below the folder `above`: similar names there, or
-/// files of the same name elsewhere. `seen_from` makes the paths in it relative.
+/// Returns a suggestion for the missing path `rest` below the folder `above`: similar names in that
+/// folder, or files of the same name elsewhere. `seen_from` makes the suggested paths relative to
+/// the model's folder.
 async fn hint(
     view: &dyn WorkspaceView,
     above: &ViewPath,
@@ -223,7 +224,7 @@ fn similar_names(listing: &Listing, wanted: &OsStr) -> Vec<OsString> {
     found
 }
 
-/// Returns the files of this name in the tree, the nearest to the root first.
+/// Returns the files in the tree that have the name `wanted`, those nearest to the root first.
 async fn same_name_elsewhere(view: &dyn WorkspaceView, wanted: &OsStr) -> Vec<ViewPath> {
     let mut found = Vec::new();
     let mut left = SEARCHED;

@@ -35,7 +35,7 @@ pub(crate) struct Outcome {
     error: Option<String>,
 }
 
-/// Reads `null` as a value, to tell it from a missing field.
+/// Deserializes `null` as `Some(Value::Null)`, to distinguish it from a missing field.
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)
 }
@@ -82,7 +82,8 @@ impl Builtin for Yield {
         Self(Arc::clone(session))
     }
 
-    // It changes nothing, but it ends the session, so the calls before it must have finished.
+    // `yield` changes no files. It is exclusive because it ends the session: the calls before it
+    // must have finished.
     fn classify(_arguments: &Map<String, Value>) -> Access {
         Access { concurrency: Concurrency::Exclusive, ..Access::none() }
     }
@@ -93,7 +94,7 @@ impl Builtin for Yield {
         _context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Outcome { data, error } = arguments.result;
-        // Some models fill in all fields and leave the error blank.
+        // Some models send all fields, with a blank `error`. A blank error counts as missing.
         let error = error.filter(|error| !error.trim().is_empty());
         match (data, error) {
             (Some(Value::Null) | None, Some(error)) => {
@@ -108,7 +109,7 @@ impl Builtin for Yield {
     }
 }
 
-/// The result has neither data nor error, or both.
+/// The error of a result that has neither `data` nor `error`, or both.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct YieldError(&'static str);
@@ -122,22 +123,23 @@ fn unwrap_json(data: Value, schema: Option<&Value>) -> Value {
     }
 }
 
-/// Where the schema of the result is in the schema of the arguments.
+/// The JSON pointer to the schema of the result in the schema of the arguments.
 const RESULT_POINTER: &str = "/properties/result/properties/data";
 
-/// How deep a schema may be nested to be rewritten, and how many references are followed.
+/// The deepest nesting of a schema that is rewritten, and the longest chain of references that is
+/// followed.
 const DEPTH: usize = 64;
 const HOPS: usize = 8;
 
-/// How much of a schema is quoted in the description if it cannot be embedded.
+/// How many bytes of a schema that cannot be embedded the description quotes.
 const QUOTED: usize = 8 << 10;
 
-/// Keywords that contain named schemas, and keywords that contain values.
+/// Keywords whose value maps names to schemas, and keywords whose value contains no schema.
 const NAMED: &[&str] =
     &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 const VALUES: &[&str] = &["const", "enum", "default", "examples", "example", "required"];
 
-/// Keywords whose meaning depends on where the schema is.
+/// Keywords whose meaning depends on the position of the schema. A schema with one is not embedded.
 const BOUND: &[&str] = &[
     "$id",
     "id",
@@ -149,15 +151,16 @@ const BOUND: &[&str] = &[
     "$vocabulary",
 ];
 
-/// Returns the schema of a task's result for embedding at [`RESULT_POINTER`]. References to its parts
-/// are rewritten. A schema that cannot be moved is only quoted in the description.
+/// Returns the schema of a task's result for embedding at [`RESULT_POINTER`]. References within the
+/// schema are rewritten to its new position. If that is impossible, returns a schema that accepts
+/// every value and quotes the original in its description.
 fn embedded(schema: &Value) -> Value {
     let mut moved = schema.clone();
     match &mut moved {
         Value::Object(object) => {
             object.remove("$schema");
         }
-        // Servers require an object; this one accepts everything.
+        // Providers require a schema that is an object. The empty object accepts every value.
         _ => return json!({}),
     }
     if relocate(&mut moved, DEPTH).is_some() {

@@ -1,4 +1,4 @@
-//! The traits that an isolation backend implements, and the table of the backends there are.
+//! The traits that an isolation backend implements, and the table of all backends.
 
 use std::sync::Arc;
 
@@ -13,25 +13,25 @@ use crate::view::{DirectoryView, DiskThreads};
 
 /// A way to isolate tasks from each other and from the user's tree.
 ///
-/// Its capabilities are those of its mode: [`IsolationMode::capabilities`]. A [`RunContext`] gives it
-/// access to the task store and the run's folder, and takes care of locks and landings. Every method
-/// may block.
+/// A backend has the capabilities of its mode: [`IsolationMode::capabilities`]. A [`RunContext`]
+/// gives it access to the task store and the run's folder. The backend does not have to deal with
+/// locks and landings. Every method may block.
 pub trait Backend: Send + Sync {
     /// Returns the mode that the backend implements.
     fn mode(&self) -> IsolationMode;
 
-    /// Takes a snapshot of the user's working tree for the tasks of one run. Nothing lands in the
-    /// tree meanwhile. If this fails, the caller removes the run's folder.
+    /// Takes a snapshot of the user's working tree for the tasks of one run. The caller ensures
+    /// that no landing changes the tree meanwhile. On failure the caller removes the run's folder.
     ///
     /// # Errors
-    /// The tree cannot be frozen, or the user has to decide something first.
+    /// The snapshot cannot be taken, or requires a decision of the user first.
     fn freeze(&self, context: &RunContext, request: &FreezeRequest) -> Result<Arc<dyn FrozenTree>>;
 
-    /// Reads the snapshot that [`Self::freeze`] of a dead engine has left in the run's folder.
+    /// Reads the snapshot that a dead engine took with [`Self::freeze`] from the run's folder.
     /// Returns `None` if another backend took the snapshot.
     ///
     /// # Errors
-    /// It is there and cannot be read: then the workspaces of the run are kept as they are.
+    /// The snapshot exists, but cannot be read. The run's workspaces are then kept as they are.
     fn reopen(&self, context: &RunContext) -> Result<Option<Arc<dyn FrozenTree>>>;
 }
 
@@ -44,8 +44,8 @@ pub trait FrozenTree: Send + Sync {
     /// workspace is removed again when this fails.
     ///
     /// # Errors
-    /// It cannot be made; [`engine::ports::IsolationError::Predecessors`] if their work cannot be
-    /// merged.
+    /// The workspace cannot be made; [`engine::ports::IsolationError::Predecessors`] if the work of
+    /// the predecessors cannot be merged.
     fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace>;
 
     /// Returns the view through which tools access the files of `workspace`; by default, the
@@ -72,11 +72,12 @@ pub trait FrozenTree: Send + Sync {
     /// Removes a workspace. Succeeds if it is already gone. Called only if workspaces are private.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The workspace cannot be removed.
     fn discard(&self, workspace: &Workspace) -> Result<()>;
 
-    /// Captures the workspace of `task` that a dead engine has left. An existing capture with the
-    /// same changes stands; if the changes differ, both captures are kept. Nothing is removed.
+    /// Captures the workspace of `task` that a dead engine has left. If a capture with the same
+    /// changes exists, returns that one. If its changes differ, keeps both captures. Removes
+    /// nothing.
     fn recover(&self, task: &TaskName) -> RecoveredWorkspace;
 }
 
@@ -85,8 +86,8 @@ pub trait FrozenTree: Send + Sync {
 pub struct RecoveredWorkspace {
     /// The workspace.
     pub workspace: Workspace,
-    /// Its capture, or why there is none; [`engine::ports::IsolationError::Vanished`] if nothing
-    /// was left of the workspace.
+    /// The capture of the workspace, or the error that prevented it;
+    /// [`engine::ports::IsolationError::Vanished`] if the workspace does not exist any more.
     pub captured: Result<Captured>,
 }
 
@@ -95,7 +96,7 @@ pub struct RecoveredWorkspace {
 pub struct Backends(Vec<Arc<dyn Backend>>);
 
 impl Default for Backends {
-    /// Returns the backends of this crate, one line for each.
+    /// Returns the backends of this crate.
     fn default() -> Self {
         Self(vec![Arc::new(Worktree), Arc::new(InPlace)])
     }
@@ -118,7 +119,7 @@ impl Backends {
         })
     }
 
-    /// Reads the snapshot that a dead engine has left, with the backend that took it.
+    /// Finds the backend that took the snapshot of a dead engine, and reads the snapshot with it.
     pub(crate) fn reopen(&self, context: &RunContext) -> Result<Arc<dyn FrozenTree>> {
         for backend in &self.0 {
             if let Some(frozen) = backend.reopen(context)? {

@@ -1,4 +1,4 @@
-//! Writes the changes of a task to the task store, whichever backend found them.
+//! Writes the changes of a task to the task store. All backends use this writer.
 
 use protocol::{CaptureRef, Captured, ChangeSummary, LeftOut, RepoPath, TaskName};
 
@@ -11,9 +11,9 @@ use crate::store::{Contents, TaskStore};
 /// One version of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileVersion {
-    /// Its mode.
+    /// The mode of the path.
     pub mode: Mode,
-    /// Its bytes as they are in the working tree; for a symlink, its target.
+    /// The bytes of the file as in the working tree; for a symlink, its target.
     pub bytes: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> CaptureWriter<'a> {
         self.list.add(self.context, Change { path, base, task }, &bytes(before), &bytes(after))
     }
 
-    /// Sets the report of what the task made and no capture can contain.
+    /// Sets the report of the task's files that no capture can contain.
     pub fn leave_out(&mut self, left_out: LeftOut) {
         self.list.left_out = left_out;
     }
@@ -58,17 +58,17 @@ impl<'a> CaptureWriter<'a> {
     /// Records the added changes durably as the capture of an attempt at a task.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The capture cannot be written.
     pub fn keep(self, task: &TaskName, attempt: u32) -> Result<Captured> {
         self.list.keep(self.context, &self.store, task, attempt)
     }
 
-    /// Records the added changes for a workspace that a dead engine has left. An existing capture
-    /// with the same changes stands; if the changes differ, both are kept, this one under the next
-    /// free attempt.
+    /// Records the added changes for a workspace that a dead engine has left. If a capture with the
+    /// same changes exists, writes nothing and returns that one. If its changes differ, records a
+    /// second capture under the next free attempt number.
     ///
     /// # Errors
-    /// It cannot be written, or what is there cannot be read.
+    /// The capture cannot be written, or an existing capture cannot be read.
     pub fn keep_recovered(self, task: &TaskName, attempt: u32) -> Result<Captured> {
         self.list.keep_recovered(self.context, &self.store, task, attempt)
     }
@@ -77,7 +77,7 @@ impl<'a> CaptureWriter<'a> {
     /// the previous one.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The checkpoint cannot be written.
     pub fn keep_checkpoint(self, task: &TaskName, attempt: u32) -> Result<Captured> {
         self.list.keep_checkpoint(self.context, &self.store, task, attempt)
     }
@@ -87,12 +87,13 @@ impl<'a> CaptureWriter<'a> {
     }
 }
 
-/// The changes of a task, whose bytes are in the task store, before they have a reference.
+/// The changes of a task before they are recorded as a capture. Their bytes are in the task store,
+/// but no git reference points to them yet.
 #[derive(Default)]
 pub(crate) struct ChangeList {
     changes: Vec<Change>,
     summary: ChangeSummary,
-    /// The report of what the task made and no capture can contain.
+    /// The report of the task's files that no capture can contain.
     pub(crate) left_out: LeftOut,
 }
 
@@ -124,7 +125,8 @@ impl ChangeList {
         self.put(context, store, capture, &format!("{}/{task} {attempt}", context.run))
     }
 
-    /// Records the list as well beside a capture that exists already and differs.
+    /// Records the list under the first attempt number, from `attempt` on, that has no capture. If
+    /// one of the existing captures has the same changes, returns that one instead.
     pub(crate) fn keep_recovered(
         mut self,
         context: &RunContext,
@@ -169,7 +171,7 @@ impl ChangeList {
     ) -> Result<Captured> {
         self.sort();
         context.faults.failpoint("capture.ref").or_cannot(|| format!("write {capture}"))?;
-        // Switched off in tests that prove they notice.
+        // Tests switch this step off to prove that they detect its absence.
         if !context.faults.is_off("F272") {
             let changes = std::mem::take(&mut self.changes);
             store.put_capture(&capture, &Contents { changes, renames: Vec::new() }, title)?;

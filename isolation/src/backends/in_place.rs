@@ -28,7 +28,7 @@ impl Backend for InPlace {
     }
 
     fn reopen(&self, _: &RunContext) -> Result<Option<Arc<dyn FrozenTree>>> {
-        // This backend leaves nothing behind.
+        // This backend takes no snapshots, so a dead engine has left none.
         Ok(None)
     }
 }
@@ -69,7 +69,7 @@ impl FrozenTree for UsersTree {
     }
 
     fn discard(&self, _: &Workspace) -> Result<()> {
-        // The tree is the user's.
+        // The workspace is the user's own tree, which is never removed.
         Ok(())
     }
 

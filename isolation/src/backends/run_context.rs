@@ -26,7 +26,7 @@ pub struct RunContext {
     pub(crate) paths: RepoPaths,
     pub(crate) faults: Faults,
     pub(crate) run: RunName,
-    /// The run's folder of workspaces.
+    /// The folder that contains the workspaces of the run.
     pub(crate) folder: PathBuf,
     /// The clock: the time of day in nanoseconds since 1970.
     pub(crate) now_ns: fn() -> i64,
@@ -44,7 +44,7 @@ impl RunContext {
         }
     }
 
-    /// Returns the root of the user's working tree, canonical.
+    /// Returns the canonical path of the root of the user's working tree.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.repo.root
@@ -56,23 +56,24 @@ impl RunContext {
         &self.run
     }
 
-    /// Returns the folder for the backend's own data, which the backend makes if it needs it. It is
-    /// removed with the run's folder, when no workspace is left.
+    /// Returns the path of the folder for the backend's own data. The backend creates the folder if
+    /// it needs it. The folder is removed with the run's folder, when no workspace is left.
     #[must_use]
     pub fn backend_folder(&self) -> PathBuf {
         self.folder.join(BACKEND)
     }
 
     /// Lists the files and folders that are tracked or not ignored in `tree`, which is
-    /// [`Self::root`] or a copy of it. Data of this program that lies in the tree is left out.
+    /// [`Self::root`] or a copy of it. Folders of this program inside the tree are not listed.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The tree cannot be read.
     pub fn list(&self, tree: &Path) -> Result<TreeListing> {
         list_tree(self, &Tree::open_at(tree)?)
     }
 
-    /// Returns the workspace of an attempt at a task, as [`Self::make_workspace`] makes it.
+    /// Returns the workspace that [`Self::make_workspace`] makes for an attempt at a task. Does not
+    /// check that it exists.
     #[must_use]
     pub fn workspace(&self, task: &TaskName, attempt: u32) -> Workspace {
         let folder = self.folder.join(task.as_str());
@@ -80,12 +81,12 @@ impl RunContext {
         Workspace { task: task.clone(), attempt, folder, root }
     }
 
-    /// Makes a workspace. `fill` gets a folder with a temporary name and an empty folder for the
-    /// tree in it; the workspace gets the name of its task when `fill` has succeeded. Otherwise it
-    /// is removed again.
+    /// Makes a workspace. `fill` gets a folder with a temporary name, and in it an empty folder for
+    /// the tree. If `fill` succeeds, the folder is renamed to the name of the task; otherwise it is
+    /// removed.
     ///
     /// # Errors
-    /// There is one already, or the first error of `fill`.
+    /// The workspace exists already, or `fill` failed.
     pub fn make_workspace(
         &self,
         request: &WorkspaceRequest,
@@ -94,11 +95,11 @@ impl RunContext {
         workspace::make(self, request, fill)
     }
 
-    /// Writes the work of predecessors over the copy of the snapshot at `tree`, which nobody else
-    /// uses yet.
+    /// Writes the work of predecessors over the copy of the snapshot at `tree`. No process may use
+    /// the copy yet.
     ///
     /// # Errors
-    /// [`engine::ports::IsolationError::Predecessors`] if it cannot be merged.
+    /// [`engine::ports::IsolationError::Predecessors`] if the work cannot be merged.
     pub fn apply_predecessors(
         &self,
         tree: &Path,
@@ -128,17 +129,17 @@ impl RunContext {
     /// `own`, which the backend keeps there.
     ///
     /// # Errors
-    /// It has vanished.
+    /// The workspace has vanished.
     pub fn must_be_there(&self, workspace: &Workspace, own: &[&str]) -> Result<()> {
         workspace::must_be_there_beside(&workspace.folder, own)
     }
 
-    /// Removes a workspace. It is renamed first, so that a partly removed one is never taken for
-    /// one with work in it; `forget` is called after the rename. Succeeds if the workspace is
-    /// already gone.
+    /// Removes a workspace. The workspace is renamed first, so that recovery never takes a partly
+    /// removed workspace for one with work in it. `forget` is called after the rename. Succeeds if
+    /// the workspace does not exist any more.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The workspace cannot be removed.
     pub fn remove_workspace(
         &self,
         workspace: &Workspace,

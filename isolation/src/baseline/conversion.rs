@@ -1,5 +1,5 @@
-//! Line end, `$Id$` and filter conversions: which clean files may differ from their blobs, and
-//! restoring the bytes of files that the working tree no longer has.
+//! Line end, `$Id$` and filter conversions of git. Finds clean files that may differ from their
+//! blobs, and restores the bytes of files that the user has changed since the snapshot.
 
 use std::path::PathBuf;
 
@@ -16,15 +16,15 @@ use crate::user_git_files;
 /// The conversion that git applies to a blob on checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Conversion {
-    /// Nothing.
+    /// No conversion.
     None,
     /// A conversion that libgit2 does itself.
     BuiltIn,
-    /// A conversion by a program, which this attribute names.
+    /// A conversion by a program; the value is the attribute that names it.
     Program(String),
 }
 
-/// Returns the bytes of a clean file that has changed in the working tree since: those of its blob.
+/// Restores, from its blob, the bytes of a file that was clean in the snapshot and changed since.
 pub(super) fn restored(
     git: &Repository,
     path: &RepoPath,
@@ -41,7 +41,7 @@ pub(super) fn restored(
         Mode::File | Mode::Executable => conversion(git, path).or_cannot(what)?,
     };
     match conversion {
-        // A file with other bytes than its blob is pinned instead.
+        // The file had the bytes of its blob; otherwise the snapshot would have pinned it.
         Conversion::None | Conversion::BuiltIn => Ok(found.content().to_vec()),
         Conversion::Program(attribute) => Err(cannot(
             what(),
@@ -78,8 +78,8 @@ pub(crate) fn conversion(
     Ok(if automatic { Conversion::BuiltIn } else { Conversion::None })
 }
 
-/// Returns whether line ends are converted without attributes: with `true`, and with `input`, which
-/// converts only when files are added.
+/// Returns whether `core.autocrlf` converts line ends without attributes. Both `true` and `input`
+/// do; `input` converts only when files are added.
 pub(super) fn is_automatic(config: &Config) -> bool {
     config.get_str("core.autocrlf").is_ok_and(|value| value != "false")
 }
@@ -123,9 +123,9 @@ const BUILT_IN: [&[u8]; 4] = [b"text", b"crlf", b"eol", b"ident"];
 /// The attributes of conversions by programs.
 const PROGRAMS: [&[u8]; 2] = [b"filter", b"working-tree-encoding"];
 
-/// Tells which clean files of a working tree may differ from their blobs. In most repositories
-/// nothing is converted, and no blob is read. Folders are entered before their contents are asked
-/// about.
+/// Determines which clean files of a working tree may differ from their blobs. Reads no blob if the
+/// repository uses no conversions. The caller must call `enter` for a folder before it asks about
+/// files in it.
 pub(super) struct ConversionCheck<'a> {
     git: &'a Repository,
     objects: Odb<'a>,
@@ -161,8 +161,8 @@ impl<'a> ConversionCheck<'a> {
         Ok(Self { git, objects, possible })
     }
 
-    /// Reads the attributes file of a folder, or, as git does, the one in the index if the file is
-    /// missing.
+    /// Reads the attributes file of a folder. If the file is missing, reads its version in the
+    /// index, as git does.
     pub(super) fn enter(
         &mut self,
         folder: &[u8],
@@ -174,7 +174,7 @@ impl<'a> ConversionCheck<'a> {
         if entries.iter().any(|entry| entry.name == NAME) {
             match RepoPath::new(path).map(|path| tree.read_entry(&path)) {
                 Some(Ok(TreeEntry::File { bytes, .. })) => self.possible.read(&bytes),
-                // An unreadable file may name any conversion.
+                // A file that cannot be read may name any conversion.
                 Some(_) | None => self.possible = ConversionsInUse::ANYTHING,
             }
         } else if let Some(entry) = index.get(&path) {

@@ -15,7 +15,7 @@ const GITLINK: u32 = 0o160_000;
 pub(super) struct Index {
     entries: Vec<IndexEntry>,
     /// The time at which the index was written, in nanoseconds since 1970. A file that is not older
-    /// may have changed since without a visible sign.
+    /// than the index may have changed afterwards with the same size and timestamp.
     written_ns: i64,
 }
 
@@ -24,7 +24,8 @@ impl Index {
     pub(super) fn read(git: &Repository) -> Result<Self> {
         let file = git.path().join("index");
         let what = || format!("read {}", file.display());
-        // Read before the entries: if the index is replaced meanwhile, more entries count as young.
+        // The time is read before the entries. If the index is replaced in between, the time is too
+        // early, and more files count as possibly changed, which is safe.
         let written_ns = match file.symlink_metadata() {
             Ok(meta) => meta.mtime().saturating_mul(1_000_000_000) + meta.mtime_nsec(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,

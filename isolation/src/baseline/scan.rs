@@ -1,5 +1,5 @@
-//! Walks once over the user's tree: certainly clean files go into the table, files that must be
-//! read are listed as candidates, and everything that is left out is noted.
+//! Walks once over the user's tree. Certainly clean files go into the table. Files that must be
+//! read are listed as candidates. Files that the snapshot leaves out are listed by kind.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,8 +16,8 @@ use crate::file_entry::Mode;
 use crate::ignore::{PathKind, Rules};
 use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Tree, join};
 
-/// The longest time for which the clock of a file system may stand still. A file that changed more
-/// recently may change again without a new timestamp.
+/// The coarsest timestamp granularity that is expected of a file system. A file that changed more
+/// recently than this may change again without a new timestamp.
 pub(super) const YOUNG_NS: i64 = 20_000_000;
 
 /// The result of a walk.
@@ -119,7 +119,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Lists a folder. One that cannot be read is left out if nothing in it is tracked.
+    /// Lists a folder. Returns `None` if the folder cannot be read and contains no tracked file.
     fn list(&mut self, path: &[u8]) -> Result<Option<FolderListing>> {
         match self.tree.list(path) {
             Err(error) if is_denied(&error) && !self.index.has_below(path) => {
@@ -130,8 +130,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the permissions of a folder if the walk enters it. In a nested repository, only
-    /// files that the outer one tracks are visited.
+    /// Returns the permissions of a folder if the walk enters it. In a nested repository, the walk
+    /// enters only folders with files that the outer repository tracks.
     fn descends(
         &mut self,
         path: &[u8],
@@ -163,7 +163,8 @@ impl Walk<'_> {
         self.ours.contains(&place)
     }
 
-    /// Returns the table's entry of a certainly clean file, and notes everything else.
+    /// Returns the table entry of a certainly clean file. Adds any other file to the matching list
+    /// of the scan, and returns `None`.
     fn visit_file(
         &mut self,
         path: Vec<u8>,

@@ -1,5 +1,5 @@
-//! The snapshot of the working tree that a run starts from: taking it, writing and reading its
-//! table, and reading the bytes of its files.
+//! The snapshot of the working tree that a run starts from. This module takes the snapshot, writes
+//! and reads its table, and reads the bytes of its files.
 
 use std::fs;
 use std::fs::{File, OpenOptions};
@@ -49,8 +49,8 @@ impl Snapshot {
     }
 }
 
-/// Reads the content of a snapshot: from the user's file while that is unchanged, or else from the
-/// blob or the pin. Each thread opens its own.
+/// Reads the content of a snapshot: from the pin if the file has one, else from the user's file if
+/// it is unchanged, else from the blob. Each thread opens its own reader.
 pub(crate) struct ContentReader {
     git: Repository,
     tree: Tree,
@@ -72,7 +72,7 @@ impl ContentReader {
             ContentLocation::Pin(oid) => return self.store.read(oid),
             ContentLocation::Blob(oid) | ContentLocation::Crlf(oid) => oid,
         };
-        // A user's file that cannot be read is no error, since the blob exists.
+        // If the user's file cannot be read, its bytes are restored from the blob below.
         match self.tree.read_entry(path) {
             Ok(TreeEntry::File { bytes, stat, .. }) if stat == frozen.stat => return Ok(bytes),
             Ok(TreeEntry::Link { target, stat }) if stat == frozen.stat => return Ok(target),
@@ -98,7 +98,7 @@ impl ContentReader {
     }
 }
 
-/// The name of the table's file in the run's folder. No task can have it.
+/// The name of the table's file in the run's folder. No task can have this name.
 pub(crate) const TABLE: &str = ".baseline";
 
 /// Takes a snapshot of the user's working tree.
@@ -110,7 +110,7 @@ fn freeze(context: &RunContext, request: &FreezeRequest) -> Result<Snapshot> {
     Ok(snapshot)
 }
 
-/// A scanned tree, of which nothing is written yet.
+/// The result of scanning the tree, before anything is written to the disk.
 struct Scanned {
     git: Repository,
     tree: Tree,
@@ -132,7 +132,7 @@ impl Scanned {
         let store = TaskStore::open(&snapshot.context.paths.store)?;
         snapshot.table = std::mem::take(&mut self.scan.table);
         let mut dirty_candidates = std::mem::take(&mut self.scan.dirty_candidates);
-        // Switched off in tests that prove they notice.
+        // Tests switch this step off to prove that they detect its absence.
         if snapshot.context.faults.is_off("F153") {
             dirty_candidates.clear();
         }
@@ -155,7 +155,8 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     file.persist(path).map(drop).map_err(|error| error.error).or_cannot(what)
 }
 
-/// Reads a file that [`write_whole`] wrote. It never blocks, whatever a task has put in its place.
+/// Reads a file that [`write_whole`] wrote. Never blocks: if a task has replaced the file by a FIFO
+/// or a symlink, returns an error.
 pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
     let mut file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -167,8 +168,9 @@ pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Keeps the table of a run, whose folder is about to be removed, for as long as work of the run is
-/// kept: a later landing needs it to detect what the user has renamed. Succeeds if there is none.
+/// Links or copies the table of a run out of the run's folder, which is about to be removed. The
+/// table is kept as long as captures of the run are: a later landing needs it to detect files that
+/// the user has renamed. Succeeds if there is no table.
 pub(crate) fn keep_file_list(folder: &Path, paths: &RepoPaths, run: &RunName) -> Result<()> {
     let (list, kept) = (folder.join(TABLE), file_list(paths, run));
     let what = || format!("keep the list of the files that run {run} began with");
@@ -178,7 +180,7 @@ pub(crate) fn keep_file_list(folder: &Path, paths: &RepoPaths, run: &RunName) ->
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()), // nothing was frozen
-        // It may be on another file system.
+        // The two folders may be on different file systems, where hard links fail.
         Err(_) => fs::copy(&list, &kept).map(drop).or_cannot(what),
     }
 }

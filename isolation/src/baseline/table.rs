@@ -1,5 +1,5 @@
-//! The table of a snapshot: every folder and file with the location of its bytes. On disk it is
-//! small, exact for any name, and has a checksum.
+//! The table of a snapshot: every folder and file with the location of its bytes. The file format
+//! is compact, preserves names that are not UTF-8, and has a checksum.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -96,10 +96,10 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The first bytes of the file; the number is the version.
+/// The first bytes of the table's file; the number is the version of its format.
 const MAGIC: &[u8] = b"regatta baseline 1\n";
 
-/// The length of the checksum at the end, in bytes.
+/// The length in bytes of the checksum at the end of the table's file.
 const CHECK: usize = 32;
 
 const PLAIN: u8 = b'f';

@@ -10,10 +10,10 @@ use crate::file_entry::Change;
 /// The commits that contain a landed task's work and that of its predecessors.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ancestry {
-    /// The tips of the branches that contain all of it: the task's own, or, where it changed
-    /// nothing, those of its predecessors.
+    /// The tips of the branches that together contain this work, by folded task name: the tip of
+    /// the task's own branch or, if the task changed nothing, those of its predecessors.
     pub(super) tips: BTreeMap<String, Oid>,
-    /// The tasks whose work it contains, itself included, by folded name.
+    /// The folded names of the tasks whose work the commits contain, including the task itself.
     pub(super) members: BTreeSet<String>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Lineage {
 }
 
 impl Lineage {
-    /// Returns the joint ancestry of those tasks of `on` that are known.
+    /// Returns the joint ancestry of the tasks in `on`. Tasks that have not landed are skipped.
     pub(super) fn joint_ancestry(&self, on: &[TaskName]) -> Ancestry {
         let mut together = Ancestry::default();
         for ancestry in on.iter().filter_map(|on| self.ancestries.get(&on.folded())) {

@@ -1,4 +1,4 @@
-//! The tree of a commit: as the target of a merge, and with some paths changed.
+//! The tree of a commit as the target of a merge, and the writing of a changed tree.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::error::{OrCannot, Result};
 use crate::file_entry::{Entry, Mode};
 use crate::merge::{Blobs, EntryState, MergeTarget, MergedPath};
 
-/// The tree of a commit; `None` before the first commit.
+/// The tree of a commit. Its `tree` is `None` if the repository has no commit yet.
 pub(super) struct CommitTree<'a> {
     pub(super) git: &'a Repository,
     pub(super) tree: Option<Oid>,
@@ -30,7 +30,7 @@ impl MergeTarget for CommitTree<'_> {
             (Some(ObjectType::Blob), Some(mode)) => {
                 EntryState::Entry(Entry { mode, oid: entry.id() })
             }
-            // A submodule.
+            // The entry is a submodule.
             _ => EntryState::Foreign,
         })
     }
@@ -79,10 +79,10 @@ impl Blobs for RepoBlobs<'_> {
 /// The mode of a folder in a git tree.
 const FOLDER: i32 = 0o040_000;
 
-/// The changes below one folder, by the next component of their paths.
+/// The changes below one folder, keyed by the next component of their paths.
 #[derive(Default)]
 struct FolderChanges<'a> {
-    /// The new entry of a name in the folder itself.
+    /// The new entry of each changed name in the folder itself; `None` if the path is removed.
     own: BTreeMap<&'a [u8], Option<Entry>>,
     below: BTreeMap<&'a [u8], FolderChanges<'a>>,
 }
@@ -128,13 +128,14 @@ fn folder(
             None => {}
         }
     }
-    // After the folders: a folder that becomes a file has lost its files by now.
+    // Files are inserted after the loop over folders. If a folder becomes a file, that loop has
+    // removed the folder already.
     for (name, entry) in &level.own {
         match entry {
             Some(entry) => {
                 drop(builder.insert(*name, entry.oid, entry.mode.to_git().cast_signed())?);
             }
-            // A file that becomes a folder is a folder by now.
+            // If a file becomes a folder, the loop above has replaced the file already.
             None => {
                 let is_file = builder.get(*name)?.is_some_and(|now| now.filemode() != FOLDER);
                 if is_file {

@@ -20,14 +20,14 @@ use crate::store::TaskStore;
 /// Whether the branches are written to the repository.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Publish {
-    /// They are.
+    /// The branches are written.
     Yes,
-    /// They are not: the report says what would happen.
+    /// No branch is written; the report tells what would happen.
     No,
 }
 
-/// Makes one branch for each task of `request`. It starts from the commit that is checked out, or
-/// from the branches of the tasks it builds on.
+/// Makes one branch for each task of `request`. A branch starts from the checked out commit,
+/// or from the branches of the task's predecessors.
 pub(crate) fn make_branches(
     repo: &Repo,
     store: &TaskStore,
@@ -123,8 +123,8 @@ impl Maker<'_> {
         Ok(Landed::Landed { branch: Some(branch) })
     }
 
-    /// Returns the ancestry of a task. Tasks that landed earlier and are not part of this landing
-    /// count with their branches, if they have one.
+    /// Returns the ancestry of a task. Includes the branches of predecessors that an earlier
+    /// landing made.
     fn ancestry(&mut self, task: &LandingTask) -> Result<Ancestry> {
         for on in &task.depends_on {
             if self.lineage.knows(on) {
@@ -137,7 +137,7 @@ impl Maker<'_> {
         }
         let mut ancestry = self.lineage.joint_ancestry(&task.depends_on);
         let tips: Vec<Oid> = ancestry.tips.values().copied().collect();
-        // A tip that is an ancestor of another is contained in it.
+        // A tip that is an ancestor of another tip is redundant, because the other contains it.
         let in_another = |tip: &Oid| {
             tips.iter().any(|other| self.git.graph_descendant_of(*other, *tip).unwrap_or(false))
         };
@@ -145,7 +145,7 @@ impl Maker<'_> {
         Ok(ancestry)
     }
 
-    /// Returns the changes of a branch since it left the commit that is checked out.
+    /// Returns the changes from the merge base of `tip` and the checked out commit to `tip`.
     fn since_head(&self, tip: &Commit<'_>) -> Result<Vec<Change>> {
         let what = || format!("compare {} with HEAD", tip.id());
         let tree = |id: Oid| self.git.find_commit(id).and_then(|commit| commit.tree());
@@ -154,7 +154,7 @@ impl Maker<'_> {
         let base = base.map(tree).transpose().or_cannot(what)?;
         let after = tip.tree().or_cannot(what)?;
         let mut options = DiffOptions::new();
-        // Otherwise a file that became a symlink would be two changes.
+        // Without this option, a file that became a symlink would be reported as two changes.
         options.include_typechange(true);
         let diff = self.git.diff_tree_to_tree(base.as_ref(), Some(&after), Some(&mut options));
         let diff = diff.or_cannot(what)?;
@@ -170,8 +170,8 @@ impl Maker<'_> {
         Ok(changes.collect())
     }
 
-    /// Returns the parent of a branch's commit: the commit that is checked out, the tip of the one
-    /// branch it builds on, or a merge of several.
+    /// Returns the parent for the commit of a task: the commit that is checked out, the tip of the
+    /// only branch in its ancestry, or a merge commit of several tips.
     fn parent(
         &self,
         ancestry: &Ancestry,
@@ -192,7 +192,8 @@ impl Maker<'_> {
             }
         }
         let tree = self.changed(target.tree, merger)?;
-        // An existing branch has the merge of an earlier landing as its parent.
+        // If an earlier landing made the branch, its parent is a merge commit, which is used again
+        // if it is equal.
         let before = existing.and_then(|id| self.git.find_commit(id).ok()?.parent_id(0).ok());
         if let Some(before) = before.filter(|before| self.is(*before, tree, &tips).unwrap_or(false))
         {
@@ -234,7 +235,8 @@ impl Maker<'_> {
         self.git.commit(None, &author, &author, message, &tree, &parents).or_cannot(what)
     }
 
-    /// Restates conflicts among commits for a person who looks at the working tree.
+    /// Converts conflicts between git trees to conflicts with the contents that the user sees in
+    /// the working tree.
     fn conflicted(
         &self,
         conflicts: Vec<Conflict>,
@@ -260,8 +262,8 @@ impl Maker<'_> {
         Ok(Landed::Conflicted { conflicts: explained })
     }
 
-    /// Returns whether the task started from content that is in no commit, only in the working tree
-    /// or the index.
+    /// Returns whether the task changed a path whose content at the start of the run was not
+    /// committed: it was only in the working tree or the index.
     fn is_uncommitted(&self, clean: &Change) -> Result<bool> {
         let what = || format!("look for {} in the repository", clean.path);
         let real = self.branches.repo.git()?;

@@ -1,4 +1,4 @@
-//! Branch names, and writing new commits and branches to the repository.
+//! Names branches, and writes new commits and branches to the repository.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -12,13 +12,13 @@ use protocol::{RunName, TaskName};
 use crate::error::{OrCannot, Result, cannot};
 use crate::repository::Repo;
 
-/// How often a reference that another process has locked is tried.
+/// How often the writing of a reference is tried while another process has locked it.
 const TRIES: u32 = 100;
 
 /// The branches of one run.
 pub(super) struct Branches<'a> {
     pub(super) repo: &'a Repo,
-    /// The repository with new objects in memory.
+    /// The repository, opened such that new objects are written to memory only.
     pub(super) git: &'a Repository,
     pub(super) faults: &'a Faults,
     pub(super) prefix: &'a str,
@@ -107,7 +107,7 @@ impl Branches<'_> {
     }
 }
 
-/// The priority of the backend in memory, higher than that of the objects on disk.
+/// The priority of libgit2's object backend in memory, higher than that of the one on disk.
 const FIRST: i32 = 1_000;
 
 /// Makes the repository write new objects to memory from now on.

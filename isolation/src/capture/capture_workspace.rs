@@ -1,5 +1,5 @@
-//! Captures a workspace: finds what may have changed, compares it, and writes the changes to the
-//! task store.
+//! Captures a workspace: finds the paths that may have changed, compares them with their originals,
+//! and writes the changes to the task store.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -36,8 +36,8 @@ pub(crate) fn checkpoint(
     list.keep_checkpoint(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
-/// Captures the workspace that a dead engine has left. An existing capture with the same changes
-/// stands; if the changes differ, both are kept, the new one under the next free attempt.
+/// Captures the workspace that a dead engine has left. If a capture with the same changes exists,
+/// returns that one. If its changes differ, records a second one under the next free attempt.
 pub(crate) fn recapture(
     snapshot: &Snapshot,
     folder: &Path,
@@ -69,8 +69,9 @@ fn take(
     snapshot.context.faults.failpoint("capture.begin").or_cannot(what)?;
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
-    // The rules for the whole tree are those of the user's repository, and the rules of folders
-    // those in the workspace. What the task did to its private git directory does not count.
+    // Ignore rules for the whole tree come from the user's repository, those of folders from the
+    // files in the workspace. Rules in the private git folder of the workspace are not used,
+    // because the task may have changed them.
     let git = snapshot.context.repo.git()?;
     let rules = Rules::of(&git, &tree);
     let bytes = ContentReader::open(snapshot)?;
@@ -89,8 +90,8 @@ fn take(
 }
 
 /// The paths that a workspace's own index tracks and the snapshot does not contain: files added
-/// with `git add -f`, and tracked files that the user had removed. They are read at the first use;
-/// in a workspace without ignored files nobody needs them.
+/// with `git add -f`, and tracked files that the user had removed. The index is read at the first
+/// use, because a workspace without ignored files does not need these paths.
 pub(super) struct ForceAdded<'a> {
     snapshot: &'a Snapshot,
     index: PathBuf,

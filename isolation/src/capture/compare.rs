@@ -13,9 +13,9 @@ use crate::tree::{Tree, TreeEntry};
 pub(super) struct Compared {
     /// The change, whose bytes are in the task store.
     pub(super) change: Change,
-    /// The bytes of the original; empty if there was none.
+    /// The bytes of the original; empty if the path did not exist.
     pub(super) before: Vec<u8>,
-    /// The bytes now; empty if the path does not exist.
+    /// The bytes in the workspace; empty if the path does not exist any more.
     pub(super) after: Vec<u8>,
 }
 
@@ -79,13 +79,14 @@ fn read(tree: &Tree, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>> {
     })
 }
 
-/// Returns whether the entry is known to be equal to the original without reading that.
+/// Returns whether the ids alone prove that `entry` equals the original, so that the bytes of the
+/// original need not be read.
 fn is_certainly(original: Original<'_>, entry: Entry) -> bool {
     match original {
         Original::Predecessor(change) => change == entry,
         Original::Frozen(frozen) => {
-            // A blob's id is that of the committed bytes, which may differ from those in the
-            // working tree.
+            // Only pins can be compared by id. The id of a blob is that of the committed bytes,
+            // which a conversion may have changed in the working tree.
             matches!(frozen.source, ContentLocation::Pin(oid) if frozen.mode == entry.mode && oid == entry.oid)
         }
     }
@@ -99,7 +100,7 @@ fn begin(bytes: &ContentReader, path: &RepoPath, original: Original<'_>) -> Resu
     }
 }
 
-/// How many bytes are searched for a NUL, which makes content binary. Git searches as many.
+/// How many bytes are searched for a NUL. Content with a NUL in them counts as binary, as in git.
 const LOOKED_AT: usize = 8000;
 
 /// The size above which content counts as binary, as in git.

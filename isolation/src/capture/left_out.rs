@@ -1,4 +1,4 @@
-//! Collects what a walk over a workspace finds and no capture can contain.
+//! Collects the files and folders of a workspace that no capture can contain.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use crate::tree::{RepositoryRoot, Stat, Tree, join};
 /// The most entries that are counted in a folder that is left out.
 const COUNTED: u64 = 100_000;
 
-/// The entries that are left out. Only the first paths are stored, however many there are.
+/// Collects the entries that are left out. All are counted, but only the first paths are stored.
 pub(super) struct LeftOutCollector<'a> {
     tree: &'a Tree,
     entries: BTreeMap<Vec<u8>, LeftOutKind>,
@@ -36,7 +36,7 @@ impl<'a> LeftOutCollector<'a> {
         self.add(path, kind);
     }
 
-    /// Adds an entry whose name some file systems take for `.git`.
+    /// Adds an entry with a name, such as `.GIT`, that some file systems treat as `.git`.
     pub(super) fn git_lookalike(&mut self, path: Vec<u8>, stat: &Stat) {
         let files = match FileType::from_raw_mode(stat.mode) {
             FileType::Directory => self.contents(&path).files,
@@ -80,8 +80,8 @@ impl<'a> LeftOutCollector<'a> {
         }
     }
 
-    /// Counts the contents of a folder at any depth. Whatever cannot be read, or exceeds the limit,
-    /// counts as a file, because it may be one.
+    /// Counts the contents of a folder at any depth. An entry that cannot be read counts as a file.
+    /// If there are more entries than the limit, at least one file is counted.
     fn contents(&self, folder: &[u8]) -> Contents {
         let mut found = Contents::default();
         let mut seen = 0;
@@ -116,7 +116,7 @@ impl<'a> LeftOutCollector<'a> {
     }
 }
 
-/// The contents of a folder, counted.
+/// The number of entries in a folder and its subfolders.
 #[derive(Default)]
 struct Contents {
     /// Regular files and symlinks.

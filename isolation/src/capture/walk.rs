@@ -1,4 +1,5 @@
-//! Walks once over a workspace and lists, by stat alone, every path that may have changed.
+//! Walks once over a workspace, and lists every path that may have changed. Reads no file contents,
+//! only metadata.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -29,18 +30,18 @@ pub(super) struct Candidate<'a> {
 /// The state of a path when the workspace was made.
 #[derive(Clone, Copy)]
 pub(super) enum Original<'a> {
-    /// From the snapshot.
+    /// The path comes from the snapshot.
     Frozen(&'a FrozenEntry),
-    /// From the work of the predecessors.
+    /// The path comes from the work of the predecessors.
     Predecessor(Entry),
 }
 
-/// Whether a path has a file or symlink.
+/// Whether a file or symlink exists at a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// It has one.
+    /// A file or symlink exists.
     Present,
-    /// It has none.
+    /// No file or symlink exists.
     Absent,
 }
 
@@ -48,13 +49,14 @@ pub(super) enum Presence {
 pub(super) struct Walked<'a> {
     /// Every candidate, sorted by path.
     pub(super) candidates: Vec<Candidate<'a>>,
-    /// The report of what the task made and no capture can contain.
+    /// The report of the task's files that no capture can contain.
     pub(super) left_out: LeftOut,
 }
 
 /// Walks over the workspace at `tree`.
 ///
-/// `rules` tell what is ignored there, and `force_added` what is tracked all the same.
+/// `rules` decide which paths git ignores. `force_added` contains ignored paths that the workspace
+/// tracks nevertheless.
 pub(super) fn candidates<'a>(
     snapshot: &'a Snapshot,
     manifest: &'a Manifest,
@@ -157,7 +159,7 @@ impl<'a> Walk<'a, '_> {
             tracing::warn!(%path, "what is left of an interrupted write is left out");
             return Ok(());
         }
-        // A path of the snapshot counts even if a predecessor has removed it.
+        // Ignore rules do not apply to a path of the snapshot, even if a predecessor removed it.
         let known = original.is_some() || frozen.is_some();
         let counts = known
             || !self.rules.ignores(path.as_bytes(), PathKind::File)?
@@ -168,8 +170,8 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    /// Returns whether a file is certainly untouched since the workspace was ready. A file that was
-    /// written and got its old modification time back has a newer change time.
+    /// Returns whether a file certainly has not changed since the workspace was made. The change
+    /// time (ctime) reveals a file that was written and then given its old modification time.
     fn is_untouched(&self, frozen: &FrozenEntry, stat: &Stat) -> bool {
         let kind = |mode: u32| mode & !0o7000;
         stat.size == frozen.stat.size
@@ -178,9 +180,9 @@ impl<'a> Walk<'a, '_> {
             && stat.ctime_ns < self.manifest.marker_ns
     }
 
-    /// Notes a `.git` in the folder, and names that some file systems take for `.git`.
+    /// Reports as left out a `.git` in the folder and names that some file systems treat as one.
     fn note_git_names(&mut self, folder: &[u8], listing: &FolderListing) -> Result<()> {
-        // The `.git` in the root is the workspace's own.
+        // The `.git` in the root belongs to the workspace, so it is not reported.
         if listing.repository == RepositoryRoot::Yes && !folder.is_empty() {
             self.left_out.repository(folder);
         }
@@ -199,8 +201,8 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    /// Returns whether a path counts as the task's work. Original and tracked paths do; ignored
-    /// paths do not.
+    /// Returns whether a path counts as the task's work. Ignored paths count only if they existed
+    /// when the workspace was made or if the workspace tracks them.
     fn is_work(&self, path: &[u8], kind: PathKind) -> Result<bool> {
         let original = RepoPath::new(path).is_some_and(|path| {
             self.snapshot.table.get(&path).is_some()
@@ -214,9 +216,9 @@ impl<'a> Walk<'a, '_> {
         folder.is_some_and(|folder| folder.kind == FolderKind::Submodule)
     }
 
-    /// Returns whether the walk enters a folder. Tracked contents always count; the other contents
-    /// of an ignored folder never do. A repository inside is made by the task, since none is ever
-    /// copied: its files count like all others, without its `.git`.
+    /// Returns whether the walk enters a folder. The walk enters an ignored folder only if it has
+    /// original or tracked contents. A nested repository was made by the task, since workspaces
+    /// start without any. The files of such a repository count, but not its `.git`.
     fn descends(&self, path: &[u8]) -> Result<bool> {
         if self.snapshot.table.has_below(path) || self.has_predecessor_change_below(path) {
             return Ok(true);
@@ -230,7 +232,7 @@ impl<'a> Walk<'a, '_> {
         })
     }
 
-    /// Notes the files of the snapshot that are missing in a folder.
+    /// Adds the files of the snapshot that are missing in a folder to the candidates.
     fn note_absent(&mut self, path: &[u8], folder: &'a Folder, present: &BTreeSet<&OsStr>) {
         for (name, frozen) in &folder.files {
             if present.contains(name.as_os_str()) || self.snapshot.context.faults.is_off("F156") {
@@ -245,7 +247,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// Notes the files of the predecessors that the task removed.
+    /// Adds the files of the predecessors that the task removed to the candidates.
     fn note_absent_predecessors(&mut self) {
         for (path, change) in &self.manifest.predecessor_changes {
             if let Some(entry) = change

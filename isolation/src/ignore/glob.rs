@@ -1,5 +1,6 @@
-//! Git's wildcards: `*`, `?`, `[a-z]`, and `**` between slashes, as `wildmatch` and `dir.c` of git
-//! read them. The time a match takes grows with pattern times text, whatever the pattern.
+//! Git's wildcards: `*`, `?`, `[a-z]`, and `**` between slashes, with the same meaning as in git's
+//! `wildmatch` and `dir.c`. For every pattern, the time of a match is at most proportional to the
+//! length of the pattern times the length of the text.
 
 /// A parsed wildcard pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,9 +12,9 @@ pub(super) struct Glob {
 /// Whether upper and lower case are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
-    /// They are distinguished.
+    /// Upper and lower case are distinguished.
     Exact,
-    /// They are not.
+    /// Upper and lower case are equal.
     Folded,
 }
 
@@ -29,7 +30,7 @@ enum Token {
     Folders,
     /// Any run of bytes.
     AnyPath,
-    /// Nothing matches.
+    /// Matches no text. Stands for a malformed part of a pattern.
     Never,
 }
 
@@ -113,8 +114,9 @@ fn fold(byte: u8, case: Case) -> u8 {
     }
 }
 
-/// Reads a run of stars. Two or more match slashes as well if they are a whole component; git also
-/// takes them for one after a beginning without wildcards, which it compares separately.
+/// Reads a run of stars. Two or more stars also match slashes if they are a whole path component.
+/// Git compares a beginning without wildcards separately, so stars that directly follow such a
+/// beginning count as the start of a component.
 fn star(pattern: &[u8], at: usize) -> (Token, usize) {
     let stars = pattern[at..].iter().take_while(|byte| **byte == b'*').count();
     let (before, rest) = (&pattern[..at], &pattern[at + stars..]);
@@ -129,7 +131,7 @@ fn star(pattern: &[u8], at: usize) -> (Token, usize) {
     }
 }
 
-/// A class of every byte that fits, but never the slash.
+/// Returns the class of every byte for which `fits` is true, except for the slash.
 fn not_slash(fits: impl Fn(u8) -> bool) -> Token {
     let mut members = Box::new([false; 256]);
     for byte in 0..=255u8 {
@@ -138,7 +140,8 @@ fn not_slash(fits: impl Fn(u8) -> bool) -> Token {
     Token::Class(members)
 }
 
-/// Reads a class after its `[`. Returns `None` if the class is malformed, which matches nothing.
+/// Reads a class after its `[`. Returns `None` if the class is malformed. A pattern with such a
+/// class matches nothing.
 fn class(pattern: &[u8], start: usize, case: Case) -> Option<(Token, usize)> {
     let mut members = [false; 256];
     let mut at = start;
@@ -185,7 +188,7 @@ fn single(pattern: &[u8], at: usize) -> Option<(u8, usize)> {
     }
 }
 
-/// Returns the test for a named class such as `[:alpha:]`, as git's own `ctype.h` has it.
+/// Returns the test for a named class such as `[:alpha:]`, as defined in git's own `ctype.h`.
 fn named(name: &[u8], case: Case) -> Option<fn(&u8) -> bool> {
     Some(match name {
         b"alnum" => u8::is_ascii_alphanumeric,

@@ -17,7 +17,7 @@ use crate::user_git_files;
 pub(crate) struct Rules<'a> {
     tree: &'a Tree,
     case: Case,
-    /// The patterns that hold in the whole tree, the strongest file first.
+    /// The patterns that apply to the whole tree, by file. An earlier file overrides a later one.
     everywhere: Vec<Vec<Pattern>>,
     /// The patterns of each folder, read when they are first needed.
     folders: RefCell<BTreeMap<Vec<u8>, Rc<FolderRules>>>,
@@ -28,19 +28,19 @@ pub(crate) struct Rules<'a> {
 pub(crate) enum PathKind {
     /// A folder.
     Folder,
-    /// Anything else.
+    /// A file, a symlink or anything else that is not a folder.
     File,
 }
 
 struct FolderRules {
     /// Whether the folder itself is ignored. Nothing in an ignored folder can be re-included.
     verdict: Verdict,
-    /// The patterns of its own `.gitignore`.
+    /// The patterns of the folder's own `.gitignore`.
     patterns: Vec<Pattern>,
 }
 
 impl<'a> Rules<'a> {
-    /// Reads the rules that hold in the whole of `tree`, the working tree of `git`.
+    /// Reads the rules that apply to the whole of `tree`, the working tree of `git`.
     pub(crate) fn of(git: &Repository, tree: &'a Tree) -> Self {
         let config = git.config().ok();
         let folded = config.as_ref().and_then(|config| config.get_bool("core.ignorecase").ok());
@@ -95,7 +95,8 @@ impl<'a> Rules<'a> {
         Ok(rules)
     }
 
-    /// Returns the verdict of the last pattern that matches, in the nearest folder that has one.
+    /// Returns the verdict of the last matching pattern in the nearest folder that has a matching
+    /// pattern. A path without a matching pattern is kept.
     fn judge(&self, path: &[u8], kind: PathKind, chain: &[(&[u8], Rc<FolderRules>)]) -> Verdict {
         let near = chain.iter().rev().map(|(folder, rules)| (*folder, &rules.patterns));
         let far = self.everywhere.iter().map(|patterns| (&b""[..], patterns));
@@ -108,7 +109,7 @@ impl<'a> Rules<'a> {
             .unwrap_or(Verdict::Kept)
     }
 
-    /// Reads a folder's `.gitignore`. As in git, a symlink does not count.
+    /// Reads a folder's `.gitignore`. As in git, a `.gitignore` that is a symlink is not read.
     fn read(&self, folder: &[u8]) -> Result<Vec<Pattern>> {
         let path = join(folder, ".gitignore".as_ref());
         let Some(path) = RepoPath::new(path) else { return Ok(Vec::new()) };
@@ -133,9 +134,9 @@ impl<'a> Rules<'a> {
 pub(super) struct Pattern {
     glob: Glob,
     verdict: Verdict,
-    /// The part of a path that it is compared with.
+    /// The part of a path that the pattern is compared with.
     against: Against,
-    /// The kinds of paths that it applies to.
+    /// The kinds of paths that the pattern applies to.
     applies: Applies,
 }
 
@@ -152,7 +153,7 @@ pub(super) enum Verdict {
 enum Against {
     /// The last component.
     Name,
-    /// The path from the folder of the file.
+    /// The path relative to the folder that contains the file of rules.
     Path,
 }
 
@@ -175,7 +176,7 @@ impl Pattern {
             return None;
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        // Git reads a line as a C string.
+        // Git reads a line as a C string, which ends at the first zero byte.
         let line = trimmed(line.split(|byte| *byte == 0).next().unwrap_or(line));
         let (line, verdict) = match line.strip_prefix(b"!") {
             Some(rest) => (rest, Verdict::Kept),

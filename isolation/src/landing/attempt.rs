@@ -38,7 +38,7 @@ pub(super) struct Exclusions {
     pub(super) refused: BTreeMap<CaptureRef, String>,
 }
 
-/// The error of an attempt, after which nothing is written.
+/// The error that ended an attempt.
 struct AttemptError {
     error: IsolationError,
     /// The tasks whose change failed; empty if the error concerns all tasks.
@@ -52,7 +52,8 @@ impl From<IsolationError> for AttemptError {
 }
 
 impl AttemptError {
-    /// Returns the error of one change. An exhausted resource concerns all tasks.
+    /// Returns the error of one change. `IsolationError::Failed` concerns the tasks of the change.
+    /// Other errors, such as an exhausted resource, concern all tasks.
     fn at(change: &FileChange, error: IsolationError) -> Self {
         let own = matches!(error, IsolationError::Failed { .. });
         Self { error, by: if own { change.by.clone() } else { Vec::new() } }
@@ -124,7 +125,8 @@ pub(super) fn merge(
     Merged { report: LandingReport { tasks }, merged_paths: merger.finish() }
 }
 
-/// Stages the new versions and commits the journal. The landing can be cancelled until then.
+/// Stages the new versions and commits the journal. The landing can be cancelled until the journal
+/// is committed.
 fn prepare(
     context: &LandingContext<'_>,
     journal: &Journal,
@@ -143,7 +145,7 @@ fn prepare(
     let temps: Vec<&RepoPath> = journal.changes.iter().map(|change| &change.temp).collect();
     applier.mover.sync_all(&temps)?;
     context.sync_folders(temps.into_iter())?;
-    // The content that the journal names must be durable before the journal is.
+    // The content that the journal names must be durable before the journal is durable.
     context.hold(journal)?;
     faults.failpoint("landing.journal").or_cannot(|| "write the journal of a landing")?;
     check_not_cancelled(context)?;
@@ -154,8 +156,8 @@ fn check_not_cancelled(context: &LandingContext<'_>) -> Result<()> {
     if context.cancel.is_cancelled() { Err(IsolationError::Withdrawn) } else { Ok(()) }
 }
 
-/// Applies the changes. Returns the paths at which another program interfered, if any; then, and on
-/// an error, everything is rolled back.
+/// Applies the changes. Returns the paths at which another program interfered. If there are such
+/// paths, or an error occurs, all changes are rolled back.
 fn exchange(
     context: &LandingContext<'_>,
     journal: &Journal,

@@ -1,5 +1,5 @@
-//! Moves files within the working tree by descriptors of their folders. No file is ever overwritten
-//! unseen.
+//! Moves files within the working tree, by names relative to open folders. A move does not
+//! overwrite a file: it exchanges two files, or does nothing if the target exists.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -26,18 +26,18 @@ pub(super) struct FileMover<'a> {
 /// How two files are exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Swap {
-    /// Atomically.
+    /// The two files change places in one atomic step.
     Exchange,
-    /// One is moved aside first, on file systems without an atomic exchange.
+    /// The old file is moved aside first, on file systems without an atomic exchange.
     MoveAside,
 }
 
 /// Whether a move was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moved {
-    /// It was made.
+    /// The move was made.
     Yes,
-    /// It was not: the target existed, or the source was missing.
+    /// The move was not made: the target existed, or the source was missing.
     No,
 }
 
@@ -53,7 +53,7 @@ impl<'a> FileMover<'a> {
         Self { tree, swap: Cell::new(swap), faults }
     }
 
-    /// The failpoint before each single change of the tree.
+    /// Runs the failpoint that precedes each single change of the tree.
     pub(super) fn failpoint(&self) -> Result<()> {
         self.faults.failpoint("landing.move").or_cannot(|| "change the working tree")
     }
@@ -83,8 +83,8 @@ impl<'a> FileMover<'a> {
             return Ok(Moved::No);
         }
         if self.shift(temp, path)? == Moved::No {
-            // Another program made a file in place of the old one just now: that is the newer
-            // version.
+            // Another program has made a file at `path` in the meantime. That file is the newer
+            // version, and the move back does not overwrite it.
             self.shift(&aside, path)?;
             return Ok(Moved::No);
         }
@@ -139,7 +139,7 @@ impl<'a> FileMover<'a> {
         }
     }
 
-    /// Removes a folder that contains nothing but folders, with these.
+    /// Removes a folder and all folders below it, if it contains nothing but folders.
     pub(super) fn remove_folders(&self, path: &RepoPath) -> Result<Moved> {
         let mut found = vec![path.clone()];
         let mut next = 0;
@@ -170,7 +170,7 @@ impl<'a> FileMover<'a> {
             let Some(parent) = self.parent_dir(&folder)? else { return Ok(()) };
             self.failpoint()?;
             match mkdirat(&parent.folder, &parent.name, Permissions::from_raw_mode(0o777)) {
-                // If it is not a folder, moving a file into it fails.
+                // If the existing entry is not a folder, moving a file into it fails.
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error).or_cannot(|| format!("make the folder {folder}")),
             }
@@ -179,7 +179,7 @@ impl<'a> FileMover<'a> {
     }
 }
 
-/// Returns where the old version of a file is moved aside while the new one takes its place.
+/// Returns the path at which the old version of a file lies while the new one takes its place.
 pub(super) fn aside(temp: &RepoPath) -> RepoPath {
     RepoPath::new([temp.as_bytes(), b".old"].concat()).expect("a longer last name stays a name")
 }

@@ -27,14 +27,14 @@ pub(super) struct LandingContext<'a> {
     pub(super) journals: &'a Journals<'a>,
     pub(super) faults: &'a Faults,
     pub(super) cancel: &'a CancelToken,
-    /// The callback for notifications to whoever started the landing.
+    /// The callback for notifications to the caller that started the landing.
     pub(super) notify: &'a dyn Fn(LandingNotice),
     /// The remaining time for waiting until programs have finished writing.
     pub(super) left_to_wait: Cell<Duration>,
     unwatched: Cell<Unwatched>,
 }
 
-/// Whether it was reported that open files cannot be detected.
+/// Whether the landing has reported that open files cannot be detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unwatched {
     NotReported,
@@ -68,7 +68,8 @@ impl LandingContext<'_> {
     /// Finishes a landing whose changes are all applied: removes the replaced versions and empty
     /// folders.
     ///
-    /// An error here does not affect the tree. The landing stays open, and the next start finishes it.
+    /// An error here does not affect the tree. The landing stays open, and the next recovery
+    /// finishes it.
     pub(super) fn finish(&self, journal: &Journal, from: State) {
         if let Err(error) = self.try_finish(journal, from) {
             tracing::warn!(id = journal.id, %error, "a landing is complete but could not be closed");
@@ -102,7 +103,7 @@ impl LandingContext<'_> {
                 taken.push(reversed);
             }
         }
-        // So does a path whose new version a program has open for writing.
+        // A path whose new version a program has open for writing stays as it is, too.
         for change in applier.give_back_edited(taken.iter())? {
             if let PathState::Entry(entry, bytes) = applier.state_of(&change.temp)? {
                 applier.rescue(change, entry, &bytes)?;
@@ -128,8 +129,9 @@ impl LandingContext<'_> {
         self.journals.forget(&journal.id)
     }
 
-    /// Finishes a landing whose engine died after the commit, path by path. A path that somebody
-    /// has edited since stays as it is, and is a conflict of the tasks that changed it.
+    /// Finishes a landing whose engine died after it committed the journal, path by path. A path
+    /// that somebody has edited since stays as it is, and becomes a conflict of the tasks that
+    /// changed it.
     pub(super) fn roll_forward(&self, mut journal: Journal) -> Result<LandingReport> {
         let run = journal.run.clone();
         let applier = Applier::later_pass(self, &run);
@@ -165,7 +167,7 @@ impl LandingContext<'_> {
         Ok(journal.report)
     }
 
-    /// Keeps both versions of every path in the task store, durably.
+    /// Keeps the old and the new version of every changed path in the task store, durably.
     pub(super) fn hold(&self, journal: &Journal) -> Result<()> {
         let versions = journal.changes.iter().enumerate().flat_map(|(number, change)| {
             let named = move |name: &str, entry: Option<Entry>| {
@@ -184,7 +186,7 @@ impl LandingContext<'_> {
             if !synced.insert(path.folders().next()) {
                 continue;
             }
-            // The folder above a missing one is synced below or with the next path.
+            // A folder that does not exist has nothing to sync.
             if let Parent::Folder { fd, .. } = self.tree.parent(path)? {
                 fsync(fd).or_cannot(|| format!("sync the folder of {path}"))?;
             }
@@ -220,7 +222,7 @@ fn conflict(report: &mut LandingReport, change: &FileChange, ours: Option<Entry>
     for landing in report.tasks.iter_mut().filter(|landing| change.by.contains(&landing.task)) {
         match &mut landing.landed {
             Landed::Conflicted { conflicts } => {
-                // An interrupted recovery may have reported it already.
+                // An interrupted recovery may have reported this conflict already.
                 conflicts.retain(|known| known.path != conflict.path);
                 conflicts.push(conflict.clone());
             }

@@ -1,7 +1,7 @@
-//! Journals of landings. Each step is on disk before it is done, so that the next start can finish
-//! or roll back a landing after a crash. The extension of a journal's name is the state of the
-//! landing; it changes by a rename, which needs no space on the disk. Journals of finished landings
-//! are moved to a folder of their own, so that open ones are found quickly.
+//! Journals of landings. Each step is recorded on disk before it is taken, so that a recovery can
+//! finish or roll back a landing after a crash. The extension of a journal's file name is the state
+//! of the landing. A rename changes the state, because it needs no space on the disk. Journals of
+//! finished landings are moved to a folder of their own, so that open ones are found quickly.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,15 +22,15 @@ use crate::landing::plan::FileChange;
 pub(super) enum State {
     /// New versions are being staged. The tree is unchanged.
     Intent,
-    /// The changes are being applied, and will be after a crash.
+    /// The changes are being applied. After a crash, a recovery applies the rest.
     Committed,
     /// Another program interfered: the changes are being rolled back.
     Undoing,
     /// All changes are applied; the replaced versions are being removed.
     Landed,
-    /// The tree is done. The ledger has not recorded the report yet.
+    /// The landing is complete in the tree. The ledger has not recorded the report yet.
     Unreported,
-    /// Everything is done. The journal is kept.
+    /// The ledger has recorded the report. The journal is kept.
     Done,
 }
 
@@ -142,7 +142,8 @@ impl<'a> Journals<'a> {
     /// Reads a journal. Returns `None` if it does not exist any more.
     ///
     /// # Errors
-    /// A refusal if it cannot be understood: it stays where it is, and a person must look at it.
+    /// Returns `IsolationError::Refused` if the journal cannot be parsed, or is of another version
+    /// or landing. The file is left in its place, and a person must examine it.
     pub(super) fn read(&self, id: &str, state: State) -> Result<Option<Journal>> {
         let path = self.path(id, state);
         let bytes = match fs::read(&path) {
@@ -161,7 +162,8 @@ impl<'a> Journals<'a> {
     pub(super) fn write(&self, journal: &Journal, state: State) -> Result<()> {
         let path = self.path(&journal.id, state);
         let what = || format!("write the journal {}", path.display());
-        // Made now, so that a full disk does not keep the journal from being moved there.
+        // The folder of finished journals is made now, so that a full disk cannot prevent a later
+        // move into it.
         fs::create_dir_all(self.folder.join(DONE)).or_cannot(what)?;
         let bytes = serde_json::to_vec(journal).or_cannot(what)?;
         self.failpoint()?;
@@ -185,8 +187,8 @@ impl<'a> Journals<'a> {
         self.forget_below(id, to)
     }
 
-    /// Moves the journal of a recorded landing to the finished ones, durably. Succeeds if another
-    /// process has done so.
+    /// Moves the journal of a recorded landing to the folder of finished ones, durably. Succeeds if
+    /// another process has moved it already.
     pub(super) fn put_away(&self, id: &str) -> Result<()> {
         let (old, new) = (self.path(id, State::Unreported), self.path(id, State::Done));
         let what = || format!("rename {} to {}", old.display(), new.display());
@@ -223,7 +225,8 @@ impl<'a> Journals<'a> {
         Ok(())
     }
 
-    /// Removes earlier states of a journal, which a crash may leave beside a later one.
+    /// Removes the files of a journal in states before `state`. A crash may leave such files beside
+    /// the later one.
     fn forget_below(&self, id: &str, state: State) -> Result<()> {
         for earlier in State::ALL.into_iter().filter(|earlier| *earlier < state) {
             let path = self.path(id, earlier);
@@ -238,7 +241,7 @@ impl<'a> Journals<'a> {
         Ok(())
     }
 
-    /// The failpoint before each change of a journal.
+    /// Runs the failpoint that precedes each change of a journal.
     fn failpoint(&self) -> Result<()> {
         self.faults.failpoint("landing.record").or_cannot(|| "change the journal of a landing")
     }

@@ -1,5 +1,5 @@
-//! Lands the work of a run, under the landing lock and after finishing whatever an earlier engine
-//! has left open.
+//! Lands the work of a run while holding the landing lock. Landings that earlier engines have left
+//! open are finished first.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,8 @@ use crate::repository::Repo;
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
-/// How often an interrupted landing is tried before it gives up the paths that were interrupted.
+/// The number of interrupted attempts after which a landing leaves out the paths at which it was
+/// interrupted.
 const MAX_ATTEMPTS: u32 = 3;
 
 /// Lands the tasks of `request`, each completely or not at all, and reports the result of each. The
@@ -52,7 +53,7 @@ pub(crate) fn land(
     let tree = Tree::open_at(&repo.root)?;
     let journals = Journals::in_folder(&paths.landings, faults);
     let context = LandingContext::new(&tree, &store, &journals, faults, cancel, notify);
-    // The reports stay in their journals for the next recovery.
+    // The journals keep these reports, which the next recovery returns.
     let reported_later = finish_open(&context, &BTreeSet::new())?;
     if reported_later.iter().any(|landing| landing.run == request.run) {
         return Err(landed_before(&request.run));
@@ -75,9 +76,10 @@ pub(crate) fn dry_run(
     Ok(merge(&tree, &store, &request.tasks, &Exclusions::default()).report)
 }
 
-/// Finishes the open landings of dead engines and returns their reports, which are found again
-/// until they are acknowledged. Does nothing while another engine is landing. Leaves out runs that
-/// are `alive`, which finish their landings themselves. `notify` is called with what was rescued.
+/// Finishes the open landings of dead engines and returns their reports. Every recovery returns a
+/// report again until `acknowledge` marks it as recorded. Does nothing while another engine is
+/// landing. Leaves out the runs in `alive`, whose engines finish their landings themselves. Calls
+/// `notify` for each rescue.
 pub(crate) fn recover(
     repo: &Repo,
     paths: &RepoPaths,
@@ -97,8 +99,8 @@ pub(crate) fn recover(
     finish_open(&context, alive)
 }
 
-/// Finishes the landings that dead engines have left in the middle of the tree. The caller holds
-/// the landing lock. The reports stay in their journals for the next recovery.
+/// Finishes the landings that dead engines have left partly applied to the tree. The caller holds
+/// the landing lock. The journals keep the reports, which the next recovery returns.
 pub(crate) fn finish_cut_short(
     repo: &Repo,
     paths: &RepoPaths,
@@ -196,8 +198,8 @@ fn finish_open(
     // of another is lost.
     let mut open = Vec::new();
     for (id, state) in context.journals.open()? {
-        // A missing journal has been moved to the finished ones meanwhile, by the process that
-        // recorded its report.
+        // If the journal is missing, the process that recorded its report has moved it to the
+        // folder of finished journals.
         if let Some(journal) = context.journals.read(&id, state)?
             && !alive.contains(&journal.run)
         {

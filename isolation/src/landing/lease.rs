@@ -1,7 +1,7 @@
 //! Read leases, by which a landing detects that a program has a file open for writing.
 //!
-//! The kernel grants a read lease only while nobody has the file open for writing or mapped so,
-//! and makes whoever opens it for writing wait until the lease is given up.
+//! The kernel grants a read lease only while no program has the file open or mapped for writing.
+//! While the lease is held, a program that opens the file for writing waits for its release.
 #![expect(unsafe_code, reason = "neither the standard library nor rustix can take a lease")]
 
 use std::fs::File;
@@ -14,7 +14,8 @@ use rustix::io::Errno;
 /// `F_SETSIG`, which libc does not define: chooses the signal that is sent when a lease is broken.
 const F_SETSIG: libc::c_int = 10;
 
-/// File systems whose servers grant leases. There `EAGAIN` does not mean that a program is writing.
+/// The type numbers of file systems whose servers grant leases. On these, `EAGAIN` does not mean
+/// that a program has the file open for writing.
 const DECIDED_BY_A_SERVER: [u32; 4] = [
     0x6969,      // NFS
     0xff53_4d42, // CIFS
@@ -33,7 +34,7 @@ pub(super) struct Lease {
 pub(super) enum Denied {
     /// A program has the file open for writing.
     Writer,
-    /// The file system has no leases for this file.
+    /// The file system does not grant leases on this file.
     Unavailable(io::Error),
 }
 
@@ -55,7 +56,8 @@ impl Lease {
     /// Releases the lease, so that waiting programs go on, and takes it again.
     ///
     /// # Errors
-    /// A program has the file open now. The lease is not held until this succeeds.
+    /// Fails if a program has the file open for writing, or if no lease can be taken. After a
+    /// failure, the lease is not held until another call succeeds.
     pub(super) fn renew(&self) -> Result<(), Denied> {
         let _was_not_held = control(&self.file, libc::F_SETLEASE, libc::F_UNLCK);
         lease(&self.file)
@@ -90,14 +92,14 @@ fn lease(file: &File) -> Result<(), Denied> {
 
 fn is_decided_by_a_server(file: &File) -> bool {
     let kind = fstatfs(file).map(|system| system.f_type);
-    // The number is signed on some machines and not on others; its lower half is the same.
+    // The number is signed on some machines and unsigned on others. Its lower half is the same.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as said above")]
     kind.is_ok_and(|kind| DECIDED_BY_A_SERVER.contains(&(kind as u32)))
 }
 
 fn control(file: &File, command: libc::c_int, argument: libc::c_int) -> io::Result<libc::c_int> {
-    // SAFETY: the descriptor is open as long as `file` is borrowed, and none of these commands is
-    // given memory.
+    // SAFETY: the descriptor is open as long as `file` is borrowed, and none of these commands
+    // takes a pointer.
     let answer = unsafe { libc::fcntl(file.as_raw_fd(), command, argument) };
     if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }

@@ -15,9 +15,9 @@ use crate::tree::{Parent, Tree, TreeEntry};
 
 /// The file changes of a landing, in order.
 pub(super) struct Plan {
-    /// The folders that are made for them.
+    /// The folders that the landing makes for new files.
     pub(super) folders: Vec<RepoPath>,
-    /// The changes. Removals come first, because they make room.
+    /// The changes. Removals come first, because a new file or folder may need a removed path.
     pub(super) changes: Vec<FileChange>,
 }
 
@@ -55,7 +55,8 @@ impl Plan {
 }
 
 /// Returns the nearest folder above `path` that exists before, during and after the landing; `None`
-/// for the root. The version is staged there, so that moving it is a rename within one file system.
+/// for the root. The new version is staged there, so that a rename within one file system moves it
+/// into place.
 fn staging_folder(
     tree: &Tree,
     merged_paths: &BTreeMap<RepoPath, MergedPath>,
@@ -109,7 +110,7 @@ pub(super) struct FileChange {
     pub(super) expected: Option<Entry>,
     /// The new version.
     pub(super) new: Option<Entry>,
-    /// The staging path: of the new version before the change, of the old one after it.
+    /// The staging path. It holds the new version before the change, and the old one after it.
     pub(super) temp: RepoPath,
     pub(super) method: WriteMethod,
     /// The tasks that made the change.
@@ -120,9 +121,9 @@ pub(super) struct FileChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum WriteMethod {
-    /// It is exchanged with the old one atomically.
+    /// The new version is exchanged with the old one atomically.
     Exchange,
-    /// It overwrites the old one, because the file has other hard links.
+    /// The new version overwrites the old one, because the file has other hard links.
     InPlace,
 }
 

@@ -41,8 +41,8 @@ enum Dropped<'s> {
 }
 
 impl Applier<'_> {
-    /// Removes every replaced version, and returns the last ones, to be checked again when the
-    /// landing is over.
+    /// Removes every replaced version. Returns the versions that were removed last, which the
+    /// caller checks again at the end of the landing.
     pub(super) fn drop_versions<'s>(
         &self,
         changes: &'s [FileChange],
@@ -102,8 +102,8 @@ impl Applier<'_> {
         }
     }
 
-    /// Keeps what was written to versions after their removal, by a program that was opening one at
-    /// that moment.
+    /// Keeps the content that programs have written to `removed` versions after their removal. Such
+    /// a program opened the version while it was being removed.
     pub(super) fn rescue_late_writes<'s>(
         &self,
         removed: impl Iterator<Item = Removed<'s>>,
@@ -123,7 +123,7 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Keeps a version in the task store, and notifies.
+    /// Keeps a version in the task store, and reports its place.
     pub(super) fn rescue(&self, change: &FileChange, entry: Entry, bytes: &[u8]) -> Result<()> {
         let oid = self.context.store.write(bytes)?;
         let bytes = [(b"bytes".to_vec(), entry)];

@@ -12,8 +12,8 @@ use crate::merge::{EntryState, MergeTarget};
 use crate::store::TaskStore;
 use crate::tree::{Parent, RepositoryRoot, Tree, TreeEntry, join};
 
-/// The working tree at the time of each read. The content that was read is
-/// written to the task store.
+/// The user's working tree. Each read returns the current state of a path, and writes the content
+/// to the task store.
 pub(crate) struct WorkingTree<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) store: &'a TaskStore,

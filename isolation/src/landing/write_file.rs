@@ -61,7 +61,8 @@ impl FileMover<'_> {
     /// Overwrites a file from its beginning to its end, so that after a crash the content starts as
     /// the new version and continues as the old one.
     ///
-    /// Nothing is written if it no longer has the bytes that were `seen`: somebody saves it.
+    /// Writes nothing if the content is no longer `seen`, because another program has saved the
+    /// file in the meantime.
     pub(super) fn write_over(
         &self,
         path: &RepoPath,
@@ -134,12 +135,13 @@ fn copy_metadata(file: &File, old: &File, mode: Mode) -> io::Result<()> {
         return Ok(());
     }
     if (had.uid(), had.gid()) != (has.uid(), has.gid()) {
-        // Only root may change the owner, and a user only to one of their own groups.
+        // Only root may change the owner. A user may change the group to one of their own groups.
         let owner = (had.uid() != has.uid()).then(|| Uid::from_raw(had.uid()));
         let _refused = fchown(file, owner, Some(Gid::from_raw(had.gid())));
     }
     let mut names = vec![0; 64 << 10];
-    // A file system without extended attributes fails, and no list exceeds the kernel's limit.
+    // The call fails on a file system without extended attributes. The buffer is as large as the
+    // kernel's limit for a list.
     let length = flistxattr(old, names.as_mut_slice()).unwrap_or(0);
     for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         let mut value = vec![0; 64 << 10];

@@ -65,7 +65,7 @@ pub(crate) fn missing_predecessors(task: &LandingTask, landings: &[TaskLanding])
 /// new entry, or `None` if it is removed.
 ///
 /// # Errors
-/// [`IsolationError::Predecessors`] if they cannot be merged.
+/// Returns [`IsolationError::Predecessors`] if the captures cannot be merged.
 pub(crate) fn merge_captures(
     start: &dyn MergeTarget,
     store: &TaskStore,

@@ -13,9 +13,10 @@ pub(crate) trait MergeTarget {
     /// same merge.
     fn state_of(&self, path: &RepoPath) -> Result<EntryState>;
 
-    /// Returns a path below `folder` that is no folder and for which `goes` is false, or `folder`
-    /// itself if something below it has no valid [`RepoPath`]. Returns `None` if the folder can be
-    /// removed.
+    /// Returns a path that prevents the removal of `folder`, or `None` if it can be removed. Such a
+    /// path is an entry below `folder` that is not a folder and for which `goes` is false, or a
+    /// folder that contains a name without a valid [`RepoPath`]. `goes` returns whether the merge
+    /// removes a path.
     fn obstacle(
         &self,
         folder: &RepoPath,
@@ -26,7 +27,7 @@ pub(crate) trait MergeTarget {
 /// The state of a path of a [`MergeTarget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryState {
-    /// Nothing, also if something above the path is not a folder.
+    /// Nothing exists at the path. An entry above the path may be something else than a folder.
     Missing,
     /// A file or a symlink.
     Entry(Entry),
@@ -37,7 +38,7 @@ pub(crate) enum EntryState {
 }
 
 impl EntryState {
-    /// Returns the file or symlink, if it is one.
+    /// Returns the entry if the path is a file or symlink.
     pub(crate) fn entry(self) -> Option<Entry> {
         match self {
             Self::Entry(entry) => Some(entry),
@@ -48,7 +49,7 @@ impl EntryState {
 
 /// A store of blobs.
 pub(crate) trait Blobs {
-    /// Returns the bytes with this id.
+    /// Returns the bytes of the blob `oid`.
     fn read(&self, oid: Oid) -> Result<Vec<u8>>;
 
     /// Stores bytes and returns their id.

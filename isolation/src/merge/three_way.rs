@@ -41,7 +41,7 @@ fn three_entries(
         3 => return Ok(Err(ConflictReason::Content)),
         _ => return Ok(Err(ConflictReason::Kind)),
     }
-    // A file has one of two modes, so two sides that change it change it alike.
+    // A file has one of two modes. If both sides change the mode, they set the same one.
     let mode = if ours.mode == base.mode { theirs.mode } else { ours.mode };
     let merged = |oid| Ok(Ok(Some(Entry { mode, oid })));
     if base.oid == ours.oid || ours.oid == theirs.oid {
@@ -86,8 +86,8 @@ fn merge_bytes(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Merged> {
     if base == ours {
         return Ok(Merged::Bytes(theirs.to_vec()));
     }
-    // One side removed every line, or both added lines to an empty file. libgit2 must not get
-    // these: the content of an empty merge is a null pointer.
+    // One side removed every line, or both added lines to an empty file. libgit2 must not merge
+    // such versions: it returns a null pointer as the content of an empty merge.
     if [base, ours, theirs].iter().any(|side| side.is_empty()) {
         return Ok(Merged::SameLines);
     }

@@ -1,4 +1,4 @@
-//! The folders that runs have left: which runs are dead, and the captures of their workspaces.
+//! Finds dead runs by the folders that they have left, and captures their workspaces.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub(super) struct CapturedRun {
     pub(super) tasks: Vec<RecoveredTask>,
     /// The workspaces that may be removed once the captures are recorded.
     pub(super) discard: Vec<(Arc<dyn FrozenTree>, Workspace)>,
-    /// Messages about what stays.
+    /// Messages about the workspaces and entries that the recovery leaves in place.
     pub(super) kept: Vec<String>,
 }
 
@@ -49,8 +49,9 @@ impl RunFolders {
         for name in names {
             let folder = paths.workspaces.join(name.as_str());
             match RunLock::try_acquire(&folder) {
-                // A run may be about to start there, and must not wait for the recovery of others:
-                // its ledger would wait for it, and the recovery for that ledger.
+                // A run may be about to start in a bare folder. It must not wait for the recovery
+                // of other runs: its ledger would wait for the run, and the recovery for that
+                // ledger.
                 Ok(Some(lock)) if RunFolder::is_bare(&folder) => {
                     NewRunLock::release(lock, &folder);
                 }
@@ -70,8 +71,8 @@ impl RunFolders {
 }
 
 impl DeadRun {
-    /// Captures every workspace of a dead run. What cannot be captured is kept, and so are foreign
-    /// entries.
+    /// Captures every workspace of a dead run. Workspaces that cannot be captured and foreign
+    /// entries are kept.
     pub(super) fn capture(context: &RunContext, backends: &Backends) -> CapturedRun {
         let RunContext { run, folder, .. } = context;
         let mut captured = CapturedRun::default();

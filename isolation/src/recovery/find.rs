@@ -49,7 +49,7 @@ pub(crate) fn find(
     }
     let recovery_lock = lock_recovery(paths)?;
     faults.failpoint("recover.begin").or_cannot(|| "look for what dead engines left")?;
-    // Listed again, now that no other recovery removes anything.
+    // The runs are listed again under the lock, while no other recovery removes anything.
     let RunFolders { dead, alive, mut kept } = RunFolders::lock_dead(paths, run_names(paths)?);
     // Landings first: workspaces refer to the user's tree, which an open landing has changed in
     // part.
@@ -73,7 +73,7 @@ pub(crate) fn find(
     for run in open.iter().filter(|open| !alive.contains(&open.run)) {
         names.insert(run.run.clone());
         tasks.extend(unrecorded(paths, run, &tasks)?);
-        // A landing that was finished before its engine died is known by its journal only.
+        // If an engine finished a landing and died, only the journal shows the landing.
         if !landings.iter().any(|landing| landing.run == run.run) {
             landings.extend(landing::done(paths, &run.run)?);
         }
@@ -98,7 +98,8 @@ fn run_names(paths: &RepoPaths) -> Result<Vec<RunName>> {
     Ok(names)
 }
 
-/// Locks the repository's recovery. A process that comes second finds the work done.
+/// Locks the repository's recovery. A second process waits for the lock, and then finds nothing
+/// left to recover.
 fn lock_recovery(paths: &RepoPaths) -> Result<File> {
     let what = || "wait for another process that recovers what dead engines left";
     let folder = &paths.landings;
@@ -121,7 +122,8 @@ fn lock_recovery(paths: &RepoPaths) -> Result<File> {
 }
 
 /// Returns the captures of a run that are in the task store and not in the ledger, because an
-/// engine or a recovery died in between. `found` are those that are reported already.
+/// engine or a recovery died before it recorded them. Leaves out the captures of `found`, which
+/// this recovery reports already.
 fn unrecorded(
     paths: &RepoPaths,
     run: &OpenRun,

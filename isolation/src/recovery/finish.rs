@@ -31,7 +31,7 @@ pub(crate) struct Cleanup {
     runs: Vec<LockedRun>,
     /// The runs whose landings were reported.
     landed: Vec<RunName>,
-    /// Whether an engine died here.
+    /// Whether the recovery found a dead run or an open landing of this repository.
     somebody_died: bool,
     paths: RepoPaths,
     faults: Faults,
@@ -57,8 +57,8 @@ impl Cleanup {
         }
     }
 
-    /// Removes captured workspaces and empty folders. A failure does not stop the rest; what
-    /// remains is found again by the next start.
+    /// Removes captured workspaces and empty folders. A failure does not stop the rest. The next
+    /// recovery finds the remaining folders again.
     pub(crate) fn finish(self, unrecorded: &BTreeSet<RunName>) -> Result<()> {
         let (paths, faults) = (&self.paths, &self.faults);
         faults.failpoint("recover.finish").or_cannot(|| "finish a recovery")?;
@@ -73,7 +73,7 @@ impl Cleanup {
             }
             let removed = faults.failpoint("recover.remove").or_cannot(|| "remove a run's folder");
             end = end.and(removed.and_then(|()| remove_if_unused(&folder, paths, &run)));
-            // Released last: nobody else may see a partly removed folder.
+            // The lock is released last, so that no other process sees a partly removed folder.
             drop(lock);
         }
         if self.somebody_died {

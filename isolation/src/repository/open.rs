@@ -22,7 +22,7 @@ pub(crate) struct Repo {
     pub(crate) common_dir: PathBuf,
     /// The folder below the root with which it was opened; empty for the root.
     pub(crate) subfolder: PathBuf,
-    /// The notices about it.
+    /// The notices about the state of the repository.
     pub(crate) notices: Vec<Notice>,
     /// The commit of HEAD when it was opened; `None` before the first commit.
     head: Option<Oid>,

@@ -32,7 +32,7 @@ pub(crate) struct Contents {
 }
 
 impl TaskStore {
-    /// Writes a capture durably. It replaces one of the same name.
+    /// Writes a capture durably. Replaces an existing capture of the same name.
     pub(crate) fn put_capture(
         &self,
         capture: &CaptureRef,
@@ -144,7 +144,7 @@ impl TaskStore {
 /// Returns the renames in the message of a capture.
 ///
 /// # Errors
-/// It is of a later version, or a line cannot be read.
+/// Fails if the capture has a later version of the format, or if a line cannot be parsed.
 fn renames(commit: &Commit<'_>) -> std::result::Result<Vec<Rename>, String> {
     let message = String::from_utf8_lossy(commit.message_bytes());
     let mut renames = Vec::new();
@@ -167,7 +167,7 @@ fn parse(run: &RunName, name: &str) -> Option<(TaskName, u32)> {
     Some((task.parse().ok()?, attempt.parse().ok()?))
 }
 
-/// The number of digits of ids in a patch: all, which binary patches need.
+/// The number of digits of ids in a patch. Binary patches need all digits of an id.
 const DIGITS: u16 = 40;
 
 impl TaskStore {

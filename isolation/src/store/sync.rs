@@ -12,7 +12,7 @@ use git2::Oid;
 /// The number of syncs at the same time: a disk takes about as long for a few as for one.
 const THREADS: usize = 4;
 
-/// The number of files below which more threads are not worth their start.
+/// The number of files below which starting more threads takes longer than it saves.
 const FEW: usize = 4;
 
 /// Syncs loose objects and their folders. Objects in a pack are durable already.
@@ -26,12 +26,13 @@ pub(super) fn sync_objects(store: &Path, objects: impl IntoIterator<Item = Oid>)
         folders.insert(folder);
     }
     sync_all(&files.into_iter().collect::<Vec<_>>())?;
-    // A folder is synced after its contents, and its parent last.
+    // The folders are synced after the files in them, and their parent is synced last.
     sync_all(&folders.into_iter().collect::<Vec<_>>())?;
     sync(&all)
 }
 
-/// Syncs a reference and its folders. One without a file of its own is packed, or has been removed.
+/// Syncs a reference and its folders. A reference without a file of its own is packed or removed,
+/// and only its folders are synced.
 pub(super) fn sync_reference(store: &Path, reference: &str) -> io::Result<()> {
     let file = store.join(reference);
     let folders = file.ancestors().skip(1).take_while(|folder| *folder != store);

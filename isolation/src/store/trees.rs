@@ -10,7 +10,8 @@ use crate::file_entry::{Entry, Mode};
 /// The mode of a folder in a git tree.
 const FOLDER: i32 = 0o040_000;
 
-/// The depth of nested trees: no path of a file system is longer than 4,096 bytes.
+/// The maximum depth of nested trees. Paths of a file system nest less deeply, because they have at
+/// most 4,096 bytes.
 const DEEPEST: usize = 2_100;
 
 /// The components of a path, and its entry.

@@ -19,7 +19,7 @@ pub(crate) struct FolderListing {
     pub(crate) entries: Vec<ListedEntry>,
     /// Whether the folder is the root of a repository of its own.
     pub(crate) repository: RepositoryRoot,
-    /// The other names, except for `.git` itself.
+    /// The names that git does not accept, except for `.git` itself.
     pub(crate) invalid_names: Vec<OsString>,
 }
 
@@ -37,9 +37,9 @@ impl FolderListing {
 /// Whether a folder is the root of a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RepositoryRoot {
-    /// It has a `.git`.
+    /// The folder has a `.git` entry.
     Yes,
-    /// It has none.
+    /// The folder has no `.git` entry.
     No,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct ListedEntry {
 }
 
 impl ListedEntry {
-    /// Returns whether it is a folder.
+    /// Returns whether the entry is a folder.
     pub(crate) fn is_folder(&self) -> bool {
         FileType::from_raw_mode(self.stat.mode) == FileType::Directory
     }
@@ -76,8 +76,8 @@ impl Tree {
 const READABLE: u32 = 0o500;
 
 impl Tree {
-    /// Lists a folder of a workspace. If its permissions forbid that, makes it readable for its
-    /// owner first.
+    /// Lists a folder of a workspace. If the permissions of the folder forbid listing, makes the
+    /// folder readable for its owner first.
     pub(crate) fn list_readable(&self, folder: &[u8]) -> Result<Option<FolderListing>> {
         let shut = matches!(self.open(folder), Err(Errno::ACCESS));
         if shut && let Some(path) = RepoPath::new(folder) {

@@ -33,13 +33,14 @@ pub(super) fn replace(
         renameat(folder, &temporary, folder, name).map_err(system_error)
     });
     if exchanged.is_err() {
-        // If this fails, a stray file is left; the first error is the one that counts.
+        // If the removal fails, the temporary file stays, and the first error is returned.
         let _stray = unlinkat(folder, &temporary, AtFlags::empty());
     }
     exchanged
 }
 
-/// Returns the permissions of the file to replace, if its version must match. Fails if it does not.
+/// Returns the permissions of the file to replace, if `replace` asks for an exact version. Fails if
+/// the file has another version.
 fn mode_to_keep(
     folder: &OwnedFd,
     name: &OsStr,
@@ -59,7 +60,7 @@ fn create(folder: &OwnedFd) -> Result<(String, File), Errno> {
         let name = temporary_name(std::process::id(), number);
         match openat(folder, &name, flags, Mode::from_raw_mode(0o666)) {
             Ok(file) => return Ok((name, File::from(file))),
-            // It was left there by an earlier process.
+            // An earlier process has left a temporary file with this name.
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error),
         }

@@ -88,7 +88,7 @@ impl Resolver<'_> {
         }
         match openat(self.current(), &name, FOLDER_HANDLE, Mode::empty()) {
             Ok(fd) => self.folders.push((name, fd)),
-            // It was replaced meanwhile: look it up again.
+            // The entry was replaced in the meantime: look it up again.
             Err(Errno::LOOP | Errno::NOTDIR) => {
                 self.count_lookup()?;
                 self.remaining.push_front(name);
@@ -102,7 +102,7 @@ impl Resolver<'_> {
         self.count_lookup()?;
         let bytes = match readlinkat(self.current(), &name, Vec::new()) {
             Ok(bytes) => bytes,
-            // It is not a symlink any more: look it up again.
+            // The entry is not a symlink any more: look it up again.
             Err(Errno::INVAL) => {
                 self.remaining.push_front(name);
                 return Ok(());
@@ -125,12 +125,12 @@ impl Resolver<'_> {
     }
 
     fn missing(mut self, component: OsString) -> Result<Found, ViewError> {
-        // A missing entry has no parent to go back to.
+        // `..` cannot be resolved below an entry that does not exist.
         if self.remaining.iter().any(|component| component == "..") {
             return Err(ViewError::Missing);
         }
         let rest: Vec<_> = std::iter::once(component).chain(self.remaining.drain(..)).collect();
-        // The last component is the file.
+        // The last component is the file, which does not count for the depth of folders.
         if self.folders.len() + rest.len() > MAX_PATH_DEPTH + 1 {
             return Err(ViewError::TooDeep);
         }

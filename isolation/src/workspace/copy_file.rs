@@ -22,9 +22,9 @@ const SMALL: u64 = 128 << 10;
 
 /// Copies files to a workspace, in the way that its file system supports.
 pub(super) struct FileCopier {
-    /// Whether the file system can share blocks, as far as is known.
+    /// Whether the file system can share blocks between files. False once a clone has failed.
     clones: AtomicBool,
-    /// The permissions that the process's mask removes from a new file.
+    /// The permissions that the umask of the process removes from a new file.
     mask: u32,
 }
 
@@ -38,8 +38,8 @@ pub(super) enum Copied {
 }
 
 impl FileCopier {
-    /// Returns a copier for the folder `probe`, in which it makes a temporary file to find the
-    /// mask.
+    /// Returns a copier for the folder `probe`. Makes a temporary file in `probe` to find the umask
+    /// of the process.
     pub(super) fn find(probe: &OwnedFd) -> std::result::Result<Self, Errno> {
         let name = ".mask";
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -59,7 +59,7 @@ impl FileCopier {
         buffer: &mut Vec<u8>,
     ) -> std::io::Result<Copied> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        // If it cannot be read, its bytes are restored from elsewhere.
+        // If the user's file cannot be opened, the caller restores its content from elsewhere.
         let Ok(source) = openat(from, name, flags, Mode::empty()) else {
             return Ok(Copied::Stale);
         };
@@ -111,7 +111,7 @@ impl FileCopier {
         futimens(&file, &times(frozen))
     }
 
-    /// Copies `size` bytes. Returns whether the file has that many.
+    /// Copies `size` bytes. Returns whether `source` has at least `size` bytes.
     fn fill(
         &self,
         source: &mut File,

@@ -17,10 +17,11 @@ use crate::file_entry::Mode;
 use crate::tree::{Tree, join};
 use crate::workspace::copy_file::{Copied, FileCopier};
 
-/// The number of threads: more do not help one disk, and many tasks prepare at once.
+/// The number of threads. More threads do not make one disk faster, and the workspaces of many
+/// tasks are prepared at the same time.
 const THREADS: usize = 2;
 
-/// The number of files below which a second thread is not worth its start.
+/// The number of files below which starting a second thread takes longer than it saves.
 const FEW: usize = 64;
 
 /// Fills the empty folder `target` with the snapshot.
@@ -43,7 +44,7 @@ pub(super) fn copy_tree(snapshot: &Snapshot, target: &Path) -> Result<()> {
     };
     let threads = if files < FEW { 1 } else { THREADS };
     thread::scope(|scope| {
-        // If no second thread can be started, one does it all.
+        // If no second thread can be started, the current thread copies everything.
         let another = || thread::Builder::new().spawn_scoped(scope, || job.run()).ok();
         let others: Vec<_> = (1..threads).map_while(|_| another()).collect();
         let mut end = job.run();
@@ -58,7 +59,7 @@ pub(super) fn copy_tree(snapshot: &Snapshot, target: &Path) -> Result<()> {
     close_folders(snapshot, &job.root).or_cannot(what)
 }
 
-/// Makes every folder, writable until its files are copied.
+/// Makes every folder of the snapshot. A folder stays writable until its files are copied.
 fn make_folders(snapshot: &Snapshot, root: &OwnedFd) -> std::result::Result<(), Errno> {
     for (path, folder) in snapshot.table.folders.iter().filter(|(path, _)| !path.is_empty()) {
         let permissions = Permissions::from_raw_mode(folder.permissions | 0o700);
@@ -89,7 +90,7 @@ struct CopyJob<'a> {
 }
 
 impl CopyJob<'_> {
-    /// Copies folder after folder until none is left or one failed anywhere.
+    /// Copies one folder after the other, until none is left or a thread has failed.
     fn run(&self) -> Result<()> {
         let tree = Tree::open_at(&self.snapshot.context.repo.root)?;
         let mut thread = CopyThread { job: self, bytes: None, buffer: Vec::new() };
@@ -108,7 +109,7 @@ impl CopyJob<'_> {
 /// The state of one thread.
 struct CopyThread<'a> {
     job: &'a CopyJob<'a>,
-    /// Opened when the first file needs it.
+    /// The reader of blobs and pins, opened when the first file needs it.
     bytes: Option<ContentReader>,
     buffer: Vec<u8>,
 }

@@ -63,7 +63,8 @@ impl GitTemplate {
         let alternates = alternates(&repo.common_dir.join("objects"));
         fs::write(self.folder.join("objects/info/alternates"), alternates).or_cannot(what)?;
         let (own, common) = (&repo.git_dir, &repo.common_dir);
-        // The index keeps the time of the user's, by which git recognizes racy entries.
+        // The copy keeps the modification time of the user's index, by which git recognizes racy
+        // entries.
         take(&own.join("index"), &self.index())?;
         take(&own.join("info/sparse-checkout"), &self.folder.join("info/sparse-checkout"))?;
         for file in ["info/exclude", "info/attributes", "shallow"] {
@@ -125,7 +126,7 @@ impl GitTemplate {
         let mut config = Config::open(&file)?;
         config.set_i32("core.repositoryformatversion", 0)?;
         config.set_bool("core.bare", false)?;
-        // A copy has other inodes and change times than its index says.
+        // The copied files have other inodes and change times than the copied index records.
         config.set_str("core.checkStat", "minimal")?;
         config.set_bool("core.trustctime", false)?;
         config.set_i32("gc.auto", 0)?;
@@ -139,7 +140,7 @@ impl GitTemplate {
     }
 }
 
-/// Returns the lines of an alternates file: these objects, and their own alternates.
+/// Returns the lines of an alternates file: the folder `objects`, and its own alternates.
 fn alternates(objects: &Path) -> Vec<u8> {
     let mut found = Vec::new();
     collect_alternates(objects, ALTERNATES, &mut found);

@@ -1,5 +1,5 @@
-//! The manifest of a workspace: what another process must know to capture it. It lies in the run's
-//! folder, not in the task's own, so that a task that empties its folder does not lose it.
+//! The manifest of a workspace: the data that another process needs to capture the workspace. The
+//! manifest lies in the run's folder, so that a task that empties its own folder does not lose it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirEntry};
@@ -30,7 +30,7 @@ pub(crate) struct Manifest {
     /// The attempt, counted from 1.
     pub(crate) attempt: u32,
     /// The clock of the file system when the workspace was complete, in nanoseconds since 1970.
-    /// Whatever the task changes is newer.
+    /// Every file that the task changes has a later time.
     pub(crate) marker_ns: i64,
     /// The changes of the predecessors to the snapshot.
     pub(crate) predecessor_changes: BTreeMap<RepoPath, Option<Entry>>,

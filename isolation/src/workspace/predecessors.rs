@@ -74,7 +74,7 @@ pub(crate) fn apply_predecessors(
     predecessors: &[(TaskName, CaptureRef)],
 ) -> Result<BTreeMap<RepoPath, Option<Entry>>> {
     let predecessor_changes = merge::merge_captures(target, store, predecessors)?;
-    // Removals come first, because they make room.
+    // Removals come first, because a new file or folder may need a removed path.
     for (path, change) in predecessor_changes.iter().rev() {
         if change.is_none() {
             remove(tree, path)?;

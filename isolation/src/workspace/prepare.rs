@@ -42,7 +42,7 @@ pub struct NewWorkspace {
     pub destination: PathBuf,
 }
 
-/// Makes a workspace with `fill`. An incomplete one is removed again when this fails.
+/// Makes a workspace with `fill`. After a failure, the incomplete workspace is removed again.
 pub(crate) fn make(
     context: &RunContext,
     request: &WorkspaceRequest,
@@ -51,7 +51,7 @@ pub(crate) fn make(
     let workspace = context.workspace(&request.task, request.attempt);
     let folder = &workspace.folder;
     let what = || format!("make the workspace {}", folder.display());
-    // An existing folder may hold work, so it stays and this fails.
+    // An existing folder may hold work. The folder stays, and the call fails.
     if folder.symlink_metadata().is_ok() {
         return Err("it is there already").or_cannot(what);
     }
@@ -109,10 +109,10 @@ fn fill(snapshot: &Snapshot, new: &NewWorkspace, request: &WorkspaceRequest) -> 
     snapshot.context.faults.failpoint("prepare.rename").or_cannot(|| "name the workspace")
 }
 
-/// Waits until the clock of the workspace's file system advances, for a short time at most, and
-/// returns it. Before that, a copy has the same time as the task's first writes, and a capture
-/// would have to compare it with its original, which may be impossible to restore: if the user
-/// changes the file meanwhile and git would check it out differently.
+/// Waits for `TICK` at most until the clock of the workspace's file system advances, and returns
+/// its time. Without the wait, a copied file could have the same time as the task's first writes. A
+/// capture would have to compare such a file with its original. The original may be lost, if the
+/// user has changed the file since and git would check it out with other bytes.
 fn marker(folder: &Path) -> Result<i64> {
     let file = folder.join(MARKER);
     let what = || format!("write {}", file.display());
@@ -151,8 +151,8 @@ pub(crate) fn must_be_there_beside(folder: &Path, own: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether a workspace's folder holds nothing but the entries in `own`. A folder that
-/// cannot be read may hold work.
+/// Returns whether a workspace's folder holds nothing but the entries in `own`. Returns `false` for
+/// a folder that cannot be read, because it may hold work.
 fn holds_only(folder: &Path, own: &[&str]) -> bool {
     match fs::read_dir(folder) {
         Ok(mut entries) => entries.all(|entry| {

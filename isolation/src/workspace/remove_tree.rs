@@ -38,8 +38,8 @@ pub(crate) fn discard(folder: &Path, faults: &Faults) -> Result<()> {
     })
 }
 
-/// Removes a workspace. It is renamed first, so that a partly removed one is never taken for one
-/// with work in it; `forget` is called after the rename.
+/// Removes a workspace. Renames it first, so that a recovery does not capture a partly removed
+/// workspace. Calls `forget` after the rename.
 pub(crate) fn remove(
     folder: &Path,
     faults: &Faults,
@@ -73,7 +73,7 @@ fn set_aside(folder: &Path, run: &Path, name: &OsStr) -> std::io::Result<Option<
             Ok(()) => return Ok(Some(aside)),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            // On a full disk, remove it in place.
+            // On a full disk, the workspace is removed without a rename.
             Err(error) if crate::error::is_exhausted(&error) => {
                 return Ok(Some(folder.to_path_buf()));
             }
@@ -176,7 +176,8 @@ impl Removal {
     }
 }
 
-/// Returns the type of the entry `name`, which some file systems do not list.
+/// Returns the type of the entry `name`: `listed`, or the type in its stat on file systems that do
+/// not list types. Returns `None` if the entry does not exist any more.
 fn kind_of(folder: &OwnedFd, name: &OsStr, listed: FileType) -> SysResult<Option<FileType>> {
     if listed != FileType::Unknown {
         return Ok(Some(listed));

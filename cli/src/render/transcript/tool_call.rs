@@ -11,16 +11,16 @@ use super::{Excerpt, excerpt};
 /// The name of the tool that ends a session.
 const YIELD: &str = "yield";
 
-/// The arguments that describe a call best, the best first.
+/// The names of arguments that describe a call, the most descriptive first.
 const DESCRIPTIVE_ARGUMENTS: [&str; 8] =
     ["command", "path", "file_path", "pattern", "query", "url", "task", "prompt"];
 
-/// How many lines of a change, of an output and of another result are shown.
+/// The maximum numbers of lines shown: of a change, of an output, and of any other result.
 const CHANGE_LINES: usize = 60;
 const OUTPUT_LINES: usize = 12;
 const OTHER_LINES: usize = 4;
 
-/// How many lines of a yield are shown.
+/// The maximum number of lines shown of a yield.
 const YIELD_LINES: usize = 200;
 
 /// Returns the lines of a call and of its result, if it has one.
@@ -38,7 +38,7 @@ pub(super) fn tool_call_lines(
     let mut lines = vec![palette.paint(meaning, &line)];
     match result {
         None => body.push(palette.paint(Meaning::Aside, "no result yet")),
-        // A yield is answered by what the contract says to it later.
+        // The result of a yield only confirms its receipt. The contract is checked later.
         Some(result) if call.name == YIELD && !result.is_error => {}
         Some(result) => body.extend(result_lines(result, palette, room)),
     }

@@ -105,7 +105,7 @@ async fn take_input(
     Ok(())
 }
 
-/// Describes an answer without tool calls, which ends the work without a yield.
+/// Describes why the work ended without a yield after an answer without tool calls.
 fn describe_missing_yield(stop: StopReason) -> String {
     match stop {
         StopReason::Length => "its answer was cut off, because it was too long, before a yield",
@@ -204,7 +204,7 @@ impl PartialAnswer {
         }
     }
 
-    /// The lock is held only while content is appended, never across an `await`.
+    /// Locks the content. The lock is held only while content is changed, never across an `await`.
     fn content(&self) -> MutexGuard<'_, Vec<Part>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -192,8 +192,8 @@ impl Conversation {
         answer.calls().filter(|call| !answered.contains(call.id.as_str())).cloned().collect()
     }
 
-    /// Returns whether the model has nothing to answer: the last message is its own, or there is
-    /// none.
+    /// Returns whether the model has no message to answer: the conversation is empty, or its last
+    /// message is an answer of the model.
     pub(super) fn awaits_input(&self) -> bool {
         self.messages.last().is_none_or(|said| matches!(**said, Message::Assistant(_)))
     }

@@ -1,4 +1,4 @@
-//! The inputs of a session: the queue of what users and tasks send, and when the model gets it.
+//! The inputs of a session: a queue of the inputs that users and tasks send to the model.
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -35,12 +35,12 @@ pub(super) enum Warned {
 /// Whether a session may have another turn.
 #[derive(Debug, PartialEq)]
 pub(super) enum BudgetDecision {
-    /// It may.
+    /// The session may have another turn.
     Continue,
-    /// It may have one more, in which the model has to yield. The text is the input that asks it
-    /// to.
+    /// The session may have one last turn, in which the model has to yield. The text is the input
+    /// that asks the model to yield.
     YieldNow(String),
-    /// It may not.
+    /// The session may have no further turn.
     Exceeded(Failure),
 }
 

@@ -20,8 +20,8 @@ pub(super) enum AllowedCalls {
     YieldOnly,
 }
 
-/// Runs `calls` and adds their results to the conversation. Returns how the session ends, if it
-/// does.
+/// Runs `calls` and adds their results to the conversation. Returns the end of the session if one
+/// of the calls ended it.
 pub(super) async fn run_calls(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,
@@ -45,8 +45,8 @@ pub(super) async fn run_calls(
             continue;
         }
         let running = group.iter().map(|call| run_call(context, call, allowed));
-        // All calls of the group start here. A result is added as soon as those of all earlier
-        // calls are.
+        // All calls of the group start here. A result is added as soon as the results of all
+        // earlier calls have been added.
         let mut running: FuturesOrdered<_> = running.collect();
         let mut poison = None;
         loop {
@@ -83,7 +83,7 @@ pub(super) async fn run_calls(
     Ok(end)
 }
 
-/// Adds a result for every call that has none. Calls that still run are not waited for.
+/// Adds a result for every call that has none. Does not wait for calls that still run.
 async fn answer_aborted_calls(
     conversation: &mut Conversation,
     context: &AgentContext<'_>,

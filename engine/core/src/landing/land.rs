@@ -29,7 +29,7 @@ pub trait LandingBackend: Send + Sync {
     ) -> Result<LandingReport, IsolationError>;
 
     /// Notes that the ledger contains the reports of all landings of `run`. If this fails, the next
-    /// start of an engine finds the landing again, and that it is recorded already.
+    /// start of an engine finds the landings again, and also finds them in the ledger.
     async fn acknowledge(&self, run: &RunName);
 }
 

@@ -23,7 +23,8 @@ impl CancelToken {
     /// never decreases.
     pub fn cancel(&self, level: CancelLevel) {
         if level == CancelLevel::AtOnce {
-            self.at_once.cancel(); // first, so that nobody who sees both begins a grace period
+            // `at_once` is cancelled first, so that no observer of both begins a grace period.
+            self.at_once.cancel();
         }
         self.gently.cancel();
     }

@@ -72,7 +72,7 @@ impl Permit {
         Self(Some(Box::new(report)))
     }
 
-    /// Returns the permit and reports the result of the request.
+    /// Gives the permit back to the gate and reports the result of the request.
     pub fn report(mut self, report: GateReport) {
         self.finish(report);
     }

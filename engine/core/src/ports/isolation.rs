@@ -18,15 +18,15 @@ pub trait Isolation: Send + Sync {
     /// Opens the repository that contains `at` and checks that it can be used. Writes nothing.
     async fn open(&self, at: &Path) -> Result<Arc<dyn Repository>, IsolationError>;
 
-    /// Returns the canonical root of the repository that contains `at`, in whatever state it is.
-    /// This is enough to read captures.
+    /// Returns the canonical root of the repository that contains `at`, whatever the state of the
+    /// repository. The root is sufficient to read captures.
     async fn locate(&self, at: &Path) -> Result<PathBuf, IsolationError>;
 }
 
 /// An open repository of the user.
 #[async_trait]
 pub trait Repository: Send + Sync {
-    /// Returns what was found when the repository was opened.
+    /// Returns the facts that [`Isolation::open`] collected about the repository.
     fn facts(&self) -> &RepositoryFacts;
 
     /// Finds what dead engines left in this repository: it completes their open landings and
@@ -39,8 +39,8 @@ pub trait Repository: Send + Sync {
     fn lock_run(&self, run: &RunName) -> Result<RunLock, IsolationError>;
 
     /// Takes a snapshot of the working tree for all tasks of the run to which `lock` belongs. Waits
-    /// while an engine is landing in the same repository, and reports this to `notify`. If it is
-    /// cancelled while it waits, it fails with [`IsolationError::Withdrawn`].
+    /// while an engine is landing in the same repository, and reports this to `notify`. If `cancel`
+    /// is triggered during the wait, the call fails with [`IsolationError::Withdrawn`].
     async fn freeze(
         &self,
         request: FreezeRequest,
@@ -50,8 +50,8 @@ pub trait Repository: Send + Sync {
     ) -> Result<Arc<dyn Baseline>, IsolationError>;
 
     /// Lands captures in the order of `request`, each completely or not at all. Waits while another
-    /// engine is landing in the same repository, and reports this to `notify`. If it is cancelled
-    /// before the repository has changed, it changes nothing and fails with
+    /// engine is landing in the same repository, and reports this to `notify`. If `cancel` is
+    /// triggered before the repository has changed, the landing changes nothing and fails with
     /// [`IsolationError::Withdrawn`].
     async fn land(
         &self,
@@ -66,7 +66,7 @@ pub trait Repository: Send + Sync {
     async fn dry_run(&self, request: LandingRequest) -> Result<LandingReport, IsolationError>;
 
     /// Confirms that the ledger contains the reports of all landings of `run`, which is locked.
-    /// Until then every start of an engine finds them again. [`Baseline::close`] confirms it too.
+    /// Until then each recovery finds these landings again. [`Baseline::close`] confirms them too.
     async fn acknowledge(&self, run: &RunName) -> Result<(), IsolationError>;
 }
 
@@ -105,12 +105,12 @@ pub trait Baseline: Send + Sync {
     async fn close(&self) -> Result<(), IsolationError>;
 }
 
-/// What was found when a repository was opened.
+/// The facts that [`Isolation::open`] collects about a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepositoryFacts {
     /// The canonical root of the working tree.
     pub root: PathBuf,
-    /// The folder relative to the root that was asked for; empty for the root itself.
+    /// The folder that the caller asked for, relative to the root; empty for the root itself.
     pub subfolder: PathBuf,
     /// Notices for the user.
     pub notices: Vec<Notice>,
@@ -136,8 +136,8 @@ pub struct FreezeRequest {
     pub mode: IsolationMode,
     /// The maximum total size in bytes of the untracked files that are copied into each workspace.
     pub untracked_limit: u64,
-    /// The prefix of branch names, if the work lands on branches. It is checked in advance that
-    /// such branches can be created.
+    /// The prefix of branch names, if the work lands on branches. The freeze checks that such
+    /// branches can be created.
     pub branches: Option<String>,
 }
 
@@ -205,7 +205,7 @@ pub struct LandingTask {
 /// A notification about a landing in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LandingNotice {
-    /// Another engine is landing in this repository; we wait for it.
+    /// Another engine is landing in this repository, and this engine waits for it.
     Waiting,
     /// HEAD has changed since the repository was opened. The work lands nevertheless.
     HeadMoved,
@@ -216,7 +216,7 @@ pub enum LandingNotice {
     Unwatched {
         /// One of the files.
         path: RepoPath,
-        /// Why.
+        /// The reason why the landing cannot detect such programs.
         why: String,
     },
 }

@@ -75,7 +75,7 @@ impl LockRun {
         Self(Box::new(take))
     }
 
-    /// Returns a function that locks nothing, for a record without an engine.
+    /// Returns a function that locks nothing, for a run that no engine runs.
     #[must_use]
     pub fn nothing() -> Self {
         Self::new(|_| Ok(RunLock::new(())))

@@ -30,7 +30,7 @@ pub struct OpenedLog {
     pub session: SessionId,
     /// The messages in their order.
     pub messages: Vec<LoggedMessage>,
-    /// The last model, as `PROVIDER/ID`.
+    /// The last model that the log names, as `PROVIDER/ID`.
     pub model: Option<String>,
     /// Appends entries to the log.
     pub log: Box<dyn SessionLog>,
@@ -48,8 +48,8 @@ pub struct LoggedMessage {
 /// An open session log.
 #[async_trait]
 pub trait SessionLog: Send {
-    /// Appends an entry. When the future of a message completes, it is durable with all entries
-    /// before it.
+    /// Appends an entry. If the entry is a message, it and all entries before it are durable when
+    /// the future completes.
     async fn append(&mut self, at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError>;
 }
 

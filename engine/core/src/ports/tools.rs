@@ -21,8 +21,8 @@ pub trait Tool: Send + Sync {
     /// Renames alternative spellings of the arguments before they are checked.
     fn reshape(&self, _arguments: &mut Map<String, Value>) {}
 
-    /// Returns how a call with these arguments accesses its surroundings. The arguments may not
-    /// have been checked yet; a call with invalid arguments is never run.
+    /// Returns how a call with these arguments accesses its surroundings. The arguments are
+    /// possibly unchecked; a call with invalid arguments is never run.
     fn classify(&self, arguments: &Map<String, Value>) -> Access;
 
     /// Runs one call, whose arguments match the schema. Errors are returned as an outcome.
@@ -67,21 +67,21 @@ pub struct Access {
 /// The kind of access of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessClass {
-    /// It reads these paths, as written by the model, and changes nothing.
+    /// The call reads these paths, as written by the model, and changes nothing.
     Read(Vec<String>),
-    /// It changes these paths, as written by the model.
+    /// The call changes these paths, as written by the model.
     Write(Vec<String>),
-    /// It runs this command, which may do anything.
+    /// The call runs this command, which may do anything.
     Exec(String),
 }
 
 /// Whether a call may run concurrently with other calls of the same answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concurrency {
-    /// It may.
+    /// The call may run concurrently with other shared calls.
     Shared,
-    /// It may not: it starts after all earlier calls have ended, and later calls start after it has
-    /// ended.
+    /// The call runs alone. It starts after all earlier calls have ended, and later calls start
+    /// after it has ended.
     Exclusive,
 }
 
@@ -209,15 +209,15 @@ pub struct ToolDeclaration {
 
 /// Opens folders of artifacts.
 pub trait ArtifactStore: Send + Sync {
-    /// Returns the artifacts in `folder`, which may not exist yet.
+    /// Returns the artifacts in `folder`. The folder does not have to exist yet.
     fn open(&self, folder: &Path) -> Arc<dyn Artifacts>;
 }
 
 /// The artifacts of one session, which are files with the output of tools.
 #[async_trait]
 pub trait Artifacts: Send + Sync {
-    /// Reserves a name for the output of `tool`. It is unique and no file has it. The caller
-    /// creates the file.
+    /// Reserves a file name for the output of `tool`. The name is unique, and no file with it
+    /// exists. The caller creates the file.
     async fn reserve(&self, tool: &str) -> Artifact;
 
     /// Returns the size of an artifact in bytes.

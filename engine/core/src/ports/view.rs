@@ -16,14 +16,15 @@ pub const MAX_SYMLINKS: u32 = 40;
 /// depend on where files are.
 ///
 /// Only [`WorkspaceView::find`] follows symlinks, and only within the tree. All other functions
-/// take a path that it returned, and fail with [`ViewError::Changed`] if a folder of that path is
-/// not a folder any more.
+/// take a path that `find` returned, and fail with [`ViewError::Changed`] if a folder of that path
+/// is not a folder any more.
 #[async_trait]
 pub trait WorkspaceView: Send + Sync {
     /// Returns the absolute path of the root for child processes.
     fn process_root(&self) -> &Path;
 
-    /// Returns an absolute path relative to the root for child processes, if it is below the root.
+    /// Converts an absolute path as seen by child processes to a path relative to the root. Returns
+    /// `None` if the path is not below the root.
     async fn inside(&self, absolute: &Path) -> Option<PathBuf> {
         absolute.strip_prefix(self.process_root()).ok().map(Path::to_owned)
     }
@@ -45,7 +46,7 @@ pub trait WorkspaceView: Send + Sync {
     async fn make_folders(&self, path: &ViewPath) -> Result<(), ViewError>;
 
     /// Replaces the content of a file atomically: a reader sees either the old content or the new.
-    /// The folder of the file has to exist. The mode of a file that `replace` names is kept.
+    /// The folder of the file has to exist. With [`Replace::Exactly`], the file keeps its mode.
     async fn write(
         &self,
         path: &ViewPath,
@@ -61,7 +62,7 @@ pub trait WorkspaceView: Send + Sync {
 }
 
 /// A regular file of a view, open for reading from its start. If the file is replaced in the tree,
-/// the old content is read.
+/// [`ViewFile::read`] continues to return the old content.
 #[async_trait]
 pub trait ViewFile: Send + Sync {
     /// Returns the metadata of the file at the time it was opened.

@@ -18,9 +18,9 @@ use crate::task::Reminder;
 /// A worker, which does the work of one task in its workspace.
 #[async_trait]
 pub trait Worker: Send + Sync {
-    /// Works until the worker ends by itself. Without a reminder it starts from the beginning or,
-    /// after a crash, from where it was. With one it continues after an end that was not accepted.
-    /// A worker that crashed may not have received the reminder, and gets it again.
+    /// Works until the worker ends by itself. Without a reminder, the worker starts its work, or
+    /// continues it after a crash. With a reminder, it continues after an end that the task did not
+    /// accept. A worker that is restarted after a crash gets the last reminder again.
     ///
     /// A panic crashes only this worker. Dropping the future ends the work.
     async fn work(&self, reminder: Option<Reminder>) -> AgentEnd;
@@ -70,10 +70,10 @@ pub enum WorkerReport {
     Session(SessionEvent),
 }
 
-/// Starts agents that are programs of their own.
+/// Starts agents that run as separate programs.
 ///
-/// Their requests to models do not pass the gate of the engine, so that its rate limits and budgets
-/// do not apply to them. The run reports this to the user.
+/// The requests of these programs to models do not pass the gate of the engine. The rate limits and
+/// budgets of the engine therefore do not apply to them. The run reports this to the user.
 pub trait ExternalWorkers: Send + Sync {
     /// Returns a worker that has not started yet.
     ///

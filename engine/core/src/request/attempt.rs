@@ -93,7 +93,7 @@ impl PartialAnswer {
             ModelEvent::Calling(tool) => progress(Progress::Calling(&tool)),
             ModelEvent::Received(bytes) => self.add(bytes),
             ModelEvent::Used(usage) => self.counted = Some(usage),
-            // The caller handles the ends.
+            // `Alive` has no content, and `read_answer` handles `Ended` and `Failed`.
             ModelEvent::Alive | ModelEvent::Ended(_) | ModelEvent::Failed(_) => {}
         }
     }
@@ -102,8 +102,8 @@ impl PartialAnswer {
         self.bytes = Some(self.bytes.unwrap_or(0).saturating_add(bytes));
     }
 
-    /// Returns the usage. Without a count of the provider it is estimated; without any answer it is
-    /// zero.
+    /// Returns the usage that the provider counted, or an estimate if it counted none. The usage is
+    /// zero if the model did not start to answer.
     fn usage(&self, request_bytes: usize) -> Usage {
         let estimated = || self.bytes.map(|bytes| estimated_usage(request_bytes, bytes));
         self.counted.or_else(estimated).unwrap_or(Usage::ZERO)

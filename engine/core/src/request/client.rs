@@ -1,5 +1,5 @@
 //! A client for one model: sends a request through the gate of the account, with retries and
-//! fallbacks. Dropping the future ends the request.
+//! fallbacks. Dropping the future of `ModelClient::ask` ends the request.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::ports::{
 pub struct ModelClient {
     /// The provider of the model.
     pub provider: Arc<dyn Provider>,
-    /// Providers to ask, in order, if those before have failed for good.
+    /// The providers that are asked in order after `provider` has failed for good.
     pub fallbacks: Vec<Arc<dyn Provider>>,
     /// Limits the requests of each account.
     pub gate: Arc<dyn Gate>,

@@ -67,7 +67,7 @@ pub struct GateQueue {
     /// The end of the current pause and the message of the provider.
     pause: Option<(Duration, String)>,
     waiting: BTreeMap<Ticket, Waiting>,
-    /// The waiting requests in the order of admission, each with its earliest time.
+    /// The waiting requests, sorted by the earliest time at which each may be admitted.
     order: BTreeSet<(Duration, Ticket)>,
     wake: Option<Duration>,
 }
@@ -80,8 +80,8 @@ struct Waiting {
     notified: Option<Duration>,
 }
 
-/// If a pause is extended by less than this, waiting requests are not notified again. Many requests
-/// are often rejected at the same time.
+/// The minimum extension of a pause of which the queue notifies waiting requests again. Requests
+/// that the provider rejects at about the same time extend the pause many times by a little.
 const MIN_CHANGE: Duration = Duration::from_secs(1);
 
 impl GateQueue {
@@ -129,7 +129,7 @@ impl GateQueue {
         effects
     }
 
-    /// Returns the earliest time for a request of `session` that arrives now.
+    /// Returns the earliest time at which a request of `session` that arrives now may be admitted.
     fn earliest(&self, session: SessionId, now: Duration) -> Duration {
         match &self.pause {
             Some((until, _)) if *until > now => {
@@ -178,7 +178,7 @@ impl GateQueue {
         }
     }
 
-    /// Notifies the requests that wait for the end of a pause, unless they know it already.
+    /// Notifies the requests that wait for the end of a pause and were not notified of that end.
     fn notify_paused(&mut self, now: Duration, effects: &mut Vec<GateEffect>) {
         let Some((_, reason)) = &self.pause else { return };
         for (ticket, waiting) in &mut self.waiting {

@@ -215,7 +215,7 @@ pub(super) fn jitter(span: Duration, session: SessionId, attempt: u32) -> Durati
     for byte in session.as_bytes().iter().chain(&attempt.to_le_bytes()) {
         hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     }
-    // The hash has not yet spread the last bytes over all bits.
+    // The FNV hash spreads the last bytes over few bits. This step spreads them over all bits.
     let mixed = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let at = mixed >> 54;
     let millis = span.as_millis() * u128::from(at) / u128::from(STEPS);

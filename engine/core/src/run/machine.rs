@@ -61,7 +61,7 @@ enum LiveState {
 /// Which end of a task cancels all unfinished tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelTrigger {
-    /// None.
+    /// No end of a task cancels other tasks.
     Nothing,
     /// A crash.
     Crash,
@@ -209,7 +209,7 @@ impl RunMachine {
         }
     }
 
-    /// Cancels all unfinished tasks, unless that was done at this level before.
+    /// Cancels all unfinished tasks, unless they were cancelled at this or a more urgent level.
     fn cancel_unfinished(&mut self, level: CancelLevel, effects: &mut Vec<Effect>) {
         if self.cancelled >= Some(level) {
             return;
@@ -292,7 +292,7 @@ impl RunMachine {
             LedgerEntry::LandingStarted { .. } => {
                 self.finish_landing(LandingReport::default(), effects)
             }
-            // The engine is closing without a ledger: from here on the record is ahead of it.
+            // The ledger is gone and the engine is closing. The record now has unwritten entries.
             begun => {
                 self.record.apply(&begun);
                 self.recorded(begun, effects);

@@ -217,8 +217,8 @@ impl RunRecord {
     }
 }
 
-/// Returns the rank of each task among those that were added together. Tasks that were added
-/// earlier cannot depend on them and have lower ranks.
+/// Returns the rank of each task in `specs`, which are added together. Tasks that were added
+/// earlier cannot depend on tasks in `specs`, and have lower ranks.
 fn ranks(specs: &[TaskSpec]) -> Vec<usize> {
     let together: BTreeSet<_> = specs.iter().map(|spec| spec.name.folded()).collect();
     let inner: Vec<Vec<TaskName>> = specs
@@ -230,7 +230,7 @@ fn ranks(specs: &[TaskSpec]) -> Vec<usize> {
         .collect();
     let view: Vec<_> =
         specs.iter().zip(&inner).map(|(spec, on)| (&spec.name, on.as_slice())).collect();
-    // A plan has been checked before. Without a valid order, the order of declaration is used.
+    // The order exists, because the plan was checked. The order of declaration is a fallback.
     let order = in_order(&view).unwrap_or_else(|_| (0..specs.len()).collect());
     let mut ranks = vec![0; specs.len()];
     for (rank, at) in order.into_iter().enumerate() {

@@ -5,8 +5,8 @@ use protocol::LedgerEntry;
 use super::RunRecord;
 use crate::task::task_of;
 
-/// Applies the entries of a run to a second record and compares it with that of the running run. It
-/// finds code that changes the durable state of a run without an entry.
+/// Applies the entries of a run to a second record and compares that record with the record of the
+/// running run. It finds code that changes the durable state of a run without an entry.
 #[derive(Debug)]
 pub struct ReplayCheck {
     replayed: RunRecord,

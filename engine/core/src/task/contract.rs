@@ -65,7 +65,7 @@ impl std::fmt::Debug for YieldContract {
     }
 }
 
-/// What the contract decides about the end of a worker.
+/// The decision of the contract about the end of a worker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ContractDecision {
     /// The task is done: the yielded value matches the schema.
@@ -83,8 +83,8 @@ impl YieldContract {
         Self { schema, policy, reminded: 0 }
     }
 
-    /// Decides what follows from the end of the worker. An unacceptable end uses up one reminder; when
-    /// none is left, the task has failed.
+    /// Decides how the task continues after its worker has ended. An unacceptable end uses up one
+    /// reminder. If no reminder is left, the task has failed.
     pub fn judge(&mut self, end: AgentEnd) -> ContractDecision {
         let feedback = match end {
             AgentEnd::Failed(failure) => return ContractDecision::Fail(failure),

@@ -1,7 +1,7 @@
 //! The state machine of one task, from its permit to its report.
 //!
-//! The order of the end is always the same: the worker is stopped, the workspace is sealed (nothing
-//! writes into it any more), captured and discarded, and then the report is sent.
+//! A task ends in a fixed order: the machine stops the worker, seals the workspace (so that nothing
+//! writes into it any more), captures and discards the workspace, and then sends the report.
 //!
 //! The durable state is the [`TaskRecord`], which only ledger entries change. The machine asks for
 //! an entry with [`Effect::Record`] and continues when the entry is durable, at
@@ -68,7 +68,7 @@ enum State {
     Working(Workspace, Option<Reminder>),
     /// The worker crashed, and the processes it left are being ended before it is restarted.
     CleaningUp(Workspace, Option<Reminder>),
-    /// The worker was asked to stop, or is not to start any more. It may still be writing.
+    /// The worker was asked to stop and may still be writing, or it will not be started any more.
     Stopping(Workspace, Outcome, CancelLevel),
     /// The worker has ended, but its processes may still be writing.
     Sealing(Workspace, Outcome),
@@ -352,8 +352,8 @@ fn sealed(state: State, input: &Input) -> Next {
         (State::Sealing(workspace, end), Input::Sealed) => {
             (State::Capturing(workspace, end), vec![Effect::Capture])
         }
-        // A capture would be inconsistent, and later writes would be lost, while processes still
-        // write.
+        // Processes still write into the workspace. A capture would be inconsistent, and their
+        // later writes would be lost.
         (State::Sealing(kept, end), Input::NotSealed) => {
             let message = format!(
                 "what it started was killed and did not stop within {} s, so nothing was captured",

@@ -19,7 +19,7 @@ pub struct TaskRecord {
     pub captured: Option<Captured>,
     /// Whether that work was discarded by the user.
     pub is_discarded: bool,
-    /// The usage of its models; absent if none was asked, or while the task runs.
+    /// The usage of the models of the task; absent while it runs, or if it asked no model.
     pub usage: Option<Usage>,
     /// The result of the last landing that included the task.
     pub landed: Option<Landed>,

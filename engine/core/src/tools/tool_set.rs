@@ -77,7 +77,7 @@ impl ToolSet {
     /// Runs one call. Errors become outcomes.
     ///
     /// # Panics
-    /// Panics if the tool does.
+    /// Panics if the tool panics.
     pub async fn call(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
         let failed = |message| ToolOutcome::Failed(ToolOutput::text(message));
         let Some(entry) = self.find(&call.name) else { return failed(self.unknown(&call.name)) };
@@ -109,7 +109,7 @@ impl ToolSet {
 
     fn unknown(&self, name: &str) -> String {
         let names: Vec<_> = self.declarations.iter().map(|tool| tool.name.as_str()).collect();
-        // Models write `Read` and `functions.read`.
+        // Some models write the name of the tool `read` as `Read` or `functions.read`.
         let last = name.trim().rsplit(['.', ':']).next().unwrap_or_default();
         let meant = names.iter().find(|name| name.eq_ignore_ascii_case(last));
         let meant = meant.map_or_else(String::new, |name| format!(" Did you mean {name}?"));

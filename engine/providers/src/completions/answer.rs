@@ -11,13 +11,13 @@ use super::tool_calls::ToolCallBuilder;
 use crate::printable::printable;
 use crate::usage::{Price, parse_usage};
 
-/// The most bytes of one answer: text, thinking and arguments together.
+/// The maximum size of one answer in bytes: text, thinking and arguments together.
 pub(crate) const MAX_ANSWER_BYTES: usize = 2 << 20;
 
-/// The most calls of one answer.
+/// The maximum number of tool calls in one answer.
 pub(crate) const MAX_CALLS: usize = 128;
 
-/// An answer of which part has arrived.
+/// Collects the parts of an answer as they arrive.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerBuilder {
     parts: Vec<AnswerPart>,
@@ -49,7 +49,7 @@ pub(crate) enum Capacity {
     Full,
 }
 
-/// The answer has reached its maximum size.
+/// The error for an answer that has reached its maximum size.
 #[derive(Debug)]
 struct Full;
 
@@ -82,7 +82,7 @@ impl AnswerBuilder {
         let Some(choice) = choice else { return Ok(Capacity::Left) };
         if !self.begun {
             self.begun = true;
-            // The model has read the request before it answers.
+            // `Received(0)` means that the model has started to answer.
             events.push_back(ModelEvent::Received(0));
         }
         let delta = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(&Value::Null);
@@ -116,7 +116,7 @@ impl AnswerBuilder {
         self.push_calls(delta.get("tool_calls"), events)
     }
 
-    /// Adds one part of a content that some providers send as a list.
+    /// Adds one part of the content. Some providers send the content as a list of parts.
     fn push_part(&mut self, part: &Value, events: &mut VecDeque<ModelEvent>) -> Result<(), Full> {
         let text = part.get("text").and_then(Value::as_str);
         if let Some(text) = text {
@@ -158,7 +158,7 @@ impl AnswerBuilder {
         room
     }
 
-    /// Returns as much of `text` as fits into the answer.
+    /// Returns the beginning of `text` that fits into the answer, and `Full` if that is not all.
     fn fit<'a>(&mut self, text: &'a str) -> (&'a str, Result<(), Full>) {
         let left = MAX_ANSWER_BYTES.saturating_sub(self.size);
         let fits = &text[..text.floor_char_boundary(left)];

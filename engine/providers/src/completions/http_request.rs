@@ -1,4 +1,5 @@
-//! One HTTP request for an answer, what a failure of it means, and how long a refusal asks to wait.
+//! Sends one HTTP request for an answer, classifies its failure, and reads how long the server asks
+//! to wait.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -14,7 +15,7 @@ use super::failure::{self, ErrorResponse};
 use crate::endpoint::Endpoint;
 use crate::usage::Price;
 
-/// The most bytes of an error response that are read.
+/// The maximum number of bytes that are read of an error response.
 const LONGEST_ERROR: usize = 64 << 10;
 
 /// One request for an answer.
@@ -80,10 +81,10 @@ impl ChatRequest {
     }
 }
 
-/// The longest wait that is believed.
+/// The maximum wait. A longer wait that a server asks for is shortened to this.
 const MAX_LEN: Duration = Duration::from_secs(400 * 24 * 3600);
 
-/// Numbers from here on are Unix timestamps, not seconds to wait.
+/// The smallest number that is a Unix timestamp. Smaller numbers are seconds to wait.
 const TIMESTAMP: f64 = 1e9;
 
 /// Returns how long the headers of a response ask to wait.
@@ -101,8 +102,8 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
         .or_else(|| number("x-ratelimit-reset").and_then(|seconds| span(seconds, now)))
 }
 
-/// Returns how long the body of a response asks to wait: gateways put the headers of the provider
-/// behind them into it.
+/// Returns how long the body of a response asks to wait. Gateways copy the response headers of the
+/// provider behind them into the body.
 fn retry_after_in_body(body: &str, now: Timestamp) -> Option<Duration> {
     let body: Value = serde_json::from_str(body).ok()?;
     let headers = body.get("error")?.get("metadata")?.get("headers")?.as_object()?;

@@ -75,7 +75,7 @@ enum AttemptState {
 }
 
 impl Attempt {
-    /// Sends the request or reads the next chunk; `None` when the attempt has ended.
+    /// Sends the request or reads the next chunk. Returns `None` when the attempt has ended.
     async fn advance(&mut self) -> Option<()> {
         let progress = match &mut self.state {
             AttemptState::Ended => return None,

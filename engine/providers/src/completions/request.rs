@@ -7,7 +7,7 @@ use protocol::{AssistantMessage, Message, Part, ToolCall};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most characters of a tool's name.
+/// The maximum length of a tool's name in characters.
 const MAX_NAME: usize = 64;
 
 /// Returns the body of a request for `model`.
@@ -79,7 +79,8 @@ fn messages(dialect: &Dialect, request: &ModelRequest) -> Vec<Value> {
     said
 }
 
-/// Returns the message of the assistant; `None` if it is empty, which providers do not accept.
+/// Returns the message for an answer of the model; `None` if it would be empty, because providers
+/// refuse empty messages.
 fn assistant(dialect: &Dialect, ids: &mut CallIdMap, answer: &AssistantMessage) -> Option<Value> {
     let mut text = String::new();
     let mut thinking = String::new();
@@ -106,7 +107,8 @@ fn assistant(dialect: &Dialect, ids: &mut CallIdMap, answer: &AssistantMessage) 
 }
 
 fn call(ids: &mut CallIdMap, call: &ToolCall) -> Value {
-    // A model that sees its own malformed JSON repeats it, and some providers refuse it.
+    // Malformed arguments are sent as an empty object: a model that sees its own malformed JSON
+    // repeats it, and some providers refuse such a request.
     let arguments = Value::Object(call.arguments.clone()).to_string();
     json!({
         "id": ids.of(&call.id),
@@ -115,7 +117,8 @@ fn call(ids: &mut CallIdMap, call: &ToolCall) -> Value {
     })
 }
 
-/// Returns a tool name that providers accept: the model may have called a tool that does not exist.
+/// Returns `given` as a name that providers accept. A model can call a tool that does not exist, by
+/// a name that is not valid.
 fn name(given: &str) -> String {
     let allowed = |it: char| it.is_ascii_alphanumeric() || "_-".contains(it);
     let letters = given.chars().take(MAX_NAME);
@@ -123,7 +126,7 @@ fn name(given: &str) -> String {
     if name.is_empty() { "unnamed".to_owned() } else { name }
 }
 
-/// The most characters of a call id.
+/// The maximum length of a call id in characters.
 const MAX_LEN: usize = 40;
 
 /// Maps the call ids of a session to ids that the provider accepts. Equal ids stay equal and
@@ -140,7 +143,7 @@ impl CallIdMap {
         Self { kind, given: BTreeMap::new(), taken: BTreeSet::new() }
     }
 
-    /// Returns the id that the provider is sent for `id`.
+    /// Returns the id that requests contain in place of `id`.
     pub(crate) fn of(&mut self, id: &str) -> String {
         if let Some(given) = self.given.get(id) {
             return given.clone();
@@ -164,7 +167,8 @@ impl CallIdMap {
     }
 }
 
-/// Some ids have two halves separated by `|`; the first is the call's.
+/// Returns `id` in the form of `CallIds::Plain`. Some ids have two halves separated by `|`, of
+/// which only the first identifies the call.
 fn plain(id: &str) -> String {
     let half = id.split('|').next().unwrap_or(id);
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
@@ -185,7 +189,7 @@ fn nine(id: &str, salt: u64) -> String {
     if fits && salt == 0 { id.to_owned() } else { digits(hash(id, salt), 9) }
 }
 
-/// FNV-1a: the ids must be the same in every request.
+/// Returns the FNV-1a hash, which is stable: a call must have the same id in every request.
 fn hash(text: &str, salt: u64) -> u64 {
     let bytes = text.bytes().chain(salt.to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

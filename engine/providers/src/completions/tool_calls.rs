@@ -3,17 +3,17 @@
 use protocol::ToolCall;
 use serde_json::{Map, Value};
 
-/// The most bytes of a name or an id that are kept.
+/// The maximum number of bytes that are kept of a name or an id.
 const MAX_NAME: usize = 256;
 
-/// The most bytes that are kept of arguments that are not a JSON object.
+/// The maximum number of bytes that are kept of arguments that are not a JSON object.
 const MAX_MALFORMED: usize = 64 << 10;
 
 /// How deep arguments may be nested. Session logs wrap them in further objects, and JSON nested
 /// deeper than 128 cannot be read again.
 const MAX_DEPTH: usize = 100;
 
-/// A call of which part has arrived.
+/// A tool call whose fragments are still arriving.
 #[derive(Debug, Default)]
 pub(crate) struct PendingCall {
     index: Option<u64>,
@@ -26,8 +26,8 @@ pub(crate) struct PendingCall {
 }
 
 impl PendingCall {
-    /// Returns whether the arguments are complete. It parses them only when all brackets are
-    /// closed: with servers that repeat the name in each fragment it is asked for every one.
+    /// Returns whether the arguments are complete. Parses them only if all brackets are closed,
+    /// because this is called for each fragment of servers that repeat the name in each.
     fn is_complete(&mut self) -> bool {
         if self.name.is_empty() || self.is_broken || !self.scanner.is_closed() {
             return false;
@@ -59,7 +59,7 @@ impl Fragment {
     }
 }
 
-/// The tool calls of one answer, of which part has arrived.
+/// Collects the tool calls of one answer from their fragments.
 #[derive(Debug, Default)]
 pub(crate) struct ToolCallBuilder {
     pending: Vec<PendingCall>,
@@ -86,7 +86,7 @@ impl ToolCallBuilder {
         self.pending.truncate(most);
     }
 
-    /// Adds a fragment of a call. Returns `None` if it is empty.
+    /// Adds a fragment of a call. Returns `None` if the fragment is empty.
     pub(crate) fn push(&mut self, fragment: &Value) -> Option<CallDelta> {
         let function = fragment.get("function").unwrap_or(&Value::Null);
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
@@ -116,11 +116,11 @@ impl ToolCallBuilder {
         Some(CallDelta { at, named, size: id.len() + name.len() + arguments.len() })
     }
 
-    /// Returns the index of the call that a fragment belongs to, adding one if it is new.
+    /// Returns the index of the call that a fragment belongs to. Adds a call if there is none.
     fn find(&mut self, index: Option<u64>, id: &str, content: Fragment) -> usize {
         let same = |call: &PendingCall| call.id.is_empty() || id.is_empty() || call.id == id;
         let found = match index {
-            // The latest of this index: some servers give all calls the same one.
+            // The latest call with this index: some servers give all calls the same index.
             Some(_) => {
                 let latest = self.pending.iter().rposition(|call| call.index == index);
                 latest.filter(|at| same(&self.pending[*at]))
@@ -184,7 +184,7 @@ struct JsonScanner {
     position: Position,
     /// How many arrays and objects are open.
     depth: usize,
-    /// Whether one ever was.
+    /// Whether an array or object has been opened.
     is_begun: bool,
 }
 

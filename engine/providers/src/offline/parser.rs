@@ -1,4 +1,4 @@
-//! Parses a scenario file, and reports mistakes in it with line and column before it is played.
+//! Parses a scenario file, and reports mistakes in it with line and column before a model plays it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use super::scenario::{
 use super::scenario::{CallTable, Fault, FileTable, ScenarioTable, TurnTable};
 use super::template::{Template, is_name};
 
-/// The most memory of one regular expression.
+/// The maximum memory of one compiled regular expression, in bytes.
 const LARGEST_REGEX: usize = 1 << 20;
 
 /// A mistake in a scenario file, with its position.
@@ -34,7 +34,7 @@ pub(crate) fn parse(text: &str) -> Result<Script, ScriptError> {
     let file: FileTable = toml::from_str(text).map_err(|error| {
         let message = error.message().trim_end();
         let what = match message.rsplit_once("expected ") {
-            // Names of Rust types.
+            // The message of the TOML parser names Rust types, which users do not know.
             Some((before, "i64" | "u64" | "u32")) => format!("{before}expected a whole number"),
             Some((before, "a sequence")) => format!("{before}expected a list"),
             Some((before, "a map")) => format!("{before}expected a table"),

@@ -1,4 +1,4 @@
-//! The offline provider: opens scenario files and answers as they say.
+//! The offline provider: opens scenario files, and answers requests with the turns in them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -32,7 +32,8 @@ const CRASH: &str = "the scenario has the provider crash here";
 pub(crate) struct Attempts(Mutex<BTreeMap<(SessionId, usize), u32>>);
 
 impl Attempts {
-    /// Counts one more attempt at the answer after `answers` others, and returns its number.
+    /// Counts an attempt at the answer that follows `answers` others. Returns the number of the
+    /// attempt, from 1.
     fn count(&self, session: SessionId, answers: usize) -> u32 {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry((session, answers)).or_default();
@@ -41,7 +42,7 @@ impl Attempts {
     }
 }
 
-/// A model that answers as a script says.
+/// A model whose answers are the turns of a script.
 pub(crate) struct ScriptedModel {
     pub(crate) info: ProviderInfo,
     pub(crate) script: Arc<Script>,
@@ -111,7 +112,7 @@ fn perform(actions: Vec<Action>) -> BoxStream<'static, ModelEvent> {
             match actions.pop_front()? {
                 Action::Wait(time) => tokio::time::sleep(time).await,
                 Action::Emit(event) => return Some((event, actions)),
-                // A simulated crash is no bug: it unwinds without a report on the terminal.
+                // `resume_unwind` skips the panic hook: a simulated crash is not reported as a bug.
                 Action::Crash => std::panic::resume_unwind(Box::new(CRASH)),
                 Action::Hang => std::future::pending().await,
             }
@@ -120,14 +121,14 @@ fn perform(actions: Vec<Action>) -> BoxStream<'static, ModelEvent> {
     .boxed()
 }
 
-/// The most bytes of a scenario file.
+/// The maximum size of a scenario file in bytes.
 const LARGEST: u64 = 4 << 20;
 
 /// Opens scripted models; shared by all sessions, so that attempts are counted across them.
 #[derive(Debug, Default)]
 pub(crate) struct Scenarios {
     attempts: Arc<Attempts>,
-    /// The files as they were last read: hundreds of sessions read the same one.
+    /// The files as they were last read, by path. Hundreds of sessions may read the same file.
     cache: Mutex<BTreeMap<String, CachedScript>>,
 }
 
@@ -166,8 +167,8 @@ impl Scenarios {
     }
 }
 
-/// Describes the scripted model of `route`. It has the timeouts of a remote model, so that a
-/// rehearsal fails as a run would.
+/// Describes the scripted model of `route`. The model has the timeouts of a remote model, so that a
+/// scenario times out as a real provider would.
 pub(crate) fn info(route: &ModelRoute) -> ProviderInfo {
     let account = AccountId { provider: route.provider.clone(), base_url: None, key: None };
     ProviderInfo { api: API, route: route.clone(), account, location: ModelLocation::Remote }
@@ -176,7 +177,8 @@ pub(crate) fn info(route: &ModelRoute) -> ProviderInfo {
 /// Reads a scenario file; fails if it is too large or no regular file.
 fn read_file(path: &Path) -> Result<String, String> {
     let message = |error: std::io::Error| error.to_string();
-    // Checked before it is opened: opening a pipe would block until someone writes.
+    // The type is checked first: opening a named pipe blocks until another process opens it for
+    // writing.
     if !std::fs::metadata(path).map_err(message)?.is_file() {
         return Err("it is no file".to_owned());
     }

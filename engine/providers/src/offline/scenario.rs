@@ -1,5 +1,5 @@
-//! Scenarios: the tables of a scenario file as they are written, and as they are played once they
-//! are checked.
+//! Scenarios: the tables of a scenario file, and the checked scenarios that the parser makes of
+//! them.
 
 use super::template::Template;
 use protocol::Usage;
@@ -86,11 +86,11 @@ pub(crate) enum Fault {
     Endless,
     /// The provider refuses to answer.
     Refused,
-    /// The account is used up for an hour.
+    /// The quota of the account is used up for an hour.
     Quota,
     /// The server is overloaded.
     Transient,
-    /// The key is not accepted.
+    /// The provider does not accept the API key.
     Auth,
     /// The model calls a tool that panics.
     Panic,
@@ -171,7 +171,7 @@ pub(crate) enum Times {
     First(u32),
 }
 
-/// What follows a turn.
+/// Which turn follows a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterTurn {
     Next,
@@ -192,7 +192,7 @@ impl Scenario {
 }
 
 impl PlannedFault {
-    /// Returns the failure of this attempt, counted from 1, if it fails.
+    /// Returns the failure of the attempt with this number, from 1; `None` if it does not fail.
     pub(crate) fn at_attempt(self, attempt: u32) -> Option<Fault> {
         match self.times {
             Times::Always => Some(self.fault),

@@ -18,10 +18,10 @@ use super::template::Template;
 use crate::completions::{MAX_ANSWER_BYTES, MAX_CALLS, arguments};
 use crate::usage::Price;
 
-/// The least bytes of text in one event.
+/// The minimum number of bytes of text in one event.
 const MIN_CHUNK: usize = 24;
 
-/// The most events that one text is split into.
+/// The maximum number of events that one text is split into.
 const MAX_CHUNKS: usize = 400;
 
 /// How long the simulated quota stays used up, in milliseconds.
@@ -34,11 +34,11 @@ pub(crate) enum Action {
     Emit(ModelEvent),
     /// The provider panics.
     Crash,
-    /// Nothing more ever happens.
+    /// The provider sends no further event and never ends its stream.
     Hang,
 }
 
-/// What an answer depends on.
+/// The data from which a scripted answer is produced.
 pub(crate) struct TurnContext<'a> {
     pub(crate) turn: &'a Turn,
     /// Counts the attempts at this turn from 1.
@@ -155,7 +155,7 @@ impl TurnContext<'_> {
             output: estimated_tokens(content.iter().map(part_size).sum()),
             ..Usage::ZERO
         });
-        // Scripted answers are free, unless the user has set a price to dry_run that too.
+        // Scripted answers are free, unless the user has set a price to simulate costs too.
         let cost = self.price.map_or(Cost::default(), |price| price.cost_of(&usage));
         Usage { cost: Some(cost), ..usage }
     }
@@ -189,14 +189,14 @@ impl TurnContext<'_> {
             if !self.turn.pace.is_zero() {
                 actions.push(Action::Wait(self.turn.pace));
             }
-            // A character has at most four bytes, so that each chunk has at least one.
+            // A character has at most four bytes and a chunk more, so that no chunk is empty.
             let (now, later) = rest.split_at(rest.floor_char_boundary(size));
             actions.push(Action::Emit(event(now.to_owned())));
             rest = later;
         }
     }
 
-    /// Returns the actions of an answer that is as long as an answer may be.
+    /// Returns the actions of an answer of the maximum size.
     fn endless(&self) -> Vec<Action> {
         let words = self.turn.text.as_ref().map(|it| self.text(it));
         let words = words.filter(|it| !it.is_empty()).unwrap_or_else(|| "and so on ".to_owned());

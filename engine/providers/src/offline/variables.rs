@@ -11,11 +11,11 @@ use super::scenario::{Remember, Scenario};
 pub(crate) struct Conversation<'a> {
     /// The text of the first user message.
     pub(crate) prompt: String,
-    /// The messages before each answer of the model, and those since the last one.
+    /// One group of messages before each answer of the model, and one after the last answer.
     inputs: Vec<Vec<&'a Message>>,
 }
 
-/// A regular expression of `remember` matches no message.
+/// The error for a regular expression of `remember` that matches no message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "turn {turn} of the scenario cannot remember `{name}`: nothing said before it matches `{regex}`"
@@ -86,7 +86,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// Returns whether an answer is complete. One that failed or was stopped is given again.
+/// Returns whether an answer is complete. The model repeats an answer that failed or was aborted.
 fn is_complete(answer: &AssistantMessage) -> bool {
     !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
 }

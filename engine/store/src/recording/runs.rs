@@ -13,7 +13,7 @@ use crate::error::LedgerCause;
 use crate::rows::RunTerms;
 
 impl Recording<'_> {
-    /// Adds tasks after those that the run has. Their parent is only in the entry itself.
+    /// Appends tasks to those of the run. Only the entry records their parent, and not their rows.
     pub(super) fn tasks_added(
         &self,
         id: RunId,
@@ -145,12 +145,12 @@ impl Recording<'_> {
     }
 }
 
-/// The most characters of a name after the `r`.
+/// The maximum number of characters of a run's name after the `r`.
 const MAX_NAME_CHARS: usize = 12;
 
 /// Records a new run with all tasks queued, and returns its name.
 ///
-/// The transaction holds the write lock, so that no other process can take the name meanwhile.
+/// The caller's transaction holds the write lock, so that no other process can take the name.
 pub(crate) fn open_run(
     ledger: &Connection,
     run: &RunSpec,

@@ -23,8 +23,8 @@ impl Recording<'_> {
              ON CONFLICT DO UPDATE SET started = excluded.started",
             params![task.number, attempt, self.at],
         )?;
-        // The work of an earlier attempt stays until this one captures its own, but its end is not
-        // the end of the task any more.
+        // The row keeps the capture of an earlier attempt until this attempt is captured. The end
+        // of the earlier attempt is cleared, because the task runs again.
         self.execute(
             "UPDATE task SET state = ?2, attempt = ?3, started = coalesce(started, ?4),
              finished = NULL, ms = NULL, failure_class = NULL, failure_message = NULL, report = NULL
@@ -128,7 +128,7 @@ impl Recording<'_> {
         self.transition(task.run, Some(task), "task_discarded").map(drop)
     }
 
-    /// Writes the captured work to the row of the task, which is not discarded any more.
+    /// Writes a capture to the row of the task, and clears the time at which it was discarded.
     fn write_capture(&self, task: TaskKey, captured: &Captured) -> Result<(), LedgerCause> {
         let changes = captured.changes;
         self.execute(

@@ -1,4 +1,4 @@
-//! The causes of errors of session logs, and the class of failure that they mean for the session.
+//! The causes of session log errors, and the failure class that each cause gives the session.
 
 use std::io;
 use std::path::Path;
@@ -8,8 +8,8 @@ use engine::ports::SessionLogError;
 use protocol::FailureClass;
 use rustix::io::Errno;
 
-/// The cause of a [`SessionLogError`]. It can be cloned, because a log that has failed returns the
-/// same error for ever.
+/// The cause of a [`SessionLogError`]. The type is `Clone` because a failed log returns the
+/// same error for every later write.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum LogCause {
     #[error(transparent)]
@@ -59,7 +59,7 @@ impl LogCause {
 fn is_exhausted(error: &io::Error) -> bool {
     let number = error.raw_os_error();
     let short = EXHAUSTED.iter().any(|shortage| number == Some(shortage.raw_os_error()));
-    // An injected fault has a kind and no number.
+    // An error injected by a test has an `ErrorKind` but no OS error number.
     short || matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 

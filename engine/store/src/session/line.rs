@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 /// The version of session files that this program writes.
 const VERSION: u32 = 3;
 
-/// An entry of a session log, with what the log knows about it.
+/// An entry of a session log, with its id, its parent's id and its timestamp.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionLine {
     /// The id of the entry in its file.
@@ -48,11 +48,11 @@ enum Kind {
 /// A parsed line after the header.
 #[derive(Debug)]
 pub(super) enum Line {
-    /// An entry that this version knows.
+    /// An entry of a kind that this version of the program supports.
     Entry(Box<SessionLine>),
-    /// An entry that this version does not know.
+    /// An entry of a kind that this version of the program does not support.
     Unknown { id: String, kind: String },
-    /// Not an entry.
+    /// A line that is not an entry.
     Unreadable,
 }
 
@@ -172,7 +172,7 @@ impl EntryIds {
         loop {
             let id = scrambled(self.seed.wrapping_add(self.next));
             self.next = self.next.wrapping_add(1);
-            // Only older ids can collide: the mapping is one to one.
+            // `scrambled` is one to one, so a new id can collide only with an older id of the file.
             if !self.taken.contains(&id) {
                 return format!("{id:08x}");
             }

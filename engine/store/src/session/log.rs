@@ -17,14 +17,15 @@ use super::error::LogCause;
 use super::log_writer::{LogWriter, WriteRequest, WriterPool};
 use super::open::open;
 
-/// How long opening waits for the lock of a log. A sync of the disk can take long.
+/// How long opening waits for the lock of a log. The process that holds the lock may be waiting for
+/// a slow sync.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Session logs, each in a file of its own.
 ///
-/// A log is locked while it is open. A message is durable when it was appended. Entries that are no
-/// messages are synced with the next message; before that they survive the end of the process, but
-/// no power failure.
+/// A log is locked while it is open. A message is durable once `append` has returned. Other entries
+/// are synced together with the next message. Until then they survive the end of the process, but
+/// not a power failure.
 #[derive(Clone)]
 pub struct SessionLogFiles {
     faults: Faults,
@@ -77,7 +78,8 @@ impl SessionLog for SessionLogFile {
     async fn append(&mut self, at: Timestamp, entry: SessionEntry) -> Result<(), SessionLogError> {
         let (writing, faults) = (Arc::clone(&self.writing), self.faults.clone());
         let (done, waiting) = oneshot::channel();
-        // A thread that has ended gives the request back; dropping it is the answer.
+        // If the writing thread has ended, `send` returns the request. Dropping the request drops
+        // `done`, and `waiting` then yields an error.
         drop(self.queue.send(WriteRequest { writing, faults, at, entry, done }));
         let appended = match waiting.await {
             Ok(Ok(appended)) => appended,
@@ -88,8 +90,8 @@ impl SessionLog for SessionLogFile {
     }
 }
 
-/// Runs blocking work. It completes even when the caller does not wait any more; its panics are
-/// resumed in the caller.
+/// Runs blocking work. The work completes even if the caller drops the future. A panic of the work
+/// is resumed in the caller.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LogCause> + Send + 'static,
 ) -> Result<T, LogCause> {

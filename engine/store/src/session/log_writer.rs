@@ -1,5 +1,5 @@
-//! Writes session logs on a pool of threads. Entries that wait at the same time are synced together,
-//! and a log is not written any more after its first error.
+//! Writes session logs on a pool of threads. A thread writes all waiting entries, then syncs their
+//! files. After the first error of a log, nothing more is written to it.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -32,17 +32,17 @@ pub(super) struct LogWriter {
     pub(super) failed: Option<LogCause>,
 }
 
-/// Whether the name of a file survives a power failure.
+/// Whether the directory entry of a log survives a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     Durable,
     Fresh,
 }
 
-/// What has to follow after an entry was written.
+/// The step that has to follow the writing of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Nothing: the entry is synced with the next message.
+    /// No step: the entry is synced with the next message.
     Nothing,
     /// The file has to be synced.
     Sync,
@@ -102,12 +102,12 @@ impl LogWriter {
         }
     }
 
-    /// Notes that the name of the file is durable.
+    /// Records that the name of the file is durable.
     pub(super) fn set_name_durable(&mut self) {
         self.name = Name::Durable;
     }
 
-    /// Notes the first error, and returns it.
+    /// Stores the first error of the log, and returns it.
     pub(super) fn fail(&mut self, trouble: LogCause) -> LogCause {
         tracing::error!(path = %self.path.display(), %trouble, "a session log was not written");
         self.failed = Some(trouble.clone());
@@ -133,14 +133,14 @@ pub(super) struct WriteRequest {
 /// The result of a request: the result of writing, or a panic to resume in the session.
 pub(super) type WriteResult = Result<Result<(), LogCause>, Box<dyn Any + Send>>;
 
-/// The handle of the writing threads. Each starts with its first request, and ends with the last
-/// handle.
+/// A handle to the pool of writing threads. A thread starts when a log first needs its queue, and
+/// ends when all handles and queues are dropped.
 #[derive(Clone, Default)]
 pub(super) struct WriterPool(Arc<[OnceLock<Sender<WriteRequest>>; THREADS]>);
 
 impl WriterPool {
-    /// Returns the queue of the thread that writes the log at `path`. It is always the same one, so
-    /// that the entries of a log keep their order.
+    /// Returns the queue of the thread that writes the log at `path`. The same path always gets the
+    /// same thread, so that the entries of a log keep their order.
     pub(super) fn queue_for(&self, path: &Path) -> io::Result<Sender<WriteRequest>> {
         let bytes = path.as_os_str().as_encoded_bytes().iter();
         let sum =
@@ -152,7 +152,8 @@ impl WriterPool {
         let (sender, queue) = mpsc::channel();
         let builder = thread::Builder::new().name("session-logs".to_owned());
         builder.spawn(move || work(&queue))?;
-        // If another call was faster, the thread that was just started ends at once.
+        // If a concurrent call has set the queue first, this sender is dropped, which ends the
+        // thread that was just started.
         Ok(place.get_or_init(|| sender).clone())
     }
 }
@@ -180,7 +181,8 @@ fn write_batch(batch: Vec<WriteRequest>) {
             Ok(Err(trouble)) => Ok(Err(trouble)),
             Err(panic) => Err(panic),
         };
-        // The log is released before the session is notified, because the session may end then.
+        // This reference to the log is dropped before the session is notified: the session may
+        // then close the log, and its lock must be released.
         drop(request.writing);
         let _stopped = request.done.send(done);
     }
@@ -190,8 +192,9 @@ fn write_entry(request: &WriteRequest) -> Result<Result<Due, LogCause>, Box<dyn 
     catch_panic(|| locked(&request.writing).write(&request.faults, request.at, &request.entry))
 }
 
-/// Runs a step for one session, and catches its panic, which is resumed in that session only. A step
-/// leaves nothing half done that another session would not see as failed.
+/// Runs a step for one session, and returns its panic as an error. The panic is resumed in that
+/// session only. `AssertUnwindSafe` is sound here, because a step that panics leaves no partial
+/// state behind that another session could take for a success.
 fn catch_panic<T>(step: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     panic::catch_unwind(AssertUnwindSafe(step))
 }

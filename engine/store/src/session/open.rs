@@ -16,7 +16,7 @@ use super::line::{self, EntryIds, First, Line};
 use super::log_writer::{LogWriter, Name};
 use super::reader::{LogLines, RawLine};
 
-/// How often opening is tried again because the file at the path has changed.
+/// How often opening is tried if the file at the path is replaced or renamed meanwhile.
 const ATTEMPTS: usize = 16;
 
 /// An opened log with its content.
@@ -29,8 +29,8 @@ pub(super) struct Opened {
     pub(super) writer: LogWriter,
 }
 
-/// Opens the log at `path`, or creates it with `header`. Waits up to `lock_timeout` for its lock: a
-/// crashed session may still be writing its last line. Blocks.
+/// Opens the log at `path`, or creates it with `header`. Waits up to `lock_timeout` for its lock,
+/// because a session that was killed may still be writing its last line. Blocks the thread.
 pub(super) fn open(
     path: &Path,
     header: &SessionHeader,
@@ -76,8 +76,8 @@ fn lock(file: &File, lock_timeout: Duration) -> Result<(), LogCause> {
     }
 }
 
-/// Returns whether the locked file is still the one at `path`: another session may have moved it
-/// aside.
+/// Returns whether `path` still names the locked file. Another session may have renamed the file
+/// before this one got the lock.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let locked = file.metadata()?;
     match fs::symlink_metadata(path) {
@@ -143,7 +143,7 @@ fn read_content(file: &File) -> Result<FileContent, LogCause> {
 }
 
 impl Content {
-    /// Keeps the messages for the model: not answers that failed or were aborted.
+    /// Adds an entry. Answers of the model that failed or were aborted are not kept as messages.
     fn add(&mut self, id: String, entry: SessionEntry) {
         self.ids.push(id);
         let (message, input_id) = match entry {
@@ -180,7 +180,7 @@ fn resume(path: &Path, file: File, id: SessionId, content: Content) -> Result<Op
         file,
         ids: EntryIds::new(id, &content.ids),
         leaf: content.ids.last().cloned(),
-        // The folder may have been created just before the crash.
+        // The crashed session may have created the folder without syncing it.
         name: Name::Fresh,
         failed: None,
     };
@@ -200,7 +200,8 @@ fn create(path: &Path, mut file: File, header: &SessionHeader) -> Result<Opened,
     Ok(Opened { session: header.id, messages: Vec::new(), model: None, writer })
 }
 
-/// Renames the file to the first free name that ends in `.bak`. It is locked, so nobody writes to it.
+/// Renames the file to the first free name that ends in `.bak`. The caller holds the file's lock,
+/// so no other session writes to it.
 fn move_aside(path: &Path) -> io::Result<PathBuf> {
     let mut last = None;
     for number in 1..=100 {

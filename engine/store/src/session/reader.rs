@@ -1,4 +1,4 @@
-//! Reads a session log line by line, also while it is written.
+//! Reads a session log line by line, even while another process writes it.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -11,7 +11,7 @@ use super::line::{self, Line, SessionLine};
 /// The longest line that is read, in bytes.
 const LONGEST: u64 = 64 << 20;
 
-/// Splits a log into lines, whatever is in it and however long they are.
+/// Splits a log into lines. The content may be arbitrary bytes, and lines may have any length.
 #[derive(Debug)]
 pub(super) struct LogLines<R> {
     from: BufReader<R>,
@@ -26,9 +26,9 @@ pub(super) struct LogLines<R> {
 pub(super) enum RawLine<'a> {
     /// A complete line, without its line break.
     Complete(&'a [u8]),
-    /// A complete line that is longer than any that is written.
+    /// A complete line that is longer than any line this program writes.
     TooLong,
-    /// A line without an end: its writer has crashed or is still writing.
+    /// A line without a line break: its writer has crashed or is still writing.
     Torn,
 }
 
@@ -67,7 +67,7 @@ impl<R: Read> LogLines<R> {
     }
 }
 
-/// Skips the rest of a line, and returns how long it was and what its last byte is.
+/// Skips the rest of a line, and returns the number of skipped bytes and the last of them.
 fn skip_line(from: &mut impl BufRead) -> io::Result<(u64, Option<u8>)> {
     let (mut skipped, mut last) = (0, None);
     while last != Some(b'\n') {

@@ -9,14 +9,15 @@ use protocol::Escapes;
 
 use crate::display::{HEAD_BYTES, HEAD_LINES, TAIL_BYTES, TAIL_LINES, head, tail};
 
-/// How many times more bytes are read than shown: escape sequences take space and are not shown.
+/// The ratio of the bytes that are read to those that are shown. Escape sequences are read, but
+/// not shown.
 const ESCAPES: u64 = 4;
 
-/// How much of the beginning and of the end of a longer file is read.
+/// How many bytes of the beginning and of the end are read of a file that is not read whole.
 const HEAD_READ: u64 = ESCAPES * HEAD_BYTES as u64;
 const TAIL_READ: u64 = ESCAPES * TAIL_BYTES as u64;
 
-/// The largest file whose lines are counted, and how much of it is read at once.
+/// The size of the largest file whose lines are counted, and of one read, in bytes.
 const COUNTED: u64 = 64 << 20;
 const COUNTED_AT_ONCE: u64 = 1 << 20;
 
@@ -89,7 +90,7 @@ impl HeadAndTail {
     }
 }
 
-/// Returns a notice where the full output is, and how much of it was dropped.
+/// Returns a notice that names the file with the full output, and the number of dropped bytes.
 fn full_output_notice(path: &Path, end: &CommandEnd) -> String {
     match end.dropped {
         0 => format!("Full output: {}", path.display()),
@@ -105,7 +106,7 @@ async fn both_ends(
 ) -> io::Result<HeadAndTail> {
     let above = artifacts.read(artifact, 0, HEAD_READ).await?;
     let below = artifacts.read(artifact, size - TAIL_READ, TAIL_READ).await?;
-    // Incomplete lines at the cut may contain a part of a character or of an escape sequence.
+    // Incomplete lines are dropped: they may begin or end inside a character or an escape sequence.
     let is_break = |byte: &u8| *byte == b'\n';
     let until = above.iter().rposition(is_break).unwrap_or(above.len());
     let from = below.iter().position(is_break).map_or(0, |end| end + 1);
@@ -115,8 +116,8 @@ async fn both_ends(
     Ok(HeadAndTail { first: first.to_owned(), last: last.to_owned() })
 }
 
-/// Returns the first lines that are shown, without the last line break. Of a single line that is
-/// too long, its beginning.
+/// Returns the first lines that are shown, without the last line break. If the first line alone is
+/// too long, returns the beginning of that line.
 fn first_lines(text: &str) -> &str {
     let by_bytes = head(text, HEAD_BYTES);
     let ends_line = text[by_bytes.len()..].chars().next().is_none_or(|next| next == '\n');
@@ -130,7 +131,7 @@ fn first_lines(text: &str) -> &str {
     }
 }
 
-/// Returns the last lines that are shown. Of a single line that is too long, its end.
+/// Returns the last lines that are shown. If the last line alone is too long, returns its end.
 fn last_lines(text: &str) -> &str {
     let by_bytes = tail(text, TAIL_BYTES);
     let is_cut = by_bytes.len() < text.len();
@@ -157,8 +158,8 @@ async fn count_lines(artifacts: &dyn Artifacts, artifact: &Artifact) -> io::Resu
     Ok(lines + u64::from(last != b'\n'))
 }
 
-/// Returns `text` without escape sequences and control characters. Of a line that was overwritten,
-/// as progress bars are, only the last state is kept.
+/// Returns `text` without escape sequences and control characters. If a program overwrites a line,
+/// as a progress bar does, only the last version of the line is kept.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut escapes = Escapes::default();
@@ -166,7 +167,7 @@ fn plain(text: &str) -> String {
     let mut is_returned = false;
     for letter in text.chars().filter_map(|letter| escapes.step(letter)) {
         match letter {
-            // The line stays until something is written over it.
+            // A carriage return alone keeps the line; the next character replaces it.
             '\r' => is_returned = true,
             '\n' => {
                 out.push('\n');

@@ -1,14 +1,15 @@
-//! Why an edit does not apply to a file, with the place that was perhaps meant.
+//! The reasons why an edit does not apply to a file, with the place that the model may have meant.
 
 use std::cmp::{Ordering, Reverse};
 
 use engine::tools::quote;
 
-/// How many lines are compared with a line that is not found, and how much of each.
+/// How many lines of the file are compared with a line that was not found, and how many columns of
+/// each.
 const COMPARED: usize = 20_000;
 const COLUMNS: usize = 200;
 
-/// How many lines equal to the first line of a text are tried.
+/// How many lines that equal the first line of the old text are tried as its beginning.
 const CANDIDATES: usize = 200;
 
 /// How similar a line has to be to be suggested.
@@ -65,9 +66,9 @@ pub(crate) enum Mismatch {
     Several {
         /// The edit.
         number: usize,
-        /// How many occurrences were counted.
+        /// The number of counted occurrences.
         count: usize,
-        /// How many are counted at most.
+        /// The number at which counting stops.
         most: usize,
         /// The lines of the first occurrences.
         lines: Vec<usize>,
@@ -80,7 +81,7 @@ pub(crate) enum Mismatch {
         /// The second edit.
         other: usize,
     },
-    /// Nothing would change.
+    /// The new text equals the old text.
     #[error("no change: the new text is the old text")]
     NoChange,
 }
@@ -105,14 +106,14 @@ fn line_list(lines: &[usize], count: usize) -> String {
 /// The place that is most similar to a text that is not in the file.
 #[derive(Debug)]
 pub(crate) enum NearestMatch {
-    /// The text is there with other white space.
+    /// The file contains the text with different white space.
     Blanks {
         /// The line on which it begins.
         line: usize,
         /// The text of that line.
         text: String,
     },
-    /// The text begins the same, up to a line that differs.
+    /// The file contains the first lines of the text, up to a line that differs.
     Begins {
         /// The line on which it begins.
         line: usize,
@@ -130,7 +131,7 @@ pub(crate) enum NearestMatch {
         /// The line.
         text: String,
     },
-    /// Nothing is similar.
+    /// No line of the file is similar.
     Nothing,
 }
 
@@ -179,7 +180,8 @@ pub(super) fn nearest(text: &str, old: &str) -> NearestMatch {
     }
 }
 
-/// Returns where `lines` have the most lines of `old` in a row from its first, ignoring white space.
+/// Returns the place in `lines` that matches the most consecutive lines of `old`, starting with its
+/// first line. White space is ignored.
 fn longest_match(lines: &[&str], old: &str) -> Option<NearestMatch> {
     let wanted: Vec<_> = old.trim().lines().map(without_spaces).collect();
     let first = wanted.first()?;
@@ -227,7 +229,7 @@ fn similarity(one: &[(char, char)], other: &[(char, char)]) -> f32 {
     }
 }
 
-/// Returns whether a line begins with a line number as the tool `read` shows them.
+/// Returns whether a line begins with a line number in the format of the tool `read`.
 fn is_numbered(line: &str) -> bool {
     let rest = line.trim_start().trim_start_matches(|letter: char| letter.is_ascii_digit());
     rest.len() < line.trim_start().len() && (rest.starts_with("  ") || rest.starts_with('\t'))

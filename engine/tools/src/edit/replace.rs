@@ -1,5 +1,5 @@
-//! Replaces exact blocks of a text, and describes the change as a unified diff. Line ends are all LF
-//! while blocks are searched; those outside of replaced blocks stay what they were.
+//! Replaces exact blocks of a text, and describes the change as a unified diff. The search treats
+//! every line end as LF. Line ends outside of replaced blocks are not changed.
 
 use std::time::Duration;
 
@@ -116,13 +116,14 @@ impl Lines {
         Self { text, style, returns, mark: original.len() - body.len() }
     }
 
-    /// Returns the offset in the original of the offset `at` in `text`. A line end begins with its CR.
+    /// Converts the offset `at` in `text` to an offset in the original. An LF that had a CR before
+    /// it gets the offset of the CR.
     fn original_offset(&self, at: usize) -> usize {
         self.mark + at + self.returns.partition_point(|place| *place < at)
     }
 }
 
-/// How long the diff is optimised.
+/// How long the diff algorithm may search for a shorter diff.
 const TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The change that an edit made.

@@ -38,11 +38,11 @@ pub(super) struct Page {
 /// Why a page ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageEnd {
-    /// The end of the file.
+    /// The file ends.
     File,
-    /// The maximum number of lines.
+    /// The page has the maximum number of lines.
     Limit,
-    /// The maximum number of bytes.
+    /// The page has the maximum number of bytes.
     Bytes,
 }
 
@@ -51,7 +51,7 @@ pub(super) enum PageEnd {
 pub(super) enum Total {
     /// All lines were counted.
     Exactly(u64),
-    /// The file is too large; only so many were counted.
+    /// The file is too large to count all lines; this many were counted.
     MoreThan(u64),
 }
 
@@ -82,7 +82,8 @@ impl PageReader {
         Self { lines: LineCollector::new(range), scanned: 0, max_bytes }
     }
 
-    /// Takes the next bytes of the file, or none at its end. Returns the page when it is complete.
+    /// Adds the next bytes of the file; an empty slice means the end of the file. Returns the page
+    /// when it is complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Option<Page> {
         if bytes.is_empty() {
             return Some(self.lines.end_of_file());
@@ -98,9 +99,9 @@ struct LineCollector {
     range: LineRange,
     /// The number of the current line.
     number: u64,
-    /// The part of the current line that is shown, if it is.
+    /// The beginning of the current line; empty if the line is outside of the range.
     line: Vec<u8>,
-    /// Whether the current line has any byte yet.
+    /// Whether any byte of the current line has been read.
     is_begun: bool,
     page: Page,
     is_full: bool,
@@ -123,7 +124,7 @@ impl LineCollector {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let is_whole = part.ends_with(b"\n");
             if self.is_in_range() {
-                // Enough to know that the line is longer than what is shown.
+                // Two extra bytes suffice to detect that the line is longer than its shown part.
                 let room = (READ_COLUMNS + 2).saturating_sub(self.line.len());
                 self.line.extend_from_slice(&part[..part.len().min(room)]);
             }

@@ -64,7 +64,7 @@ impl RunMachine {
         check(&self.record, before, tasks)
     }
 
-    /// Handles new tasks in the record.
+    /// Queues the tasks that were just added to the record, and answers the request.
     pub(super) fn added(&mut self, effects: &mut Vec<Effect>) {
         let from = self.live.len();
         self.live.resize(self.record.tasks().len(), LiveState::Waiting);
@@ -85,8 +85,8 @@ impl RunMachine {
     }
 }
 
-/// Checks the names, ids and dependencies of tasks that are to be added to `run`. The tasks
-/// `before` will be added before them.
+/// Checks the names, ids and dependencies of `tasks`, which are to be added to `run`. The tasks in
+/// `before` were accepted earlier, but their ledger entries are still being written.
 fn check<'a>(
     run: &RunRecord,
     before: impl Iterator<Item = &'a TaskSpec>,
@@ -226,7 +226,7 @@ impl Children {
             let waiting = std::mem::take(&mut child_tasks.waiting).into_iter();
             let answer = |request| Effect::AnswerAwaitChildren(request, Err(WaitError::NotRunning));
             effects.extend(waiting.map(answer));
-            child_tasks.permit = PermitState::Held; // the schedule forgets what it had lent
+            child_tasks.permit = PermitState::Held; // the schedule drops a lent permit with its task
         }
         let Some(parent) = run.task(task).and_then(|task| task.parent) else { return };
         let Some(child_tasks) = self.0.get_mut(&parent) else { return };
@@ -241,7 +241,7 @@ impl Children {
     pub(super) fn resumed(&mut self, run: &RunRecord, parent: TaskId, effects: &mut Vec<Effect>) {
         let Some(child_tasks) = self.0.get_mut(&parent) else { return };
         if child_tasks.unfinished > 0 && !child_tasks.waiting.is_empty() {
-            child_tasks.permit = PermitState::Lent; // it has more children by now
+            child_tasks.permit = PermitState::Lent; // the parent has added more children
             effects.push(Effect::LendPermit(parent));
             return;
         }

@@ -1,5 +1,5 @@
-//! The end of a run: its work lands once, the last captures are recorded, and then the end of the
-//! run.
+//! The end of a run: the machine lands the work once, records the last captures, and then records
+//! the end of the run.
 
 use protocol::{
     Captured, EventKind, Landed, LandingReport, LedgerEntry, TaskId, TaskLanding, TaskName, Totals,
@@ -86,7 +86,7 @@ impl RunMachine {
         self.record_run_end(effects);
     }
 
-    /// Handles a durable capture. If its task is still running, the task announces it.
+    /// Announces a durable capture of an ended task. A running task announces its own captures.
     pub(super) fn captured(&mut self, id: TaskId, captured: Captured, effects: &mut Vec<Effect>) {
         if self.live(id) != Some(LiveState::Over) {
             return;

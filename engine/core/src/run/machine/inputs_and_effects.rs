@@ -44,8 +44,8 @@ pub enum Input {
     /// An entry of this run is durable. Entries of its tasks are included. They come in the order
     /// of the ledger.
     Recorded(LedgerEntry),
-    /// An entry was not written, because the ledger is gone and the engine is closing. What was
-    /// started is completed, and nothing new starts.
+    /// An entry was not written, because the ledger is gone and the engine is closing. The machine
+    /// completes the started work and starts nothing new.
     NotRecorded(LedgerEntry),
     /// The landing of [`Effect::Land`](super::Effect::Land) crashed. Other ends of the landing
     /// arrive as entries.
@@ -98,8 +98,8 @@ pub enum Effect {
     CancelLanding,
     /// Wait until no workspace of the run is in use.
     ReleaseWorkspaces,
-    /// Release the workspace folder of the run. The end of the run is in the ledger by now. If the
-    /// engine died earlier, the folder would show that the run was interrupted.
+    /// Release the workspace folder of the run, after the end of the run is in the ledger. If the
+    /// engine dies before that, recovery learns from the folder that the run was interrupted.
     Close,
     /// The run has ended. No effect follows.
     End,

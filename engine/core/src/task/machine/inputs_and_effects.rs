@@ -29,7 +29,7 @@ pub enum Input {
         /// The time of the crash.
         at: Instant,
     },
-    /// The worker was stopped from outside and has no end of its own.
+    /// Something other than this task stopped the worker, so that the worker reports no end.
     WorkerStopped,
     /// The answer to [`Effect::CleanUpWorker`].
     CleanedUp,
@@ -69,8 +69,8 @@ pub enum Effect {
     Record(LedgerEntry),
     /// Lease the tool executor that runs the processes of the worker.
     LeaseExecutor,
-    /// Start the worker. A restarted worker continues from its log, and may not have received the
-    /// reminder.
+    /// Start the worker. A restarted worker continues from its log and gets the last reminder
+    /// again, because the log may not contain it.
     StartWorker {
         /// The workspace.
         workspace: Workspace,
