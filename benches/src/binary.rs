@@ -12,8 +12,15 @@ pub fn release_binary() -> PathBuf {
     // A bench lies in TARGET/release/deps.
     let bench = std::env::current_exe().expect("a bench knows where it is");
     let target = bench.ancestors().nth(3).expect("a bench lies in a target folder");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // What cargo tells a bench about its package would tell build scripts that they are out of date.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text == "CARGO_MANIFEST_DIR" || text.starts_with("CARGO_PKG_") {
+            cargo.env_remove(&name);
+        }
+    }
+    let status = cargo
         // Of the whole workspace, as the benches are, so that it takes the same crates.
         .args(["build", "--quiet", "--release", "--workspace", "--bin", "regatta", "--target-dir"])
         .arg(target)
