@@ -53,15 +53,14 @@ fn main() -> ExitCode {
         measure(&binary, &home(0), &repository, agents);
     }
     let mut least = Duration::MAX;
-    let holds = |overheads: &[Duration], least| {
-        overheads.iter().all(|overhead| ms(*overhead) <= OVERHEAD) && ms(least) <= CPU
-    };
-    while !Rounds::asked_for().suffice(12, walls.len(), || holds(&overheads, least)) {
-        let home = home(walls.len() + 1);
+    let mut held = Vec::new();
+    while !Rounds::asked_for().suffice(12, &held) {
+        let home = home(held.len() + 1);
         let one = measure(&binary, &home, &repository, 1);
         let many = measure(&binary, &home, &repository, AGENTS);
         let each = AGENTS - 1;
-        overheads.push(many.run.wall.saturating_sub(many.ideal));
+        let overhead = many.run.wall.saturating_sub(many.ideal);
+        overheads.push(overhead);
         ideals.push(many.ideal);
         walls.push(many.run.wall);
         let share = |all: Duration| all / u32::try_from(each).expect("few");
@@ -71,6 +70,7 @@ fn main() -> ExitCode {
         files.push(share(written.cpu));
         // What else the machine does only adds to it.
         least = least.min(cpu.saturating_sub(share(written.cpu)));
+        held.push(ms(overhead) <= OVERHEAD && ms(least) <= CPU);
         memories.push(many.run.peak_kilobytes.saturating_sub(one.run.peak_kilobytes) / each);
         bytes = many.run.stdout.len();
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How many rounds the short form has when its bounds hold: the fewest that have a middle.
+/// How many rounds the short form has when each holds its bounds: the fewest that have a middle.
 const SHORT: usize = 3;
 
 /// How often something is measured.
@@ -25,12 +25,14 @@ impl Rounds {
         }
     }
 
-    /// Returns whether no further round is needed after `done` rounds of something that takes
-    /// `full` of them in the full form. The short form ends after three if its bounds hold by then,
-    /// and else goes on: what the machine does besides must not decide.
+    /// Returns whether no further round is needed of something that takes `full` of them in the
+    /// full form, where `held` says of each round so far whether its bounds held. The short form
+    /// ends when those that did are three ahead, and else goes on: what the machine does besides
+    /// must not decide.
     #[must_use]
-    pub fn suffice(self, full: usize, done: usize, holds: impl FnOnce() -> bool) -> bool {
-        done >= full || self == Self::Short && done >= SHORT && holds()
+    pub fn suffice(self, full: usize, held: &[bool]) -> bool {
+        let good = held.iter().filter(|held| **held).count();
+        held.len() >= full || self == Self::Short && 2 * good >= held.len() + SHORT
     }
 }
 
@@ -63,12 +65,14 @@ mod tests {
     }
 
     #[test]
-    fn the_short_form_ends_after_three_rounds_that_hold_and_else_has_all_of_them() {
-        let rounds = |form: Rounds, holds| (0..=20).find(|done| form.suffice(20, *done, || holds));
-        assert_eq!(
-            (rounds(Rounds::Short, true), rounds(Rounds::Short, false)),
-            (Some(3), Some(20))
-        );
-        assert_eq!((rounds(Rounds::Full, true), rounds(Rounds::Full, false)), (Some(20), Some(20)));
+    fn the_short_form_ends_when_good_rounds_are_three_ahead_and_else_has_all_of_them() {
+        let rounds = |form: Rounds, held: &[bool]| {
+            (0..=held.len()).find(|so_far| form.suffice(20, &held[..*so_far]))
+        };
+        let one_bad = [[false].as_slice(), &[true; 19]].concat();
+        for (held, short) in [([true; 20].as_slice(), 3), (&one_bad, 5), (&[false; 20], 20)] {
+            assert_eq!(rounds(Rounds::Short, held), Some(short));
+            assert_eq!(rounds(Rounds::Full, held), Some(20));
+        }
     }
 }
