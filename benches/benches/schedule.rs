@@ -54,6 +54,7 @@ struct Measured {
 
 async fn measure() -> Measured {
     let mut engine = TestEngine::with_concurrency(RUNNING).await;
+    engine.ledger.forget();
     let word = format!("gather {RUNNING}");
     let tasks: Vec<TaskSpec> = (0..QUEUED).map(|n| task(&format!("t{n}"), &word)).collect();
     let spec = engine.spec(tasks);
