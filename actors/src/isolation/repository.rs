@@ -31,7 +31,7 @@ pub(crate) struct RepositoryArguments {
     pub(crate) faults: Faults,
 }
 
-type Frozen = Result<Arc<dyn Baseline>, IsolationError>;
+type FreezeResult = Result<Arc<dyn Baseline>, IsolationError>;
 type LandingReply = RpcReplyPort<Result<LandingReport, IsolationError>>;
 
 /// A request to freeze the working tree.
@@ -65,7 +65,7 @@ pub(crate) enum RepositoryMessage {
     /// Closes every run that is left, then stops.
     Close,
     /// Result of the actor's own job.
-    Froze(RunName, Frozen, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
+    Froze(RunName, FreezeResult, RpcReplyPort<Result<Vec<Notice>, IsolationError>>),
     /// Sent by a workspace actor: the path of its workspace.
     Made(ActorId, Place),
     /// A workspace actor crashed, and this actor owns its workspace now.
@@ -237,7 +237,7 @@ impl RepositoryState {
     fn frozen(
         &mut self,
         run: RunName,
-        frozen: Frozen,
+        frozen: FreezeResult,
         reply: RpcReplyPort<Result<Vec<Notice>, IsolationError>>,
     ) {
         let notices = frozen.map(|baseline| {

@@ -38,9 +38,9 @@ pub enum WorkspaceKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseState {
     /// The state at the start of the run, even if the tree has changed since.
-    Frozen,
+    Snapshot,
     /// The current state.
-    Live,
+    Current,
 }
 
 /// The properties of one mode.
@@ -62,7 +62,7 @@ const WORKTREE: ModeProperties = ModeProperties {
     label: "worktree",
     capabilities: Capabilities {
         workspace: WorkspaceKind::Private,
-        base: BaseState::Frozen,
+        base: BaseState::Snapshot,
         can_capture: true,
         can_checkpoint: true,
     },
@@ -75,7 +75,7 @@ const NONE: ModeProperties = ModeProperties {
     label: "in place",
     capabilities: Capabilities {
         workspace: WorkspaceKind::Shared,
-        base: BaseState::Live,
+        base: BaseState::Current,
         can_capture: false,
         can_checkpoint: false,
     },

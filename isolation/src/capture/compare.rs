@@ -84,7 +84,7 @@ fn read(tree: &Tree, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>> {
 fn is_certainly(original: Original<'_>, entry: Entry) -> bool {
     match original {
         Original::Predecessor(change) => change == entry,
-        Original::Frozen(frozen) => {
+        Original::Snapshot(frozen) => {
             // Only pins can be compared by id. The id of a blob is that of the committed bytes,
             // which a conversion may have changed in the working tree.
             matches!(frozen.source, ContentLocation::Pin(oid) if frozen.mode == entry.mode && oid == entry.oid)
@@ -96,7 +96,7 @@ fn is_certainly(original: Original<'_>, entry: Entry) -> bool {
 fn begin(bytes: &ContentReader, path: &RepoPath, original: Original<'_>) -> Result<Entry> {
     match original {
         Original::Predecessor(entry) => Ok(entry),
-        Original::Frozen(frozen) => bytes.entry(path, frozen),
+        Original::Snapshot(frozen) => bytes.entry(path, frozen),
     }
 }
 

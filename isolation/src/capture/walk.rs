@@ -31,7 +31,7 @@ pub(super) struct Candidate<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum Original<'a> {
     /// The path comes from the snapshot.
-    Frozen(&'a FrozenEntry),
+    Snapshot(&'a FrozenEntry),
     /// The path comes from the work of the predecessors.
     Predecessor(Entry),
 }
@@ -153,7 +153,7 @@ impl<'a> Walk<'a, '_> {
                 change.map(Original::Predecessor)
             }
             None if untouched => return Ok(()),
-            None => frozen.map(Original::Frozen),
+            None => frozen.map(Original::Snapshot),
         };
         if original.is_none() && is_temporary_name(entry.name.as_bytes()) {
             tracing::warn!(%path, "what is left of an interrupted write is left out");
@@ -241,7 +241,7 @@ impl<'a> Walk<'a, '_> {
             if let Some(path) = RepoPath::new(join(path, name))
                 && !self.manifest.predecessor_changes.contains_key(&path)
             {
-                let original = Some(Original::Frozen(frozen));
+                let original = Some(Original::Snapshot(frozen));
                 self.found.push(Candidate { path, original, now: Presence::Absent });
             }
         }

@@ -54,7 +54,7 @@ async fn what_the_user_does_after_the_run_began_is_seen_by_no_task_of_a_frozen_t
             fs::remove_file(fixture.user.path("empty")).expect("it is there");
             let workspace = prepare(&baseline, "a").await;
             let began = began.differences(&without_ignored(&workspace.root));
-            let frozen = fixture.capabilities.base == BaseState::Frozen;
+            let frozen = fixture.capabilities.base == BaseState::Snapshot;
             assert_eq!(began.is_empty(), frozen, "{began:?}");
         },
     )
