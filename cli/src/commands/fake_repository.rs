@@ -192,6 +192,7 @@ impl Bench {
             branch_prefix: "regatta".to_owned(),
             untracked_limit: 0,
             pass_env: Vec::new(),
+            retry: None,
         };
         let opened = self.context.ledger.open_run(&spec, Noon.now(), LockRun::nothing()).await;
         let name = opened.unwrap().0;
@@ -247,7 +248,7 @@ impl Bench {
 
 fn agent() -> Agent {
     let model = "offline/demo.toml".parse().unwrap();
-    Agent { model, prompt: "Move it.".to_owned(), context: None }
+    Agent { model, prompt: "Move it.".to_owned(), yields: Vec::new(), context: None }
 }
 
 fn task(name: &str, on: &[&str]) -> TaskSpec {

@@ -149,6 +149,7 @@ impl Sample {
             branch_prefix: "regatta".to_owned(),
             untracked_limit: 1 << 20,
             pass_env: Vec::new(),
+            retry: None,
         }
     }
 
@@ -158,7 +159,7 @@ impl Sample {
             id: TaskId::generate(),
             name: ticket.name.parse().expect("the names of the demo's tasks are valid"),
             title: ticket.title.to_owned(),
-            work: Work::Agent(Agent { model, prompt, context: None }),
+            work: Work::Agent(Agent { model, prompt, yields: Vec::new(), context: None }),
             depends_on: Vec::new(),
             priority: 0,
             change: ChangeDemand::Required,

@@ -158,7 +158,7 @@ mod tests {
         let model = "local/qwen".parse().unwrap();
         spec.tasks[0].title = "Move it.".to_owned();
         spec.tasks[0].work =
-            Work::Agent(Agent { model, prompt: "Move it.\nAll of it.".to_owned(), context: None });
+            Work::Agent(Agent { model, prompt: "Move it.\nAll of it.".to_owned(), yields: Vec::new(), context: None });
         assert_eq!(
             listing(&spec).unwrap().text(),
             "task  model       work\nauth  local/qwen  Move it.\nmake  –           make all\n\n\

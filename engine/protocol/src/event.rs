@@ -62,6 +62,9 @@ pub enum EventKind {
         /// keys of providers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pass_env: Vec<String>,
+        /// The run that this one retries, if it does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_of: Option<RunName>,
     },
     /// The engine could not do as asked or expected, and does something else instead. The run
     /// continues.

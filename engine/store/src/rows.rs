@@ -61,6 +61,9 @@ pub struct RunTerms {
     /// variables by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
+    /// The run that this one retries, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<RunName>,
 }
 
 impl From<&RunSpec> for RunTerms {
@@ -74,6 +77,7 @@ impl From<&RunSpec> for RunTerms {
             branch_prefix: run.branch_prefix.clone(),
             untracked_limit: run.untracked_limit,
             pass_env: run.pass_env.clone(),
+            retry_of: run.retry.as_ref().map(|retry| retry.run.clone()),
         }
     }
 }

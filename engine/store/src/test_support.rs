@@ -66,6 +66,7 @@ pub(crate) fn run(tasks: &[&str]) -> RunSpec {
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 1 << 28,
         pass_env: Vec::new(),
+        retry: None,
     }
 }
 

@@ -117,5 +117,6 @@ fn run() -> RunSpec {
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 0,
         pass_env: Vec::new(),
+        retry: None,
     }
 }

@@ -245,6 +245,7 @@ impl TestEngine {
             branch_prefix: "regatta".to_owned(),
             untracked_limit: u64::MAX,
             pass_env: Vec::new(),
+            retry: None,
         }
     }
 

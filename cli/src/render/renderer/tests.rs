@@ -63,6 +63,7 @@ fn events() -> Vec<Event> {
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
             pass_env: Vec::new(),
+            retry_of: None,
         },
         EventKind::Degraded {
             from: "copies share blocks".into(),
@@ -159,6 +160,7 @@ fn events_of_an_agent() -> Vec<Event> {
             isolation: IsolationMode::None,
             merge: MergeMode::None,
             pass_env: Vec::new(),
+            retry_of: None,
         },
         EventKind::TaskQueued {
             task: task(),

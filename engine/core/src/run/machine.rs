@@ -154,6 +154,7 @@ impl RunMachine {
             isolation: spec.isolation,
             merge: spec.merge,
             pass_env: spec.pass_env.clone(),
+            retry_of: spec.retry.as_ref().map(|retry| retry.run.clone()),
         }));
         let degraded = |Notice { from, to, why }| EventKind::Degraded { from, to, why };
         effects.extend(notices.into_iter().map(degraded).map(Effect::Announce));

@@ -42,6 +42,7 @@ pub(super) fn run_of(tasks: Vec<TaskSpec>) -> RunRecord {
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 0,
         pass_env: Vec::new(),
+        retry: None,
     };
     RunRecord::opened(RunName::of(id, RunName::SHORTEST), spec)
 }
