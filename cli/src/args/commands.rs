@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
-use super::{Globals, RunArgs, help_text};
+use super::{Globals, RetryArgs, RunArgs, help_text};
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
 /// work.
@@ -118,6 +118,9 @@ pub enum RunsCommand {
         #[arg(value_name = "RUN")]
         run: Option<String>,
     },
+    /// Start a new run of tasks that failed or were cancelled
+    #[command(long_about = help_text::RETRY, after_long_help = help_text::RETRY_DETAILS)]
+    Retry(Box<RetryArgs>),
 }
 
 /// The arguments of `regatta logs`.
@@ -151,9 +154,22 @@ pub struct ApplyArgs {
     #[arg(value_name = "RUN[/TASK]")]
     pub target: Option<String>,
 
+    /// Land work again that has landed and was thrown away since, for instance with git reset
+    #[arg(long, action = ArgAction::SetTrue)]
+    again: bool,
+
     /// Print what would land and what would conflict, with that exit code, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
+}
+
+/// Whether work that has landed and was thrown away since is landed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LandAgain {
+    /// Such work is reported.
+    No,
+    /// `--again`: such work is landed again.
+    Yes,
 }
 
 /// The arguments of `regatta discard`.
@@ -169,6 +185,12 @@ pub struct DiscardArgs {
 }
 
 impl ApplyArgs {
+    /// Returns whether work that was thrown away is landed again.
+    #[must_use]
+    pub fn land_again(&self) -> LandAgain {
+        if self.again { LandAgain::Yes } else { LandAgain::No }
+    }
+
     /// Returns whether the command does its work, or only prints what it would do.
     #[must_use]
     pub fn execution(&self) -> Execution {

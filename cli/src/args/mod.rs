@@ -4,14 +4,16 @@ mod commands;
 mod globals;
 mod help_text;
 mod parse;
+mod retry;
 mod run;
 
 pub use commands::{
-    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LogsArgs, RunsArgs,
-    RunsCommand,
+    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LandAgain, LogsArgs,
+    RunsArgs, RunsCommand,
 };
 pub use commands::{Arguments, Command, HelpArgs, SchemaArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
 pub use parse::{Parsed, help_of, parse};
+pub use retry::{RetryArgs, TaskEnding};
 pub use run::{AgentChoice, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName};

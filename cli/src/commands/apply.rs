@@ -11,17 +11,19 @@ use engine::ports::{
 };
 use protocol::{
     ExitCode, Landed, LandingId, LandingReport, LedgerEntry, MergeMode, RunName, TaskLanding,
+    TaskName,
 };
 use store::TaskRow;
 
 use super::apply_output;
 use super::context::{CommandContext, Out, say};
 use super::kept_work::{has_landed, kept_reason, landing_tasks, wanted};
+use super::landed_work::{ThrownAway, thrown_away};
 use super::target::{Target, TargetKind};
 use crate::app_context::UniqueIds;
-use crate::args::{ApplyArgs, Execution, Form};
+use crate::args::{ApplyArgs, Execution, Form, LandAgain};
 use crate::error::Error;
-use crate::render::{count, one_line, rescue_line};
+use crate::render::{count, cut, one_line, rescue_line};
 use crate::signals::CancelOnSignal;
 
 /// Lands the kept work of one task, or all complete kept work of a run. The work of a task lands as
@@ -38,22 +40,24 @@ pub async fn run(
 ) -> Result<ExitCode, Error> {
     let target = Target::find(context, args.target.as_deref())?;
     target.check_has_ended("land")?;
-    let chosen = chosen(&target);
-    if chosen.is_empty() {
-        return nothing_to_land(context, &target, out);
+    let again = args.land_again();
+    let work = Work::of(context, &target, again)?;
+    if work.chosen.is_empty() {
+        return nothing_to_land(context, &target, &work, out);
     }
+    let chosen = &work.chosen;
     if args.execution() == Execution::DryRun {
-        let report = repository.dry_run(request(context, &target, &chosen)?).await?;
-        apply_output::print_dry_run(context, &target.run.name, &report, &chosen, out)?;
+        let report = repository.dry_run(request(context, &target, chosen)?).await?;
+        apply_output::print_dry_run(context, &target.run.name, &report, chosen, out)?;
         return Ok(exit_code(&report));
     }
     // Checks the request first, so that an invalid one fails without waiting for the lock.
-    let _possible = request(context, &target, &chosen)?;
+    let _possible = request(context, &target, chosen)?;
     // The lock is held until the ledger has the landing. So no other engine lands the same work.
     let _lock = repository.lock_run(&target.run.name)?;
     // The previous holder of the lock may have landed the work, so the tasks are read again.
     let target = target.reload(context)?;
-    land(context, repository, &target, out).await
+    land(context, repository, &target, again, out).await
 }
 
 /// Lands the kept work of `target`, whose run is locked.
@@ -61,13 +65,14 @@ async fn land(
     context: &CommandContext,
     repository: &dyn Repository,
     target: &Target,
+    again: LandAgain,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let chosen = chosen(target);
-    if chosen.is_empty() {
-        return nothing_to_land(context, target, out);
+    let work = Work::of(context, target, again)?;
+    if work.chosen.is_empty() {
+        return nothing_to_land(context, target, &work, out);
     }
-    let request = request(context, target, &chosen)?;
+    let request = request(context, target, &work.chosen)?;
     let stop = CancelOnSignal::begin()?;
     let notify = Arc::new(|notice| {
         let line = match notice {
@@ -86,11 +91,11 @@ async fn land(
         // The landing continues even if standard error cannot be written.
         let _unread = writeln!(std::io::stderr(), "{line}");
     });
-    let (landing, work) = (UniqueIds.landing(), (target.run.id, request));
+    let landing = UniqueIds.landing();
     let cancel = stop.cancel();
     let report = match landing::land(
         landing,
-        work,
+        (target.run.id, request),
         &RepositoryLandings(repository),
         context,
         cancel,
@@ -102,14 +107,72 @@ async fn land(
         LandingEnd::Cancelled => return Err(cancelled(context, target, stop.code())),
         LandingEnd::Failed(error) => return Err(Error::from(error).exit(ExitCode::Kept)),
     };
-    apply_output::print_landing(context, &target.run.name, &report, out)?;
+    apply_output::print_landing(context, &target.run.name, &report, &work.gone_names(), out)?;
+    if let (Form::Text, Some(lines)) = (context.view.form, work.gone_lines(context, target)) {
+        // The work has landed even if the note about other work cannot be written.
+        let _unread = writeln!(std::io::stderr(), "note: {}", lines.join("; "));
+    }
     Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
 }
 
-/// Returns the tasks of `target` whose work can land.
-fn chosen(target: &Target) -> Vec<&TaskRow> {
-    target.tasks.iter().filter(|row| wanted(row, target.kind)).collect()
+/// The work of a target, as far as a landing is concerned.
+struct Work<'a> {
+    /// The tasks whose work can land, and is asked for.
+    chosen: Vec<&'a TaskRow>,
+    /// The tasks whose work has landed and was thrown away since, and is not asked for.
+    gone: Vec<(&'a TaskRow, ThrownAway)>,
 }
+
+impl<'a> Work<'a> {
+    fn of(context: &CommandContext, target: &'a Target, again: LandAgain) -> Result<Self, Error> {
+        let mut work = Self { chosen: Vec::new(), gone: Vec::new() };
+        for row in &target.tasks {
+            if wanted(row, target.kind) {
+                work.chosen.push(row);
+                continue;
+            }
+            match (thrown_away(context, row), again) {
+                (Ok(Some(_)), LandAgain::Yes) => work.chosen.push(row),
+                (Ok(Some(gone)), LandAgain::No) => work.gone.push((row, gone)),
+                (Err(error), LandAgain::Yes) => return Err(error),
+                // Other work can land even if this cannot be compared with the tree.
+                (Ok(None), _) | (Err(_), LandAgain::No) => {}
+            }
+        }
+        Ok(work)
+    }
+
+    fn gone_names(&self) -> Vec<&TaskName> {
+        self.gone.iter().map(|(row, _)| &row.name).collect()
+    }
+
+    /// Returns lines about work that was thrown away: what is missing, and how to land it again.
+    fn gone_lines(&self, context: &CommandContext, target: &Target) -> Option<Vec<String>> {
+        let run = &target.run.name;
+        let (first, (what, name)) = match (&self.gone[..], target.kind) {
+            ([], _) => return None,
+            ([(row, gone)], _) => {
+                let name = format!("{run}/{}", row.name);
+                (format!("the work of task {name} has landed, and {}", gone.text()), ("it", name))
+            }
+            (several, _) => {
+                let names: Vec<_> = self.gone_names().iter().map(ToString::to_string).collect();
+                let tasks = count(several.len(), "task");
+                let names = cut(&names.join(", "), LONGEST_NAMES);
+                let what = "is not in the repository any more, or not all of it";
+                (
+                    format!("the work of {tasks} of run {run} has landed, and {what}: {names}"),
+                    ("them", run.to_string()),
+                )
+            }
+        };
+        let command = context.hints.command(&format!("apply {name} --again"));
+        Some(vec![first, format!("land {what} again: {command}")])
+    }
+}
+
+/// The longest list of names in a line, in characters.
+const LONGEST_NAMES: usize = 200;
 
 /// Returns the request that lands the work of the chosen tasks.
 fn request(
@@ -143,6 +206,7 @@ fn cancelled(context: &CommandContext, target: &Target, code: Option<ExitCode>) 
 fn nothing_to_land(
     context: &CommandContext,
     target: &Target,
+    work: &Work<'_>,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let name = &target.run.name;
@@ -159,10 +223,13 @@ fn nothing_to_land(
     }
     let unfinished =
         target.tasks.iter().filter(|row| kept_reason(row).is_some()).collect::<Vec<_>>();
+    let gone = work.gone_lines(context, target);
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {
-            apply_output::print_landing(context, name, &LandingReport::default(), out)?;
+            let report = LandingReport::default();
+            apply_output::print_landing(context, name, &report, &work.gone_names(), out)?;
         }
+        (Form::Text, _) if gone.is_some() => say(out, &gone.unwrap_or_default().join("\n"))?,
         (Form::Text, None) => say(out, &nothing_left(target))?,
         (Form::Text, Some(row)) => {
             let command = context.hints.command(&format!("apply {name}/{}", row.name));
@@ -173,7 +240,7 @@ fn nothing_to_land(
             )?;
         }
     }
-    Ok(ExitCode::Success)
+    Ok(if work.gone.is_empty() { ExitCode::Success } else { ExitCode::Kept })
 }
 
 /// Returns why there is no work left to land, as a line.

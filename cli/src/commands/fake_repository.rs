@@ -11,6 +11,7 @@ use engine::ports::{
     Baseline, CancelToken, Clock, FreezeRequest, IsolationError, LandingNotice, LandingRequest,
     LockRun, OpenRun, Recovery, Repository, RepositoryFacts, RunLock,
 };
+use isolation::WorkInTree;
 use protocol::*;
 use store::{Ledger, Reader};
 
@@ -87,11 +88,25 @@ impl Repository for FakeRepository {
 pub(super) struct FakeCaptures {
     /// The captures that were removed.
     pub(super) removed: Mutex<Vec<CaptureRef>>,
+    /// The captures that are not in the working tree.
+    pub(super) gone: Mutex<Vec<CaptureRef>>,
 }
 
 impl CapturedWork for FakeCaptures {
     fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError> {
         Ok(format!("patch of {capture}\n\u{1b}[2J").into_bytes())
+    }
+
+    fn in_tree(&self, _root: &Path, capture: &CaptureRef) -> Result<WorkInTree, IsolationError> {
+        let gone = self.gone.lock().unwrap();
+        Ok(match gone.contains(capture) {
+            true => WorkInTree::Missing(RepoPath::new("a.txt").into_iter().collect()),
+            false => WorkInTree::Whole,
+        })
+    }
+
+    fn has_branch(&self, _root: &Path, _branch: &str) -> Result<bool, IsolationError> {
+        Ok(true)
     }
 
     fn remove(&self, _run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError> {

@@ -7,7 +7,7 @@ use store::{RunRow, TaskRow};
 use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{has_landed, kept_reason, table_row};
 use super::target::{Target, TargetKind};
-use crate::args::{Form, RunsArgs, RunsCommand};
+use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand};
 use crate::error::Error;
 use crate::render::{
     Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
@@ -23,15 +23,35 @@ const DETAILS: usize = 100;
 /// The longest message that the table shows whole.
 const SHORT: usize = 40;
 
+/// What is shown of the runs.
+#[derive(Clone, Copy, Debug)]
+pub enum RunsView<'a> {
+    /// The latest runs, at most this many.
+    List(usize),
+    /// One run; the latest if none is named.
+    Show(Option<&'a str>),
+}
+
+impl RunsArgs {
+    /// Returns what the command shows; the arguments of a retry if it starts a run instead.
+    pub fn view(&self) -> Result<RunsView<'_>, &RetryArgs> {
+        match &self.command {
+            None => Ok(RunsView::List(LISTED)),
+            Some(RunsCommand::List { limit }) => Ok(RunsView::List(*limit)),
+            Some(RunsCommand::Show { run }) => Ok(RunsView::Show(run.as_deref())),
+            Some(RunsCommand::Retry(args)) => Err(args),
+        }
+    }
+}
+
 /// Lists runs, or shows one.
 ///
 /// # Errors
 /// There is no such run, or the ledger cannot be read.
-pub fn run(context: &CommandContext, args: &RunsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
-    match &args.command {
-        None => list(context, LISTED, out)?,
-        Some(RunsCommand::List { limit }) => list(context, *limit, out)?,
-        Some(RunsCommand::Show { run }) => show(context, run.as_deref(), out)?,
+pub fn run(context: &CommandContext, view: RunsView<'_>, out: Out<'_>) -> Result<ExitCode, Error> {
+    match view {
+        RunsView::List(limit) => list(context, limit, out)?,
+        RunsView::Show(run) => show(context, run, out)?,
     }
     Ok(ExitCode::Success)
 }
@@ -158,12 +178,14 @@ fn headline(context: &CommandContext, run: &RunRow) -> String {
         MergeMode::Branch => "onto branches",
         MergeMode::None => "nowhere: kept",
     };
+    let retry = run.spec.retry_of.as_ref().map(|earlier| format!(" · retries {earlier}"));
     let started = date_time(run.started, &context.view.zone);
     let tasks = count(run.tasks.all, "task");
     format!(
-        "run {}{} · {state}{exit}\n{started} · {tasks} · {} at once · lands {merge}\n",
+        "run {}{}{} · {state}{exit}\n{started} · {tasks} · {} at once · lands {merge}\n",
         run.name,
         label.unwrap_or_default(),
+        retry.unwrap_or_default(),
         run.spec.jobs
     )
 }

@@ -121,11 +121,9 @@ pub(super) fn misplaced(name: &str, text: TextKind) -> Error {
     let id = name.strip_prefix(PREFIX).unwrap_or(name);
     let id = id.split(MARK).next().unwrap_or(id);
     match text {
-        TextKind::Script => {
-            Error::usage(format!("`{{{{{name}}}}}` cannot be put into a command"))
-                .because("what a task yields is never made part of a shell script")
-                .hint(format!("read \"$REGATTA_INPUTS/{id}.json\", with depends_on = [\"{id}\"]"))
-        }
+        TextKind::Script => Error::usage(format!("`{{{{{name}}}}}` cannot be put into a command"))
+            .because("what a task yields is never made part of a shell script")
+            .hint(format!("read \"$REGATTA_INPUTS/{id}.json\", with depends_on = [\"{id}\"]")),
         TextKind::Prompt => Error::usage(format!("`{{{{{name}}}}}` has nothing to stand for"))
             .because("a TASK of the command line depends on no other")
             .hint("a task of a plan, with depends_on (`regatta schema plan`)")
@@ -177,7 +175,8 @@ mod tests {
         let prompt = "Port {{ tasks.find.yield.files.0 }} as {{tasks.FIND.yield}} says; {{x}} ✓";
         let (text, found) = places(prompt, &["find"]);
         assert_eq!(text, prompt);
-        let found: Vec<_> = found.iter().map(|(w, t, p)| (w.as_str(), t.as_str(), p.as_str())).collect();
+        let found: Vec<_> =
+            found.iter().map(|(w, t, p)| (w.as_str(), t.as_str(), p.as_str())).collect();
         assert_eq!(
             found,
             [
@@ -209,7 +208,8 @@ mod tests {
 
     #[test]
     fn what_is_no_predecessor_is_refused_with_what_to_do() {
-        let refused = |prompt: &str| plan_prompt(prompt, &names(&["find"])).unwrap_err().to_string();
+        let refused =
+            |prompt: &str| plan_prompt(prompt, &names(&["find"])).unwrap_err().to_string();
         let said = refused("{{tasks.other.yield}}");
         assert!(said.contains("stands for task `other`, which is no predecessor"), "{said}");
         assert!(said.ends_with("try: depends_on = [\"other\"]"), "{said}");

@@ -48,7 +48,9 @@ pub(super) fn headline(head: &RunInfo) -> String {
         (true, MergeMode::None) => "everything is kept",
     };
     let tasks = count(head.tasks, "task");
-    format!("run {} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
+    let retry = head.retry_of.as_ref().map(|earlier| format!(" · retries {earlier}"));
+    let retry = retry.unwrap_or_default();
+    format!("run {}{retry} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
 }
 
 /// Returns the line that names the environment variables passed on to tasks, or `None` if `names`

@@ -94,7 +94,7 @@ pub fn resolve(
 }
 
 /// Collects the models that are named by the command line, the plan and the settings.
-fn selection<'a>(
+pub(super) fn selection<'a>(
     args: &'a RunArgs,
     plan: Option<&'a Plan>,
     defaults: &'a Defaults,

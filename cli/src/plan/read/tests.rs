@@ -294,7 +294,10 @@ fn a_prompt_of_five_megabytes_stands_in_a_file_word_for_word() {
     };
     let scenario = folder.path().join("s.toml");
     let model = format!("offline/{}", scenario.to_str().unwrap()).parse().ok();
-    assert_eq!(read("good.md").unwrap().tasks[0].work, PlannedWork::Prompt { prompt: plain(&good), model });
+    assert_eq!(
+        read("good.md").unwrap().tasks[0].work,
+        PlannedWork::Prompt { prompt: plain(&good), model }
+    );
     let said = read("long.md").unwrap_err().to_string();
     assert!(said.contains("long.md\n  because it is longer than 16 MB"), "{said}");
     assert!(read("odd.md").unwrap_err().to_string().ends_with("because it is not UTF-8"));

@@ -20,7 +20,17 @@ fn run_view(tasks: usize, running: usize) -> RunView {
         run.apply(&Event { seq: 1, at: at(seconds), scope: Some(scope()), kind });
     };
     let (isolation, merge) = (IsolationMode::Worktree, MergeMode::Patch);
-    tell(0, EventKind::RunStarted { tasks, jobs: 8, isolation, merge, pass_env: Vec::new(), retry_of: None });
+    tell(
+        0,
+        EventKind::RunStarted {
+            tasks,
+            jobs: 8,
+            isolation,
+            merge,
+            pass_env: Vec::new(),
+            retry_of: None,
+        },
+    );
     for task in (0..running).map(|at| format!("task{at}").parse::<TaskName>().unwrap()) {
         tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });
         let line = Some(format!("line of {task}\u{1b}[2J 日本語"));

@@ -51,9 +51,11 @@ fn found<'a>(
     };
     let named = yields.iter().find(|(task, _)| task.folded() == place.task.folded());
     let (_, whole) = named.ok_or_else(|| missing("value"))?;
-    place.path.iter().try_fold(whole, |value, part| part_of(value, part)).ok_or_else(|| {
-        missing(&format!("`{}`", place.path.join(".")))
-    })
+    place
+        .path
+        .iter()
+        .try_fold(whole, |value, part| part_of(value, part))
+        .ok_or_else(|| missing(&format!("`{}`", place.path.join("."))))
 }
 
 fn part_of<'a>(value: &'a Value, part: &str) -> Option<&'a Value> {
