@@ -11,7 +11,8 @@ use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand};
 use crate::error::Error;
 use crate::render::{
     Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
-    failed_while_working, left_out_lines, one_line, usage_details, usage_text, width, write_table,
+    failed_while_working, left_out_lines, one_line, retry_line, usage_details, usage_text, width,
+    write_table,
 };
 
 /// How many runs are listed without `--limit`.
@@ -159,8 +160,12 @@ fn show(context: &CommandContext, given: Option<&str>, out: Out<'_>) -> Result<(
         .collect();
     let landed = tasks.iter().filter(|row| has_landed(row)).count();
     let failed_work: Vec<_> = tasks.iter().filter_map(failed_work).collect();
-    let lines =
+    let mut lines =
         closing_lines(&run.name, run.spec.merge, landed, &kept, &failed_work, &context.hints);
+    if matches!(run.state, RunState::Finished | RunState::Interrupted) {
+        let cancelled = run.tasks.cancelled + run.tasks.interrupted;
+        lines.extend(retry_line(&run.name, run.tasks.failed, cancelled, &context.hints));
+    }
     if lines.is_empty() { Ok(()) } else { say(out, &format!("\n{}", lines.join("\n"))) }
 }
 

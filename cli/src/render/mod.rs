@@ -21,7 +21,7 @@ pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
 pub use live_frame::passed_variables;
 pub use next_commands::{CommandHints, shell_word};
-pub use next_commands::{KeptReason, closing_lines, failed_while_working};
+pub use next_commands::{KeptReason, closing_lines, failed_while_working, retry_line};
 pub use numbers::{
     changed_lines, count, date_time, duration, elapsed, tokens, usage_details, usage_text,
 };

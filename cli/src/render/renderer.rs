@@ -8,7 +8,9 @@ use protocol::{Event, EventKind, Landed, LeftOut, TaskName, Timestamp};
 use super::kept_files::{left_out_lines, rescue_line};
 use super::live_frame::passed_variables;
 use super::live_view::LiveView;
-use super::next_commands::{CommandHints, KeptReason, closing_lines, failed_while_working};
+use super::next_commands::{
+    CommandHints, KeptReason, closing_lines, failed_while_working, retry_line,
+};
 use super::progress_lines::{ProgressLines, fallback_note};
 use super::run_view::RunView;
 use super::task_outcome::{OutcomeLine, outcome_line};
@@ -210,7 +212,7 @@ impl RunRenderer {
             writeln!(out, "\n{}", left_out.join("\n"))?;
         }
         if let (Some(hints), false) = (&self.hints, quiet) {
-            let lines = closing_lines(
+            let mut lines = closing_lines(
                 &head.run,
                 head.merge,
                 self.run.rows().iter().filter(|row| has_landed(row)).count(),
@@ -218,6 +220,8 @@ impl RunRenderer {
                 &self.run.rows().iter().filter_map(failed_work).collect::<Vec<_>>(),
                 hints,
             );
+            let ended = self.run.ended();
+            lines.extend(retry_line(&head.run, ended.failed, ended.cancelled, hints));
             if !lines.is_empty() {
                 writeln!(out, "\n{}", lines.join("\n"))?;
             }
