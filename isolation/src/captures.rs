@@ -55,13 +55,17 @@ impl Captures {
         self.existing(|| format!("show {capture}"))?.patch(capture, filter)
     }
 
-    /// Returns whether the work of a task is in the working tree at `root` now.
+    /// Returns, for each of `captures`, whether its work is in the working tree at `root` now. The
+    /// captures are given in the order of their landing.
     ///
     /// # Errors
     /// If there is no such capture, or the tree cannot be read.
-    pub fn in_tree(&self, root: &Path, capture: &CaptureRef) -> Result<WorkInTree> {
-        let store = self.existing(|| format!("compare {capture} with the working tree"))?;
-        work_in_tree(root, &store, capture)
+    pub fn in_tree(&self, root: &Path, captures: &[CaptureRef]) -> Result<Vec<WorkInTree>> {
+        if captures.is_empty() {
+            return Ok(Vec::new());
+        }
+        let store = self.existing(|| "compare landed work with the working tree".to_owned())?;
+        work_in_tree(root, &store, captures)
     }
 
     /// Returns whether the repository at `root` has this branch.

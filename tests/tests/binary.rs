@@ -5,6 +5,7 @@
 extern crate test_limit;
 
 mod binary {
+    mod again;
     mod agents;
     mod agents_accounts;
     mod agents_answers;
@@ -48,10 +49,13 @@ mod binary {
     mod readme;
     mod recovery;
     mod recovery_killed;
+    mod retry;
+    mod retry_bad_input;
     mod shapes;
     mod slow_reader;
     mod source;
     mod writers;
+    mod yields;
 
     use tests::sandbox::Sandbox;
 

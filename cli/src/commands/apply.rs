@@ -18,7 +18,7 @@ use store::TaskRow;
 use super::apply_output;
 use super::context::{CommandContext, Out, say};
 use super::kept_work::{has_landed, kept_reason, landing_tasks, wanted};
-use super::landed_work::{ThrownAway, thrown_away};
+use super::landed_work::{LandedWork, ThrownAway};
 use super::target::{Target, TargetKind};
 use crate::app_context::UniqueIds;
 use crate::args::{ApplyArgs, Execution, Form, LandAgain};
@@ -45,14 +45,13 @@ pub async fn run(
     if work.chosen.is_empty() {
         return nothing_to_land(context, &target, &work, out);
     }
-    let chosen = &work.chosen;
     if args.execution() == Execution::DryRun {
-        let report = repository.dry_run(request(context, &target, chosen)?).await?;
-        apply_output::print_dry_run(context, &target.run.name, &report, chosen, out)?;
+        let report = repository.dry_run(request(context, &target, &work)?).await?;
+        apply_output::print_dry_run(context, &target.run.name, &report, &work.chosen, out)?;
         return Ok(exit_code(&report));
     }
     // Checks the request first, so that an invalid one fails without waiting for the lock.
-    let _possible = request(context, &target, chosen)?;
+    let _possible = request(context, &target, &work)?;
     // The lock is held until the ledger has the landing. So no other engine lands the same work.
     let _lock = repository.lock_run(&target.run.name)?;
     // The previous holder of the lock may have landed the work, so the tasks are read again.
@@ -72,7 +71,7 @@ async fn land(
     if work.chosen.is_empty() {
         return nothing_to_land(context, target, &work, out);
     }
-    let request = request(context, target, &work.chosen)?;
+    let request = request(context, target, &work)?;
     let stop = CancelOnSignal::begin()?;
     let notify = Arc::new(|notice| {
         let line = match notice {
@@ -120,50 +119,53 @@ struct Work<'a> {
     /// The tasks whose work can land, and is asked for.
     chosen: Vec<&'a TaskRow>,
     /// The tasks whose work has landed and was thrown away since, and is not asked for.
-    gone: Vec<(&'a TaskRow, ThrownAway)>,
+    gone: Vec<&'a TaskRow>,
+    /// The work of the run that has landed.
+    landed: LandedWork,
 }
 
 impl<'a> Work<'a> {
     fn of(context: &CommandContext, target: &'a Target, again: LandAgain) -> Result<Self, Error> {
-        let mut work = Self { chosen: Vec::new(), gone: Vec::new() };
+        let landed = match (LandedWork::compare(context, &target.run.name), again) {
+            (Err(error), LandAgain::Yes) => return Err(error),
+            // Other work can land even if this cannot be compared with the repository.
+            (Err(_), LandAgain::No) => LandedWork::default(),
+            (Ok(landed), _) => landed,
+        };
+        let (mut chosen, mut gone) = (Vec::new(), Vec::new());
         for row in &target.tasks {
-            if wanted(row, target.kind) {
-                work.chosen.push(row);
-                continue;
-            }
-            match (thrown_away(context, row), again) {
-                (Ok(Some(_)), LandAgain::Yes) => work.chosen.push(row),
-                (Ok(Some(gone)), LandAgain::No) => work.gone.push((row, gone)),
-                (Err(error), LandAgain::Yes) => return Err(error),
-                // Other work can land even if this cannot be compared with the tree.
-                (Ok(None), _) | (Err(_), LandAgain::No) => {}
+            match (landed.thrown_away(row), again) {
+                _ if wanted(row, target.kind) => chosen.push(row),
+                (Some(_), LandAgain::Yes) => chosen.push(row),
+                (Some(_), LandAgain::No) => gone.push(row),
+                (None, _) => {}
             }
         }
-        Ok(work)
+        Ok(Self { chosen, gone, landed })
     }
 
     fn gone_names(&self) -> Vec<&TaskName> {
-        self.gone.iter().map(|(row, _)| &row.name).collect()
+        self.gone.iter().map(|row| &row.name).collect()
     }
 
     /// Returns lines about work that was thrown away: what is missing, and how to land it again.
     fn gone_lines(&self, context: &CommandContext, target: &Target) -> Option<Vec<String>> {
         let run = &target.run.name;
-        let (first, (what, name)) = match (&self.gone[..], target.kind) {
-            ([], _) => return None,
-            ([(row, gone)], _) => {
+        let (first, what, name) = match self.gone[..] {
+            [] => return None,
+            [row] => {
                 let name = format!("{run}/{}", row.name);
-                (format!("the work of task {name} has landed, and {}", gone.text()), ("it", name))
+                let gone = self.landed.thrown_away(row).map(ThrownAway::text).unwrap_or_default();
+                (format!("the work of task {name} has landed, and {gone}"), "it", name)
             }
-            (several, _) => {
-                let names: Vec<_> = self.gone_names().iter().map(ToString::to_string).collect();
-                let tasks = count(several.len(), "task");
-                let names = cut(&names.join(", "), LONGEST_NAMES);
-                let what = "is not in the repository any more, or not all of it";
-                (
-                    format!("the work of {tasks} of run {run} has landed, and {what}: {names}"),
-                    ("them", run.to_string()),
-                )
+            ref several => {
+                let names: Vec<_> = several.iter().map(|row| row.name.to_string()).collect();
+                let (tasks, names) = (count(several.len(), "task"), names.join(", "));
+                let names = cut(&names, LONGEST_NAMES);
+                let gone = "is not in the repository any more, or not all of it";
+                let line =
+                    format!("the work of {tasks} of run {run} has landed, and {gone}: {names}");
+                (line, "them", run.to_string())
             }
         };
         let command = context.hints.command(&format!("apply {name} --again"));
@@ -178,7 +180,7 @@ const LONGEST_NAMES: usize = 200;
 fn request(
     context: &CommandContext,
     target: &Target,
-    chosen: &[&TaskRow],
+    work: &Work<'_>,
 ) -> Result<LandingRequest, Error> {
     Ok(LandingRequest {
         run: target.run.name.clone(),
@@ -188,7 +190,7 @@ fn request(
                 LandingTarget::Branches { prefix: target.run.spec.branch_prefix.clone() }
             }
         },
-        tasks: landing_tasks(context, &target.run.name, chosen)?,
+        tasks: landing_tasks(context, &target.run.name, &work.chosen, &work.landed)?,
     })
 }
 

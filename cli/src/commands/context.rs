@@ -22,11 +22,16 @@ pub trait CapturedWork: Send + Sync {
     /// The capture does not exist, or cannot be read.
     fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError>;
 
-    /// Returns whether the work is in the working tree at `root` now.
+    /// Returns, for each capture, whether its work is in the working tree at `root` now. The captures
+    /// are given in the order of their landing.
     ///
     /// # Errors
-    /// The capture does not exist, or the tree cannot be read.
-    fn in_tree(&self, root: &Path, capture: &CaptureRef) -> Result<WorkInTree, IsolationError>;
+    /// A capture does not exist, or the tree cannot be read.
+    fn in_tree(
+        &self,
+        root: &Path,
+        captures: &[CaptureRef],
+    ) -> Result<Vec<WorkInTree>, IsolationError>;
 
     /// Returns whether the repository at `root` has this branch.
     ///
@@ -46,8 +51,12 @@ impl CapturedWork for isolation::Captures {
         self.diff(capture, &isolation::PathFilter::Everything)
     }
 
-    fn in_tree(&self, root: &Path, capture: &CaptureRef) -> Result<WorkInTree, IsolationError> {
-        self.in_tree(root, capture)
+    fn in_tree(
+        &self,
+        root: &Path,
+        captures: &[CaptureRef],
+    ) -> Result<Vec<WorkInTree>, IsolationError> {
+        self.in_tree(root, captures)
     }
 
     fn has_branch(&self, root: &Path, branch: &str) -> Result<bool, IsolationError> {

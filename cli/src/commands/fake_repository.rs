@@ -97,12 +97,17 @@ impl CapturedWork for FakeCaptures {
         Ok(format!("patch of {capture}\n\u{1b}[2J").into_bytes())
     }
 
-    fn in_tree(&self, _root: &Path, capture: &CaptureRef) -> Result<WorkInTree, IsolationError> {
+    fn in_tree(
+        &self,
+        _root: &Path,
+        captures: &[CaptureRef],
+    ) -> Result<Vec<WorkInTree>, IsolationError> {
         let gone = self.gone.lock().unwrap();
-        Ok(match gone.contains(capture) {
+        let compare = |capture| match gone.contains(capture) {
             true => WorkInTree::Missing(RepoPath::new("a.txt").into_iter().collect()),
             false => WorkInTree::Whole,
-        })
+        };
+        Ok(captures.iter().map(compare).collect())
     }
 
     fn has_branch(&self, _root: &Path, _branch: &str) -> Result<bool, IsolationError> {

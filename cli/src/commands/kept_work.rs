@@ -9,7 +9,7 @@ use protocol::{Landed, RunName, TaskState};
 use store::TaskRow;
 
 use super::context::CommandContext;
-use super::landed_work::thrown_away;
+use super::landed_work::LandedWork;
 use super::target::TargetKind;
 use crate::error::{Error, ErrorKind};
 use crate::render::{KeptReason, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line};
@@ -90,6 +90,7 @@ pub(super) fn landing_tasks(
     context: &CommandContext,
     run: &RunName,
     chosen: &[&TaskRow],
+    landed: &LandedWork,
 ) -> Result<Vec<LandingTask>, Error> {
     let record = context.reader.record(run)?;
     let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
@@ -100,7 +101,7 @@ pub(super) fn landing_tasks(
         let on = record.task(row.id).map(|task| landing::changed_predecessors(&record, task));
         for on in on.into_iter().flatten().filter(|on| !ids.contains(&on.spec.id)) {
             let Some(on) = rows.iter().find(|row| row.id == on.spec.id) else { continue };
-            let (why, again) = match thrown_away(context, on)? {
+            let (why, again) = match landed.thrown_away(on) {
                 Some(gone) => (gone.text(), " --again"),
                 None if kept_reason(on).is_some() => ("has not landed".to_owned(), ""),
                 None => continue,

@@ -7,7 +7,7 @@ use protocol::{DoneTask, Landed, Outcome, Retry, RunSpec, TaskName, TaskSpec, Ta
 use store::TaskRow;
 
 use super::context::CommandContext;
-use super::landed_work::thrown_away;
+use super::landed_work::LandedWork;
 use super::target::{Target, TargetKind};
 use crate::args::{RetryArgs, TaskEnding};
 use crate::error::{Error, ErrorKind};
@@ -39,7 +39,9 @@ pub fn spec(
             .because(format!("its tasks worked in {}, which is not there", folder.display())));
     }
     let rows = context.reader.tasks(target.run.id)?;
-    let finder = Predecessors { context, record: &record, rows: &rows, chosen: &chosen };
+    let landed = LandedWork::compare(context, name)?;
+    let finder =
+        Predecessors { context, record: &record, rows: &rows, chosen: &chosen, landed: &landed };
     let done = finder.find()?;
     let tasks: Vec<TaskSpec> = chosen.iter().map(|row| row.spec.clone()).collect();
     let retry = Retry { run: name.clone(), done };
@@ -98,6 +100,7 @@ struct Predecessors<'a> {
     /// All tasks of the run.
     rows: &'a [TaskRow],
     chosen: &'a [&'a TaskRow],
+    landed: &'a LandedWork,
 }
 
 impl Predecessors<'_> {
@@ -146,7 +149,7 @@ impl Predecessors<'_> {
         };
         let in_tree = matches!(on.landing, Some(Landed::Landed { branch: None }));
         if in_tree {
-            return match thrown_away(self.context, on)? {
+            return match self.landed.thrown_away(on) {
                 None => Ok(()),
                 Some(gone) => {
                     let again = format!("apply {run}/{} --again", on.name);
@@ -159,9 +162,10 @@ impl Predecessors<'_> {
             return Err(self.refused(task, on, "was discarded", &both));
         }
         // Work on a branch may have been merged, and kept work applied in another way.
-        match self.context.captured.in_tree(&self.context.root, &captured.capture)? {
-            WorkInTree::Whole => return Ok(()),
-            WorkInTree::Missing(_) | WorkInTree::Edited(_) => {}
+        let captures = std::slice::from_ref(&captured.capture);
+        let found = self.context.captured.in_tree(&self.context.root, captures)?;
+        if found.iter().all(|found| *found == WorkInTree::Whole) {
+            return Ok(());
         }
         match &on.landing {
             Some(Landed::Landed { branch: Some(branch) }) => {
