@@ -18,17 +18,9 @@ pub struct RetryArgs {
     #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
 
-    /// Retry the tasks that failed
-    #[arg(long, action = ArgAction::SetTrue)]
-    failed: bool,
-
-    /// Retry the tasks that were cancelled, or that their engine did not finish
-    #[arg(long, action = ArgAction::SetTrue)]
-    cancelled: bool,
-
-    /// Retry the tasks whose work conflicts, and those that build on them
-    #[arg(long, action = ArgAction::SetTrue)]
-    conflicted: bool,
+    /// How the tasks have ended.
+    #[command(flatten)]
+    ended: EndingArgs,
 
     /// Retry all tasks, however they ended
     #[arg(long, action = ArgAction::SetTrue, conflicts_with_all = ["failed", "cancelled", "conflicted"])]
@@ -55,6 +47,22 @@ pub struct RetryArgs {
     dry_run: bool,
 }
 
+/// The options that say how the tasks to retry have ended.
+#[derive(Args, Clone, Debug, Default)]
+struct EndingArgs {
+    /// Retry the tasks that failed
+    #[arg(long, action = ArgAction::SetTrue)]
+    failed: bool,
+
+    /// Retry the tasks that were cancelled, or that their engine did not finish
+    #[arg(long, action = ArgAction::SetTrue)]
+    cancelled: bool,
+
+    /// Retry the tasks whose work conflicts, and those that build on them
+    #[arg(long, action = ArgAction::SetTrue)]
+    conflicted: bool,
+}
+
 /// The ends of tasks that a retry chooses by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskEnding {
@@ -72,16 +80,16 @@ impl RetryArgs {
     /// Returns whether an option says which tasks are retried.
     #[must_use]
     pub fn says_which(&self) -> bool {
-        self.failed || self.cancelled || self.conflicted || self.all
+        self.ended.failed || self.ended.cancelled || self.ended.conflicted || self.all
     }
 
     /// Returns whether tasks with this end are retried.
     #[must_use]
     pub fn wants(&self, ending: TaskEnding) -> bool {
         match ending {
-            TaskEnding::Failed => self.all || self.failed,
-            TaskEnding::Cancelled => self.all || self.cancelled,
-            TaskEnding::Conflicted => self.all || self.conflicted,
+            TaskEnding::Failed => self.all || self.ended.failed,
+            TaskEnding::Cancelled => self.all || self.ended.cancelled,
+            TaskEnding::Conflicted => self.all || self.ended.conflicted,
             TaskEnding::Done => self.all,
         }
     }

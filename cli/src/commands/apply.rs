@@ -23,7 +23,7 @@ use super::target::{Target, TargetKind};
 use crate::app_context::UniqueIds;
 use crate::args::{ApplyArgs, Execution, Form, LandAgain};
 use crate::error::Error;
-use crate::render::{count, cut, one_line, rescue_line};
+use crate::render::{conflicts_text, count, cut, one_line, rescue_line};
 use crate::signals::CancelOnSignal;
 
 /// Lands the kept work of one task, or all complete kept work of a run. The work of a task lands as
@@ -72,6 +72,9 @@ async fn land(
         return nothing_to_land(context, target, &work, out);
     }
     let request = request(context, target, &work)?;
+    if again == LandAgain::Yes {
+        check_lands_again(context, repository, target, &request).await?;
+    }
     let stop = CancelOnSignal::begin()?;
     let notify = Arc::new(|notice| {
         let line = match notice {
@@ -112,6 +115,29 @@ async fn land(
         let _unread = writeln!(std::io::stderr(), "note: {}", lines.join("; "));
     }
     Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
+}
+
+/// Checks that work which has landed before lands again without a conflict. Otherwise the ledger
+/// would call it a conflict, although a part of it is in the tree.
+async fn check_lands_again(
+    context: &CommandContext,
+    repository: &dyn Repository,
+    target: &Target,
+    request: &LandingRequest,
+) -> Result<(), Error> {
+    let report = repository.dry_run(request.clone()).await?;
+    let landed_before =
+        |task: &TaskName| target.tasks.iter().any(|row| row.name == *task && has_landed(row));
+    for TaskLanding { task, landed } in &report.tasks {
+        if let (Landed::Conflicted { conflicts }, true) = (landed, landed_before(task)) {
+            let name = format!("{}/{task}", target.run.name);
+            return Err(Error::usage(format!("cannot land the work of task {name} again"))
+                .because(format!("the tree has other changes: {}", conflicts_text(conflicts)))
+                .hint(context.hints.command(&format!("diff {name}")))
+                .exit(ExitCode::Kept));
+        }
+    }
+    Ok(())
 }
 
 /// The work of a target, as far as a landing is concerned.

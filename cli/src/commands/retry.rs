@@ -3,15 +3,16 @@
 use engine::ports::Schemas;
 use engine::run::RunRecord;
 use isolation::WorkInTree;
-use protocol::{DoneTask, Landed, Outcome, Retry, RunSpec, TaskName, TaskSpec, TaskState};
-use store::TaskRow;
+use protocol::{DoneTask, Landed, Outcome, Retry, RunName, RunSpec, TaskName, TaskSpec, TaskState};
+use serde_json::Value;
+use store::{RunRow, TaskRow};
 
 use super::context::CommandContext;
 use super::landed_work::LandedWork;
 use super::target::{Target, TargetKind};
 use crate::args::{RetryArgs, TaskEnding};
 use crate::error::{Error, ErrorKind};
-use crate::render::one_line;
+use crate::render::{one_line, shell_word};
 use crate::resolve::{Defaults, retried};
 
 /// Returns the specification of a run of the chosen tasks: with the words, limits and models of the
@@ -38,11 +39,7 @@ pub fn spec(
         return Err(Error::usage(format!("cannot retry run {name}"))
             .because(format!("its tasks worked in {}, which is not there", folder.display())));
     }
-    let rows = context.reader.tasks(target.run.id)?;
-    let landed = LandedWork::compare(context, name)?;
-    let finder =
-        Predecessors { context, record: &record, rows: &rows, chosen: &chosen, landed: &landed };
-    let done = finder.find()?;
+    let done = Predecessors::of(context, &record, &chosen)?.find()?;
     let tasks: Vec<TaskSpec> = chosen.iter().map(|row| row.spec.clone()).collect();
     let retry = Retry { run: name.clone(), done };
     retried(&record.spec, tasks, retry, &args.overrides(), defaults, schemas)
@@ -98,12 +95,35 @@ struct Predecessors<'a> {
     context: &'a CommandContext,
     record: &'a RunRecord,
     /// All tasks of the run.
-    rows: &'a [TaskRow],
+    rows: Vec<TaskRow>,
     chosen: &'a [&'a TaskRow],
-    landed: &'a LandedWork,
+    /// The run and the later runs that retry it, or one of those, latest last.
+    runs: Vec<RunRow>,
 }
 
-impl Predecessors<'_> {
+/// A predecessor, and the run in which it was done.
+struct Predecessor {
+    run: RunName,
+    row: TaskRow,
+}
+
+impl<'a> Predecessors<'a> {
+    fn of(
+        context: &'a CommandContext,
+        record: &'a RunRecord,
+        chosen: &'a [&'a TaskRow],
+    ) -> Result<Self, Error> {
+        let rows = context.reader.tasks(record.spec.id)?;
+        let mut runs: Vec<RunRow> = Vec::new();
+        for run in context.reader.runs(Some(&context.root), usize::MAX)?.into_iter().rev() {
+            let retries = |earlier: &RunRow| run.spec.retry_of.as_ref() == Some(&earlier.name);
+            if run.name == record.name || runs.iter().any(retries) {
+                runs.push(run);
+            }
+        }
+        Ok(Self { context, record, rows, chosen, runs })
+    }
+
     /// Returns the predecessors, each once, in the order in which they are named.
     ///
     /// # Errors
@@ -125,41 +145,43 @@ impl Predecessors<'_> {
 
     /// Returns the predecessor `on` of `task`.
     fn done(&self, task: &TaskRow, on: &TaskName) -> Result<DoneTask, Error> {
-        let Some(row) = self.rows.iter().find(|row| row.name.folded() == on.folded()) else {
+        if !self.rows.iter().any(|row| row.name.folded() == on.folded()) {
+            // It was done before this run, which retries another one.
             let earlier = self.record.spec.retry.iter().flat_map(|retry| &retry.done);
             let mut earlier = earlier.filter(|done| done.name.folded() == on.folded());
             let lost = || Error::new(ErrorKind::Bug, format!("the ledger has lost task {on}"));
             return earlier.next().cloned().ok_or_else(lost);
-        };
-        let Some(Outcome::Done { value }) = row.report.as_ref().map(|report| &report.outcome)
-        else {
-            let both = format!("runs retry {} {} {}", self.record.name, row.name, task.name);
-            return Err(self.refused(task, row, "is not done", &both));
-        };
-        self.check_is_in_tree(task, row)?;
-        Ok(DoneTask { name: row.name.clone(), value: value.clone() })
+        }
+        // What a later retry has done counts.
+        for run in self.runs.iter().rev() {
+            let Some(row) = self.context.reader.task_by_name(run.id, on)? else { continue };
+            let Some(value) = yielded(&row) else { continue };
+            let predecessor = Predecessor { run: run.name.clone(), row };
+            self.check_is_in_tree(task, &predecessor)?;
+            return Ok(DoneTask { name: predecessor.row.name, value });
+        }
+        let run = &self.record.name;
+        let both = format!("runs retry {run} {on} {}", task.name);
+        Err(self.refused(task, on, "is not done", &both))
     }
 
-    /// Checks that the work of `on` is in the tree, where the new run finds it.
-    fn check_is_in_tree(&self, task: &TaskRow, on: &TaskRow) -> Result<(), Error> {
-        let run = &self.record.name;
-        let Some(captured) = on.captured.as_ref().filter(|captured| captured.changes.files > 0)
+    /// Checks that the work of a predecessor is in the tree, where the new run finds it.
+    fn check_is_in_tree(&self, task: &TaskRow, on: &Predecessor) -> Result<(), Error> {
+        let Predecessor { run, row } = on;
+        let Some(captured) = row.captured.as_ref().filter(|captured| captured.changes.files > 0)
         else {
             return Ok(());
         };
-        let in_tree = matches!(on.landing, Some(Landed::Landed { branch: None }));
-        if in_tree {
-            return match self.landed.thrown_away(on) {
-                None => Ok(()),
-                Some(gone) => {
-                    let again = format!("apply {run}/{} --again", on.name);
-                    Err(self.refused(task, on, &format!("has landed, and {}", gone.text()), &again))
-                }
-            };
+        if let Some(Landed::Landed { branch: None }) = row.landing {
+            let landed = LandedWork::compare(self.context, run)?;
+            let Some(gone) = landed.thrown_away(row) else { return Ok(()) };
+            let again = format!("apply {run}/{} --again", row.name);
+            let why = format!("has landed, and {}", gone.text());
+            return Err(self.refused(task, &row.name, &why, &again));
         }
-        if on.discarded.is_some() {
-            let both = format!("runs retry {run} {} {}", on.name, task.name);
-            return Err(self.refused(task, on, "was discarded", &both));
+        if row.discarded.is_some() {
+            let both = format!("runs retry {} {} {}", self.record.name, row.name, task.name);
+            return Err(self.refused(task, &row.name, "was discarded", &both));
         }
         // Work on a branch may have been merged, and kept work applied in another way.
         let captures = std::slice::from_ref(&captured.capture);
@@ -167,27 +189,30 @@ impl Predecessors<'_> {
         if found.iter().all(|found| *found == WorkInTree::Whole) {
             return Ok(());
         }
-        match &on.landing {
-            Some(Landed::Landed { branch: Some(branch) }) => {
-                let branch = one_line(branch);
-                let why = format!("is on the branch {branch}, and not in the working tree");
-                let error = self.error(task, on, &why);
-                Err(error.hint(format!("git merge {}", crate::render::shell_word(&branch))))
-            }
-            _ => {
-                let apply = format!("apply {run}/{}", on.name);
-                Err(self.refused(task, on, "has not landed", &apply))
-            }
+        if let Some(Landed::Landed { branch: Some(branch) }) = &row.landing {
+            let branch = one_line(branch);
+            let why = format!("is on the branch {branch}, and not in the working tree");
+            let merge = format!("git merge {}", shell_word(&branch));
+            return Err(self.error(task, &row.name, &why).hint(merge));
         }
+        let apply = format!("apply {run}/{}", row.name);
+        Err(self.refused(task, &row.name, "has not landed", &apply))
     }
 
-    fn refused(&self, task: &TaskRow, on: &TaskRow, why: &str, command: &str) -> Error {
+    fn refused(&self, task: &TaskRow, on: &TaskName, why: &str, command: &str) -> Error {
         self.error(task, on, why).hint(self.context.hints.command(command))
     }
 
-    fn error(&self, task: &TaskRow, on: &TaskRow, why: &str) -> Error {
-        let run = &self.record.name;
-        Error::usage(format!("cannot retry task {run}/{}", task.name))
-            .because(format!("it builds on {}, which {why}", on.name))
+    fn error(&self, task: &TaskRow, on: &TaskName, why: &str) -> Error {
+        Error::usage(format!("cannot retry task {}/{}", self.record.name, task.name))
+            .because(format!("it builds on {on}, which {why}"))
+    }
+}
+
+/// Returns what a task yielded, if it is done.
+fn yielded(row: &TaskRow) -> Option<Value> {
+    match &row.report.as_ref()?.outcome {
+        Outcome::Done { value } => Some(value.clone()),
+        Outcome::Failed { .. } | Outcome::Cancelled => None,
     }
 }
