@@ -62,7 +62,9 @@ Placeholders in a TASK with --each, and in CMD:
   REGATTA_ITEM_DIR have the same values. An item of --each that begins with - gets ./ before it.
 
 The yield of a command:
-  The last line that a command writes to standard output is its yield, as JSON if it is valid JSON.";
+  The last line that a command writes to standard output is its yield, as JSON if it is valid JSON.
+  In a plan, a task gets the yields of the tasks in its depends_on: {{tasks.ID.yield}} or
+  {{tasks.ID.yield.FIELD}} in a prompt, and for commands the files $REGATTA_INPUTS/ID.json.";
 
 pub(super) const RUNS: &str = "\
 Lists the runs over this repository, or shows one of them.
