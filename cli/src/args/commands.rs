@@ -66,7 +66,7 @@ pub enum Command {
     /// Explain a command or a topic
     #[command(long_about = help_text::HELP)]
     Help(HelpArgs),
-    /// Watch over process groups for an engine at the other end of standard input
+    /// Kill the process groups that an engine leaves behind, when standard input ends
     #[command(name = "__watch", hide = true)]
     Watch,
 }
@@ -158,7 +158,7 @@ pub struct ApplyArgs {
     #[arg(long, action = ArgAction::SetTrue)]
     again: bool,
 
-    /// Print what would land and what would conflict, with that exit code, and change nothing
+    /// Print what would land and what would conflict, exit accordingly, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
 }

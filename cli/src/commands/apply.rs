@@ -82,12 +82,12 @@ async fn land(
                 "waits: another engine is landing in this repository".to_owned()
             }
             LandingNotice::HeadMoved => {
-                "HEAD has moved meanwhile; the work lands all the same".to_owned()
+                "HEAD was moved during the run; the work lands on the current HEAD".to_owned()
             }
             LandingNotice::Rescued(rescue) => rescue_line(&rescue),
-            LandingNotice::Unwatched { path, why } => one_line(&format!(
+            LandingNotice::OpenFilesUnknown { path, why } => one_line(&format!(
                 "programs that write to files cannot be noticed: replaced files are compared twice \
-                 (no lease can be had on {path}: {why})"
+                 (cannot get a lease on {path}: {why})"
             )),
         };
         // The landing continues even if standard error cannot be written.
