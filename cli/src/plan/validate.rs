@@ -14,6 +14,7 @@ use toml::Spanned;
 use super::format::{PlanFile, TaskTable};
 use super::task_work::{self, PlannedWork};
 use super::text::{PlanText, read_file};
+use super::yield_fields;
 use crate::args::{AgentChoice, MergeChoice};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice};
@@ -49,6 +50,7 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
         let at = at.and_then(|name| names.known.get(&name.folded()));
         text.error(at.map_or(&(0..0), |(_, span)| span), error.to_string())
     })?;
+    yield_fields::check(text, &file.task, &tasks)?;
     if let Some(agent) = &file.agent {
         text.parse(agent, str::parse::<AgentChoice>)?;
     }

@@ -196,6 +196,21 @@ fn a_model_is_asked_the_same_again_or_another_one_is() {
 }
 
 #[test]
+fn a_scripted_model_is_found_from_every_folder() {
+    let place = sandbox();
+    let repository = place.repository();
+    let scenario = "version = 1\n\n[[turn]]\ncalls = [{ tool = \"yield\", arguments = { result = \
+                    { error = \"no\" } } }]\n";
+    repository.write("scenario.toml", scenario);
+    let run = place.run_in(&repository).words("--model offline/scenario.toml Do").run();
+    let run = run.expect_code(5).run_name();
+    let elsewhere = place.regatta(&repository.path("src")).words("runs retry --json").run();
+    let _asked_again = elsewhere.expect_code(5);
+    let earlier = specs(&place, &run)[0].1["work"]["model"].clone();
+    assert!(earlier["id"].as_str().unwrap().ends_with("app/scenario.toml"), "{earlier}");
+}
+
+#[test]
 fn work_on_a_branch_counts_once_it_is_merged() {
     let place = sandbox();
     let repository = place.repository();
@@ -217,18 +232,20 @@ fn work_on_a_branch_counts_once_it_is_merged() {
 fn no_key_is_in_the_ledger_and_the_retry_gets_it_from_its_own_environment() {
     let place = sandbox();
     let repository = place.repository();
-    let run = place.run_in(&repository).words("--pass-env OPENAI_API_KEY");
-    let script = "test \"$OPENAI_API_KEY\" = canary-2";
-    let run = run.env("OPENAI_API_KEY", "canary-1").exec(script).run().expect_code(5).run_name();
+    let right = place.folder().join("right");
+    std::fs::write(&right, "canary-2\n").unwrap();
+    let script = format!("test \"$OPENAI_API_KEY\" = \"$(cat {})\"", right.display());
+    let run = place.run_in(&repository).words("--pass-env OPENAI_API_KEY").exec(&script);
+    let run = run.env("OPENAI_API_KEY", "canary-1").run().expect_code(5).run_name();
     let finished = retry(&place, &repository, &run).env("OPENAI_API_KEY", "canary-2").run();
     assert_eq!(finished.events()[0]["pass_env"], json!(["OPENAI_API_KEY"]), "{finished}");
     let _passed = finished.expect_code(0);
-    for file in std::fs::read_dir(place.home().data()).unwrap().flatten() {
-        if file.file_name().to_string_lossy().starts_with("ledger.db") {
-            let bytes = std::fs::read(file.path()).unwrap();
-            let mut words = bytes.windows(7).filter(|word| word.starts_with(b"canary-"));
-            // The script names the second one itself.
-            assert!(words.all(|_| !bytes.windows(8).any(|word| word == b"canary-1")), "{file:?}");
-        }
+    let files = std::fs::read_dir(place.home().data()).unwrap().flatten();
+    let ledger: Vec<_> =
+        files.filter(|file| file.file_name().to_string_lossy().starts_with("ledger.db")).collect();
+    assert!(!ledger.is_empty());
+    for file in ledger {
+        let bytes = std::fs::read(file.path()).unwrap();
+        assert!(!bytes.windows(7).any(|word| word == b"canary-"), "{file:?}");
     }
 }

@@ -185,6 +185,10 @@ fn a_placeholder_for_a_task_that_is_no_predecessor_is_refused_when_the_plan_is_r
     refused(&use_of("{{tasks.find.result}}").after(&["find"]), &["is not a placeholder"]);
     let context = Plan::default().top("context = \"{{tasks.a.yield}}\"").agent("a", "x");
     refused(&context, &["standard input:2:11:", "context", "tasks.a.yield"]);
+    let schema =
+        "schema = { type = \"object\", properties = { why = {} }, additionalProperties = false }";
+    let typo = find().with(schema).agent("use", "{{tasks.find.yield.wy}}").after(&["find"]);
+    refused(&typo, &["standard input:10:10:", "never yields", "its schema has why"]);
     let shell = find().task("use", "echo {{tasks.find.yield}}").after(&["find"]);
     refused(&shell, &["cannot be put into a command", "$REGATTA_INPUTS/find.json"]);
     for words in ["{{tasks.a.yield}}", "--each *.md {{tasks.a.yield}}"] {

@@ -1,0 +1,100 @@
+//! Checks the placeholders of prompts against the schemas of the yields that they stand for.
+
+use protocol::TaskName;
+use serde_json::Value;
+use toml::Spanned;
+
+use super::format::TaskTable;
+use super::task_work::PlannedWork;
+use super::text::PlanText;
+use super::validate::PlannedTask;
+use crate::error::Error;
+
+/// Checks that each placeholder stands for something that the schema of its task allows. `tables` are
+/// the tables of `tasks`.
+///
+/// # Errors
+/// A placeholder stands for a field that is never yielded.
+pub(super) fn check(
+    text: PlanText<'_>,
+    tables: &[Spanned<TaskTable>],
+    tasks: &[PlannedTask],
+) -> Result<(), Error> {
+    let schema_of = |name: &TaskName| {
+        tasks.iter().find(|task| task.name == *name).and_then(|task| task.schema.as_ref())
+    };
+    for (table, task) in tables.iter().zip(tasks) {
+        let PlannedWork::Prompt { prompt, .. } = &task.work else { continue };
+        for place in &prompt.yields {
+            let Some(schema) = schema_of(&place.task) else { continue };
+            if let Err(known) = allows(schema, &place.path) {
+                let written = &prompt.text[place.start..place.end];
+                let what =
+                    format!("`{written}` stands for what task `{}` never yields", place.task);
+                let table = table.get_ref();
+                let at = table.prompt.as_ref().or(table.prompt_file.as_ref());
+                let error = text.error(&at.map_or(0..0, Spanned::span), what);
+                return Err(match known.is_empty() {
+                    true => error.because("its schema has no such field"),
+                    false => error.because(format!("its schema has {}", known.join(", "))),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a value of this schema may have the part at `path`. If it certainly has none,
+/// returns the fields that there are in its place. A schema that is not understood allows everything.
+fn allows(schema: &Value, path: &[String]) -> Result<(), Vec<String>> {
+    let Some((part, rest)) = path.split_first() else { return Ok(()) };
+    match schema["type"].as_str() {
+        Some("object") => match &schema["properties"][part] {
+            Value::Null if schema["additionalProperties"] != false => Ok(()),
+            Value::Null if schema.get("patternProperties").is_some() => Ok(()),
+            Value::Null => {
+                let known = schema["properties"].as_object();
+                Err(known.into_iter().flat_map(|known| known.keys().cloned()).collect())
+            }
+            inner => allows(inner, rest),
+        },
+        Some("array") if part.parse::<usize>().is_ok() => allows(&schema["items"], rest),
+        Some("array" | "string" | "number" | "integer" | "boolean" | "null") => Err(Vec::new()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_certainly_not_there_is_refused() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "files": { "type": "array", "items": { "type": "object", "properties": {} } },
+                "why": { "type": "string" },
+                "any": { "$ref": "#/x" },
+            },
+            "additionalProperties": false,
+        });
+        let allows = |path: &str| {
+            let path: Vec<_> =
+                path.split('.').filter(|p| !p.is_empty()).map(str::to_owned).collect();
+            super::allows(&schema, &path)
+        };
+        for good in ["", "files", "files.0", "files.0.name.x", "why", "any.thing"] {
+            assert_eq!(allows(good), Ok(()), "{good}");
+        }
+        let known: Vec<_> = ["any", "files", "why"].map(str::to_owned).into();
+        assert_eq!(allows("file"), Err(known));
+        for bad in ["files.first", "why.not"] {
+            assert_eq!(allows(bad), Err(Vec::new()), "{bad}");
+        }
+        assert_eq!(super::allows(&json!(true), &["a".to_owned()]), Ok(()));
+        assert_eq!(super::allows(&json!({ "type": ["object"] }), &["a".to_owned()]), Ok(()));
+    }
+}
