@@ -1,5 +1,7 @@
 //! Checks the placeholders of prompts against the schemas of the yields that they stand for.
 
+use std::collections::BTreeMap;
+
 use protocol::TaskName;
 use serde_json::Value;
 use toml::Spanned;
@@ -20,13 +22,12 @@ pub(super) fn check(
     tables: &[Spanned<TaskTable>],
     tasks: &[PlannedTask],
 ) -> Result<(), Error> {
-    let schema_of = |name: &TaskName| {
-        tasks.iter().find(|task| task.name == *name).and_then(|task| task.schema.as_ref())
-    };
+    let schemas: BTreeMap<&TaskName, &Value> =
+        tasks.iter().filter_map(|task| Some((&task.name, task.schema.as_ref()?))).collect();
     for (table, task) in tables.iter().zip(tasks) {
         let PlannedWork::Prompt { prompt, .. } = &task.work else { continue };
         for place in &prompt.yields {
-            let Some(schema) = schema_of(&place.task) else { continue };
+            let Some(schema) = schemas.get(&place.task) else { continue };
             if let Err(known) = allows(schema, &place.path) {
                 let written = &prompt.text[place.start..place.end];
                 let what =
@@ -67,8 +68,6 @@ fn allows(schema: &Value, path: &[String]) -> Result<(), Vec<String>> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-
-    use super::*;
 
     #[test]
     fn only_what_is_certainly_not_there_is_refused() {
