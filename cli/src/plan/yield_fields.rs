@@ -4,42 +4,27 @@ use std::collections::BTreeMap;
 
 use protocol::TaskName;
 use serde_json::Value;
-use toml::Spanned;
 
-use super::format::TaskTable;
-use super::task_work::PlannedWork;
-use super::text::PlanText;
-use super::validate::PlannedTask;
+use crate::each::PlanPrompt;
 use crate::error::Error;
 
-/// Checks that each placeholder stands for something that the schema of its task allows. `tables` are
-/// the tables of `tasks`.
+/// Checks that each placeholder of a prompt stands for something that the schema of its task allows.
 ///
 /// # Errors
 /// A placeholder stands for a field that is never yielded.
 pub(super) fn check(
-    text: PlanText<'_>,
-    tables: &[Spanned<TaskTable>],
-    tasks: &[PlannedTask],
+    prompt: &PlanPrompt,
+    schemas: &BTreeMap<&TaskName, &Value>,
 ) -> Result<(), Error> {
-    let schemas: BTreeMap<&TaskName, &Value> =
-        tasks.iter().filter_map(|task| Some((&task.name, task.schema.as_ref()?))).collect();
-    for (table, task) in tables.iter().zip(tasks) {
-        let PlannedWork::Prompt { prompt, .. } = &task.work else { continue };
-        for place in &prompt.yields {
-            let Some(schema) = schemas.get(&place.task) else { continue };
-            if let Err(known) = allows(schema, &place.path) {
-                let written = &prompt.text[place.start..place.end];
-                let what =
-                    format!("`{written}` stands for what task `{}` never yields", place.task);
-                let table = table.get_ref();
-                let at = table.prompt.as_ref().or(table.prompt_file.as_ref());
-                let error = text.error(&at.map_or(0..0, Spanned::span), what);
-                return Err(match known.is_empty() {
-                    true => error.because("its schema has no such field"),
-                    false => error.because(format!("its schema has {}", known.join(", "))),
-                });
-            }
+    for place in &prompt.yields {
+        let Some(schema) = schemas.get(&place.task) else { continue };
+        if let Err(known) = allows(schema, &place.path) {
+            let written = &prompt.text[place.start..place.end];
+            let what = format!("`{written}` stands for what task `{}` never yields", place.task);
+            return Err(Error::usage(what).because(match known.is_empty() {
+                true => "its schema has no such field".to_owned(),
+                false => format!("its schema has {}", known.join(", ")),
+            }));
         }
     }
     Ok(())
