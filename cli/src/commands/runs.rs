@@ -193,7 +193,14 @@ fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
         }
     }
     if kind == TargetKind::Task {
-        lines.push(format!("{task}  {}", one_line(&row.title)));
+        if task != row.name.as_str() {
+            lines.push(format!("{task}  is the task {}", row.name));
+        }
+        lines.extend(row.items.iter().map(|item| format!("{task}  has {}", one_line(item))));
+        let title = one_line(&row.title);
+        if title != task {
+            lines.push(format!("{task}  {title}"));
+        }
         if let Some(report) = &row.report {
             let used = report.usage.map(|usage| format!(", {}", usage_details(usage)));
             lines.push(format!("{task}  took {}{}", duration(report.ms), used.unwrap_or_default()));
