@@ -1,5 +1,6 @@
 //! Reads runs and tasks from the ledger, also while other processes write to it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -160,7 +161,12 @@ impl Reader {
             }),
             [] => Err(FindError::UnknownTask { given, tasks: labels(&mut tasks.iter()) }),
             several => {
-                let candidates = labels(&mut several.iter().copied());
+                // Tasks of equal items are told apart by their names.
+                let texts: BTreeSet<_> = several.iter().map(|task| task.text()).collect();
+                let candidates = match texts.len() == several.len() {
+                    true => labels(&mut several.iter().copied()),
+                    false => several.iter().map(|task| task.name.to_string()).collect(),
+                };
                 Err(FindError::AmbiguousTask { given, candidates })
             }
         }
