@@ -40,6 +40,7 @@ mod binary {
     mod lines;
     mod logs;
     mod long_output;
+    mod names;
     mod odd;
     mod output;
     mod plans;
@@ -48,6 +49,7 @@ mod binary {
     mod readme;
     mod recovery;
     mod recovery_killed;
+    mod results;
     mod shapes;
     mod slow_reader;
     mod source;

@@ -36,7 +36,7 @@ pub async fn run(
     args: &ApplyArgs,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let target = Target::find(context, args.target.as_deref())?;
+    let target = Target::find(context, &args.target)?;
     target.check_has_ended("land")?;
     let chosen = chosen(&target);
     if chosen.is_empty() {
@@ -102,7 +102,7 @@ async fn land(
         LandingEnd::Cancelled => return Err(cancelled(context, target, stop.code())),
         LandingEnd::Failed(error) => return Err(Error::from(error).exit(ExitCode::Kept)),
     };
-    apply_output::print_landing(context, &target.run.name, &report, out)?;
+    apply_output::print_landing(context, &target.run.name, &report, &target.tasks, out)?;
     Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
 }
 
@@ -161,7 +161,7 @@ fn nothing_to_land(
         target.tasks.iter().filter(|row| kept_reason(row).is_some()).collect::<Vec<_>>();
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {
-            apply_output::print_landing(context, name, &LandingReport::default(), out)?;
+            apply_output::print_landing(context, name, &LandingReport::default(), &[], out)?;
         }
         (Form::Text, None) => say(out, &nothing_left(target))?,
         (Form::Text, Some(row)) => {

@@ -86,6 +86,7 @@ pub fn task(name: &str, script: &str) -> TaskSpec {
         id: TaskId::generate(),
         name: TaskName::nearest(name),
         title: name.to_owned(),
+        items: Vec::new(),
         work: Work::Command(Command {
             script: script.to_owned(),
             item: None,

@@ -22,6 +22,7 @@ fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> 
         id: TaskId::generate(),
         name: "t1".parse().unwrap(),
         title: "about t1".to_owned(),
+        items: Vec::new(),
         work: Work::Command(command),
         depends_on: Vec::new(),
         priority: 0,
