@@ -38,6 +38,7 @@ mod binary {
     mod left_out;
     mod limits;
     mod lines;
+    mod live;
     mod logs;
     mod long_output;
     mod odd;

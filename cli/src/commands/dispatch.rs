@@ -12,7 +12,9 @@ use protocol::{ExitCode, RunSpec, Work};
 use schema::JsonSchemas;
 
 use super::context::{CommandContext, print_json};
-use super::{apply, conflicts, demo, diff, discard, help, logs, run, runs, schema as schemas};
+use super::{
+    apply, conflicts, demo, diff, discard, help, logs, manual, run, runs, schema as schemas,
+};
 use crate::app_context::AppContext;
 use crate::args::{Command, Execution, Form, Globals, Parsed, RunArgs, Verbosity};
 use crate::error::Error;
@@ -42,6 +44,8 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
             Ok(ExitCode::Success)
         }
         Command::Schema(args) => schemas::run(args),
+        Command::Completions(args) => manual::completions(args),
+        Command::Man(args) => manual::man(args),
         Command::Help(args) => help::run(args),
         Command::Demo(args) => in_runtime(async move |log| {
             demo::run(args, globals, &log, process::faults_from_environment()?, &mut out).await

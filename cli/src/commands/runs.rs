@@ -1,6 +1,6 @@
 //! `regatta runs`: lists the runs over this repository, and shows one.
 
-use protocol::{ExitCode, MergeMode, Outcome, RunState, TaskName};
+use protocol::{ExitCode, MergeMode, Outcome, RunState};
 use serde::Serialize;
 use store::{RunRow, TaskRow};
 
@@ -10,8 +10,8 @@ use super::target::{Target, TargetKind};
 use crate::args::{Form, RunsArgs, RunsCommand};
 use crate::error::Error;
 use crate::render::{
-    Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
-    failed_while_working, left_out_lines, one_line, usage_details, usage_text, width, write_table,
+    FailedWork, Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
+    left_out_lines, one_line, usage_details, usage_text, width, write_table,
 };
 
 /// How many runs are listed without `--limit`.
@@ -168,10 +168,10 @@ fn headline(context: &CommandContext, run: &RunRow) -> String {
     )
 }
 
-/// Returns the name of a task whose model or command failed.
-fn failed_work(row: &TaskRow) -> Option<TaskName> {
+/// Returns a task whose model or command failed.
+fn failed_work(row: &TaskRow) -> Option<FailedWork> {
     let report = row.report.as_ref()?;
-    failed_while_working(&report.outcome, report.usage).then(|| row.name.clone())
+    FailedWork::of(&row.name, &report.outcome, report.usage)
 }
 
 /// Returns the details that do not fit into the table: messages of failures, and where the work is.

@@ -3,6 +3,7 @@
 
 mod kept_files;
 mod live_frame;
+mod live_notes;
 mod live_view;
 mod next_commands;
 mod numbers;
@@ -15,13 +16,15 @@ mod task_outcome;
 mod task_table;
 mod task_view;
 mod terminal;
+#[cfg(test)]
+mod test_terminal;
 mod transcript;
 
 pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
 pub use live_frame::passed_variables;
-pub use next_commands::{CommandHints, shell_word};
-pub use next_commands::{KeptReason, closing_lines, failed_while_working};
+pub use next_commands::{CommandHints, FailedWork, shell_word};
+pub use next_commands::{KeptReason, closing_lines};
 pub use numbers::{
     changed_lines, count, date_time, duration, elapsed, tokens, usage_details, usage_text,
 };

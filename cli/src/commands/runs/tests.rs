@@ -57,7 +57,7 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              regatta conflicts {name}     where it disagrees\n        \
              regatta diff {name}/search   what it had done by then\n        \
              regatta apply {name}/search  lands it all the same\n\
-             said    regatta logs {name}/search   what was said and done\n"
+             failed  regatta logs {name}/search   it ended with code 3\n"
         )
     );
 }
