@@ -49,7 +49,6 @@ pub(super) struct LiveView {
 #[derive(Clone, Copy, Debug)]
 struct DrawnFrame {
     at: Timestamp,
-    lines: usize,
     /// The size of the terminal.
     size: Size,
     /// Whether everything on the screen has to be written again.
@@ -97,12 +96,11 @@ impl LiveView {
             *drawn = DrawnFrame { at: now, size, resized: Resized::Yes, ..*drawn };
             return;
         }
-        self.print_pending();
         let input = FrameInput { now, turn: self.turn, size };
         let lines = frame(run, input, self.palette);
-        self.bar.set_message(lines.join("\n"));
         self.turn += 1;
-        self.drawn = Some(DrawnFrame { at: now, lines: lines.len(), size, resized: Resized::No });
+        self.show(&lines, size);
+        self.drawn = Some(DrawnFrame { at: now, size, resized: Resized::No });
     }
 
     /// Prints a remark, which must be printable, above the view. Drops it if `REMARKS` were printed
@@ -127,13 +125,13 @@ impl LiveView {
 
     /// Removes the view from the terminal. The lines above it stay.
     pub(super) fn clear(&mut self) {
-        if let Some(drawn) = &mut self.drawn {
-            let size = (self.measure)();
-            if drawn.size != size {
-                *drawn = DrawnFrame { size, resized: Resized::Yes, ..*drawn };
-            }
+        let size = (self.measure)();
+        if let Some(drawn) = &mut self.drawn
+            && drawn.size != size
+        {
+            drawn.resized = Resized::Yes;
         }
-        self.print_pending();
+        self.show(&[], size);
         self.bar.finish_and_clear();
         self.drawn = None;
     }
@@ -143,30 +141,35 @@ impl LiveView {
     fn push(&mut self, line: Line) {
         self.pending.push(line);
         if self.drawn.is_none() {
-            self.print_pending();
+            let shown = self.take_pending((self.measure)());
+            self.write(&shown);
         }
     }
 
-    fn print_pending(&mut self) {
-        let is_resized = self.drawn.is_some_and(|drawn| drawn.resized == Resized::Yes);
-        if self.pending.is_empty() && !is_resized {
-            return;
-        }
-        let size = self.drawn.map_or_else(self.measure, |drawn| drawn.size);
-        let mut text = String::new();
-        if let Some(drawn) = self.drawn.filter(|_| is_resized) {
+    /// Draws a frame, and prints the pending lines above it.
+    fn show(&mut self, frame: &[String], size: Size) {
+        let mut above = String::new();
+        if self.drawn.is_some_and(|drawn| drawn.resized == Resized::Yes) {
             // The bar then finds the cursor in the first line, above which it erases nothing.
             self.write(&format!("{}\u{1b}[H\u{1b}[J", "\r\n".repeat(size.rows)));
-            let room = size.rows.saturating_sub(drawn.lines + self.pending.len());
+            let room = size.rows.saturating_sub(frame.len() + self.pending.len());
             let again = self.printed.iter().skip(self.printed.len().saturating_sub(room));
-            text.extend(again.map(|line| line.shown(size, self.palette)));
+            above.extend(again.map(|line| line.shown(size, self.palette)));
         }
-        text.extend(self.pending.iter().map(|line| line.shown(size, self.palette)));
+        above.push_str(&self.take_pending(size));
+        self.bar.set_message(frame.join("\n"));
+        if !above.is_empty() {
+            let bar = self.bar.clone();
+            bar.suspend(|| self.write(&above));
+        }
+    }
+
+    fn take_pending(&mut self, size: Size) -> String {
+        let shown = self.pending.iter().map(|line| line.shown(size, self.palette)).collect();
         self.printed.extend(self.pending.drain(..));
         let old = self.printed.len().saturating_sub(REPEATED);
         self.printed.drain(..old);
-        let bar = self.bar.clone();
-        bar.suspend(|| self.write(&text));
+        shown
     }
 
     /// Writes to the terminal. A run continues if its progress cannot be written.

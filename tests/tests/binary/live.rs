@@ -7,7 +7,7 @@ use super::sandbox;
 /// The reasons of the tasks that fail, by their names.
 const REASONS: [(&str, &str); 4] = [
     ("auth", "not logged in"),
-    ("billing", "cannot open ledger.db: no such file"),
+    ("billing", "no such file"),
     ("search", "the index is corrupt"),
     ("docs", "no such page: \"start\""),
 ];
@@ -142,7 +142,7 @@ fn of_three_hundred_failures_each_has_its_line() {
     assert_eq!(screen.wait().code(), Some(5), "{}", screen.text());
     let bytes = screen.bytes();
     for number in 1..=300 {
-        let reason = format!("command: reason {number} of 300 (code 1)\r\n");
+        let reason = format!("✗\u{1b}[0m {number}  command: reason {number} of 300 (code 1)");
         assert_eq!(bytes.matches(&reason).count(), 1, "{number}");
     }
 }
