@@ -87,7 +87,7 @@ fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<
 async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode, Error> {
     let request = RunRequest::parse(args, std::env::var_os("REGATTA_TASK").as_deref())?;
     let OpenedForWork { app, repository } = open_to_work(globals).await?;
-    request.note().iter().for_each(|line| note(globals, &format!("note: {line}")));
+    request.note().iter().for_each(|line| note(globals, &format!("warning: {line}")));
     let facts = repository.facts();
     let tracked = || isolation::tracked_files(&facts.root).map_err(Error::from);
     let ground = ResolveInputs {

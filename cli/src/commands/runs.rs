@@ -10,8 +10,8 @@ use super::target::{Target, TargetKind};
 use crate::args::{Form, RunsArgs, RunsCommand};
 use crate::error::Error;
 use crate::render::{
-    FailedWork, Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
-    left_out_lines, one_line, usage_details, usage_text, width, write_table,
+    FailedWork, Palette, Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
+    left_out_lines, one_line, outcome_counts, usage_details, usage_text, width, write_table,
 };
 
 /// How many runs are listed without `--limit`.
@@ -55,13 +55,14 @@ fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Erro
         let label = cut(&label(run), label_room);
         let line =
             format!("{:name$}  {label:label_room$}  {when:16}  {:>5}", run.name, run.tasks.all);
-        lines.push(format!("{line}  {}", outcome(run)));
+        let tasks = context.reader.tasks(run.id)?;
+        lines.push(format!("{line}  {}", outcome(run, &tasks)));
     }
     say(out, &lines.join("\n"))
 }
 
 /// Returns the result or the state of a run in a few words.
-fn outcome(run: &RunRow) -> String {
+fn outcome(run: &RunRow, tasks: &[TaskRow]) -> String {
     let mut parts = Vec::new();
     match run.state {
         RunState::Running => parts.push("running".to_owned()),
@@ -69,27 +70,9 @@ fn outcome(run: &RunRow) -> String {
         RunState::Interrupted => parts.push("interrupted".to_owned()),
         RunState::Finished => {}
     }
-    let mut add = |number: usize, word: &str| {
-        if number > 0 {
-            parts.push(format!("{number} {word}"));
-        }
-    };
-    match &run.totals {
-        Some(totals) => {
-            add(totals.done, "done");
-            add(totals.landed, "landed");
-            add(totals.conflicted, if totals.conflicted == 1 { "conflict" } else { "conflicts" });
-            add(totals.failed, "failed");
-            add(totals.cancelled, "cancelled");
-            add(totals.kept, "kept");
-        }
-        None => {
-            add(run.tasks.done, "done");
-            add(run.tasks.failed, "failed");
-            add(run.tasks.cancelled, "cancelled");
-            add(run.tasks.interrupted, "interrupted");
-        }
-    }
+    // The counts are those of the run's own table, as they are now: after `apply` they differ.
+    let rows: Vec<_> = tasks.iter().map(table_row).collect();
+    parts.extend((!rows.is_empty()).then(|| outcome_counts(&rows, Palette::Plain)));
     if let Some(usage) = run.usage {
         parts.push(usage_text(usage));
     }

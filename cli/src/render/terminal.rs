@@ -106,6 +106,8 @@ pub struct View {
     pub(super) progress_palette: Palette,
     /// The maximum length of a line of standard output.
     pub room: OutputWidth,
+    /// The lines of the terminal on standard output; `None` if it is not a terminal.
+    pub height: Option<usize>,
     /// How much is printed.
     pub verbosity: Verbosity,
     /// The format of standard output.
@@ -150,6 +152,7 @@ impl View {
             room: terminal
                 .stdout
                 .map_or(OutputWidth::Pipe, |size| OutputWidth::Columns(size.columns)),
+            height: terminal.stdout.map(|size| size.rows),
             verbosity: options.verbosity,
             form: options.form,
             zone: TimeZone::system(),

@@ -30,7 +30,7 @@ async fn a_list_has_a_line_per_run() {
         listed,
         format!(
             "run    label  when              tasks  result\n\
-             {run_name}  bench  2026-01-01 12:00      3  exit 4\n"
+             {run_name}  bench  2026-01-01 12:00      3  1 landed · 1 conflict · 1 failed · exit 4\n"
         )
     );
 }
