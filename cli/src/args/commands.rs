@@ -72,9 +72,6 @@ pub enum Command {
     /// Explain a command or a topic
     #[command(long_about = help_text::HELP)]
     Help(HelpArgs),
-    /// Watch over process groups for an engine at the other end of standard input
-    #[command(name = "__watch", hide = true)]
-    Watch,
 }
 
 /// The arguments of `regatta schema`.

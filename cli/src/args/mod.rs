@@ -13,5 +13,6 @@ pub use commands::{
 pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, SchemaArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
+pub(crate) use parse::WATCH;
 pub use parse::{Parsed, help_of, parse, public_grammar};
 pub use run::{AgentChoice, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName};

@@ -34,15 +34,15 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
             process::print(&text)?;
             return Ok(ExitCode::Success);
         }
+        Parsed::Watch => {
+            exec::watch(io::stdin().lock());
+            return Ok(ExitCode::Success);
+        }
         Parsed::Command(arguments) => *arguments,
     };
     let globals = &arguments.globals;
     let mut out = io::stdout();
     match &arguments.command {
-        Command::Watch => {
-            exec::watch(io::stdin().lock());
-            Ok(ExitCode::Success)
-        }
         Command::Schema(args) => schemas::run(args),
         Command::Completions(args) => manual::completions(args),
         Command::Man(args) => manual::man(args),
