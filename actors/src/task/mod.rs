@@ -3,6 +3,7 @@
 mod actor;
 mod agent_activity;
 mod progress;
+mod setup;
 mod state;
 mod steps;
 mod worker_setup;

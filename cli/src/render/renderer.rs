@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use protocol::{Event, EventKind, Landed, LeftOut, TaskName, Timestamp};
 
 use super::kept_files::{left_out_lines, rescue_line};
-use super::live_frame::passed_variables;
+use super::live_frame::run_conditions;
 use super::live_view::LiveView;
 use super::next_commands::{CommandHints, KeptReason, closing_lines, failed_while_working};
 use super::progress_lines::{ProgressLines, fallback_note};
@@ -108,10 +108,8 @@ impl Renderer for RunRenderer {
                 if let EventKind::FileRescued { rescue } = &event.kind {
                     live.print(&rescue_line(rescue));
                 }
-                if let EventKind::RunStarted { pass_env, .. } = &event.kind
-                    && let Some(passes) = passed_variables(pass_env)
-                {
-                    live.notice(&passes);
+                if let EventKind::RunStarted { pass_env, needs, .. } = &event.kind {
+                    run_conditions(pass_env, needs).iter().for_each(|line| live.notice(line));
                 }
                 live.draw(&self.run, event.at);
             }

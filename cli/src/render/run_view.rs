@@ -71,7 +71,9 @@ impl RunView {
                 row.model.clone_from(model);
             }
             EventKind::TaskStarted { task, .. } => self.enter(task, event.at, Phase::Preparing),
-            EventKind::WorkspaceReady { task, .. } => self.enter(task, event.at, Phase::Working),
+            EventKind::WorkspaceReady { task, .. } | EventKind::WorkspaceSetUp { task, .. } => {
+                self.enter(task, event.at, Phase::Working);
+            }
             EventKind::TaskProgress { task, phase, line, tool, tokens } => {
                 let (line, tool) = (line.as_ref(), tool.as_ref());
                 let progress = ProgressReport { phase: *phase, line, tool, tokens: *tokens };

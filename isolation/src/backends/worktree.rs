@@ -38,6 +38,10 @@ impl FrozenTree for Snapshot {
         workspace::prepare(self, request)
     }
 
+    fn accept_setup(&self, workspace: &Workspace) -> Result<()> {
+        capture::accept_setup(self, &workspace.folder, self.manifest(workspace)?)
+    }
+
     fn capture(&self, workspace: &Workspace) -> Result<Captured> {
         capture::capture(self, &workspace.folder, &self.manifest(workspace)?)
     }

@@ -17,7 +17,7 @@ use crate::file_entry::Entry;
 use crate::ignore::Rules;
 use crate::store::TaskStore;
 use crate::tree::Tree;
-use crate::workspace::{Manifest, must_be_there, tree_of};
+use crate::workspace::{Manifest, SetupState, must_be_there, tree_of};
 
 /// Writes the changes in the workspace at `folder` to the task store. No process may be writing to
 /// it.
@@ -68,6 +68,10 @@ fn take(
     let what = || format!("capture {}", folder.display());
     snapshot.context.faults.failpoint("capture.begin").or_cannot(what)?;
     must_be_there(folder)?;
+    if manifest.setup == SetupState::Pending {
+        // The set-up was stopped or has failed: the task has done nothing.
+        return Ok((ContentReader::open(snapshot)?, ChangeList::default()));
+    }
     let tree = Tree::open_at(&tree_of(folder))?;
     // Ignore rules for the whole tree come from the user's repository, those of folders from the
     // files in the workspace. Rules in the private git folder of the workspace are not used,
@@ -77,7 +81,7 @@ fn take(
     let bytes = ContentReader::open(snapshot)?;
     let mut list = ChangeList::default();
     let force_added = ForceAdded::of(snapshot, folder);
-    let walk::Walked { candidates, left_out } =
+    let walk::Walked { candidates, left_out, .. } =
         walk::candidates(snapshot, manifest, &tree, &rules, &force_added)?;
     for candidate in candidates {
         let Some(Compared { change, before, after }) = compare(&bytes, &tree, &candidate)? else {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, CancelToken, FreezeRequest, Isolation as _, IsolationError, LandingRequest,
-    LandingTarget, LandingTask, Recovered, Repository, Workspace, WorkspaceRequest,
+    Baseline, CancelToken, CarryRequest, FreezeRequest, Isolation as _, IsolationError,
+    LandingRequest, LandingTarget, LandingTask, Recovered, Repository, Workspace, WorkspaceRequest,
+    WorkspaceStart,
 };
 use isolation::{Backends, Captures, IsolationPaths, Repositories};
 use protocol::{
@@ -111,6 +112,7 @@ impl Fixture {
             mode: self.subject.mode,
             untracked_limit: 1 << 20,
             branches: None,
+            carry: CarryRequest::default(),
         };
         let frozen = repository.freeze(request, lock, CancelToken::default(), Arc::new(|_| {}));
         frozen.await.expect("the tree can be frozen")
@@ -191,7 +193,8 @@ pub(super) async fn prepare_after(
         |(task, capture): &(&str, &CaptureRef)| (task.parse().expect("a name"), (*capture).clone());
     let predecessors = predecessors.iter().map(named).collect();
     let task = task.parse().expect("a name");
-    baseline.prepare(WorkspaceRequest { task, attempt: 1, predecessors }).await
+    let start = WorkspaceStart::AtOnce;
+    baseline.prepare(WorkspaceRequest { task, attempt: 1, predecessors, start }).await
 }
 
 /// Captures a workspace.

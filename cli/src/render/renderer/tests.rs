@@ -4,7 +4,7 @@ use protocol::{
     AssistantMessage, CaptureRef, Captured, ChangeSummary, Conflict, ConflictReason, Cost,
     EventScope, ExitCode, Failure, FailureClass, IsolationMode, MergeMode, Outcome, Part, Phase,
     RepoPath, Rescue, RescueLocation, SessionEvent, StopReason, TaskName, TaskReport, ToolCall,
-    Totals, Usage,
+    Totals, Usage, WorkspaceNeeds,
 };
 
 use super::super::terminal::{ColorEnv, OutputOptions, Palette, Size, TermCapability, Terminal};
@@ -42,6 +42,7 @@ fn events() -> Vec<Event> {
             outcome,
             captured: Some(Captured::whole(capture, changes)),
             ms: 31_000,
+            setup_ms: None,
             usage: None,
         }
     };
@@ -63,6 +64,7 @@ fn events() -> Vec<Event> {
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
             pass_env: Vec::new(),
+            needs: WorkspaceNeeds::default(),
         },
         EventKind::Degraded {
             from: "copies share blocks".into(),
@@ -150,6 +152,7 @@ fn events_of_an_agent() -> Vec<Event> {
         outcome: Outcome::Done { value: serde_json::Value::Null },
         captured: None,
         ms: 31_000,
+        setup_ms: None,
         usage: Some(usage),
     };
     numbered(vec![
@@ -159,6 +162,7 @@ fn events_of_an_agent() -> Vec<Event> {
             isolation: IsolationMode::None,
             merge: MergeMode::None,
             pass_env: Vec::new(),
+            needs: WorkspaceNeeds::default(),
         },
         EventKind::TaskQueued {
             task: task(),

@@ -32,7 +32,7 @@ fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> 
     let (run, task) = (RunId::generate(), record.spec.id);
     record.apply(&LedgerEntry::TaskStarted { run, task, attempt: 1 });
     let restarts = RestartBudget { restarts, window: Duration::from_secs(600) };
-    let policy = WorkerPolicy { restarts, grace: GRACE };
+    let policy = WorkerPolicy { setup: SetupPolicy::None, restarts, grace: GRACE };
     let (task, effects) = TaskMachine::begin(record, contract, policy);
     assert_eq!(effects, [Effect::Prepare]);
     task

@@ -1,0 +1,1 @@
+//! Carried files in real repositories.
