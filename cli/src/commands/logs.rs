@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use protocol::{ExitCode, Outcome, RunName, TaskName, TaskState, Usage, Work};
+use protocol::{ExitCode, Outcome, TaskName, TaskState, Usage, Work};
 use serde::Serialize;
-use store::{SessionLine, TaskRow, read_session, used_in};
+use store::{RunRow, SessionLine, TaskRow, read_session, used_in};
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::table_row;
+use super::setup_logs::{SetupLog, setup_logs, show_setup};
 use super::target::{Target, TargetKind};
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
@@ -26,7 +27,7 @@ const LONGEST: u64 = 64 << 10;
 /// There is no such run or task, or a log cannot be read.
 pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let target = Target::find(context, args.target.as_deref())?;
-    let run = &target.run.name;
+    let run = &target.run;
     if context.view.form == Form::Json {
         let logs: Result<Vec<_>, _> =
             target.tasks.iter().map(|row| log(context, run, row)).collect();
@@ -46,6 +47,9 @@ pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<Ex
 #[derive(Serialize)]
 struct Log<'a> {
     task: &'a TaskName,
+    /// The set-up commands of its workspace.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    setup: Vec<SetupLog<'a>>,
     /// The session log, if a model works at the task and there is a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<SessionLine>>,
@@ -54,29 +58,31 @@ struct Log<'a> {
     output: Option<String>,
 }
 
-fn log<'a>(context: &CommandContext, run: &RunName, row: &'a TaskRow) -> Result<Log<'a>, Error> {
+fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Result<Log<'a>, Error> {
     let path = log_path(context, run, row);
     let task = &row.name;
+    let setup = setup_logs(context, run, row)?;
     Ok(match row.spec.work {
         Work::Agent(_) => {
             let entries = if_exists(read_session(&path), &path)?;
-            Log { task, entries, output: None }
+            Log { task, setup, entries, output: None }
         }
         Work::Command(_) | Work::External(_) => {
             let output = if_exists(std::fs::read(&path), &path)?;
             let output = output.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-            Log { task, entries: None, output }
+            Log { task, setup, entries: None, output }
         }
     })
 }
 
 fn show(
     context: &CommandContext,
-    run: &RunName,
+    run: &RunRow,
     row: &TaskRow,
     kind: TargetKind,
     out: Out<'_>,
 ) -> Result<(), Error> {
+    show_setup(context, run, row, out)?;
     let path = log_path(context, run, row);
     match (&row.spec.work, kind) {
         (Work::Agent(agent), _) => {
@@ -113,12 +119,12 @@ fn show(
 }
 
 /// Returns the path of a task's session log or output.
-fn log_path(context: &CommandContext, run: &RunName, row: &TaskRow) -> PathBuf {
+fn log_path(context: &CommandContext, run: &RunRow, row: &TaskRow) -> PathBuf {
     let name = match row.spec.work {
         Work::Agent(_) => "session.jsonl",
         Work::Command(_) | Work::External(_) => "output.log",
     };
-    context.artifacts.join(run.as_str()).join(row.name.as_str()).join(name)
+    context.artifacts.join(run.name.as_str()).join(row.name.as_str()).join(name)
 }
 
 fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
@@ -127,7 +133,7 @@ fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) ->
 }
 
 /// Prints the output of a command.
-fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Error> {
+pub(super) fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Error> {
     let Some(file) = if_exists(File::open(path), path)? else { return no_log(row, out) };
     let mut from = BufReader::new(file);
     let mut to = io::BufWriter::new(out);
@@ -182,7 +188,7 @@ fn outcome(
 }
 
 /// Returns `None` if the file does not exist.
-fn if_exists<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
+pub(super) fn if_exists<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

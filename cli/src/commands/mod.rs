@@ -16,4 +16,5 @@ pub mod logs;
 pub mod run;
 pub mod runs;
 pub mod schema;
+mod setup_logs;
 mod target;

@@ -67,11 +67,11 @@ fn take(
 ) -> Result<(ContentReader, ChangeList)> {
     let what = || format!("capture {}", folder.display());
     snapshot.context.faults.failpoint("capture.begin").or_cannot(what)?;
-    must_be_there(folder)?;
     if manifest.setup == SetupState::Pending {
         // The set-up was stopped or has failed: the task has done nothing.
         return Ok((ContentReader::open(snapshot)?, ChangeList::default()));
     }
+    must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
     // Ignore rules for the whole tree come from the user's repository, those of folders from the
     // files in the workspace. Rules in the private git folder of the workspace are not used,

@@ -371,8 +371,12 @@ impl TaskMachine {
 
     fn wall_reached(&self, state: &State) -> Failure {
         let seconds = self.record.spec.limits.wall.as_secs_f64();
-        let stopped = if matches!(state, State::SettingUp(_)) { "its set-up" } else { "it" };
-        let message = format!("{stopped} was stopped after {seconds} s, as long as it may run");
+        let message = match state {
+            State::SettingUp(_) => {
+                format!("its set-up was stopped after {seconds} s, as long as the task may run")
+            }
+            _ => format!("it was stopped after {seconds} s, as long as it may run"),
+        };
         Failure::new(FailureClass::Timeout, message)
     }
 }
