@@ -67,7 +67,8 @@ pub(crate) fn workspace_needs(
         None => settings.carry.value.clone(),
     };
     let setup = setup.map_or_else(|| settings.setup.value.clone(), <[String]>::to_vec);
-    Ok(WorkspaceNeeds { setup, carry, carry_limit: settings.carry_limit })
+    let carry_limit = if carry.is_empty() { 0 } else { settings.carry_limit };
+    Ok(WorkspaceNeeds { setup, carry, carry_limit })
 }
 
 /// Checks a set-up command.

@@ -16,6 +16,7 @@ mod binary {
     mod agents_tools;
     mod bad_input;
     mod cancel;
+    mod carry;
     mod commands;
     mod demo;
     mod depends;
@@ -48,6 +49,8 @@ mod binary {
     mod readme;
     mod recovery;
     mod recovery_killed;
+    mod setup;
+    mod setup_capture;
     mod shapes;
     mod slow_reader;
     mod source;

@@ -54,8 +54,13 @@ pub struct WorkspaceNeeds {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carry: Vec<String>,
     /// The maximum total size in bytes of the files that match `carry`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub carry_limit: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl WorkspaceNeeds {
