@@ -1,62 +1,18 @@
 //! The set-up of a task's workspace: its commands, and the record of what they have left.
 
-use engine::ports::{CancelLevel, IsolationError, Workspace as Place};
+use engine::ports::{IsolationError, Workspace as Place};
 use engine::task::Input;
 use protocol::{EventKind, Failure, FailureClass, Phase};
 use ractor::ActorRef;
-use tokio::task::AbortHandle;
-use tokio::time::Instant;
 
+use super::setup_progress::SetupProgress;
 use super::state::{TaskMessage, TaskState};
 use super::worker_setup;
-use crate::executors::ToolExecutorMessage;
 use crate::isolation::WorkspaceMessage;
 use crate::job_names::Job;
 use crate::jobs::Panicked;
 use crate::messaging::answer;
 use crate::worker::SetupRun;
-
-/// How far the set-up has come.
-pub(super) enum SetupProgress {
-    /// There is none, or it has not begun.
-    None,
-    /// It is running.
-    Running(RunningSetup),
-    /// It has ended, and took this many milliseconds.
-    Ended(u64),
-}
-
-/// A set-up that is running. Dropping it ends it.
-pub(super) struct RunningSetup {
-    began: Instant,
-    executor: ActorRef<ToolExecutorMessage>,
-    job: AbortHandle,
-}
-
-impl Drop for RunningSetup {
-    fn drop(&mut self) {
-        self.job.abort(); // does nothing if the job has ended
-    }
-}
-
-impl SetupProgress {
-    /// Asks a running set-up to stop.
-    pub(super) fn stop(&self, level: CancelLevel) {
-        if let Self::Running(setup) = self {
-            // If the executor has died, its processes have ended with it.
-            let _dead = setup.executor.cast(ToolExecutorMessage::Stop(level));
-        }
-    }
-
-    /// Returns how long the set-up has taken, if there was one.
-    pub(super) fn ms(&self) -> Option<u64> {
-        match self {
-            Self::None => None,
-            Self::Running(setup) => Some(milliseconds(setup.began)),
-            Self::Ended(ms) => Some(*ms),
-        }
-    }
-}
 
 impl TaskState {
     /// Starts the set-up of the workspace.
@@ -78,7 +34,7 @@ impl TaskState {
             accepted.unwrap_or_else(|| Err(gone())).map_err(|error| not_accepted(&error))
         };
         let job = self.jobs.run(Job::TaskSetUp, myself, job, TaskMessage::SetupEnded);
-        self.setup = SetupProgress::Running(RunningSetup { began: Instant::now(), executor, job });
+        self.setup = SetupProgress::begin(executor, job);
     }
 
     /// Announces how long the set-up took.
@@ -100,10 +56,6 @@ impl TaskState {
         self.setup = SetupProgress::Ended(ms);
         Some(ms)
     }
-}
-
-fn milliseconds(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Returns the failure of a task whose set-up has left what cannot be recorded.

@@ -15,7 +15,7 @@ use ractor::{ActorProcessingErr, ActorRef};
 use tokio::time::Instant;
 
 use super::agent_activity::Activity;
-use super::setup::SetupProgress;
+use super::setup_progress::SetupProgress;
 use crate::contracts;
 use crate::deps::Deps;
 use crate::executors::{ExecutorLease, ExecutorsMessage};

@@ -137,10 +137,14 @@ fn a_setup_that_hangs_is_stopped_at_the_tasks_wall_limit() {
 fn the_wall_limit_counts_from_the_setup_on() {
     let place = sandbox();
     let repository = place.repository();
-    let run = place.run_in(&repository).words("--limit wall=3s --setup").arg("sleep 1.5");
-    let finished = run.exec("sleep 2.5; echo never").run().expect_code(5);
+    let run = place.run_in(&repository).words("--limit wall=2s --setup");
+    let run = run.arg("timeout 1.5 tail -f /dev/null; true").exec("tail -f /dev/null");
+    let finished = run.run().expect_code(5);
     let (class, message) = failure(&finished);
     assert_eq!((class.as_str(), message.contains("set-up")), ("timeout", false), "{message}");
+    let task = finished.task("t1");
+    let (ms, setup_ms) = (task["ms"].as_u64().unwrap(), task["setup_ms"].as_u64().unwrap());
+    assert!(setup_ms >= 1500 && ms < setup_ms + 2000, "{task}");
 }
 
 #[test]

@@ -197,6 +197,17 @@ pub(super) async fn prepare_after(
     baseline.prepare(WorkspaceRequest { task, attempt: 1, predecessors, start }).await
 }
 
+/// Makes the workspace of a task that begins after a set-up.
+pub(super) async fn prepare_for_setup(baseline: &Arc<dyn Baseline>, task: &str) -> Workspace {
+    let request = WorkspaceRequest {
+        task: task.parse().expect("a name"),
+        attempt: 1,
+        predecessors: Vec::new(),
+        start: WorkspaceStart::AfterSetup,
+    };
+    baseline.prepare(request).await.expect("a workspace can be made")
+}
+
 /// Captures a workspace.
 pub(super) async fn capture(baseline: &Arc<dyn Baseline>, workspace: &Workspace) -> Captured {
     let captured = baseline.capture(workspace).await.expect("it can be captured");

@@ -12,6 +12,8 @@ use super::*;
 use crate::ports::AnyValue;
 use crate::task::{ReminderPolicy, TaskStatus};
 
+mod setup;
+
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A task whose start is in the ledger, and which is being prepared.
