@@ -5,6 +5,7 @@
 extern crate test_limit;
 
 mod binary {
+    mod again;
     mod agents;
     mod agents_accounts;
     mod agents_answers;
@@ -54,12 +55,15 @@ mod binary {
     mod recovery;
     mod recovery_killed;
     mod results;
+    mod retry;
+    mod retry_bad_input;
     mod setup;
     mod setup_capture;
     mod shapes;
     mod slow_reader;
     mod source;
     mod writers;
+    mod yields;
 
     use tests::sandbox::Sandbox;
 
