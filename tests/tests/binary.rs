@@ -40,14 +40,17 @@ mod binary {
     mod lines;
     mod logs;
     mod long_output;
+    mod npm_workers;
     mod odd;
     mod output;
     mod plans;
     mod private;
     mod progress;
     mod readme;
+    mod readme_commands;
     mod recovery;
     mod recovery_killed;
+    mod registry_crate;
     mod shapes;
     mod slow_reader;
     mod source;
