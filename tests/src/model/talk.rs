@@ -18,7 +18,12 @@ impl Talk {
     }
 
     /// Decides on the answer to a request, and tells what is wrong with it.
-    pub(super) fn answer(&mut self, asked: Asked, checks: Checks, faults: &mut Vec<String>) -> Answer {
+    pub(super) fn answer(
+        &mut self,
+        asked: Asked,
+        checks: Checks,
+        faults: &mut Vec<String>,
+    ) -> Answer {
         let mut found = match checks {
             Checks::Strict => validator::faults(&asked),
             Checks::None => Vec::new(),

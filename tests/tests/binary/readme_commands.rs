@@ -30,7 +30,8 @@ const CODES: &[(&str, i32)] = &[("echo {{item}} > colour.txt", 4)];
 /// can give; `npm_workers.rs` has the real ones.
 const PROGRAMS: &[&str] = &["claude", "codex", "opencode", "pi"];
 
-const PROGRAM: &str = "#!/bin/sh\necho done > \"by-$(echo \"$0 $*\" | cksum | cut -d ' ' -f 1).txt\"\n";
+const PROGRAM: &str =
+    "#!/bin/sh\necho done > \"by-$(echo \"$0 $*\" | cksum | cut -d ' ' -f 1).txt\"\n";
 
 fn repository(place: &Sandbox) -> Repository {
     let repository = Repository::init(&place.folder().join("mine"));
@@ -161,4 +162,26 @@ fn the_plan_of_the_readme_can_be_rehearsed_as_it_says() {
     assert_eq!(repository.text("docs/years.txt").lines().count(), 2);
     assert_eq!(finished.names_in("contract_reminded"), ["timeouts"], "{finished}");
     assert_eq!(finished.landed().len(), 3, "{finished}");
+}
+
+#[test]
+fn the_picture_in_the_readme_is_of_this_demo() {
+    let place = sandbox();
+    let picture = "docs/picture/demo.svg";
+    assert!(readme().contains(&format!("]({picture})")), "the README shows it");
+    let path = format!("{}/../{picture}", env!("CARGO_MANIFEST_DIR"));
+    let picture = std::fs::read_to_string(path).expect("`docs/picture/draw` has drawn it");
+    let finished = place.regatta(place.folder()).words("demo").run().expect_code(0);
+    let table = finished.stdout.lines().skip_while(|line| !line.starts_with("task "));
+    let rows: Vec<_> = table.skip(1).take(8).collect();
+    assert_eq!(rows.len(), 8, "{finished}");
+    for row in rows {
+        let cells = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+        for cell in cells.take(2) {
+            assert!(
+                picture.contains(&format!(">{cell}</text>")),
+                "{cell} in {picture}\n{finished}"
+            );
+        }
+    }
 }
