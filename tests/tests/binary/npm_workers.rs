@@ -2,11 +2,11 @@
 //! model on the loopback, called by the README's recipes. `.ci/npm_workers` installs them and runs
 //! these tests.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use tests::model::{Answer, Asked, Checks, LoopbackModel, Pace};
-use tests::sandbox::{Finished, Repository, Sandbox, User};
+use tests::sandbox::{Finished, Repository, Sandbox, User, skip};
 
 use super::readme::command_of;
 use super::sandbox;
@@ -26,11 +26,19 @@ struct Desktop {
     repository: Repository,
     model: LoopbackModel,
     user: User,
+    /// Where npm has installed them.
+    programs: PathBuf,
 }
 
 impl Desktop {
-    /// Makes one, whose model writes files with this tool, given the names of its two arguments.
-    fn whose_model_calls(tool: &'static str, path: &'static str) -> Self {
+    /// Makes one for the test `name`, whose model writes files with this tool, given the name of the
+    /// argument for the path. Nothing where the programs are not.
+    fn whose_model_calls(name: &str, tool: &'static str, path: &'static str) -> Option<Self> {
+        let Some(npm) = std::env::var_os(NPM) else {
+            skip(name, "REGATTA_NPM names no folder");
+            return None;
+        };
+        let programs = Path::new(&npm).join("node_modules/.bin");
         let place = sandbox();
         let repository = place.repository();
         let model = LoopbackModel::start();
@@ -46,7 +54,7 @@ impl Desktop {
                 _ => Answer::text("It is made."),
             }
         });
-        Self { place, repository, model, user: User::ordinary() }
+        Some(Self { place, repository, model, user: User::ordinary(), programs })
     }
 
     /// Writes a file below the home of the user.
@@ -61,10 +69,8 @@ impl Desktop {
         let temporary = self.place.folder().join("tmp");
         std::fs::create_dir_all(&temporary).unwrap();
         self.place.hand_to(self.user);
-        let npm = std::env::var(NPM).expect("`.ci/npm_workers` names the folder");
-        let bin = Path::new(&npm).join("node_modules/.bin");
         let own = std::env::var("PATH").unwrap_or_default();
-        let path = format!("{}:{}:{own}", bin.display(), self.place.folder().display());
+        let path = format!("{}:{}:{own}", self.programs.display(), self.place.folder().display());
         let call = self.place.regatta(self.repository.root()).env("PATH", path);
         let call = call.env("TMPDIR", temporary);
         let call = variables.iter().fold(call, |call, (name, value)| call.env(name, value));
@@ -99,9 +105,9 @@ fn expect_the_reason(desktop: &mut Desktop, finished: &Finished, reason: &str) {
 }
 
 #[test]
-#[ignore = "needs Claude Code from npm: .ci/npm_workers"]
 fn claude_code_lands_four_of_four_and_says_why_not_without_its_key() {
-    let mut desktop = Desktop::whose_model_calls("Write", "file_path");
+    let name = "claude_code_lands_four_of_four_and_says_why_not_without_its_key";
+    let Some(mut desktop) = Desktop::whose_model_calls(name, "Write", "file_path") else { return };
     let url = desktop.model.messages_url();
     let variables = [("ANTHROPIC_BASE_URL", &url[..]), ("ANTHROPIC_API_KEY", "sk-ant-loopback")];
     let recipe = recipe("claude");
@@ -114,9 +120,9 @@ fn claude_code_lands_four_of_four_and_says_why_not_without_its_key() {
 }
 
 #[test]
-#[ignore = "needs pi from npm: .ci/npm_workers"]
 fn pi_lands_four_of_four_and_says_why_not_without_its_key() {
-    let mut desktop = Desktop::whose_model_calls("write", "path");
+    let name = "pi_lands_four_of_four_and_says_why_not_without_its_key";
+    let Some(mut desktop) = Desktop::whose_model_calls(name, "write", "path") else { return };
     let provider = json!({ "openrouter": { "baseUrl": desktop.model.base_url() } });
     desktop.has(".pi/agent/models.json", &json!({ "providers": provider }).to_string());
     let variables = [("OPENROUTER_API_KEY", "sk-or-loopback")];
@@ -160,9 +166,9 @@ fn canaries(folder: &Path) -> String {
 }
 
 #[test]
-#[ignore = "needs Claude Code and pi from npm: .ci/npm_workers"]
 fn what_a_repository_brings_runs_without_the_switches_of_the_readme_and_not_with_them() {
-    let mut desktop = Desktop::whose_model_calls("Write", "file_path");
+    let name = "what_a_repository_brings_runs_without_the_switches_of_the_readme_and_not_with_them";
+    let Some(mut desktop) = Desktop::whose_model_calls(name, "Write", "file_path") else { return };
     let url = desktop.model.messages_url();
     let provider = json!({ "openrouter": { "baseUrl": desktop.model.base_url() } });
     desktop.has(".pi/agent/models.json", &json!({ "providers": provider }).to_string());
