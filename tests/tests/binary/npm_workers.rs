@@ -60,14 +60,15 @@ impl Desktop {
     /// Writes a file below the home of the user.
     fn has(&self, path: &str, text: &str) {
         let path = self.place.folder().join("user").join(path);
-        std::fs::create_dir_all(path.parent().expect("it lies in a folder")).unwrap();
-        std::fs::write(path, text).unwrap();
+        let folder = path.parent().expect("it lies in a folder");
+        std::fs::create_dir_all(folder).expect("a folder can be made");
+        std::fs::write(path, text).expect("a file can be written");
     }
 
     /// Runs a line of a shell as the user, with the programs of npm on the path.
     fn types(&mut self, line: &str, variables: &[(&str, &str)]) -> Finished {
         let temporary = self.place.folder().join("tmp");
-        std::fs::create_dir_all(&temporary).unwrap();
+        std::fs::create_dir_all(&temporary).expect("a folder can be made");
         self.place.hand_to(self.user);
         let own = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{}:{own}", self.programs.display(), self.place.folder().display());
@@ -158,7 +159,7 @@ fn make_hostile(repository: &Repository, canaries: &Path) {
 
 /// Returns what ran unasked.
 fn canaries(folder: &Path) -> String {
-    let entries = std::fs::read_dir(folder).unwrap().flatten();
+    let entries = std::fs::read_dir(folder).expect("it can be listed").flatten();
     let mut names: Vec<_> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort_unstable();

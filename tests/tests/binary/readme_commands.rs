@@ -75,13 +75,15 @@ fn yielded(prompt: &str) -> Value {
 /// Puts the programs of others and the binary where a shell finds them, and returns its path.
 fn path(place: &Sandbox) -> String {
     let folder = place.folder().join("bin");
-    std::fs::create_dir(&folder).unwrap();
+    std::fs::create_dir(&folder).expect("a folder can be made");
     for program in PROGRAMS {
         let program = folder.join(program);
-        std::fs::write(&program, PROGRAM).unwrap();
-        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::write(&program, PROGRAM).expect("a file can be written");
+        let mode = PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).expect("a mode can be set");
     }
-    std::os::unix::fs::symlink(place.binary(), folder.join("regatta")).unwrap();
+    let regatta = std::os::unix::fs::symlink(place.binary(), folder.join("regatta"));
+    regatta.expect("a link can be made");
     format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default())
 }
 
