@@ -40,6 +40,7 @@ mod binary {
     mod lines;
     mod logs;
     mod long_output;
+    mod names;
     mod npm_workers;
     mod odd;
     mod output;
@@ -51,6 +52,7 @@ mod binary {
     mod recovery;
     mod recovery_killed;
     mod registry_crate;
+    mod results;
     mod shapes;
     mod slow_reader;
     mod source;

@@ -120,14 +120,14 @@ fn announcement(notice: LandingNotice) -> EventKind {
         LandingNotice::Waiting => EventKind::LandingWaited,
         LandingNotice::HeadMoved => EventKind::Degraded {
             from: "HEAD where it was when the run began".to_owned(),
-            to: "the work lands all the same".to_owned(),
-            why: "HEAD has moved meanwhile".to_owned(),
+            to: "the work lands on the current HEAD".to_owned(),
+            why: "HEAD was moved during the run".to_owned(),
         },
         LandingNotice::Rescued(rescue) => EventKind::FileRescued { rescue },
-        LandingNotice::Unwatched { path, why } => EventKind::Degraded {
-            from: "a program that writes to a file while it is replaced is noticed".to_owned(),
+        LandingNotice::OpenFilesUnknown { path, why } => EventKind::Degraded {
+            from: "detection of programs that write to a file while it is replaced".to_owned(),
             to: "replaced files are compared twice".to_owned(),
-            why: format!("no lease can be had on {path}: {why}"),
+            why: format!("cannot get a lease on {path}: {why}"),
         },
     }
 }

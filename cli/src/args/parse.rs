@@ -59,8 +59,8 @@ fn grammar() -> clap::Command {
 }
 
 /// The names of commands, used to find the command in a command line that does not parse.
-const COMMANDS: [&str; 9] =
-    ["demo", "run", "runs", "diff", "conflicts", "apply", "discard", "schema", "help"];
+const COMMANDS: [&str; 10] =
+    ["demo", "run", "runs", "results", "diff", "conflicts", "apply", "discard", "schema", "help"];
 
 /// Returns the usage error for an error of the parser.
 fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {

@@ -12,7 +12,9 @@ use protocol::{ExitCode, RunSpec, Work};
 use schema::JsonSchemas;
 
 use super::context::{CommandContext, print_json};
-use super::{apply, conflicts, demo, diff, discard, help, logs, run, runs, schema as schemas};
+use super::{
+    apply, conflicts, demo, diff, discard, help, logs, results, run, runs, schema as schemas,
+};
 use crate::app_context::AppContext;
 use crate::args::{Command, Execution, Form, Globals, Parsed, RunArgs, Verbosity};
 use crate::error::Error;
@@ -49,6 +51,9 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         Command::Run(args) => in_runtime(async move |log| start(globals, args, &log).await),
         Command::Runs(args) => {
             in_runtime(async move |_| runs::run(&open_to_look(globals).await?, args, &mut out))
+        }
+        Command::Results(args) => {
+            in_runtime(async move |_| results::run(&open_to_look(globals).await?, args, &mut out))
         }
         Command::Logs(args) => {
             in_runtime(async move |_| logs::run(&open_to_look(globals).await?, args, &mut out))

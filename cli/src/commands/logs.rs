@@ -9,7 +9,7 @@ use serde::Serialize;
 use store::{SessionLine, TaskRow, read_session, used_in};
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::table_row;
+use super::kept_work::{label, table_row};
 use super::target::{Target, TargetKind};
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
@@ -25,7 +25,7 @@ const LONGEST: u64 = 64 << 10;
 /// # Errors
 /// There is no such run or task, or a log cannot be read.
 pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
-    let target = Target::find(context, args.target.as_deref())?;
+    let target = Target::find(context, &args.target)?;
     let run = &target.run.name;
     if context.view.form == Form::Json {
         let logs: Result<Vec<_>, _> =
@@ -122,7 +122,7 @@ fn log_path(context: &CommandContext, run: &RunName, row: &TaskRow) -> PathBuf {
 }
 
 fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
-    let title = format!("{} · {}{more}", row.name, table_row(row).outcome.word);
+    let title = format!("{} · {}{more}", label(row), table_row(row).outcome.word);
     say(out, &context.view.palette.paint(Meaning::Heading, &title))
 }
 
@@ -153,7 +153,7 @@ fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
             "it ended before its session began, or its log was removed"
         }
     };
-    say(out, &format!("{} has no log: {why}", row.name))
+    say(out, &format!("{} has no log: {why}", label(row)))
 }
 
 /// Prints the outcome and the usage of a task. `logged` is the usage according to its session log,

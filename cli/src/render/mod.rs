@@ -1,6 +1,8 @@
 //! Rendering of runs and results: progress on standard error, results on standard output. A run is
 //! rendered from a view that its events update.
 
+mod answer;
+mod answers;
 mod kept_files;
 mod live_frame;
 mod live_view;
@@ -11,12 +13,14 @@ mod printable;
 mod progress_lines;
 mod renderer;
 mod run_view;
+mod task_label;
 mod task_outcome;
 mod task_table;
 mod task_view;
 mod terminal;
 mod transcript;
 
+pub use answer::{Answer, AnswerPart, answer_lines, answer_text};
 pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
 pub use live_frame::passed_variables;
@@ -29,6 +33,7 @@ pub use patch::write_patch;
 pub use printable::{cut, escaped, one_line, visible_line, width};
 pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
+pub use task_label::{shorten, task_label};
 pub use task_outcome::{OutcomeLine, conflicts_text, outcome_line, reason_text, retry_time_note};
 pub use task_table::{Table, TableRow, TableRows, write_table};
 pub use task_view::{ProviderWait, RunningTask, TaskStage, TaskView};

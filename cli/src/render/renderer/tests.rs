@@ -74,6 +74,8 @@ fn events() -> Vec<Event> {
         kinds.push(EventKind::TaskQueued {
             task: task(name),
             title: format!("echo {name}"),
+            item: None,
+            items: Vec::new(),
             model: None,
         });
         kinds.push(EventKind::TaskStarted { task: task(name), attempt: 1 });
@@ -163,6 +165,8 @@ fn events_of_an_agent() -> Vec<Event> {
         EventKind::TaskQueued {
             task: task(),
             title: "Move it".into(),
+            item: None,
+            items: Vec::new(),
             model: Some("offline/a.toml".into()),
         },
         EventKind::TaskStarted { task: task(), attempt: 1 },
@@ -427,8 +431,9 @@ fn hostile(events: Vec<Event>, numbers: &mut Numbers) -> Vec<Event> {
             EventKind::Degraded { from, to, why } => {
                 (*from, *to, *why) = (numbers.text(), numbers.text(), numbers.text());
             }
-            EventKind::TaskQueued { title, model, .. } => {
+            EventKind::TaskQueued { title, model, item, items, .. } => {
                 (*title, *model) = (numbers.text(), Some(numbers.text()));
+                (*item, *items) = (Some(numbers.text()), vec![numbers.text()]);
             }
             EventKind::TaskProgress { line, tool, .. } => {
                 (*line, *tool) = (Some(numbers.text()), Some(numbers.text()));
@@ -570,6 +575,8 @@ fn an_event_is_one_line_whatever_is_in_it() {
     let kind = EventKind::TaskQueued {
         task: "t1".parse().unwrap(),
         title: "a\nb\u{1b}[0m".into(),
+        item: None,
+        items: Vec::new(),
         model: None,
     };
     let given = Event {

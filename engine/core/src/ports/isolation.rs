@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use protocol::{
     CaptureRef, Captured, Failure, FailureClass, FailureDetail, IsolationMode, LandingId,
-    LandingReport, RepoPath, Rescue, RunName, TaskName,
+    LandingReport, RepoPath, Rescue, RunName, TaskName, error_chain,
 };
 
 use super::{CancelToken, OpenRun, Recovery, RunLock, WorkspaceView};
@@ -213,7 +213,7 @@ pub enum LandingNotice {
     Rescued(Rescue),
     /// The landing cannot detect programs that have files open for writing, and compares replaced
     /// versions twice instead. Sent once per landing.
-    Unwatched {
+    OpenFilesUnknown {
         /// One of the files.
         path: RepoPath,
         /// The reason why the landing cannot detect such programs.
@@ -258,7 +258,7 @@ pub enum IsolationError {
         root: PathBuf,
     },
     /// The request was cancelled before anything was done.
-    #[error("it was cancelled before it began")]
+    #[error("the run was cancelled before it began")]
     Withdrawn,
     /// Another error.
     #[error("cannot {what}")]
@@ -281,9 +281,7 @@ impl IsolationError {
                 message = format!("{message}: {because}; try: {hint}");
                 Failure::new(FailureClass::Workspace, message)
             }
-            Self::Resources { source, .. } => {
-                Failure::new(FailureClass::Resources, chained(&message, source.as_ref()))
-            }
+            Self::Resources { .. } => Failure::new(FailureClass::Resources, error_chain(self)),
             Self::Predecessors { tasks, paths } => {
                 let message = format!("{message} on {}", paths.join(", "));
                 Failure::new(FailureClass::Dependency, message)
@@ -292,22 +290,9 @@ impl IsolationError {
             Self::Vanished { .. } | Self::Withdrawn => {
                 Failure::new(FailureClass::Workspace, message)
             }
-            Self::Failed { source, .. } => {
-                Failure::new(FailureClass::Workspace, chained(&message, source.as_ref()))
-            }
+            Self::Failed { .. } => Failure::new(FailureClass::Workspace, error_chain(self)),
         }
     }
-}
-
-/// Returns `message` and the chain of its sources in one line.
-fn chained(message: &str, source: &dyn std::error::Error) -> String {
-    let mut line = message.to_owned();
-    let mut next = Some(source);
-    while let Some(error) = next {
-        line = format!("{line}: {error}");
-        next = error.source();
-    }
-    line
 }
 
 fn names(tasks: &[TaskName]) -> String {

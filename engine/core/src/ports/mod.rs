@@ -28,8 +28,8 @@ pub use model::{
     ModelStream, Models, Provider, ProviderInfo, ToolChoice,
 };
 pub use processes::{
-    CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink, Namespaces, Process,
-    ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio, Processes,
+    CUT_LINE, CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink, Namespaces,
+    Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio, Processes,
     ResourceLimit,
 };
 pub use recovery::{
