@@ -208,7 +208,7 @@ pub enum LandingNotice {
     /// Another engine is landing in this repository, and this engine waits for it.
     Waiting,
     /// HEAD has changed since the repository was opened. The work lands nevertheless.
-    HeadMoved,
+    HeadMoved(HeadMove),
     /// A replaced version of a file had just been written by another program, and was kept.
     Rescued(Rescue),
     /// The landing cannot detect programs that have files open for writing, and compares replaced
@@ -219,6 +219,26 @@ pub enum LandingNotice {
         /// The reason why the landing cannot detect such programs.
         why: String,
     },
+}
+
+/// A change of HEAD.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeadMove {
+    /// The branch and the commit that HEAD was at.
+    pub was: String,
+    /// The branch and the commit that HEAD is at.
+    pub now: String,
+    /// What has changed.
+    pub kind: HeadMoveKind,
+}
+
+/// What has changed about HEAD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadMoveKind {
+    /// The branch is the same and has another commit.
+    SameBranch,
+    /// Another branch, or none, is checked out.
+    OtherBranch,
 }
 
 /// An error of isolation.
