@@ -16,6 +16,7 @@ mod binary {
     mod agents_tools;
     mod bad_input;
     mod cancel;
+    mod carry;
     mod command_line;
     mod commands;
     mod demo;
@@ -56,6 +57,8 @@ mod binary {
     mod recovery_killed;
     mod registry_crate;
     mod results;
+    mod setup;
+    mod setup_capture;
     mod shapes;
     mod slow_reader;
     mod source;

@@ -178,6 +178,7 @@ impl RunState {
                 name: self.arguments.name.clone(),
                 repo: self.arguments.spec.repo.clone(),
                 subfolder: self.arguments.spec.subfolder.clone(),
+                setup: self.arguments.spec.needs.setup.as_slice().into(),
             },
             repository: self.arguments.repository.clone(),
             executors: self.arguments.executors.clone(),
@@ -331,5 +332,11 @@ pub(super) fn crashed(message: String) -> TaskReport {
         message
     };
     let failure = Failure::new(FailureClass::Crashed, message);
-    TaskReport { outcome: Outcome::Failed { failure }, captured: None, ms: 0, usage: None }
+    TaskReport {
+        outcome: Outcome::Failed { failure },
+        captured: None,
+        ms: 0,
+        setup_ms: None,
+        usage: None,
+    }
 }

@@ -93,6 +93,7 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
     let OpenedForWork { app, repository } = open_to_work(globals).await?;
     request.note().iter().for_each(|line| note(globals, &format!("warning: {line}")));
     let facts = repository.facts();
+    unread_settings(&facts.root).iter().for_each(|line| note(globals, line));
     let tracked = || isolation::tracked_files(&facts.root).map_err(Error::from);
     let ground = ResolveInputs {
         root: &facts.root,
@@ -135,6 +136,19 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         }
     }
     Ok(ExitCode::Success)
+}
+
+/// Returns a note about settings in the repository. They are not read: a repository that nobody has
+/// declared to be trusted must not make commands run (`isolation.setup`).
+fn unread_settings(root: &Path) -> Option<String> {
+    let file = Path::new(".regatta/config.yml");
+    root.join(file).symlink_metadata().is_ok().then(|| {
+        let user = "yours are read, and the options of this command";
+        format!(
+            "note: {} of the repository is not read, because it is not trusted ({user})",
+            file.display()
+        )
+    })
 }
 
 /// Returns the provider keys that are set and not passed on to the commands of a run.

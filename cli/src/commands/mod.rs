@@ -18,4 +18,5 @@ pub mod results;
 pub mod run;
 pub mod runs;
 pub mod schema;
+mod setup_logs;
 mod target;

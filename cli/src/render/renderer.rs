@@ -9,7 +9,7 @@ use protocol::{Event, EventKind, Landed, LeftOut, Outcome, TaskName, Timestamp};
 use super::answer::Answer;
 use super::answers::{Answers, TaskAnswer, write_answers, write_whole};
 use super::kept_files::{left_out_lines, rescue_line};
-use super::live_notes::{LiveNote, live_note};
+use super::live_notes::live_notes;
 use super::live_view::LiveView;
 use super::next_commands::{CommandHints, FailedWork, KeptReason, closing_lines};
 use super::progress_lines::ProgressLines;
@@ -105,11 +105,8 @@ impl Renderer for RunRenderer {
         self.run.apply(event);
         match &mut self.progress {
             ProgressDisplay::Live(live) => {
-                match live_note(event) {
-                    Some(LiveNote::Remark(line)) => live.remark(&line),
-                    Some(LiveNote::Line(line)) => live.print(&line),
-                    Some(LiveNote::Problem { meaning, text }) => live.problem(meaning, &text),
-                    None => {}
+                for note in live_notes(&self.run, event) {
+                    live.note(note);
                 }
                 live.draw(&self.run, event.at);
             }

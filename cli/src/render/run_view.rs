@@ -74,7 +74,9 @@ impl RunView {
                 row.model.clone_from(model);
             }
             EventKind::TaskStarted { task, .. } => self.enter(task, event.at, Phase::Preparing),
-            EventKind::WorkspaceReady { task, .. } => self.enter(task, event.at, Phase::Working),
+            EventKind::WorkspaceReady { task, .. } | EventKind::WorkspaceSetUp { task, .. } => {
+                self.enter(task, event.at, Phase::Working);
+            }
             EventKind::TaskProgress { task, phase, line, tool, tokens } => {
                 let (line, tool) = (line.as_ref(), tool.as_ref());
                 let progress = ProgressReport { phase: *phase, line, tool, tokens: *tokens };
@@ -258,5 +260,11 @@ fn without_yield(report: &TaskReport) -> TaskReport {
         Outcome::Failed { failure } => Outcome::Failed { failure: failure.clone() },
         Outcome::Cancelled => Outcome::Cancelled,
     };
-    TaskReport { outcome, captured: report.captured.clone(), ms: report.ms, usage: report.usage }
+    TaskReport {
+        outcome,
+        captured: report.captured.clone(),
+        ms: report.ms,
+        setup_ms: report.setup_ms,
+        usage: report.usage,
+    }
 }

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use engine::dependencies;
-use protocol::{ChangeDemand, IsolationMode, MergeMode, RunSpec, TaskName, TaskSpec, Work};
+use protocol::{
+    ChangeDemand, IsolationMode, MergeMode, RunSpec, TaskName, TaskSpec, Work, WorkspaceNeeds,
+};
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind};
@@ -18,6 +20,8 @@ pub struct Listing<'a> {
     merge: MergeMode,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pass_env: &'a [String],
+    #[serde(skip_serializing_if = "WorkspaceNeeds::is_empty")]
+    needs: &'a WorkspaceNeeds,
     tasks: Vec<ListedTask<'a>>,
 }
 
@@ -61,6 +65,7 @@ pub fn listing(spec: &RunSpec) -> Result<Listing<'_>, Error> {
         isolation: spec.isolation,
         merge: spec.merge,
         pass_env: &spec.pass_env,
+        needs: &spec.needs,
         tasks: order.into_iter().map(|at| listed(&spec.tasks[at])).collect(),
     })
 }
@@ -121,8 +126,8 @@ impl Listing<'_> {
                 let _written = writeln!(text, "  {}", render::one_line(item));
             }
         }
-        if let Some(passes) = render::passed_variables(self.pass_env) {
-            let _written = write!(text, "\n{passes}");
+        for line in render::run_conditions(self.pass_env, self.needs) {
+            let _written = write!(text, "\n{line}");
         }
         let (tasks, jobs) = (self.tasks.len(), self.jobs);
         let plural = if tasks == 1 { "task" } else { "tasks" };

@@ -41,7 +41,7 @@ pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
 pub use session::{AgentEnd, SessionEntry, SessionEvent, UserInput};
 pub use spec::{
     Agent, ChangeDemand, Command, External, Item, MergeMode, OnFailure, RunSpec, TaskLimits,
-    TaskSpec, Work,
+    TaskSpec, Work, WorkspaceNeeds,
 };
 pub use timestamp::Timestamp;
 pub use usage::{Cost, Usage};

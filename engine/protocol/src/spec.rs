@@ -38,6 +38,37 @@ pub struct RunSpec {
     /// keys of providers.
     #[serde(default)]
     pub pass_env: Vec<String>,
+    /// What each workspace needs besides the files of the repository.
+    #[serde(default)]
+    pub needs: WorkspaceNeeds,
+}
+
+/// What a workspace needs besides the files of the repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceNeeds {
+    /// The shell scripts that set the workspace up before its worker starts, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
+    /// The globs of the ignored files that are copied into the workspace, relative to the root of
+    /// the repository.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carry: Vec<String>,
+    /// The maximum total size in bytes of the files that match `carry`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub carry_limit: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl WorkspaceNeeds {
+    /// Returns whether a workspace needs nothing else.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.setup.is_empty() && self.carry.is_empty()
+    }
 }
 
 /// Where the work of a run lands.

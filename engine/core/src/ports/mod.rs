@@ -19,9 +19,9 @@ pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
 pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
 pub use isolation::{
-    Baseline, FreezeRequest, HeadMove, HeadMoveKind, Isolation, IsolationError, LandingNotice,
-    LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts, Workspace,
-    WorkspaceRequest,
+    Baseline, CarryRequest, FreezeRequest, HeadMove, HeadMoveKind, Isolation, IsolationError,
+    LandingNotice, LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts,
+    Workspace, WorkspaceRequest, WorkspaceStart,
 };
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
