@@ -182,15 +182,15 @@ fn what_a_repository_brings_runs_without_the_switches_of_the_readme_and_not_with
         ("ANTHROPIC_API_KEY", "sk-ant-loopback"),
         ("OPENROUTER_API_KEY", "sk-or-loopback"),
     ];
-    for (program, switches, unasked, in_spite) in [
-        ("claude", " --setting-sources user --strict-mcp-config", "prompt server start", ""),
-        ("pi", " -ne", "extension npm", "npm"),
+    for (program, switches, unasked) in [
+        ("claude", " --setting-sources user --strict-mcp-config", "prompt server start"),
+        ("pi", " -ne", "extension npm"),
     ] {
         let recipe = recipe(program);
         let careless = recipe.replace(switches, "").replace("--setup 'rm -rf .pi' ", "");
         assert_ne!(careless, recipe, "the recipe has the switches");
         let finished = desktop.types(&recipe, &variables);
-        assert_eq!(canaries(&folder), in_spite, "{finished}");
+        assert_eq!(canaries(&folder), "", "{finished}");
         let finished = desktop.types(&careless, &variables);
         assert_eq!(canaries(&folder), unasked, "{finished}");
         std::fs::remove_dir_all(&folder).unwrap();

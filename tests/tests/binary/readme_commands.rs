@@ -28,7 +28,7 @@ const CODES: &[(&str, i32)] = &[("echo {{item}} > colour.txt", 4)];
 
 /// Programs of others that the README calls. Here each writes a file whose name only its arguments
 /// can give; `npm_workers.rs` has the real ones.
-const PROGRAMS: &[&str] = &["claude", "codex", "opencode", "pi"];
+const PROGRAMS: &[&str] = &["claude", "codex", "npm", "npx", "opencode", "pi"];
 
 const PROGRAM: &str =
     "#!/bin/sh\necho done > \"by-$(echo \"$0 $*\" | cksum | cut -d ' ' -f 1).txt\"\n";
@@ -38,7 +38,11 @@ fn repository(place: &Sandbox) -> Repository {
     repository.write("src/lib.rs", "pub const TIMEOUT: u64 = 30;\n\npub mod   ugly;\n");
     repository.write("src/ugly.rs", "pub fn ugly( ) { }\n");
     repository.write("src/main.rs", "fn main() {}\n");
+    repository.write("src/app.js", "let waits = true\n");
     repository.write("docs/years.txt", "2024\n");
+    repository.write(".gitignore", ".env\nnode_modules\n");
+    repository.write(".env", "PORT=8080\n");
+    repository.write("node_modules/eslint/index.js", "module.exports = {};\n");
     repository.write("finding.json", file("json finding.json"));
     for name in ["plan.toml", "scenario.toml"] {
         repository.write(name, file(&format!("toml {name}")));
