@@ -46,14 +46,17 @@ mod binary {
     mod logs;
     mod long_output;
     mod names;
+    mod npm_workers;
     mod odd;
     mod output;
     mod plans;
     mod private;
     mod progress;
     mod readme;
+    mod readme_commands;
     mod recovery;
     mod recovery_killed;
+    mod registry_crate;
     mod results;
     mod retry;
     mod retry_bad_input;
