@@ -18,6 +18,7 @@ use schema::{CachedSchemas, JsonSchemas};
 use store::{ArtifactFolders, Ledger, SessionLogFiles};
 use tools::Builtins;
 
+use crate::args::WATCH;
 use crate::error::{Error, ErrorKind};
 use crate::model::{is_scripted, routes};
 use crate::process;
@@ -207,7 +208,7 @@ pub fn isolation_places(places: &DataPaths) -> isolation::IsolationPaths {
 /// process of the user can read the watcher's environment, so `environment` must have no keys.
 fn watcher(environment: &BaseEnvironment) -> Command {
     let mut command = Command::new("/proc/self/exe");
-    command.arg("__watch").env_clear().envs(environment.variables());
+    command.arg(WATCH).env_clear().envs(environment.variables());
     command
 }
 

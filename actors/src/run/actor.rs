@@ -3,7 +3,7 @@
 //! The end of each task's actor is reported to the machine here and nowhere else, once. That is why
 //! `task_finished` needs no deduplication.
 
-use engine::ports::LandingNotice;
+use engine::ports::{HeadMove, HeadMoveKind, LandingNotice};
 use engine::run::Input;
 use protocol::EventKind;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -118,10 +118,13 @@ impl Actor for Run {
 fn announcement(notice: LandingNotice) -> EventKind {
     match notice {
         LandingNotice::Waiting => EventKind::LandingWaited,
-        LandingNotice::HeadMoved => EventKind::Degraded {
-            from: "HEAD where it was when the run began".to_owned(),
-            to: "the work lands on the current HEAD".to_owned(),
-            why: "HEAD was moved during the run".to_owned(),
+        LandingNotice::HeadMoved(HeadMove { was, now, kind }) => EventKind::Degraded {
+            from: match kind {
+                HeadMoveKind::SameBranch => "HEAD was moved during the run".to_owned(),
+                HeadMoveKind::OtherBranch => "the branch was switched during the run".to_owned(),
+            },
+            to: "the work lands in the tree as it is now".to_owned(),
+            why: format!("HEAD was {was} and is {now}"),
         },
         LandingNotice::Rescued(rescue) => EventKind::FileRescued { rescue },
         LandingNotice::OpenFilesUnknown { path, why } => EventKind::Degraded {

@@ -183,6 +183,7 @@ impl RunState {
                 name: self.arguments.name.clone(),
                 repo: self.arguments.spec.repo.clone(),
                 subfolder: self.arguments.spec.subfolder.clone(),
+                setup: self.arguments.spec.needs.setup.as_slice().into(),
             },
             repository: self.arguments.repository.clone(),
             executors: self.arguments.executors.clone(),
@@ -351,5 +352,11 @@ pub(super) fn crashed(message: String) -> TaskReport {
 
 /// Returns the report of a task that could not start, or of which nothing else is known.
 fn unstarted(failure: Failure) -> TaskReport {
-    TaskReport { outcome: Outcome::Failed { failure }, captured: None, ms: 0, usage: None }
+    TaskReport {
+        outcome: Outcome::Failed { failure },
+        captured: None,
+        ms: 0,
+        setup_ms: None,
+        usage: None,
+    }
 }

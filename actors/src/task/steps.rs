@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest};
+use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart};
 use engine::task::{Effect, Input, Reminder};
 use protocol::{
     AgentEnd, Captured, EventKind, Failure, FailureClass, LedgerEntry, Outcome, Phase, TaskName,
@@ -33,16 +33,19 @@ impl TaskState {
                 Effect::Prepare => self.prepare(myself),
                 Effect::Record(entry) => self.record(myself, entry),
                 Effect::LeaseExecutor => self.lease_executor(myself),
+                Effect::SetUp(workspace) => self.set_up(myself, &workspace),
                 Effect::StartWorker { workspace, attempt, reminder } => {
                     self.start_worker(myself, &workspace, attempt, reminder).await;
                 }
                 Effect::Remind(reminder) => self.remind(myself, reminder),
                 Effect::StopWorker(level) => {
+                    self.setup.stop(level);
                     if let Some(working) = &self.worker {
                         working.stop(level);
                     }
                 }
                 Effect::KillWorker => {
+                    self.end_setup();
                     self.worker = None;
                     let _dying = myself.cast(TaskMessage::WorkerKilled);
                 }
@@ -82,6 +85,10 @@ impl TaskState {
             task: self.name(),
             attempt: self.lifecycle.attempt(),
             predecessors: self.arguments.predecessors.clone(),
+            start: match self.arguments.run.setup.is_empty() {
+                true => WorkspaceStart::AtOnce,
+                false => WorkspaceStart::AfterSetup,
+            },
         };
         let (repository, run) =
             (self.arguments.repository.clone(), self.arguments.run.name.clone());
@@ -264,7 +271,8 @@ impl TaskState {
             lease.settle(self.writers);
         }
         let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let report = TaskReport { outcome, captured, ms, usage: self.usage() };
+        let setup_ms = self.end_setup();
+        let report = TaskReport { outcome, captured, ms, setup_ms, usage: self.usage() };
         self.span.in_scope(|| tracing::info!(outcome = word(&report.outcome), ms, "finished"));
         self.report = Some(report);
         myself.stop(None);

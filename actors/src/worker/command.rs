@@ -1,5 +1,6 @@
 //! A command as the worker of a task.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -30,12 +31,7 @@ pub(super) struct CommandWorker {
 impl CommandWorker {
     pub(super) fn new(command: &Command, start: WorkerStart, deps: WorkerDeps) -> Self {
         let mut environment = start.environment;
-        let mut set = |name: &str, value: OsString| environment.insert(name.to_owned(), value);
-        if let Some(item) = &command.item {
-            set("REGATTA_ITEM", item.item.clone().into());
-            set("REGATTA_ITEM_STEM", item.stem.clone().into());
-            set("REGATTA_ITEM_DIR", item.dir.clone().into());
-        }
+        environment.extend(command_environment(command));
         let request = CommandRequest {
             script: command.script.clone(),
             arguments: command.arguments.clone(),
@@ -80,8 +76,25 @@ impl Worker for CommandWorker {
     }
 }
 
-fn read(end: CommandEnd) -> AgentEnd {
-    let failed = |message: String| Failure::new(FailureClass::Command, message);
+/// Returns the variables that a command gets besides those of its task.
+pub(super) fn command_environment(command: &Command) -> BTreeMap<String, OsString> {
+    let Some(item) = &command.item else { return BTreeMap::new() };
+    let variables = [
+        ("REGATTA_ITEM", &item.item),
+        ("REGATTA_ITEM_STEM", &item.stem),
+        ("REGATTA_ITEM_DIR", &item.dir),
+    ];
+    variables.map(|(name, value)| (name.to_owned(), value.into())).into()
+}
+
+pub(super) fn read(end: CommandEnd) -> AgentEnd {
+    let failed = |how: &str| {
+        let message = match &end.failure_line {
+            Some(line) => format!("{line} ({how})"),
+            None => format!("it ended with {how}"),
+        };
+        Failure::new(FailureClass::Command, message)
+    };
     match end.cause {
         EndCause::Exited(0) => {
             let value = end.last_line.map(|line| {
@@ -91,22 +104,24 @@ fn read(end: CommandEnd) -> AgentEnd {
         }
         EndCause::Exited(code) => {
             let hint = match code {
-                126 => " (it is not executable)",
-                127 => " (the shell did not find a command)",
+                126 => ": it is not executable",
+                127 => ": the shell did not find a command",
                 _ => "",
             };
-            let failure = failed(format!("it ended with code {code}{hint}"));
+            let failure = failed(&format!("code {code}{hint}"));
             AgentEnd::Failed(failure.with(FailureDetail::Exit { code }))
         }
         EndCause::Signalled(signal) => {
-            let failure = failed(format!("signal {signal} ended it"));
+            let failure = failed(&format!("signal {signal}"));
             AgentEnd::Failed(failure.with(FailureDetail::Signal { signal }))
         }
-        EndCause::Stopped => AgentEnd::Failed(failed("it was stopped".to_owned())),
+        EndCause::Stopped => {
+            AgentEnd::Failed(Failure::new(FailureClass::Command, "it was stopped"))
+        }
     }
 }
 
-fn unable(error: &CommandError) -> Failure {
+pub(super) fn unable(error: &CommandError) -> Failure {
     match error {
         CommandError::Resources { source, .. } => {
             Failure::new(FailureClass::Resources, format!("{error}: {source}"))

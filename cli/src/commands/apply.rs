@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::landing::{self, LandingBackend, LandingEnd, LedgerWriter};
 use engine::ports::{
-    CancelToken, Ids as _, IsolationError, LandingNotice, LandingRequest, LandingTarget,
+    CancelToken, HeadMove, Ids as _, IsolationError, LandingNotice, LandingRequest, LandingTarget,
     LedgerError, Repository,
 };
 use protocol::{
@@ -38,7 +38,7 @@ pub async fn run(
     args: &ApplyArgs,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let target = Target::find(context, args.target.as_deref())?;
+    let target = Target::find(context, &args.target)?;
     target.check_has_ended("land")?;
     let again = args.land_again();
     let work = Work::of(context, &target, again)?;
@@ -81,9 +81,9 @@ async fn land(
             LandingNotice::Waiting => {
                 "waits: another engine is landing in this repository".to_owned()
             }
-            LandingNotice::HeadMoved => {
-                "HEAD was moved during the run; the work lands on the current HEAD".to_owned()
-            }
+            LandingNotice::HeadMoved(HeadMove { was, now, .. }) => one_line(&format!(
+                "HEAD was moved during the run, from {was} to {now}; the work lands in the tree as it is now"
+            )),
             LandingNotice::Rescued(rescue) => rescue_line(&rescue),
             LandingNotice::OpenFilesUnknown { path, why } => one_line(&format!(
                 "programs that write to files cannot be noticed: replaced files are compared twice \
@@ -109,7 +109,8 @@ async fn land(
         LandingEnd::Cancelled => return Err(cancelled(context, target, stop.code())),
         LandingEnd::Failed(error) => return Err(Error::from(error).exit(ExitCode::Kept)),
     };
-    apply_output::print_landing(context, &target.run.name, &report, &work.gone_names(), out)?;
+    let gone = work.gone_names();
+    apply_output::print_landing(context, &target.run.name, &report, &target.tasks, &gone, out)?;
     if let (Form::Text, Some(lines)) = (context.view.form, work.gone_lines(context, target)) {
         // The work has landed even if the note about other work cannot be written.
         let _unread = writeln!(std::io::stderr(), "note: {}", lines.join("; "));
@@ -255,7 +256,7 @@ fn nothing_to_land(
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {
             let report = LandingReport::default();
-            apply_output::print_landing(context, name, &report, &work.gone_names(), out)?;
+            apply_output::print_landing(context, name, &report, &[], &work.gone_names(), out)?;
         }
         (Form::Text, _) if gone.is_some() => say(out, &gone.unwrap_or_default().join("\n"))?,
         (Form::Text, None) => say(out, &nothing_left(target))?,

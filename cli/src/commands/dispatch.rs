@@ -13,7 +13,8 @@ use schema::JsonSchemas;
 
 use super::context::{CommandContext, print_json};
 use super::{
-    apply, conflicts, demo, diff, discard, help, logs, retry, run, runs, schema as schemas,
+    apply, conflicts, demo, diff, discard, help, logs, manual, results, retry, run, runs,
+    schema as schemas,
 };
 use crate::app_context::AppContext;
 use crate::args::{Command, Execution, Form, Globals, Parsed, RetryArgs, RunArgs, Verbosity};
@@ -35,16 +36,18 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
             process::print(&text)?;
             return Ok(ExitCode::Success);
         }
+        Parsed::Watch => {
+            exec::watch(io::stdin().lock());
+            return Ok(ExitCode::Success);
+        }
         Parsed::Command(arguments) => *arguments,
     };
     let globals = &arguments.globals;
     let mut out = io::stdout();
     match &arguments.command {
-        Command::Watch => {
-            exec::watch(io::stdin().lock());
-            Ok(ExitCode::Success)
-        }
         Command::Schema(args) => schemas::run(args),
+        Command::Completions(args) => manual::completions(args),
+        Command::Man(args) => manual::man(args),
         Command::Help(args) => help::run(args),
         Command::Demo(args) => in_runtime(async move |log| {
             demo::run(args, globals, &log, process::faults_from_environment()?, &mut out).await
@@ -56,6 +59,9 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
             }
             Err(args) => in_runtime(async move |log| start_retry(globals, args, &log).await),
         },
+        Command::Results(args) => {
+            in_runtime(async move |_| results::run(&open_to_look(globals).await?, args, &mut out))
+        }
         Command::Logs(args) => {
             in_runtime(async move |_| logs::run(&open_to_look(globals).await?, args, &mut out))
         }
@@ -89,8 +95,9 @@ fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<
 async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode, Error> {
     let request = RunRequest::parse(args, std::env::var_os("REGATTA_TASK").as_deref())?;
     let OpenedForWork { app, repository } = open_to_work(globals).await?;
-    request.note().iter().for_each(|line| note(globals, &format!("note: {line}")));
+    request.note().iter().for_each(|line| note(globals, &format!("warning: {line}")));
     let facts = repository.facts();
+    unread_settings(&facts.root).iter().for_each(|line| note(globals, line));
     let tracked = || isolation::tracked_files(&facts.root).map_err(Error::from);
     let ground = ResolveInputs {
         root: &facts.root,
@@ -162,6 +169,19 @@ async fn execute(
         }
     }
     Ok(ExitCode::Success)
+}
+
+/// Returns a note about settings in the repository. They are not read: a repository that nobody has
+/// declared to be trusted must not make commands run (`isolation.setup`).
+fn unread_settings(root: &Path) -> Option<String> {
+    let file = Path::new(".regatta/config.yml");
+    root.join(file).symlink_metadata().is_ok().then(|| {
+        let user = "yours are read, and the options of this command";
+        format!(
+            "note: {} of the repository is not read, because it is not trusted ({user})",
+            file.display()
+        )
+    })
 }
 
 /// Returns the provider keys that are set and not passed on to the commands of a run.

@@ -212,6 +212,7 @@ impl Bench {
             branch_prefix: "regatta".to_owned(),
             untracked_limit: 0,
             pass_env: Vec::new(),
+            needs: WorkspaceNeeds::default(),
             retry: None,
         };
         let opened = self.context.ledger.open_run(&spec, Noon.now(), LockRun::nothing()).await;
@@ -249,7 +250,8 @@ impl Bench {
             let at = captured.clone();
             entries.push(LedgerEntry::TaskCaptured { task, attempt: 1, captured: at });
             usages.extend(usage);
-            let report = TaskReport { outcome, captured: Some(captured), ms: 1200, usage };
+            let report =
+                TaskReport { outcome, captured: Some(captured), ms: 1200, setup_ms: None, usage };
             entries.push(LedgerEntry::TaskFinished { task, report });
         }
         let run = spec.id;
@@ -276,6 +278,7 @@ fn task(name: &str, on: &[&str]) -> TaskSpec {
         id: TaskId::generate(),
         name: name.parse().unwrap(),
         title: format!("does {name}"),
+        items: Vec::new(),
         work: Work::Command(Command {
             script: format!("make {name}"),
             item: None,

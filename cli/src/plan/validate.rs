@@ -18,6 +18,7 @@ use super::yield_fields;
 use crate::args::{AgentChoice, MergeChoice};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice};
+use crate::workspace_needs::{carry_glob, setup_command};
 
 /// The maximum size of a schema file, in bytes.
 const LONGEST_SCHEMA: u64 = 1_000_000;
@@ -56,6 +57,8 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
     }
     let model = file.model.map(|model| task_work::model(text, folder, &model)).transpose()?;
     let base_url = task_work::base_url(text, model.as_ref(), file.base_url.as_ref())?;
+    let setup = file.setup.map(|setup| text.checked(&setup, setup_command)).transpose()?;
+    let carry = file.carry.map(|carry| text.checked(&carry, carry_glob)).transpose()?;
     let limits = file.limits;
     Ok(Plan {
         name: file.name,
@@ -68,6 +71,8 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
             .map(|merge| text.parse(&merge, |word| word.parse()))
             .transpose()?
             .map(|MergeChoice(merge)| merge),
+        setup,
+        carry,
         wall: limits.wall.map(|wall| text.parse(&wall, config::parse_duration)).transpose()?,
         output: limits.output.map(|size| text.parse(&size, config::parse_size)).transpose()?,
         turns: limits.turns.map(|turns| text.positive("turns", &turns)).transpose()?,
@@ -214,6 +219,10 @@ pub(crate) struct Plan {
     pub(crate) base_url: Option<BaseUrl>,
     /// The context that is given to the model of every task.
     pub(crate) context: Option<String>,
+    /// The commands that set up each workspace.
+    pub(crate) setup: Option<Vec<String>>,
+    /// The globs of ignored files that are copied into each workspace.
+    pub(crate) carry: Option<Vec<String>>,
     /// How long a task may take.
     pub(crate) wall: Option<Duration>,
     /// How many bytes of a task's output are kept.

@@ -57,12 +57,15 @@ impl RunRequest {
                 let alike = "each item makes the same task, because {{item}} is not in the TASK";
                 return (!prompt.contains("{{")).then(|| alike.to_owned());
             }
-            TaskSource::Plan(_)
-            | TaskSource::Command(_)
-            | TaskSource::Words { .. }
-            | TaskSource::Each { .. } => {
-                return None;
+            TaskSource::Each { pattern: WorkTemplate::Command(script), .. }
+            | TaskSource::Words { script: WorkTemplate::Command(script), .. } => {
+                let alike = "each item runs the same command, because {{item}} is not in --exec";
+                let names_item = script.contains("{{") || script.contains("REGATTA_ITEM");
+                return (!names_item).then(|| alike.to_owned());
             }
+            TaskSource::Words { script: WorkTemplate::Prompt(_), .. }
+            | TaskSource::Plan(_)
+            | TaskSource::Command(_) => return None,
         };
         let single = |prompt: &String| !prompt.trim().contains(char::is_whitespace);
         let all = prompts.len() > 1 && prompts.iter().all(single);
@@ -91,7 +94,7 @@ pub fn refuse_inside_task(inside: Option<&OsStr>) -> Result<(), Error> {
 
 /// Checks that the base URL goes with a model.
 pub(super) fn check_base_url(args: &RunArgs) -> Result<(), Error> {
-    if args.base_url.is_some() && args.model.is_none() {
+    if args.base_url.is_some() && args.model.is_none() && args.plan.is_none() {
         return Err(Error::usage("--base-url says where the model is, but not which it is")
             .hint("regatta run --model local/MODEL --base-url URL TASK…"));
     }

@@ -59,11 +59,11 @@ pub struct UnknownKey {
     pub line: u64,
     /// The key, shortened.
     pub key: String,
-    /// The most similar known key.
-    pub nearest: Option<Key>,
+    /// The most similar known key or group of keys.
+    pub nearest: Option<&'static str>,
 }
 
-fn hint(nearest: Option<Key>) -> String {
+fn hint(nearest: Option<&'static str>) -> String {
     nearest.map(|key| format!("; did you mean `{key}`?")).unwrap_or_default()
 }
 

@@ -15,6 +15,12 @@ pub enum Key {
     IsolationDir,
     /// The total size of untracked files that may be copied.
     UntrackedLimit,
+    /// The commands that set up each workspace.
+    IsolationSetup,
+    /// The globs of ignored files that are copied into each workspace.
+    IsolationCarry,
+    /// The total size of those files.
+    CarryLimit,
     /// The prefix of branch names.
     BranchPrefix,
     /// The environment variables removed from tasks.
@@ -66,12 +72,15 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 27] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
         Self::IsolationDir,
         Self::UntrackedLimit,
+        Self::IsolationSetup,
+        Self::IsolationCarry,
+        Self::CarryLimit,
         Self::BranchPrefix,
         Self::EnvRemove,
         Self::EnvKeepOnly,
@@ -102,6 +111,9 @@ impl Key {
             Self::MergeMode => "task.isolation.merge",
             Self::IsolationDir => "isolation.dir",
             Self::UntrackedLimit => "isolation.untrackedLimit",
+            Self::IsolationSetup => "isolation.setup",
+            Self::IsolationCarry => "isolation.carry",
+            Self::CarryLimit => "isolation.carryLimit",
             Self::BranchPrefix => "branch.prefix",
             Self::EnvRemove => "env.remove",
             Self::EnvKeepOnly => "env.keep_only",
@@ -160,6 +172,9 @@ impl Key {
             | Self::MergeMode
             | Self::IsolationDir
             | Self::UntrackedLimit
+            | Self::IsolationSetup
+            | Self::IsolationCarry
+            | Self::CarryLimit
             | Self::BranchPrefix
             | Self::EnvRemove
             | Self::EnvKeepOnly
@@ -182,10 +197,25 @@ impl Key {
         Self::ALL.into_iter().find(|key| key.as_str() == text)
     }
 
-    /// Returns the key most similar to `text`, if one is similar enough.
+    /// Returns the key that `text` may be meant for, or the group of keys: the only key that ends
+    /// with `text`, or the most similar one, or the only key with the same last part.
     #[must_use]
-    pub fn nearest(text: &str) -> Option<Self> {
-        nearest(text, Self::ALL.map(Self::as_str)).and_then(Self::find)
+    pub fn nearest(text: &str) -> Option<&'static str> {
+        let keys = || Self::ALL.map(Self::as_str);
+        let groups = || {
+            let ends = |key: &'static str| key.match_indices('.').map(move |(end, _)| &key[..end]);
+            keys().into_iter().flat_map(ends)
+        };
+        let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_lowercase();
+        let namesake = || {
+            let mut same = keys().into_iter().filter(|key| last(key) == last(text));
+            same.next().filter(|_| same.next().is_none())
+        };
+        let end = format!(".{text}");
+        let mut longer = keys().into_iter().filter(|key| key.ends_with(&end));
+        let longer = longer.next().filter(|_| longer.next().is_none());
+        let similar = || nearest(text, keys()).or_else(|| nearest(text, groups()));
+        longer.or_else(similar).or_else(namesake)
     }
 
     /// Returns whether `path` is the key of a group of settings, such as `task.isolation`.

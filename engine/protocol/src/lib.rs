@@ -41,7 +41,7 @@ pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
 pub use session::{AgentEnd, SessionEntry, SessionEvent, UserInput};
 pub use spec::{
     Agent, ChangeDemand, Command, DoneTask, External, Item, MergeMode, OnFailure, Retry, RunSpec,
-    TaskLimits, TaskSpec, Work, YieldPlaceholder,
+    TaskLimits, TaskSpec, Work, WorkspaceNeeds, YieldPlaceholder,
 };
 pub use timestamp::Timestamp;
 pub use usage::{Cost, Usage};

@@ -70,6 +70,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>, retry: Option<Retry>) -> RunSpec {
         branch_prefix,
         untracked_limit,
         pass_env,
+        needs,
         retry_of: _, // `retry` names it, too
     } = spec;
     RunSpec {
@@ -85,6 +86,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>, retry: Option<Retry>) -> RunSpec {
         branch_prefix,
         untracked_limit,
         pass_env,
+        needs,
         retry,
     }
 }

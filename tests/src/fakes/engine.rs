@@ -15,7 +15,7 @@ use engine::request::RequestPolicy;
 use protocol::{
     ChangeDemand, Command, Event, EventKind, IsolationMode, LandingId, MergeMode, OnFailure, RunId,
     RunSpec, SessionId, TaskId, TaskLimits, TaskName, TaskReport, TaskSpec, Timestamp, Totals,
-    Work,
+    Work, WorkspaceNeeds,
 };
 use serde_json::{Value, json};
 
@@ -86,6 +86,7 @@ pub fn task(name: &str, script: &str) -> TaskSpec {
         id: TaskId::generate(),
         name: TaskName::nearest(name),
         title: name.to_owned(),
+        items: Vec::new(),
         work: Work::Command(Command {
             script: script.to_owned(),
             item: None,
@@ -245,6 +246,7 @@ impl TestEngine {
             branch_prefix: "regatta".to_owned(),
             untracked_limit: u64::MAX,
             pass_env: Vec::new(),
+            needs: WorkspaceNeeds::default(),
             retry: None,
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use protocol::{AgentEnd, Failure, FailureClass};
 use serde_json::Value;
 
-use crate::ports::Schema;
+use crate::ports::{CUT_LINE, Schema};
 
 /// Judges how the worker of one task ended. It counts the reminders that were sent.
 pub struct YieldContract {
@@ -103,6 +103,11 @@ impl YieldContract {
             }
             AgentEnd::Yielded(value) => match self.schema.faults(&value) {
                 faults if faults.is_empty() => return ContractDecision::Accept(value),
+                _ if is_cut(&value) => {
+                    "the last line of its output, which it yields, is longer than 500000 bytes, so \
+                     it cannot match the schema"
+                        .to_owned()
+                }
                 faults => {
                     format!("what it yielded does not match the schema: {}", faults.join("; "))
                 }
@@ -119,6 +124,11 @@ impl YieldContract {
         };
         ContractDecision::Fail(Failure::new(FailureClass::Contract, feedback))
     }
+}
+
+/// Returns whether a value is the beginning of a line of output that was too long.
+fn is_cut(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.ends_with(CUT_LINE))
 }
 
 #[cfg(test)]
@@ -177,6 +187,15 @@ mod tests {
             judge(ReminderPolicy::COMMAND).judge(nothing()),
             ContractDecision::Accept(Value::Null)
         );
+    }
+
+    #[test]
+    fn a_line_that_was_too_long_breaks_the_contract_and_says_so() {
+        let cut = Value::String(format!("{{\"summary\": \"x{CUT_LINE}"));
+        let ContractDecision::Fail(failure) = contract(0).judge(AgentEnd::Yielded(cut)) else {
+            panic!("a part is no object");
+        };
+        assert!(failure.message.contains("longer than 500000 bytes"), "{}", failure.message);
     }
 
     #[test]

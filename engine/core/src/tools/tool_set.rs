@@ -101,10 +101,16 @@ impl ToolSet {
         }
     }
 
-    /// Finds a tool by its exact name, because the name also decides which calls may run
-    /// concurrently.
+    /// Finds a tool by its name. A name in another case is taken if exactly one tool has it, because
+    /// some models write `Read` for `read`.
     fn find(&self, name: &str) -> Option<&ToolEntry> {
-        self.entries.iter().find(|entry| entry.spec().name == name)
+        let exact = self.entries.iter().find(|entry| entry.spec().name == name);
+        exact.or_else(|| {
+            let is_meant = |entry: &&ToolEntry| entry.spec().name.eq_ignore_ascii_case(name);
+            let mut meant = self.entries.iter().filter(is_meant);
+            let first = meant.next()?;
+            meant.next().is_none().then_some(first)
+        })
     }
 
     fn unknown(&self, name: &str) -> String {
