@@ -94,18 +94,25 @@ fn what_failed_is_done_again_with_the_same_words_limits_and_settings_whatever_be
     let script = "test -f \"$REGATTA_REPO/../go\" || exit 3; echo {{item}} >> out-{{index}}.txt";
     let run =
         place.run_in(&repository).words("--each - --jobs 1 --limit wall=17m --limit output=5MB");
-    let run = run.stdin(items).exec(script).run().expect_code(5).run_name();
+    let run = run.arg("--setup").arg("echo made > made.txt").stdin(items).exec(script);
+    let run = run.run().expect_code(5).run_name();
     std::fs::write(place.folder().join("go"), "").unwrap();
     let finished = retry(&place, &repository, &format!("{run} --failed")).run().expect_code(0);
     let again = finished.run_name();
     assert_eq!(specs(&place, &again), specs(&place, &run), "all but the ids");
     assert_eq!(specs(&place, &run)[0].1["limits"]["wall"], json!({ "secs": 17 * 60, "nanos": 0 }));
-    assert_eq!(finished.events()[0]["jobs"], 1);
+    let (first, started) = (&finished.events()[0], finished.events_of("workspace_set_up"));
+    assert_eq!((&first["jobs"], started.len()), (&json!(1), 2), "{finished}");
+    assert_eq!(first["needs"]["setup"], json!(["echo made > made.txt"]));
     assert_eq!(repository.text("out-1.txt"), "a b.txt\n");
     assert_eq!(repository.text("out-2.txt"), "$(x).txt\n");
     let nothing = retry(&place, &repository, &again).run();
     nothing.expect_refusal(&["nothing", &again, "--all"]);
 
+    // An item names its task here, too.
+    let one = place.regatta(repository.root()).words("runs retry --json --dry-run").arg(&again);
+    let one = one.arg("a b.txt").run().expect_code(0).json();
+    assert_eq!(one["tasks"].as_array().map(Vec::len), Some(1), "{one}");
     let words = format!("{again} --all --jobs 2 --limit wall=2h");
     let all = retry(&place, &repository, &words).run().expect_code(0);
     let changed = specs(&place, &all.run_name());
