@@ -126,6 +126,17 @@ fn numbered(kinds: Vec<EventKind>) -> Vec<Event> {
         .collect()
 }
 
+/// A call whose argument would move the cursor.
+fn call_of_an_agent() -> ToolCall {
+    let arguments = serde_json::json!({ "path": "src/\u{1b}[2Ja.rs" });
+    ToolCall {
+        id: "call_1".to_owned(),
+        name: "edit".to_owned(),
+        arguments: arguments.as_object().unwrap().clone(),
+        malformed: None,
+    }
+}
+
 /// The events of a run of one agent, whose provider stumbles once, and who is reminded once.
 fn events_of_an_agent() -> Vec<Event> {
     let task = || "auth".parse::<TaskName>().unwrap();
@@ -135,13 +146,7 @@ fn events_of_an_agent() -> Vec<Event> {
         cost: Some(Cost::from_nanodollars(51_000_000)),
         ..Usage::ZERO
     };
-    let arguments = serde_json::json!({ "path": "src/\u{1b}[2Ja.rs" });
-    let call = ToolCall {
-        id: "call_1".to_owned(),
-        name: "edit".to_owned(),
-        arguments: arguments.as_object().unwrap().clone(),
-        malformed: None,
-    };
+    let call = call_of_an_agent();
     let message = AssistantMessage {
         content: vec![Part::ToolCall(call.clone())],
         api: "offline".to_owned(),
