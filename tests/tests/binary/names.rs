@@ -194,3 +194,80 @@ fn a_tasks_own_message_is_used_where_it_made_exactly_one_commit() {
     let changed = repository.git(&["diff", "--name-only", "HEAD", &format!("regatta/{run}/rest")]);
     assert_eq!(changed, "README.md\nsrc/main.rs\n", "all its work is on the branch");
 }
+
+/// Runs the binary on a terminal of 120 columns, whose name is `$TERMINAL` for it and its tasks.
+/// Returns what the terminal got.
+fn on_a_terminal(place: &Sandbox, repository: &Repository, words: &[&str]) -> String {
+    let call = place.regatta(repository.root()).env("TERM", "xterm-256color").into_command();
+    let variables = call.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
+    let call = format!("{} {}", place.binary().display(), quoted.join(" "));
+    let line = format!("stty rows 24 cols 120; TERMINAL=$(tty) {call}");
+    let mut script = std::process::Command::new("script");
+    script.env_clear().envs(variables).current_dir(repository.root());
+    let output =
+        script.args(["-qefc", &line]).arg(screen(place)).output().expect("script can be run");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The file that has what the terminal got so far.
+fn screen(place: &Sandbox) -> std::path::PathBuf {
+    place.folder().join("screen")
+}
+
+/// The item of a task in a folder that makes it long.
+fn deep(name: &str) -> String {
+    format!("packages/the-same-long-name-of-a-folder/{name}-service/src/generated/client/index.ts")
+}
+
+#[test]
+fn a_long_item_is_shortened_to_what_tells_it_apart_in_the_live_view_and_in_the_table() {
+    let place = sandbox();
+    let repository = place.repository();
+    let names = ["first", "second", "third"];
+    for name in names {
+        repository.write(deep(name), "export {};\n");
+    }
+    repository.commit("deep");
+    // Each goes on when the live view has shown all of them.
+    let seen = names.map(|name| format!("grep -q {name}-service {}", screen(&place).display()));
+    let script =
+        format!("until {}; do sleep 0.02; done; echo x >> {{{{item}}}}", seen.join(" && "));
+    let words =
+        ["run", "--jobs", "3", "--each", "**/index.ts", "--color", "never", "--exec", &script];
+    let screen = on_a_terminal(&place, &repository, &words);
+    let (live, table) = screen.rsplit_once("task ").expect("a table");
+    for name in names {
+        let folder = format!("packages/…/{name}-service");
+        let in_live = live.lines().any(|line| line.contains(&folder) && line.contains("works"));
+        assert!(in_live, "{name} in the live view: {live:?}");
+        let row = table.lines().find(|line| line.contains(&folder) && line.contains("  landed"));
+        let row = row.unwrap_or_else(|| panic!("{name} in {table}"));
+        assert!(!row.contains(&deep(name)) && row.contains('…'), "{row}");
+    }
+}
+
+#[test]
+fn the_table_has_the_width_of_the_terminal_at_the_moment_of_printing() {
+    let place = sandbox();
+    let repository = place.repository();
+    for name in ["first", "second"] {
+        repository.write(deep(name), "export {};\n");
+    }
+    repository.commit("deep");
+    let widest_row = |resize: &str| {
+        let script = format!("{resize}; echo x >> {{{{item}}}}");
+        let words =
+            ["run", "--jobs", "1", "--each", "**/index.ts", "--color", "never", "--exec", &script];
+        let screen = on_a_terminal(&place, &repository, &words);
+        let (_live, table) = screen.rsplit_once("task ").expect("a table");
+        let rows = table.lines().filter(|line| line.contains("  landed  "));
+        let widths: Vec<_> = rows.map(|row| row.trim_end().chars().count()).collect();
+        assert_eq!(widths.len(), 2, "{table}");
+        widths.into_iter().max().expect("there are two")
+    };
+    assert!(widest_row("stty -F $TERMINAL cols 200") > 110, "as wide as the item needs");
+    let narrow = widest_row("stty -F $TERMINAL cols 70");
+    assert!(narrow <= 70, "{narrow} columns");
+}

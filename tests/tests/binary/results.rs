@@ -115,11 +115,14 @@ fn one_task_that_changes_nothing_prints_its_whole_answer_and_no_table() {
 fn answers_stand_below_the_table_in_its_order_and_say_how_the_rest_is_had() {
     let place = sandbox();
     let repository = place.repository();
+    // The first task is the last to end.
+    let ready = place.folder().join("ready").display().to_string();
+    let waits = format!("until test -e {ready}; do sleep 0.02; done");
     let plan = Plan::default()
-        .task("late", "sleep 0.3; echo '{\"bugs\": [1, 2], \"ok\": false}'")
+        .task("late", &format!("{waits}; echo '{{\"bugs\": [1, 2], \"ok\": false}}'"))
         .task("long", "printf '\"'; seq 1 40 | awk '{printf \"row %s\\\\n\", $0}'; echo '\"'")
         .task("silent", "true")
-        .task("broken", "echo no answer; exit 1");
+        .task("broken", &format!("echo no answer; : > {ready}; exit 1"));
     let run = place.regatta(repository.root()).words("run --plan -").stdin(plan.text());
     let finished = run.run().expect_code(3);
     let rows: String = (1..=12).map(|row| format!("    row {row}\n")).collect();
