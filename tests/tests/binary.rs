@@ -16,6 +16,7 @@ mod binary {
     mod agents_tools;
     mod bad_input;
     mod cancel;
+    mod command_line;
     mod commands;
     mod demo;
     mod depends;
@@ -25,6 +26,7 @@ mod binary {
     mod each;
     mod endings;
     mod engines;
+    mod failures;
     mod fan_out;
     mod faults;
     mod frozen;
@@ -38,6 +40,7 @@ mod binary {
     mod left_out;
     mod limits;
     mod lines;
+    mod live;
     mod logs;
     mod long_output;
     mod names;

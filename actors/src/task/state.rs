@@ -11,7 +11,7 @@ use protocol::{
 use ractor::{ActorProcessingErr, ActorRef};
 use tokio::time::Instant;
 
-use super::agent_activity::Activity;
+use super::agent_activity::AgentActivity;
 use crate::contracts;
 use crate::deps::Deps;
 use crate::executors::{ExecutorLease, ExecutorsMessage};
@@ -76,7 +76,7 @@ pub(crate) struct TaskState {
     pub(super) executor: Option<ExecutorLease>,
     pub(super) worker: Option<RunningWorker>,
     /// The usage and activity of a model; `None` for a command.
-    pub(super) activity: Option<Box<Activity>>,
+    pub(super) activity: Option<Box<AgentActivity>>,
     pub(super) jobs: Jobs,
     /// The tracing span of the task.
     pub(super) span: tracing::Span,
@@ -99,7 +99,7 @@ impl TaskState {
             writers: Writers::Stopped,
             executor: None,
             worker: None,
-            activity: Activity::of(&arguments.spec.work),
+            activity: AgentActivity::of(&arguments.spec.work),
             jobs: Jobs::new(&arguments.deps.faults),
             span: tracing::info_span!(
                 parent: None,

@@ -2,9 +2,9 @@
 //! `Worker` only.
 
 mod command;
-mod registry;
+mod open;
 mod session;
 mod worker_deps;
 
-pub(crate) use registry::{RunningWorker, external_program, open, restarts};
+pub(crate) use open::{RunningWorker, external_program, open, restarts};
 pub(crate) use worker_deps::WorkerDeps;

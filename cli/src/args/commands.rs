@@ -66,12 +66,15 @@ pub enum Command {
     /// Print a published JSON Schema
     #[command(long_about = help_text::SCHEMA)]
     Schema(SchemaArgs),
+    /// Print a script that completes command lines in a shell
+    #[command(long_about = help_text::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or that of a command
+    #[command(long_about = help_text::MAN)]
+    Man(ManArgs),
     /// Explain a command or a topic
     #[command(long_about = help_text::HELP)]
     Help(HelpArgs),
-    /// Watch over process groups for an engine at the other end of standard input
-    #[command(name = "__watch", hide = true)]
-    Watch,
 }
 
 /// The arguments of `regatta schema`.
@@ -80,6 +83,22 @@ pub struct SchemaArgs {
     /// Its name: `plan` or `events`
     #[arg(value_name = "NAME")]
     pub name: String,
+}
+
+/// The arguments of `regatta completions`.
+#[derive(Args, Clone, Debug)]
+pub struct CompletionsArgs {
+    /// The shell: bash, elvish, fish, powershell or zsh
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+/// The arguments of `regatta man`.
+#[derive(Args, Clone, Debug)]
+pub struct ManArgs {
+    /// A command [default: the program]
+    #[arg(value_name = "COMMAND")]
+    pub command: Vec<String>,
 }
 
 /// The arguments of `regatta help`.
@@ -191,7 +210,7 @@ pub struct ApplyArgs {
     #[command(flatten)]
     pub target: TargetArgs,
 
-    /// Print what would land and what would conflict, with that exit code, and change nothing
+    /// Print what would land and what would conflict, exit accordingly, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
 }

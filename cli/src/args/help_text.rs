@@ -145,6 +145,21 @@ Prints a published JSON Schema.
 Examples:
   regatta schema plan > plan.schema.json";
 
+pub(super) const COMPLETIONS: &str = "\
+Prints a script that completes command lines of regatta in a shell.
+
+Examples:
+  regatta completions bash > ~/.local/share/bash-completion/completions/regatta
+  regatta completions zsh > \"${fpath[1]}/_regatta\"
+  regatta completions fish > ~/.config/fish/completions/regatta.fish";
+
+pub(super) const MAN: &str = "\
+Prints the manual page of the program or of a command, for man(1).
+
+Examples:
+  regatta man | man -l -
+  regatta man run > regatta-run.1";
+
 pub(super) const HELP: &str = "\
 Explains a command or a topic.
 

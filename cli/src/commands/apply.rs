@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::landing::{self, LandingBackend, LandingEnd, LedgerWriter};
 use engine::ports::{
-    CancelToken, Ids as _, IsolationError, LandingNotice, LandingRequest, LandingTarget,
+    CancelToken, HeadMove, Ids as _, IsolationError, LandingNotice, LandingRequest, LandingTarget,
     LedgerError, Repository,
 };
 use protocol::{
@@ -74,13 +74,13 @@ async fn land(
             LandingNotice::Waiting => {
                 "waits: another engine is landing in this repository".to_owned()
             }
-            LandingNotice::HeadMoved => {
-                "HEAD has moved meanwhile; the work lands all the same".to_owned()
-            }
+            LandingNotice::HeadMoved(HeadMove { was, now, .. }) => one_line(&format!(
+                "HEAD was moved during the run, from {was} to {now}; the work lands in the tree as it is now"
+            )),
             LandingNotice::Rescued(rescue) => rescue_line(&rescue),
-            LandingNotice::Unwatched { path, why } => one_line(&format!(
+            LandingNotice::OpenFilesUnknown { path, why } => one_line(&format!(
                 "programs that write to files cannot be noticed: replaced files are compared twice \
-                 (no lease can be had on {path}: {why})"
+                 (cannot get a lease on {path}: {why})"
             )),
         };
         // The landing continues even if standard error cannot be written.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use store::TaskRow;
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{kept_reason, label};
+use super::kept_work::{has_landed, kept_reason, label};
 use super::target::Target;
 use crate::args::{DiscardArgs, Execution, Form, TargetArgs};
 use crate::error::Error;
@@ -96,6 +96,9 @@ fn print(
         let size = format!("{} {}", count(changes.files, "file"), changed_lines(changes));
         let only = if kept_reason(row).is_some() { ", the only copy of it" } else { "" };
         say(out, &format!("{verb}  {task}  {size}{only}"))?;
+    }
+    if gone.iter().any(|gone| has_landed(gone.row)) {
+        say(out, "what has landed stays: nothing in the tree changes")?;
     }
     Ok(())
 }

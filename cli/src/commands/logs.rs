@@ -4,17 +4,18 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use protocol::{ExitCode, Outcome, RunName, TaskName, TaskState, Usage, Work};
+use protocol::{Command, ExitCode, Outcome, RunName, TaskName, TaskState, Usage, Work};
 use serde::Serialize;
 use store::{SessionLine, TaskRow, read_session, used_in};
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{label, table_row};
-use super::target::{Target, TargetKind};
+use super::target::Target;
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
 use crate::render::{
-    Meaning, duration, one_line, retry_time_note, transcript, usage_details, visible_line,
+    Meaning, duration, one_line, retry_time_note, shell_word, transcript, usage_details,
+    visible_line,
 };
 
 /// The longest line of a command's output, in bytes; a longer one is split.
@@ -37,7 +38,7 @@ pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<Ex
         if at > 0 {
             say(out, "")?;
         }
-        show(context, run, row, target.kind, out)?;
+        show(context, run, row, out)?;
     }
     Ok(ExitCode::Success)
 }
@@ -46,6 +47,15 @@ pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<Ex
 #[derive(Serialize)]
 struct Log<'a> {
     task: &'a TaskName,
+    /// The script, if a command does the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    script: Option<&'a str>,
+    /// The item of `--each`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<&'a str>,
+    /// The arguments `"$@"` of the script.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    arguments: &'a [String],
     /// The session log, if a model works at the task and there is a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<SessionLine>>,
@@ -57,29 +67,33 @@ struct Log<'a> {
 fn log<'a>(context: &CommandContext, run: &RunName, row: &'a TaskRow) -> Result<Log<'a>, Error> {
     let path = log_path(context, run, row);
     let task = &row.name;
-    Ok(match row.spec.work {
+    Ok(match &row.spec.work {
         Work::Agent(_) => {
             let entries = if_exists(read_session(&path), &path)?;
-            Log { task, entries, output: None }
+            Log { task, script: None, item: None, arguments: &[], entries, output: None }
         }
-        Work::Command(_) | Work::External(_) => {
-            let output = if_exists(std::fs::read(&path), &path)?;
-            let output = output.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-            Log { task, entries: None, output }
+        Work::Command(command) => {
+            let (script, item) = (Some(command.script.as_str()), &command.item);
+            let item = item.as_ref().map(|item| item.item.as_str());
+            let output = whole_output(&path)?;
+            Log { task, script, item, arguments: &command.arguments, entries: None, output }
+        }
+        Work::External(_) => {
+            let output = whole_output(&path)?;
+            Log { task, script: None, item: None, arguments: &[], entries: None, output }
         }
     })
 }
 
-fn show(
-    context: &CommandContext,
-    run: &RunName,
-    row: &TaskRow,
-    kind: TargetKind,
-    out: Out<'_>,
-) -> Result<(), Error> {
+fn whole_output(path: &Path) -> Result<Option<String>, Error> {
+    let output = if_exists(std::fs::read(path), path)?;
+    Ok(output.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn show(context: &CommandContext, run: &RunName, row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
     let path = log_path(context, run, row);
-    match (&row.spec.work, kind) {
-        (Work::Agent(agent), _) => {
+    match &row.spec.work {
+        Work::Agent(agent) => {
             heading(context, row, &format!(" · {}", one_line(&agent.model.to_string())), out)?;
             match if_exists(read_session(&path), &path)? {
                 Some(lines) => {
@@ -96,20 +110,32 @@ fn show(
                 }
             }
         }
-        (Work::Command(command), TargetKind::Run) => {
+        Work::Command(command) => {
             heading(context, row, "", out)?;
-            say(out, &format!("$ {}", one_line(&command.script)))?;
+            say(out, &given_to(command).join("\n"))?;
             output(row, &path, out)?;
             outcome(context, row, None, out)
         }
-        (Work::External(external), _) => {
+        Work::External(external) => {
             heading(context, row, &format!(" · {}", one_line(&external.program)), out)?;
             output(row, &path, out)?;
             outcome(context, row, None, out)
         }
-        // Prints only the command's output, because another program may read it.
-        (Work::Command(_), TargetKind::Task) => output(row, &path, out),
     }
+}
+
+/// Returns lines with what a command was given: its item, its script and its arguments.
+fn given_to(command: &Command) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(item) = &command.item {
+        lines.push(format!("item  {}", one_line(&item.item)));
+    }
+    lines.push(format!("$ {}", one_line(&command.script)));
+    if !command.arguments.is_empty() {
+        let arguments = command.arguments.iter().map(|argument| one_line(&shell_word(argument)));
+        lines.push(format!("with  {}", arguments.collect::<Vec<_>>().join(" ")));
+    }
+    lines
 }
 
 /// Returns the path of a task's session log or output.

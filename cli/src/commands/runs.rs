@@ -1,6 +1,6 @@
 //! `regatta runs`: lists the runs over this repository, and shows one.
 
-use protocol::{ExitCode, MergeMode, Outcome, RunState, TaskName};
+use protocol::{ExitCode, MergeMode, Outcome, RunState};
 use serde::Serialize;
 use store::{RunRow, TaskRow};
 
@@ -10,8 +10,8 @@ use super::target::{Target, TargetKind};
 use crate::args::{Form, RunsArgs, RunsCommand, TargetArgs};
 use crate::error::Error;
 use crate::render::{
-    Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
-    failed_while_working, left_out_lines, one_line, usage_details, usage_text, width, write_table,
+    FailedWork, Palette, Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
+    left_out_lines, one_line, outcome_counts, usage_details, usage_text, width, write_table,
 };
 
 /// How many runs are listed without `--limit`.
@@ -55,13 +55,14 @@ fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Erro
         let label = cut(&label(run), label_room);
         let line =
             format!("{:name$}  {label:label_room$}  {when:16}  {:>5}", run.name, run.tasks.all);
-        lines.push(format!("{line}  {}", outcome(run)));
+        let tasks = context.reader.tasks(run.id)?;
+        lines.push(format!("{line}  {}", outcome(run, &tasks)));
     }
     say(out, &lines.join("\n"))
 }
 
 /// Returns the result or the state of a run in a few words.
-fn outcome(run: &RunRow) -> String {
+fn outcome(run: &RunRow, tasks: &[TaskRow]) -> String {
     let mut parts = Vec::new();
     match run.state {
         RunState::Running => parts.push("running".to_owned()),
@@ -69,27 +70,9 @@ fn outcome(run: &RunRow) -> String {
         RunState::Interrupted => parts.push("interrupted".to_owned()),
         RunState::Finished => {}
     }
-    let mut add = |number: usize, word: &str| {
-        if number > 0 {
-            parts.push(format!("{number} {word}"));
-        }
-    };
-    match &run.totals {
-        Some(totals) => {
-            add(totals.done, "done");
-            add(totals.landed, "landed");
-            add(totals.conflicted, if totals.conflicted == 1 { "conflict" } else { "conflicts" });
-            add(totals.failed, "failed");
-            add(totals.cancelled, "cancelled");
-            add(totals.kept, "kept");
-        }
-        None => {
-            add(run.tasks.done, "done");
-            add(run.tasks.failed, "failed");
-            add(run.tasks.cancelled, "cancelled");
-            add(run.tasks.interrupted, "interrupted");
-        }
-    }
+    // The counts are those of the run's own table, as they are now: after `apply` they differ.
+    let rows: Vec<_> = tasks.iter().map(table_row).collect();
+    parts.extend((!rows.is_empty()).then(|| outcome_counts(&rows, Palette::Plain)));
     if let Some(usage) = run.usage {
         parts.push(usage_text(usage));
     }
@@ -168,10 +151,10 @@ fn headline(context: &CommandContext, run: &RunRow) -> String {
     )
 }
 
-/// Returns the name of a task whose model or command failed.
-fn failed_work(row: &TaskRow) -> Option<TaskName> {
+/// Returns a task whose model or command failed.
+fn failed_work(row: &TaskRow) -> Option<FailedWork> {
     let report = row.report.as_ref()?;
-    failed_while_working(&report.outcome, report.usage).then(|| row.name.clone())
+    FailedWork::of(&row.name, &report.outcome, report.usage)
 }
 
 /// Returns the details that do not fit into the table: messages of failures, and where the work is.

@@ -3,15 +3,16 @@
 use std::fmt;
 use std::io::{self, Write};
 
+use indicatif::ProgressDrawTarget;
 use protocol::{Event, EventKind, Landed, LeftOut, Outcome, TaskName, Timestamp};
 
 use super::answer::Answer;
 use super::answers::{Answers, TaskAnswer, write_answers, write_whole};
 use super::kept_files::{left_out_lines, rescue_line};
-use super::live_frame::passed_variables;
+use super::live_notes::{LiveNote, live_note};
 use super::live_view::LiveView;
-use super::next_commands::{CommandHints, KeptReason, closing_lines, failed_while_working};
-use super::progress_lines::{ProgressLines, fallback_note};
+use super::next_commands::{CommandHints, FailedWork, KeptReason, closing_lines};
+use super::progress_lines::ProgressLines;
 use super::run_view::RunView;
 use super::task_outcome::{OutcomeLine, outcome_line};
 use super::task_table::{Table, TableRow, TableRows, write_table};
@@ -104,16 +105,11 @@ impl Renderer for RunRenderer {
         self.run.apply(event);
         match &mut self.progress {
             ProgressDisplay::Live(live) => {
-                if let EventKind::Degraded { from, to, why } = &event.kind {
-                    live.notice(&fallback_note(from, to, why));
-                }
-                if let EventKind::FileRescued { rescue } = &event.kind {
-                    live.print(&rescue_line(rescue));
-                }
-                if let EventKind::RunStarted { pass_env, .. } = &event.kind
-                    && let Some(passes) = passed_variables(pass_env)
-                {
-                    live.notice(&passes);
+                match live_note(event) {
+                    Some(LiveNote::Remark(line)) => live.remark(&line),
+                    Some(LiveNote::Line(line)) => live.print(&line),
+                    Some(LiveNote::Problem { meaning, text }) => live.problem(meaning, &text),
+                    None => {}
                 }
                 live.draw(&self.run, event.at);
             }
@@ -140,7 +136,7 @@ impl Renderer for RunRenderer {
 
     fn note(&mut self, line: &str) {
         match &mut self.progress {
-            ProgressDisplay::Live(live) => live.notice(line),
+            ProgressDisplay::Live(live) => live.remark(line),
             ProgressDisplay::Lines(_) => {
                 let _deaf = writeln!(self.streams.err, "{line}");
             }
@@ -165,7 +161,7 @@ impl Renderer for RunRenderer {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        if let ProgressDisplay::Live(live) = &self.progress {
+        if let ProgressDisplay::Live(live) = &mut self.progress {
             live.clear();
         }
         self.progress = ProgressDisplay::Silent;
@@ -181,13 +177,14 @@ impl RunRenderer {
         let palette = view.progress_palette;
         let progress = match view.progress {
             ProgressMode::Live => {
-                ProgressDisplay::Live(LiveView::on(Box::new(io::stderr()), stderr_size, palette))
+                let (target, out) = (ProgressDrawTarget::stderr(), Box::new(io::stderr()));
+                ProgressDisplay::Live(LiveView::on(target, out, stderr_size, palette))
             }
-            ProgressMode::Plain => ProgressDisplay::Lines(ProgressLines {
+            ProgressMode::Plain => ProgressDisplay::Lines(ProgressLines::new(
                 palette,
-                zone: view.zone.clone(),
-                verbosity: view.verbosity,
-            }),
+                view.zone.clone(),
+                view.verbosity,
+            )),
             ProgressMode::Silent => ProgressDisplay::Silent,
         };
         Self { view, streams, hints, progress, run: RunView::default() }
@@ -297,10 +294,10 @@ fn left_out_files(row: &TaskView) -> Option<(&TaskName, &LeftOut)> {
     report.captured.as_ref().map(|captured| (&row.name, &captured.left_out))
 }
 
-/// Returns the name of a task whose model or command failed.
-fn failed_work(row: &TaskView) -> Option<TaskName> {
+/// Returns a task whose model or command failed.
+fn failed_work(row: &TaskView) -> Option<FailedWork> {
     let TaskStage::Ended { report, .. } = &row.stage else { return None };
-    failed_while_working(&report.outcome, row.used).then(|| row.name.clone())
+    FailedWork::of(&row.name, &report.outcome, row.used)
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     if hidden > 0 && !shown.is_empty() && table.rows_shown == TableRows::All {
         writeln!(out, "and {hidden} more without trouble")?;
     }
-    let totals = totals(&table.rows, table.palette);
+    let totals = outcome_counts(&table.rows, table.palette);
     let spent = table.ms.map(|ms| format!("    {}", duration(ms))).unwrap_or_default();
     let usage = table.rows.iter().filter_map(|row| row.usage).reduce(|one, other| one + other);
     let between = if spent.is_empty() { "    " } else { " · " };
@@ -97,7 +97,8 @@ fn shown(table: &Table) -> Vec<&TableRow> {
 }
 
 /// Returns the count of each outcome: `14 landed · 1 conflict · 1 failed`.
-fn totals(rows: &[TableRow], palette: Palette) -> String {
+#[must_use]
+pub fn outcome_counts(rows: &[TableRow], palette: Palette) -> String {
     let mut counts: Vec<(&str, Meaning, usize)> = Vec::new();
     for row in rows {
         let word = row.outcome.word.split(':').next().unwrap_or_default();

@@ -160,6 +160,13 @@ impl View {
     pub fn room(&self) -> OutputWidth {
         self.stdout.map_or(OutputWidth::Pipe, |size| OutputWidth::Columns(size().columns))
     }
+
+    /// Returns the number of lines of the terminal on standard output at this moment, if there is a
+    /// terminal.
+    #[must_use]
+    pub fn height(&self) -> Option<usize> {
+        self.stdout.map(|size| size().rows)
+    }
 }
 
 /// The size of a terminal in characters.

@@ -75,7 +75,7 @@ async fn of_a_command_there_is_what_it_wrote_and_a_terminal_obeys_none_of_it() {
     let target = format!("{run}/make");
     assert_eq!(
         shown(&bench, Some(&target), Form::Text),
-        Ok("one\ttwo\nb\u{fffd}d\nlast\n".to_owned())
+        Ok("make · kept\n$ make make\none\ttwo\nb\u{fffd}d\nlast\nkept · 1.2s\n".to_owned())
     );
 }
 
@@ -129,7 +129,7 @@ async fn programs_get_one_document_of_everything() {
     assert_eq!(
         document,
         json!([
-            { "task": "make", "output": "one\u{1b}[31m\ttwo\u{1b}[0m\nb\u{fffd}d\r\nlast" },
+            { "task": "make", "script": "make make", "output": "one\u{1b}[31m\ttwo\u{1b}[0m\nb\u{fffd}d\r\nlast" },
             { "task": "auth", "entries": [{
                 "id": id,
                 "parentId": null,
@@ -142,7 +142,7 @@ async fn programs_get_one_document_of_everything() {
                 },
             }] },
             { "task": "lost" },
-            { "task": "runs" },
+            { "task": "runs", "script": "make runs" },
         ])
     );
     assert_eq!(id.as_str().map(str::len), Some(8));

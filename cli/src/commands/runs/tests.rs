@@ -30,7 +30,7 @@ async fn a_list_has_a_line_per_run() {
         listed,
         format!(
             "run    label  when              tasks  result\n\
-             {run_name}  bench  2026-01-01 12:00      3  exit 4\n"
+             {run_name}  bench  2026-01-01 12:00      3  1 landed · 1 conflict · 1 failed · exit 4\n"
         )
     );
 }
@@ -57,7 +57,7 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              regatta conflicts {name}     where it disagrees\n        \
              regatta diff {name}/search   what it had done by then\n        \
              regatta apply {name}/search  lands it all the same\n\
-             said    regatta logs {name}/search   what was said and done\n"
+             failed  regatta logs {name}/search   it ended with code 3\n"
         )
     );
 }

@@ -7,7 +7,8 @@ use protocol::{
     Totals, Usage,
 };
 
-use super::super::terminal::{ColorEnv, OutputOptions, Palette, Size, TermCapability, Terminal};
+use super::super::terminal::{ColorEnv, OutputOptions, TermCapability, Terminal};
+use super::super::test_terminal::{SIZE, TestTerminal};
 use super::*;
 use crate::args::{Globals, ProgressStyle};
 
@@ -260,7 +261,7 @@ kept    regatta diff r7k3f/billing  what it wanted
         regatta conflicts r7k3f     where it disagrees
         regatta diff r7k3f/search   what it had done by then
         regatta apply r7k3f/search  lands it all the same
-said    regatta logs r7k3f/search   what was said and done
+failed  regatta logs r7k3f/search   it ended with code 1�␊
 ";
     assert_eq!(out, format!("{TABLE}{closing}"));
 }
@@ -271,6 +272,7 @@ fn of_an_agent_its_end_is_a_plain_line_and_what_it_does_on_the_way_is_not() {
     assert_eq!(
         err,
         "03:04:06 run r7k3f · 1 task · 8 at once · in place · nothing is captured or landed\n\
+         03:04:10 auth waits 2.0s for its provider: overloaded\n\
          03:04:17 auth done 31s 24.1k tokens\n\
          03:04:18 run r7k3f ended after 31s · 24.1k tokens · $0.05\n"
     );
@@ -335,57 +337,6 @@ fn a_quiet_run_says_what_went_wrong_and_the_totals() {
     assert_eq!(err, "");
     assert!(out.contains("search") && out.contains("billing") && !out.contains("\nauth"), "{out}");
     assert!(out.ends_with("1 landed · 1 conflict · 1 failed    1m48s\n"), "{out}");
-}
-
-fn terminal() -> Size {
-    Size { columns: 80, rows: 24 }
-}
-
-#[test]
-fn the_live_view_redraws_in_place_and_leaves_nothing_behind() {
-    let sink = Sink::default();
-    let mut live = LiveView::on(Box::new(sink.clone()), terminal, Palette::Plain);
-    let mut run = RunView::default();
-    for event in events().into_iter().take(11) {
-        run.apply(&event);
-        live.draw(&run, event.at);
-    }
-    let text = sink.text();
-    let last = text.rsplit("\u{1b}[5A").next().unwrap();
-    let lines: Vec<_> =
-        last.split("\u{1b}[K").map(|line| line.trim_matches(['\r', '\n'])).collect();
-    assert_eq!(lines.len(), 7, "{last:?}");
-    assert!(lines[2].starts_with("  ⠋ auth     works     ␇hello"), "{lines:?}");
-    assert!(lines[5].ends_with("0 of 3 · 10s"), "{lines:?}");
-    live.clear();
-    let cleared = sink.text().split_off(text.len());
-    assert_eq!(cleared.matches("\r\u{1b}[2K").count(), 6, "{cleared:?}");
-    assert!(cleared.ends_with("\u{1b}[5A"), "{cleared:?}");
-}
-
-#[test]
-fn a_notice_scrolls_by_above_the_live_view() {
-    let sink = Sink::default();
-    let mut live = LiveView::on(Box::new(sink.clone()), terminal, Palette::Plain);
-    let mut run = RunView::default();
-    run.apply(&events()[0]);
-    live.draw(&run, Timestamp::from_millisecond(0));
-    live.notice("note: x");
-    let text = sink.text();
-    let last = text.rsplit("\u{1b}[2A").next().unwrap();
-    assert!(last.starts_with("note: x\u{1b}[K\r\nrun r7k3f"), "{last:?}");
-}
-
-#[test]
-fn the_live_view_draws_at_most_ten_frames_a_second() {
-    let sink = Sink::default();
-    let mut live = LiveView::on(Box::new(sink.clone()), terminal, Palette::Plain);
-    let mut run = RunView::default();
-    run.apply(&events()[0]);
-    for ms in 0..1000 {
-        live.draw(&run, Timestamp::from_millisecond(ms));
-    }
-    assert_eq!(sink.text().matches("run r7k3f").count(), 10);
 }
 
 /// A small generator of numbers that are the same in every run.
@@ -506,26 +457,30 @@ fn a_rescued_version_is_told_in_every_form_and_also_to_those_who_want_no_progres
     assert_eq!(value["type"], "file_rescued");
     assert_eq!(value["rescue"]["path"], "src/x.rs");
     assert_eq!(value["rescue"]["kept"]["object"], "refs/rescued/12ab:bytes");
-    let screen = Sink::default();
-    let live = LiveView::on(Box::new(screen.clone()), terminal, Palette::Plain);
-    live.print("kept");
-    assert!(screen.text().contains("kept"), "{:?}", screen.text());
+    let note = live_note(&event);
+    assert!(matches!(&note, Some(LiveNote::Line(line)) if line.ends_with(command)), "{note:?}");
 }
 
 #[test]
 fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
     let mut numbers = Numbers(7);
     for _ in 0..300 {
-        let (out, err, screen) = (Sink::default(), Sink::default(), Sink::default());
+        let (out, err, screen) = (Sink::default(), Sink::default(), TestTerminal::new());
         let streams = OutputStreams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
         let verbosity = Verbosity::Verbose;
         let options = OutputOptions { verbosity, ..OutputOptions::from(&Globals::default()) };
         let mut renderer = renderer(view(options), streams, CommandHints::default());
-        let mut live = LiveView::on(Box::new(screen.clone()), terminal, Palette::Plain);
+        let mut live = screen.view(|| SIZE);
         let mut run = RunView::default();
         for event in hostile(all_events(), &mut numbers) {
             renderer.event(&event).unwrap();
             run.apply(&event);
+            match live_note(&event) {
+                Some(LiveNote::Remark(line)) => live.remark(&line),
+                Some(LiveNote::Line(line)) => live.print(&line),
+                Some(LiveNote::Problem { meaning, text }) => live.problem(meaning, &text),
+                None => {}
+            }
             live.draw(&run, event.at);
         }
         renderer.finish().unwrap();
@@ -537,8 +492,7 @@ fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
             assert!(!text.contains(obeyed), "{text:?}");
         }
         // What is left without our own steps of the cursor is text.
-        let mut drawn =
-            screen.text().replace("\r\n", "").replace("\r\u{1b}[2K", "").replace("\u{1b}[K", "");
+        let mut drawn = screen.text().replace("\r\n", "").replace("\r\u{1b}[2K", "");
         for count in 1..30 {
             drawn = drawn
                 .replace(&format!("\u{1b}[{count}A"), "")

@@ -19,8 +19,9 @@ pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
 pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
 pub use isolation::{
-    Baseline, FreezeRequest, Isolation, IsolationError, LandingNotice, LandingRequest,
-    LandingTarget, LandingTask, Notice, Repository, RepositoryFacts, Workspace, WorkspaceRequest,
+    Baseline, FreezeRequest, HeadMove, HeadMoveKind, Isolation, IsolationError, LandingNotice,
+    LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts, Workspace,
+    WorkspaceRequest,
 };
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{

@@ -1,6 +1,8 @@
 //! The yield contract of a task: its worker has to end with a value that matches the task's schema,
 //! and is reminded a limited number of times if it does not.
 
+use std::sync::Arc;
+
 use protocol::{AgentEnd, Failure, FailureClass};
 use serde_json::Value;
 
@@ -8,7 +10,7 @@ use crate::ports::{CUT_LINE, Schema};
 
 /// Judges how the worker of one task ended. It counts the reminders that were sent.
 pub struct YieldContract {
-    schema: Box<dyn Schema>,
+    schema: Arc<dyn Schema>,
     policy: ReminderPolicy,
     reminded: u8,
 }
@@ -79,7 +81,7 @@ pub enum ContractDecision {
 impl YieldContract {
     /// Returns a contract that has sent no reminder yet.
     #[must_use]
-    pub fn new(schema: Box<dyn Schema>, policy: ReminderPolicy) -> Self {
+    pub fn new(schema: Arc<dyn Schema>, policy: ReminderPolicy) -> Self {
         Self { schema, policy, reminded: 0 }
     }
 
@@ -97,7 +99,7 @@ impl YieldContract {
             }
             AgentEnd::Silent(feedback) => feedback,
             AgentEnd::Yielded(Value::Null) if self.policy.null == NullYield::Refused => {
-                "it yielded null, which is no result".to_owned()
+                "it yielded null, which is not a result".to_owned()
             }
             AgentEnd::Yielded(value) => match self.schema.faults(&value) {
                 faults if faults.is_empty() => return ContractDecision::Accept(value),
@@ -145,7 +147,7 @@ mod tests {
 
     fn contract(reminders: u8) -> YieldContract {
         let policy = ReminderPolicy { reminders, null: NullYield::Refused };
-        YieldContract::new(Box::new(Summary), policy)
+        YieldContract::new(Arc::new(Summary), policy)
     }
 
     #[test]
@@ -176,7 +178,7 @@ mod tests {
     #[test]
     fn null_is_no_result_of_a_model_and_may_be_one_of_a_command() {
         let nothing = || AgentEnd::Yielded(Value::Null);
-        let judge = |policy| YieldContract::new(Box::new(crate::ports::AnyValue), policy);
+        let judge = |policy| YieldContract::new(Arc::new(crate::ports::AnyValue), policy);
         assert!(matches!(
             judge(ReminderPolicy::AGENT).judge(nothing()),
             ContractDecision::Remind(_)

@@ -1,0 +1,65 @@
+//! The lines that the live view prints above itself for events, and that stay on the terminal.
+
+use protocol::{Event, EventKind, Outcome};
+
+use super::kept_files::rescue_line;
+use super::live_frame::passed_variables;
+use super::printable::one_line;
+use super::progress_lines::{fallback_note, run_end_line};
+use super::task_outcome::conflicts_text;
+use super::terminal::Meaning;
+
+/// A line above the live view. Its text is printable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LiveNote {
+    /// A remark, of which only the first are printed.
+    Remark(String),
+    /// A line that is always printed.
+    Line(String),
+    /// A task that failed or whose work did not land, always printed.
+    Problem {
+        /// What has become of the task.
+        meaning: Meaning,
+        /// The name of the task and the reason.
+        text: String,
+    },
+}
+
+/// Returns the line for an event, if it has one.
+pub(super) fn live_note(event: &Event) -> Option<LiveNote> {
+    let problem = |meaning, task, why: &str| {
+        let text = format!("{task}  {}", one_line(why));
+        Some(LiveNote::Problem { meaning, text })
+    };
+    match &event.kind {
+        EventKind::Degraded { from, to, why } => {
+            Some(LiveNote::Remark(fallback_note(from, to, why)))
+        }
+        EventKind::RunStarted { pass_env, .. } => passed_variables(pass_env).map(LiveNote::Remark),
+        EventKind::FileRescued { rescue } => Some(LiveNote::Line(rescue_line(rescue))),
+        EventKind::TaskFinished { task, report } => match &report.outcome {
+            Outcome::Failed { failure } => {
+                problem(Meaning::Bad, task, &format!("{}: {}", failure.class, failure.message))
+            }
+            Outcome::Done { .. } | Outcome::Cancelled => None,
+        },
+        EventKind::TaskConflicted { task, conflicts } => {
+            problem(Meaning::Kept, task, &format!("conflict: {}", conflicts_text(conflicts)))
+        }
+        EventKind::TaskKept { task, why } => problem(Meaning::Kept, task, &format!("kept: {why}")),
+        EventKind::RunFinished { totals, .. } => {
+            event.run().map(|run| LiveNote::Line(run_end_line(run, totals)))
+        }
+        EventKind::TaskQueued { .. }
+        | EventKind::TaskStarted { .. }
+        | EventKind::WorkspaceReady { .. }
+        | EventKind::TaskProgress { .. }
+        | EventKind::SessionEvent { .. }
+        | EventKind::TaskYielded { .. }
+        | EventKind::ContractReminded { .. }
+        | EventKind::TaskCaptured { .. }
+        | EventKind::LandingWaited
+        | EventKind::LandingStarted { .. }
+        | EventKind::TaskLanded { .. } => None,
+    }
+}
