@@ -44,7 +44,7 @@ pub async fn run(
     }
     if args.execution() == Execution::DryRun {
         let report = repository.dry_run(request(context, &target, &chosen)?).await?;
-        apply_output::print_dry_run(context, &target.run.name, &report, &chosen, out)?;
+        apply_output::print_dry_run(context, &target.run.name, &report, &target.tasks, out)?;
         return Ok(exit_code(&report));
     }
     // Checks the request first, so that an invalid one fails without waiting for the lock.

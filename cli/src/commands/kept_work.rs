@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use engine::landing;
 use engine::ports::LandingTask;
-use protocol::{Landed, RunName, TaskState};
+use protocol::{Landed, RunName, TaskName, TaskState};
 use store::TaskRow;
 
 use super::context::CommandContext;
@@ -15,10 +15,11 @@ use crate::render::{
     KeptReason, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line, task_label,
 };
 
-/// Returns the line of a task in a table.
-pub(super) fn table_row(row: &TaskRow) -> TableRow {
+/// Returns the line of a task in a table. `others` are the tasks that it may name.
+pub(super) fn table_row(row: &TaskRow, others: &[TaskRow]) -> TableRow {
+    let labels = |task: &TaskName| label_of(task, others);
     let mut found = match (&row.report, row.state) {
-        (Some(report), _) => outcome_line(report, row.landing.as_ref()),
+        (Some(report), _) => outcome_line(report, row.landing.as_ref(), &labels),
         (None, TaskState::Queued) => OutcomeLine::plain("queued", Meaning::Neutral),
         (None, TaskState::Running) => OutcomeLine::plain("running", Meaning::Neutral),
         (None, TaskState::Interrupted) => interrupted(row),
@@ -42,6 +43,12 @@ pub(super) fn table_row(row: &TaskRow) -> TableRow {
 /// Returns the printable label of a task: its item, or else its name.
 pub(super) fn label(row: &TaskRow) -> String {
     task_label(&row.name, &row.spec.items)
+}
+
+/// Returns the printable label of the task with this name, which is the name if the task is not one
+/// of `rows`.
+pub(super) fn label_of(task: &TaskName, rows: &[TaskRow]) -> String {
+    rows.iter().find(|row| row.name == *task).map_or_else(|| task.to_string(), label)
 }
 
 fn interrupted(row: &TaskRow) -> OutcomeLine {

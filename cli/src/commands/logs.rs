@@ -148,7 +148,7 @@ fn log_path(context: &CommandContext, run: &RunName, row: &TaskRow) -> PathBuf {
 }
 
 fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
-    let title = format!("{} · {}{more}", label(row), table_row(row).outcome.word);
+    let title = format!("{} · {}{more}", label(row), table_row(row, &[]).outcome.word);
     say(out, &context.view.palette.paint(Meaning::Heading, &title))
 }
 
@@ -190,7 +190,7 @@ fn outcome(
     logged: Option<Usage>,
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let outcome = table_row(row).outcome;
+    let outcome = table_row(row, &[]).outcome;
     let mut parts = vec![context.view.palette.paint(outcome.meaning, &outcome.word)];
     parts.extend(row.report.as_ref().map(|report| duration(report.ms)));
     let usage = row.usage.or(logged);

@@ -179,7 +179,7 @@ fn print_task(
     let palette = context.view.palette;
     let mut heading = palette.paint(Meaning::Heading, &label(row));
     if row.state != TaskState::Done {
-        let outcome = table_row(row).outcome;
+        let outcome = table_row(row, &[]).outcome;
         heading.push_str("  ");
         heading.push_str(&palette.paint(outcome.meaning, &outcome.word));
     }

@@ -71,7 +71,7 @@ fn outcome(run: &RunRow, tasks: &[TaskRow]) -> String {
         RunState::Finished => {}
     }
     // The counts are those of the run's own table, as they are now: after `apply` they differ.
-    let rows: Vec<_> = tasks.iter().map(table_row).collect();
+    let rows: Vec<_> = tasks.iter().map(|row| table_row(row, tasks)).collect();
     parts.extend((!rows.is_empty()).then(|| outcome_counts(&rows, Palette::Plain)));
     if let Some(usage) = run.usage {
         parts.push(usage_text(usage));
@@ -98,7 +98,7 @@ fn show(context: &CommandContext, given: &TargetArgs, out: Out<'_>) -> Result<()
     say(out, &headline(context, run))?;
     let took = run.finished.map(|finished| elapsed(run.started, finished));
     let table = Table {
-        rows: tasks.iter().map(table_row).collect(),
+        rows: tasks.iter().map(|row| table_row(row, tasks)).collect(),
         ms: run.totals.as_ref().map(|totals| totals.ms).or(took),
         room: context.view.room(),
         palette: context.view.palette,
@@ -106,7 +106,7 @@ fn show(context: &CommandContext, given: &TargetArgs, out: Out<'_>) -> Result<()
     };
     write_table(out, &table).map_err(|error| Error::output(&error))?;
     let left_out =
-        tasks.iter().filter_map(|row| Some((&row.name, &row.captured.as_ref()?.left_out)));
+        tasks.iter().filter_map(|row| Some((label(row), &row.captured.as_ref()?.left_out)));
     let left_out = left_out_lines(&left_out.collect::<Vec<_>>());
     if !left_out.is_empty() {
         say(out, &format!("\n{}", left_out.join("\n")))?;

@@ -1,11 +1,12 @@
 //! The lines that the live view prints above itself for events, and that stay on the terminal.
 
-use protocol::{Event, EventKind, Outcome};
+use protocol::{Event, EventKind, Outcome, TaskName};
 
 use super::kept_files::rescue_line;
 use super::live_frame::passed_variables;
 use super::printable::one_line;
 use super::progress_lines::{fallback_note, run_end_line};
+use super::run_view::RunView;
 use super::task_outcome::conflicts_text;
 use super::terminal::Meaning;
 
@@ -20,15 +21,16 @@ pub(super) enum LiveNote {
     Problem {
         /// What has become of the task.
         meaning: Meaning,
-        /// The name of the task and the reason.
+        /// The label of the task and the reason.
         text: String,
     },
 }
 
-/// Returns the line for an event, if it has one.
-pub(super) fn live_note(event: &Event) -> Option<LiveNote> {
+/// Returns the line for an event, if it has one. The event is in `run` already.
+pub(super) fn live_note(run: &RunView, event: &Event) -> Option<LiveNote> {
+    let label = |task: &TaskName| run.label(task);
     let problem = |meaning, task, why: &str| {
-        let text = format!("{task}  {}", one_line(why));
+        let text = format!("{}  {}", label(task), one_line(why));
         Some(LiveNote::Problem { meaning, text })
     };
     match &event.kind {
@@ -43,9 +45,11 @@ pub(super) fn live_note(event: &Event) -> Option<LiveNote> {
             }
             Outcome::Done { .. } | Outcome::Cancelled => None,
         },
-        EventKind::TaskConflicted { task, conflicts } => {
-            problem(Meaning::Kept, task, &format!("conflict: {}", conflicts_text(conflicts)))
-        }
+        EventKind::TaskConflicted { task, conflicts } => problem(
+            Meaning::Kept,
+            task,
+            &format!("conflict: {}", conflicts_text(conflicts, &label)),
+        ),
         EventKind::TaskKept { task, why } => problem(Meaning::Kept, task, &format!("kept: {why}")),
         EventKind::RunFinished { totals, .. } => {
             event.run().map(|run| LiveNote::Line(run_end_line(run, totals)))

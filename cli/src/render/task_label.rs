@@ -8,6 +8,9 @@ use unicode_width::UnicodeWidthChar;
 
 use super::printable::{cut, one_line, width};
 
+/// Returns the label of a task by its name.
+pub type Labels<'a> = &'a dyn Fn(&TaskName) -> String;
+
 /// The fewest columns in which labels are told apart.
 const NARROWEST: usize = 8;
 

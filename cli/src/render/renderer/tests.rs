@@ -457,7 +457,7 @@ fn a_rescued_version_is_told_in_every_form_and_also_to_those_who_want_no_progres
     assert_eq!(value["type"], "file_rescued");
     assert_eq!(value["rescue"]["path"], "src/x.rs");
     assert_eq!(value["rescue"]["kept"]["object"], "refs/rescued/12ab:bytes");
-    let note = live_note(&event);
+    let note = live_note(&RunView::default(), &event);
     assert!(matches!(&note, Some(LiveNote::Line(line)) if line.ends_with(command)), "{note:?}");
 }
 
@@ -475,7 +475,7 @@ fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
         for event in hostile(all_events(), &mut numbers) {
             renderer.event(&event).unwrap();
             run.apply(&event);
-            match live_note(&event) {
+            match live_note(&run, &event) {
                 Some(LiveNote::Remark(line)) => live.remark(&line),
                 Some(LiveNote::Line(line)) => live.print(&line),
                 Some(LiveNote::Problem { meaning, text }) => live.problem(meaning, &text),
