@@ -61,7 +61,8 @@ async fn recover(app: &AppContext, repository: &dyn Repository) -> Result<Vec<St
 fn open_runs(reader: &Reader, root: &Path) -> Result<Vec<OpenRun>, LedgerError> {
     let mut open = Vec::new();
     for row in reader.open_runs(root)? {
-        let captured = reader.tasks(row.id)?.into_iter().filter_map(|task| task.captured);
+        let captured =
+            reader.tasks_without_yields(row.id)?.into_iter().filter_map(|task| task.captured);
         let captures = captured.map(|captured| captured.capture).collect();
         open.push(OpenRun { run: row.name, captures });
     }
@@ -98,7 +99,7 @@ impl Unrecorded {
         }
         for landing in &found.landings {
             let Some(row) = reader.run_by_name(&landing.run)? else { continue };
-            let tasks = reader.tasks(row.id)?;
+            let tasks = reader.tasks_without_yields(row.id)?;
             let known = landing.report.tasks.iter().all(|landed| {
                 let task = tasks.iter().find(|task| task.name == landed.task);
                 task.is_none_or(|task| task.landing.as_ref() == Some(&landed.landed))
@@ -161,7 +162,7 @@ fn logged_usage(
     reader: &Reader,
     run: &RunRow,
 ) -> Result<Vec<LedgerEntry>, LedgerError> {
-    let tasks = reader.tasks(run.id)?.into_iter();
+    let tasks = reader.tasks_without_yields(run.id)?.into_iter();
     let asked = tasks.filter(|task| {
         matches!((task.state, &task.spec.work), (TaskState::Running, Work::Agent(_)))
     });
@@ -193,7 +194,7 @@ fn describe(
     }
     lines.extend(found.rescued.iter().map(rescue_line));
     for row in &unrecorded.interrupted {
-        let tasks = reader.tasks(row.id)?;
+        let tasks = reader.tasks_without_yields(row.id)?;
         let all = count(tasks.len(), "task");
         let kept = match tasks.iter().filter(|task| has_kept_work(task)).count() {
             0 => "nothing of it is left to land".to_owned(),

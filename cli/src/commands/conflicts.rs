@@ -4,7 +4,7 @@ use protocol::{Conflict, ExitCode, Landed, RunName, Side, TaskName};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{kept_reason, label, label_of, table_row};
+use super::kept_work::{kept_reason, label, labels_of, table_row};
 use super::target::Target;
 use crate::args::{ConflictsArgs, Form};
 use crate::error::Error;
@@ -23,6 +23,7 @@ pub fn run(
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let target = Target::find(context, &args.target)?;
+    let labels = labels_of(&target.tasks);
     let mut listed =
         ConflictsDocument { run: &target.run.name, conflicts: Vec::new(), kept: Vec::new() };
     for row in target.tasks.iter().filter(|row| kept_reason(row).is_some()) {
@@ -30,13 +31,13 @@ pub fn run(
             Some(Landed::Conflicted { conflicts }) => {
                 let task = &row.name;
                 let each = conflicts.iter().map(|conflict| {
-                    let with = conflict.with.as_ref().map(|with| label_of(with, &target.tasks));
+                    let with = conflict.with.as_ref().map(&labels);
                     ConflictEntry { task, label: label(row), with, conflict }
                 });
                 listed.conflicts.extend(each);
             }
             Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) => {
-                let why = table_row(row, &target.tasks).outcome.note;
+                let why = table_row(row, &labels).outcome.note;
                 listed.kept.push(KeptEntry { task: &row.name, label: label(row), why });
             }
             Some(Landed::Landed { .. } | Landed::Unchanged) | None => {}

@@ -1,7 +1,7 @@
 //! Interprets the ledger's row of a task: the task's line in a table, whether its work is kept, and
 //! whether `regatta apply` lands it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::landing;
 use engine::ports::LandingTask;
@@ -12,14 +12,13 @@ use super::context::CommandContext;
 use super::target::TargetKind;
 use crate::error::{Error, ErrorKind};
 use crate::render::{
-    KeptReason, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line, task_label,
+    KeptReason, Labels, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line, task_label,
 };
 
-/// Returns the line of a task in a table. `others` are the tasks that it may name.
-pub(super) fn table_row(row: &TaskRow, others: &[TaskRow]) -> TableRow {
-    let labels = |task: &TaskName| label_of(task, others);
+/// Returns the line of a task in a table. `labels` name the other tasks.
+pub(super) fn table_row(row: &TaskRow, labels: Labels<'_>) -> TableRow {
     let mut found = match (&row.report, row.state) {
-        (Some(report), _) => outcome_line(report, row.landing.as_ref(), &labels),
+        (Some(report), _) => outcome_line(report, row.landing.as_ref(), labels),
         (None, TaskState::Queued) => OutcomeLine::plain("queued", Meaning::Neutral),
         (None, TaskState::Running) => OutcomeLine::plain("running", Meaning::Neutral),
         (None, TaskState::Interrupted) => interrupted(row),
@@ -45,10 +44,13 @@ pub(super) fn label(row: &TaskRow) -> String {
     task_label(&row.name, &row.spec.items)
 }
 
-/// Returns the printable label of the task with this name, which is the name if the task is not one
-/// of `rows`.
-pub(super) fn label_of(task: &TaskName, rows: &[TaskRow]) -> String {
-    rows.iter().find(|row| row.name == *task).map_or_else(|| task.to_string(), label)
+/// Names tasks by their names, where nothing is printed that names another task.
+pub(super) const NAMES: Labels<'_> = &|task| task.to_string();
+
+/// Returns the printable labels of the tasks in `rows`; other tasks are named by their names.
+pub(super) fn labels_of(rows: &[TaskRow]) -> impl Fn(&TaskName) -> String {
+    let rows: BTreeMap<_, _> = rows.iter().map(|row| (row.name.clone(), label(row))).collect();
+    move |task| rows.get(task).cloned().unwrap_or_else(|| task.to_string())
 }
 
 fn interrupted(row: &TaskRow) -> OutcomeLine {
@@ -108,7 +110,7 @@ pub(super) fn landing_tasks(
     let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
     let record = record.ok_or_else(gone)?;
     let ids: BTreeSet<_> = chosen.iter().map(|row| row.id).collect();
-    let rows = context.reader.tasks(record.spec.id)?;
+    let rows = context.reader.tasks_without_yields(record.spec.id)?;
     let kept: BTreeSet<_> =
         rows.iter().filter(|row| kept_reason(row).is_some()).map(|row| row.id).collect();
     for row in chosen {

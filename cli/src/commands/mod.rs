@@ -16,6 +16,7 @@ pub mod logs;
 pub mod manual;
 pub mod results;
 pub mod run;
+mod run_document;
 pub mod runs;
 pub mod schema;
 mod target;

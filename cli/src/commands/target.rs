@@ -33,20 +33,13 @@ pub(super) enum TargetKind {
 impl Target {
     /// Finds a target in the repository; the latest run if none is given.
     pub(super) fn find(context: &CommandContext, given: &TargetArgs) -> Result<Self, Error> {
-        let Located { run, task } = Located::find(context, given)?;
-        Ok(match task {
-            Some(task) => Self { run, tasks: vec![*task], kind: TargetKind::Task },
-            None => {
-                let tasks = context.reader.tasks(run.id)?;
-                Self { run, tasks, kind: TargetKind::Run }
-            }
-        })
+        Located::find(context, given)?.load(context)
     }
 
     /// Reads the same tasks from the ledger again.
     pub(super) fn reload(&self, context: &CommandContext) -> Result<Self, Error> {
         let is_meant = |row: &TaskRow| self.tasks.iter().any(|task| task.id == row.id);
-        let rows = context.reader.tasks(self.run.id)?;
+        let rows = context.reader.tasks_without_yields(self.run.id)?;
         let tasks = rows.into_iter().filter(is_meant).collect();
         Ok(Self { run: self.run.clone(), tasks, kind: self.kind })
     }
@@ -94,6 +87,18 @@ impl Located {
                 .hint(format!("--repo {place_word}")));
         }
         Ok(found)
+    }
+
+    /// Reads the tasks of the target. What they yielded is left out if there are several.
+    pub(super) fn load(self, context: &CommandContext) -> Result<Target, Error> {
+        let Self { run, task } = self;
+        Ok(match task {
+            Some(task) => Target { run, tasks: vec![*task], kind: TargetKind::Task },
+            None => {
+                let tasks = context.reader.tasks_without_yields(run.id)?;
+                Target { run, tasks, kind: TargetKind::Run }
+            }
+        })
     }
 
     fn run(run: RunRow) -> Self {
