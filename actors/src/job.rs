@@ -43,6 +43,7 @@ jobs! {
     RunClose = "run.close", "Waiting until the lock on the workspaces of a run is released.";
     TaskPrepare = "task.prepare", "Waiting for a workspace.";
     TaskEquip = "task.equip", "Waiting for an executor.";
+    TaskSetUp = "task.set-up", "The set-up of a task's workspace.";
     TaskWork = "task.work", "The work of a task's worker.";
     TaskClear = "task.clear", "Stopping the processes of a crashed worker.";
     TaskSeal = "task.seal", "Waiting until nothing writes into the workspace of a task.";
@@ -55,6 +56,7 @@ jobs! {
     RepositoryTakeBack = "repository.take-back", "Capturing the workspace of a crashed actor.";
     RepositoryClose = "repository.close", "Releasing the lock on the workspaces of a run.";
     WorkspacePrepare = "workspace.prepare", "Making a workspace.";
+    WorkspaceAccept = "workspace.accept", "Recording what the set-up of a workspace has left.";
     WorkspaceCapture = "workspace.capture", "Capturing a workspace.";
     WorkspaceDiscard = "workspace.discard", "Removing a workspace.";
     WorkspaceTakeBack = "workspace.take-back", "Capturing the workspace of a task that died.";

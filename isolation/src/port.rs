@@ -203,6 +203,11 @@ impl Baseline for FrozenBaseline {
         self.run.tree.view(workspace, &self.disk)
     }
 
+    async fn accept_setup(&self, workspace: &Workspace) -> Result<()> {
+        let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
+        blocking(move || run.tree.accept_setup(&workspace)).await
+    }
+
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>> {
         if !self.capabilities.can_capture {
             return Ok(None);

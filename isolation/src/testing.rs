@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
-    CancelToken, FreezeRequest, LandingNotice, OpenRun, Workspace, WorkspaceRequest,
+    CancelToken, CarryRequest, FreezeRequest, LandingNotice, OpenRun, Workspace, WorkspaceRequest,
+    WorkspaceStart,
 };
 use protocol::{CaptureRef, Captured, IsolationMode, RepoPath, RunName, TaskName};
 
@@ -150,6 +151,7 @@ fn request(run: &str, limit: u64) -> FreezeRequest {
         mode: IsolationMode::Worktree,
         untracked_limit: limit,
         branches: None,
+        carry: CarryRequest::default(),
     }
 }
 
@@ -216,6 +218,7 @@ pub(crate) fn prepare_after(
         predecessors: predecessors
             .map(|(task, capture)| (task.parse::<TaskName>().unwrap(), (*capture).clone()))
             .collect(),
+        start: WorkspaceStart::AtOnce,
     };
     workspace::prepare(snapshot, &request)
 }

@@ -412,7 +412,7 @@ fn needs(step: &Step, ids: &BTreeMap<TaskName, TaskId>) -> Option<Needed> {
                 move |entry| matches!(entry, LedgerEntry::TaskStarted { task, .. } if *task == id),
             )
         }
-        Step::Ran(task) => {
+        Step::Ran(task) | Step::SetUp(task) => {
             let id = ids[task];
             Box::new(
                 move |entry| matches!(entry, LedgerEntry::SessionStarted { task, .. } if *task == id),

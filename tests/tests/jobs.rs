@@ -47,6 +47,8 @@ fn expected(job: Job) -> (Scene, &'static str, &'static str) {
         Job::TaskEquip | Job::TaskWork => {
             both(Scene::Commands, "crashed, done; 1 landed; 2 captured, 0 left")
         }
+        Job::TaskSetUp => both(Scene::SetUp, "crashed, done; 1 landed; 2 captured, 0 left"),
+        Job::WorkspaceAccept => both(Scene::SetUp, "workspace, done; 1 landed; 2 captured, 0 left"),
         Job::TaskClear => both(Scene::CrashedAgent, "crashed; 0 landed; 1 captured, 0 left"),
         Job::TaskSeal => both(Scene::Commands, "workspace, done; 1 landed; 1 captured, 1 left"),
         Job::TaskCapture => both(Scene::Commands, "workspace, done; 1 landed; 2 captured, 1 left"),

@@ -26,6 +26,8 @@ pub(crate) struct WorkspaceArguments {
 pub(crate) enum WorkspaceMessage {
     /// Creates the workspace. The first message, sent once.
     Prepare(RpcReplyPort<Result<Lease, IsolationError>>),
+    /// Makes the contents of the workspace its start, after its set-up.
+    AcceptSetup(RpcReplyPort<Result<(), IsolationError>>),
     /// Captures the changes in the workspace.
     Capture(RpcReplyPort<Result<Option<Captured>, IsolationError>>),
     /// Removes the captured workspace, then answers. A workspace that cannot be removed is left for
@@ -38,6 +40,8 @@ pub(crate) enum WorkspaceMessage {
     Return,
     /// Result of the actor's own job.
     Prepared(Result<Place, IsolationError>, RpcReplyPort<Result<Lease, IsolationError>>),
+    /// Result of the actor's own job.
+    SetupAccepted(Result<(), IsolationError>, RpcReplyPort<Result<(), IsolationError>>),
     /// Result of the actor's own job.
     Captured(
         Result<Option<Captured>, IsolationError>,
@@ -161,6 +165,16 @@ impl Actor for Workspace {
                 let _gone = reply.send(Err(error));
                 myself.stop(None);
             }
+            (WorkspaceMessage::AcceptSetup(reply), Some(place)) => {
+                let job = async move { baseline.accept_setup(&place).await };
+                state.jobs.run(Job::WorkspaceAccept, &myself, job, |accepted| {
+                    let accepted = ended("record what the set-up has left", accepted);
+                    WorkspaceMessage::SetupAccepted(accepted, reply)
+                });
+            }
+            (WorkspaceMessage::SetupAccepted(accepted, reply), _) => {
+                let _gone = reply.send(accepted);
+            }
             (WorkspaceMessage::Capture(reply), Some(place)) => {
                 let job = async move { baseline.capture(&place).await };
                 state.jobs.run(Job::WorkspaceCapture, &myself, job, |captured| {
@@ -195,7 +209,8 @@ impl Actor for Workspace {
                 myself.stop(None);
             }
             (
-                WorkspaceMessage::Capture(_)
+                WorkspaceMessage::AcceptSetup(_)
+                | WorkspaceMessage::Capture(_)
                 | WorkspaceMessage::Discard(_)
                 | WorkspaceMessage::Return,
                 None,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use engine::exit_code::Interruption;
 use engine::ports::{
-    CancelLevel, CancelToken, FreezeRequest, IsolationError, LandingNotice, LedgerError, LockRun,
-    Notice, Repository,
+    CancelLevel, CancelToken, CarryRequest, FreezeRequest, IsolationError, LandingNotice,
+    LedgerError, LockRun, Notice, Repository,
 };
 use protocol::{LedgerEntry, MergeMode, RunId, RunName, RunSpec, TaskName};
 use ractor::{ActorRef, Message, RpcReplyPort};
@@ -93,6 +93,11 @@ pub(super) async fn open(
         untracked_limit: spec.untracked_limit,
         branches: (spec.merge == MergeMode::Branch && spec.isolation.capabilities().can_capture)
             .then(|| spec.branch_prefix.clone()),
+        carry: CarryRequest {
+            globs: spec.needs.carry.clone(),
+            limit: spec.needs.carry_limit,
+            workspaces: spec.jobs.get().min(spec.tasks.len()),
+        },
     };
     let freezing = Freezing { request, lock, cancel, notify };
     match asked(&repository, |reply| RepositoryMessage::Freeze(freezing, reply)).await? {

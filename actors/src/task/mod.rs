@@ -3,9 +3,12 @@
 mod actor;
 mod agent_activity;
 mod progress;
+mod setup;
+mod setup_progress;
 mod state;
 mod steps;
 mod worker_setup;
 
 pub(crate) use actor::Task;
 pub(crate) use state::{RunFacts, TaskArguments, TaskMessage, TaskState};
+pub(crate) use worker_setup::{INPUTS, artifacts_of};

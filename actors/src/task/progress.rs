@@ -21,6 +21,12 @@ impl TaskState {
     }
 
     pub(super) fn on_report(&mut self, myself: &ActorRef<TaskMessage>, report: WorkerReport) {
+        if self.lifecycle.is_setting_up() {
+            if let WorkerReport::Line(line) = report {
+                self.progress(Phase::SettingUp, Some(line)); // a command limits its own pace
+            }
+            return;
+        }
         let Some(activity) = &mut self.activity else {
             if let WorkerReport::Line(line) = report {
                 self.progress(Phase::Working, Some(line)); // the command limits its own pace

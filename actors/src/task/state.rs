@@ -3,15 +3,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{CancelLevel, Gate, IsolationError, WorkerReport};
-use engine::task::{Effect, Input, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract};
+use engine::ports::{CancelLevel, Gate, InputFiles, IsolationError, WorkerReport};
+use engine::task::{
+    Effect, Input, SetupPolicy, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract,
+};
 use protocol::{
-    AgentEnd, CaptureRef, Captured, EventKind, LedgerEntry, RunName, TaskName, TaskReport, TaskSpec,
+    AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunName, TaskName, TaskReport,
+    TaskSpec,
 };
 use ractor::{ActorProcessingErr, ActorRef};
 use tokio::time::Instant;
 
 use super::agent_activity::AgentActivity;
+use super::setup_progress::SetupProgress;
 use crate::contracts;
 use crate::deps::Deps;
 use crate::executors::{ExecutorLease, ExecutorsMessage};
@@ -28,6 +32,9 @@ pub(crate) struct TaskArguments {
     pub(crate) run: RunFacts,
     /// The captures of its predecessors, in the order in which they build on each other.
     pub(crate) predecessors: Vec<(TaskName, CaptureRef)>,
+    /// The yields of its predecessors as files; `None` if it has no predecessors. The files are
+    /// removed with the last handle.
+    pub(crate) inputs: Option<Arc<dyn InputFiles>>,
     pub(crate) repository: ActorRef<RepositoryMessage>,
     pub(crate) executors: ActorRef<ExecutorsMessage>,
     pub(crate) gate: Arc<dyn Gate>,
@@ -43,6 +50,8 @@ pub(crate) struct RunFacts {
     pub(crate) name: RunName,
     pub(crate) repo: PathBuf,
     pub(crate) subfolder: PathBuf,
+    /// The scripts that set up each workspace.
+    pub(crate) setup: Arc<[String]>,
 }
 
 pub(crate) enum TaskMessage {
@@ -54,6 +63,7 @@ pub(crate) enum TaskMessage {
     Leased(Option<ExecutorLease>),
     /// The processes of the crashed worker were stopped, or could not be stopped.
     Cleared(Result<(), NoAnswer>),
+    SetupEnded(Result<Result<(), Failure>, Panicked>),
     WorkerEnded(Result<AgentEnd, Panicked>),
     /// A worker that did not stop was dropped.
     WorkerKilled,
@@ -74,6 +84,7 @@ pub(crate) struct TaskState {
     pub(super) lease: Option<Lease>,
     pub(super) writers: Writers,
     pub(super) executor: Option<ExecutorLease>,
+    pub(super) setup: SetupProgress,
     pub(super) worker: Option<RunningWorker>,
     /// The usage and activity of a model; `None` for a command.
     pub(super) activity: Option<Box<AgentActivity>>,
@@ -87,6 +98,10 @@ impl TaskState {
     pub(super) fn begin(mut arguments: TaskArguments) -> (Self, Vec<Effect>) {
         let contract = std::mem::replace(&mut arguments.contract, contracts::any());
         let policy = WorkerPolicy {
+            setup: match arguments.run.setup.is_empty() {
+                true => SetupPolicy::None,
+                false => SetupPolicy::Commands,
+            },
             restarts: restarts(&arguments.spec.work, arguments.deps.external.as_ref()),
             grace: arguments.deps.policy.grace,
         };
@@ -98,6 +113,7 @@ impl TaskState {
             lease: None,
             writers: Writers::Stopped,
             executor: None,
+            setup: SetupProgress::None,
             worker: None,
             activity: AgentActivity::of(&arguments.spec.work),
             jobs: Jobs::new(&arguments.deps.faults),

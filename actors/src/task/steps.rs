@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest};
+use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart};
 use engine::task::{Effect, Input, Reminder};
 use protocol::{
-    AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport,
+    AgentEnd, Captured, EventKind, Failure, FailureClass, LedgerEntry, Outcome, Phase, TaskName,
+    TaskReport,
 };
 use ractor::{ActorProcessingErr, ActorRef};
 use tracing::Instrument as _;
@@ -32,16 +33,19 @@ impl TaskState {
                 Effect::Prepare => self.prepare(myself),
                 Effect::Record(entry) => self.record(myself, entry),
                 Effect::LeaseExecutor => self.lease_executor(myself),
+                Effect::SetUp(workspace) => self.set_up(myself, &workspace),
                 Effect::StartWorker { workspace, attempt, reminder } => {
                     self.start_worker(myself, &workspace, attempt, reminder).await;
                 }
                 Effect::Remind(reminder) => self.remind(myself, reminder),
                 Effect::StopWorker(level) => {
+                    self.setup.stop(level);
                     if let Some(working) = &self.worker {
                         working.stop(level);
                     }
                 }
                 Effect::KillWorker => {
+                    self.end_setup();
                     self.worker = None;
                     let _dying = myself.cast(TaskMessage::WorkerKilled);
                 }
@@ -81,6 +85,10 @@ impl TaskState {
             task: self.name(),
             attempt: self.lifecycle.attempt(),
             predecessors: self.arguments.predecessors.clone(),
+            start: match self.arguments.run.setup.is_empty() {
+                true => WorkspaceStart::AtOnce,
+                false => WorkspaceStart::AfterSetup,
+            },
         };
         let (repository, run) =
             (self.arguments.repository.clone(), self.arguments.run.name.clone());
@@ -170,8 +178,17 @@ impl TaskState {
         worker: Arc<dyn Worker>,
         reminder: Option<Reminder>,
     ) {
-        let work = Arc::clone(&worker);
-        let job = async move { work.work(reminder).await }.instrument(self.span.clone());
+        let (work, inputs) = (Arc::clone(&worker), self.arguments.inputs.clone());
+        let job = async move {
+            // The files are there already when a reminder is sent.
+            if let (Some(inputs), None) = (inputs, &reminder)
+                && let Err(error) = inputs.write().await
+            {
+                return AgentEnd::Failed(no_inputs(&error));
+            }
+            work.work(reminder).await
+        };
+        let job = job.instrument(self.span.clone());
         let job = self.jobs.run(Job::TaskWork, myself, job, TaskMessage::WorkerEnded);
         self.worker = Some(RunningWorker::new(worker, job));
     }
@@ -254,7 +271,8 @@ impl TaskState {
             lease.settle(self.writers);
         }
         let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let report = TaskReport { outcome, captured, ms, usage: self.usage() };
+        let setup_ms = self.end_setup();
+        let report = TaskReport { outcome, captured, ms, setup_ms, usage: self.usage() };
         self.span.in_scope(|| tracing::info!(outcome = word(&report.outcome), ms, "finished"));
         self.report = Some(report);
         myself.stop(None);
@@ -287,6 +305,12 @@ fn word(outcome: &Outcome) -> &'static str {
         Outcome::Failed { .. } => "failed",
         Outcome::Cancelled => "cancelled",
     }
+}
+
+/// Returns the failure of a task whose input files could not be written.
+fn no_inputs(error: &std::io::Error) -> Failure {
+    let message = format!("cannot write what its predecessors yielded: {error}");
+    Failure::new(FailureClass::Resources, message)
 }
 
 /// Returns the error of a request to an actor that crashed.

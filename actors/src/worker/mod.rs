@@ -4,7 +4,9 @@
 mod command;
 mod open;
 mod session;
+mod setup;
 mod worker_deps;
 
 pub(crate) use open::{RunningWorker, external_program, open, restarts};
+pub(crate) use setup::SetupRun;
 pub(crate) use worker_deps::WorkerDeps;

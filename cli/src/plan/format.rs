@@ -38,12 +38,22 @@ pub(super) struct PlanFile {
     pub(super) base_url: Option<Spanned<String>>,
 
     /// The context that is given to the model of every task.
-    pub(super) context: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub(super) context: Option<Spanned<String>>,
 
     /// Where the work of the tasks goes: `patch` (the working tree, the default), `branch` (one
     /// branch per task) or `none` (it is only kept).
     #[schemars(with = "Option<MergeWord>")]
     pub(super) merge: Option<Spanned<String>>,
+
+    /// The commands that run in each workspace before its task, such as `npm ci`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) setup: Option<Vec<Spanned<String>>>,
+
+    /// The ignored files that are copied into each workspace, as globs such as `node_modules/**`,
+    /// from the folder in which tasks work on.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) carry: Option<Vec<Spanned<String>>>,
 
     /// How much each task may use.
     #[serde(default)]
@@ -88,11 +98,13 @@ pub(super) struct TaskTable {
     #[schemars(with = "Option<String>", regex(pattern = TASK_NAME))]
     pub(super) id: Option<Spanned<String>>,
 
-    /// What a model is asked to do in the task's own copy.
+    /// What a model is asked to do in the task's own copy. `{{tasks.ID.yield}}` stands for what a
+    /// task of `depends_on` yields, `{{tasks.ID.yield.FIELD}}` for a part of that.
     #[schemars(with = "Option<String>", length(min = 1))]
     pub(super) prompt: Option<Spanned<String>>,
 
-    /// A file with that prompt, word for word, from the folder of the plan on; at most 16 MB.
+    /// A file with that prompt, from the folder of the plan on; at most 16 MB. Only
+    /// `{{tasks.ID.yield}}` is replaced in it.
     #[schemars(with = "Option<String>", length(min = 1))]
     pub(super) prompt_file: Option<Spanned<String>>,
 
@@ -100,7 +112,8 @@ pub(super) struct TaskTable {
     #[schemars(with = "Option<String>")]
     pub(super) model: Option<Spanned<String>>,
 
-    /// The command that does its work instead, run by `/bin/sh -c` in the task's own copy.
+    /// The command that does its work instead, run by `/bin/sh -c` in the task's own copy. What a
+    /// task of `depends_on` yields is in the file `$REGATTA_INPUTS/ID.json`.
     #[schemars(with = "Option<String>", length(min = 1))]
     pub(super) exec: Option<Spanned<String>>,
 
@@ -172,6 +185,8 @@ mod tests {
             "model": "ollama/qwen3:8b",
             "base_url": "http://127.0.0.1:11434/v1",
             "context": "It is a library.",
+            "setup": ["npm ci"],
+            "carry": [".env", "target/**"],
             "task": [{ "prompt": "Fix it.", "model": "smol" }, { "prompt_file": "a.md" }, {
                 "id": "auth.tests",
                 "exec": "make",

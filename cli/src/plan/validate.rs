@@ -17,6 +17,7 @@ use super::text::{PlanText, read_file};
 use crate::args::{AgentChoice, MergeChoice};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice};
+use crate::workspace_needs::{carry_glob, setup_command};
 
 /// The maximum size of a schema file, in bytes.
 const LONGEST_SCHEMA: u64 = 1_000_000;
@@ -54,18 +55,22 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
     }
     let model = file.model.map(|model| task_work::model(text, folder, &model)).transpose()?;
     let base_url = task_work::base_url(text, model.as_ref(), file.base_url.as_ref())?;
+    let setup = file.setup.map(|setup| text.checked(&setup, setup_command)).transpose()?;
+    let carry = file.carry.map(|carry| text.checked(&carry, carry_glob)).transpose()?;
     let limits = file.limits;
     Ok(Plan {
         name: file.name,
         jobs: file.jobs.map(|jobs| text.positive("jobs", &jobs)).transpose()?,
         model,
         base_url,
-        context: file.context.filter(|context| !context.trim().is_empty()),
+        context: task_work::context(text, file.context)?,
         merge: file
             .merge
             .map(|merge| text.parse(&merge, |word| word.parse()))
             .transpose()?
             .map(|MergeChoice(merge)| merge),
+        setup,
+        carry,
         wall: limits.wall.map(|wall| text.parse(&wall, config::parse_duration)).transpose()?,
         output: limits.output.map(|size| text.parse(&size, config::parse_size)).transpose()?,
         turns: limits.turns.map(|turns| text.positive("turns", &turns)).transpose()?,
@@ -121,16 +126,17 @@ fn task(
     name: &TaskName,
     names: &TaskNames,
 ) -> Result<PlannedTask, Error> {
-    let work = task_work::of(text, folder, table, name)?;
-    let table = table.get_ref();
     let mut predecessors = BTreeSet::new();
-    for on in &table.depends_on {
+    for on in &table.get_ref().depends_on {
         match names.known.get(&on.get_ref().to_ascii_lowercase()) {
             Some((at, _)) => predecessors.insert(*at),
             None => return Err(unknown(text, name, on, names)),
         };
     }
-    let depends_on = predecessors.into_iter().map(|at| names.in_order[at].clone()).collect();
+    let depends_on: Vec<_> =
+        predecessors.into_iter().map(|at| names.in_order[at].clone()).collect();
+    let work = task_work::of(text, folder, table, name, &depends_on)?;
+    let table = table.get_ref();
     let change = if table.must_change { ChangeDemand::Required } else { ChangeDemand::Optional };
     let schema = schema(text, folder, table)?;
     let (name, priority) = (name.clone(), table.priority);
@@ -192,6 +198,10 @@ pub(crate) struct Plan {
     pub(crate) base_url: Option<BaseUrl>,
     /// The context that is given to the model of every task.
     pub(crate) context: Option<String>,
+    /// The commands that set up each workspace.
+    pub(crate) setup: Option<Vec<String>>,
+    /// The globs of ignored files that are copied into each workspace.
+    pub(crate) carry: Option<Vec<String>>,
     /// How long a task may take.
     pub(crate) wall: Option<Duration>,
     /// How many bytes of a task's output are kept.

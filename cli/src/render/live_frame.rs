@@ -1,6 +1,6 @@
 //! One frame of the live view as lines of text: a line per running task, and the totals.
 
-use protocol::{MergeMode, Phase, Timestamp};
+use protocol::{MergeMode, Phase, Timestamp, WorkspaceNeeds};
 
 use super::numbers::{count, duration, elapsed, tokens, usage_text};
 use super::printable::{cut, fit, one_line, width};
@@ -49,14 +49,30 @@ pub(super) fn headline(head: &RunInfo) -> String {
         (true, MergeMode::None) => "everything is kept",
     };
     let tasks = count(head.tasks, "task");
-    format!("run {} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
+    let retry = head.retry_of.as_ref().map(|earlier| format!(" · retries {earlier}"));
+    let retry = retry.unwrap_or_default();
+    format!("run {}{retry} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
 }
 
-/// Returns the line that names the environment variables passed on to tasks, or `None` if `names`
-/// is empty.
-pub fn passed_variables(names: &[String]) -> Option<String> {
-    let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
-    (!names.is_empty()).then(|| format!("passes {} on to what tasks run", names.join(", ")))
+/// Returns the lines about what a run does for all of its tasks: the environment variables that it
+/// passes on, and what it adds to their workspaces.
+pub fn run_conditions(pass_env: &[String], needs: &WorkspaceNeeds) -> Vec<String> {
+    let list = |names: &[String]| {
+        let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
+        names.join(", ")
+    };
+    let mut lines = Vec::new();
+    if !pass_env.is_empty() {
+        lines.push(format!("passes {} on to what tasks run", list(pass_env)));
+    }
+    if !needs.carry.is_empty() {
+        lines.push(format!("carries {} into each workspace", list(&needs.carry)));
+    }
+    lines.extend(needs.setup.iter().map(|script| {
+        let script = cut(&one_line(script.trim()), 100);
+        format!("sets up each workspace with `{script}`")
+    }));
+    lines
 }
 
 /// Returns the lines between the headline and the totals: the running tasks, or the landing.
@@ -157,6 +173,7 @@ fn activity(row: &TaskView, running: &RunningTask, now: Timestamp) -> (String, S
     let said = running.line.as_deref().and_then(last_part);
     let word = match (running.phase, &running.tool, &row.model) {
         (Phase::Preparing, ..) => "prepares",
+        (Phase::SettingUp, ..) => "sets up",
         (Phase::Working, Some(tool), _) => {
             return (one_line(tool), said.unwrap_or_default());
         }

@@ -3,7 +3,7 @@
 use protocol::{Event, EventKind, Outcome, TaskName};
 
 use super::kept_files::rescue_line;
-use super::live_frame::passed_variables;
+use super::live_frame::run_conditions;
 use super::printable::one_line;
 use super::progress_lines::{fallback_note, run_end_line};
 use super::run_view::RunView;
@@ -26,24 +26,26 @@ pub(super) enum LiveNote {
     },
 }
 
-/// Returns the line for an event, if it has one. The event is in `run` already.
-pub(super) fn live_note(run: &RunView, event: &Event) -> Option<LiveNote> {
+/// Returns the lines for an event. The caller has applied the event to `run` already.
+pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
     let label = |task: &TaskName| run.label(task);
-    let problem = |meaning, task, why: &str| {
+    let problem = |meaning, task: &TaskName, why: &str| {
         let text = format!("{}  {}", label(task), one_line(why));
-        Some(LiveNote::Problem { meaning, text })
+        vec![LiveNote::Problem { meaning, text }]
     };
     match &event.kind {
         EventKind::Degraded { from, to, why } => {
-            Some(LiveNote::Remark(fallback_note(from, to, why)))
+            vec![LiveNote::Remark(fallback_note(from, to, why))]
         }
-        EventKind::RunStarted { pass_env, .. } => passed_variables(pass_env).map(LiveNote::Remark),
-        EventKind::FileRescued { rescue } => Some(LiveNote::Line(rescue_line(rescue))),
+        EventKind::RunStarted { pass_env, needs, .. } => {
+            run_conditions(pass_env, needs).into_iter().map(LiveNote::Remark).collect()
+        }
+        EventKind::FileRescued { rescue } => vec![LiveNote::Line(rescue_line(rescue))],
         EventKind::TaskFinished { task, report } => match &report.outcome {
             Outcome::Failed { failure } => {
                 problem(Meaning::Bad, task, &format!("{}: {}", failure.class, failure.message))
             }
-            Outcome::Done { .. } | Outcome::Cancelled => None,
+            Outcome::Done { .. } | Outcome::Cancelled => Vec::new(),
         },
         EventKind::TaskConflicted { task, conflicts } => problem(
             Meaning::Kept,
@@ -52,11 +54,12 @@ pub(super) fn live_note(run: &RunView, event: &Event) -> Option<LiveNote> {
         ),
         EventKind::TaskKept { task, why } => problem(Meaning::Kept, task, &format!("kept: {why}")),
         EventKind::RunFinished { totals, .. } => {
-            event.run().map(|run| LiveNote::Line(run_end_line(run, totals)))
+            event.run().map(|run| LiveNote::Line(run_end_line(run, totals))).into_iter().collect()
         }
         EventKind::TaskQueued { .. }
         | EventKind::TaskStarted { .. }
         | EventKind::WorkspaceReady { .. }
+        | EventKind::WorkspaceSetUp { .. }
         | EventKind::TaskProgress { .. }
         | EventKind::SessionEvent { .. }
         | EventKind::TaskYielded { .. }
@@ -64,6 +67,6 @@ pub(super) fn live_note(run: &RunView, event: &Event) -> Option<LiveNote> {
         | EventKind::TaskCaptured { .. }
         | EventKind::LandingWaited
         | EventKind::LandingStarted { .. }
-        | EventKind::TaskLanded { .. } => None,
+        | EventKind::TaskLanded { .. } => Vec::new(),
     }
 }

@@ -8,7 +8,7 @@ use protocol::{
 };
 
 use super::kept_files::{kept_workspace_note, left_out_note, rescue_line};
-use super::live_frame::{headline, passed_variables};
+use super::live_frame::{headline, run_conditions};
 use super::numbers::{changed_lines, count, duration, time_of_day, tokens, usage_text};
 use super::printable::one_line;
 use super::run_view::RunView;
@@ -42,10 +42,10 @@ impl ProgressLines {
         let at = time_of_day(event.at, &self.zone);
         let label = |task: &TaskName| run.label(task);
         let said = match &event.kind {
-            EventKind::RunStarted { pass_env, .. } => {
-                let headline = headline(run.head()?);
-                let passes = passed_variables(pass_env).map(|line| format!("\n{at} {line}"));
-                format!("{headline}{}", passes.unwrap_or_default())
+            EventKind::RunStarted { pass_env, needs, .. } => {
+                let lines = run_conditions(pass_env, needs);
+                let lines: String = lines.iter().map(|line| format!("\n{at} {line}")).collect();
+                format!("{}{lines}", headline(run.head()?))
             }
             EventKind::Degraded { from, to, why } => fallback_note(from, to, why),
             EventKind::TaskFinished { task, report } => {
@@ -84,6 +84,9 @@ impl ProgressLines {
                 one_line(path),
                 duration(*ms)
             ))?,
+            EventKind::WorkspaceSetUp { task, ms } => {
+                self.verbose_line(format!("{task} was set up in {}", duration(*ms)))?
+            }
             EventKind::TaskCaptured { task, captured } => {
                 self.verbose_line(format!("{} captured {}", label(task), captured.capture))?
             }

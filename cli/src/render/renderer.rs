@@ -9,9 +9,9 @@ use protocol::{Event, EventKind, Landed, LeftOut, Outcome, TaskName, Timestamp};
 use super::answer::Answer;
 use super::answers::{Answers, TaskAnswer, write_answers, write_whole};
 use super::kept_files::{left_out_lines, rescue_line};
-use super::live_notes::{LiveNote, live_note};
+use super::live_notes::live_notes;
 use super::live_view::LiveView;
-use super::next_commands::{CommandHints, FailedWork, KeptReason, closing_lines};
+use super::next_commands::{CommandHints, FailedWork, KeptReason, closing_lines, retry_line};
 use super::progress_lines::ProgressLines;
 use super::run_view::RunView;
 use super::task_label::Labels;
@@ -106,11 +106,8 @@ impl Renderer for RunRenderer {
         self.run.apply(event);
         match &mut self.progress {
             ProgressDisplay::Live(live) => {
-                match live_note(&self.run, event) {
-                    Some(LiveNote::Remark(line)) => live.remark(&line),
-                    Some(LiveNote::Line(line)) => live.print(&line),
-                    Some(LiveNote::Problem { meaning, text }) => live.problem(meaning, &text),
-                    None => {}
+                for note in live_notes(&self.run, event) {
+                    live.note(note);
                 }
                 live.draw(&self.run, event.at);
             }
@@ -225,7 +222,7 @@ impl RunRenderer {
             },
         )?;
         if let (Some(hints), false) = (&self.hints, quiet) {
-            let lines = closing_lines(
+            let mut lines = closing_lines(
                 &head.run,
                 head.merge,
                 self.run.rows().iter().filter(|row| has_landed(row)).count(),
@@ -233,6 +230,8 @@ impl RunRenderer {
                 &self.run.rows().iter().filter_map(failed_work).collect::<Vec<_>>(),
                 hints,
             );
+            let ended = self.run.ended();
+            lines.extend(retry_line(&head.run, ended.failed, ended.cancelled, hints));
             if !lines.is_empty() {
                 writeln!(out, "\n{}", lines.join("\n"))?;
             }

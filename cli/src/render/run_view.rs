@@ -47,6 +47,8 @@ pub struct RunInfo {
     pub isolation: IsolationMode,
     /// How the work of tasks is merged.
     pub merge: MergeMode,
+    /// The run that this one retries, if it does.
+    pub retry_of: Option<RunName>,
     /// When the run began.
     pub started: Timestamp,
 }
@@ -55,7 +57,7 @@ impl RunView {
     /// Applies an event.
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
-            EventKind::RunStarted { tasks, jobs, isolation, merge, .. } => {
+            EventKind::RunStarted { tasks, jobs, isolation, merge, retry_of, .. } => {
                 let Some(run) = event.run().cloned() else { return };
                 self.head = Some(RunInfo {
                     run,
@@ -63,6 +65,7 @@ impl RunView {
                     jobs: *jobs,
                     isolation: *isolation,
                     merge: *merge,
+                    retry_of: retry_of.clone(),
                     started: event.at,
                 });
             }
@@ -74,7 +77,9 @@ impl RunView {
                 row.model.clone_from(model);
             }
             EventKind::TaskStarted { task, .. } => self.enter(task, event.at, Phase::Preparing),
-            EventKind::WorkspaceReady { task, .. } => self.enter(task, event.at, Phase::Working),
+            EventKind::WorkspaceReady { task, .. } | EventKind::WorkspaceSetUp { task, .. } => {
+                self.enter(task, event.at, Phase::Working);
+            }
             EventKind::TaskProgress { task, phase, line, tool, tokens } => {
                 let (line, tool) = (line.as_ref(), tool.as_ref());
                 let progress = ProgressReport { phase: *phase, line, tool, tokens: *tokens };
@@ -264,5 +269,11 @@ fn without_yield(report: &TaskReport) -> TaskReport {
         Outcome::Failed { failure } => Outcome::Failed { failure: failure.clone() },
         Outcome::Cancelled => Outcome::Cancelled,
     };
-    TaskReport { outcome, captured: report.captured.clone(), ms: report.ms, usage: report.usage }
+    TaskReport {
+        outcome,
+        captured: report.captured.clone(),
+        ms: report.ms,
+        setup_ms: report.setup_ms,
+        usage: report.usage,
+    }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use protocol::{
     Captured, ExitCode, IsolationMode, Landed, MergeMode, OnFailure, RunId, RunName, RunSpec,
     RunState, TaskId, TaskName, TaskReport, TaskSpec, TaskState, Timestamp, Totals, Usage,
+    WorkspaceNeeds,
 };
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -61,6 +62,12 @@ pub struct RunTerms {
     /// variables by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
+    /// What each workspace needs besides the files of the repository.
+    #[serde(default, skip_serializing_if = "WorkspaceNeeds::is_empty")]
+    pub needs: WorkspaceNeeds,
+    /// The run that this one retries, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<RunName>,
 }
 
 impl From<&RunSpec> for RunTerms {
@@ -74,6 +81,8 @@ impl From<&RunSpec> for RunTerms {
             branch_prefix: run.branch_prefix.clone(),
             untracked_limit: run.untracked_limit,
             pass_env: run.pass_env.clone(),
+            needs: run.needs.clone(),
+            retry_of: run.retry.as_ref().map(|retry| retry.run.clone()),
         }
     }
 }

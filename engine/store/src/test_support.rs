@@ -9,7 +9,7 @@ use engine::ports::{LedgerError, LedgerStore, LockRun};
 use protocol::{
     CaptureRef, Captured, ChangeDemand, ChangeSummary, Command, IsolationMode, LedgerEntry,
     MergeMode, OnFailure, Outcome, RunId, RunName, RunSpec, TaskId, TaskLimits, TaskReport,
-    TaskSpec, Timestamp, Work,
+    TaskSpec, Timestamp, Work, WorkspaceNeeds,
 };
 use serde_json::json;
 
@@ -66,6 +66,8 @@ pub(crate) fn run(tasks: &[&str]) -> RunSpec {
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 1 << 28,
         pass_env: Vec::new(),
+        needs: WorkspaceNeeds::default(),
+        retry: None,
     }
 }
 
@@ -98,6 +100,7 @@ pub(crate) fn done(captured: Option<Captured>) -> TaskReport {
         outcome: Outcome::Done { value: json!({ "ok": [1, null] }) },
         captured,
         ms: 31_000,
+        setup_ms: None,
         usage: None,
     }
 }

@@ -12,7 +12,7 @@ use engine::fault::Faults;
 use engine::ports::{LedgerStore, LockRun};
 use protocol::{
     ChangeDemand, IsolationMode, LedgerEntry, MergeMode, OnFailure, RunId, RunSpec, TaskId,
-    TaskLimits, TaskSpec, Timestamp, Work,
+    TaskLimits, TaskSpec, Timestamp, Work, WorkspaceNeeds,
 };
 use rusqlite::Connection;
 use store::{Ledger, Reader};
@@ -118,5 +118,7 @@ fn run() -> RunSpec {
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 0,
         pass_env: Vec::new(),
+        needs: WorkspaceNeeds::default(),
+        retry: None,
     }
 }

@@ -18,7 +18,7 @@ use crate::file_entry::Entry;
 use crate::ignore::Rules;
 use crate::store::TaskStore;
 use crate::tree::Tree;
-use crate::workspace::{GIT, GIT_TEMPLATE, Manifest, must_be_there, tree_of};
+use crate::workspace::{GIT, GIT_TEMPLATE, Manifest, SetupState, must_be_there, tree_of};
 
 /// Writes the changes in the workspace at `folder` to the task store. No process may be writing to
 /// it.
@@ -68,6 +68,10 @@ fn take(
 ) -> Result<(ContentReader, ChangeList)> {
     let what = || format!("capture {}", folder.display());
     snapshot.context.faults.failpoint("capture.begin").or_cannot(what)?;
+    if manifest.setup == SetupState::Pending {
+        // The set-up was stopped or has failed: the task has done nothing.
+        return Ok((ContentReader::open(snapshot)?, ChangeList::default()));
+    }
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
     // Ignore rules for the whole tree come from the user's repository, those of folders from the
@@ -78,7 +82,7 @@ fn take(
     let bytes = ContentReader::open(snapshot)?;
     let mut list = ChangeList::default();
     let force_added = ForceAdded::of(snapshot, folder);
-    let walk::Walked { candidates, left_out } =
+    let walk::Walked { candidates, left_out, .. } =
         walk::candidates(snapshot, manifest, &tree, &rules, &force_added)?;
     for candidate in candidates {
         let Some(Compared { change, before, after }) = compare(&bytes, &tree, &candidate)? else {

@@ -15,7 +15,7 @@ use engine::request::RequestPolicy;
 use protocol::{
     ChangeDemand, Command, Event, EventKind, IsolationMode, LandingId, MergeMode, OnFailure, RunId,
     RunSpec, SessionId, TaskId, TaskLimits, TaskName, TaskReport, TaskSpec, Timestamp, Totals,
-    Work,
+    Work, WorkspaceNeeds,
 };
 use serde_json::{Value, json};
 
@@ -246,6 +246,8 @@ impl TestEngine {
             branch_prefix: "regatta".to_owned(),
             untracked_limit: u64::MAX,
             pass_env: Vec::new(),
+            needs: WorkspaceNeeds::default(),
+            retry: None,
         }
     }
 

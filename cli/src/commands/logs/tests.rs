@@ -2,7 +2,9 @@ use std::fs;
 
 use engine::fault::Faults;
 use engine::ports::{SessionHeader, SessionLogs as _};
-use protocol::{Cost, Failure, FailureClass, Message, SessionEntry, SessionId, Timestamp, Usage};
+use protocol::{
+    Cost, Failure, FailureClass, Message, RunName, SessionEntry, SessionId, Timestamp, Usage,
+};
 use serde_json::{Value, json};
 use store::SessionLogFiles;
 

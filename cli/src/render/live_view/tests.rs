@@ -1,6 +1,6 @@
 use std::cell::Cell;
 
-use protocol::{Event, EventKind, EventScope, IsolationMode, MergeMode, TaskName};
+use protocol::{Event, EventKind, EventScope, IsolationMode, MergeMode, TaskName, WorkspaceNeeds};
 
 use super::super::test_terminal::{SIZE, TestTerminal};
 use super::*;
@@ -15,6 +15,8 @@ fn run() -> RunView {
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
             pass_env: Vec::new(),
+            needs: WorkspaceNeeds::default(),
+            retry_of: None,
         },
         EventKind::TaskQueued {
             task: task.clone(),

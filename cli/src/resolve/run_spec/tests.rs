@@ -5,6 +5,7 @@ use std::time::Duration;
 use protocol::{OnFailure, RepoPath};
 
 use crate::model::Roles;
+use crate::resolve::NeedsSettings;
 
 use super::*;
 use config::Setting;
@@ -40,6 +41,11 @@ fn defaults() -> Defaults {
         untracked_limit: 1 << 28,
         roles: Roles::default(),
         pass_env: Setting { value: Vec::new(), origin: config::Origin::BuiltIn },
+        needs: NeedsSettings {
+            setup: Setting { value: Vec::new(), origin: config::Origin::BuiltIn },
+            carry: Setting { value: Vec::new(), origin: config::Origin::BuiltIn },
+            carry_limit: 1 << 30,
+        },
     }
 }
 
@@ -209,6 +215,7 @@ fn each_word_is_a_task_for_a_model_and_many_run_at_once() {
     let expected = Agent {
         model: "ollama/qwen3:8b".parse().unwrap(),
         prompt: "Fix it.\nAll of it.".to_owned(),
+        yields: Vec::new(),
         context: None,
     };
     assert_eq!(agent(&of_two.tasks[0]), &expected);

@@ -84,6 +84,14 @@ pub trait Baseline: Send + Sync {
     /// Returns the view through which tools access the files of `workspace`.
     fn view(&self, workspace: &Workspace) -> Arc<dyn WorkspaceView>;
 
+    /// Makes the present contents of `workspace` its start, now that its set-up has ended: later
+    /// captures contain only what changes afterwards. No process may be writing into it. Called once
+    /// if the workspace was requested with [`WorkspaceStart::AfterSetup`]; until then its captures
+    /// are empty.
+    ///
+    /// The errors are those of [`Self::capture`].
+    async fn accept_setup(&self, workspace: &Workspace) -> Result<(), IsolationError>;
+
     /// Captures the changes in `workspace`. No process may be writing into it.
     ///
     /// Returns `None` if tasks work in place. Fails with [`IsolationError::Vanished`] if the task
@@ -139,6 +147,19 @@ pub struct FreezeRequest {
     /// The prefix of branch names, if the work lands on branches. The freeze checks that such
     /// branches can be created.
     pub branches: Option<String>,
+    /// The ignored files that are copied into each workspace.
+    pub carry: CarryRequest,
+}
+
+/// A request to copy ignored files into each workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CarryRequest {
+    /// The globs of the files, relative to the root of the repository.
+    pub globs: Vec<String>,
+    /// The maximum total size in bytes of the files.
+    pub limit: u64,
+    /// How many workspaces exist at the same time, at most.
+    pub workspaces: usize,
 }
 
 /// A request for a workspace.
@@ -150,6 +171,19 @@ pub struct WorkspaceRequest {
     pub attempt: u32,
     /// The captures on which the workspace is based, dependencies first.
     pub predecessors: Vec<(TaskName, CaptureRef)>,
+    /// When the work of the task starts.
+    pub start: WorkspaceStart,
+}
+
+/// When the work of a task starts in its new workspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WorkspaceStart {
+    /// At once.
+    #[default]
+    AtOnce,
+    /// After set-up commands have changed the workspace, at [`Baseline::accept_setup`]. What they change
+    /// is no work of the task.
+    AfterSetup,
 }
 
 /// The workspace of one task.

@@ -19,9 +19,9 @@ pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
 pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
 pub use isolation::{
-    Baseline, FreezeRequest, HeadMove, HeadMoveKind, Isolation, IsolationError, LandingNotice,
-    LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts, Workspace,
-    WorkspaceRequest,
+    Baseline, CarryRequest, FreezeRequest, HeadMove, HeadMoveKind, Isolation, IsolationError,
+    LandingNotice, LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts,
+    Workspace, WorkspaceRequest, WorkspaceStart,
 };
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
@@ -41,9 +41,9 @@ pub use session_log::{
     LoggedMessage, OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs,
 };
 pub use tools::{
-    Access, AccessClass, Artifact, ArtifactStore, Artifacts, Concurrency, Tool, ToolBuildError,
-    ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolRunner,
-    ToolSpec, Visibility,
+    Access, AccessClass, Artifact, ArtifactStore, Artifacts, Concurrency, InputFiles, Tool,
+    ToolBuildError, ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
+    ToolRunner, ToolSpec, Visibility,
 };
 pub use view::{
     FileKind, FileStat, FileVersion, Found, Listing, MAX_PATH_DEPTH, MAX_SYMLINKS, Replace,

@@ -154,6 +154,8 @@ impl RunMachine {
             isolation: spec.isolation,
             merge: spec.merge,
             pass_env: spec.pass_env.clone(),
+            needs: spec.needs.clone(),
+            retry_of: spec.retry.as_ref().map(|retry| retry.run.clone()),
         }));
         let degraded = |Notice { from, to, why }| EventKind::Degraded { from, to, why };
         effects.extend(notices.into_iter().map(degraded).map(Effect::Announce));
@@ -362,7 +364,7 @@ fn queued(spec: &TaskSpec) -> EventKind {
 
 /// Returns the report of a task that ended before it started.
 fn unstarted(outcome: Outcome) -> TaskReport {
-    TaskReport { outcome, captured: None, ms: 0, usage: None }
+    TaskReport { outcome, captured: None, ms: 0, setup_ms: None, usage: None }
 }
 
 #[cfg(test)]

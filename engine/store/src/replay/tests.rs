@@ -1,9 +1,10 @@
 use engine::run::{RunRecord, RunStatus};
 use engine::task::{TaskRecord, TaskStatus};
 use protocol::{
-    ExitCode, Failure, FailureClass, Landed, LandingReport, LedgerEntry, Outcome, RunName, RunSpec,
-    RunState, TaskLanding, TaskReport, TaskState, Totals, Usage,
+    DoneTask, ExitCode, Failure, FailureClass, Landed, LandingReport, LedgerEntry, Outcome, Retry,
+    RunName, RunSpec, RunState, TaskLanding, TaskReport, TaskState, Totals, Usage,
 };
+use serde_json::json;
 
 use crate::TaskRow;
 use crate::test_support::{TestLedger, captured, done, run, started};
@@ -41,6 +42,7 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
                 outcome: Outcome::Failed { failure },
                 captured: None,
                 ms: 3,
+                setup_ms: None,
                 usage: Some(usage),
             },
         },
@@ -51,7 +53,13 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
         LedgerEntry::TaskStarted { run: asked.id, task: added.tasks[0].id, attempt: 1 },
         LedgerEntry::TaskFinished {
             task: added.tasks[0].id,
-            report: TaskReport { outcome: Outcome::Cancelled, captured: None, ms: 0, usage: None },
+            report: TaskReport {
+                outcome: Outcome::Cancelled,
+                captured: None,
+                ms: 0,
+                setup_ms: None,
+                usage: None,
+            },
         },
         LedgerEntry::LandingStarted { run: asked.id, landing: None },
         LedgerEntry::LandingFinished { run: asked.id, landing: None, report },
@@ -91,6 +99,9 @@ async fn what_is_read_of_a_run_is_the_fold_of_the_entries_that_were_written() {
         let house = TestLedger::new();
         let (mut asked, added) = (run(&["a", "b", "c"]), run(&["d", "e"]));
         asked.pass_env = vec!["TOKEN".to_owned()];
+        let value = json!({ "list": [1, "\0\u{1b}[2J"] });
+        let done = DoneTask { name: "before".parse().unwrap(), value };
+        asked.retry = Some(Retry { run: "r7k3f".parse().unwrap(), done: vec![done] });
         let name = house.open(&asked).await;
         let mut folded = RunRecord::opened(name.clone(), asked.clone());
         let mut entries = entries(&asked, &name, &added);
@@ -112,6 +123,7 @@ async fn what_is_read_of_a_run_is_the_fold_of_the_entries_that_were_written() {
             RunStatus::Running | RunStatus::Withdrawn => panic!("it is over"),
         }
         assert_eq!(row.tasks.all, 5);
+        assert_eq!(row.spec.retry_of, asked.retry.map(|retry| retry.run));
     }
 }
 

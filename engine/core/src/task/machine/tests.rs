@@ -13,6 +13,8 @@ use super::*;
 use crate::ports::AnyValue;
 use crate::task::{ReminderPolicy, TaskStatus};
 
+mod setup;
+
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A task whose start is in the ledger, and which is being prepared.
@@ -34,7 +36,7 @@ fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> 
     let (run, task) = (RunId::generate(), record.spec.id);
     record.apply(&LedgerEntry::TaskStarted { run, task, attempt: 1 });
     let restarts = RestartBudget { restarts, window: Duration::from_secs(600) };
-    let policy = WorkerPolicy { restarts, grace: GRACE };
+    let policy = WorkerPolicy { setup: SetupPolicy::None, restarts, grace: GRACE };
     let (task, effects) = TaskMachine::begin(record, contract, policy);
     assert_eq!(effects, [Effect::Prepare]);
     task
