@@ -295,12 +295,13 @@ fn lines_and_most_memory(
     words: &str,
 ) -> (Vec<String>, u64) {
     let mut call = place.regatta(repository.root()).words(words).into_command();
-    let mut child = call.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut child =
+        call.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it can be started");
+    let lines = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
     let status = format!("/proc/{}/status", child.id());
     let (mut printed, mut most) = (Vec::new(), 0);
     for line in lines {
-        printed.push(line.unwrap());
+        printed.push(line.expect("it is text"));
         if printed.len() % 500 == 0 {
             // It has none any more when it has ended.
             let status = std::fs::read_to_string(&status).unwrap_or_default();
@@ -309,7 +310,7 @@ fn lines_and_most_memory(
             most = size.unwrap_or(most);
         }
     }
-    assert!(child.wait().unwrap().success(), "{words}");
+    assert!(child.wait().is_ok_and(|status| status.success()), "{words}");
     assert!(most > 0, "{words}: it lived while it was read");
     (printed, most)
 }
