@@ -9,7 +9,7 @@ use serde::Serialize;
 use store::{RunRow, SessionLine, TaskRow, read_session, used_in};
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{label, table_row};
+use super::kept_work::{NAMES, label, table_row};
 use super::setup_logs::{SetupLog, setup_logs, show_setup};
 use super::target::Target;
 use crate::args::{Form, LogsArgs};
@@ -154,7 +154,7 @@ fn log_path(context: &CommandContext, run: &RunRow, row: &TaskRow) -> PathBuf {
 }
 
 fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
-    let title = format!("{} · {}{more}", label(row), table_row(row).outcome.word);
+    let title = format!("{} · {}{more}", label(row), table_row(row, NAMES).outcome.word);
     say(out, &context.view.palette.paint(Meaning::Heading, &title))
 }
 
@@ -196,7 +196,7 @@ fn outcome(
     logged: Option<Usage>,
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let outcome = table_row(row).outcome;
+    let outcome = table_row(row, NAMES).outcome;
     let mut parts = vec![context.view.palette.paint(outcome.meaning, &outcome.word)];
     parts.extend(row.report.as_ref().map(|report| duration(report.ms)));
     let usage = row.usage.or(logged);

@@ -8,7 +8,6 @@ use super::printable::one_line;
 use super::progress_lines::{fallback_note, run_end_line};
 use super::run_view::RunView;
 use super::task_outcome::conflicts_text;
-use super::task_view::TaskView;
 use super::terminal::Meaning;
 
 /// A line above the live view. Its text is printable.
@@ -22,16 +21,16 @@ pub(super) enum LiveNote {
     Problem {
         /// What has become of the task.
         meaning: Meaning,
-        /// The name of the task and the reason.
+        /// The label of the task and the reason.
         text: String,
     },
 }
 
 /// Returns the lines for an event. The caller has applied the event to `run` already.
 pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
+    let label = |task: &TaskName| run.label(task);
     let problem = |meaning, task: &TaskName, why: &str| {
-        let label = run.find(task).map_or_else(|| task.to_string(), TaskView::label);
-        let text = format!("{label}  {}", one_line(why));
+        let text = format!("{}  {}", label(task), one_line(why));
         vec![LiveNote::Problem { meaning, text }]
     };
     match &event.kind {
@@ -48,9 +47,11 @@ pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
             }
             Outcome::Done { .. } | Outcome::Cancelled => Vec::new(),
         },
-        EventKind::TaskConflicted { task, conflicts } => {
-            problem(Meaning::Kept, task, &format!("conflict: {}", conflicts_text(conflicts)))
-        }
+        EventKind::TaskConflicted { task, conflicts } => problem(
+            Meaning::Kept,
+            task,
+            &format!("conflict: {}", conflicts_text(conflicts, &label)),
+        ),
         EventKind::TaskKept { task, why } => problem(Meaning::Kept, task, &format!("kept: {why}")),
         EventKind::RunFinished { totals, .. } => {
             event.run().map(|run| LiveNote::Line(run_end_line(run, totals))).into_iter().collect()

@@ -76,13 +76,7 @@ fn events() -> Vec<Event> {
         },
     ];
     for name in ["auth", "billing", "search"] {
-        kinds.push(EventKind::TaskQueued {
-            task: task(name),
-            title: format!("echo {name}"),
-            item: None,
-            items: Vec::new(),
-            model: None,
-        });
+        kinds.push(queued(task(name), &format!("echo {name}"), None));
         kinds.push(EventKind::TaskStarted { task: task(name), attempt: 1 });
         kinds.push(EventKind::TaskProgress {
             task: task(name),
@@ -108,6 +102,16 @@ fn events() -> Vec<Event> {
         },
     ]);
     numbered(kinds)
+}
+
+fn queued(task: TaskName, title: &str, model: Option<&str>) -> EventKind {
+    EventKind::TaskQueued {
+        task,
+        title: title.to_owned(),
+        item: None,
+        items: Vec::new(),
+        model: model.map(str::to_owned),
+    }
 }
 
 /// Gives each event its number, and a second of its own.
@@ -175,13 +179,7 @@ fn events_of_an_agent() -> Vec<Event> {
             needs: WorkspaceNeeds::default(),
             retry_of: None,
         },
-        EventKind::TaskQueued {
-            task: task(),
-            title: "Move it".into(),
-            item: None,
-            items: Vec::new(),
-            model: Some("offline/a.toml".into()),
-        },
+        queued(task(), "Move it", Some("offline/a.toml")),
         EventKind::TaskStarted { task: task(), attempt: 1 },
         said(SessionEvent::TurnStart { turn: 1 }),
         said(SessionEvent::AutoRetryStart {
@@ -533,13 +531,7 @@ fn a_remark_reaches_who_follows_and_not_who_reads_results() {
 
 #[test]
 fn an_event_is_one_line_whatever_is_in_it() {
-    let kind = EventKind::TaskQueued {
-        task: "t1".parse().unwrap(),
-        title: "a\nb\u{1b}[0m".into(),
-        item: None,
-        items: Vec::new(),
-        model: None,
-    };
+    let kind = queued("t1".parse().unwrap(), "a\nb\u{1b}[0m", None);
     let given = Event {
         seq: 1,
         at: Timestamp::from_millisecond(0),
