@@ -8,7 +8,7 @@ use super::kept_work::{kept_reason, table_row};
 use super::target::Target;
 use crate::args::{ConflictsArgs, Form};
 use crate::error::Error;
-use crate::render::{Meaning, one_line, reason_text};
+use crate::render::{Meaning, one_line, other_side_text, reason_text};
 
 /// How many digits of an object id are printed.
 const DIGITS: usize = 12;
@@ -74,7 +74,7 @@ impl ConflictsDocument<'_> {
         for ConflictEntry { task, conflict } in &self.conflicts {
             let path = one_line(&conflict.path.to_string());
             let path = context.view.palette.paint(Meaning::Kept, &path);
-            let with = conflict.with.as_ref().map(|other| format!(", with {other}"));
+            let with = other_side_text(conflict).map(|other| format!(", with {other}"));
             let reason = reason_text(conflict.reason);
             lines.push(format!("{task}  {path}  {reason}{}", with.unwrap_or_default()));
             let sides =

@@ -293,6 +293,33 @@ fn of_an_agent_its_end_is_a_plain_line_and_what_it_does_on_the_way_is_not() {
 }
 
 #[test]
+fn a_retried_provider_is_one_line_per_task_and_minute() {
+    let retry = |task: &str| EventKind::SessionEvent {
+        task: task.parse().ok(),
+        event: SessionEvent::AutoRetryStart {
+            attempt: 1,
+            delay_ms: 2_000,
+            error_message: "over\nloaded".to_owned(),
+        },
+    };
+    let mut events = numbered(vec![retry("auth"); 130]);
+    events.extend(numbered(vec![retry("billing"); 2]));
+    let normal = OutputOptions::from(&Globals::default());
+    let err = shown_of(events.clone(), normal).1;
+    assert_eq!(
+        err.lines().filter(|line| line.contains(" auth waits 2.0s for")).count(),
+        3,
+        "{err}"
+    );
+    assert_eq!(err.lines().filter(|line| line.contains(" billing waits ")).count(), 1, "{err}");
+    assert!(err.lines().all(|line| line.ends_with("over␊loaded")), "{err}");
+    let verbose = OutputOptions { verbosity: Verbosity::Verbose, ..normal };
+    assert_eq!(shown_of(events.clone(), verbose).1.lines().count(), 132);
+    let quiet = OutputOptions { verbosity: Verbosity::Quiet, ..normal };
+    assert_eq!(shown_of(events, quiet).1, "");
+}
+
+#[test]
 fn a_tool_that_is_left_out_is_said_with_the_reason_on_one_line() {
     let event = SessionEvent::ToolUnavailable {
         tool_name: "search\n".to_owned(),
