@@ -93,7 +93,7 @@ impl LiveView {
         }
         let size = (self.measure)();
         if let Some(drawn) = self.drawn.as_mut().filter(|drawn| drawn.size != size) {
-            *drawn = DrawnFrame { at: now, size, resized: Resized::Yes, ..*drawn };
+            *drawn = DrawnFrame { at: now, size, resized: Resized::Yes };
             return;
         }
         let input = FrameInput { now, turn: self.turn, size };
