@@ -18,6 +18,7 @@ pub mod resolve;
 pub mod run_log;
 mod runtime;
 mod signals;
+mod workspace_needs;
 
 #[cfg(test)]
 #[macro_use]

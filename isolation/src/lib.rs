@@ -9,6 +9,7 @@ mod baseline;
 mod branch;
 mod capture;
 mod captures;
+mod carry;
 mod error;
 mod file_entry;
 mod ignore;
@@ -36,6 +37,7 @@ pub use backends::{
 };
 pub use baseline::TreeListing;
 pub use captures::{Captures, FrozenFile, PathFilter};
+pub use carry::{CarryGlobs, GlobError};
 pub use file_entry::Mode as FileMode;
 pub use libgit_setup::initialise;
 pub use paths::IsolationPaths;

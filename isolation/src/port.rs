@@ -90,7 +90,7 @@ impl Repository for OpenedRepository {
         let opened = Arc::clone(&self.opened);
         let found = blocking(move || {
             let Opened { repo, paths, faults, backends, .. } = opened.as_ref();
-            recovery::find(repo, paths, faults, backends, &open)
+            recovery::recover(repo, paths, faults, backends, &open)
         })
         .await?;
         Ok(Box::new(match found {
@@ -201,6 +201,11 @@ impl Baseline for FrozenBaseline {
 
     fn view(&self, workspace: &Workspace) -> Arc<dyn WorkspaceView> {
         self.run.tree.view(workspace, &self.disk)
+    }
+
+    async fn accept_setup(&self, workspace: &Workspace) -> Result<()> {
+        let (run, workspace) = (Arc::clone(&self.run), workspace.clone());
+        blocking(move || run.tree.accept_setup(&workspace)).await
     }
 
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>> {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use protocol::{RunName, TaskName};
 
 use crate::baseline::{TABLE, keep_file_list, pins_reference};
+use crate::carry::CARRIED;
 use crate::error::{OrCannot, Result};
 use crate::paths::RepoPaths;
 use crate::run_lock::LOCK;
@@ -44,7 +45,7 @@ impl RunFolder {
                 listed.workspaces.extend(task_of(&entry));
             } else if is_unfinished(&entry) || is_being_removed(&entry) {
                 listed.leftovers.push(entry.path());
-            } else if ![LOCK, TABLE, GIT_TEMPLATE, MANIFESTS, BACKEND]
+            } else if ![LOCK, TABLE, CARRIED, GIT_TEMPLATE, MANIFESTS, BACKEND]
                 .iter()
                 .any(|ours| name == **ours)
                 && !name.as_bytes().starts_with(TEMPORARY.as_bytes())

@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
-    CancelToken, FreezeRequest, LandingNotice, OpenRun, Workspace, WorkspaceRequest,
+    CancelToken, CarryRequest, FreezeRequest, LandingNotice, OpenRun, Workspace, WorkspaceRequest,
+    WorkspaceStart,
 };
 use protocol::{CaptureRef, Captured, IsolationMode, RepoPath, RunName, TaskName};
 
@@ -150,6 +151,7 @@ fn request(run: &str, limit: u64) -> FreezeRequest {
         mode: IsolationMode::Worktree,
         untracked_limit: limit,
         branches: None,
+        carry: CarryRequest::default(),
     }
 }
 
@@ -190,7 +192,7 @@ impl Deref for FrozenRun<Snapshot> {
 /// Looks for what dead engines left.
 pub(crate) fn find(sample: &Sample, faults: &Faults, open: &[OpenRun]) -> Option<Findings> {
     let (repo, paths) = (sample.repo(), sample.paths());
-    recovery::find(&repo, &paths, faults, &Backends::default(), open).unwrap()
+    recovery::recover(&repo, &paths, faults, &Backends::default(), open).unwrap()
 }
 
 /// Reads a plan of faults that waits and kills as nothing does.
@@ -216,6 +218,7 @@ pub(crate) fn prepare_after(
         predecessors: predecessors
             .map(|(task, capture)| (task.parse::<TaskName>().unwrap(), (*capture).clone()))
             .collect(),
+        start: WorkspaceStart::AtOnce,
     };
     workspace::prepare(snapshot, &request)
 }

@@ -16,6 +16,7 @@ mod binary {
     mod agents_tools;
     mod bad_input;
     mod cancel;
+    mod carry;
     mod command_line;
     mod commands;
     mod demo;
@@ -43,6 +44,7 @@ mod binary {
     mod live;
     mod logs;
     mod long_output;
+    mod names;
     mod odd;
     mod output;
     mod plans;
@@ -51,6 +53,9 @@ mod binary {
     mod readme;
     mod recovery;
     mod recovery_killed;
+    mod results;
+    mod setup;
+    mod setup_capture;
     mod shapes;
     mod slow_reader;
     mod source;

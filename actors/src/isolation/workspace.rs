@@ -9,7 +9,7 @@ use engine::ports::{
 use protocol::{Captured, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
 use crate::messaging::Notifier;
 
@@ -26,16 +26,22 @@ pub(crate) struct WorkspaceArguments {
 pub(crate) enum WorkspaceMessage {
     /// Creates the workspace. The first message, sent once.
     Prepare(RpcReplyPort<Result<Lease, IsolationError>>),
+    /// Makes the contents of the workspace its start, after its set-up.
+    AcceptSetup(RpcReplyPort<Result<(), IsolationError>>),
     /// Captures the changes in the workspace.
     Capture(RpcReplyPort<Result<Option<Captured>, IsolationError>>),
-    /// Removes the captured workspace. Answers when it is gone.
+    /// Removes the captured workspace, then answers. A workspace that cannot be removed is left for
+    /// the next recovery.
     Discard(RpcReplyPort<()>),
-    /// Keeps the workspace as it is, for the next start. Sent by [`Lease::settle`] only.
+    /// Stops the actor. A workspace that was not discarded is kept for the next recovery. Sent by
+    /// [`Lease::settle`] only.
     Keep(Writers),
     /// Captures and removes the workspace of a dead task. Sent by a dropped [`Lease`] only.
     Return,
     /// Result of the actor's own job.
     Prepared(Result<Place, IsolationError>, RpcReplyPort<Result<Lease, IsolationError>>),
+    /// Result of the actor's own job.
+    SetupAccepted(Result<(), IsolationError>, RpcReplyPort<Result<(), IsolationError>>),
     /// Result of the actor's own job.
     Captured(
         Result<Option<Captured>, IsolationError>,
@@ -43,7 +49,7 @@ pub(crate) enum WorkspaceMessage {
     ),
     /// Result of the actor's own job.
     Discarded(RpcReplyPort<()>),
-    /// Result of the actor's own job.
+    /// Result of the job that captures and removes the workspace of a dead task.
     Gone(Option<Captured>),
 }
 
@@ -159,6 +165,16 @@ impl Actor for Workspace {
                 let _gone = reply.send(Err(error));
                 myself.stop(None);
             }
+            (WorkspaceMessage::AcceptSetup(reply), Some(place)) => {
+                let job = async move { baseline.accept_setup(&place).await };
+                state.jobs.run(Job::WorkspaceAccept, &myself, job, |accepted| {
+                    let accepted = ended("record what the set-up has left", accepted);
+                    WorkspaceMessage::SetupAccepted(accepted, reply)
+                });
+            }
+            (WorkspaceMessage::SetupAccepted(accepted, reply), _) => {
+                let _gone = reply.send(accepted);
+            }
             (WorkspaceMessage::Capture(reply), Some(place)) => {
                 let job = async move { baseline.capture(&place).await };
                 state.jobs.run(Job::WorkspaceCapture, &myself, job, |captured| {
@@ -193,7 +209,8 @@ impl Actor for Workspace {
                 myself.stop(None);
             }
             (
-                WorkspaceMessage::Capture(_)
+                WorkspaceMessage::AcceptSetup(_)
+                | WorkspaceMessage::Capture(_)
                 | WorkspaceMessage::Discard(_)
                 | WorkspaceMessage::Return,
                 None,

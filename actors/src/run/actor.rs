@@ -120,17 +120,17 @@ fn announcement(notice: LandingNotice) -> EventKind {
         LandingNotice::Waiting => EventKind::LandingWaited,
         LandingNotice::HeadMoved(HeadMove { was, now, kind }) => EventKind::Degraded {
             from: match kind {
-                HeadMoveKind::SameBranch => "HEAD has moved during the run".to_owned(),
+                HeadMoveKind::SameBranch => "HEAD was moved during the run".to_owned(),
                 HeadMoveKind::OtherBranch => "the branch was switched during the run".to_owned(),
             },
-            to: "the work lands all the same, in the tree as it is now".to_owned(),
+            to: "the work lands in the tree as it is now".to_owned(),
             why: format!("HEAD was {was} and is {now}"),
         },
         LandingNotice::Rescued(rescue) => EventKind::FileRescued { rescue },
-        LandingNotice::Unwatched { path, why } => EventKind::Degraded {
-            from: "a program that writes to a file while it is replaced is noticed".to_owned(),
+        LandingNotice::OpenFilesUnknown { path, why } => EventKind::Degraded {
+            from: "detection of programs that write to a file while it is replaced".to_owned(),
             to: "replaced files are compared twice".to_owned(),
-            why: format!("no lease can be had on {path}: {why}"),
+            why: format!("cannot get a lease on {path}: {why}"),
         },
     }
 }

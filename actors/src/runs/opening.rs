@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use engine::exit_code::Interruption;
 use engine::ports::{
-    CancelLevel, CancelToken, FreezeRequest, IsolationError, LandingNotice, LedgerError, LockRun,
-    Notice, Repository,
+    CancelLevel, CancelToken, CarryRequest, FreezeRequest, IsolationError, LandingNotice,
+    LedgerError, LockRun, Notice, Repository,
 };
 use protocol::{LedgerEntry, MergeMode, RunId, RunName, RunSpec, TaskName};
 use ractor::{ActorRef, Message, RpcReplyPort};
@@ -93,6 +93,11 @@ pub(super) async fn open(
         untracked_limit: spec.untracked_limit,
         branches: (spec.merge == MergeMode::Branch && spec.isolation.capabilities().can_capture)
             .then(|| spec.branch_prefix.clone()),
+        carry: CarryRequest {
+            globs: spec.needs.carry.clone(),
+            limit: spec.needs.carry_limit,
+            workspaces: spec.jobs.get().min(spec.tasks.len()),
+        },
     };
     let freezing = Freezing { request, lock, cancel, notify };
     match asked(&repository, |reply| RepositoryMessage::Freeze(freezing, reply)).await? {
@@ -164,7 +169,7 @@ pub enum SubmitError {
         fault: String,
     },
     /// The run was cancelled before it began.
-    #[error("it was cancelled before it began")]
+    #[error("the run was cancelled before it began")]
     Cancelled(Interruption),
     /// Opening the run panicked.
     #[error("opening the run crashed")]
@@ -174,5 +179,5 @@ pub enum SubmitError {
     Closing,
 }
 
-/// The answer to a submission.
+/// The reply port of a submission.
 pub(crate) type Answer = RpcReplyPort<Result<Submitted, SubmitError>>;

@@ -40,6 +40,7 @@ impl Actor for Task {
             // If the executor has crashed, its processes have ended with it.
             TaskMessage::Cleared(Ok(()) | Err(NoAnswer::Died)) => state.cleared(),
             TaskMessage::Cleared(Err(NoAnswer::Late | NoAnswer::Unheard)) => Input::NotCleanedUp,
+            TaskMessage::SetupEnded(ended) => state.setup_ended(ended),
             TaskMessage::WorkerEnded(Ok(end)) => Input::WorkerEnded(end),
             TaskMessage::WorkerEnded(Err(panicked)) => crashed(panicked.to_string()),
             TaskMessage::WorkerKilled => Input::WorkerStopped,

@@ -3,6 +3,8 @@
 mod actor;
 mod agent_activity;
 mod progress;
+mod setup;
+mod setup_progress;
 mod state;
 mod steps;
 mod worker_setup;

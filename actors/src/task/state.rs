@@ -4,14 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::ports::{CancelLevel, Gate, IsolationError, WorkerReport};
-use engine::task::{Effect, Input, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract};
+use engine::task::{
+    Effect, Input, SetupPolicy, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract,
+};
 use protocol::{
-    AgentEnd, CaptureRef, Captured, EventKind, LedgerEntry, RunName, TaskName, TaskReport, TaskSpec,
+    AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunName, TaskName, TaskReport,
+    TaskSpec,
 };
 use ractor::{ActorProcessingErr, ActorRef};
 use tokio::time::Instant;
 
-use super::agent_activity::Activity;
+use super::agent_activity::AgentActivity;
+use super::setup_progress::SetupProgress;
 use crate::contracts;
 use crate::deps::Deps;
 use crate::executors::{ExecutorLease, ExecutorsMessage};
@@ -43,6 +47,8 @@ pub(crate) struct RunFacts {
     pub(crate) name: RunName,
     pub(crate) repo: PathBuf,
     pub(crate) subfolder: PathBuf,
+    /// The scripts that set up each workspace.
+    pub(crate) setup: Arc<[String]>,
 }
 
 pub(crate) enum TaskMessage {
@@ -54,6 +60,7 @@ pub(crate) enum TaskMessage {
     Leased(Option<ExecutorLease>),
     /// The processes of the crashed worker were stopped, or could not be stopped.
     Cleared(Result<(), NoAnswer>),
+    SetupEnded(Result<Result<(), Failure>, Panicked>),
     WorkerEnded(Result<AgentEnd, Panicked>),
     /// A worker that did not stop was dropped.
     WorkerKilled,
@@ -74,9 +81,10 @@ pub(crate) struct TaskState {
     pub(super) lease: Option<Lease>,
     pub(super) writers: Writers,
     pub(super) executor: Option<ExecutorLease>,
+    pub(super) setup: SetupProgress,
     pub(super) worker: Option<RunningWorker>,
     /// The usage and activity of a model; `None` for a command.
-    pub(super) activity: Option<Box<Activity>>,
+    pub(super) activity: Option<Box<AgentActivity>>,
     pub(super) jobs: Jobs,
     /// The tracing span of the task.
     pub(super) span: tracing::Span,
@@ -87,6 +95,10 @@ impl TaskState {
     pub(super) fn begin(mut arguments: TaskArguments) -> (Self, Vec<Effect>) {
         let contract = std::mem::replace(&mut arguments.contract, contracts::any());
         let policy = WorkerPolicy {
+            setup: match arguments.run.setup.is_empty() {
+                true => SetupPolicy::None,
+                false => SetupPolicy::Commands,
+            },
             restarts: restarts(&arguments.spec.work, arguments.deps.external.as_ref()),
             grace: arguments.deps.policy.grace,
         };
@@ -98,8 +110,9 @@ impl TaskState {
             lease: None,
             writers: Writers::Stopped,
             executor: None,
+            setup: SetupProgress::None,
             worker: None,
-            activity: Activity::of(&arguments.spec.work),
+            activity: AgentActivity::of(&arguments.spec.work),
             jobs: Jobs::new(&arguments.deps.faults),
             span: tracing::info_span!(
                 parent: None,

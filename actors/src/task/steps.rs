@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest};
+use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart};
 use engine::task::{Effect, Input, Reminder};
 use protocol::{
     AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport,
@@ -17,7 +17,7 @@ use super::state::TaskState;
 use super::worker_setup;
 use crate::executors::{ExecutorLease, ExecutorsMessage, ToolExecutorMessage};
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage, Writers};
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::messaging::{Receipt, ask, ask_within};
 use crate::worker::{self, RunningWorker, WorkerDeps};
 
@@ -32,16 +32,19 @@ impl TaskState {
                 Effect::Prepare => self.prepare(myself),
                 Effect::Record(entry) => self.record(myself, entry),
                 Effect::LeaseExecutor => self.lease_executor(myself),
+                Effect::SetUp(workspace) => self.set_up(myself, &workspace),
                 Effect::StartWorker { workspace, attempt, reminder } => {
                     self.start_worker(myself, &workspace, attempt, reminder).await;
                 }
                 Effect::Remind(reminder) => self.remind(myself, reminder),
                 Effect::StopWorker(level) => {
+                    self.setup.stop(level);
                     if let Some(working) = &self.worker {
                         working.stop(level);
                     }
                 }
                 Effect::KillWorker => {
+                    self.end_setup();
                     self.worker = None;
                     let _dying = myself.cast(TaskMessage::WorkerKilled);
                 }
@@ -81,6 +84,10 @@ impl TaskState {
             task: self.name(),
             attempt: self.lifecycle.attempt(),
             predecessors: self.arguments.predecessors.clone(),
+            start: match self.arguments.run.setup.is_empty() {
+                true => WorkspaceStart::AtOnce,
+                false => WorkspaceStart::AfterSetup,
+            },
         };
         let (repository, run) =
             (self.arguments.repository.clone(), self.arguments.run.name.clone());
@@ -254,7 +261,8 @@ impl TaskState {
             lease.settle(self.writers);
         }
         let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let report = TaskReport { outcome, captured, ms, usage: self.usage() };
+        let setup_ms = self.end_setup();
+        let report = TaskReport { outcome, captured, ms, setup_ms, usage: self.usage() };
         self.span.in_scope(|| tracing::info!(outcome = word(&report.outcome), ms, "finished"));
         self.report = Some(report);
         myself.stop(None);

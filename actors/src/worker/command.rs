@@ -1,5 +1,6 @@
 //! A command as the worker of a task.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -30,12 +31,7 @@ pub(super) struct CommandWorker {
 impl CommandWorker {
     pub(super) fn new(command: &Command, start: WorkerStart, deps: WorkerDeps) -> Self {
         let mut environment = start.environment;
-        let mut set = |name: &str, value: OsString| environment.insert(name.to_owned(), value);
-        if let Some(item) = &command.item {
-            set("REGATTA_ITEM", item.item.clone().into());
-            set("REGATTA_ITEM_STEM", item.stem.clone().into());
-            set("REGATTA_ITEM_DIR", item.dir.clone().into());
-        }
+        environment.extend(command_environment(command));
         let request = CommandRequest {
             script: command.script.clone(),
             arguments: command.arguments.clone(),
@@ -80,7 +76,18 @@ impl Worker for CommandWorker {
     }
 }
 
-fn read(end: CommandEnd) -> AgentEnd {
+/// Returns the variables that a command gets besides those of its task.
+pub(super) fn command_environment(command: &Command) -> BTreeMap<String, OsString> {
+    let Some(item) = &command.item else { return BTreeMap::new() };
+    let variables = [
+        ("REGATTA_ITEM", &item.item),
+        ("REGATTA_ITEM_STEM", &item.stem),
+        ("REGATTA_ITEM_DIR", &item.dir),
+    ];
+    variables.map(|(name, value)| (name.to_owned(), value.into())).into()
+}
+
+pub(super) fn read(end: CommandEnd) -> AgentEnd {
     let failed = |how: &str| {
         let message = match &end.failure_line {
             Some(line) => format!("{line} ({how})"),
@@ -114,7 +121,7 @@ fn read(end: CommandEnd) -> AgentEnd {
     }
 }
 
-fn unable(error: &CommandError) -> Failure {
+pub(super) fn unable(error: &CommandError) -> Failure {
     match error {
         CommandError::Resources { source, .. } => {
             Failure::new(FailureClass::Resources, format!("{error}: {source}"))

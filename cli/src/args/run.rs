@@ -64,6 +64,15 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "MODE")]
     pub merge: Option<MergeChoice>,
 
+    /// Run a command in each workspace before its task, such as 'npm ci'. Can be used more than once
+    #[arg(long, value_name = "CMD")]
+    pub setup: Vec<String>,
+
+    /// Copy ignored files into each workspace, such as .env or 'node_modules/**'. Can be used more
+    /// than once
+    #[arg(long, value_name = "GLOB")]
+    pub carry: Vec<String>,
+
     /// Cancel the other tasks when one fails
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) fail_fast: bool,

@@ -207,7 +207,7 @@ const SHORTEST_DIFF: usize = 6;
 /// Prints what landed. On a terminal, the diff is cut so that it and `others` lines fit.
 fn show_diff(sample: &Sample, view: &View, others: usize, out: Out<'_>) -> Result<(), Error> {
     let patch = isolation::sample::diff(sample.root())?;
-    let room = view.height.map_or(usize::MAX, |rows| rows.saturating_sub(others));
+    let room = view.height().map_or(usize::MAX, |rows| rows.saturating_sub(others));
     let lines: Vec<_> = patch.split_inclusive(|byte| *byte == b'\n').collect();
     let shown = lines.len().min(room.max(SHORTEST_DIFF));
     say(out, "what landed, as `git diff` shows it:\n")?;

@@ -13,7 +13,8 @@ use schema::JsonSchemas;
 
 use super::context::{CommandContext, print_json};
 use super::{
-    apply, conflicts, demo, diff, discard, help, logs, manual, run, runs, schema as schemas,
+    apply, conflicts, demo, diff, discard, help, logs, manual, results, run, runs,
+    schema as schemas,
 };
 use crate::app_context::AppContext;
 use crate::args::{Command, Execution, Form, Globals, Parsed, RunArgs, Verbosity};
@@ -54,6 +55,9 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         Command::Runs(args) => {
             in_runtime(async move |_| runs::run(&open_to_look(globals).await?, args, &mut out))
         }
+        Command::Results(args) => {
+            in_runtime(async move |_| results::run(&open_to_look(globals).await?, args, &mut out))
+        }
         Command::Logs(args) => {
             in_runtime(async move |_| logs::run(&open_to_look(globals).await?, args, &mut out))
         }
@@ -89,6 +93,7 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
     let OpenedForWork { app, repository } = open_to_work(globals).await?;
     request.note().iter().for_each(|line| note(globals, &format!("warning: {line}")));
     let facts = repository.facts();
+    unread_settings(&facts.root).iter().for_each(|line| note(globals, line));
     let tracked = || isolation::tracked_files(&facts.root).map_err(Error::from);
     let ground = ResolveInputs {
         root: &facts.root,
@@ -131,6 +136,19 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         }
     }
     Ok(ExitCode::Success)
+}
+
+/// Returns a note about settings in the repository. They are not read: a repository that nobody has
+/// declared to be trusted must not make commands run (`isolation.setup`).
+fn unread_settings(root: &Path) -> Option<String> {
+    let file = Path::new(".regatta/config.yml");
+    root.join(file).symlink_metadata().is_ok().then(|| {
+        let user = "yours are read, and the options of this command";
+        format!(
+            "note: {} of the repository is not read, because it is not trusted ({user})",
+            file.display()
+        )
+    })
 }
 
 /// Returns the provider keys that are set and not passed on to the commands of a run.

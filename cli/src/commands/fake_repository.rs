@@ -192,6 +192,7 @@ impl Bench {
             branch_prefix: "regatta".to_owned(),
             untracked_limit: 0,
             pass_env: Vec::new(),
+            needs: WorkspaceNeeds::default(),
         };
         let opened = self.context.ledger.open_run(&spec, Noon.now(), LockRun::nothing()).await;
         let name = opened.unwrap().0;
@@ -228,7 +229,8 @@ impl Bench {
             let at = captured.clone();
             entries.push(LedgerEntry::TaskCaptured { task, attempt: 1, captured: at });
             usages.extend(usage);
-            let report = TaskReport { outcome, captured: Some(captured), ms: 1200, usage };
+            let report =
+                TaskReport { outcome, captured: Some(captured), ms: 1200, setup_ms: None, usage };
             entries.push(LedgerEntry::TaskFinished { task, report });
         }
         let run = spec.id;
@@ -255,6 +257,7 @@ fn task(name: &str, on: &[&str]) -> TaskSpec {
         id: TaskId::generate(),
         name: name.parse().unwrap(),
         title: format!("does {name}"),
+        items: Vec::new(),
         work: Work::Command(Command {
             script: format!("make {name}"),
             item: None,

@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use protocol::{Command, ExitCode, Outcome, RunName, TaskName, TaskState, Usage, Work};
+use protocol::{Command, ExitCode, Outcome, TaskName, TaskState, Usage, Work};
 use serde::Serialize;
-use store::{SessionLine, TaskRow, read_session, used_in};
+use store::{RunRow, SessionLine, TaskRow, read_session, used_in};
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::table_row;
+use super::kept_work::{label, table_row};
+use super::setup_logs::{SetupLog, setup_logs, show_setup};
 use super::target::Target;
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
@@ -26,8 +27,8 @@ const LONGEST: u64 = 64 << 10;
 /// # Errors
 /// There is no such run or task, or a log cannot be read.
 pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
-    let target = Target::find(context, args.target.as_deref())?;
-    let run = &target.run.name;
+    let target = Target::find(context, &args.target)?;
+    let run = &target.run;
     if context.view.form == Form::Json {
         let logs: Result<Vec<_>, _> =
             target.tasks.iter().map(|row| log(context, run, row)).collect();
@@ -56,6 +57,9 @@ struct Log<'a> {
     /// The arguments `"$@"` of the script.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     arguments: &'a [String],
+    /// The set-up commands of its workspace.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    setup: Vec<SetupLog<'a>>,
     /// The session log, if a model works at the task and there is a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<SessionLine>>,
@@ -64,23 +68,24 @@ struct Log<'a> {
     output: Option<String>,
 }
 
-fn log<'a>(context: &CommandContext, run: &RunName, row: &'a TaskRow) -> Result<Log<'a>, Error> {
+fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Result<Log<'a>, Error> {
     let path = log_path(context, run, row);
     let task = &row.name;
+    let setup = setup_logs(context, run, row)?;
     Ok(match &row.spec.work {
         Work::Agent(_) => {
             let entries = if_exists(read_session(&path), &path)?;
-            Log { task, script: None, item: None, arguments: &[], entries, output: None }
+            Log { task, script: None, item: None, arguments: &[], setup, entries, output: None }
         }
         Work::Command(command) => {
             let (script, item) = (Some(command.script.as_str()), &command.item);
             let item = item.as_ref().map(|item| item.item.as_str());
             let output = whole_output(&path)?;
-            Log { task, script, item, arguments: &command.arguments, entries: None, output }
+            Log { task, script, item, arguments: &command.arguments, setup, entries: None, output }
         }
         Work::External(_) => {
             let output = whole_output(&path)?;
-            Log { task, script: None, item: None, arguments: &[], entries: None, output }
+            Log { task, script: None, item: None, arguments: &[], setup, entries: None, output }
         }
     })
 }
@@ -90,7 +95,8 @@ fn whole_output(path: &Path) -> Result<Option<String>, Error> {
     Ok(output.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-fn show(context: &CommandContext, run: &RunName, row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
+fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
+    show_setup(context, run, row, out)?;
     let path = log_path(context, run, row);
     match &row.spec.work {
         Work::Agent(agent) => {
@@ -139,21 +145,21 @@ fn given_to(command: &Command) -> Vec<String> {
 }
 
 /// Returns the path of a task's session log or output.
-fn log_path(context: &CommandContext, run: &RunName, row: &TaskRow) -> PathBuf {
+fn log_path(context: &CommandContext, run: &RunRow, row: &TaskRow) -> PathBuf {
     let name = match row.spec.work {
         Work::Agent(_) => "session.jsonl",
         Work::Command(_) | Work::External(_) => "output.log",
     };
-    context.artifacts.join(run.as_str()).join(row.name.as_str()).join(name)
+    context.artifacts.join(run.name.as_str()).join(row.name.as_str()).join(name)
 }
 
 fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
-    let title = format!("{} · {}{more}", row.name, table_row(row).outcome.word);
+    let title = format!("{} · {}{more}", label(row), table_row(row).outcome.word);
     say(out, &context.view.palette.paint(Meaning::Heading, &title))
 }
 
 /// Prints the output of a command.
-fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Error> {
+pub(super) fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Error> {
     let Some(file) = if_exists(File::open(path), path)? else { return no_log(row, out) };
     let mut from = BufReader::new(file);
     let mut to = io::BufWriter::new(out);
@@ -179,7 +185,7 @@ fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
             "it ended before its session began, or its log was removed"
         }
     };
-    say(out, &format!("{} has no log: {why}", row.name))
+    say(out, &format!("{} has no log: {why}", label(row)))
 }
 
 /// Prints the outcome and the usage of a task. `logged` is the usage according to its session log,
@@ -208,7 +214,7 @@ fn outcome(
 }
 
 /// Returns `None` if the file does not exist.
-fn if_exists<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
+pub(super) fn if_exists<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -64,7 +64,7 @@ pub async fn execute(
         LandingNotice::Waiting => notes.say(WAIT_NOTE),
         // The engine of another landing died while this run waited, so this engine completed it.
         LandingNotice::Rescued(rescue) => notes.say(rescue_line(&rescue)),
-        LandingNotice::HeadMoved(_) | LandingNotice::Unwatched { .. } => {}
+        LandingNotice::HeadMoved(_) | LandingNotice::OpenFilesUnknown { .. } => {}
     });
     let submitted = engine.submit(Submission { spec, repository, notify });
     // From here on, a separate tokio task handles signals.
@@ -207,7 +207,7 @@ async fn follow(
                 engine.cancel(run.id, CancelLevel::AtOnce, Interruption::Terminate);
                 output_error = Some(error);
             }
-            what = engine.fallen() => return FollowEnd::Failed(what),
+            what = engine.failed() => return FollowEnd::Failed(what),
         }
     }
 }

@@ -5,9 +5,9 @@ use serde::Serialize;
 use store::{RunRow, TaskRow};
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{has_landed, kept_reason, table_row};
+use super::kept_work::{has_landed, kept_reason, label, table_row};
 use super::target::{Target, TargetKind};
-use crate::args::{Form, RunsArgs, RunsCommand};
+use crate::args::{Form, RunsArgs, RunsCommand, TargetArgs};
 use crate::error::Error;
 use crate::render::{
     FailedWork, Palette, Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
@@ -31,7 +31,7 @@ pub fn run(context: &CommandContext, args: &RunsArgs, out: Out<'_>) -> Result<Ex
     match &args.command {
         None => list(context, LISTED, out)?,
         Some(RunsCommand::List { limit }) => list(context, *limit, out)?,
-        Some(RunsCommand::Show { run }) => show(context, run.as_deref(), out)?,
+        Some(RunsCommand::Show { target }) => show(context, target, out)?,
     }
     Ok(ExitCode::Success)
 }
@@ -89,7 +89,7 @@ struct Shown<'a> {
     tasks: &'a [TaskRow],
 }
 
-fn show(context: &CommandContext, given: Option<&str>, out: Out<'_>) -> Result<(), Error> {
+fn show(context: &CommandContext, given: &TargetArgs, out: Out<'_>) -> Result<(), Error> {
     let target = Target::find(context, given)?;
     let Target { run, tasks, kind } = &target;
     if context.view.form == Form::Json {
@@ -100,7 +100,7 @@ fn show(context: &CommandContext, given: Option<&str>, out: Out<'_>) -> Result<(
     let table = Table {
         rows: tasks.iter().map(table_row).collect(),
         ms: run.totals.as_ref().map(|totals| totals.ms).or(took),
-        room: context.view.room,
+        room: context.view.room(),
         palette: context.view.palette,
         rows_shown: TableRows::All,
     };
@@ -160,30 +160,33 @@ fn failed_work(row: &TaskRow) -> Option<FailedWork> {
 /// Returns the details that do not fit into the table: messages of failures, and where the work is.
 fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
     let mut lines = Vec::new();
+    let task = label(row);
     if let Some(Outcome::Failed { failure }) = row.report.as_ref().map(|report| &report.outcome) {
         let message = one_line(&failure.message);
         if kind == TargetKind::Task || width(&message) > SHORT {
-            lines.push(format!("{}  {message}", row.name));
+            lines.push(format!("{task}  {message}"));
         }
     }
     if kind == TargetKind::Task || kept_reason(row).is_some() {
         if let (Some(captured), None) = (&row.captured, row.discarded) {
-            lines.push(format!("{}  captured at {}", row.name, captured.capture));
+            lines.push(format!("{task}  captured at {}", captured.capture));
         }
         if let (Some(workspace), None) = (&row.workspace, &row.captured) {
-            lines.push(format!("{}  its workspace was {}", row.name, one_line(workspace)));
+            lines.push(format!("{task}  its workspace was {}", one_line(workspace)));
         }
     }
     if kind == TargetKind::Task {
-        lines.push(format!("{}  {}", row.name, one_line(&row.title)));
+        if task != row.name.as_str() {
+            lines.push(format!("{task}  is the task {}", row.name));
+        }
+        lines.extend(row.items.iter().map(|item| format!("{task}  has {}", one_line(item))));
+        let title = one_line(&row.title);
+        if title != task {
+            lines.push(format!("{task}  {title}"));
+        }
         if let Some(report) = &row.report {
             let used = report.usage.map(|usage| format!(", {}", usage_details(usage)));
-            lines.push(format!(
-                "{}  took {}{}",
-                row.name,
-                duration(report.ms),
-                used.unwrap_or_default()
-            ));
+            lines.push(format!("{task}  took {}{}", duration(report.ms), used.unwrap_or_default()));
         }
     }
     lines

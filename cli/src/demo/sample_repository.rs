@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use engine::ports::IsolationError;
 use protocol::{
     Agent, ChangeDemand, IsolationMode, MergeMode, ModelRoute, OnFailure, RunId, RunSpec, TaskId,
-    TaskLimits, TaskSpec, Work,
+    TaskLimits, TaskSpec, Work, WorkspaceNeeds,
 };
 use tempfile::TempDir;
 
@@ -149,6 +149,7 @@ impl Sample {
             branch_prefix: "regatta".to_owned(),
             untracked_limit: 1 << 20,
             pass_env: Vec::new(),
+            needs: WorkspaceNeeds::default(),
         }
     }
 
@@ -158,6 +159,7 @@ impl Sample {
             id: TaskId::generate(),
             name: ticket.name.parse().expect("the names of the demo's tasks are valid"),
             title: ticket.title.to_owned(),
+            items: Vec::new(),
             work: Work::Agent(Agent { model, prompt, context: None }),
             depends_on: Vec::new(),
             priority: 0,

@@ -45,6 +45,15 @@ pub(super) struct PlanFile {
     #[schemars(with = "Option<MergeWord>")]
     pub(super) merge: Option<Spanned<String>>,
 
+    /// The commands that run in each workspace before its task, such as `npm ci`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) setup: Option<Vec<Spanned<String>>>,
+
+    /// The ignored files that are copied into each workspace, as globs such as `node_modules/**`,
+    /// from the folder in which tasks work on.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) carry: Option<Vec<Spanned<String>>>,
+
     /// How much each task may use.
     #[serde(default)]
     pub(super) limits: LimitsTable,
@@ -172,6 +181,8 @@ mod tests {
             "model": "ollama/qwen3:8b",
             "base_url": "http://127.0.0.1:11434/v1",
             "context": "It is a library.",
+            "setup": ["npm ci"],
+            "carry": [".env", "target/**"],
             "task": [{ "prompt": "Fix it.", "model": "smol" }, { "prompt_file": "a.md" }, {
                 "id": "auth.tests",
                 "exec": "make",

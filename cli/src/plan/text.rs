@@ -86,6 +86,22 @@ impl PlanText<'_> {
         counted.ok_or_else(|| self.error(&number.span(), what()))
     }
 
+    /// Returns the values of a list, each checked with `check`.
+    pub(super) fn checked(
+        &self,
+        values: &[Spanned<String>],
+        check: impl Fn(&str) -> Result<(), String>,
+    ) -> Result<Vec<String>, Error> {
+        let checked = values.iter().map(|value| {
+            let fault = check(value.get_ref()).err();
+            match fault {
+                None => Ok(value.get_ref().clone()),
+                Some(fault) => Err(self.error(&value.span(), fault)),
+            }
+        });
+        checked.collect()
+    }
+
     /// Returns the line number of `span`, counted from 1.
     pub(super) fn line(&self, span: &Range<usize>) -> usize {
         self.line_and_column(span.start).0

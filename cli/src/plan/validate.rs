@@ -17,6 +17,7 @@ use super::text::{PlanText, read_file};
 use crate::args::{AgentChoice, MergeChoice};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice};
+use crate::workspace_needs::{carry_glob, setup_command};
 
 /// The maximum size of a schema file, in bytes.
 const LONGEST_SCHEMA: u64 = 1_000_000;
@@ -54,6 +55,8 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
     }
     let model = file.model.map(|model| task_work::model(text, folder, &model)).transpose()?;
     let base_url = task_work::base_url(text, model.as_ref(), file.base_url.as_ref())?;
+    let setup = file.setup.map(|setup| text.checked(&setup, setup_command)).transpose()?;
+    let carry = file.carry.map(|carry| text.checked(&carry, carry_glob)).transpose()?;
     let limits = file.limits;
     Ok(Plan {
         name: file.name,
@@ -66,6 +69,8 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
             .map(|merge| text.parse(&merge, |word| word.parse()))
             .transpose()?
             .map(|MergeChoice(merge)| merge),
+        setup,
+        carry,
         wall: limits.wall.map(|wall| text.parse(&wall, config::parse_duration)).transpose()?,
         output: limits.output.map(|size| text.parse(&size, config::parse_size)).transpose()?,
         turns: limits.turns.map(|turns| text.positive("turns", &turns)).transpose()?,
@@ -91,7 +96,7 @@ fn names(text: PlanText<'_>, tables: &[Spanned<TaskTable>]) -> Result<TaskNames,
         if let Some((_, first)) = names.known.insert(name.folded(), (at, span.clone())) {
             let what = format!("a second task is called `{name}`");
             let error = text.error(&span, what).because(format!(
-                "the first stands in line {}, and case makes no difference",
+                "the first is in line {}, and case makes no difference",
                 text.line(&first)
             ));
             return Err(error.hint(format!("id = \"{}\"", name.numbered(2))));
@@ -156,7 +161,7 @@ fn schema(text: PlanText<'_>, folder: &Path, table: &TaskTable) -> Result<Option
             let value = json(inline.get_ref());
             value
                 .map(Some)
-                .map_err(|why| text.error(&inline.span(), "this is no schema").because(why))
+                .map_err(|why| text.error(&inline.span(), "this is not a JSON Schema").because(why))
         }
         (None, Some(file)) => schema_of(&folder.join(file.get_ref()))
             .map(Some)
@@ -192,6 +197,10 @@ pub(crate) struct Plan {
     pub(crate) base_url: Option<BaseUrl>,
     /// The context that is given to the model of every task.
     pub(crate) context: Option<String>,
+    /// The commands that set up each workspace.
+    pub(crate) setup: Option<Vec<String>>,
+    /// The globs of ignored files that are copied into each workspace.
+    pub(crate) carry: Option<Vec<String>>,
     /// How long a task may take.
     pub(crate) wall: Option<Duration>,
     /// How many bytes of a task's output are kept.

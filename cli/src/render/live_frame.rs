@@ -1,10 +1,11 @@
 //! One frame of the live view as lines of text: a line per running task, and the totals.
 
-use protocol::{MergeMode, Phase, Timestamp};
+use protocol::{MergeMode, Phase, Timestamp, WorkspaceNeeds};
 
 use super::numbers::{count, duration, elapsed, tokens, usage_text};
 use super::printable::{cut, fit, one_line, width};
 use super::run_view::{RunInfo, RunView};
+use super::task_label::shorten;
 use super::task_view::{RunningTask, TaskStage, TaskView};
 use super::terminal::{Meaning, Palette, Size};
 
@@ -51,11 +52,25 @@ pub(super) fn headline(head: &RunInfo) -> String {
     format!("run {} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
 }
 
-/// Returns the line that names the environment variables passed on to tasks, or `None` if `names`
-/// is empty.
-pub fn passed_variables(names: &[String]) -> Option<String> {
-    let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
-    (!names.is_empty()).then(|| format!("passes {} on to what tasks run", names.join(", ")))
+/// Returns the lines about what a run does for all of its tasks: the environment variables that it
+/// passes on, and what it adds to their workspaces.
+pub fn run_conditions(pass_env: &[String], needs: &WorkspaceNeeds) -> Vec<String> {
+    let list = |names: &[String]| {
+        let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
+        names.join(", ")
+    };
+    let mut lines = Vec::new();
+    if !pass_env.is_empty() {
+        lines.push(format!("passes {} on to what tasks run", list(pass_env)));
+    }
+    if !needs.carry.is_empty() {
+        lines.push(format!("carries {} into each workspace", list(&needs.carry)));
+    }
+    lines.extend(needs.setup.iter().map(|script| {
+        let script = cut(&one_line(script.trim()), 100);
+        format!("sets up each workspace with `{script}`")
+    }));
+    lines
 }
 
 /// Returns the lines between the headline and the totals: the running tasks, or the landing.
@@ -68,17 +83,21 @@ fn middle_lines(run: &RunView, input: FrameInput, columns: usize, room: usize) -
     }
     let shown = if running > room { room - 1 } else { running };
     let rows: Vec<&TaskView> = run.running().take(shown).collect();
-    let room = Columns::of(&rows, columns);
+    let labels: Vec<String> = rows.iter().map(|row| row.label()).collect();
+    let labels = shorten(&labels, (columns / 3).clamp(NARROW_LABELS, WIDE_LABELS));
+    let room = Columns::of(&rows, &labels, columns);
+    let lines = rows.iter().zip(&labels).enumerate();
     let mut lines: Vec<_> =
-        rows.iter().enumerate().map(|(at, row)| room.line(row, at, input)).collect();
+        lines.map(|(at, (row, label))| room.line(row, label, at, input)).collect();
     if shown < running {
         lines.push(cut(&format!("    and {} more", running - shown), columns));
     }
     lines
 }
 
-/// The maximum width of the column of task names.
-const NAME_WIDTH: usize = 24;
+/// The maximum width of the column of labels, on a terminal of 72 columns and on a very wide one.
+const NARROW_LABELS: usize = 24;
+const WIDE_LABELS: usize = 60;
 
 /// The maximum width of the column of models.
 const MODEL_WIDTH: usize = 18;
@@ -93,21 +112,21 @@ const ACTIVITY_WIDTH: usize = 8;
 /// The widths of the columns of task lines; 0 for a column that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Columns {
-    name: usize,
+    label: usize,
     model: usize,
     tokens: usize,
     all: usize,
 }
 
 impl Columns {
-    /// Returns the columns for `rows`, in lines that are `all` columns wide.
-    fn of(rows: &[&TaskView], all: usize) -> Self {
+    /// Returns the columns for `rows` with these labels, in lines that are `all` columns wide.
+    fn of(rows: &[&TaskView], labels: &[String], all: usize) -> Self {
         let widest = |width: &dyn Fn(&TaskView) -> usize| rows.iter().map(|row| width(row)).max();
-        let name = widest(&|row| row.name.as_str().len()).unwrap_or(0).min(NAME_WIDTH);
+        let label = labels.iter().map(|label| width(label)).max().unwrap_or(0);
         let model = widest(&|row| model(row).map_or(0, |model| width(&model))).unwrap_or(0);
         let with_tokens = rows.iter().any(|row| row.model.is_some() || row.used.is_some());
         Self {
-            name,
+            label,
             model: if all < WITH_MODELS { 0 } else { model.min(MODEL_WIDTH) },
             tokens: if all < WITH_TOKENS || !with_tokens { 0 } else { 6 },
             all,
@@ -115,11 +134,11 @@ impl Columns {
     }
 
     /// Returns the line of the task at index `at`.
-    fn line(&self, row: &TaskView, at: usize, input: FrameInput) -> String {
+    fn line(&self, row: &TaskView, label: &str, at: usize, input: FrameInput) -> String {
         let TaskStage::Running(running) = &row.stage else { return String::new() };
         let spinner = SPINNER[(input.turn + 3 * at) % SPINNER.len()];
         let (activity, said) = activity(row, running, input.now);
-        let mut begin = format!("  {spinner} {}  ", fit(row.name.as_str(), self.name));
+        let mut begin = format!("  {spinner} {}  ", fit(label, self.label));
         if self.model > 0 {
             begin.push_str(&fit(&model(row).unwrap_or_default(), self.model));
             begin.push_str("  ");
@@ -152,6 +171,7 @@ fn activity(row: &TaskView, running: &RunningTask, now: Timestamp) -> (String, S
     let said = running.line.as_deref().and_then(last_part);
     let word = match (running.phase, &running.tool, &row.model) {
         (Phase::Preparing, ..) => "prepares",
+        (Phase::SettingUp, ..) => "sets up",
         (Phase::Working, Some(tool), _) => {
             return (one_line(tool), said.unwrap_or_default());
         }

@@ -16,6 +16,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use protocol::Timestamp;
 
 use super::live_frame::{FrameInput, frame};
+use super::live_notes::LiveNote;
 use super::printable;
 use super::run_view::RunView;
 use super::terminal::{Meaning, Palette, Size};
@@ -101,6 +102,15 @@ impl LiveView {
         self.turn += 1;
         self.show(&lines, size);
         self.drawn = Some(DrawnFrame { at: now, size, resized: Resized::No });
+    }
+
+    /// Prints a note above the view.
+    pub(super) fn note(&mut self, note: LiveNote) {
+        match note {
+            LiveNote::Remark(text) => self.remark(&text),
+            LiveNote::Line(text) => self.print(&text),
+            LiveNote::Problem { meaning, text } => self.problem(meaning, &text),
+        }
     }
 
     /// Prints a remark, which must be printable, above the view. Drops it if `REMARKS` were printed

@@ -1,6 +1,8 @@
 //! Rendering of runs and results: progress on standard error, results on standard output. A run is
 //! rendered from a view that its events update.
 
+mod answer;
+mod answers;
 mod kept_files;
 mod live_frame;
 mod live_notes;
@@ -12,6 +14,7 @@ mod printable;
 mod progress_lines;
 mod renderer;
 mod run_view;
+mod task_label;
 mod task_outcome;
 mod task_table;
 mod task_view;
@@ -20,9 +23,10 @@ mod terminal;
 mod test_terminal;
 mod transcript;
 
+pub use answer::{Answer, AnswerPart, answer_lines, answer_text};
 pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
-pub use live_frame::passed_variables;
+pub use live_frame::run_conditions;
 pub use next_commands::{CommandHints, FailedWork, shell_word};
 pub use next_commands::{KeptReason, closing_lines};
 pub use numbers::{
@@ -32,6 +36,7 @@ pub use patch::write_patch;
 pub use printable::{cut, escaped, one_line, visible_line, width};
 pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
+pub use task_label::{shorten, task_label};
 pub use task_outcome::{
     OutcomeLine, conflicts_text, other_side_text, outcome_line, reason_text, retry_time_note,
 };

@@ -8,12 +8,12 @@ use protocol::{
 };
 
 use super::kept_files::{kept_workspace_note, left_out_note, rescue_line};
-use super::live_frame::{headline, passed_variables};
+use super::live_frame::{headline, run_conditions};
 use super::numbers::{changed_lines, count, duration, time_of_day, tokens, usage_text};
 use super::printable::one_line;
 use super::run_view::RunView;
 use super::task_outcome::{OutcomeLine, conflicts_text, outcome_line};
-use super::task_view::TaskStage;
+use super::task_view::{TaskStage, TaskView};
 use super::terminal::{Meaning, Palette};
 use crate::args::Verbosity;
 
@@ -39,15 +39,17 @@ impl ProgressLines {
     /// displayed. The caller has applied the event to `run` already.
     pub(super) fn line(&mut self, run: &RunView, event: &Event) -> Option<String> {
         let at = time_of_day(event.at, &self.zone);
+        let label =
+            |task: &TaskName| run.find(task).map_or_else(|| task.to_string(), TaskView::label);
         let said = match &event.kind {
-            EventKind::RunStarted { pass_env, .. } => {
-                let headline = headline(run.head()?);
-                let passes = passed_variables(pass_env).map(|line| format!("\n{at} {line}"));
-                format!("{headline}{}", passes.unwrap_or_default())
+            EventKind::RunStarted { pass_env, needs, .. } => {
+                let lines = run_conditions(pass_env, needs);
+                let lines: String = lines.iter().map(|line| format!("\n{at} {line}")).collect();
+                format!("{}{lines}", headline(run.head()?))
             }
             EventKind::Degraded { from, to, why } => fallback_note(from, to, why),
             EventKind::TaskFinished { task, report } => {
-                format!("{task} {}", self.ended(report))
+                format!("{} {}", label(task), self.ended(report))
             }
             EventKind::LandingWaited | EventKind::LandingStarted { .. } => {
                 run.landing()?.to_owned()
@@ -57,29 +59,36 @@ impl ProgressLines {
                 let branch =
                     branch.as_deref().map(|branch| format!(" on branch {}", one_line(branch)));
                 let word = self.palette.paint(Meaning::Good, "landed");
-                format!("{task} {word}{}{}", branch.unwrap_or_default(), change_size(report))
+                let (task, branch) = (label(task), branch.unwrap_or_default());
+                format!("{task} {word}{branch}{}", change_size(report))
             }
             EventKind::TaskConflicted { task, conflicts } => {
                 let word = self.palette.paint(Meaning::Kept, "conflict");
-                format!("{task} {word}: {}", conflicts_text(conflicts))
+                format!("{} {word}: {}", label(task), conflicts_text(conflicts))
             }
             EventKind::TaskKept { task, why } => {
                 let word = self.palette.paint(Meaning::Kept, "kept");
-                format!("{task} {word}: {}", one_line(why))
+                format!("{} {word}: {}", label(task), one_line(why))
             }
             EventKind::FileRescued { rescue } => rescue_line(rescue),
             EventKind::RunFinished { totals, .. } => run_end_line(event.run()?, totals),
             EventKind::ContractReminded { task, complaint } => {
-                self.verbose_line(format!("{task} was reminded: {}", one_line(complaint)))?
+                self.verbose_line(format!("{} was reminded: {}", label(task), one_line(complaint)))?
             }
-            EventKind::TaskStarted { task, .. } => self.verbose_line(format!("{task} started"))?,
+            EventKind::TaskStarted { task, .. } => {
+                self.verbose_line(format!("{} started", label(task)))?
+            }
             EventKind::WorkspaceReady { task, path, ms } => self.verbose_line(format!(
-                "{task} works in {} ({})",
+                "{} works in {} ({})",
+                label(task),
                 one_line(path),
                 duration(*ms)
             ))?,
+            EventKind::WorkspaceSetUp { task, ms } => {
+                self.verbose_line(format!("{task} was set up in {}", duration(*ms)))?
+            }
             EventKind::TaskCaptured { task, captured } => {
-                self.verbose_line(format!("{task} captured {}", captured.capture))?
+                self.verbose_line(format!("{} captured {}", label(task), captured.capture))?
             }
             EventKind::SessionEvent {
                 task: Some(task),
@@ -89,14 +98,14 @@ impl ProgressLines {
                     return None;
                 }
                 let (wait, why) = (duration(*delay_ms), one_line(error_message));
-                format!("{task} waits {wait} for its provider: {why}")
+                format!("{} waits {wait} for its provider: {why}", label(task))
             }
             EventKind::SessionEvent {
                 task: Some(task),
                 event: SessionEvent::ToolUnavailable { tool_name, error_message },
             } => {
                 let (tool, why) = (one_line(tool_name), one_line(error_message));
-                format!("note: {task} works without the tool `{tool}`: {why}")
+                format!("note: {} works without the tool `{tool}`: {why}", label(task))
             }
             EventKind::TaskQueued { .. }
             | EventKind::TaskProgress { .. }

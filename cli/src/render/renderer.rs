@@ -4,10 +4,12 @@ use std::fmt;
 use std::io::{self, Write};
 
 use indicatif::ProgressDrawTarget;
-use protocol::{Event, EventKind, Landed, LeftOut, TaskName, Timestamp};
+use protocol::{Event, EventKind, Landed, LeftOut, Outcome, TaskName, Timestamp};
 
+use super::answer::Answer;
+use super::answers::{Answers, TaskAnswer, write_answers, write_whole};
 use super::kept_files::{left_out_lines, rescue_line};
-use super::live_notes::{LiveNote, live_note};
+use super::live_notes::live_notes;
 use super::live_view::LiveView;
 use super::next_commands::{CommandHints, FailedWork, KeptReason, closing_lines};
 use super::progress_lines::ProgressLines;
@@ -103,11 +105,8 @@ impl Renderer for RunRenderer {
         self.run.apply(event);
         match &mut self.progress {
             ProgressDisplay::Live(live) => {
-                match live_note(event) {
-                    Some(LiveNote::Remark(line)) => live.remark(&line),
-                    Some(LiveNote::Line(line)) => live.print(&line),
-                    Some(LiveNote::Problem { meaning, text }) => live.problem(meaning, &text),
-                    None => {}
+                for note in live_notes(&self.run, event) {
+                    live.note(note);
                 }
                 live.draw(&self.run, event.at);
             }
@@ -190,12 +189,16 @@ impl RunRenderer {
 
     fn report(&mut self) -> io::Result<()> {
         let Some(head) = self.run.head() else { return Ok(()) };
+        if let Some(answer) = only_answer(&self.run) {
+            write_whole(&mut self.streams.out, answer)?;
+            return self.streams.out.flush();
+        }
         let quiet = self.view.verbosity == Verbosity::Quiet;
         let rows = self.run.rows().iter().map(table_row);
         let table = Table {
             rows: rows.collect(),
             ms: self.run.end().map(|(totals, _)| totals.ms),
-            room: self.view.room,
+            room: self.view.room(),
             palette: self.view.palette,
             rows_shown: if quiet { TableRows::Problems } else { TableRows::All },
         };
@@ -206,6 +209,16 @@ impl RunRenderer {
         if !left_out.is_empty() && !quiet {
             writeln!(out, "\n{}", left_out.join("\n"))?;
         }
+        write_answers(
+            out,
+            &Answers {
+                run: &head.run,
+                answers: self.run.rows().iter().filter_map(task_answer).collect(),
+                hints: self.hints.as_ref(),
+                room: self.view.room(),
+                palette: self.view.palette,
+            },
+        )?;
         if let (Some(hints), false) = (&self.hints, quiet) {
             let lines = closing_lines(
                 &head.run,
@@ -231,7 +244,7 @@ fn write_event(out: &mut dyn Write, event: &Event) -> io::Result<()> {
 }
 
 fn table_row(row: &TaskView) -> TableRow {
-    let task = row.name.to_string();
+    let task = row.label();
     match &row.stage {
         TaskStage::Ended { report, landing } => TableRow {
             task,
@@ -246,6 +259,22 @@ fn table_row(row: &TaskView) -> TableRow {
             TableRow { task, outcome, changes: None, ms: None, usage: row.used }
         }
     }
+}
+
+/// Returns the answer of a run of one task that succeeded without changing anything. That answer is
+/// all that was asked for.
+fn only_answer(run: &RunView) -> Option<&Answer> {
+    let [row] = run.rows() else { return None };
+    let TaskStage::Ended { report, .. } = &row.stage else { return None };
+    let captured = report.captured.as_ref()?;
+    let is_unchanged = captured.changes.files == 0 && captured.left_out.total == 0;
+    let is_done = matches!(report.outcome, Outcome::Done { .. });
+    row.answer.as_ref().filter(|_| is_done && is_unchanged)
+}
+
+fn task_answer(row: &TaskView) -> Option<TaskAnswer<'_>> {
+    let answer = row.answer.as_ref()?;
+    Some(TaskAnswer { task: &row.name, label: row.label(), answer })
 }
 
 fn has_landed(row: &TaskView) -> bool {

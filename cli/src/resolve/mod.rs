@@ -12,3 +12,5 @@ pub use run_settings::Defaults;
 #[cfg(test)]
 pub(crate) use run_spec::sample;
 pub use run_spec::{ResolveInputs, resolve};
+
+pub use crate::workspace_needs::NeedsSettings;

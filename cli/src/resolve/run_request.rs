@@ -48,7 +48,7 @@ impl RunRequest {
             && is_scenario(route)
         {
             return Err(Error::usage(format!("`--base-url` cannot be used with {route}"))
-                .because("a scenario is played here, and nobody is asked")
+                .because("the answers come from a scenario, and no model is asked")
                 .hint("leave --base-url out"));
         }
         if let Some(plan) = &args.plan {
@@ -87,7 +87,7 @@ impl RunRequest {
         let all = prompts.len() > 1 && prompts.iter().all(single);
         all.then(|| {
             let (first, count) = (&prompts[0], prompts.len());
-            format!("these are {count} tasks of one word each, the first is `{first}`; one TASK of several words stands in quotes")
+            format!("these are {count} tasks of one word each, the first is `{first}`; put a TASK of several words in quotes")
         })
     }
 }
@@ -130,9 +130,7 @@ fn prompt_request(args: &RunArgs) -> Result<RunRequest, Error> {
         (Some(each), [prompt]) => each_request(each, WorkTemplate::Prompt(prompt.clone())),
         (Some(_), tasks) => {
             Err(Error::usage(format!("--each goes with one TASK, and there are {}", tasks.len()))
-                .because(
-                    "that one is asked for each item; a TASK of several words stands in quotes",
-                )
+                .because("that one is asked for each item; put a TASK of several words in quotes")
                 .hint("regatta run --each SPEC 'What to do with {{item}}'"))
         }
         (None, []) => {

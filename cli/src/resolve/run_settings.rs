@@ -2,15 +2,17 @@
 //! overrides the settings files.
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::path::Path;
 
 use config::{Setting, Settings};
 use exec::EnvironmentRules;
-use protocol::{IsolationMode, MergeMode, TaskLimits};
+use protocol::{IsolationMode, MergeMode, TaskLimits, WorkspaceNeeds};
 
 use crate::args::{LimitSetting, RunArgs};
 use crate::error::{Error, ErrorKind};
 use crate::model::Roles;
 use crate::plan::Plan;
+use crate::workspace_needs::{GivenNeeds, NeedsSettings, workspace_needs};
 
 /// The settings of runs from the settings files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub struct Defaults {
     pub roles: Roles,
     /// The environment variables that are passed on to tasks.
     pub pass_env: Setting<Vec<String>>,
+    /// What each workspace needs besides the files of the repository.
+    pub needs: NeedsSettings,
 }
 
 impl From<&Settings> for Defaults {
@@ -45,6 +49,11 @@ impl From<&Settings> for Defaults {
             untracked_limit: settings.untracked_limit.value,
             roles: Roles::from(settings),
             pass_env: settings.env_pass.clone(),
+            needs: NeedsSettings {
+                setup: settings.isolation_setup.clone(),
+                carry: settings.isolation_carry.clone(),
+                carry_limit: settings.carry_limit.value,
+            },
         }
     }
 }
@@ -79,6 +88,28 @@ pub(super) fn limits(
         return Err(Error::usage("`--limit wall` must be longer than 0").hint("--limit wall=20m"));
     }
     Ok(limits)
+}
+
+/// Returns what each workspace needs besides the files of the repository.
+///
+/// # Errors
+/// A command or a glob is invalid, or there are no workspaces.
+pub(super) fn needs(
+    args: &RunArgs,
+    plan: Option<&Plan>,
+    defaults: &Defaults,
+    subfolder: &Path,
+    isolation: IsolationMode,
+) -> Result<WorkspaceNeeds, Error> {
+    fn given(needs: &[String]) -> Option<&[String]> {
+        (!needs.is_empty()).then_some(needs)
+    }
+    let typed = GivenNeeds { setup: given(&args.setup), carry: given(&args.carry) };
+    let planned = plan.map_or_else(GivenNeeds::default, |plan| GivenNeeds {
+        setup: plan.setup.as_deref(),
+        carry: plan.carry.as_deref(),
+    });
+    workspace_needs(typed, planned, &defaults.needs, subfolder, isolation)
 }
 
 fn read<T>(

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::Defaults;
 use super::check::{check, has_model};
 use super::run_request::{RunRequest, TaskSource};
-use super::run_settings::{limits, pass_env};
+use super::run_settings::{limits, needs, pass_env};
 use crate::args::{MergeChoice, RunArgs};
 use crate::each::{
     DraftWork, FanOut, ItemInput, ItemKind, TaskDraft, TrackedFiles, drafts, first_line_title,
@@ -62,6 +62,7 @@ pub fn resolve(
     let planned = tasks.plan.as_ref();
     let limits = limits(args, planned, defaults.limits)?;
     let pass_env = pass_env(args, defaults)?;
+    let needs = needs(args, planned, defaults, subfolder, isolation)?;
     let schema = args.schema.as_deref().map(plan::schema_of).transpose()?;
     let label = planned.and_then(|plan| plan.name.clone());
     let asked = args.jobs.or(planned.and_then(|plan| plan.jobs));
@@ -87,6 +88,7 @@ pub fn resolve(
         branch_prefix: defaults.branch_prefix.clone(),
         untracked_limit: defaults.untracked_limit,
         pass_env,
+        needs,
     };
     check(&spec, args, schemas)?;
     Ok(spec)
@@ -163,6 +165,7 @@ impl Tasks {
                 id: TaskId::generate(),
                 name: draft.name.clone(),
                 title: draft.title.clone(),
+                items: draft.items.clone(),
                 work: match &draft.work {
                     DraftWork::Command(command) => Work::Command(command.clone()),
                     DraftWork::Prompt(prompt) => models.agent(prompt.clone(), None)?,
@@ -192,6 +195,7 @@ impl Tasks {
                 id: TaskId::generate(),
                 name: task.name.clone(),
                 title,
+                items: Vec::new(),
                 work,
                 depends_on: task.depends_on.clone(),
                 priority: task.priority,
@@ -206,7 +210,8 @@ impl Tasks {
 
 /// Returns a draft that is named by its number.
 fn draft(number: usize, title: String, work: DraftWork) -> TaskDraft {
-    TaskDraft { name: TaskName::nearest(&format!("t{number}")), title, work }
+    let name = TaskName::nearest(&format!("t{number}"));
+    TaskDraft { name, title, items: Vec::new(), work }
 }
 
 /// Chooses the isolation mode and the merge mode of a run.

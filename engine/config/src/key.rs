@@ -15,6 +15,12 @@ pub enum Key {
     IsolationDir,
     /// The total size of untracked files that may be copied.
     UntrackedLimit,
+    /// The commands that set up each workspace.
+    IsolationSetup,
+    /// The globs of ignored files that are copied into each workspace.
+    IsolationCarry,
+    /// The total size of those files.
+    CarryLimit,
     /// The prefix of branch names.
     BranchPrefix,
     /// The environment variables removed from tasks.
@@ -66,12 +72,15 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 27] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
         Self::IsolationDir,
         Self::UntrackedLimit,
+        Self::IsolationSetup,
+        Self::IsolationCarry,
+        Self::CarryLimit,
         Self::BranchPrefix,
         Self::EnvRemove,
         Self::EnvKeepOnly,
@@ -102,6 +111,9 @@ impl Key {
             Self::MergeMode => "task.isolation.merge",
             Self::IsolationDir => "isolation.dir",
             Self::UntrackedLimit => "isolation.untrackedLimit",
+            Self::IsolationSetup => "isolation.setup",
+            Self::IsolationCarry => "isolation.carry",
+            Self::CarryLimit => "isolation.carryLimit",
             Self::BranchPrefix => "branch.prefix",
             Self::EnvRemove => "env.remove",
             Self::EnvKeepOnly => "env.keep_only",
@@ -160,6 +172,9 @@ impl Key {
             | Self::MergeMode
             | Self::IsolationDir
             | Self::UntrackedLimit
+            | Self::IsolationSetup
+            | Self::IsolationCarry
+            | Self::CarryLimit
             | Self::BranchPrefix
             | Self::EnvRemove
             | Self::EnvKeepOnly

@@ -56,6 +56,12 @@ pub struct Settings {
     pub isolation_dir: Setting<Option<PathBuf>>,
     /// How many bytes of untracked files may be copied into each workspace.
     pub untracked_limit: Setting<u64>,
+    /// The commands that set up each workspace.
+    pub isolation_setup: Setting<Vec<String>>,
+    /// The globs of ignored files that are copied into each workspace.
+    pub isolation_carry: Setting<Vec<String>>,
+    /// How many bytes of these files may be copied into each workspace.
+    pub carry_limit: Setting<u64>,
     /// The prefix of branch names.
     pub branch_prefix: Setting<String>,
     /// The environment variables removed from tasks.
@@ -142,6 +148,9 @@ impl Settings {
             merge_mode: required(values, Key::MergeMode, RawValue::merge)?,
             isolation_dir: optional(values, Key::IsolationDir, |given| given.folder(home))?,
             untracked_limit: required(values, Key::UntrackedLimit, RawValue::size)?,
+            isolation_setup: required(values, Key::IsolationSetup, RawValue::commands)?,
+            isolation_carry: required(values, Key::IsolationCarry, RawValue::globs)?,
+            carry_limit: required(values, Key::CarryLimit, RawValue::size)?,
             branch_prefix: required(values, Key::BranchPrefix, RawValue::prefix)?,
             env_remove: required(values, Key::EnvRemove, RawValue::variables)?,
             env_keep_only: optional(values, Key::EnvKeepOnly, RawValue::some_variables)?,
@@ -179,7 +188,9 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
         Key::IsolationMode => given.isolation().map(drop),
         Key::MergeMode => given.merge().map(drop),
         Key::IsolationDir => given.folder(home).map(drop),
-        Key::UntrackedLimit | Key::LimitOutput => given.size().map(drop),
+        Key::UntrackedLimit | Key::CarryLimit | Key::LimitOutput => given.size().map(drop),
+        Key::IsolationSetup => given.commands().map(drop),
+        Key::IsolationCarry => given.globs().map(drop),
         Key::BranchPrefix => given.prefix().map(drop),
         Key::EnvRemove | Key::EnvPass => given.variables().map(drop),
         Key::EnvKeepOnly => given.some_variables().map(drop),

@@ -4,9 +4,8 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{IsolationMode, MergeMode, ModelRoute};
+use protocol::{IsolationMode, MergeMode, ModelRoute, quote_within};
 
-use crate::error::printable;
 use crate::quantity::{parse_count, parse_duration, parse_size};
 use crate::yaml::{Node, Value};
 
@@ -208,9 +207,42 @@ impl RawValue {
         }
     }
 
+    /// Parses a list of shell commands; a text in the environment has one in each line.
+    pub(crate) fn commands(&self) -> Result<Vec<String>, Expected> {
+        let expected = "a command, or a list of commands";
+        let commands = match self {
+            Self::Text(words) => words.lines().filter(|line| !line.trim().is_empty()).collect(),
+            Self::Yaml(_) => self.texts().ok_or(expected)?,
+        };
+        let valid = commands.iter().all(|command| !command.trim().is_empty());
+        if valid { Ok(owned(&commands)) } else { Err(expected) }
+    }
+
+    /// Parses a list of globs.
+    pub(crate) fn globs(&self) -> Result<Vec<String>, Expected> {
+        let expected = "a glob such as `node_modules/**`, or a list of globs";
+        let globs = match self {
+            Self::Text(words) => {
+                words.split(',').map(str::trim).filter(|glob| !glob.is_empty()).collect()
+            }
+            Self::Yaml(_) => self.texts().ok_or(expected)?,
+        };
+        let valid = globs.iter().all(|glob| !glob.is_empty());
+        if valid { Ok(owned(&globs)) } else { Err(expected) }
+    }
+
+    /// Returns the texts of a list, or the only text.
+    fn texts(&self) -> Option<Vec<&str>> {
+        match self {
+            Self::Yaml(Value::List(items)) => items.iter().map(text).collect(),
+            Self::Yaml(Value::Text(text)) => Some(vec![text]),
+            Self::Yaml(_) | Self::Text(_) => None,
+        }
+    }
+
     /// Returns the value for the error message, shortened.
     pub(crate) fn describe(&self) -> String {
-        let quoted = |text: &str| format!("`{}`", printable(text, 40));
+        let quoted = |text: &str| format!("`{}`", quote_within(text, 40));
         match self {
             Self::Text(words) => quoted(words),
             Self::Yaml(Value::List(items)) if items.is_empty() => "an empty list".to_owned(),
@@ -227,6 +259,10 @@ impl RawValue {
             Self::Yaml(_) => None,
         }
     }
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
 fn text(node: &Node) -> Option<&str> {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Captured, Conflict, ExitCode, FailureClass, IsolationMode, MergeMode, Rescue, RunName,
-    SessionEvent, SessionId, TaskName, TaskReport, Timestamp, Usage,
+    SessionEvent, SessionId, TaskName, TaskReport, Timestamp, Usage, WorkspaceNeeds,
 };
 
 /// An event. With `--json` each event is one line of output.
@@ -62,6 +62,9 @@ pub enum EventKind {
         /// keys of providers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pass_env: Vec<String>,
+        /// What each workspace needs besides the files of the repository.
+        #[serde(default, skip_serializing_if = "WorkspaceNeeds::is_empty")]
+        needs: WorkspaceNeeds,
     },
     /// The engine could not do as asked or expected, and does something else instead. The run
     /// continues.
@@ -79,6 +82,13 @@ pub enum EventKind {
         task: TaskName,
         /// The title of the task, in one line.
         title: String,
+        /// The item of `--each` or the word of the command line that the task is for, if it is for
+        /// exactly one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        item: Option<String>,
+        /// The items of the task, if `--chunk` gave it several.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        items: Vec<String>,
         /// The model of the task, if its worker is a model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
@@ -97,6 +107,13 @@ pub enum EventKind {
         /// The path of the workspace.
         path: String,
         /// How long the preparation took, in milliseconds.
+        ms: u64,
+    },
+    /// The set-up commands of a task's workspace have succeeded, and its worker is about to start.
+    WorkspaceSetUp {
+        /// The task.
+        task: TaskName,
+        /// How long they took, in milliseconds.
         ms: u64,
     },
     /// The progress of a running task, sent at most seven times per second for each task.
@@ -202,6 +219,8 @@ pub enum EventKind {
 pub enum Phase {
     /// The workspace is being prepared.
     Preparing,
+    /// The set-up commands are running.
+    SettingUp,
     /// The worker is running.
     Working,
     /// The worker was asked to stop.

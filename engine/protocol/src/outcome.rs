@@ -153,6 +153,9 @@ pub struct TaskReport {
     pub captured: Option<Captured>,
     /// The time from the start of the task to its report, in milliseconds.
     pub ms: u64,
+    /// The part of it that the set-up of its workspace took; absent if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup_ms: Option<u64>,
     /// The tokens and money that its model used; absent for a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,

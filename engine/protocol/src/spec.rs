@@ -38,6 +38,37 @@ pub struct RunSpec {
     /// keys of providers.
     #[serde(default)]
     pub pass_env: Vec<String>,
+    /// What each workspace needs besides the files of the repository.
+    #[serde(default)]
+    pub needs: WorkspaceNeeds,
+}
+
+/// What a workspace needs besides the files of the repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceNeeds {
+    /// The shell scripts that set the workspace up before its worker starts, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
+    /// The globs of the ignored files that are copied into the workspace, relative to the root of
+    /// the repository.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carry: Vec<String>,
+    /// The maximum total size in bytes of the files that match `carry`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub carry_limit: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl WorkspaceNeeds {
+    /// Returns whether a workspace needs nothing else.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.setup.is_empty() && self.carry.is_empty()
+    }
 }
 
 /// Where the work of a run lands.
@@ -71,6 +102,10 @@ pub struct TaskSpec {
     pub name: TaskName,
     /// A title for people, in one line.
     pub title: String,
+    /// The items of `--each` or the word of the command line that the task is for: several with
+    /// `--chunk`, none in a plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<String>,
     /// The work to do, and the kind of worker that does it.
     pub work: Work,
     /// The names of the tasks of the same run that have to succeed first.
@@ -85,6 +120,18 @@ pub struct TaskSpec {
     pub schema: Option<Value>,
     /// How much the task may use.
     pub limits: TaskLimits,
+}
+
+impl TaskSpec {
+    /// Returns the only item of the task, or else its several items. Events and documents have the
+    /// former as `item` and the latter as `items`.
+    #[must_use]
+    pub fn item_or_chunk(&self) -> (Option<&str>, &[String]) {
+        match self.items.as_slice() {
+            [item] => (Some(item), &[]),
+            items => (None, items),
+        }
+    }
 }
 
 /// Whether a task has to change files.

@@ -67,6 +67,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>) -> RunSpec {
         branch_prefix,
         untracked_limit,
         pass_env,
+        needs,
     } = spec;
     RunSpec {
         id,
@@ -81,6 +82,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>) -> RunSpec {
         branch_prefix,
         untracked_limit,
         pass_env,
+        needs,
     }
 }
 

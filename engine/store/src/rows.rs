@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use protocol::{
     Captured, ExitCode, IsolationMode, Landed, MergeMode, OnFailure, RunId, RunName, RunSpec,
     RunState, TaskId, TaskName, TaskReport, TaskSpec, TaskState, Timestamp, Totals, Usage,
+    WorkspaceNeeds,
 };
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -61,6 +62,9 @@ pub struct RunTerms {
     /// variables by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
+    /// What each workspace needs besides the files of the repository.
+    #[serde(default, skip_serializing_if = "WorkspaceNeeds::is_empty")]
+    pub needs: WorkspaceNeeds,
 }
 
 impl From<&RunSpec> for RunTerms {
@@ -74,6 +78,7 @@ impl From<&RunSpec> for RunTerms {
             branch_prefix: run.branch_prefix.clone(),
             untracked_limit: run.untracked_limit,
             pass_env: run.pass_env.clone(),
+            needs: run.needs.clone(),
         }
     }
 }
@@ -106,6 +111,12 @@ pub struct TaskRow {
     pub name: TaskName,
     /// The title, in one line.
     pub title: String,
+    /// The item of `--each` or the word of the command line that the task is for, if it is for
+    /// exactly one.
+    pub item: Option<String>,
+    /// The items of the task, if `--chunk` gave it several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<String>,
     /// The state.
     pub state: TaskState,
     /// The number of the last attempt; 0 before the first.

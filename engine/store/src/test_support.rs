@@ -9,7 +9,7 @@ use engine::ports::{LedgerError, LedgerStore, LockRun};
 use protocol::{
     CaptureRef, Captured, ChangeDemand, ChangeSummary, Command, IsolationMode, LedgerEntry,
     MergeMode, OnFailure, Outcome, RunId, RunName, RunSpec, TaskId, TaskLimits, TaskReport,
-    TaskSpec, Timestamp, Work,
+    TaskSpec, Timestamp, Work, WorkspaceNeeds,
 };
 use serde_json::json;
 
@@ -66,6 +66,7 @@ pub(crate) fn run(tasks: &[&str]) -> RunSpec {
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 1 << 28,
         pass_env: Vec::new(),
+        needs: WorkspaceNeeds::default(),
     }
 }
 
@@ -74,6 +75,7 @@ fn task(name: &str) -> TaskSpec {
         id: TaskId::generate(),
         name: name.parse().unwrap(),
         title: format!("about {name}"),
+        items: Vec::new(),
         work: Work::Command(Command { script: "true".to_owned(), item: None, arguments: vec![] }),
         depends_on: Vec::new(),
         priority: 0,
@@ -97,6 +99,7 @@ pub(crate) fn done(captured: Option<Captured>) -> TaskReport {
         outcome: Outcome::Done { value: json!({ "ok": [1, null] }) },
         captured,
         ms: 31_000,
+        setup_ms: None,
         usage: None,
     }
 }

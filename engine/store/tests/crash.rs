@@ -12,7 +12,7 @@ use engine::fault::Faults;
 use engine::ports::{LedgerStore, LockRun};
 use protocol::{
     ChangeDemand, IsolationMode, LedgerEntry, MergeMode, OnFailure, RunId, RunSpec, TaskId,
-    TaskLimits, TaskSpec, Timestamp, Work,
+    TaskLimits, TaskSpec, Timestamp, Work, WorkspaceNeeds,
 };
 use rusqlite::Connection;
 use store::{Ledger, Reader};
@@ -97,6 +97,7 @@ fn run() -> RunSpec {
         id: TaskId::generate(),
         name: "a".parse().expect("it is a name"),
         title: "a".to_owned(),
+        items: Vec::new(),
         work: Work::Command(command),
         depends_on: Vec::new(),
         priority: 0,
@@ -117,5 +118,6 @@ fn run() -> RunSpec {
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 0,
         pass_env: Vec::new(),
+        needs: WorkspaceNeeds::default(),
     }
 }

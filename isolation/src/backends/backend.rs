@@ -54,6 +54,15 @@ pub trait FrozenTree: Send + Sync {
         Arc::new(DirectoryView::sharing(workspace.root.clone(), disk.clone()))
     }
 
+    /// Makes the present contents of `workspace` its start, after its set-up: captures contain only
+    /// what changes from now on. Until then, the captures of a workspace that was requested with
+    /// [`engine::ports::WorkspaceStart::AfterSetup`] are empty. No process may be writing to it.
+    /// Called only if the mode can capture.
+    ///
+    /// # Errors
+    /// As [`Self::capture`].
+    fn accept_setup(&self, workspace: &Workspace) -> Result<()>;
+
     /// Writes the changes in `workspace` to the task store. No process may be writing to the
     /// workspace any more. Called only if the mode can capture.
     ///

@@ -59,6 +59,11 @@ impl FrozenTree for UsersTree {
         Ok(self.workspace(&request.task, request.attempt))
     }
 
+    fn accept_setup(&self, _: &Workspace) -> Result<()> {
+        // Nothing is captured.
+        Ok(())
+    }
+
     fn capture(&self, _: &Workspace) -> Result<Captured> {
         self.uncaptured()
     }

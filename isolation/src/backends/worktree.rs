@@ -9,7 +9,7 @@ use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
 use crate::baseline::Snapshot;
 use crate::capture;
 use crate::error::{Result, cannot};
-use crate::workspace::{self, Manifest};
+use crate::workspace::{self, Manifest, SetupState};
 
 /// Isolation by copies: one scan of the whole tree per run, one copy of it per task.
 pub(super) struct Worktree;
@@ -36,6 +36,10 @@ impl FrozenTree for Snapshot {
 
     fn prepare(&self, request: &WorkspaceRequest) -> Result<Workspace> {
         workspace::prepare(self, request)
+    }
+
+    fn accept_setup(&self, workspace: &Workspace) -> Result<()> {
+        capture::accept_setup(self, &workspace.folder, self.manifest(workspace)?)
     }
 
     fn capture(&self, workspace: &Workspace) -> Result<Captured> {
@@ -66,9 +70,14 @@ impl FrozenTree for Snapshot {
 }
 
 impl Snapshot {
-    /// Reads the manifest of a workspace that still exists.
+    /// Reads the manifest of a workspace that still exists, or whose set-up has not ended: there is
+    /// no work in it.
     fn manifest(&self, workspace: &Workspace) -> Result<Manifest> {
-        workspace::must_be_there(&workspace.folder)?;
-        Manifest::read(&self.context.folder, &workspace.task)
+        let manifest = Manifest::read(&self.context.folder, &workspace.task);
+        let is_pending = |manifest: &Manifest| manifest.setup == SetupState::Pending;
+        if !manifest.as_ref().is_ok_and(is_pending) {
+            workspace::must_be_there(&workspace.folder)?;
+        }
+        manifest
     }
 }

@@ -8,7 +8,7 @@ use protocol::RepoPath;
 
 use crate::backends::RunContext;
 use crate::baseline::scan;
-use crate::baseline::scan::Scan;
+use crate::baseline::scan::{Scan, printable};
 use crate::error::Result;
 use crate::tree::{Tree, join};
 
@@ -28,7 +28,8 @@ pub struct TreeListing {
 pub(crate) fn list_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing> {
     let scan =
         scan::scan(&context.repo.git()?, tree, &context.paths.folders(), (context.now_ns)())?;
-    let notices = notices_of(&scan);
+    let ignored: Vec<_> = scan.ignored.iter().map(|entry| printable(&entry.path)).collect();
+    let notices = notices_of(&scan, &ignored);
     let mut listing = TreeListing { notices, ..TreeListing::default() };
     for (path, folder) in &scan.table.folders {
         listing.folders.extend(RepoPath::new(path.as_slice()));
@@ -43,11 +44,12 @@ pub(crate) fn list_tree(context: &RunContext, tree: &Tree) -> Result<TreeListing
 /// How many paths a notice names.
 const NAMED: usize = 3;
 
-/// Returns the notices about files that a scan found and that workspaces do not contain.
-pub(super) fn notices_of(scan: &Scan) -> Vec<Notice> {
+/// Returns the notices about files that a scan found and that workspaces do not contain. `ignored`
+/// names the ignored files and folders among them.
+pub(super) fn notices_of(scan: &Scan, ignored: &[String]) -> Vec<Notice> {
     let rows: [(&[String], &str, &str, &str); 5] = [
         (
-            &scan.ignored,
+            ignored,
             "ignored files in the workspaces",
             "they are not there; a task makes what it needs",
             "git ignores",
@@ -88,7 +90,7 @@ pub(super) fn notices_of(scan: &Scan) -> Vec<Notice> {
 }
 
 /// Joins the first paths, and counts the others.
-fn some_of(paths: &[String]) -> String {
+pub(crate) fn some_of(paths: &[String]) -> String {
     let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     let named = sorted[..sorted.len().min(NAMED)].join(", ");
@@ -105,7 +107,7 @@ mod tests {
     #[test]
     fn a_notice_names_the_first_few_paths_and_counts_the_rest() {
         let ignored = ["d", "c", "b", "a"].map(str::to_owned).to_vec();
-        let notices = notices_of(&Scan { ignored, ..Scan::default() });
+        let notices = notices_of(&Scan::default(), &ignored);
         assert_eq!(notices.len(), 1);
         assert_eq!(notices[0].why, "git ignores a, b, c and 1 more");
     }

@@ -14,11 +14,12 @@ mod tests;
 pub use listing::TreeListing;
 
 pub(crate) use conversion::{Conversion, conversion};
-pub(crate) use listing::list_tree;
-pub(crate) use pins::reference as pins_reference;
-pub(crate) use scan::now_ns;
+pub(crate) use listing::{list_tree, some_of};
+pub(crate) use pins::{reference as pins_reference, size_text};
+pub(crate) use scan::{IgnoredEntry, now_ns, printable};
 pub(crate) use snapshot::{
     ContentReader, Snapshot, TABLE, keep_file_list, read_file_list, read_whole, remove_file_list,
     write_whole,
 };
+pub(crate) use table::split as split_path;
 pub(crate) use table::{ContentLocation, Folder, FolderKind, FrozenEntry, Table};

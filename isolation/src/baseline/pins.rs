@@ -33,15 +33,15 @@ pub(super) fn check_untracked(tree: &Tree, scan: &Scan, limit: u64) -> Result<()
     let largest: Vec<String> = untracked
         .iter()
         .take(NAMED)
-        .map(|file| format!("{} ({})", file.path, size(file.size)))
+        .map(|file| format!("{} ({})", file.path, size_text(file.size)))
         .collect();
     Err(IsolationError::Refused {
         what: format!("cannot copy the untracked files of {}", tree.root().display()),
         because: format!(
             "they are {} in {} files, and the limit is {}; the largest: {}",
-            size(total),
+            size_text(total),
             untracked.len(),
-            size(limit),
+            size_text(limit),
             largest.join(", ")
         ),
         hint: "add them to .gitignore, or raise the setting isolation.untrackedLimit".to_owned(),
@@ -122,7 +122,7 @@ fn insert(table: &mut Table, path: &RepoPath, frozen: FrozenEntry) {
 }
 
 /// Formats a number of bytes with a unit.
-fn size(bytes: u64) -> String {
+pub(crate) fn size_text(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match UNITS.into_iter().find(|(unit, _)| bytes >= *unit) {
         Some((unit, name)) => {
@@ -139,9 +139,9 @@ mod tests {
 
     #[test]
     fn a_size_is_told_in_the_largest_unit_that_fits() {
-        assert_eq!(size(1023), "1023 bytes");
-        assert_eq!(size(1536), "1.5 KiB");
-        assert_eq!(size(256 << 20), "256.0 MiB");
-        assert_eq!(size(u64::MAX), "17179869183.9 GiB");
+        assert_eq!(size_text(1023), "1023 bytes");
+        assert_eq!(size_text(1536), "1.5 KiB");
+        assert_eq!(size_text(256 << 20), "256.0 MiB");
+        assert_eq!(size_text(u64::MAX), "17179869183.9 GiB");
     }
 }

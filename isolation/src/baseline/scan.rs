@@ -14,7 +14,7 @@ use crate::baseline::{ContentLocation, Folder, FolderKind, FrozenEntry, Table};
 use crate::error::{Result, is_denied};
 use crate::file_entry::Mode;
 use crate::ignore::{PathKind, Rules};
-use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Tree, join};
+use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Stat, Tree, join};
 
 /// The coarsest timestamp granularity that is expected of a file system. A file that changed more
 /// recently than this may change again without a new timestamp.
@@ -30,13 +30,24 @@ pub(super) struct Scan {
     /// Folders that are repositories of their own.
     pub(super) nested: Vec<String>,
     /// Files and folders that git ignores, without the contents of the folders.
-    pub(super) ignored: Vec<String>,
+    pub(super) ignored: Vec<IgnoredEntry>,
     /// Sockets, pipes and devices.
     pub(super) special: Vec<String>,
     /// Untracked files and folders that cannot be read.
     pub(super) unreadable: Vec<String>,
     /// Paths with names that no repository can contain.
     pub(super) invalid_names: Vec<String>,
+}
+
+/// A file or a folder that git ignores.
+#[derive(Debug)]
+pub(crate) struct IgnoredEntry {
+    /// Its path.
+    pub(crate) path: Vec<u8>,
+    /// Whether it is a folder.
+    pub(crate) kind: PathKind,
+    /// Its stat.
+    pub(crate) stat: Stat,
 }
 
 /// A file or symlink that must be read, because its stat does not show that it is clean.
@@ -152,7 +163,8 @@ impl Walk<'_> {
             return Ok(None);
         }
         if self.rules.ignores(path, PathKind::Folder)? {
-            self.scan.ignored.push(printable(path));
+            let (path, kind) = (path.to_vec(), PathKind::Folder);
+            self.scan.ignored.push(IgnoredEntry { path, kind, stat: entry.stat });
             return Ok(None);
         }
         Ok(Some(permissions))
@@ -188,7 +200,8 @@ impl Walk<'_> {
             && (inside == RepositoryRoot::Yes || self.rules.ignores(&path, PathKind::File)?)
         {
             if inside == RepositoryRoot::No {
-                self.scan.ignored.push(printable(&path));
+                let (kind, stat) = (PathKind::File, entry.stat);
+                self.scan.ignored.push(IgnoredEntry { path, kind, stat });
             }
         } else if entry.stat.kind().is_none() {
             self.scan.special.push(printable(&path));
@@ -204,7 +217,7 @@ impl Walk<'_> {
 }
 
 /// Formats a path for display, quoted as git does.
-pub(super) fn printable(path: &[u8]) -> String {
+pub(crate) fn printable(path: &[u8]) -> String {
     match RepoPath::new(path) {
         Some(path) => path.to_string(),
         None => String::from_utf8_lossy(path).escape_default().to_string(),

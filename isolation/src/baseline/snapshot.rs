@@ -1,5 +1,5 @@
 //! The snapshot of the working tree that a run starts from. This module takes the snapshot, writes
-//! and reads its table, and reads the bytes of its files.
+//! and reads its table, which lists every folder and file, and reads the bytes of its files.
 
 use std::fs;
 use std::fs::{File, OpenOptions};
@@ -16,6 +16,7 @@ use crate::baseline::listing::notices_of;
 use crate::baseline::scan::{self, Scan};
 use crate::baseline::table::{decode_table, encode_table};
 use crate::baseline::{ContentLocation, FrozenEntry, Table, conversion, pins};
+use crate::carry::{self, Carried, IgnoredFiles, Selection};
 use crate::error::{OrCannot, Result, cannot};
 use crate::file_entry::Entry;
 use crate::paths::RepoPaths;
@@ -28,6 +29,8 @@ pub(crate) struct Snapshot {
     pub(crate) context: RunContext,
     pub(crate) table: Table,
     pub(crate) notices: Vec<Notice>,
+    /// The ignored files that each workspace contains.
+    pub(crate) carried: Carried,
 }
 
 impl Snapshot {
@@ -45,7 +48,8 @@ impl Snapshot {
             written => written.or_cannot(what)?,
         };
         let table = decode_table(&written).ok_or("it is damaged").or_cannot(what)?;
-        Ok(Some(Self { context: context.clone(), table, notices: Vec::new() }))
+        let carried = Carried::read(&context.folder)?;
+        Ok(Some(Self { context: context.clone(), table, notices: Vec::new(), carried }))
     }
 }
 
@@ -80,7 +84,7 @@ impl ContentReader {
         }
         let bytes = conversion::restored(&self.git, path, blob, frozen)?;
         if bytes.len() as u64 != frozen.stat.size {
-            let because = "it has changed since the run began, and was not what git has of it";
+            let because = "it has changed since the run began, and git has no copy of that version";
             return Err(cannot(format!("restore {path} as it was"), because));
         }
         Ok(bytes)
@@ -104,10 +108,7 @@ pub(crate) const TABLE: &str = ".baseline";
 /// Takes a snapshot of the user's working tree.
 fn freeze(context: &RunContext, request: &FreezeRequest) -> Result<Snapshot> {
     let scanned = Scanned::of(context, request)?;
-    let mut snapshot =
-        Snapshot { context: context.clone(), table: Table::default(), notices: Vec::new() };
-    scanned.keep(&mut snapshot)?;
-    Ok(snapshot)
+    scanned.keep(context)
 }
 
 /// The result of scanning the tree, before anything is written to the disk.
@@ -115,6 +116,7 @@ struct Scanned {
     git: Repository,
     tree: Tree,
     scan: Scan,
+    selection: Selection,
 }
 
 impl Scanned {
@@ -123,26 +125,37 @@ impl Scanned {
         let tree = Tree::open_at(&context.repo.root)?;
         let scan = scan::scan(&git, &tree, &context.paths.folders(), (context.now_ns)())?;
         pins::check_untracked(&tree, &scan, request.untracked_limit)?;
-        Ok(Self { git, tree, scan })
+        let others = || {
+            let candidates = scan.dirty_candidates.iter().map(|file| file.path.as_bytes().to_vec());
+            scan.table.files().chain(candidates).collect()
+        };
+        let (entries, ours) = (&scan.ignored, &context.paths.folders());
+        let ignored = IgnoredFiles { tree: &tree, entries, others: &others, ours };
+        let selection = carry::select(&ignored, &request.carry, &context.folder)?;
+        Ok(Self { git, tree, scan, selection })
     }
 
-    /// Pins the content that git does not have, and writes the table and the git template to the
-    /// run's folder.
-    fn keep(mut self, snapshot: &mut Snapshot) -> Result<()> {
-        let store = TaskStore::open(&snapshot.context.paths.store)?;
-        snapshot.table = std::mem::take(&mut self.scan.table);
-        let mut dirty_candidates = std::mem::take(&mut self.scan.dirty_candidates);
+    /// Pins the content that git does not have, and writes the table, the list of carried files and
+    /// the git template to the run's folder.
+    fn keep(self, context: &RunContext) -> Result<Snapshot> {
+        let Self { git, tree, mut scan, selection } = self;
+        let store = TaskStore::open(&context.paths.store)?;
+        let mut table = std::mem::take(&mut scan.table);
+        let mut dirty_candidates = std::mem::take(&mut scan.dirty_candidates);
         // Tests switch this step off to prove that they detect its absence.
-        if snapshot.context.faults.is_off("F153") {
+        if context.faults.is_off("F153") {
             dirty_candidates.clear();
         }
-        let RunContext { run, now_ns, .. } = &snapshot.context;
-        let unreadable =
-            pins::pin(&self.tree, &store, run, dirty_candidates, &mut snapshot.table, *now_ns)?;
-        self.scan.unreadable.extend(unreadable);
-        snapshot.notices = notices_of(&self.scan);
-        GitTemplate::of_run(&snapshot.context.folder).write(&snapshot.context.repo, &self.git)?;
-        write_whole(&snapshot.context.folder.join(TABLE), &encode_table(&snapshot.table))
+        let RunContext { run, now_ns, folder, .. } = context;
+        let unreadable = pins::pin(&tree, &store, run, dirty_candidates, &mut table, *now_ns)?;
+        scan.unreadable.extend(unreadable);
+        let Selection { carried, notices: of_carried, rest } = selection;
+        let mut notices = notices_of(&scan, &rest);
+        notices.extend(of_carried);
+        GitTemplate::of_run(folder).write(&context.repo, &git)?;
+        carried.write(folder)?;
+        write_whole(&folder.join(TABLE), &encode_table(&table))?;
+        Ok(Snapshot { context: context.clone(), table, notices, carried })
     }
 }
 
@@ -169,8 +182,8 @@ pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Links or copies the table of a run out of the run's folder, which is about to be removed. The
-/// table is kept as long as captures of the run are: a later landing needs it to detect files that
-/// the user has renamed. Succeeds if there is no table.
+/// table is kept as long as captures of the run are, so that [`crate::Captures::frozen`] can return
+/// the files that the run started from. Succeeds if there is no table.
 pub(crate) fn keep_file_list(folder: &Path, paths: &RepoPaths, run: &RunName) -> Result<()> {
     let (list, kept) = (folder.join(TABLE), file_list(paths, run));
     let what = || format!("keep the list of the files that run {run} began with");
@@ -179,7 +192,7 @@ pub(crate) fn keep_file_list(folder: &Path, paths: &RepoPaths, run: &RunName) ->
     match fs::hard_link(&list, &kept) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()), // nothing was frozen
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()), // no snapshot was taken
         // The two folders may be on different file systems, where hard links fail.
         Err(_) => fs::copy(&list, &kept).map(drop).or_cannot(what),
     }

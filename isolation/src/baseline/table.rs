@@ -70,6 +70,12 @@ impl Table {
         self.folders.get(folder)?.files.get(OsStr::from_bytes(name))
     }
 
+    /// Returns the path of every file and symlink.
+    pub(crate) fn files(&self) -> impl Iterator<Item = Vec<u8>> {
+        let folders = self.folders.iter();
+        folders.flat_map(|(path, found)| found.files.keys().map(|name| join(path, name)))
+    }
+
     /// Returns the path of every file and symlink below `folder`.
     pub(crate) fn files_below<'a>(&'a self, folder: &'a [u8]) -> impl Iterator<Item = Vec<u8>> {
         let inside = |path: &[u8]| {

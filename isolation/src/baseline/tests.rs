@@ -292,6 +292,7 @@ fn our_own_places_inside_a_repository_are_not_part_of_it() {
         mode: protocol::IsolationMode::Worktree,
         untracked_limit: 1 << 20,
         branches: None,
+        carry: engine::ports::CarryRequest::default(),
     };
     let freeze = |run: &str| {
         let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };

@@ -11,13 +11,14 @@ use protocol::{CaptureRef, Captured, ChangeSummary, RepoPath};
 use crate::backends::ChangeList;
 use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare, count_lines};
+use crate::capture::own_commit::own_commit_message;
 use crate::capture::walk;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
 use crate::ignore::Rules;
 use crate::store::TaskStore;
 use crate::tree::Tree;
-use crate::workspace::{Manifest, must_be_there, tree_of};
+use crate::workspace::{GIT, GIT_TEMPLATE, Manifest, SetupState, must_be_there, tree_of};
 
 /// Writes the changes in the workspace at `folder` to the task store. No process may be writing to
 /// it.
@@ -67,6 +68,10 @@ fn take(
 ) -> Result<(ContentReader, ChangeList)> {
     let what = || format!("capture {}", folder.display());
     snapshot.context.faults.failpoint("capture.begin").or_cannot(what)?;
+    if manifest.setup == SetupState::Pending {
+        // The set-up was stopped or has failed: the task has done nothing.
+        return Ok((ContentReader::open(snapshot)?, ChangeList::default()));
+    }
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
     // Ignore rules for the whole tree come from the user's repository, those of folders from the
@@ -77,7 +82,7 @@ fn take(
     let bytes = ContentReader::open(snapshot)?;
     let mut list = ChangeList::default();
     let force_added = ForceAdded::of(snapshot, folder);
-    let walk::Walked { candidates, left_out } =
+    let walk::Walked { candidates, left_out, .. } =
         walk::candidates(snapshot, manifest, &tree, &rules, &force_added)?;
     for candidate in candidates {
         let Some(Compared { change, before, after }) = compare(&bytes, &tree, &candidate)? else {
@@ -86,6 +91,8 @@ fn take(
         list.add(&snapshot.context, change, &before, &after)?;
     }
     list.left_out = left_out;
+    let template = snapshot.context.folder.join(GIT_TEMPLATE);
+    list.message = own_commit_message(&folder.join(GIT), &template);
     Ok((bytes, list))
 }
 

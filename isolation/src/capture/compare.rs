@@ -4,10 +4,10 @@ use git2::{DiffOptions, ObjectType, Oid, Patch};
 use protocol::{ChangeSummary, RepoPath};
 
 use crate::baseline::{ContentLocation, ContentReader};
-use crate::capture::walk::{Candidate, Original, Presence};
+use crate::capture::walk::{Candidate, Original};
 use crate::error::{OrCannot, Result, is_denied};
 use crate::file_entry::{Change, Entry, Mode};
-use crate::tree::{Tree, TreeEntry};
+use crate::tree::{Stat, Tree, TreeEntry};
 
 /// A change with the bytes of both versions.
 pub(super) struct Compared {
@@ -27,8 +27,8 @@ pub(super) fn compare(
 ) -> Result<Option<Compared>> {
     let path = &candidate.path;
     let now = match candidate.now {
-        Presence::Present => read(tree, path)?,
-        Presence::Absent => None,
+        Some(_) => read(tree, path)?,
+        None => None,
     };
     let Some((mode, after)) = now else {
         return removed(bytes, path, candidate.original);
@@ -38,7 +38,10 @@ pub(super) fn compare(
     if candidate.original.is_some_and(|original| is_certainly(original, entry)) {
         return Ok(None);
     }
-    let base = candidate.original.map(|original| begin(bytes, path, original)).transpose()?;
+    let base = match candidate.original {
+        Some(original) => begin(bytes, path, original)?,
+        None => None,
+    };
     if base == Some(entry) {
         return Ok(None);
     }
@@ -57,7 +60,7 @@ fn removed(
     original: Option<Original<'_>>,
 ) -> Result<Option<Compared>> {
     let Some(original) = original else { return Ok(None) };
-    let base = begin(bytes, path, original)?;
+    let Some(base) = begin(bytes, path, original)? else { return Ok(None) };
     let before = bytes.store.read(base.oid)?;
     let change = Change { path: path.clone(), base: Some(base), task: None };
     Ok(Some(Compared { change, before, after: Vec::new() }))
@@ -65,6 +68,14 @@ fn removed(
 
 /// Returns the mode and the bytes of the file or symlink at `path`.
 fn read(tree: &Tree, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>> {
+    Ok(read_with_stat(tree, path)?.map(|(mode, bytes, _)| (mode, bytes)))
+}
+
+/// Returns the mode, the bytes and the stat of the file or symlink at `path`.
+pub(super) fn read_with_stat(
+    tree: &Tree,
+    path: &RepoPath,
+) -> Result<Option<(Mode, Vec<u8>, Stat)>> {
     let found = match tree.read_entry(path) {
         Err(error) if is_denied(&error) => {
             tree.make_readable(path)?;
@@ -73,17 +84,18 @@ fn read(tree: &Tree, path: &RepoPath) -> Result<Option<(Mode, Vec<u8>)>> {
         found => found?,
     };
     Ok(match found {
-        TreeEntry::File { mode, bytes, .. } => Some((mode, bytes)),
-        TreeEntry::Link { target, .. } => Some((Mode::Link, target)),
+        TreeEntry::File { mode, bytes, stat } => Some((mode, bytes, stat)),
+        TreeEntry::Link { target, stat } => Some((Mode::Link, target, stat)),
         TreeEntry::Missing | TreeEntry::Blocked(_) | TreeEntry::Folder | TreeEntry::Special => None,
     })
 }
 
 /// Returns whether the ids alone prove that `entry` equals the original, so that the bytes of the
 /// original need not be read.
-fn is_certainly(original: Original<'_>, entry: Entry) -> bool {
+pub(super) fn is_certainly(original: Original<'_>, entry: Entry) -> bool {
     match original {
         Original::Predecessor(change) => change == entry,
+        Original::Setup(left) => left.content == Some(entry),
         Original::Snapshot(frozen) => {
             // Only pins can be compared by id. The id of a blob is that of the committed bytes,
             // which a conversion may have changed in the working tree.
@@ -92,11 +104,17 @@ fn is_certainly(original: Original<'_>, entry: Entry) -> bool {
     }
 }
 
-/// Returns the entry of the original, and writes its bytes to the task store.
-fn begin(bytes: &ContentReader, path: &RepoPath, original: Original<'_>) -> Result<Entry> {
+/// Returns the entry of the original, and writes its bytes to the task store. Returns `None` for a
+/// file that the set-up has made: what the task makes of it is all its own.
+pub(super) fn begin(
+    bytes: &ContentReader,
+    path: &RepoPath,
+    original: Original<'_>,
+) -> Result<Option<Entry>> {
     match original {
-        Original::Predecessor(entry) => Ok(entry),
-        Original::Snapshot(frozen) => bytes.entry(path, frozen),
+        Original::Predecessor(entry) => Ok(Some(entry)),
+        Original::Snapshot(frozen) => bytes.entry(path, frozen).map(Some),
+        Original::Setup(left) => Ok(left.base()),
     }
 }
 

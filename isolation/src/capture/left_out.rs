@@ -6,8 +6,10 @@ use std::path::Path;
 
 use protocol::{LeftOut, LeftOutEntry, LeftOutKind, quote_path};
 use rustix::fs::FileType;
+use sha2::{Digest as _, Sha256};
 
 use crate::tree::{RepositoryRoot, Stat, Tree, join};
+use crate::workspace::SetupState;
 
 /// The most entries that are counted in a folder that is left out.
 const COUNTED: u64 = 100_000;
@@ -18,12 +20,17 @@ pub(super) struct LeftOutCollector<'a> {
     entries: BTreeMap<Vec<u8>, LeftOutKind>,
     total: u64,
     files: u64,
+    /// The state of the set-up. What it has left is no work of the task.
+    setup: &'a SetupState,
+    /// The fingerprints of all entries, by printed path.
+    fingerprints: BTreeMap<String, String>,
 }
 
 impl<'a> LeftOutCollector<'a> {
-    /// Returns a collector for the workspace at `tree`.
-    pub(super) fn new(tree: &'a Tree) -> Self {
-        Self { tree, entries: BTreeMap::new(), total: 0, files: 0 }
+    /// Returns a collector for the workspace at `tree`, which was set up like this.
+    pub(super) fn new(tree: &'a Tree, setup: &'a SetupState) -> Self {
+        let (entries, fingerprints) = (BTreeMap::new(), BTreeMap::new());
+        Self { tree, entries, total: 0, files: 0, setup, fingerprints }
     }
 
     /// Adds a FIFO, a socket or a device.
@@ -33,44 +40,58 @@ impl<'a> LeftOutCollector<'a> {
             FileType::Socket => LeftOutKind::Socket,
             _ => LeftOutKind::Device,
         };
-        self.add(path, kind);
+        self.add(path, kind, Some(stat.ino.to_string()));
     }
 
     /// Adds an entry with a name, such as `.GIT`, that some file systems treat as `.git`.
     pub(super) fn git_lookalike(&mut self, path: Vec<u8>, stat: &Stat) {
-        let files = match FileType::from_raw_mode(stat.mode) {
-            FileType::Directory => self.contents(&path).files,
-            FileType::RegularFile | FileType::Symlink => 1,
-            _ => 0,
+        let (files, fingerprint) = match FileType::from_raw_mode(stat.mode) {
+            FileType::Directory => {
+                let contents = self.contents(&path);
+                (contents.files, contents.fingerprint())
+            }
+            FileType::RegularFile | FileType::Symlink => (1, Some(format!("{stat:?}"))),
+            _ => (0, Some(stat.ino.to_string())),
         };
-        self.add(path, LeftOutKind::GitTwin { files });
+        self.add(path, LeftOutKind::GitTwin { files }, fingerprint);
     }
 
     /// Adds the folder of a submodule if the task put something into it.
     pub(super) fn submodule(&mut self, path: Vec<u8>) {
         let contents = self.contents(&path);
         if contents.files + contents.special > 0 {
-            self.add(path, LeftOutKind::Submodule { files: contents.files });
+            let kind = LeftOutKind::Submodule { files: contents.files };
+            self.add(path, kind, contents.fingerprint());
         }
     }
 
     /// Adds the `.git` of a repository that the task made in `folder`.
     pub(super) fn repository(&mut self, folder: &[u8]) {
-        self.add(join(folder, OsStr::new(".git")), LeftOutKind::Repository);
+        self.add(join(folder, OsStr::new(".git")), LeftOutKind::Repository, Some(String::new()));
     }
 
-    /// Returns the report, for a workspace whose tree is at `root`.
-    pub(super) fn finish(self, root: &Path) -> LeftOut {
+    /// Returns the report, for a workspace whose tree is at `root`, and the fingerprints of
+    /// everything that was found.
+    pub(super) fn finish(self, root: &Path) -> (LeftOut, BTreeMap<String, String>) {
         let entry = |(path, kind): (Vec<u8>, _)| LeftOutEntry { path: quote_path(&path), kind };
-        LeftOut {
+        let left_out = LeftOut {
             entries: self.entries.into_iter().map(entry).collect(),
             total: self.total,
             files: self.files,
             workspace: (self.files > 0).then(|| root.display().to_string()),
-        }
+        };
+        (left_out, self.fingerprints)
     }
 
-    fn add(&mut self, path: Vec<u8>, kind: LeftOutKind) {
+    /// Adds an entry unless the set-up has left one with the same fingerprint.
+    fn add(&mut self, path: Vec<u8>, kind: LeftOutKind, fingerprint: Option<String>) {
+        let printed = quote_path(&path);
+        if let (SetupState::Done(changes), Some(fingerprint)) = (self.setup, &fingerprint)
+            && changes.left_out.get(&printed) == Some(fingerprint)
+        {
+            return;
+        }
+        self.fingerprints.extend(fingerprint.map(|fingerprint| (printed, fingerprint)));
         tracing::warn!(path = %quote_path(&path), ?kind, "left out");
         self.total += 1;
         self.files += kind.files();
@@ -83,7 +104,7 @@ impl<'a> LeftOutCollector<'a> {
     /// Counts the contents of a folder at any depth. An entry that cannot be read counts as a file.
     /// If there are more entries than the limit, at least one file is counted.
     fn contents(&self, folder: &[u8]) -> Contents {
-        let mut found = Contents::default();
+        let mut found = Contents { files: 0, special: 0, stats: Sha256::new(), is_whole: true };
         let mut seen = 0;
         let mut waiting = vec![folder.to_vec()];
         while let Some(folder) = waiting.pop() {
@@ -92,6 +113,7 @@ impl<'a> LeftOutCollector<'a> {
                 Ok(None) => continue,
                 Err(_) => {
                     found.files += 1;
+                    found.is_whole = false;
                     continue;
                 }
             };
@@ -109,6 +131,7 @@ impl<'a> LeftOutCollector<'a> {
             seen += (listing.entries.len() + listing.invalid_names.len()) as u64;
             if seen > COUNTED {
                 found.files = found.files.max(1);
+                found.is_whole = false;
                 break;
             }
         }
@@ -116,21 +139,35 @@ impl<'a> LeftOutCollector<'a> {
     }
 }
 
-/// The number of entries in a folder and its subfolders.
-#[derive(Default)]
+/// The entries in a folder and its subfolders.
 struct Contents {
-    /// Regular files and symlinks.
+    /// The number of regular files and symlinks.
     files: u64,
-    /// FIFOs, sockets and devices.
+    /// The number of FIFOs, sockets and devices.
     special: u64,
+    /// The hash of all paths and stats, except for those of git's own data.
+    stats: Sha256,
+    /// Whether every entry is in it.
+    is_whole: bool,
 }
 
 impl Contents {
     fn count(&mut self, path: Vec<u8>, stat: &Stat, waiting: &mut Vec<Vec<u8>>) {
+        let is_folder = FileType::from_raw_mode(stat.mode) == FileType::Directory;
+        if !is_folder && !path.split(|byte| *byte == b'/').any(|name| name == b".git") {
+            self.stats.update(&path);
+            self.stats.update(format!("\0{stat:?}\0"));
+        }
         match FileType::from_raw_mode(stat.mode) {
             FileType::Directory => waiting.push(path),
             FileType::RegularFile | FileType::Symlink => self.files += 1,
             _ => self.special += 1,
         }
+    }
+
+    /// Returns a text that changes when an entry changes, or `None` if there are too many entries.
+    fn fingerprint(self) -> Option<String> {
+        let hash = self.stats.finalize();
+        self.is_whole.then(|| hash.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }

@@ -3,9 +3,12 @@
 mod capture_workspace;
 mod compare;
 mod left_out;
+mod own_commit;
+mod setup;
 #[cfg(test)]
 mod tests;
 mod walk;
 
 pub(crate) use capture_workspace::{capture, checkpoint, recapture, summary};
 pub(crate) use compare::count_lines;
+pub(crate) use setup::accept_setup;

@@ -1,7 +1,7 @@
 //! Walks once over a workspace, and lists every path that may have changed. Reads no file contents,
 //! only metadata.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -15,7 +15,7 @@ use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
 use crate::ignore::{PathKind, Rules};
 use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Stat, Tree, join};
-use crate::workspace::Manifest;
+use crate::workspace::{LeftFile, Manifest, SetupFile};
 
 /// A path that may differ from its original.
 pub(super) struct Candidate<'a> {
@@ -23,8 +23,8 @@ pub(super) struct Candidate<'a> {
     pub(super) path: RepoPath,
     /// The original; `None` if the path did not exist.
     pub(super) original: Option<Original<'a>>,
-    /// Whether a file or symlink is at the path now.
-    pub(super) now: Presence,
+    /// The stat of the file or symlink at the path; `None` if there is none now.
+    pub(super) now: Option<Stat>,
 }
 
 /// The state of a path when the workspace was made.
@@ -34,15 +34,8 @@ pub(super) enum Original<'a> {
     Snapshot(&'a FrozenEntry),
     /// The path comes from the work of the predecessors.
     Predecessor(Entry),
-}
-
-/// Whether a file or symlink exists at a path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Presence {
-    /// A file or symlink exists.
-    Present,
-    /// No file or symlink exists.
-    Absent,
+    /// The set-up made or changed the file at the path.
+    Setup(&'a LeftFile),
 }
 
 /// The result of a walk.
@@ -51,6 +44,8 @@ pub(super) struct Walked<'a> {
     pub(super) candidates: Vec<Candidate<'a>>,
     /// The report of the task's files that no capture can contain.
     pub(super) left_out: LeftOut,
+    /// The fingerprints of everything that no capture can contain, by printed path.
+    pub(super) fingerprints: BTreeMap<String, String>,
 }
 
 /// Walks over the workspace at `tree`.
@@ -70,7 +65,7 @@ pub(super) fn candidates<'a>(
         rules,
         force_added,
         found: Vec::new(),
-        left_out: LeftOutCollector::new(tree),
+        left_out: LeftOutCollector::new(tree, &manifest.setup),
         seen_predecessors: BTreeSet::new(),
     };
     let mut visited = BTreeSet::new();
@@ -87,7 +82,8 @@ pub(super) fn candidates<'a>(
     }
     walk.note_absent_predecessors();
     walk.found.sort_by(|left, right| left.path.cmp(&right.path));
-    Ok(Walked { candidates: walk.found, left_out: walk.left_out.finish(tree.root()) })
+    let (left_out, fingerprints) = walk.left_out.finish(tree.root());
+    Ok(Walked { candidates: walk.found, left_out, fingerprints })
 }
 
 struct Walk<'a, 'g> {
@@ -142,30 +138,43 @@ impl<'a> Walk<'a, '_> {
         entry: &ListedEntry,
         frozen: Option<&'a FrozenEntry>,
     ) -> Result<()> {
+        let Manifest { predecessor_changes, setup, marker_ns, .. } = self.manifest;
         let untouched = frozen.is_some_and(|frozen| self.is_untouched(frozen, &entry.stat));
-        if untouched && self.manifest.predecessor_changes.is_empty() {
+        if untouched && predecessor_changes.is_empty() && setup.has_no_files() {
             return Ok(());
         }
         let Some(path) = RepoPath::new(join(folder, &entry.name)) else { return Ok(()) };
-        let original = match self.manifest.predecessor_changes.get(&path) {
+        let predecessors = predecessor_changes.get(&path);
+        let before_setup = match predecessors {
             Some(change) => {
                 self.seen_predecessors.insert(path.clone());
                 change.map(Original::Predecessor)
             }
-            None if untouched => return Ok(()),
             None => frozen.map(Original::Snapshot),
+        };
+        if before_setup.is_none() && self.snapshot.carried.contains(path.as_bytes()) {
+            return Ok(());
+        }
+        let original = match setup.file(&path) {
+            Some(SetupFile::Left(left)) if left.is_untouched(&entry.stat, *marker_ns) => {
+                return Ok(());
+            }
+            Some(SetupFile::Left(left)) => Some(Original::Setup(left)),
+            Some(SetupFile::Removed) => before_setup,
+            None if untouched && predecessors.is_none() => return Ok(()),
+            None => before_setup,
         };
         if original.is_none() && is_temporary_name(entry.name.as_bytes()) {
             tracing::warn!(%path, "what is left of an interrupted write is left out");
             return Ok(());
         }
         // Ignore rules do not apply to a path of the snapshot, even if a predecessor removed it.
-        let known = original.is_some() || frozen.is_some();
+        let known = before_setup.is_some() || frozen.is_some();
         let counts = known
             || !self.rules.ignores(path.as_bytes(), PathKind::File)?
             || self.force_added.has(path.as_bytes());
         if counts {
-            self.found.push(Candidate { path, original, now: Presence::Present });
+            self.found.push(Candidate { path, original, now: Some(entry.stat) });
         }
         Ok(())
     }
@@ -241,8 +250,7 @@ impl<'a> Walk<'a, '_> {
             if let Some(path) = RepoPath::new(join(path, name))
                 && !self.manifest.predecessor_changes.contains_key(&path)
             {
-                let original = Some(Original::Snapshot(frozen));
-                self.found.push(Candidate { path, original, now: Presence::Absent });
+                self.note_absent_path(path, Original::Snapshot(frozen));
             }
         }
     }
@@ -253,9 +261,18 @@ impl<'a> Walk<'a, '_> {
             if let Some(entry) = change
                 && !self.seen_predecessors.contains(path)
             {
-                let original = Some(Original::Predecessor(*entry));
-                self.found.push(Candidate { path: path.clone(), original, now: Presence::Absent });
+                self.note_absent_path(path.clone(), Original::Predecessor(*entry));
             }
         }
+    }
+
+    /// Adds a missing path to the candidates, unless the set-up has removed it.
+    fn note_absent_path(&mut self, path: RepoPath, before_setup: Original<'a>) {
+        let original = match self.manifest.setup.file(&path) {
+            Some(SetupFile::Removed) => return,
+            Some(SetupFile::Left(left)) => Original::Setup(left),
+            None => before_setup,
+        };
+        self.found.push(Candidate { path, original: Some(original), now: None });
     }
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::sync::Arc;
 
 use engine::ports::{
-    Baseline, CancelToken, Completion, FreezeRequest, Isolation as _, IsolationError,
+    Baseline, CancelToken, CarryRequest, Completion, FreezeRequest, Isolation as _, IsolationError,
     LandingRequest, LandingTarget, LandingTask, Recovered, RecoveredLanding, Repository, Workspace,
-    WorkspaceRequest,
+    WorkspaceRequest, WorkspaceStart,
 };
 use protocol::{CaptureRef, IsolationMode, Landed, LandingId, RunName, TaskName};
 
@@ -19,7 +19,13 @@ fn repositories(sample: &Sample) -> Repositories {
 }
 
 fn freeze(mode: IsolationMode) -> FreezeRequest {
-    FreezeRequest { run: "raaaa".parse().unwrap(), mode, untracked_limit: 1 << 20, branches: None }
+    FreezeRequest {
+        run: "raaaa".parse().unwrap(),
+        mode,
+        untracked_limit: 1 << 20,
+        branches: None,
+        carry: CarryRequest::default(),
+    }
 }
 
 async fn frozen(repository: &dyn Repository, mode: IsolationMode) -> Arc<dyn Baseline> {
@@ -43,7 +49,8 @@ async fn prepare(
     predecessors: Vec<(TaskName, CaptureRef)>,
 ) -> Result<Workspace, IsolationError> {
     let task = task.parse().unwrap();
-    baseline.prepare(WorkspaceRequest { task, attempt: 1, predecessors }).await
+    let start = WorkspaceStart::AtOnce;
+    baseline.prepare(WorkspaceRequest { task, attempt: 1, predecessors, start }).await
 }
 
 #[test]

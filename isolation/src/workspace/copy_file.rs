@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{
     AtFlags, Mode, OFlags, Timespec, Timestamps, copy_file_range, fchmod, fstat, ftruncate,
-    futimens, ioctl_ficlone, openat, symlinkat, utimensat,
+    futimens, ioctl_ficlone, openat, readlinkat, statat, symlinkat, utimensat,
 };
 use rustix::io::Errno;
 
@@ -19,6 +19,9 @@ use crate::tree::Stat;
 /// The size up to which a file is copied through memory: one read and one write are faster than
 /// asking the kernel to copy.
 const SMALL: u64 = 128 << 10;
+
+/// How often a file that changes while it is copied is copied again.
+const ATTEMPTS: u32 = 3;
 
 /// Copies files to a workspace, in the way that its file system supports.
 pub(super) struct FileCopier {
@@ -66,7 +69,7 @@ impl FileCopier {
         if Stat::of(&fstat(&source)?) != frozen.stat {
             return Ok(Copied::Stale);
         }
-        let target = self.create(to, name, frozen)?;
+        let target = self.create(to, name, &frozen.stat)?;
         let mut source = File::from(source);
         let whole = match self.fill(&mut source, &target, frozen.stat.size, buffer) {
             Ok(whole) => whole,
@@ -74,11 +77,54 @@ impl FileCopier {
             Err(error) => return Err(error),
         };
         if whole && Stat::of(&fstat(&source)?) == frozen.stat {
-            self.finish(&target, frozen)?;
+            self.finish(&target, &frozen.stat)?;
             return Ok(Copied::Whole);
         }
         rustix::fs::unlinkat(to, name, AtFlags::empty())?;
         Ok(Copied::Stale)
+    }
+
+    /// Copies the file or symlink `name` as it is now. Returns the number of bytes, or `None` if
+    /// there is no such file any more. A file that keeps changing is copied as it is read last.
+    pub(super) fn copy_present(
+        &self,
+        from: &OwnedFd,
+        to: &OwnedFd,
+        name: &OsStr,
+        buffer: &mut Vec<u8>,
+    ) -> std::io::Result<Option<u64>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        for attempt in 1.. {
+            let before = match statat(from, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => Stat::of(&stat),
+                Err(Errno::NOENT) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            };
+            match before.kind() {
+                None => return Ok(None),
+                Some(crate::file_entry::Mode::Link) => {
+                    let target = readlinkat(from, name, Vec::new())?;
+                    symlinkat(&target, to, name)?;
+                    utimensat(to, name, &times(&before), AtFlags::SYMLINK_NOFOLLOW)?;
+                    return Ok(Some(before.size));
+                }
+                Some(crate::file_entry::Mode::File | crate::file_entry::Mode::Executable) => {}
+            }
+            let mut source = match openat(from, name, flags, Mode::empty()) {
+                Ok(source) => File::from(source),
+                Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let target = self.create(to, name, &before)?;
+            let whole = self.fill(&mut source, &target, before.size, buffer)?;
+            let settled = whole && Stat::of(&fstat(&source)?) == before;
+            if settled || attempt >= ATTEMPTS {
+                self.finish(&target, &before)?;
+                return Ok(Some(before.size));
+            }
+            rustix::fs::unlinkat(to, name, AtFlags::empty())?;
+        }
+        Ok(None)
     }
 
     /// Writes a file or a symlink with these bytes.
@@ -91,24 +137,24 @@ impl FileCopier {
     ) -> std::io::Result<()> {
         if frozen.mode == crate::file_entry::Mode::Link {
             symlinkat(OsStr::from_bytes(bytes), to, name)?;
-            return Ok(utimensat(to, name, &times(frozen), AtFlags::SYMLINK_NOFOLLOW)?);
+            return Ok(utimensat(to, name, &times(&frozen.stat), AtFlags::SYMLINK_NOFOLLOW)?);
         }
-        let mut file = File::from(self.create(to, name, frozen)?);
+        let mut file = File::from(self.create(to, name, &frozen.stat)?);
         file.write_all(bytes)?;
-        Ok(self.finish(&file, frozen)?)
+        Ok(self.finish(&file, &frozen.stat)?)
     }
 
-    fn create(&self, to: &OwnedFd, name: &OsStr, frozen: &FrozenEntry) -> std::io::Result<OwnedFd> {
+    fn create(&self, to: &OwnedFd, name: &OsStr, stat: &Stat) -> std::io::Result<OwnedFd> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        Ok(openat(to, name, flags, Mode::from_raw_mode(permissions(frozen)))?)
+        Ok(openat(to, name, flags, Mode::from_raw_mode(permissions(stat)))?)
     }
 
-    /// Gives a new file the permissions and the modification time of the snapshot.
-    fn finish(&self, file: impl AsFd, frozen: &FrozenEntry) -> std::result::Result<(), Errno> {
-        if permissions(frozen) & self.mask != 0 {
-            fchmod(&file, Mode::from_raw_mode(permissions(frozen)))?;
+    /// Gives a new file the permissions and the modification time of its original.
+    fn finish(&self, file: impl AsFd, stat: &Stat) -> std::result::Result<(), Errno> {
+        if permissions(stat) & self.mask != 0 {
+            fchmod(&file, Mode::from_raw_mode(permissions(stat)))?;
         }
-        futimens(&file, &times(frozen))
+        futimens(&file, &times(stat))
     }
 
     /// Copies `size` bytes. Returns whether `source` has at least `size` bytes.
@@ -183,18 +229,18 @@ fn is_of_source(error: &std::io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::IO | Errno::STALE | Errno::ACCESS))
 }
 
-fn permissions(frozen: &FrozenEntry) -> u32 {
-    frozen.stat.mode & 0o777
+fn permissions(stat: &Stat) -> u32 {
+    stat.mode & 0o777
 }
 
-/// Returns the modification time in the snapshot; the access time is left alone.
-fn times(frozen: &FrozenEntry) -> Timestamps {
+/// Returns the modification time of the original; the access time is left alone.
+fn times(stat: &Stat) -> Timestamps {
     const OMIT: i64 = rustix::fs::UTIME_OMIT;
     Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: OMIT },
         last_modification: Timespec {
-            tv_sec: frozen.stat.mtime_ns.div_euclid(1_000_000_000),
-            tv_nsec: frozen.stat.mtime_ns.rem_euclid(1_000_000_000),
+            tv_sec: stat.mtime_ns.div_euclid(1_000_000_000),
+            tv_nsec: stat.mtime_ns.rem_euclid(1_000_000_000),
         },
     }
 }

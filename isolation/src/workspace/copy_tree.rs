@@ -1,30 +1,24 @@
-//! Copies the snapshot into a workspace, with two threads, folder by folder.
+//! Copies the snapshot and the carried files into a workspace, folder by folder.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
 
 use protocol::RepoPath;
 use rustix::fs::{AtFlags, CWD, Mode as Permissions, OFlags, chmodat, mkdirat, openat};
 use rustix::io::Errno;
 
 use crate::baseline::{ContentLocation, ContentReader, Folder, FrozenEntry, Snapshot};
-use crate::error::{OrCannot, Result, cannot};
+use crate::error::{OrCannot, Result};
 use crate::file_entry::Mode;
 use crate::tree::{Tree, join};
+use crate::workspace::copy_carried::copy_carried;
 use crate::workspace::copy_file::{Copied, FileCopier};
+use crate::workspace::copy_threads::in_threads;
 
-/// The number of threads. More threads do not make one disk faster, and the workspaces of many
-/// tasks are prepared at the same time.
-const THREADS: usize = 2;
-
-/// The number of files below which starting a second thread takes longer than it saves.
-const FEW: usize = 64;
-
-/// Fills the empty folder `target` with the snapshot.
+/// Fills the empty folder `target` with the snapshot and the carried files.
 pub(super) fn copy_tree(snapshot: &Snapshot, target: &Path) -> Result<()> {
     let what = || format!("copy the working tree to {}", target.display());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -42,20 +36,8 @@ pub(super) fn copy_tree(snapshot: &Snapshot, target: &Path) -> Result<()> {
         next: AtomicUsize::new(0),
         failed: AtomicBool::new(false),
     };
-    let threads = if files < FEW { 1 } else { THREADS };
-    thread::scope(|scope| {
-        // If no second thread can be started, the current thread copies everything.
-        let another = || thread::Builder::new().spawn_scoped(scope, || job.run()).ok();
-        let others: Vec<_> = (1..threads).map_while(|_| another()).collect();
-        let mut end = job.run();
-        for other in others {
-            let other = other
-                .join()
-                .unwrap_or_else(|_| Err(cannot(what(), "a thread that copied panicked")));
-            end = end.and(other);
-        }
-        end
-    })?;
+    in_threads(files, &|| job.run())?;
+    copy_carried(snapshot, &job.root, &job.copier)?;
     close_folders(snapshot, &job.root).or_cannot(what)
 }
 

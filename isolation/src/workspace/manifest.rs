@@ -13,12 +13,14 @@ use serde::{Deserialize, Serialize};
 use crate::baseline::{read_whole, write_whole};
 use crate::error::{OrCannot, Result};
 use crate::file_entry::{Entry, Mode};
+use crate::workspace::setup_state::{SetupState, StoredSetup};
 
 /// The folder of the manifests in a run's folder.
 pub(crate) const MANIFESTS: &str = ".manifests";
 
-/// The version of the format.
+/// The version of the format, and that of a manifest with a set-up, which older programs ignored.
 const VERSION: u32 = 1;
+const VERSION_WITH_SETUP: u32 = 2;
 
 /// The origin of a complete workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub(crate) struct Manifest {
     pub(crate) marker_ns: i64,
     /// The changes of the predecessors to the snapshot.
     pub(crate) predecessor_changes: BTreeMap<RepoPath, Option<Entry>>,
+    /// What the set-up of the workspace has changed after that.
+    pub(crate) setup: SetupState,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -45,6 +49,8 @@ struct StoredManifest {
     marker_ns: i64,
     #[serde(rename = "seeds")]
     predecessor_changes: Vec<StoredChange>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    setup: Option<StoredSetup>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -65,8 +71,9 @@ impl Manifest {
         let entry =
             |entry: &Entry| StoredEntry { mode: entry.mode.to_git(), oid: entry.oid.to_string() };
         let predecessor_changes = self.predecessor_changes.iter();
+        let setup = self.setup.to_stored();
         let written = StoredManifest {
-            version: VERSION,
+            version: if setup.is_some() { VERSION_WITH_SETUP } else { VERSION },
             run: self.run.clone(),
             task: self.task.clone(),
             attempt: self.attempt,
@@ -77,6 +84,7 @@ impl Manifest {
                     entry: change.as_ref().map(entry),
                 })
                 .collect(),
+            setup,
         };
         let json = serde_json::to_vec(&written)
             .or_cannot(|| format!("write the manifest of {}/{}", self.run, self.task))?;
@@ -95,7 +103,7 @@ impl Manifest {
         let what = || format!("read {}", file.display());
         let json = read_whole(&file).or_cannot(what)?;
         let written: StoredManifest = serde_json::from_slice(&json).or_cannot(what)?;
-        if written.version != VERSION {
+        if ![VERSION, VERSION_WITH_SETUP].contains(&written.version) {
             return Err("another version of regatta wrote it").or_cannot(what);
         }
         let mut predecessor_changes = BTreeMap::new();
@@ -103,8 +111,9 @@ impl Manifest {
             let entry = change.entry.map(|entry| entry.read()).transpose().or_cannot(what)?;
             predecessor_changes.insert(change.path, entry);
         }
-        let StoredManifest { run, task, attempt, marker_ns, .. } = written;
-        Ok(Self { run, task, attempt, marker_ns, predecessor_changes })
+        let StoredManifest { run, task, attempt, marker_ns, setup, .. } = written;
+        let setup = SetupState::from_stored(setup).or_cannot(what)?;
+        Ok(Self { run, task, attempt, marker_ns, predecessor_changes, setup })
     }
 
     /// Removes the manifest of the workspace called `task`. Succeeds if there is none.
@@ -149,6 +158,8 @@ pub(crate) fn tree_of(folder: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::Stat;
+    use crate::workspace::setup_state::{LeftFile, LeftOrigin, SetupChanges, SetupFile};
 
     #[test]
     fn a_manifest_reads_back_as_it_was_written() {
@@ -162,10 +173,25 @@ mod tests {
             attempt: 2,
             marker_ns: 5,
             predecessor_changes: [(path(b"a\xff\n"), Some(entry)), (path(b"gone"), None)].into(),
+            setup: SetupState::None,
         };
         assert!(Manifest::read(home.path(), &manifest.task).is_err());
-        manifest.write(home.path()).unwrap();
-        assert_eq!(Manifest::read(home.path(), &manifest.task).unwrap(), manifest);
+        let stat = Stat { size: 1, mtime_ns: -2, ctime_ns: 3, ino: 4, mode: 0o100_644 };
+        let left = |content, origin| SetupFile::Left(LeftFile { stat, content, origin });
+        let changes = SetupChanges {
+            files: [
+                (path(b"b"), left(Some(entry), LeftOrigin::Changed)),
+                (path(b"c"), left(None, LeftOrigin::Made)),
+                (path(b"d"), SetupFile::Removed),
+            ]
+            .into(),
+            left_out: [("pipe".to_owned(), "1".to_owned())].into(),
+        };
+        for setup in [SetupState::None, SetupState::Pending, SetupState::Done(changes)] {
+            let manifest = Manifest { setup, ..manifest.clone() };
+            manifest.write(home.path()).unwrap();
+            assert_eq!(Manifest::read(home.path(), &manifest.task).unwrap(), manifest);
+        }
         Manifest::remove(home.path(), "auth").unwrap();
         Manifest::remove(home.path(), "auth").unwrap();
         assert!(Manifest::read(home.path(), &manifest.task).is_err());

@@ -1,12 +1,15 @@
 //! A task's workspace: a copy of the snapshot, and a git directory of its own.
 
+mod copy_carried;
 mod copy_file;
+mod copy_threads;
 mod copy_tree;
 mod git_dir;
 mod manifest;
 mod predecessors;
 mod prepare;
 mod remove_tree;
+mod setup_state;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +18,8 @@ pub use prepare::NewWorkspace;
 pub(crate) use git_dir::{GIT_TEMPLATE, GitTemplate};
 pub(crate) use manifest::{MANIFESTS, Manifest, is_workspace, task_of, tree_of};
 pub(crate) use predecessors::apply_predecessors;
-pub(crate) use prepare::{is_unfinished, make, prepare};
-pub(crate) use prepare::{must_be_there, must_be_there_beside};
+pub(crate) use prepare::{
+    GIT, is_unfinished, make, mark, must_be_there, must_be_there_beside, prepare,
+};
 pub(crate) use remove_tree::{discard, is_being_removed, remove, remove_tree};
+pub(crate) use setup_state::{LeftFile, LeftOrigin, SetupChanges, SetupFile, SetupState};

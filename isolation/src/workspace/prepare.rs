@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use engine::ports::{IsolationError, Workspace, WorkspaceRequest};
+use engine::ports::{IsolationError, Workspace, WorkspaceRequest, WorkspaceStart};
 
 use crate::backends::RunContext;
 use crate::baseline::Snapshot;
@@ -16,13 +16,13 @@ use crate::error::{OrCannot, Result};
 use crate::workspace::copy_tree::copy_tree;
 use crate::workspace::manifest::{Manifest, tree_of};
 use crate::workspace::remove_tree::rename_new;
-use crate::workspace::{GitTemplate, predecessors, remove_tree};
+use crate::workspace::{GitTemplate, SetupState, predecessors, remove_tree};
 
 /// The prefix of workspaces that are being made.
 const UNFINISHED: &str = ".new-";
 
 /// The name of the git directory in the workspace's folder.
-pub(super) const GIT: &str = "git";
+pub(crate) const GIT: &str = "git";
 
 /// The name of the file whose time shows when the workspace was complete.
 pub(super) const MARKER: &str = "marker";
@@ -101,8 +101,12 @@ fn fill(snapshot: &Snapshot, new: &NewWorkspace, request: &WorkspaceRequest) -> 
         run: snapshot.context.run.clone(),
         task: request.task.clone(),
         attempt: request.attempt,
-        marker_ns: marker(folder)?,
+        marker_ns: mark(folder)?,
         predecessor_changes,
+        setup: match request.start {
+            WorkspaceStart::AtOnce => SetupState::None,
+            WorkspaceStart::AfterSetup => SetupState::Pending,
+        },
     };
     snapshot.context.faults.failpoint("prepare.manifest").or_cannot(|| "write the manifest")?;
     manifest.write(&snapshot.context.folder)?;
@@ -113,10 +117,15 @@ fn fill(snapshot: &Snapshot, new: &NewWorkspace, request: &WorkspaceRequest) -> 
 /// its time. Without the wait, a copied file could have the same time as the task's first writes. A
 /// capture would have to compare such a file with its original. The original may be lost, if the
 /// user has changed the file since and git would check it out with other bytes.
-fn marker(folder: &Path) -> Result<i64> {
+pub(crate) fn mark(folder: &Path) -> Result<i64> {
     let file = folder.join(MARKER);
     let what = || format!("write {}", file.display());
-    let mut marker = File::create(&file).or_cannot(what)?;
+    // Set-up commands may have put anything in the place of an earlier file.
+    match fs::remove_file(&file) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error).or_cannot(what),
+        Ok(()) | Err(_) => {}
+    }
+    let mut marker = File::create_new(&file).or_cannot(what)?;
     let began = Instant::now();
     let first = changed_ns(&marker).or_cannot(what)?;
     let mut now = first;

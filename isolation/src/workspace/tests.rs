@@ -328,6 +328,7 @@ fn a_linked_worktree_and_its_references_are_seen_as_they_are() {
         mode: protocol::IsolationMode::Worktree,
         untracked_limit: 1 << 20,
         branches: None,
+        carry: engine::ports::CarryRequest::default(),
     };
     let snapshot = {
         let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };

@@ -223,6 +223,12 @@ impl Baseline for FakeBaseline {
         Arc::new(MemoryView::new(workspace.root.clone()))
     }
 
+    async fn accept_setup(&self, workspace: &Workspace) -> Result<(), IsolationError> {
+        self.failpoints.reach("accept_setup").await;
+        self.trace.note(Step::SetUp(workspace.task.clone()));
+        Ok(())
+    }
+
     async fn capture(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {
         self.failpoints.reach("capture").await;
         let running = self.counts.tools.get().map_or(0, FakeTools::running);

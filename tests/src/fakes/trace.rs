@@ -11,6 +11,8 @@ pub enum Step {
     Wrote(Box<LedgerEntry>),
     /// A workspace was made for this task.
     Prepared(TaskName),
+    /// The set-up of this task's workspace has ended.
+    SetUp(TaskName),
     /// The command of this task began.
     Ran(TaskName),
     /// The workspace of this task was removed.

@@ -7,7 +7,8 @@ use engine::ports::{IsolationError, Workspace};
 use protocol::{ChangeSummary, Landed};
 
 use super::kit::{
-    Fixture, RUN, capture, link, over_all, prepare, prepare_after, raw, tree_of, write,
+    Fixture, RUN, capture, link, over_all, prepare, prepare_after, prepare_for_setup, raw, tree_of,
+    write,
 };
 
 /// Changes a workspace in every way there is, and returns the paths that changed.
@@ -52,6 +53,29 @@ fn change(workspace: &Workspace) -> Vec<String> {
 fn sorted(mut paths: Vec<String>) -> Vec<String> {
     paths.sort();
     paths
+}
+
+#[test]
+async fn what_a_setup_changes_is_in_no_capture() {
+    over_all(
+        |can| can.can_capture,
+        |fixture| async move {
+            let baseline = fixture.freeze().await;
+            let workspace = prepare_for_setup(&baseline, "a").await;
+            let _by_the_setup = change(&workspace);
+            let pending = capture(&baseline, &workspace).await;
+            assert_eq!(fixture.paths(&pending), Vec::<String>::new(), "it may be half done");
+            baseline.accept_setup(&workspace).await.expect("there is a workspace");
+            let unchanged = capture(&baseline, &workspace).await;
+            assert_eq!(fixture.paths(&unchanged), Vec::<String>::new());
+            write(&workspace, "clean", "edited\nby the task\n");
+            write(&workspace, "staged", "here again\n");
+            fs::remove_file(workspace.root.join("unstaged")).expect("it is there");
+            let captured = capture(&baseline, &workspace).await;
+            assert_eq!(fixture.paths(&captured), ["clean", "staged", "unstaged"]);
+        },
+    )
+    .await;
 }
 
 #[test]

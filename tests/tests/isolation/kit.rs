@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use engine::fault::Faults;
 use engine::ports::{
-    Baseline, CancelToken, FreezeRequest, Isolation as _, IsolationError, LandingRequest,
-    LandingTarget, LandingTask, Recovered, Repository, Workspace, WorkspaceRequest,
+    Baseline, CancelToken, CarryRequest, FreezeRequest, Isolation as _, IsolationError,
+    LandingRequest, LandingTarget, LandingTask, Recovered, Repository, Workspace, WorkspaceRequest,
+    WorkspaceStart,
 };
 use isolation::{Backends, Captures, IsolationPaths, Repositories};
 use protocol::{
@@ -111,6 +112,7 @@ impl Fixture {
             mode: self.subject.mode,
             untracked_limit: 1 << 20,
             branches: None,
+            carry: CarryRequest::default(),
         };
         let frozen = repository.freeze(request, lock, CancelToken::default(), Arc::new(|_| {}));
         frozen.await.expect("the tree can be frozen")
@@ -191,7 +193,19 @@ pub(super) async fn prepare_after(
         |(task, capture): &(&str, &CaptureRef)| (task.parse().expect("a name"), (*capture).clone());
     let predecessors = predecessors.iter().map(named).collect();
     let task = task.parse().expect("a name");
-    baseline.prepare(WorkspaceRequest { task, attempt: 1, predecessors }).await
+    let start = WorkspaceStart::AtOnce;
+    baseline.prepare(WorkspaceRequest { task, attempt: 1, predecessors, start }).await
+}
+
+/// Makes the workspace of a task that begins after a set-up.
+pub(super) async fn prepare_for_setup(baseline: &Arc<dyn Baseline>, task: &str) -> Workspace {
+    let request = WorkspaceRequest {
+        task: task.parse().expect("a name"),
+        attempt: 1,
+        predecessors: Vec::new(),
+        start: WorkspaceStart::AfterSetup,
+    };
+    baseline.prepare(request).await.expect("a workspace can be made")
 }
 
 /// Captures a workspace.

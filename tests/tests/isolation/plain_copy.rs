@@ -6,7 +6,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::ports::{FreezeRequest, IsolationError, Notice, Workspace, WorkspaceRequest};
+use engine::ports::{
+    FreezeRequest, IsolationError, Notice, Workspace, WorkspaceRequest, WorkspaceStart,
+};
 use isolation::{
     Backend, CaptureWriter, FileMode, FileVersion, FrozenTree, RecoveredWorkspace, RunContext,
 };
@@ -63,9 +65,17 @@ impl CopiedTree {
         self.context.backend_folder().join("bases").join(task.as_str())
     }
 
+    /// A file that is there until the set-up of the task's workspace has ended.
+    fn pending(&self, task: &TaskName) -> PathBuf {
+        self.context.backend_folder().join(format!("{task}.pending"))
+    }
+
     /// Compares what a workspace began as with what it is now, path by path.
     fn compare(&self, workspace: &Workspace) -> Result<CaptureWriter<'_>> {
         self.context.must_be_there(workspace, &[])?;
+        if self.pending(&workspace.task).exists() {
+            return self.context.capture();
+        }
         let (base, now) = (self.base(&workspace.task), &workspace.root);
         let began = failed("list what a workspace began as", || all_files(&base))?;
         let mut paths = self.context.list(now)?.files;
@@ -91,7 +101,23 @@ impl FrozenTree for CopiedTree {
         self.context.make_workspace(request, |new| {
             failed("copy the tree", || copy_all(&self.frozen(), &new.tree))?;
             self.context.apply_predecessors(&new.tree, &request.predecessors)?;
-            failed("copy the workspace", || copy_all(&new.tree, &self.base(&request.task)))
+            failed("copy the workspace", || copy_all(&new.tree, &self.base(&request.task)))?;
+            match request.start {
+                WorkspaceStart::AtOnce => Ok(()),
+                WorkspaceStart::AfterSetup => {
+                    failed("write a file", || fs::write(self.pending(&request.task), ""))
+                }
+            }
+        })
+    }
+
+    fn accept_setup(&self, workspace: &Workspace) -> Result<()> {
+        self.context.must_be_there(workspace, &[])?;
+        let (base, pending) = (self.base(&workspace.task), self.pending(&workspace.task));
+        failed("copy the workspace", || {
+            fs::remove_dir_all(&base)?;
+            copy_all(&workspace.root, &base)?;
+            fs::remove_file(pending)
         })
     }
 

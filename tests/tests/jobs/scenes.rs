@@ -9,7 +9,7 @@ use actors::Submission;
 use engine::exit_code::Interruption;
 use engine::ports::{AttemptFailure, CancelLevel, FailureCause, ModelEvent};
 use engine::request::RequestPolicy;
-use protocol::{AgentEnd, EventKind, FailureClass, Outcome, SessionEvent, TaskSpec};
+use protocol::{AgentEnd, EventKind, FailureClass, Outcome, RunSpec, SessionEvent, TaskSpec};
 use serde_json::json;
 use tests::fakes::{FakeAccounts, TestEngine, TestSession, agent, input, task, yields};
 
@@ -18,6 +18,8 @@ use tests::fakes::{FakeAccounts, TestEngine, TestSession, agent, input, task, yi
 pub(super) enum Scene {
     /// Two commands, one after the other.
     Commands,
+    /// The same, in workspaces that are set up before.
+    SetUp,
     /// An agent that calls a tool.
     Agent,
     /// An agent whose session crashes once.
@@ -56,6 +58,11 @@ pub(super) async fn play(scene: Scene, point: &str) -> String {
     let commands = || vec![task("one", "yield"), task("two", "yield")];
     let came = match scene {
         Scene::Commands => run(&mut engine, commands()).await,
+        Scene::SetUp => {
+            let mut spec = engine.spec(commands());
+            spec.needs.setup = vec!["yield".to_owned()];
+            submit(&mut engine, spec).await
+        }
         Scene::Agent => run(&mut engine, vec![agent("one", "call read; yield 1")]).await,
         Scene::CrashedAgent => run(&mut engine, vec![agent("one", "crash-once")]).await,
         Scene::SlowAgent => {
@@ -119,7 +126,11 @@ async fn limited(plan: &str) -> TestEngine {
 
 /// Starts a run of `tasks` and waits for its end.
 async fn run(engine: &mut TestEngine, tasks: Vec<TaskSpec>) -> String {
-    match within(engine.try_submit(engine.spec(tasks))).await {
+    submit(engine, engine.spec(tasks)).await
+}
+
+async fn submit(engine: &mut TestEngine, spec: RunSpec) -> String {
+    match within(engine.try_submit(spec)).await {
         Ok(_submitted) => end(engine).await,
         Err(refused) => format!("refused: {refused}"),
     }
@@ -146,7 +157,7 @@ async fn end(engine: &mut TestEngine) -> String {
         tokio::select! {
             biased;
             landed = ended => Some(landed),
-            _fell = engine.fallen() => None,
+            _fell = engine.failed() => None,
         }
     });
     match landed.await {

@@ -67,7 +67,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
         "futures-util",
         &["regatta-actors", "regatta-engine", "regatta-providers", "regatta-tests", "regatta"],
     ),
-    ("globset", &["regatta"]),
+    ("globset", &["regatta", "regatta-isolation"]),
     ("git2", &["regatta-isolation"]),
     ("httpdate", &["regatta-providers"]),
     ("indicatif", &["regatta"]),

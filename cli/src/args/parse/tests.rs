@@ -153,7 +153,10 @@ fn a_usage_error_is_in_our_own_form() {
             &["-q", "-v", "runs"],
             "error: `--quiet` cannot be used with `--verbose`\n  try: regatta runs --help",
         ),
-        (&["runs", "show", "a", "b"], "error: unexpected argument `b`\n  try: regatta runs --help"),
+        (
+            &["runs", "show", "a", "b", "c"],
+            "error: unexpected argument `c`\n  try: regatta runs --help",
+        ),
         (
             &["runs", "r7k3f"],
             "error: no such command: `runs r7k3f`\n  try: regatta runs list\n  try: regatta runs show RUN",

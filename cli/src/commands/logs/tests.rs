@@ -2,7 +2,9 @@ use std::fs;
 
 use engine::fault::Faults;
 use engine::ports::{SessionHeader, SessionLogs as _};
-use protocol::{Cost, Failure, FailureClass, Message, SessionEntry, SessionId, Timestamp, Usage};
+use protocol::{
+    Cost, Failure, FailureClass, Message, RunName, SessionEntry, SessionId, Timestamp, Usage,
+};
 use serde_json::{Value, json};
 use store::SessionLogFiles;
 
@@ -49,7 +51,7 @@ fn shown(bench: &Bench, target: Option<&str>, form: Form) -> Result<String, Erro
     let mut context = bench.context.clone();
     context.view.form = form;
     let mut out = Vec::new();
-    run(&context, &LogsArgs { target: target.map(str::to_owned) }, &mut out)?;
+    run(&context, &LogsArgs { target: target.map(str::to_owned).into() }, &mut out)?;
     Ok(String::from_utf8(out).unwrap())
 }
 
@@ -186,7 +188,7 @@ async fn a_reader_who_has_read_enough_ends_it_quietly() {
     }
     let (bench, _) = bench().await;
     for target in ["make", "auth"] {
-        let args = LogsArgs { target: Some(target.to_owned()) };
+        let args = LogsArgs { target: Some(target.to_owned()).into() };
         let error = run(&bench.context, &args, &mut Closed).unwrap_err();
         assert_eq!(error, Error::output(&io::ErrorKind::BrokenPipe.into()));
     }

@@ -36,12 +36,19 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
         let used = Usage { input: 900, output: 40, ..Usage::ZERO };
         let capture = CaptureRef::of(&"r7k3f".parse().unwrap(), &spec.name, 1);
         let captured = Captured::whole(capture, ChangeSummary::default());
-        let report =
-            TaskReport { outcome, captured: Some(captured.clone()), ms: 1, usage: Some(used) };
+        let report = TaskReport {
+            outcome,
+            captured: Some(captured.clone()),
+            ms: 1,
+            setup_ms: None,
+            usage: Some(used),
+        };
         let row = TaskRow {
             id: spec.id,
             name: spec.name.clone(),
             title: spec.title.clone(),
+            item: None,
+            items: Vec::new(),
             state: TaskState::Done,
             attempt: 1,
             started: Some(Timestamp::from_millisecond(0)),

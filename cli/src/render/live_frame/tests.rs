@@ -1,6 +1,7 @@
 use protocol::{
     AssistantMessage, Cost, Event, EventKind, EventScope, Failure, FailureClass, IsolationMode,
     MergeMode, Outcome, Phase, SessionEvent, StopReason, TaskName, TaskReport, Usage,
+    WorkspaceNeeds,
 };
 
 use super::super::printable::{fit, width};
@@ -20,7 +21,17 @@ fn run_view(tasks: usize, running: usize) -> RunView {
         run.apply(&Event { seq: 1, at: at(seconds), scope: Some(scope()), kind });
     };
     let (isolation, merge) = (IsolationMode::Worktree, MergeMode::Patch);
-    tell(0, EventKind::RunStarted { tasks, jobs: 8, isolation, merge, pass_env: Vec::new() });
+    tell(
+        0,
+        EventKind::RunStarted {
+            tasks,
+            jobs: 8,
+            isolation,
+            merge,
+            pass_env: Vec::new(),
+            needs: WorkspaceNeeds::default(),
+        },
+    );
     for task in (0..running).map(|at| format!("task{at}").parse::<TaskName>().unwrap()) {
         tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });
         let line = Some(format!("line of {task}\u{1b}[2J 日本語"));
@@ -30,8 +41,13 @@ fn run_view(tasks: usize, running: usize) -> RunView {
         );
     }
     let failure = Failure::new(FailureClass::Timeout, "late");
-    let report =
-        TaskReport { outcome: Outcome::Failed { failure }, captured: None, ms: 5, usage: None };
+    let report = TaskReport {
+        outcome: Outcome::Failed { failure },
+        captured: None,
+        ms: 5,
+        setup_ms: None,
+        usage: None,
+    };
     tell(3, EventKind::TaskFinished { task: "broken".parse().unwrap(), report });
     run
 }
@@ -50,7 +66,16 @@ fn with_agents(mut run: RunView) -> RunView {
         let task: TaskName = name.parse().unwrap();
         let model = Some("openrouter/qwen/qwen3-coder:480b-instruct".to_owned());
         let title = format!("title of {name}");
-        tell(0, EventKind::TaskQueued { task: task.clone(), title, model });
+        tell(
+            0,
+            EventKind::TaskQueued {
+                task: task.clone(),
+                title,
+                item: None,
+                items: Vec::new(),
+                model,
+            },
+        );
         tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });
         let event = SessionEvent::MessageEnd { message: answer() };
         tell(2, EventKind::SessionEvent { task: Some(task.clone()), event });
@@ -195,11 +220,12 @@ fn who_was_cancelled_has_not_failed() {
         isolation: IsolationMode::Worktree,
         merge: MergeMode::Patch,
         pass_env: Vec::new(),
+        needs: WorkspaceNeeds::default(),
     });
     let failure = Failure::new(FailureClass::Command, "it ended with code 1");
     let ends = [Outcome::Cancelled, Outcome::Failed { failure }, Outcome::Cancelled];
     for (at, outcome) in ends.into_iter().enumerate() {
-        let report = TaskReport { outcome, captured: None, ms: 1, usage: None };
+        let report = TaskReport { outcome, captured: None, ms: 1, setup_ms: None, usage: None };
         tell(EventKind::TaskFinished { task: format!("t{at}").parse().unwrap(), report });
     }
     let line = total_line(&run, run.head().unwrap(), at, 60, Palette::Plain);

@@ -1,6 +1,6 @@
 use std::cell::Cell;
 
-use protocol::{Event, EventKind, EventScope, IsolationMode, MergeMode, TaskName};
+use protocol::{Event, EventKind, EventScope, IsolationMode, MergeMode, TaskName, WorkspaceNeeds};
 
 use super::super::test_terminal::{SIZE, TestTerminal};
 use super::*;
@@ -15,8 +15,15 @@ fn run() -> RunView {
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
             pass_env: Vec::new(),
+            needs: WorkspaceNeeds::default(),
         },
-        EventKind::TaskQueued { task: task.clone(), title: "make \u{7}it".into(), model: None },
+        EventKind::TaskQueued {
+            task: task.clone(),
+            title: "make \u{7}it".into(),
+            item: None,
+            items: Vec::new(),
+            model: None,
+        },
         EventKind::TaskStarted { task, attempt: 1 },
     ];
     let mut run = RunView::default();

@@ -4,9 +4,10 @@ use protocol::{
     AssistantMessage, CaptureRef, Captured, ChangeSummary, Conflict, ConflictReason, Cost,
     EventScope, ExitCode, Failure, FailureClass, IsolationMode, MergeMode, Outcome, Part, Phase,
     RepoPath, Rescue, RescueLocation, SessionEvent, StopReason, TaskName, TaskReport, ToolCall,
-    Totals, Usage,
+    Totals, Usage, WorkspaceNeeds,
 };
 
+use super::super::live_notes::LiveNote;
 use super::super::terminal::{ColorEnv, OutputOptions, TermCapability, Terminal};
 use super::super::test_terminal::{SIZE, TestTerminal};
 use super::*;
@@ -43,6 +44,7 @@ fn events() -> Vec<Event> {
             outcome,
             captured: Some(Captured::whole(capture, changes)),
             ms: 31_000,
+            setup_ms: None,
             usage: None,
         }
     };
@@ -64,6 +66,7 @@ fn events() -> Vec<Event> {
             isolation: IsolationMode::Worktree,
             merge: MergeMode::Patch,
             pass_env: Vec::new(),
+            needs: WorkspaceNeeds::default(),
         },
         EventKind::Degraded {
             from: "copies share blocks".into(),
@@ -75,6 +78,8 @@ fn events() -> Vec<Event> {
         kinds.push(EventKind::TaskQueued {
             task: task(name),
             title: format!("echo {name}"),
+            item: None,
+            items: Vec::new(),
             model: None,
         });
         kinds.push(EventKind::TaskStarted { task: task(name), attempt: 1 });
@@ -151,6 +156,7 @@ fn events_of_an_agent() -> Vec<Event> {
         outcome: Outcome::Done { value: serde_json::Value::Null },
         captured: None,
         ms: 31_000,
+        setup_ms: None,
         usage: Some(usage),
     };
     numbered(vec![
@@ -160,10 +166,13 @@ fn events_of_an_agent() -> Vec<Event> {
             isolation: IsolationMode::None,
             merge: MergeMode::None,
             pass_env: Vec::new(),
+            needs: WorkspaceNeeds::default(),
         },
         EventKind::TaskQueued {
             task: task(),
             title: "Move it".into(),
+            item: None,
+            items: Vec::new(),
             model: Some("offline/a.toml".into()),
         },
         EventKind::TaskStarted { task: task(), attempt: 1 },
@@ -405,8 +414,9 @@ fn hostile(events: Vec<Event>, numbers: &mut Numbers) -> Vec<Event> {
             EventKind::Degraded { from, to, why } => {
                 (*from, *to, *why) = (numbers.text(), numbers.text(), numbers.text());
             }
-            EventKind::TaskQueued { title, model, .. } => {
+            EventKind::TaskQueued { title, model, item, items, .. } => {
                 (*title, *model) = (numbers.text(), Some(numbers.text()));
+                (*item, *items) = (Some(numbers.text()), vec![numbers.text()]);
             }
             EventKind::TaskProgress { line, tool, .. } => {
                 (*line, *tool) = (Some(numbers.text()), Some(numbers.text()));
@@ -479,8 +489,8 @@ fn a_rescued_version_is_told_in_every_form_and_also_to_those_who_want_no_progres
     assert_eq!(value["type"], "file_rescued");
     assert_eq!(value["rescue"]["path"], "src/x.rs");
     assert_eq!(value["rescue"]["kept"]["object"], "refs/rescued/12ab:bytes");
-    let note = live_note(&event);
-    assert!(matches!(&note, Some(LiveNote::Line(line)) if line.ends_with(command)), "{note:?}");
+    let notes = live_notes(&RunView::default(), &event);
+    assert!(matches!(&notes[..], [LiveNote::Line(line)] if line.ends_with(command)), "{notes:?}");
 }
 
 #[test]
@@ -497,12 +507,7 @@ fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
         for event in hostile(all_events(), &mut numbers) {
             renderer.event(&event).unwrap();
             run.apply(&event);
-            match live_note(&event) {
-                Some(LiveNote::Remark(line)) => live.remark(&line),
-                Some(LiveNote::Line(line)) => live.print(&line),
-                Some(LiveNote::Problem { meaning, text }) => live.problem(meaning, &text),
-                None => {}
-            }
+            live_notes(&run, &event).into_iter().for_each(|note| live.note(note));
             live.draw(&run, event.at);
         }
         renderer.finish().unwrap();
@@ -551,6 +556,8 @@ fn an_event_is_one_line_whatever_is_in_it() {
     let kind = EventKind::TaskQueued {
         task: "t1".parse().unwrap(),
         title: "a\nb\u{1b}[0m".into(),
+        item: None,
+        items: Vec::new(),
         model: None,
     };
     let given = Event {

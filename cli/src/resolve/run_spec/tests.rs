@@ -5,6 +5,7 @@ use std::time::Duration;
 use protocol::{OnFailure, RepoPath};
 
 use crate::model::Roles;
+use crate::resolve::NeedsSettings;
 
 use super::*;
 use config::Setting;
@@ -40,6 +41,11 @@ fn defaults() -> Defaults {
         untracked_limit: 1 << 28,
         roles: Roles::default(),
         pass_env: Setting { value: Vec::new(), origin: config::Origin::BuiltIn },
+        needs: NeedsSettings {
+            setup: Setting { value: Vec::new(), origin: config::Origin::BuiltIn },
+            carry: Setting { value: Vec::new(), origin: config::Origin::BuiltIn },
+            carry_limit: 1 << 30,
+        },
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use protocol::{
     CaptureRef, Captured, Failure, FailureClass, FailureDetail, IsolationMode, LandingId,
-    LandingReport, RepoPath, Rescue, RunName, TaskName,
+    LandingReport, RepoPath, Rescue, RunName, TaskName, error_chain,
 };
 
 use super::{CancelToken, OpenRun, Recovery, RunLock, WorkspaceView};
@@ -84,6 +84,14 @@ pub trait Baseline: Send + Sync {
     /// Returns the view through which tools access the files of `workspace`.
     fn view(&self, workspace: &Workspace) -> Arc<dyn WorkspaceView>;
 
+    /// Makes the present contents of `workspace` its start, now that its set-up has ended: later
+    /// captures contain only what changes afterwards. No process may be writing into it. Called once
+    /// if the workspace was requested with [`WorkspaceStart::AfterSetup`]; until then its captures
+    /// are empty.
+    ///
+    /// The errors are those of [`Self::capture`].
+    async fn accept_setup(&self, workspace: &Workspace) -> Result<(), IsolationError>;
+
     /// Captures the changes in `workspace`. No process may be writing into it.
     ///
     /// Returns `None` if tasks work in place. Fails with [`IsolationError::Vanished`] if the task
@@ -139,6 +147,19 @@ pub struct FreezeRequest {
     /// The prefix of branch names, if the work lands on branches. The freeze checks that such
     /// branches can be created.
     pub branches: Option<String>,
+    /// The ignored files that are copied into each workspace.
+    pub carry: CarryRequest,
+}
+
+/// A request to copy ignored files into each workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CarryRequest {
+    /// The globs of the files, relative to the root of the repository.
+    pub globs: Vec<String>,
+    /// The maximum total size in bytes of the files.
+    pub limit: u64,
+    /// How many workspaces exist at the same time, at most.
+    pub workspaces: usize,
 }
 
 /// A request for a workspace.
@@ -150,6 +171,19 @@ pub struct WorkspaceRequest {
     pub attempt: u32,
     /// The captures on which the workspace is based, dependencies first.
     pub predecessors: Vec<(TaskName, CaptureRef)>,
+    /// When the work of the task starts.
+    pub start: WorkspaceStart,
+}
+
+/// When the work of a task starts in its new workspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WorkspaceStart {
+    /// At once.
+    #[default]
+    AtOnce,
+    /// After set-up commands have changed the workspace, at [`Baseline::accept_setup`]. What they change
+    /// is no work of the task.
+    AfterSetup,
 }
 
 /// The workspace of one task.
@@ -213,7 +247,7 @@ pub enum LandingNotice {
     Rescued(Rescue),
     /// The landing cannot detect programs that have files open for writing, and compares replaced
     /// versions twice instead. Sent once per landing.
-    Unwatched {
+    OpenFilesUnknown {
         /// One of the files.
         path: RepoPath,
         /// The reason why the landing cannot detect such programs.
@@ -278,7 +312,7 @@ pub enum IsolationError {
         root: PathBuf,
     },
     /// The request was cancelled before anything was done.
-    #[error("it was cancelled before it began")]
+    #[error("the run was cancelled before it began")]
     Withdrawn,
     /// Another error.
     #[error("cannot {what}")]
@@ -301,9 +335,7 @@ impl IsolationError {
                 message = format!("{message}: {because}; try: {hint}");
                 Failure::new(FailureClass::Workspace, message)
             }
-            Self::Resources { source, .. } => {
-                Failure::new(FailureClass::Resources, chained(&message, source.as_ref()))
-            }
+            Self::Resources { .. } => Failure::new(FailureClass::Resources, error_chain(self)),
             Self::Predecessors { tasks, paths } => {
                 let message = format!("{message} on {}", paths.join(", "));
                 Failure::new(FailureClass::Dependency, message)
@@ -312,22 +344,9 @@ impl IsolationError {
             Self::Vanished { .. } | Self::Withdrawn => {
                 Failure::new(FailureClass::Workspace, message)
             }
-            Self::Failed { source, .. } => {
-                Failure::new(FailureClass::Workspace, chained(&message, source.as_ref()))
-            }
+            Self::Failed { .. } => Failure::new(FailureClass::Workspace, error_chain(self)),
         }
     }
-}
-
-/// Returns `message` and the chain of its sources in one line.
-fn chained(message: &str, source: &dyn std::error::Error) -> String {
-    let mut line = message.to_owned();
-    let mut next = Some(source);
-    while let Some(error) = next {
-        line = format!("{line}: {error}");
-        next = error.source();
-    }
-    line
 }
 
 fn names(tasks: &[TaskName]) -> String {

@@ -52,7 +52,8 @@ pub struct CommandRequest {
 pub struct CommandEnd {
     /// What ended the command.
     pub cause: EndCause,
-    /// The last line of standard output that is not blank, without its line break.
+    /// The last line of standard output that is not blank, without its line break. Of a line of more
+    /// than 500,000 bytes, only the beginning is there, and it ends with [`CUT_LINE`].
     pub last_line: Option<String>,
     /// The line of output that says best why the command failed, printable and short: the last
     /// meaningful line of standard error, or else of standard output. `None` if there is none, or
@@ -63,6 +64,9 @@ pub struct CommandEnd {
     /// The number of bytes that were dropped from the middle of the output.
     pub dropped: u64,
 }
+
+/// The end of a last line that was too long to be kept whole.
+pub const CUT_LINE: &str = "… (cut here: the line is longer than 500000 bytes)";
 
 /// What ended a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -154,6 +154,7 @@ impl RunMachine {
             isolation: spec.isolation,
             merge: spec.merge,
             pass_env: spec.pass_env.clone(),
+            needs: spec.needs.clone(),
         }));
         let degraded = |Notice { from, to, why }| EventKind::Degraded { from, to, why };
         effects.extend(notices.into_iter().map(degraded).map(Effect::Announce));
@@ -347,9 +348,12 @@ impl RunMachine {
 
 /// Returns the event for a queued task.
 fn queued(spec: &TaskSpec) -> EventKind {
+    let (item, items) = spec.item_or_chunk();
     EventKind::TaskQueued {
         task: spec.name.clone(),
         title: spec.title.clone(),
+        item: item.map(str::to_owned),
+        items: items.to_vec(),
         model: match &spec.work {
             Work::Agent(agent) => Some(agent.model.to_string()),
             Work::Command(_) | Work::External(_) => None,
@@ -359,7 +363,7 @@ fn queued(spec: &TaskSpec) -> EventKind {
 
 /// Returns the report of a task that ended before it started.
 fn unstarted(outcome: Outcome) -> TaskReport {
-    TaskReport { outcome, captured: None, ms: 0, usage: None }
+    TaskReport { outcome, captured: None, ms: 0, setup_ms: None, usage: None }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use protocol::{
     CaptureRef, Captured, ChangeDemand, ChangeSummary, Command, IsolationMode, LedgerEntry,
     MergeMode, OnFailure, Outcome, RunId, RunName, RunSpec, TaskId, TaskLimits, TaskName,
-    TaskReport, TaskSpec, Work,
+    TaskReport, TaskSpec, Work, WorkspaceNeeds,
 };
 use serde_json::Value;
 
@@ -18,6 +18,7 @@ pub(super) fn spec(name: &str, depends_on: &[&str]) -> TaskSpec {
         id: TaskId::generate(),
         name: name.parse().unwrap(),
         title: format!("about {name}"),
+        items: Vec::new(),
         work: Work::Command(command),
         depends_on: depends_on.iter().map(|name| name.parse().unwrap()).collect(),
         priority: 0,
@@ -42,6 +43,7 @@ pub(super) fn run_of(tasks: Vec<TaskSpec>) -> RunRecord {
         branch_prefix: "regatta".to_owned(),
         untracked_limit: 0,
         pass_env: Vec::new(),
+        needs: WorkspaceNeeds::default(),
     };
     RunRecord::opened(RunName::of(id, RunName::SHORTEST), spec)
 }
@@ -66,5 +68,5 @@ pub(super) fn captured(task: &str, files: u64) -> Captured {
 
 pub(super) fn done(captured: Option<Captured>) -> TaskReport {
     let outcome = Outcome::Done { value: Value::Null };
-    TaskReport { outcome, captured, ms: 1, usage: None }
+    TaskReport { outcome, captured, ms: 1, setup_ms: None, usage: None }
 }

@@ -15,8 +15,10 @@ use super::{ContractDecision, Reminder, TaskRecord, YieldContract};
 use crate::ports::{CancelLevel, Workspace};
 use crate::restarts::{CrashLog, Decision, RestartBudget};
 
+mod ending;
 mod inputs_and_effects;
 
+use ending::{crashed, finish, keep, seal, sealed, uncaptured};
 pub use inputs_and_effects::{Effect, Input, Timer};
 
 /// How long killed processes may take to disappear. They need milliseconds, unless they wait in the
@@ -36,19 +38,31 @@ pub struct TaskMachine {
     state: State,
 }
 
-/// The restarts of a worker, and the time it has to stop.
+/// The restarts of a worker, the time it has to stop, and what comes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerPolicy {
+    /// Whether the workspace is set up before the worker starts.
+    pub setup: SetupPolicy,
     /// How often a crashed worker is restarted.
     pub restarts: RestartBudget,
     /// How long the processes of a stopped worker may take to end.
     pub grace: Duration,
 }
 
+/// Whether a workspace is set up before its worker starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetupPolicy {
+    /// Set-up commands run once, before the first worker.
+    Commands,
+    /// There is nothing to set up, or it has been done.
+    None,
+}
+
 /// How long a stopped worker may take in addition to the grace period of its processes.
 const STOP_MARGIN: Duration = Duration::from_secs(5);
 
-/// Whether the wall-clock limit of the task is running. It starts with the first worker.
+/// Whether the wall-clock limit of the task is running. It starts with the set-up, or else with the
+/// first worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WallClock {
     NotStarted,
@@ -64,6 +78,8 @@ enum State {
     RecordingSession(Workspace, Option<Reminder>),
     /// A tool executor for the worker is being leased.
     LeasingExecutor(Workspace, Option<Reminder>),
+    /// The set-up commands are running.
+    SettingUp(Workspace),
     /// The worker is running. The reminder is the last one that was sent to it.
     Working(Workspace, Option<Reminder>),
     /// The worker crashed, and the processes it left are being ended before it is restarted.
@@ -119,6 +135,12 @@ impl TaskMachine {
         matches!(self.state, State::Working(..))
     }
 
+    /// Returns whether set-up commands are running that were not asked to stop.
+    #[must_use]
+    pub fn is_setting_up(&self) -> bool {
+        matches!(self.state, State::SettingUp(_))
+    }
+
     /// Processes an input and returns the effects. An input that does not matter any more has no
     /// effects.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
@@ -129,7 +151,7 @@ impl TaskMachine {
         let (state, effects) = match input {
             Input::Cancel(level) => self.stop(state, Outcome::Cancelled, level),
             Input::TimerFired(Timer::Wall) => {
-                let failure = self.wall_reached();
+                let failure = self.wall_reached(&state);
                 self.stop(state, Outcome::Failed { failure }, CancelLevel::Gently)
             }
             Input::TimerFired(Timer::StopGrace) => match state {
@@ -153,6 +175,7 @@ impl TaskMachine {
             },
             worker @ (Input::ExecutorLeased
             | Input::ExecutorUnavailable
+            | Input::SetupEnded(_)
             | Input::WorkerEnded(_)
             | Input::WorkerCrashed { .. }
             | Input::WorkerStopped
@@ -174,7 +197,7 @@ impl TaskMachine {
             | State::CleaningUp(workspace, _) => {
                 (State::Stopping(workspace, end, level), vec![announce])
             }
-            State::Working(workspace, _) => {
+            State::SettingUp(workspace) | State::Working(workspace, _) => {
                 let stop_grace =
                     Effect::StartTimer(Timer::StopGrace, self.policy.grace + STOP_MARGIN);
                 let effects = vec![announce, Effect::StopWorker(level), stop_grace];
@@ -243,17 +266,20 @@ impl TaskMachine {
     fn worker(&mut self, state: State, input: Input) -> Next {
         match (state, input) {
             (State::LeasingExecutor(workspace, reminder), Input::ExecutorLeased) => {
-                let mut effects = vec![Effect::StartWorker {
-                    workspace: workspace.clone(),
-                    attempt: self.attempt(),
-                    reminder: reminder.clone(),
-                }];
+                let (state, mut effects) = self.begin_work(workspace, reminder);
                 if self.wall == WallClock::NotStarted {
                     self.wall = WallClock::Running;
                     let wall = self.record.spec.limits.wall;
                     effects.push(Effect::StartTimer(Timer::Wall, wall));
                 }
-                (State::Working(workspace, reminder), effects)
+                (state, effects)
+            }
+            (State::SettingUp(workspace), Input::SetupEnded(Ok(()))) => {
+                self.policy.setup = SetupPolicy::None;
+                self.begin_work(workspace, None)
+            }
+            (State::SettingUp(workspace), Input::SetupEnded(Err(failure))) => {
+                seal(workspace, Outcome::Failed { failure })
             }
             (State::LeasingExecutor(workspace, _), Input::ExecutorUnavailable) => {
                 seal(workspace, crashed("no tool executor is available"))
@@ -276,10 +302,27 @@ impl TaskMachine {
                 self.record_session(workspace, reminder)
             }
             (State::CleaningUp(workspace, _), Input::NotCleanedUp) => {
-                seal(workspace, crashed("it crashed, and what it had started did not stop"))
+                seal(workspace, crashed("it crashed, and its processes did not stop in time"))
             }
             (State::Stopping(workspace, end, _), _worker_is_gone) => seal(workspace, end),
             (state, _stale) => (state, Vec::new()),
+        }
+    }
+
+    /// Starts the set-up if it is still to be done, else the worker.
+    fn begin_work(&self, workspace: Workspace, reminder: Option<Reminder>) -> Next {
+        match self.policy.setup {
+            SetupPolicy::Commands => {
+                (State::SettingUp(workspace.clone()), vec![Effect::SetUp(workspace)])
+            }
+            SetupPolicy::None => {
+                let start = Effect::StartWorker {
+                    workspace: workspace.clone(),
+                    attempt: self.attempt(),
+                    reminder: reminder.clone(),
+                };
+                (State::Working(workspace, reminder), vec![start])
+            }
         }
     }
 
@@ -326,9 +369,14 @@ impl TaskMachine {
         }
     }
 
-    fn wall_reached(&self) -> Failure {
+    fn wall_reached(&self, state: &State) -> Failure {
         let seconds = self.record.spec.limits.wall.as_secs_f64();
-        let message = format!("it was stopped after {seconds} s, as long as it may run");
+        let message = match state {
+            State::SettingUp(_) => {
+                format!("its set-up was stopped after {seconds} s, as long as the task may run")
+            }
+            _ => format!("it was stopped after {seconds} s, as long as it may run"),
+        };
         Failure::new(FailureClass::Timeout, message)
     }
 }
@@ -337,54 +385,6 @@ impl TaskMachine {
 enum Durability {
     Durable,
     LedgerGone,
-}
-
-fn crashed(message: impl Into<String>) -> Outcome {
-    Outcome::Failed { failure: Failure::new(FailureClass::Crashed, message) }
-}
-
-fn seal(workspace: Workspace, end: Outcome) -> Next {
-    (State::Sealing(workspace, end), vec![Effect::Seal { deadline: SEAL_DEADLINE }])
-}
-
-fn sealed(state: State, input: &Input) -> Next {
-    match (state, input) {
-        (State::Sealing(workspace, end), Input::Sealed) => {
-            (State::Capturing(workspace, end), vec![Effect::Capture])
-        }
-        // Processes still write into the workspace. A capture would be inconsistent, and their
-        // later writes would be lost.
-        (State::Sealing(kept, end), Input::NotSealed) => {
-            let message = format!(
-                "what it started was killed and did not stop within {} s, so nothing was captured",
-                SEAL_DEADLINE.as_secs()
-            );
-            keep(&kept, end, Failure::new(FailureClass::Workspace, message))
-        }
-        (state, _stale) => (state, Vec::new()),
-    }
-}
-
-fn finish(end: Outcome, captured: Option<Captured>) -> Next {
-    (State::Finished, vec![Effect::Finish(end, captured)])
-}
-
-/// Ends a task and keeps its workspace, which the next start of an engine captures.
-fn keep(workspace: &Workspace, end: Outcome, failure: Failure) -> Next {
-    let place = format!("its workspace is kept at {}", workspace.root.display());
-    let message = format!("{}; {place}", failure.message);
-    finish(uncaptured(end, Failure { message, ..failure }), None)
-}
-
-/// Returns the outcome of a task whose work could not be captured. It is a failure in any case.
-fn uncaptured(end: Outcome, failure: Failure) -> Outcome {
-    let failure = match end {
-        Outcome::Failed { failure: first } => {
-            Failure { message: format!("{}; then {}", first.message, failure.message), ..first }
-        }
-        Outcome::Done { .. } | Outcome::Cancelled => failure,
-    };
-    Outcome::Failed { failure }
 }
 
 #[cfg(test)]

@@ -6,6 +6,6 @@ mod machine;
 mod record;
 
 pub use contract::{ContractDecision, NullYield, Reminder, ReminderPolicy, YieldContract};
-pub use machine::{Effect, Input, TaskMachine, Timer, WorkerPolicy};
+pub use machine::{Effect, Input, SetupPolicy, TaskMachine, Timer, WorkerPolicy};
 pub(crate) use record::task_of;
 pub use record::{TaskRecord, TaskStatus};

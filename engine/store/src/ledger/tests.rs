@@ -68,8 +68,20 @@ async fn every_way_a_task_can_end_reads_back() {
         .with(FailureDetail::Exit { code: 3 });
     let reports = [
         done(None),
-        TaskReport { outcome: Outcome::Failed { failure }, captured: None, ms: 7, usage: None },
-        TaskReport { outcome: Outcome::Cancelled, captured: None, ms: 0, usage: None },
+        TaskReport {
+            outcome: Outcome::Failed { failure },
+            captured: None,
+            ms: 7,
+            setup_ms: None,
+            usage: None,
+        },
+        TaskReport {
+            outcome: Outcome::Cancelled,
+            captured: None,
+            ms: 0,
+            setup_ms: None,
+            usage: None,
+        },
     ];
     let ends = asked.tasks.iter().zip(&reports);
     let finished = |(task, report): (&protocol::TaskSpec, &TaskReport)| LedgerEntry::TaskFinished {

@@ -41,6 +41,7 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
                 outcome: Outcome::Failed { failure },
                 captured: None,
                 ms: 3,
+                setup_ms: None,
                 usage: Some(usage),
             },
         },
@@ -51,7 +52,13 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
         LedgerEntry::TaskStarted { run: asked.id, task: added.tasks[0].id, attempt: 1 },
         LedgerEntry::TaskFinished {
             task: added.tasks[0].id,
-            report: TaskReport { outcome: Outcome::Cancelled, captured: None, ms: 0, usage: None },
+            report: TaskReport {
+                outcome: Outcome::Cancelled,
+                captured: None,
+                ms: 0,
+                setup_ms: None,
+                usage: None,
+            },
         },
         LedgerEntry::LandingStarted { run: asked.id, landing: None },
         LedgerEntry::LandingFinished { run: asked.id, landing: None, report },

@@ -20,6 +20,8 @@ pub enum Input {
     ExecutorLeased,
     /// The answer to [`Effect::LeaseExecutor`] if no executor is available.
     ExecutorUnavailable,
+    /// The answer to [`Effect::SetUp`].
+    SetupEnded(Result<(), Failure>),
     /// The worker ended.
     WorkerEnded(AgentEnd),
     /// The worker crashed.
@@ -69,6 +71,8 @@ pub enum Effect {
     Record(LedgerEntry),
     /// Lease the tool executor that runs the processes of the worker.
     LeaseExecutor,
+    /// Run the set-up commands of the workspace, and make what they leave its start.
+    SetUp(Workspace),
     /// Start the worker. A restarted worker continues from its log and gets the last reminder
     /// again, because the log may not contain it.
     StartWorker {
@@ -81,9 +85,9 @@ pub enum Effect {
     },
     /// Send a reminder to the worker, whose end was not accepted.
     Remind(Reminder),
-    /// Ask the worker to stop.
+    /// Ask the worker, or the set-up, to stop.
     StopWorker(CancelLevel),
-    /// Kill a worker that did not stop.
+    /// Kill a worker, or a set-up, that did not stop.
     KillWorker,
     /// End the processes of a crashed worker, so that it can be restarted.
     CleanUpWorker {

@@ -1,5 +1,6 @@
 //! Every way through a task's life, without a runtime.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use protocol::{
@@ -12,6 +13,8 @@ use super::*;
 use crate::ports::AnyValue;
 use crate::task::{ReminderPolicy, TaskStatus};
 
+mod setup;
+
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A task whose start is in the ledger, and which is being prepared.
@@ -21,6 +24,7 @@ fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> 
         id: TaskId::generate(),
         name: "t1".parse().unwrap(),
         title: "about t1".to_owned(),
+        items: Vec::new(),
         work: Work::Command(command),
         depends_on: Vec::new(),
         priority: 0,
@@ -32,7 +36,7 @@ fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> 
     let (run, task) = (RunId::generate(), record.spec.id);
     record.apply(&LedgerEntry::TaskStarted { run, task, attempt: 1 });
     let restarts = RestartBudget { restarts, window: Duration::from_secs(600) };
-    let policy = WorkerPolicy { restarts, grace: GRACE };
+    let policy = WorkerPolicy { setup: SetupPolicy::None, restarts, grace: GRACE };
     let (task, effects) = TaskMachine::begin(record, contract, policy);
     assert_eq!(effects, [Effect::Prepare]);
     task
@@ -43,7 +47,7 @@ fn task() -> TaskMachine {
 }
 
 fn task_restarted(restarts: usize) -> TaskMachine {
-    let contract = YieldContract::new(Box::new(AnyValue), reminder_policy(1));
+    let contract = YieldContract::new(Arc::new(AnyValue), reminder_policy(1));
     task_with(contract, ChangeDemand::Optional, restarts)
 }
 
@@ -256,7 +260,7 @@ fn a_silent_session_is_asked_again_then_breaks_its_contract() {
 
 #[test]
 fn an_empty_success_is_none_where_a_change_was_asked_for() {
-    let contract = YieldContract::new(Box::new(AnyValue), ReminderPolicy::COMMAND);
+    let contract = YieldContract::new(Arc::new(AnyValue), ReminderPolicy::COMMAND);
     let mut task = task_with(contract, ChangeDemand::Required, 0);
     work(&mut task);
     task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(null))));
@@ -344,7 +348,7 @@ fn a_crash_whose_leftovers_do_not_stop_is_the_end() {
     work(&mut task);
     task.step(crash("once"));
     assert_eq!(task.step(Input::NotCleanedUp), [seal()]);
-    assert_eq!(end_of(task), crashed("it crashed, and what it had started did not stop"));
+    assert_eq!(end_of(task), crashed("it crashed, and its processes did not stop in time"));
 
     let mut task = task_restarted(1);
     work(&mut task);

@@ -1,0 +1,71 @@
+//! The output of the set-up commands of a task, for `regatta logs`.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use store::{RunRow, TaskRow};
+
+use super::context::{CommandContext, Out, say};
+use super::logs::{if_exists, output};
+use crate::error::Error;
+use crate::render::{Meaning, duration, one_line};
+
+/// One set-up command that was started.
+#[derive(Debug, Serialize)]
+pub(super) struct SetupLog<'a> {
+    command: &'a str,
+    /// Its output. Bytes that are not UTF-8 become `�`.
+    output: String,
+}
+
+/// Returns the set-up commands of a task that were started, with their output.
+pub(super) fn setup_logs<'a>(
+    context: &CommandContext,
+    run: &'a RunRow,
+    row: &TaskRow,
+) -> Result<Vec<SetupLog<'a>>, Error> {
+    let mut logs = Vec::new();
+    for (command, path) in commands(context, run, row) {
+        if let Some(bytes) = if_exists(std::fs::read(&path), &path)? {
+            let output = String::from_utf8_lossy(&bytes).into_owned();
+            logs.push(SetupLog { command, output });
+        }
+    }
+    Ok(logs)
+}
+
+/// Prints the set-up commands of a task that were started, with their output and the time that all
+/// of them took.
+pub(super) fn show_setup(
+    context: &CommandContext,
+    run: &RunRow,
+    row: &TaskRow,
+    out: Out<'_>,
+) -> Result<(), Error> {
+    let started = commands(context, run, row).filter(|(_, path)| path.exists());
+    let started: Vec<(&str, PathBuf)> = started.collect();
+    if started.is_empty() {
+        return Ok(());
+    }
+    let ms = row.report.as_ref().and_then(|report| report.setup_ms);
+    let took = ms.map(|ms| format!(" · {}", duration(ms))).unwrap_or_default();
+    let heading = format!("set-up of {}{took}", row.name);
+    say(out, &context.view.palette.paint(Meaning::Heading, &heading))?;
+    for (command, path) in started {
+        say(out, &format!("$ {}", one_line(command)))?;
+        output(row, &path, out)?;
+    }
+    say(out, "")
+}
+
+/// Returns the set-up commands of a run, with the files of their output for one task.
+fn commands<'a>(
+    context: &CommandContext,
+    run: &'a RunRow,
+    row: &TaskRow,
+) -> impl Iterator<Item = (&'a str, PathBuf)> {
+    let folder = context.artifacts.join(run.name.as_str()).join(row.name.as_str());
+    let file = move |number: usize| Path::join(&folder, format!("setup-{number}.log"));
+    let scripts = (1..).zip(&run.spec.needs.setup);
+    scripts.map(move |(number, script)| (script.as_str(), file(number)))
+}

@@ -1,0 +1,54 @@
+//! The end of a task: its workspace is sealed, and captured or kept.
+
+use protocol::{Captured, Failure, FailureClass, Outcome};
+
+use super::{Effect, Input, Next, SEAL_DEADLINE, State};
+use crate::ports::Workspace;
+
+pub(super) fn crashed(message: impl Into<String>) -> Outcome {
+    Outcome::Failed { failure: Failure::new(FailureClass::Crashed, message) }
+}
+
+pub(super) fn seal(workspace: Workspace, end: Outcome) -> Next {
+    (State::Sealing(workspace, end), vec![Effect::Seal { deadline: SEAL_DEADLINE }])
+}
+
+pub(super) fn sealed(state: State, input: &Input) -> Next {
+    match (state, input) {
+        (State::Sealing(workspace, end), Input::Sealed) => {
+            (State::Capturing(workspace, end), vec![Effect::Capture])
+        }
+        // Processes still write into the workspace. A capture would be inconsistent, and their
+        // later writes would be lost.
+        (State::Sealing(kept, end), Input::NotSealed) => {
+            let message = format!(
+                "what it started was killed and did not stop within {} s, so nothing was captured",
+                SEAL_DEADLINE.as_secs()
+            );
+            keep(&kept, end, Failure::new(FailureClass::Workspace, message))
+        }
+        (state, _stale) => (state, Vec::new()),
+    }
+}
+
+pub(super) fn finish(end: Outcome, captured: Option<Captured>) -> Next {
+    (State::Finished, vec![Effect::Finish(end, captured)])
+}
+
+/// Ends a task and keeps its workspace, which the next start of an engine captures.
+pub(super) fn keep(workspace: &Workspace, end: Outcome, failure: Failure) -> Next {
+    let place = format!("its workspace is kept at {}", workspace.root.display());
+    let message = format!("{}; {place}", failure.message);
+    finish(uncaptured(end, Failure { message, ..failure }), None)
+}
+
+/// Returns the outcome of a task whose work could not be captured. It is a failure in any case.
+pub(super) fn uncaptured(end: Outcome, failure: Failure) -> Outcome {
+    let failure = match end {
+        Outcome::Failed { failure: first } => {
+            Failure { message: format!("{}; then {}", first.message, failure.message), ..first }
+        }
+        Outcome::Done { .. } | Outcome::Cancelled => failure,
+    };
+    Outcome::Failed { failure }
+}

@@ -1,0 +1,83 @@
+//! Records what the set-up of a workspace has changed, so that captures do not contain it. Only
+//! paths that may have changed are read.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use git2::{ObjectType, Oid};
+use protocol::RepoPath;
+
+use crate::baseline::{ContentReader, Snapshot};
+use crate::capture::capture_workspace::ForceAdded;
+use crate::capture::compare::{begin, is_certainly, read_with_stat};
+use crate::capture::walk::{self, Candidate};
+use crate::error::{OrCannot, Result};
+use crate::file_entry::Entry;
+use crate::ignore::Rules;
+use crate::tree::Tree;
+use crate::workspace::{
+    LeftFile, LeftOrigin, Manifest, SetupChanges, SetupFile, SetupState, mark, must_be_there,
+    tree_of,
+};
+
+/// The size in bytes above which a new file is not read: the task has changed it if its stat has
+/// changed.
+const LARGE: u64 = 16 << 20;
+
+/// Makes the present contents of the workspace at `folder` the start of its task. No process may be
+/// writing to it.
+pub(crate) fn accept_setup(snapshot: &Snapshot, folder: &Path, manifest: Manifest) -> Result<()> {
+    let what = || format!("record what the set-up has left in {}", folder.display());
+    must_be_there(folder)?;
+    let tree = Tree::open_at(&tree_of(folder))?;
+    let git = snapshot.context.repo.git()?;
+    let rules = Rules::of(&git, &tree);
+    let bytes = ContentReader::open(snapshot)?;
+    let before = Manifest { setup: SetupState::None, ..manifest };
+    let force_added = ForceAdded::of(snapshot, folder);
+    let walk::Walked { candidates, fingerprints, .. } =
+        walk::candidates(snapshot, &before, &tree, &rules, &force_added)?;
+    let mut files = BTreeMap::new();
+    for candidate in &candidates {
+        if let Some(file) = change_of(&bytes, &tree, candidate)? {
+            files.insert(candidate.path.clone(), file);
+        }
+    }
+    drop(candidates);
+    // Every later change of the task has a later time.
+    let marker_ns = mark(folder)?;
+    snapshot.context.faults.failpoint("setup.manifest").or_cannot(what)?;
+    let setup = SetupState::Done(SetupChanges { files, left_out: fingerprints });
+    Manifest { marker_ns, setup, ..before }.write(&snapshot.context.folder)
+}
+
+/// Returns what the set-up did to a candidate; `None` if it is as before.
+fn change_of(
+    bytes: &ContentReader,
+    tree: &Tree,
+    candidate: &Candidate<'_>,
+) -> Result<Option<SetupFile>> {
+    let path = &candidate.path;
+    let Some(stat) = candidate.now else {
+        return Ok(candidate.original.map(|_| SetupFile::Removed));
+    };
+    if candidate.original.is_none() && stat.size > LARGE {
+        let (content, origin) = (None, LeftOrigin::Made);
+        return Ok(Some(SetupFile::Left(LeftFile { stat, content, origin })));
+    }
+    let Some((mode, after, stat)) = read_with_stat(tree, path)? else {
+        return Ok(candidate.original.map(|_| SetupFile::Removed));
+    };
+    let entry = Entry { mode, oid: hash(path, &after)? };
+    let left = |origin| SetupFile::Left(LeftFile { stat, content: Some(entry), origin });
+    let Some(original) = candidate.original else { return Ok(Some(left(LeftOrigin::Made))) };
+    if is_certainly(original, entry) || begin(bytes, path, original)? == Some(entry) {
+        return Ok(None);
+    }
+    bytes.store.write(&after)?;
+    Ok(Some(left(LeftOrigin::Changed)))
+}
+
+fn hash(path: &RepoPath, bytes: &[u8]) -> Result<Oid> {
+    Oid::hash_object(ObjectType::Blob, bytes).or_cannot(|| format!("hash {path}"))
+}

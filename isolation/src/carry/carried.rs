@@ -1,0 +1,98 @@
+//! The list of a run's carried files, and its file in the run's folder, by which a recovery knows
+//! what no capture may contain.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use crate::baseline::{read_whole, split_path, write_whole};
+use crate::error::{OrCannot, Result};
+use crate::tree::join;
+
+/// The name of the list's file in the run's folder. No task can have this name.
+pub(crate) const CARRIED: &str = ".carried";
+
+/// The carried files of a run, by folder.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Carried {
+    /// The folders, each after those above it.
+    pub(crate) folders: BTreeMap<Vec<u8>, CarriedFolder>,
+    /// The maximum total size in bytes of the files.
+    pub(crate) limit: u64,
+}
+
+/// A folder with carried files.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct CarriedFolder {
+    /// The permissions of the folder; `None` if the snapshot contains the folder.
+    pub(crate) permissions: Option<u32>,
+    /// The names of the carried files and symlinks in it.
+    pub(crate) files: BTreeSet<OsString>,
+}
+
+impl Carried {
+    /// Returns whether the file or symlink at `path` was carried.
+    pub(crate) fn contains(&self, path: &[u8]) -> bool {
+        let (folder, name) = split_path(path);
+        let found = self.folders.get(folder);
+        found.is_some_and(|found| found.files.contains(OsStr::from_bytes(name)))
+    }
+
+    /// Adds a file or symlink.
+    pub(super) fn add(&mut self, folder: &[u8], name: OsString) {
+        self.folders.entry(folder.to_vec()).or_default().files.insert(name);
+    }
+
+    /// Adds a folder that the snapshot does not contain.
+    pub(super) fn add_folder(&mut self, folder: &[u8], permissions: u32) {
+        self.folders.entry(folder.to_vec()).or_default().permissions = Some(permissions);
+    }
+
+    /// Writes the list to the run's folder, unless it is empty.
+    pub(crate) fn write(&self, run_folder: &Path) -> Result<()> {
+        let mut list = Vec::new();
+        for (folder, found) in &self.folders {
+            for name in &found.files {
+                list.extend(join(folder, name));
+                list.push(0);
+            }
+        }
+        if list.is_empty() { Ok(()) } else { write_whole(&run_folder.join(CARRIED), &list) }
+    }
+
+    /// Reads the list from the run's folder. Returns an empty list if there is none.
+    pub(crate) fn read(run_folder: &Path) -> Result<Self> {
+        let file = run_folder.join(CARRIED);
+        let list = match read_whole(&file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            read => read.or_cannot(|| format!("read {}", file.display()))?,
+        };
+        let mut carried = Self::default();
+        for path in list.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+            let (folder, name) = split_path(path);
+            carried.add(folder, OsStr::from_bytes(name).to_owned());
+        }
+        Ok(carried)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_reads_back_as_it_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Carried::read(folder.path()).unwrap(), Carried::default());
+        let mut carried = Carried::default();
+        carried.add(b"", ".env".into());
+        carried.add(b"a/\xff", OsStr::from_bytes(b"new\nline").to_owned());
+        carried.write(folder.path()).unwrap();
+        let read = Carried::read(folder.path()).unwrap();
+        assert_eq!(read, carried);
+        assert!(read.contains(b".env") && read.contains(b"a/\xff/new\nline"));
+        assert!(!read.contains(b"a") && !read.contains(b"env"));
+    }
+}

@@ -1,0 +1,66 @@
+//! The notices about what was to be carried and is not.
+
+use engine::ports::Notice;
+
+use super::globs::MatchesOthers;
+use crate::baseline::some_of;
+
+/// Files that a glob matches and that are not carried.
+#[derive(Debug, Default)]
+pub(super) struct LeftBehind {
+    /// Sockets, pipes and devices.
+    pub(super) special: Vec<String>,
+    /// Files and folders that cannot be read.
+    pub(super) unreadable: Vec<String>,
+    /// Paths with names that no repository can contain.
+    pub(super) invalid_names: Vec<String>,
+}
+
+impl LeftBehind {
+    /// Returns the notices. `unused` are the globs that have matched no ignored file.
+    pub(super) fn notices(&self, unused: &[(&str, MatchesOthers)]) -> Vec<Notice> {
+        let these = |others: MatchesOthers| -> Vec<String> {
+            let globs = unused.iter().filter(|(_, found)| *found == others);
+            globs.map(|(glob, _)| format!("`{glob}`")).collect()
+        };
+        let rows: [(&[String], &str, &str, &str); 5] = [
+            (
+                &these(MatchesOthers::Yes),
+                "files to carry along",
+                "what git does not ignore is in each workspace anyway, and changes to it land",
+                "no ignored file matches",
+            ),
+            (
+                &these(MatchesOthers::No),
+                "files to carry along",
+                "there are none",
+                "no file matches",
+            ),
+            (
+                &self.special,
+                "sockets, pipes and devices to carry along",
+                "they are left out of the workspaces",
+                "they cannot be copied:",
+            ),
+            (
+                &self.unreadable,
+                "files to carry along",
+                "some are left out of the workspaces",
+                "permissions keep us out of",
+            ),
+            (
+                &self.invalid_names,
+                "files to carry along",
+                "some are left out of the workspaces",
+                "no repository can have such names:",
+            ),
+        ];
+        let rows = rows.into_iter().filter(|(paths, ..)| !paths.is_empty());
+        rows.map(|(paths, from, to, why)| Notice {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            why: format!("{why} {}", some_of(paths)),
+        })
+        .collect()
+    }
+}

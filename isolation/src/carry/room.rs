@@ -1,0 +1,67 @@
+//! Checks that the disk has room for the carried files of all workspaces.
+
+use std::fs::File;
+use std::path::Path;
+
+use engine::ports::IsolationError;
+use protocol::RepoPath;
+use rustix::fs::{Mode, OFlags, ioctl_ficlone, openat, statvfs};
+
+use super::carried::Carried;
+use crate::baseline::size_text;
+use crate::error::{OrCannot, Result};
+use crate::tree::{Parent, Tree, join};
+
+/// Refuses files of `bytes` bytes if there is no room for them in `workspaces` workspaces at the
+/// same time. Copies that share their blocks with the originals need no room.
+pub(super) fn check_room(
+    tree: &Tree,
+    carried: &Carried,
+    bytes: u64,
+    workspaces: usize,
+    run_folder: &Path,
+) -> Result<()> {
+    let what = || format!("look for free space in {}", run_folder.display());
+    let disk = statvfs(run_folder).or_cannot(what)?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let copies = u64::try_from(workspaces).unwrap_or(u64::MAX);
+    let needed = bytes.saturating_mul(copies);
+    if needed <= free || can_share_blocks(tree, carried, run_folder) {
+        return Ok(());
+    }
+    let jobs = free.checked_div(bytes).unwrap_or_default();
+    let fewer =
+        if jobs > 0 { format!("--jobs {jobs}, or carry less") } else { "carry less".into() };
+    Err(IsolationError::Refused {
+        what: format!(
+            "cannot carry ignored files of {} into each workspace",
+            tree.root().display()
+        ),
+        because: format!(
+            "they are {}, {copies} workspaces at once need {}, and {} are free in {}",
+            size_text(bytes),
+            size_text(needed),
+            size_text(free),
+            run_folder.display()
+        ),
+        hint: fewer,
+    })
+}
+
+/// Returns whether a copy of a carried file can share its blocks with the original.
+fn can_share_blocks(tree: &Tree, carried: &Carried, run_folder: &Path) -> bool {
+    let files = carried.folders.iter().flat_map(|(folder, found)| {
+        found.files.iter().filter_map(move |name| RepoPath::new(join(folder, name)))
+    });
+    // The first file that can be opened decides.
+    for path in files {
+        let Ok(Parent::Folder { fd, name }) = tree.parent(&path) else { continue };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let Ok(source) = openat(&fd, &name, flags, Mode::empty()).map(File::from) else { continue };
+        if source.metadata().is_ok_and(|found| found.is_file() && found.len() > 0) {
+            let probe = tempfile::tempfile_in(run_folder);
+            return probe.is_ok_and(|probe| ioctl_ficlone(&probe, &source).is_ok());
+        }
+    }
+    false
+}

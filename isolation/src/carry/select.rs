@@ -1,0 +1,267 @@
+//! Selects the carried files of a run among the ignored files of the user's tree, before anything is
+//! copied.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use engine::ports::{CarryRequest, IsolationError, Notice};
+use rustix::fs::{Access, AtFlags, accessat};
+
+use super::big_folders;
+use super::carried::Carried;
+use super::globs::CarryGlobs;
+use super::left_behind::LeftBehind;
+use super::room::check_room;
+use crate::baseline::{IgnoredEntry, printable, size_text, split_path};
+use crate::error::{OrCannot, Result, is_denied};
+use crate::file_entry::Mode;
+use crate::ignore::PathKind;
+use crate::tree::{ListedEntry, Tree, join};
+
+/// The ignored files of a tree.
+pub(crate) struct IgnoredFiles<'a> {
+    /// The tree.
+    pub(crate) tree: &'a Tree,
+    /// The ignored files and folders, without the contents of the folders.
+    pub(crate) entries: &'a [IgnoredEntry],
+    /// Returns the files that each workspace contains anyway.
+    pub(crate) others: &'a dyn Fn() -> Vec<Vec<u8>>,
+    /// The folders with data of this program.
+    pub(crate) ours: &'a [PathBuf],
+}
+
+/// The selected files of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    /// The files.
+    pub(crate) carried: Carried,
+    /// The notices about them, and about large folders that are not carried.
+    pub(crate) notices: Vec<Notice>,
+    /// The ignored files and folders that are not carried, or only in part.
+    pub(crate) rest: Vec<String>,
+}
+
+/// Selects the files that `request` asks for. Nothing is copied to `run_folder` yet.
+///
+/// # Errors
+/// The files are larger than the limit, or than the free space.
+pub(crate) fn select(
+    ignored: &IgnoredFiles<'_>,
+    request: &CarryRequest,
+    run_folder: &Path,
+) -> Result<Selection> {
+    let globs = CarryGlobs::parse(&request.globs).map_err(|error| error.to_string());
+    let globs = globs.or_cannot(|| "carry ignored files")?;
+    let mut walk = Walk::new(ignored, &globs);
+    if !globs.is_empty() {
+        for entry in ignored.entries {
+            walk.visit(entry)?;
+        }
+    }
+    walk.check_limit(request.limit)?;
+    check_room(ignored.tree, &walk.carried, walk.total, request.workspaces, run_folder)?;
+    Ok(walk.finish(request.limit))
+}
+
+/// How many of the largest files and folders are named.
+const NAMED: usize = 5;
+
+struct Walk<'a> {
+    ignored: &'a IgnoredFiles<'a>,
+    globs: &'a CarryGlobs,
+    carried: Carried,
+    /// The total size of the files in bytes.
+    total: u64,
+    files: u64,
+    /// The size of what is carried of each ignored file or folder.
+    sizes: BTreeMap<Vec<u8>, u64>,
+    /// The ignored files and folders of which something is not carried.
+    rest: Vec<&'a IgnoredEntry>,
+    left_behind: LeftBehind,
+}
+
+/// A folder to walk over.
+struct Waiting {
+    path: Vec<u8>,
+    permissions: u32,
+    /// Whether a glob matches the folder itself.
+    covered: Covered,
+}
+
+/// Whether everything in a folder is carried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Covered {
+    Yes,
+    No,
+}
+
+impl<'a> Walk<'a> {
+    fn new(ignored: &'a IgnoredFiles<'a>, globs: &'a CarryGlobs) -> Self {
+        Self {
+            ignored,
+            globs,
+            carried: Carried::default(),
+            total: 0,
+            files: 0,
+            sizes: BTreeMap::new(),
+            rest: if globs.is_empty() { ignored.entries.iter().collect() } else { Vec::new() },
+            left_behind: LeftBehind::default(),
+        }
+    }
+
+    /// Selects what is carried of one ignored file or folder.
+    fn visit(&mut self, entry: &'a IgnoredEntry) -> Result<()> {
+        let path = &entry.path;
+        let covered = if self.globs.matches_from_root(path) { Covered::Yes } else { Covered::No };
+        let complete = match (entry.kind, covered) {
+            (PathKind::File, Covered::No) => false,
+            (PathKind::File, Covered::Yes) => {
+                let (folder, name) = split_path(path);
+                let listed =
+                    ListedEntry { name: OsStr::from_bytes(name).to_owned(), stat: entry.stat };
+                let fd = self.ignored.tree.open(folder);
+                let fd = fd.or_cannot(|| format!("look at {}", printable(path)))?;
+                self.file(&fd, folder, &listed, path)
+            }
+            (PathKind::Folder, Covered::No) if !self.globs.may_match_below(path) => false,
+            (PathKind::Folder, covered) => self.folder(entry, covered)?,
+        };
+        if !complete {
+            self.rest.push(entry);
+        }
+        Ok(())
+    }
+
+    /// Walks over an ignored folder. Returns whether everything in it is carried.
+    fn folder(&mut self, top: &'a IgnoredEntry, covered: Covered) -> Result<bool> {
+        let first = Waiting { path: top.path.clone(), permissions: top.stat.mode & 0o777, covered };
+        let mut permissions = BTreeMap::new();
+        let mut waiting = vec![first];
+        let mut complete = true;
+        while let Some(folder) = waiting.pop() {
+            let listing = match self.ignored.tree.list(&folder.path) {
+                Err(error) if is_denied(&error) => {
+                    self.left_behind.unreadable.push(printable(&folder.path));
+                    complete = false;
+                    continue;
+                }
+                listing => listing?,
+            };
+            let Some(listing) = listing else { continue };
+            permissions.insert(folder.path.clone(), folder.permissions);
+            if folder.covered == Covered::Yes {
+                self.add_folders(&folder.path, &permissions);
+                let names = listing.invalid_names.iter();
+                self.left_behind
+                    .invalid_names
+                    .extend(names.map(|name| printable(&join(&folder.path, name))));
+            }
+            for entry in &listing.entries {
+                let path = join(&folder.path, &entry.name);
+                let matched = match folder.covered {
+                    Covered::Yes => {
+                        self.globs.note(&path);
+                        Covered::Yes
+                    }
+                    Covered::No if self.globs.matches(&path) => Covered::Yes,
+                    Covered::No => Covered::No,
+                };
+                if entry.is_folder() {
+                    if self.is_ours(&path) {
+                        complete = false;
+                    } else if matched == Covered::Yes || self.globs.may_match_below(&path) {
+                        let permissions = entry.stat.mode & 0o777;
+                        waiting.push(Waiting { path, permissions, covered: matched });
+                    } else {
+                        complete = false;
+                    }
+                } else if matched == Covered::Yes {
+                    self.add_folders(&folder.path, &permissions);
+                    complete &= self.file(&listing.fd, &folder.path, entry, &top.path);
+                } else {
+                    complete = false;
+                }
+            }
+        }
+        Ok(complete)
+    }
+
+    /// Adds a folder and those above it that the snapshot does not contain.
+    fn add_folders(&mut self, folder: &[u8], permissions: &BTreeMap<Vec<u8>, u32>) {
+        let mut at = folder;
+        while let Some(mode) = permissions.get(at) {
+            let known = self.carried.folders.get(at);
+            if known.is_some_and(|known| known.permissions.is_some()) {
+                break;
+            }
+            self.carried.add_folder(at, *mode);
+            at = split_path(at).0;
+        }
+    }
+
+    /// Adds a file of the ignored entry `top`. Returns whether it is carried.
+    fn file(&mut self, fd: impl AsFd, folder: &[u8], entry: &ListedEntry, top: &[u8]) -> bool {
+        let path = || printable(&join(folder, &entry.name));
+        let Some(mode) = entry.stat.kind() else {
+            self.left_behind.special.push(path());
+            return false;
+        };
+        let readable = || accessat(fd, &entry.name, Access::READ_OK, AtFlags::empty()).is_ok();
+        if mode != Mode::Link && !readable() {
+            self.left_behind.unreadable.push(path());
+            return false;
+        }
+        self.total = self.total.saturating_add(entry.stat.size);
+        self.files += 1;
+        *self.sizes.entry(top.to_vec()).or_default() += entry.stat.size;
+        self.carried.add(folder, entry.name.clone());
+        true
+    }
+
+    fn is_ours(&self, path: &[u8]) -> bool {
+        let place = self.ignored.tree.root().join(OsStr::from_bytes(path));
+        self.ignored.ours.contains(&place)
+    }
+
+    /// Refuses more than `limit` bytes.
+    fn check_limit(&self, limit: u64) -> Result<()> {
+        if self.total <= limit {
+            return Ok(());
+        }
+        let mut largest: Vec<_> = self.sizes.iter().collect();
+        largest.sort_by_key(|(path, bytes)| (Reverse(**bytes), *path));
+        let largest = largest.iter().take(NAMED);
+        let largest: Vec<_> = largest
+            .map(|(path, bytes)| format!("{} ({})", printable(path), size_text(**bytes)))
+            .collect();
+        Err(IsolationError::Refused {
+            what: format!(
+                "cannot carry ignored files of {} into each workspace",
+                self.ignored.tree.root().display()
+            ),
+            because: format!(
+                "they are {} in {} files, and the limit is {}: {}",
+                size_text(self.total),
+                self.files,
+                size_text(limit),
+                largest.join(", ")
+            ),
+            hint: "carry less, raise the setting isolation.carryLimit, or make them with --setup"
+                .to_owned(),
+        })
+    }
+
+    fn finish(mut self, limit: u64) -> Selection {
+        let unused = self.globs.unused(self.ignored.others);
+        let mut notices = self.left_behind.notices(&unused);
+        let big = big_folders::find(self.ignored, &self.rest);
+        self.rest.retain(|entry| !big.paths.contains(&&entry.path));
+        notices.extend(big.notice);
+        let rest = self.rest.iter().map(|entry| printable(&entry.path)).collect();
+        Selection { carried: Carried { limit, ..self.carried }, notices, rest }
+    }
+}

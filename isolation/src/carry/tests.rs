@@ -1,0 +1,129 @@
+//! Carried files in real repositories.
+
+use std::fs;
+use std::path::Path;
+
+use engine::ports::{CancelToken, CarryRequest, FreezeRequest, IsolationError};
+use protocol::IsolationMode;
+
+use crate::backends::{FrozenRun, LandingWait};
+use crate::baseline::Snapshot;
+use crate::error::{Result, error_text};
+use crate::testing::{Sample, faults, freeze_at, prepare, prepare_after, write};
+
+/// Freezes a tree of which these files come along.
+fn freeze(sample: &Sample, globs: &[&str], limit: u64) -> Result<FrozenRun<Snapshot>> {
+    let globs = globs.iter().map(|glob| (*glob).to_owned()).collect();
+    let request = FreezeRequest {
+        run: "raaaa".parse().unwrap(),
+        mode: IsolationMode::Worktree,
+        untracked_limit: 1 << 20,
+        branches: None,
+        carry: CarryRequest { globs, limit, workspaces: 1 },
+    };
+    let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };
+    freeze_at(&sample.repo(), &sample.paths(), &faults(""), &request, landings)
+}
+
+fn sample() -> Sample {
+    let sample = Sample::with(&[(".gitignore", "ignored/\n*.log\n"), ("file", "x\n")]);
+    sample.write("ignored/a", "a\n");
+    sample.write("ignored/b/c", "c\n");
+    sample.write("some.log", "log\n");
+    sample
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
+    let mut names: Vec<_> = entries.map(|entry| name(entry).into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn files_come_along_as_they_are_when_the_workspace_is_made() {
+    let sample = sample();
+    let snapshot = freeze(&sample, &["ignored/**", "*.log"], 1000).unwrap();
+    sample.write("ignored/a", "changed\n");
+    sample.write("ignored/new", "too late\n");
+    fs::remove_dir_all(sample.root.join("ignored/b")).unwrap();
+    let workspace = prepare(&snapshot, "a");
+    assert_eq!(fs::read(workspace.root.join("ignored/a")).unwrap(), b"changed\n");
+    assert_eq!(fs::read(workspace.root.join("some.log")).unwrap(), b"log\n");
+    assert_eq!(names(&workspace.root.join("ignored")), ["a", "b"]);
+    assert_eq!(names(&workspace.root.join("ignored/b")), Vec::<String>::new());
+}
+
+#[test]
+fn files_that_grow_beyond_the_limit_during_the_run_are_not_copied() {
+    let sample = sample();
+    let snapshot = freeze(&sample, &["ignored/**"], 100).unwrap();
+    sample.write("ignored/a", [b'x'; 200]);
+    let error = prepare_after(&snapshot, "a", &[]).unwrap_err();
+    let text = error_text(&error);
+    assert!(text.contains("have grown beyond 100 bytes since the run began"), "{text}");
+    assert_eq!(names(&snapshot.context.folder).iter().filter(|name| *name == "a").count(), 0);
+}
+
+#[test]
+fn our_own_folders_never_come_along() {
+    let sample = sample();
+    let paths = crate::IsolationPaths {
+        workspaces: sample.root.join("ignored/ours/workspaces"),
+        stores: sample.root.join("ignored/ours/stores"),
+        landings: sample.root.join("ignored/ours/landings"),
+    };
+    let request = FreezeRequest {
+        run: "raaaa".parse().unwrap(),
+        mode: IsolationMode::Worktree,
+        untracked_limit: 1 << 20,
+        branches: None,
+        carry: CarryRequest { globs: vec!["ignored".to_owned()], limit: 1000, workspaces: 1 },
+    };
+    let freeze = || {
+        let landings = LandingWait { cancel: &CancelToken::default(), notify: &|_| {} };
+        freeze_at(&sample.repo(), &paths.of(&sample.root), &faults(""), &request, landings)
+    };
+    drop(freeze().unwrap());
+    let snapshot = freeze().unwrap();
+    let workspace = prepare(&snapshot, "a");
+    assert_eq!(names(&workspace.root.join("ignored")), ["a", "b", "ours"]);
+    let ours = workspace.root.join("ignored/ours");
+    assert_eq!(names(&ours), Vec::<String>::new(), "nothing of a run or a store");
+}
+
+#[test]
+fn more_than_the_limit_is_refused_before_the_run_has_a_table() {
+    let sample = sample();
+    let Err(error) = freeze(&sample, &["ignored/**"], 3) else { panic!("it is too much") };
+    let IsolationError::Refused { because, .. } = error else { panic!("{error}") };
+    assert_eq!(because, "they are 4 bytes in 2 files, and the limit is 3 bytes: ignored (4 bytes)");
+    assert!(!sample.paths().workspaces.join("raaaa").exists());
+}
+
+#[test]
+fn a_folder_is_measured_until_it_is_large_or_ten_thousand_files_were_looked_at() {
+    let sample = sample();
+    sample.write(".gitignore", "one/\ntwo/\n");
+    let large = |folder: &str| {
+        write(&sample.root, format!("{folder}/large"), "");
+        let file = fs::File::options().write(true).open(sample.root.join(folder).join("large"));
+        file.unwrap().set_len(60_000_000).unwrap();
+    };
+    large("two");
+    for number in 0..10_050 {
+        write(&sample.root, format!("one/{number}"), "");
+    }
+    let told = |run: &FrozenRun<Snapshot>| {
+        let notices = run.notices.iter().filter(|notice| notice.from.contains("50 MB"));
+        notices.map(|notice| notice.why.clone()).collect::<Vec<_>>()
+    };
+    let unmeasured = freeze(&sample, &[], 0).unwrap();
+    assert_eq!(told(&unmeasured), Vec::<String>::new(), "too many files came before");
+    drop(unmeasured);
+    large("one");
+    let measured = freeze(&sample, &[], 0).unwrap();
+    let spent = "one; there may be others: 10000 files were looked at";
+    assert_eq!(told(&measured), [spent]);
+}

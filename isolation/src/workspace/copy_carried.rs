@@ -1,0 +1,132 @@
+//! Copies carried files into a workspace. They are copied as they are now: unlike the files of the
+//! snapshot, nobody has another version of them.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use rustix::fs::{AtFlags, Mode, OFlags, chmodat, mkdirat, openat};
+use rustix::io::Errno;
+
+use crate::baseline::{Snapshot, printable, size_text};
+use crate::carry::Carried;
+use crate::error::{OrCannot, Result, cannot};
+use crate::tree::{Tree, join};
+use crate::workspace::copy_file::FileCopier;
+use crate::workspace::copy_threads::in_threads;
+
+/// The number of files that a thread copies at once.
+const CHUNK: usize = 32;
+
+/// Copies the carried files to the tree at `root`, with their permissions and times.
+pub(super) fn copy_carried(snapshot: &Snapshot, root: &OwnedFd, copier: &FileCopier) -> Result<()> {
+    let carried = &snapshot.carried;
+    make_folders(carried, root)?;
+    let mut chunks = Vec::new();
+    let mut files = 0;
+    for (folder, found) in &carried.folders {
+        let names: Vec<&OsString> = found.files.iter().collect();
+        files += names.len();
+        chunks.extend(names.chunks(CHUNK).map(|names| (folder.as_slice(), names.to_vec())));
+    }
+    let job = CarryJob {
+        snapshot,
+        root,
+        copier,
+        chunks,
+        next: AtomicUsize::new(0),
+        bytes: AtomicU64::new(0),
+        failed: AtomicBool::new(false),
+    };
+    in_threads(files, &|| job.run())?;
+    close_folders(carried, root)
+}
+
+/// Makes every folder that the snapshot does not contain. A folder stays writable until its files
+/// are copied.
+fn make_folders(carried: &Carried, root: &OwnedFd) -> Result<()> {
+    for (path, folder) in &carried.folders {
+        let Some(permissions) = folder.permissions else { continue };
+        let permissions = Mode::from_raw_mode(permissions | 0o700);
+        let made = mkdirat(root, OsStr::from_bytes(path), permissions);
+        made.or_cannot(|| format!("make {}", printable(path)))?;
+    }
+    Ok(())
+}
+
+/// Restores the permissions of folders that are not writable.
+fn close_folders(carried: &Carried, root: &OwnedFd) -> Result<()> {
+    for (path, folder) in &carried.folders {
+        let Some(permissions) = folder.permissions.filter(|mode| mode & 0o700 != 0o700) else {
+            continue;
+        };
+        let permissions = Mode::from_raw_mode(permissions);
+        let closed = chmodat(root, OsStr::from_bytes(path), permissions, AtFlags::empty());
+        closed.or_cannot(|| format!("make {}", printable(path)))?;
+    }
+    Ok(())
+}
+
+/// The state that the threads share.
+struct CarryJob<'a> {
+    snapshot: &'a Snapshot,
+    root: &'a OwnedFd,
+    copier: &'a FileCopier,
+    /// Files of one folder each.
+    chunks: Vec<(&'a [u8], Vec<&'a OsString>)>,
+    next: AtomicUsize,
+    /// The number of bytes that were copied.
+    bytes: AtomicU64,
+    failed: AtomicBool,
+}
+
+impl CarryJob<'_> {
+    /// Copies files until none is left or a thread has failed.
+    fn run(&self) -> Result<()> {
+        let tree = Tree::open_at(&self.snapshot.context.repo.root)?;
+        let mut buffer = Vec::new();
+        while !self.failed.load(Ordering::Relaxed) {
+            let next = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some((folder, names)) = self.chunks.get(next) else { break };
+            if let Err(error) = self.chunk(&tree, folder, names, &mut buffer) {
+                self.failed.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn chunk(
+        &self,
+        tree: &Tree,
+        folder: &[u8],
+        names: &[&OsString],
+        buffer: &mut Vec<u8>,
+    ) -> Result<()> {
+        let from = match tree.open(folder) {
+            Ok(from) => from,
+            // The user has removed the folder since the run began.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(error) => return Err(error).or_cannot(|| format!("open {}", printable(folder))),
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let place = if folder.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(folder) };
+        let to = openat(self.root, place, flags, Mode::empty());
+        let to = to.or_cannot(|| format!("open {} in the workspace", printable(folder)))?;
+        for name in names {
+            let what = || format!("carry {} into the workspace", printable(&join(folder, name)));
+            let copied = self.copier.copy_present(&from, &to, name, buffer).or_cannot(what)?;
+            let copied = copied.unwrap_or_default();
+            let limit = self.snapshot.carried.limit;
+            if self.bytes.fetch_add(copied, Ordering::Relaxed) + copied > limit {
+                let because = format!(
+                    "the ignored files to carry have grown beyond {} since the run began",
+                    size_text(limit)
+                );
+                return Err(cannot(what(), because));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! What a set-up changes is no work of the task: captures compare with what it has left.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use tests::sandbox::{Fingerprint, Finished, Plan, Repository, Sandbox};
+
+use super::sandbox;
+
+/// Runs one task after a set-up, landing nothing.
+fn run(place: &Sandbox, repository: &Repository, setup: &str, script: &str) -> Finished {
+    place.run_in(repository).words("--merge none --setup").arg(setup).exec(script).run()
+}
+
+/// Returns the patch of the run.
+fn diff(place: &Sandbox, repository: &Repository) -> String {
+    place.regatta(repository.root()).words("diff").run().expect_code(0).stdout
+}
+
+/// Returns the paths of a patch.
+fn paths(patch: &str) -> BTreeSet<&str> {
+    let heads = patch.lines().filter_map(|line| line.strip_prefix("diff --git a/"));
+    heads.filter_map(|head| head.split(" b/").next()).collect()
+}
+
+/// A repository with a few files.
+fn repository(place: &Sandbox) -> Repository {
+    let repository = place.repository();
+    for file in ["kept", "edited", "removed", "again", "moved", "deep/er/file"] {
+        repository.write(file, format!("{file}\n"));
+    }
+    repository.write("long", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    repository.write(".gitignore", "*.o\n");
+    repository.commit("files");
+    repository
+}
+
+/// Changes every kind of file there is.
+const EVERYTHING: &str = "echo x >> edited; rm removed; mv moved moved.new; ln -s kept link; \
+    chmod +x kept; rm -r deep; echo x > deep; mkdir -p new/folder; echo x > new/folder/file; \
+    printf 'a\\0b' > binary; : > empty; echo x > ignored.o; mkfifo pipe; \
+    git init -q vendor; echo x > vendor/file";
+
+#[test]
+fn a_task_that_changes_nothing_after_its_setup_has_no_change() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let before = Fingerprint::of(repository.root());
+    // It runs through files, as a build does, and writes what is ignored.
+    let script = "cat edited new/folder/file vendor/file link; touch later.o; git status --short";
+    let finished = run(&place, &repository, EVERYTHING, script);
+    let task = finished.task("t1");
+    assert_eq!(task["changes"]["files"], 0, "{}", diff(&place, &repository));
+    assert!(task.get("left_out").is_none(), "{task}");
+    assert_eq!(before.differences(&Fingerprint::of(repository.root())), Vec::<String>::new());
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn only_what_the_task_changes_after_its_setup_is_captured() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let script = "echo y >> new/folder/file; rm link empty; echo z > own; mv binary bin; \
+                  echo same > again; echo moved > moved; touch edited";
+    let _finished = run(&place, &repository, EVERYTHING, script);
+    let patch = diff(&place, &repository);
+    // What the set-up had made and the task removed was never there.
+    let expected = ["again", "bin", "new/folder/file", "own"];
+    assert_eq!(paths(&patch), expected.into(), "{patch}");
+    assert!(patch.contains("+++ b/new/folder/file\n@@ -0,0 +1,2 @@\n+x\n+y\n"), "{patch}");
+}
+
+#[test]
+fn what_the_task_adds_to_a_file_of_the_setup_lands_alone() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let setup = "sed -i s/1/one/ long";
+    let call = place.run_in(&repository).arg("--setup").arg(setup);
+    let finished = call.exec("sed -i s/9/nine/ long").run().expect_code(0);
+    assert_eq!(finished.landed(), ["t1"]);
+    assert_eq!(repository.text("long"), "1\n2\n3\n4\n5\n6\n7\n8\nnine\n");
+}
+
+#[test]
+fn the_same_bytes_written_again_are_no_change_and_a_change_with_the_old_time_is_one() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let setup = "echo x > made; echo abc > swapped; echo x >> edited";
+    let script = "cat made > m; cat m > made; rm m; cp edited e; mv e edited; \
+                  cp -p swapped s; echo abd > swapped; touch -r s swapped; rm s";
+    let _finished = run(&place, &repository, setup, script);
+    let patch = diff(&place, &repository);
+    assert_eq!(paths(&patch), ["swapped"].into(), "{patch}");
+    assert!(patch.contains("+abd"), "{patch}");
+}
+
+#[test]
+fn a_large_new_file_of_a_setup_is_no_work_unless_the_task_changes_it() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let setup = "head -c 40000000 /dev/zero > large; head -c 40000000 /dev/zero > other";
+    let finished = run(&place, &repository, setup, "cat large > /dev/null; echo x >> other");
+    assert_eq!(finished.task("t1")["changes"]["files"], 1);
+    assert_eq!(paths(&diff(&place, &repository)), ["other"].into());
+}
+
+#[test]
+fn a_submodule_that_a_setup_fills_is_not_told_until_the_task_changes_it() {
+    let place = sandbox();
+    let library = Repository::init(&place.folder().join("library"));
+    library.write("lib.txt", "lib\n");
+    library.commit("library");
+    let repository = place.repository();
+    let url = library.root().to_str().expect("it is a text");
+    repository.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        url,
+        "lib",
+    ]);
+    repository.commit("a submodule");
+    let setup = format!("git clone --quiet '{url}' cloned && cp -r cloned/. lib && rm -rf cloned");
+    let quiet = run(&place, &repository, &setup, "cat lib/lib.txt && git -C lib status");
+    assert!(quiet.task("t1").get("left_out").is_none(), "{quiet}");
+    place.expect_nothing_left(&repository);
+    let loud = run(&place, &repository, &setup, "echo more >> lib/lib.txt");
+    let left_out = &loud.task("t1")["left_out"];
+    assert_eq!(left_out["entries"][0]["kind"], "submodule", "{loud}");
+    let workspace = left_out["workspace"].as_str().expect("it is kept");
+    let kept = std::fs::read(Path::new(workspace).join("lib/lib.txt")).expect("it is there");
+    assert_eq!(kept, b"lib\nmore\n");
+}
+
+#[test]
+fn dependants_get_the_work_of_their_predecessors_and_a_setup_of_their_own() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let setup = "echo \"$REGATTA_TASK\" >> setups; sed -i s/1/one/ long; echo x >> edited";
+    let plan = Plan::default()
+        .task("first", "sed -i s/5/five/ long; cp setups first.txt")
+        .task("second", "sed -i s/9/nine/ long; cp setups second.txt")
+        .after(&["first"]);
+    let run = place.run_plan(&repository, &plan).arg("--setup").arg(setup);
+    let finished = run.run();
+    assert_eq!(repository.text("long"), "1\n2\n3\n4\nfive\n6\n7\n8\nnine\n", "{finished}");
+    assert_eq!(repository.text("first.txt"), "first\n");
+    assert_eq!(repository.text("second.txt"), "second\n");
+    assert!(!repository.has("setups"), "{finished}");
+}
+
+#[test]
+fn an_engine_killed_after_a_setup_leaves_only_the_work_of_the_task() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let call = place.run_in(&repository).arg("--setup").arg(EVERYTHING).exec("echo w > work");
+    let killed = call.fault("kill@capture.begin").run();
+    assert_eq!(killed.code, 128 + 9, "{killed}");
+    let patch = diff(&place, &repository);
+    assert_eq!(paths(&patch), ["work"].into(), "{patch}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn an_engine_killed_while_it_records_a_setup_leaves_no_work() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let call = place.run_in(&repository).arg("--setup").arg(EVERYTHING).exec("echo w > work");
+    let killed = call.fault("kill@setup.manifest").run();
+    assert_eq!(killed.code, 128 + 9, "{killed}");
+    assert_eq!(diff(&place, &repository), "");
+    place.expect_nothing_left(&repository);
+}
