@@ -77,8 +77,8 @@ const ADVICE_BEGINS: [&str; 19] = [
 const ADVICE_HAS: [&str; 3] =
     ["is not recoverable: exiting now", "a complete log of this run", "/_logs/"];
 
-/// Returns whether a line says more than advice, a frame of a stack, a part of a list or a bracket
-/// would.
+/// Returns whether a line says more than advice, a frame of a stack, a part of a list, a bracket, a
+/// place to read more or the announcement of one would.
 fn is_meaningful(line: &str) -> bool {
     let text = line.strip_prefix("npm error").or(line.strip_prefix("npm ERR!")).unwrap_or(line);
     let (indent, text) = (text.len() - text.trim_start().len(), text.trim());
@@ -87,10 +87,11 @@ fn is_meaningful(line: &str) -> bool {
         || ADVICE_HAS.iter().any(|advice| lower.contains(advice));
     let is_name = indent > 0 && !text.contains(' ') || text.len() < line.len() && indent > 1;
     let is_part = text.starts_with(['\'', '"']) || text.starts_with("- ");
+    let is_place = text.contains('/') && !text.contains(char::is_whitespace);
     let is_open = text.ends_with([',', ':', '[', '{', '(']);
     // make names the rule that failed after the error of its command.
     let is_rule = lower.starts_with("make") && lower.contains("] error ");
-    has_word(text) && !(is_advice || is_name || is_part || is_open || is_rule)
+    has_word(text) && !(is_advice || is_name || is_part || is_place || is_open || is_rule)
 }
 
 #[cfg(test)]
@@ -138,6 +139,8 @@ mod tests {
         let make = "x.c:1: error: no `y`\nmake[1]: *** [Makefile:2: x.o] Error 1\n";
         assert_eq!(chosen(make, "").unwrap(), "x.c:1: error: no `y`");
         assert_eq!(chosen("Connecting\nUnauthorized\n", "").unwrap(), "Unauthorized");
+        let places = "No key found.\n\nLog in first. See:\n  /docs/login.md\n  https://a.b/c\n";
+        assert_eq!(chosen(places, "").unwrap(), "No key found.");
     }
 
     #[test]
