@@ -153,13 +153,9 @@ fn events_of_an_agent() -> Vec<Event> {
         timestamp: Timestamp::from_millisecond(0),
     };
     let said = |event| EventKind::SessionEvent { task: Some(task()), event };
-    let report = TaskReport {
-        outcome: Outcome::Done { value: serde_json::Value::Null },
-        captured: None,
-        ms: 31_000,
-        setup_ms: None,
-        usage: Some(usage),
-    };
+    let outcome = Outcome::Done { value: serde_json::Value::Null };
+    let (ms, usage) = (31_000, Some(usage));
+    let report = TaskReport { outcome, captured: None, ms, setup_ms: None, usage };
     numbered(vec![
         EventKind::RunStarted {
             tasks: 1,
@@ -206,7 +202,7 @@ fn events_of_an_agent() -> Vec<Event> {
         EventKind::TaskYielded { task: task() },
         EventKind::TaskFinished { task: task(), report },
         EventKind::RunFinished {
-            totals: Totals { done: 1, ms: 31_500, usage: Some(usage), ..Totals::default() },
+            totals: Totals { done: 1, ms: 31_500, usage, ..Totals::default() },
             exit_code: ExitCode::Success,
         },
     ])
