@@ -8,7 +8,7 @@ use super::kept_work::{kept_reason, label, labels_of, table_row};
 use super::target::Target;
 use crate::args::{ConflictsArgs, Form};
 use crate::error::Error;
-use crate::render::{Meaning, one_line, reason_text};
+use crate::render::{Meaning, one_line, other_side_text, reason_text};
 
 /// How many digits of an object id are printed.
 const DIGITS: usize = 12;
@@ -31,7 +31,7 @@ pub fn run(
             Some(Landed::Conflicted { conflicts }) => {
                 let task = &row.name;
                 let each = conflicts.iter().map(|conflict| {
-                    let with = conflict.with.as_ref().map(&labels);
+                    let with = other_side_text(conflict, &labels);
                     ConflictEntry { task, label: label(row), with, conflict }
                 });
                 listed.conflicts.extend(each);
@@ -64,7 +64,7 @@ struct ConflictEntry<'a> {
     task: &'a TaskName,
     #[serde(skip)]
     label: String,
-    /// The label of the task with which this one conflicts.
+    /// What this task conflicts with: the label of another task, or an edit of the user.
     #[serde(skip)]
     with: Option<String>,
     #[serde(flatten)]

@@ -48,12 +48,15 @@ pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<Ex
 #[derive(Serialize)]
 struct Log<'a> {
     task: &'a TaskName,
+    /// The item of the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<&'a str>,
+    /// The items of the task, if it has several.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    items: &'a [String],
     /// The script, if a command does the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     script: Option<&'a str>,
-    /// The item of `--each`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    item: Option<&'a str>,
     /// The arguments `"$@"` of the script.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     arguments: &'a [String],
@@ -72,22 +75,24 @@ fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Resul
     let path = log_path(context, run, row);
     let task = &row.name;
     let setup = setup_logs(context, run, row)?;
+    let (item, items) = row.spec.item_or_chunk();
+    let log = Log { task, item, items, setup, ..Log::of(task) };
     Ok(match &row.spec.work {
-        Work::Agent(_) => {
-            let entries = if_exists(read_session(&path), &path)?;
-            Log { task, script: None, item: None, arguments: &[], setup, entries, output: None }
-        }
+        Work::Agent(_) => Log { entries: if_exists(read_session(&path), &path)?, ..log },
         Work::Command(command) => {
-            let (script, item) = (Some(command.script.as_str()), &command.item);
-            let item = item.as_ref().map(|item| item.item.as_str());
-            let output = whole_output(&path)?;
-            Log { task, script, item, arguments: &command.arguments, setup, entries: None, output }
+            let (script, arguments) = (Some(command.script.as_str()), &command.arguments[..]);
+            Log { script, arguments, output: whole_output(&path)?, ..log }
         }
-        Work::External(_) => {
-            let output = whole_output(&path)?;
-            Log { task, script: None, item: None, arguments: &[], setup, entries: None, output }
-        }
+        Work::External(_) => Log { output: whole_output(&path)?, ..log },
     })
+}
+
+impl<'a> Log<'a> {
+    fn of(task: &'a TaskName) -> Self {
+        let (item, items, script, arguments) = (None, &[][..], None, &[][..]);
+        let setup = Vec::new();
+        Self { task, item, items, script, arguments, setup, entries: None, output: None }
+    }
 }
 
 fn whole_output(path: &Path) -> Result<Option<String>, Error> {
@@ -130,13 +135,9 @@ fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> 
     }
 }
 
-/// Returns lines with what a command was given: its item, its script and its arguments.
+/// Returns lines with what a command was given: its script and its arguments.
 fn given_to(command: &Command) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Some(item) = &command.item {
-        lines.push(format!("item  {}", one_line(&item.item)));
-    }
-    lines.push(format!("$ {}", one_line(&command.script)));
+    let mut lines = vec![format!("$ {}", one_line(&command.script))];
     if !command.arguments.is_empty() {
         let arguments = command.arguments.iter().map(|argument| one_line(&shell_word(argument)));
         lines.push(format!("with  {}", arguments.collect::<Vec<_>>().join(" ")));
@@ -155,7 +156,17 @@ fn log_path(context: &CommandContext, run: &RunRow, row: &TaskRow) -> PathBuf {
 
 fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
     let title = format!("{} · {}{more}", label(row), table_row(row, NAMES).outcome.word);
-    say(out, &context.view.palette.paint(Meaning::Heading, &title))
+    say(out, &context.view.palette.paint(Meaning::Heading, &title))?;
+    // The label of a task is its item; of several items it is only the first.
+    match row.spec.items.as_slice() {
+        [] => Ok(()),
+        [item] if one_line(item) == label(row) => Ok(()),
+        [item] => say(out, &format!("item  {}", one_line(item))),
+        items => {
+            let items: Vec<_> = items.iter().map(|item| one_line(item)).collect();
+            say(out, &format!("items  {}", items.join("  ")))
+        }
+    }
 }
 
 /// Prints the output of a command.

@@ -18,20 +18,25 @@ pub(super) enum LiveNote {
     /// A line that is always printed.
     Line(String),
     /// A task that failed or whose work did not land, always printed.
-    Problem {
-        /// What has become of the task.
-        meaning: Meaning,
-        /// The label of the task and the reason.
-        text: String,
-    },
+    Problem(Problem),
+}
+
+/// A task that failed or whose work did not land. The texts are printable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// What has become of the task.
+    pub(super) meaning: Meaning,
+    /// The label of the task.
+    pub(super) label: String,
+    /// The reason.
+    pub(super) why: String,
 }
 
 /// Returns the lines for an event. The caller has applied the event to `run` already.
 pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
     let label = |task: &TaskName| run.label(task);
     let problem = |meaning, task: &TaskName, why: &str| {
-        let text = format!("{}  {}", label(task), one_line(why));
-        vec![LiveNote::Problem { meaning, text }]
+        vec![LiveNote::Problem(Problem { meaning, label: label(task), why: one_line(why) })]
     };
     match &event.kind {
         EventKind::Degraded { from, to, why } => {

@@ -142,34 +142,27 @@ pub fn conflicts_text(conflicts: &[Conflict], labels: Labels<'_>) -> String {
 
 fn conflict_text(conflict: &Conflict, labels: Labels<'_>) -> String {
     let path = printable::one_line(&conflict.path.to_string());
-    match &conflict.with {
-        Some(other) => format!("{path}, with {}", labels(other)),
-        None => match other_side(conflict.reason) {
-            OtherSide::User => format!("{path}, with an edit in your tree since the run began"),
-            OtherSide::Nobody => format!("{path}, {}", reason_text(conflict.reason)),
-        },
+    match other_side_text(conflict, labels) {
+        Some(other) => format!("{path}, with {other}"),
+        None => format!("{path}, {}", reason_text(conflict.reason)),
     }
 }
 
-/// Whose change a conflict without another task is with.
-enum OtherSide {
-    /// The tree has a change that no task of the run made.
-    User,
-    /// The work itself cannot be written.
-    Nobody,
-}
-
-fn other_side(reason: ConflictReason) -> OtherSide {
-    match reason {
+/// Returns whose change a conflict is with: another task's, or one in the user's tree. `None` if the
+/// work itself cannot be written.
+#[must_use]
+pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String> {
+    if let Some(other) = &conflict.with {
+        return Some(labels(other));
+    }
+    match conflict.reason {
         ConflictReason::Content
         | ConflictReason::Binary
         | ConflictReason::BothAdded
         | ConflictReason::ChangedAndRemoved
         | ConflictReason::Kind
-        | ConflictReason::InTheWay => OtherSide::User,
-        ConflictReason::Uncommitted | ConflictReason::Filter | ConflictReason::Contested => {
-            OtherSide::Nobody
-        }
+        | ConflictReason::InTheWay => Some("an edit in your tree since the run began".to_owned()),
+        ConflictReason::Uncommitted | ConflictReason::Filter | ConflictReason::Contested => None,
     }
 }
 

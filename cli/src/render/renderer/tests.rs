@@ -162,13 +162,9 @@ fn events_of_an_agent() -> Vec<Event> {
         timestamp: Timestamp::from_millisecond(0),
     };
     let said = |event| EventKind::SessionEvent { task: Some(task()), event };
-    let report = TaskReport {
-        outcome: Outcome::Done { value: serde_json::Value::Null },
-        captured: None,
-        ms: 31_000,
-        setup_ms: None,
-        usage: Some(usage),
-    };
+    let outcome = Outcome::Done { value: serde_json::Value::Null };
+    let (ms, usage) = (31_000, Some(usage));
+    let report = TaskReport { outcome, captured: None, ms, setup_ms: None, usage };
     numbered(vec![
         EventKind::RunStarted {
             tasks: 1,
@@ -209,7 +205,7 @@ fn events_of_an_agent() -> Vec<Event> {
         EventKind::TaskYielded { task: task() },
         EventKind::TaskFinished { task: task(), report },
         EventKind::RunFinished {
-            totals: Totals { done: 1, ms: 31_500, usage: Some(usage), ..Totals::default() },
+            totals: Totals { done: 1, ms: 31_500, usage, ..Totals::default() },
             exit_code: ExitCode::Success,
         },
     ])
@@ -304,6 +300,33 @@ fn of_an_agent_its_end_is_a_plain_line_and_what_it_does_on_the_way_is_not() {
             "03:04:15 auth was reminded: no yield",
         ]
     );
+}
+
+#[test]
+fn a_retried_provider_is_one_line_per_task_and_minute() {
+    let retry = |task: &str| EventKind::SessionEvent {
+        task: task.parse().ok(),
+        event: SessionEvent::AutoRetryStart {
+            attempt: 1,
+            delay_ms: 2_000,
+            error_message: "over\nloaded".to_owned(),
+        },
+    };
+    let mut events = numbered(vec![retry("auth"); 130]);
+    events.extend(numbered(vec![retry("billing"); 2]));
+    let normal = OutputOptions::from(&Globals::default());
+    let err = shown_of(events.clone(), normal).1;
+    assert_eq!(
+        err.lines().filter(|line| line.contains(" auth waits 2.0s for")).count(),
+        3,
+        "{err}"
+    );
+    assert_eq!(err.lines().filter(|line| line.contains(" billing waits ")).count(), 1, "{err}");
+    assert!(err.lines().all(|line| line.ends_with("over␊loaded")), "{err}");
+    let verbose = OutputOptions { verbosity: Verbosity::Verbose, ..normal };
+    assert_eq!(shown_of(events.clone(), verbose).1.lines().count(), 132);
+    let quiet = OutputOptions { verbosity: Verbosity::Quiet, ..normal };
+    assert_eq!(shown_of(events, quiet).1, "");
 }
 
 #[test]
