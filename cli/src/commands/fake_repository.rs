@@ -239,7 +239,7 @@ impl Bench {
             let report = LandingReport { tasks: landings };
             entries.push(LedgerEntry::LandingFinished { run, landing: None, report });
             let usage = usages.into_iter().reduce(|one, other| one + other);
-            let totals = Totals { ms: 2400, setup_ms: None, usage, ..Totals::default() };
+            let totals = Totals { ms: 2400, usage, ..Totals::default() };
             entries.push(LedgerEntry::RunFinished { run, totals, exit_code: ExitCode::Kept });
         }
         self.context.record(entries).await.unwrap();
