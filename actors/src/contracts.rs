@@ -1,6 +1,7 @@
 //! Builds the yield contracts of tasks: the schema and how often a worker is reminded.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use engine::fault::Faults;
 use engine::ports::{AnyValue, Schema};
@@ -20,9 +21,10 @@ pub(crate) struct SchemaFault {
 
 /// Builds the contract of each task. The compiler of schemas is foreign code and may panic.
 pub(crate) fn contracts(tasks: &[TaskSpec], deps: &Deps) -> Result<Contracts, SchemaFault> {
+    let any: Arc<dyn Schema> = Arc::new(AnyValue);
     let contract = |task: &TaskSpec| {
-        let schema: Box<dyn Schema> = match &task.schema {
-            None => Box::new(AnyValue),
+        let schema = match &task.schema {
+            None => Arc::clone(&any),
             Some(schema) => deps
                 .schemas
                 .compile(schema)
@@ -35,7 +37,7 @@ pub(crate) fn contracts(tasks: &[TaskSpec], deps: &Deps) -> Result<Contracts, Sc
 
 /// Returns a contract that any value satisfies.
 pub(crate) fn any() -> YieldContract {
-    YieldContract::new(Box::new(AnyValue), ReminderPolicy::COMMAND)
+    YieldContract::new(Arc::new(AnyValue), ReminderPolicy::COMMAND)
 }
 
 /// Returns how often a worker of this kind is reminded.

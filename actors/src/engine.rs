@@ -18,12 +18,12 @@ use crate::runs::{Submission, SubmitError, Submitted};
 use crate::session::SessionSpec;
 use crate::sessions::{OpenSessionError, SessionHandle, SessionOpening};
 
-/// A running engine. Close it with [`Engine::close`]; the next start recovers an engine that was
-/// dropped.
+/// A running engine. Close it with [`Engine::close`]. Dropping it closes nothing: the next start of
+/// the program recovers the runs that have not ended.
 pub struct Engine {
     root: ActorRef<RootMessage>,
     join: JoinHandle<()>,
-    fell: watch::Receiver<Option<String>>,
+    failure: watch::Receiver<Option<String>>,
 }
 
 /// A handle that cancels runs. It does not keep the engine open.
@@ -42,11 +42,11 @@ impl Engine {
     /// # Errors
     /// An actor could not be started.
     pub async fn open(deps: Deps) -> Result<Self, SpawnErr> {
-        let (sender, fell) = watch::channel(None);
-        let arguments = RootArguments { deps, fell: sender };
+        let (sender, failure) = watch::channel(None);
+        let arguments = RootArguments { deps, failure: sender };
         #[expect(clippy::disallowed_methods, reason = "the root is the one that nobody supervises")]
         let (root, join) = Actor::spawn(None, Root, arguments).await?;
-        Ok(Self { root, join, fell })
+        Ok(Self { root, join, failure })
     }
 
     /// Returns a reader of all events from now on.
@@ -124,21 +124,22 @@ impl Engine {
         Canceller(self.root.clone())
     }
 
-    /// Waits until a critical actor fails, and returns its name and error. The engine is closing by
-    /// then. Never returns while the engine works.
-    pub async fn fallen(&self) -> String {
-        let mut fell = self.fell.clone();
-        match fell.wait_for(Option::is_some).await {
-            Ok(fell) => fell.clone().unwrap_or_default(),
-            Err(_closed_in_peace) => std::future::pending().await,
+    /// Waits until an actor that the engine needs fails, such as the ledger, or until closing makes
+    /// no progress, and returns the reason. The engine is closing by then. Does not return if the
+    /// engine closes without a failure.
+    pub async fn failed(&self) -> String {
+        let mut failure = self.failure.clone();
+        match failure.wait_for(Option::is_some).await {
+            Ok(failure) => failure.clone().unwrap_or_default(),
+            Err(_closed_normally) => std::future::pending().await,
         }
     }
 
-    /// Cancels all runs, closes all sessions and repositories, and ends the engine. Returns the name
-    /// and error of a critical actor that failed.
+    /// Cancels all runs, closes all sessions and repositories, and ends the engine. Returns the
+    /// reason if an actor that the engine needs failed, or if closing made no progress.
     pub async fn close(self) -> Option<String> {
         let _closed = self.root.cast(RootMessage::Close);
         let _panicked = self.join.await; // a panic ends the engine as well
-        self.fell.borrow().clone()
+        self.failure.borrow().clone()
     }
 }

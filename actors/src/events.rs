@@ -8,20 +8,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use protocol::{Event, EventScope};
 use tokio::sync::Notify;
 
-use crate::shutdown::Activity;
+use crate::shutdown_limits::ActivityCounter;
 
 mod backlog;
 
 use backlog::Backlog;
 
 /// The events of an engine, or of one of its sessions, for one reader, in the order in which each
-/// run and session saw them.
+/// run and session published them.
 ///
 /// A reader that keeps up gets every event. For a slow reader, the queue merges the deltas of a
-/// session and drops deltas beyond 256 KiB. It keeps only the latest unread `task_progress` of each
-/// task, and at most 8 MiB of the `session_event`s of tasks; a `degraded` event in their place
-/// reports how many were dropped. The queue never drops any other event. Events are numbered when
-/// they are read, so their numbers have no gaps.
+/// session, such as parts of a model's answer, and drops deltas beyond 256 KiB. It keeps only the
+/// latest unread `task_progress` of each task, and at most 8 MiB of the `session_event`s of tasks;
+/// a `degraded` event in their place reports how many were dropped. The queue never drops any other
+/// event. Events are numbered when they are read, so their numbers have no gaps.
 #[derive(Debug)]
 pub struct Events(Arc<Queue>);
 
@@ -54,7 +54,7 @@ impl Events {
         self.0.backlog().is_empty()
     }
 
-    /// Returns the events of an engine that has closed.
+    /// Returns a closed reader without events, for an engine that has closed.
     pub(crate) fn ended() -> Self {
         let queue = Queue::default();
         queue.backlog().close();
@@ -87,7 +87,7 @@ impl Queue {
 pub(crate) struct EventBus(Arc<Bus>);
 
 struct Bus {
-    activity: Activity,
+    activity: ActivityCounter,
     readers: Mutex<Vec<Reader>>,
 }
 
@@ -104,7 +104,7 @@ impl Reader {
 }
 
 impl EventBus {
-    pub(crate) fn new(activity: Activity) -> Self {
+    pub(crate) fn new(activity: ActivityCounter) -> Self {
         Self(Arc::new(Bus { activity, readers: Mutex::default() }))
     }
 

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use ractor::{ActorRef, Message};
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::job_names::Job;
+use crate::job::Job;
 
 /// Runs futures for the actor that owns it. Dropping it aborts them, however the actor dies.
 ///
@@ -38,6 +38,9 @@ impl Jobs {
         // A job that has ended holds memory until it is joined.
         while self.running.try_join_next().is_some() {}
         let (owner, faults) = (owner.clone(), self.faults.clone());
+        // On the heap, because an `async` block holds a future that it awaits twice: as what it
+        // captured, and as what it awaits.
+        let job = job.boxed();
         let job = async move {
             // A job cannot return an error, so an error planned for its failpoint is ignored.
             let _ignored = faults.failpoint(name.begin());
@@ -71,6 +74,6 @@ impl Panicked {
     pub(crate) fn from_payload(payload: &(dyn Any + Send)) -> Self {
         let words = payload.downcast_ref::<&str>().map(|words| (*words).to_owned());
         let words = words.or_else(|| payload.downcast_ref::<String>().cloned());
-        Self(words.unwrap_or_else(|| "it panicked without words".to_owned()))
+        Self(words.unwrap_or_else(|| "it panicked without a message".to_owned()))
     }
 }

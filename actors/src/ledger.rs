@@ -9,7 +9,7 @@ use engine::ports::{Clock, LedgerError, LedgerStore, LockRun, RunLock};
 use protocol::{LedgerEntry, RunName, RunSpec, Timestamp};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
 use crate::messaging::Receipt;
 

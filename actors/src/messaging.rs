@@ -1,4 +1,5 @@
-//! Requests between actors whose answers arrive as messages, notifications, and receipts of writes.
+//! Communication between actors: requests whose answers arrive as messages, notifications, and
+//! receipts that report the results of writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use futures_util::future::BoxFuture;
 use ractor::concurrency::oneshot;
 use ractor::{ActorRef, Message, RpcReplyPort};
 
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::jobs::Jobs;
 
 /// Sends a request at once and returns a future of the answer; `None` if the actor died.
@@ -18,7 +19,8 @@ pub(crate) fn answer<M: Message, R: Send + 'static>(
 ) -> BoxFuture<'static, Option<R>> {
     #[expect(clippy::disallowed_methods, reason = "a question that is not sent is dropped")]
     let (answer, waiting) = oneshot();
-    // A failed cast returns the request with its reply port. Dropping both ends the wait at once.
+    // A failed cast returns the request with its reply port. Both are dropped here, so that the
+    // returned future completes at once.
     drop(whom.cast(question(answer.into())));
     waiting.map(Result::ok).boxed()
 }
@@ -107,7 +109,7 @@ impl<T: 'static> Notifier<T> {
 }
 
 /// Reports the result of a write exactly once: a dropped receipt reports [`Durability::Lost`].
-/// Results arrive in the order in which they are given.
+/// Results for the same actor arrive in the order in which they were reported.
 pub(crate) struct Receipt(Option<Box<dyn FnOnce(Durability) + Send>>);
 
 /// The result of a write.

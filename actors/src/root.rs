@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use engine::request::GatePolicy;
-use protocol::RunId;
+use protocol::{RunId, error_chain};
 use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, RactorErr, RpcReplyPort, SupervisionEvent,
 };
@@ -17,7 +17,7 @@ use crate::events::{EventBus, Events};
 use crate::executors::{Executors, ExecutorsMessage};
 use crate::gates::{GateHandle, Gates, GatesArguments, GatesMessage};
 use crate::isolation::{Isolator, IsolatorArguments, IsolatorMessage};
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::ledger::{Ledger, LedgerArguments, LedgerMessage};
 use crate::run::RunRequest;
@@ -25,14 +25,15 @@ use crate::runs::{Runs, RunsArguments, RunsMessage, Submission, SubmitError, Sub
 use crate::sessions::{
     SessionOpening, Sessions, SessionsArguments, SessionsMessage, SessionsReply,
 };
-use crate::shutdown::{self, Activity};
+use crate::shutdown_limits::{self, ActivityCounter};
 
 pub(crate) struct Root;
 
 pub(crate) struct RootArguments {
     pub(crate) deps: Deps,
-    /// Set to the name and error of a critical actor that failed.
-    pub(crate) fell: watch::Sender<Option<String>>,
+    /// Set to the reason why the engine cannot continue: the name and error of a critical actor
+    /// that failed, or what a shutdown has given up waiting for.
+    pub(crate) failure: watch::Sender<Option<String>>,
 }
 
 pub(crate) enum RootMessage {
@@ -45,8 +46,8 @@ pub(crate) enum RootMessage {
     Listen(RpcReplyPort<Events>),
     /// Cancels all runs, closes everything, then stops.
     Close,
-    /// The pause of a shutdown is over. Contains the value of the activity counter at its
-    /// beginning; `None` if the timer crashed.
+    /// It is time to check whether a shutdown makes progress. Contains the value of the activity
+    /// counter at the last check; `None` if the job that waited panicked.
     StillClosing(Option<u64>),
 }
 
@@ -68,7 +69,7 @@ enum Child {
     Gone,
 }
 
-/// The children of the root.
+/// The state of the root: its children, and the progress of a shutdown.
 pub(crate) struct RootState {
     ledger: ActorRef<LedgerMessage>,
     isolator: ActorRef<IsolatorMessage>,
@@ -77,9 +78,9 @@ pub(crate) struct RootState {
     sessions: (ActorRef<SessionsMessage>, Child),
     runs: (ActorRef<RunsMessage>, Child),
     events: EventBus,
-    fell: watch::Sender<Option<String>>,
+    failure: watch::Sender<Option<String>>,
     closing: Closing,
-    activity: Activity,
+    activity: ActivityCounter,
     jobs: Jobs,
 }
 
@@ -93,7 +94,7 @@ impl Actor for Root {
         myself: ActorRef<Self::Msg>,
         engine: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let RootArguments { deps, fell } = engine;
+        let RootArguments { deps, failure } = engine;
         let cell = || myself.get_cell();
         let jobs = Jobs::new(&deps.faults);
         let arguments = LedgerArguments {
@@ -102,7 +103,7 @@ impl Actor for Root {
             faults: deps.faults.clone(),
         };
         let (ledger, _join) = Actor::spawn_linked(None, Ledger, arguments, cell()).await?;
-        let activity = Activity::default();
+        let activity = ActivityCounter::default();
         let events = EventBus::new(activity.clone());
         let arguments =
             IsolatorArguments { activity: activity.clone(), faults: deps.faults.clone() };
@@ -138,7 +139,7 @@ impl Actor for Root {
             sessions: (sessions, Child::There),
             runs: (runs, Child::There),
             events,
-            fell,
+            failure,
             closing: Closing::No,
             activity,
             jobs,
@@ -152,7 +153,7 @@ impl Actor for Root {
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            // Should the runs be gone, the dropped reply port says so.
+            // If the receiving actor has stopped, the dropped reply port tells the caller.
             RootMessage::Submit(submission, reply) => {
                 let _gone = state.runs.0.cast(RunsMessage::Submit(submission, reply));
             }
@@ -185,7 +186,7 @@ impl Actor for Root {
                 state.gone(&child);
                 if let Some(critical) = state.critical(&child) {
                     tracing::error!(critical, %error, "a critical actor failed");
-                    state.fell(|| format!("{critical}: {}", chain(error.as_ref())));
+                    state.fail(|| format!("{critical}: {}", error_chain(error.as_ref())));
                     state.close(&myself);
                     if child.get_id() == state.isolator.get_id() {
                         myself.stop(None);
@@ -195,7 +196,7 @@ impl Actor for Root {
             SupervisionEvent::ActorTerminated(child, ..) => {
                 state.gone(&child);
                 if child.get_id() == state.isolator.get_id() {
-                    myself.stop(None); // it was the last that had obligations
+                    myself.stop(None); // it stops after the runs and sessions
                 }
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
@@ -209,14 +210,17 @@ impl Actor for Root {
         _myself: ActorRef<Self::Msg>,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // One that has failed already must not keep the others from being closed.
-        let stopped = state.executors.stop_and_wait(None, Some(shutdown::EXECUTORS)).await;
+        // An actor that has failed already returns an error other than a timeout. That error is
+        // ignored, so that the next actor is closed as well.
+        let stopped = state.executors.stop_and_wait(None, Some(shutdown_limits::EXECUTORS)).await;
         if let Err(RactorErr::Timeout) = stopped {
-            state.give_up("the executors", shutdown::EXECUTORS);
+            state.give_up("the executors", shutdown_limits::EXECUTORS);
         }
         // Drained rather than stopped: entries are in its mailbox.
-        if let Err(RactorErr::Timeout) = state.ledger.drain_and_wait(Some(shutdown::LEDGER)).await {
-            state.give_up("the ledger", shutdown::LEDGER);
+        if let Err(RactorErr::Timeout) =
+            state.ledger.drain_and_wait(Some(shutdown_limits::LEDGER)).await
+        {
+            state.give_up("the ledger", shutdown_limits::LEDGER);
         }
         Ok(())
     }
@@ -226,7 +230,7 @@ impl RootState {
     fn close(&mut self, myself: &ActorRef<RootMessage>) {
         if self.closing == Closing::No {
             self.closing = Closing::Work;
-            // Where one is dead, its end is on the way.
+            // If one of them has stopped already, its supervision event reports that.
             let _dead = self.runs.0.cast(RunsMessage::Close);
             let _dead = self.sessions.0.cast(SessionsMessage::CloseAll);
             self.look_again(myself);
@@ -249,7 +253,8 @@ impl RootState {
         let left = (self.runs.1, self.sessions.1);
         if self.closing == Closing::Work && left == (Child::Gone, Child::Gone) {
             self.closing = Closing::Repositories;
-            // The isolator sees every capture through and then stops; if it fell, so do we.
+            // The isolator stops when all captures are finished. If it has stopped already, the
+            // root stops here.
             if self.isolator.cast(IsolatorMessage::Close).is_err() {
                 myself.stop(None);
             }
@@ -268,7 +273,8 @@ impl RootState {
 
     /// Checks again after a pause whether there was any activity.
     fn look_again(&mut self, myself: &ActorRef<RootMessage>) {
-        let (pause, before) = (tokio::time::sleep(shutdown::STANDSTILL), self.activity.count());
+        let (pause, before) =
+            (tokio::time::sleep(shutdown_limits::STALL_LIMIT), self.activity.count());
         self.jobs.run(Job::RootWatch, myself, pause, move |slept| {
             RootMessage::StillClosing(slept.ok().map(|()| before))
         });
@@ -278,7 +284,7 @@ impl RootState {
         if before != Some(self.activity.count()) {
             return self.look_again(myself);
         }
-        self.give_up(self.waited_for(), shutdown::STANDSTILL);
+        self.give_up(self.waited_for(), shutdown_limits::STALL_LIMIT);
         myself.stop(None);
     }
 
@@ -287,14 +293,14 @@ impl RootState {
     fn give_up(&self, what: &str, after: Duration) {
         let seconds = after.as_secs();
         tracing::error!(what, seconds, "gave up waiting while closing");
-        self.fell(|| format!("gave up waiting for {what} after {seconds} s"));
+        self.fail(|| format!("gave up waiting for {what} after {seconds} s"));
     }
 
     /// Sets the reason why the engine cannot continue. Later reasons are ignored.
-    fn fell(&self, why: impl FnOnce() -> String) {
-        self.fell.send_if_modified(|fell| {
-            let first = fell.is_none();
-            fell.get_or_insert_with(why);
+    fn fail(&self, why: impl FnOnce() -> String) {
+        self.failure.send_if_modified(|failure| {
+            let first = failure.is_none();
+            failure.get_or_insert_with(why);
             first
         });
     }
@@ -312,15 +318,4 @@ impl RootState {
         ];
         critical.into_iter().find(|(critical, _)| *critical == id).map(|(_, name)| name)
     }
-}
-
-/// Formats an error with its sources in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut line = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        line = format!("{line}: {source}");
-        next = source.source();
-    }
-    line
 }

@@ -14,10 +14,11 @@ use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
 use isolation::Repositories;
 use protocol::{LandingId, RunSpec, SessionId, Timestamp};
 use providers::{Catalogue, CatalogueConfig, Price, Rate};
-use schema::JsonSchemas;
+use schema::{CachedSchemas, JsonSchemas};
 use store::{ArtifactFolders, Ledger, SessionLogFiles};
 use tools::Builtins;
 
+use crate::args::WATCH;
 use crate::error::{Error, ErrorKind};
 use crate::model::{is_scripted, routes};
 use crate::process;
@@ -50,7 +51,7 @@ impl Ids for UniqueIds {
 /// The settings, stores and adapters that every command over a repository uses.
 #[derive(Clone)]
 pub struct AppContext {
-    /// The folders and files of the program.
+    /// The paths of the program's settings and data.
     pub places: DataPaths,
     /// The settings.
     pub settings: Settings,
@@ -74,8 +75,9 @@ impl AppContext {
     pub fn build(places: DataPaths, settings: Settings, faults: Faults) -> Result<Self, Error> {
         let places = places.with_workspaces(settings.isolation_dir.value.clone());
         if let Err(error) = places.make_private() {
-            // Not an error: some file systems have no modes. A later use of a missing folder fails.
-            tracing::warn!(%error, "the folders of data cannot be closed to others");
+            // Only a warning, because some file systems do not support permissions. If a folder
+            // could not be created, its first use returns an error.
+            tracing::warn!(%error, "cannot make the data folders private");
         }
         let ledger = Arc::new(Ledger::open(places.ledger(), faults.clone())?);
         let isolation = Arc::new(Repositories::new(isolation_places(&places), faults.clone()));
@@ -89,7 +91,7 @@ impl AppContext {
     /// # Errors
     /// The engine cannot be opened, for instance because the machine has no resources left.
     pub async fn open_engine(&self, spec: &RunSpec) -> Result<Engine, Error> {
-        // A program that embeds this crate may not call `hide_memory` at its start.
+        // `main` has called this already, but a program that embeds this crate possibly has not.
         process::hide_memory();
         let rules = self.environment_rules(spec);
         let environment = BaseEnvironment::new(std::env::vars_os(), &rules);
@@ -98,7 +100,7 @@ impl AppContext {
         let processes = Processes::new(watcher)
             .map_err(|error| machine_error("cannot start the shell").caused_by(&error))?;
         let commands: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
-        let schemas: Arc<dyn Schemas> = Arc::new(JsonSchemas);
+        let schemas: Arc<dyn Schemas> = Arc::new(CachedSchemas::<JsonSchemas>::default());
         let tools = Builtins::new(self.faults.clone());
         let tools = if is_scripted(spec) { tools.with_panic_tool() } else { tools };
         let artifacts = self.places.all_artifacts();
@@ -206,7 +208,7 @@ pub fn isolation_places(places: &DataPaths) -> isolation::IsolationPaths {
 /// process of the user can read the watcher's environment, so `environment` must have no keys.
 fn watcher(environment: &BaseEnvironment) -> Command {
     let mut command = Command::new("/proc/self/exe");
-    command.arg("__watch").env_clear().envs(environment.variables());
+    command.arg(WATCH).env_clear().envs(environment.variables());
     command
 }
 

@@ -139,11 +139,6 @@ fn causes(error: &dyn std::error::Error) -> impl Iterator<Item = String> {
     std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string)
 }
 
-/// Returns an error and the errors behind it in one line: `cannot open x: No such file`.
-pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
-    causes(error).collect::<Vec<_>>().join(": ")
-}
-
 /// Removes the number of a system error from a message, because the message also has its name.
 pub(crate) fn without_os_code(message: &str) -> &str {
     message.split(" (os error ").next().unwrap_or_default()

@@ -1,6 +1,8 @@
 //! The list of what is planned but not implemented yet: commands, options, values and keys of plans.
 //! The program refuses each of them by name, and ignores none.
 
+use std::ffi::OsString;
+
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::error::Error;
@@ -52,8 +54,6 @@ const MISSING: &[Missing] = &[
     command("config", "editing the settings"),
     command("trust", "trusting a project"),
     command("doctor", "examining the machine"),
-    command("completions", "completing in a shell"),
-    command("man", "printing the manual"),
     command("batch", "a campaign over many repositories"),
     command("serve", "serving other programs"),
     command("acp", "speaking ACP"),
@@ -90,7 +90,7 @@ const MISSING: &[Missing] = &[
     option("apply", "ours", Takes::Value, SEE_DIFF),
     option("apply", "theirs", Takes::Value, SEE_DIFF),
     option("apply", "markers", Takes::Value, SEE_DIFF),
-    option("apply", "branch", Takes::Value, "regatta run --merge branch"),
+    option("apply", "branch", Takes::Value, "use `regatta run --merge branch`"),
     option("logs", "follow", Takes::Nothing, "leave it out: what is there so far is shown"),
     value("merge", "stack", "`branch`"),
     value("limit", "cost", "`tokens`"),
@@ -184,7 +184,7 @@ fn refuse_command(under: &str, given: &str) -> Result<(), Error> {
         {
             let path = if *parent == ROOT { String::new() } else { format!("{parent} ") };
             let what = format!("`regatta {path}{name}` ({purpose})");
-            return Err(Error::not_implemented(&what).hint("regatta --help"));
+            return Err(Error::not_implemented(&what));
         }
     }
     Ok(())
@@ -204,10 +204,31 @@ fn refuse_options(of: &str, matches: &ArgMatches) -> Result<(), Error> {
             }
         };
         if is_given {
-            return Err(Error::not_implemented(&format!("--{name}")).hint(*instead));
+            return Err(refused_option(name, instead));
         }
     }
     Ok(())
+}
+
+/// Returns the refusal of a command line that has a flag of the program itself from the list. With
+/// such a flag, what would be a command is a prompt.
+pub(crate) fn refused_flag(line: &[OsString]) -> Option<Error> {
+    let is_given = |name: &str| {
+        let long = format!("--{name}");
+        line.iter().any(|word| *word == *long || (name == "print" && word == "-p"))
+    };
+    MISSING.iter().find_map(|missing| {
+        let Missing::Option { command: ROOT, name, takes: Takes::Nothing, instead } = missing
+        else {
+            return None;
+        };
+        is_given(name).then(|| refused_option(name, instead))
+    })
+}
+
+fn refused_option(name: &str, instead: &str) -> Error {
+    let refused = Error::not_implemented(&format!("`--{name}`"));
+    Error { what: format!("{}; {instead}", refused.what), ..refused }
 }
 
 /// Returns why a value of an option is refused, if the list has it.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use engine::ports::{
     Completion, LedgerError, LedgerStore, OpenRun, Recovered, RecoveredTask, Repository, Uncaptured,
 };
-use protocol::{Landed, LedgerEntry, RunName, RunState, TaskState, Work};
+use protocol::{Landed, LedgerEntry, RunName, RunState, TaskState, Work, error_chain};
 use store::{Reader, RunRow, TaskRow, read_session, used_in};
 
 use crate::app_context::AppContext;
-use crate::error::{Error, error_chain};
+use crate::error::Error;
 use crate::render::{count, kept_workspace_note, left_out_note, rescue_line};
 
 /// An opened repository and what recovery found.

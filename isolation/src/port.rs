@@ -90,7 +90,7 @@ impl Repository for OpenedRepository {
         let opened = Arc::clone(&self.opened);
         let found = blocking(move || {
             let Opened { repo, paths, faults, backends, .. } = opened.as_ref();
-            recovery::find(repo, paths, faults, backends, &open)
+            recovery::recover(repo, paths, faults, backends, &open)
         })
         .await?;
         Ok(Box::new(match found {

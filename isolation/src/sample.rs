@@ -29,7 +29,7 @@ pub fn init(root: &Path, files: &[(String, String)], message: &str) -> Result<()
     let repository = Repository::init_opts(root, &options).or_cannot(what)?;
     for (path, content) in files {
         let path = RepoPath::new(path.as_str())
-            .ok_or_else(|| cannot(what(), format!("{path} is no path")))?;
+            .ok_or_else(|| cannot(what(), format!("{path} is not a path")))?;
         let target = root.join(path.as_path());
         let folder = target.parent().unwrap_or(root);
         fs::create_dir_all(folder).or_cannot(what)?;

@@ -192,7 +192,7 @@ impl Deref for FrozenRun<Snapshot> {
 /// Looks for what dead engines left.
 pub(crate) fn find(sample: &Sample, faults: &Faults, open: &[OpenRun]) -> Option<Findings> {
     let (repo, paths) = (sample.repo(), sample.paths());
-    recovery::find(&repo, &paths, faults, &Backends::default(), open).unwrap()
+    recovery::recover(&repo, &paths, faults, &Backends::default(), open).unwrap()
 }
 
 /// Reads a plan of faults that waits and kills as nothing does.

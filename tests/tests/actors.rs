@@ -439,7 +439,7 @@ async fn a_house_whose_ledger_fails_captures_what_runs_and_says_so() {
     }
     engine.ledger.tear();
     engine.commands.release();
-    let fell = engine.engine.fallen().await;
+    let fell = engine.engine.failed().await;
     assert!(fell.contains("the ledger"), "{fell}");
     let (repository, handle) = (engine.repository.clone(), engine.engine);
     assert_eq!(handle.close().await, Some(fell));

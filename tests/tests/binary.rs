@@ -17,6 +17,7 @@ mod binary {
     mod bad_input;
     mod cancel;
     mod carry;
+    mod command_line;
     mod commands;
     mod demo;
     mod depends;
@@ -26,6 +27,7 @@ mod binary {
     mod each;
     mod endings;
     mod engines;
+    mod failures;
     mod fan_out;
     mod faults;
     mod frozen;
@@ -39,8 +41,10 @@ mod binary {
     mod left_out;
     mod limits;
     mod lines;
+    mod live;
     mod logs;
     mod long_output;
+    mod names;
     mod odd;
     mod output;
     mod plans;
@@ -49,6 +53,7 @@ mod binary {
     mod readme;
     mod recovery;
     mod recovery_killed;
+    mod results;
     mod setup;
     mod setup_capture;
     mod shapes;

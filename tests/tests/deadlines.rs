@@ -105,7 +105,7 @@ async fn a_ledger_that_does_not_answer_falls_and_the_engine_with_it() {
     }
     engine.ledger.failpoints.block_at("append");
     engine.submit(engine.spec(vec![task("two", "yield")])).await;
-    let fell = within(engine.engine.fallen()).await;
+    let fell = within(engine.engine.failed()).await;
     assert!(fell.contains("the ledger: cannot write the ledger within 120 s"), "{fell}");
     let repository = engine.repository.clone();
     assert_eq!(close(engine.engine).await, Some(fell));

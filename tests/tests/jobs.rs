@@ -27,9 +27,10 @@ fn expected(job: Job) -> (Scene, &'static str, &'static str) {
         Job::RunsOpen => {
             both(Scene::Commands, "refused: opening the run crashed; 0 captured, 0 left")
         }
-        Job::RunsWithdraw => {
-            both(Scene::Cancelled, "refused: it was cancelled before it began; 0 captured, 0 left")
-        }
+        Job::RunsWithdraw => both(
+            Scene::Cancelled,
+            "refused: the run was cancelled before it began; 0 captured, 0 left",
+        ),
         Job::RunCheck => both(
             Scene::Adding,
             r#"Err("checking the tasks crashed: a fault was planned at POINT"); done; 1 landed; 1 captured, 0 left"#,
@@ -113,12 +114,11 @@ fn expected(job: Job) -> (Scene, &'static str, &'static str) {
             Scene::Session,
             r#"Err("a fault was planned at POINT"), yielded, silent; 0 captured, 0 left"#,
         ),
-        Job::SessionsLease => both(
-            Scene::Session,
-            "refused: nothing could be had to run its tools; 0 captured, 0 left",
-        ),
+        Job::SessionsLease => {
+            both(Scene::Session, "refused: no tool executor could be started; 0 captured, 0 left")
+        }
         Job::SessionsOpen => {
-            both(Scene::Session, "refused: nobody learned whether it is open; 0 captured, 0 left")
+            both(Scene::Session, "refused: opening it was not confirmed; 0 captured, 0 left")
         }
         Job::SessionsModel => both(
             Scene::Session,
@@ -126,7 +126,7 @@ fn expected(job: Job) -> (Scene, &'static str, &'static str) {
         ),
         Job::SessionsClear => both(
             Scene::Session,
-            "Ok(()), dropped, it crashed, and what it had started did not stop; 0 captured, 0 left",
+            "Ok(()), dropped, it crashed, and its processes did not stop in time; 0 captured, 0 left",
         ),
         Job::SessionsClose | Job::SessionsSeal => {
             both(Scene::Session, "Ok(()), yielded, silent; 0 captured, 0 left")

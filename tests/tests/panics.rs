@@ -142,7 +142,7 @@ async fn a_panic_while_the_ledger_writes_ends_the_engine_and_what_ran_is_capture
     }
     engine.ledger.failpoints.panic_at("append");
     engine.submit(engine.spec(vec![task("three", "yield")])).await;
-    let fell = within(engine.engine.fallen()).await;
+    let fell = within(engine.engine.failed()).await;
     assert!(fell.contains("ledger") && fell.contains("a test asked for it"), "{fell}");
     let repository = engine.repository.clone();
     assert_eq!(within(engine.engine.close()).await, Some(fell));

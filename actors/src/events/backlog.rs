@@ -10,13 +10,14 @@ use protocol::{Event, EventKind, EventScope, SessionEvent, TaskName, Timestamp};
 mod tests;
 
 /// How many unread events a reader may have before it counts as slow.
-const SLACK: usize = 1024;
+const UNREAD_PROGRESS_LIMIT: usize = 1024;
 
-/// How many bytes of the session events of runs, written as JSON, a reader may have unread. They
-/// are in the session logs, whole.
+/// How many bytes of the session events of tasks, written as JSON, a reader may have unread. Events
+/// beyond this limit are omitted; the session logs contain all messages.
 const SESSION_BYTES: usize = 8 << 20;
 
-/// How many bytes of deltas, written as JSON, a reader may have unread.
+/// How many bytes of deltas a reader may have unread. Each delta counts with the size of its JSON
+/// and of an [`Event`].
 const DELTA_BYTES: usize = 256 << 10;
 
 type Scope = Option<EventScope>;
@@ -27,11 +28,12 @@ pub(super) struct Backlog {
     /// By the order of publication.
     unread: BTreeMap<u64, Unread>,
     published: u64,
-    /// The unread progress of each task, if it was published to a slow reader.
+    /// The key in `unread` of the latest progress of each task, if the reader was slow when it was
+    /// published.
     progress: BTreeMap<(Scope, TaskName), u64>,
     session_bytes: usize,
     delta_bytes: usize,
-    /// The unread notice of each run about omitted session events.
+    /// The key in `unread` of the notice of each run about omitted session events.
     left_out: BTreeMap<Scope, u64>,
     /// The number of each scope's last event.
     numbers: BTreeMap<Scope, u64>,
@@ -56,7 +58,7 @@ enum Unread {
 impl Backlog {
     pub(super) fn push(&mut self, event: Arc<Event>) {
         match &event.kind {
-            EventKind::TaskProgress { task, .. } if self.unread.len() >= SLACK => {
+            EventKind::TaskProgress { task, .. } if self.unread.len() >= UNREAD_PROGRESS_LIMIT => {
                 let key = (event.scope.clone(), task.clone());
                 let at = self.append(Unread::Event(event));
                 if let Some(older) = self.progress.insert(key, at) {
@@ -134,8 +136,8 @@ impl Backlog {
         self.published
     }
 
-    /// Merges a delta with the event before it if possible, or appends it. Drops it if too many bytes
-    /// are unread: the whole message follows as a fact.
+    /// Merges a delta with the event before it if possible, or appends it. Drops it if too many
+    /// bytes are unread: a later event that is never dropped contains the same information.
     fn push_delta(&mut self, event: Arc<Event>) {
         if self.delta_bytes >= DELTA_BYTES {
             return;
@@ -166,8 +168,8 @@ impl Backlog {
         self.left_out.insert(scope, at);
     }
 
-    /// Numbers an event by how many of its scope were read. Who reads all of them gets the numbers
-    /// that they were published with.
+    /// Numbers the events of each scope without gaps, beginning with the number of the first one
+    /// that is read. A reader that gets every event gets the numbers they were published with.
     fn number(&mut self, mut event: Arc<Event>) -> Arc<Event> {
         match self.numbers.get_mut(&event.scope) {
             Some(number) => {

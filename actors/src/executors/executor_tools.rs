@@ -8,7 +8,7 @@ use engine::ports::{Access, ToolBuildError, ToolDeclaration, ToolOutcome, ToolOu
 use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
 use ractor::ActorRef;
 
-use super::tool_executor::{OpenedTools, ToolExecutorMessage};
+use super::executor::{OpenedTools, ToolExecutorMessage};
 use crate::messaging::answer;
 
 /// Sends every call to the executor, which owns the tools and their processes.

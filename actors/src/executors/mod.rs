@@ -3,11 +3,11 @@
 
 mod executor_tools;
 
+mod executor;
 mod session_tools;
 mod supervisor;
-mod tool_executor;
 
+pub(crate) use executor::{ExecutorLease, ExecutorSetup, ToolExecutorMessage};
 pub(crate) use executor_tools::ExecutorTools;
 pub use session_tools::ToolSetup;
 pub(crate) use supervisor::{Executors, ExecutorsMessage};
-pub(crate) use tool_executor::{ExecutorLease, ExecutorSetup, ToolExecutorMessage};

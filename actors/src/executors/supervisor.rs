@@ -2,13 +2,13 @@
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
-use super::tool_executor::{ExecutorLease, ExecutorSetup, ToolExecutor, ToolExecutorArguments};
+use super::executor::{ExecutorLease, ExecutorSetup, ToolExecutor, ToolExecutorArguments};
 use crate::deps::Deps;
 
 pub(crate) struct Executors;
 
 pub(crate) enum ExecutorsMessage {
-    /// Starts an executor for one task.
+    /// Starts an executor for one task or session.
     Lease(ExecutorSetup, RpcReplyPort<ExecutorLease>),
 }
 
@@ -35,7 +35,7 @@ impl Actor for Executors {
         let arguments = ToolExecutorArguments { deps: deps.clone(), setup };
         let started = Actor::spawn_linked(None, ToolExecutor, arguments, myself.get_cell()).await;
         if let Ok((executor, _join)) = started {
-            // If the task is gone, the lease comes back in the error and is dropped here.
+            // If the caller is gone, the lease comes back in the error and is dropped here.
             let _gone = reply.send(ExecutorLease::new(executor));
         }
         Ok(())
@@ -47,8 +47,9 @@ impl Actor for Executors {
         event: SupervisionEvent,
         _deps: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // A crash drops the reply ports of the executor, which tells its callers, and its jobs,
-        // which kills its processes. No restart is needed: the next lease starts a new executor.
+        // When an executor crashes, its reply ports are dropped, so that its callers get an error,
+        // and its jobs are dropped, so that its processes are killed. No restart is needed: the
+        // next lease starts a new executor.
         if let SupervisionEvent::ActorFailed(_executor, error) = event {
             tracing::error!(%error, "an executor crashed");
         }

@@ -10,9 +10,9 @@ use protocol::SessionId;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::jobs::Jobs;
-use crate::timer::RuntimeTimer;
+use crate::tokio_timer::RuntimeTimer;
 
 pub(super) struct Gate;
 

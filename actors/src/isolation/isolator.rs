@@ -8,21 +8,21 @@ use engine::fault::Faults;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::repository::{Repository, RepositoryArguments, RepositoryMessage};
-use crate::shutdown::Activity;
+use crate::shutdown_limits::ActivityCounter;
 
 pub(crate) struct Isolator;
 
 pub(crate) enum IsolatorMessage {
     /// Returns the actor of an opened repository, started if there is none.
     Adopt(Arc<dyn engine::ports::Repository>, RpcReplyPort<ActorRef<RepositoryMessage>>),
-    /// Finishes everything under way, then stops.
+    /// Closes all repository actors, and stops when they have ended.
     Close,
 }
 
 /// Arguments of the isolator.
 #[derive(Clone)]
 pub(crate) struct IsolatorArguments {
-    pub(crate) activity: Activity,
+    pub(crate) activity: ActivityCounter,
     pub(crate) faults: Faults,
 }
 

@@ -12,10 +12,10 @@ use engine::ports::{
 use protocol::{Captured, LandingId, LandingReport, RunName, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::messaging::Notifier;
-use crate::shutdown::Activity;
+use crate::shutdown_limits::ActivityCounter;
 
 use super::workspace::{
     Lease, Workspace, WorkspaceArguments, WorkspaceMessage, WorkspaceState, Writers, ended,
@@ -27,7 +27,7 @@ pub(crate) struct Repository;
 pub(crate) struct RepositoryArguments {
     pub(crate) port: Arc<dyn Port>,
     /// Counts every step, so that a shutdown can tell progress from a hang.
-    pub(crate) activity: Activity,
+    pub(crate) activity: ActivityCounter,
     pub(crate) faults: Faults,
 }
 
@@ -111,7 +111,7 @@ struct InUse {
 
 pub(crate) struct RepositoryState {
     port: Arc<dyn Port>,
-    activity: Activity,
+    activity: ActivityCounter,
     runs: BTreeMap<RunName, Run>,
     landings: VecDeque<Landing>,
     landing: bool,

@@ -9,7 +9,7 @@ use engine::ports::{
 use protocol::{Captured, TaskName};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
 use crate::messaging::Notifier;
 
@@ -30,9 +30,11 @@ pub(crate) enum WorkspaceMessage {
     AcceptSetup(RpcReplyPort<Result<(), IsolationError>>),
     /// Captures the changes in the workspace.
     Capture(RpcReplyPort<Result<Option<Captured>, IsolationError>>),
-    /// Removes the captured workspace. Answers when it is gone.
+    /// Removes the captured workspace, then answers. A workspace that cannot be removed is left for
+    /// the next recovery.
     Discard(RpcReplyPort<()>),
-    /// Keeps the workspace as it is, for the next start. Sent by [`Lease::settle`] only.
+    /// Stops the actor. A workspace that was not discarded is kept for the next recovery. Sent by
+    /// [`Lease::settle`] only.
     Keep(Writers),
     /// Captures and removes the workspace of a dead task. Sent by a dropped [`Lease`] only.
     Return,
@@ -47,7 +49,7 @@ pub(crate) enum WorkspaceMessage {
     ),
     /// Result of the actor's own job.
     Discarded(RpcReplyPort<()>),
-    /// Result of the actor's own job.
+    /// Result of the job that captures and removes the workspace of a dead task.
     Gone(Option<Captured>),
 }
 

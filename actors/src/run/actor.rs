@@ -3,7 +3,7 @@
 //! The end of each task's actor is reported to the machine here and nowhere else, once. That is why
 //! `task_finished` needs no deduplication.
 
-use engine::ports::LandingNotice;
+use engine::ports::{HeadMove, HeadMoveKind, LandingNotice};
 use engine::run::Input;
 use protocol::EventKind;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -118,16 +118,19 @@ impl Actor for Run {
 fn announcement(notice: LandingNotice) -> EventKind {
     match notice {
         LandingNotice::Waiting => EventKind::LandingWaited,
-        LandingNotice::HeadMoved => EventKind::Degraded {
-            from: "HEAD where it was when the run began".to_owned(),
-            to: "the work lands all the same".to_owned(),
-            why: "HEAD has moved meanwhile".to_owned(),
+        LandingNotice::HeadMoved(HeadMove { was, now, kind }) => EventKind::Degraded {
+            from: match kind {
+                HeadMoveKind::SameBranch => "HEAD was moved during the run".to_owned(),
+                HeadMoveKind::OtherBranch => "the branch was switched during the run".to_owned(),
+            },
+            to: "the work lands in the tree as it is now".to_owned(),
+            why: format!("HEAD was {was} and is {now}"),
         },
         LandingNotice::Rescued(rescue) => EventKind::FileRescued { rescue },
-        LandingNotice::Unwatched { path, why } => EventKind::Degraded {
-            from: "a program that writes to a file while it is replaced is noticed".to_owned(),
+        LandingNotice::OpenFilesUnknown { path, why } => EventKind::Degraded {
+            from: "detection of programs that write to a file while it is replaced".to_owned(),
             to: "replaced files are compared twice".to_owned(),
-            why: format!("no lease can be had on {path}: {why}"),
+            why: format!("cannot get a lease on {path}: {why}"),
         },
     }
 }

@@ -77,7 +77,8 @@ pub(crate) enum RunMessage {
     TaskEvent(EventKind),
     /// Writes an entry of a task to the ledger.
     Record(LedgerEntry, Receipt),
-    /// An entry is durable, or the ledger is gone. A task that waits for the entry has a receipt.
+    /// An entry is durable, or the ledger is gone. Contains the receipt of the task that waits for
+    /// the entry, if there is one.
     Recorded(Box<LedgerEntry>, Durability, Option<Receipt>),
     /// A notice of the landing.
     LandingNotice(LandingNotice),

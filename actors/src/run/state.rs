@@ -23,7 +23,7 @@ use super::messages::{
 };
 use crate::contracts::{self, Contracts, SchemaFault};
 use crate::isolation::RepositoryMessage;
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
 use crate::messaging::{Durability, Notifier, Receipt, ask};
@@ -273,7 +273,8 @@ impl RunState {
         let (records, work) = (RunRecords(myself.clone()), (self.run(), request));
         let landing = self.arguments.deps.ids.landing();
         let job = async move {
-            // The entries report the result to the run, also those that could not be written.
+            // The run gets the result from the ledger entries. It is also told about an entry that
+            // could not be written.
             let _recorded = land(landing, work, &lands, &records, cancel, notify).await;
         };
         self.jobs.run(Job::RunLand, myself, job, RunMessage::Landed);
@@ -325,7 +326,11 @@ fn cancel_trigger(on_failure: OnFailure, faults: &Faults) -> CancelTrigger {
 }
 
 pub(super) fn crashed(message: String) -> TaskReport {
-    let message = if message.is_empty() { "its actor was stopped".to_owned() } else { message };
+    let message = if message.is_empty() {
+        "the task's actor stopped unexpectedly".to_owned()
+    } else {
+        message
+    };
     let failure = Failure::new(FailureClass::Crashed, message);
     TaskReport {
         outcome: Outcome::Failed { failure },

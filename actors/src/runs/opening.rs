@@ -169,7 +169,7 @@ pub enum SubmitError {
         fault: String,
     },
     /// The run was cancelled before it began.
-    #[error("it was cancelled before it began")]
+    #[error("the run was cancelled before it began")]
     Cancelled(Interruption),
     /// Opening the run panicked.
     #[error("opening the run crashed")]
@@ -179,5 +179,5 @@ pub enum SubmitError {
     Closing,
 }
 
-/// The answer to a submission.
+/// The reply port of a submission.
 pub(crate) type Answer = RpcReplyPort<Result<Submitted, SubmitError>>;

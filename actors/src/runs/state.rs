@@ -14,7 +14,7 @@ use crate::deps::Deps;
 use crate::events::EventBus;
 use crate::executors::ExecutorsMessage;
 use crate::isolation::IsolatorMessage;
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
 use crate::messaging::Notifier;
@@ -174,8 +174,8 @@ impl RunsState {
         }
     }
 
-    /// Cancels a run. A run that is being opened is withdrawn after the current step: neither freezing
-    /// nor a ledger entry can be interrupted.
+    /// Cancels a run. A run that is being opened is withdrawn after the current step: neither
+    /// taking the snapshot nor writing to the ledger can be interrupted.
     pub(super) fn cancel(&mut self, run: RunId, how: CancelLevel, why: Interruption) {
         if let Some(opening) = self.opening.get_mut(&run) {
             opening.give_up(GivenUp::Cancelled(why));

@@ -17,7 +17,7 @@ use super::messages::{Ended, Opened, SessionArguments, SessionInput, SessionMess
 use super::opening::{open, open_model, open_tools};
 use super::turns::Turns;
 use crate::executors::ToolExecutorMessage;
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct Session;
@@ -75,7 +75,7 @@ impl Actor for Session {
         match message {
             SessionMessage::Open(reply) => state.open(&myself, reply),
             SessionMessage::Opened(opened, reply) => {
-                let opened = opened?; // a panic fails this actor; its supervisor decides
+                let opened = opened?; // after a panic, the supervisor answers with a failure
                 let answer = opened.as_ref().map(|opened| opened.conversation.session());
                 let _gone = reply.send(answer.map_err(Failure::clone));
                 state.activity = Activity::Idle(opened.ok());
@@ -138,7 +138,8 @@ impl SessionState {
         }
     }
 
-    /// Starts work on the next input if the session is idle.
+    /// If the session is idle, stops the actor if it is closing, and otherwise starts work on the
+    /// next input.
     fn go_on(&mut self, myself: &ActorRef<SessionMessage>) {
         let Activity::Idle(_) = self.activity else { return };
         if let Some(reply) = self.closing.take() {

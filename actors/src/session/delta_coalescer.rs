@@ -1,4 +1,4 @@
-//! Merges the deltas of a session at their source.
+//! Merges the deltas of a session, such as parts of a model's answer, before they are published.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use crate::messaging::Notifier;
 
 /// The longest time that a delta waits to be merged.
-const PACE: Duration = Duration::from_millis(40);
+const MERGE_INTERVAL: Duration = Duration::from_millis(40);
 
-/// Passes events on in their order. Text that arrives within [`PACE`] is merged into one delta.
+/// Passes events on in their order. Text that arrives within [`MERGE_INTERVAL`] is merged into one delta.
 pub(super) struct DeltaCoalescer {
     events: Notifier<SessionEvent>,
     pending: Mutex<Pending>,
@@ -34,11 +34,12 @@ impl DeltaCoalescer {
         Self { events, pending: Mutex::default(), waiting: Notify::new() }
     }
 
-    /// Passes on waiting deltas in time, as long as it is polled.
+    /// Passes on a waiting delta when [`PACE`] has passed since the delta before it. Works only
+    /// while the future is polled, and never completes.
     pub(super) async fn keep_pace(&self) -> Infallible {
         loop {
             self.waiting.notified().await;
-            let due = self.pending().passed.map(|passed| passed + PACE);
+            let due = self.pending().passed.map(|passed| passed + MERGE_INTERVAL);
             if let Some(due) = due {
                 tokio::time::sleep_until(due).await;
             }
@@ -70,7 +71,7 @@ impl DeltaCoalescer {
             pending.delta = Some(rest);
         }
         match pending.passed {
-            Some(passed) if passed.elapsed() < PACE => self.waiting.notify_one(),
+            Some(passed) if passed.elapsed() < MERGE_INTERVAL => self.waiting.notify_one(),
             Some(_) | None => self.flush(&mut pending),
         }
     }
@@ -112,7 +113,7 @@ mod tests {
                 deltas.event(text(&format!("{number} ")));
                 tokio::time::advance(Duration::from_millis(1)).await;
             }
-            tokio::time::advance(PACE).await;
+            tokio::time::advance(MERGE_INTERVAL).await;
         };
         tokio::select! {
             never = deltas.keep_pace() => match never {},

@@ -62,10 +62,11 @@ impl SessionInput {
 }
 
 pub(crate) enum SessionMessage {
-    /// Opens the log before any input.
+    /// Opens the session before its first input.
     Open(RpcReplyPort<Result<SessionId, Failure>>),
-    /// Continues the conversation from the log: its assignment, or work that a crash interrupted and
-    /// the inputs that waited for it then.
+    /// Continues the conversation from the log, and then adds the given inputs. Used to begin the
+    /// assignment of a task, and to continue the work that a crash interrupted, with the inputs
+    /// that were waiting at that time.
     Resume(Option<RpcReplyPort<AgentEnd>>, Vec<SessionInput>),
     /// Starts work on an input as soon as the session is idle, for a caller that waits for its end.
     Prompt(Prompt, RpcReplyPort<AgentEnd>),
@@ -81,12 +82,14 @@ pub(crate) enum SessionMessage {
     BeforeRequest(RpcReplyPort<RequestChanges>),
     /// Request of the session's job: the input for a model that stops.
     BeforeStop(RpcReplyPort<Option<UserInput>>),
-    /// Results of the session's jobs.
+    /// Result of the job that opens the session.
     Opened(
         Result<Result<Box<Opened>, Failure>, Panicked>,
         RpcReplyPort<Result<SessionId, Failure>>,
     ),
+    /// Result of the job that opens another model.
     ModelOpened(Result<Result<Model, Failure>, Panicked>, RpcReplyPort<Result<(), Failure>>),
+    /// Result of the job that works on an input.
     Ended(Result<Ended, Panicked>),
 }
 

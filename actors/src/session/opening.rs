@@ -9,7 +9,7 @@ use protocol::{Failure, ModelRoute, SessionEvent};
 
 use super::messages::{Opened, SessionArguments};
 use crate::executors::ExecutorTools;
-use crate::timer::RuntimeTimer;
+use crate::tokio_timer::RuntimeTimer;
 
 /// Waits until the executor has built the tools.
 pub(super) async fn open_tools(

@@ -15,8 +15,9 @@ use super::opening::{open, open_tools};
 use crate::executors::{ExecutorTools, ToolExecutorMessage};
 use crate::messaging::answer;
 
-/// The deadline of killed calls, and the time that stopped calls have beyond their grace period.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long to wait until killed calls have ended. Calls that are cancelled gently get this time in
+/// addition to their grace period.
+const ENDING_TIME: Duration = Duration::from_secs(5);
 
 /// The work on one input.
 pub(super) struct Turns {
@@ -90,19 +91,21 @@ impl Turns {
 /// Stops the calls that still run, and waits for their end.
 async fn settle(arguments: &SessionArguments, abort: &CancelToken) {
     let level = abort.level().unwrap_or(CancelLevel::Gently);
-    let levels = [(level, arguments.deps.policy.grace + FAREWELL), (CancelLevel::AtOnce, FAREWELL)];
-    for (level, patience) in levels {
+    let levels =
+        [(level, arguments.deps.policy.grace + ENDING_TIME), (CancelLevel::AtOnce, ENDING_TIME)];
+    for (level, limit) in levels {
         let _dead = arguments.executor.cast(ToolExecutorMessage::Interrupt(level));
         let settled = answer(&arguments.executor, ToolExecutorMessage::Settle);
         // If the executor has crashed, its calls and processes have ended with it.
-        if tokio::time::timeout(patience, settled).await.is_ok() {
+        if tokio::time::timeout(limit, settled).await.is_ok() {
             return;
         }
     }
-    tracing::error!("what was called still runs although it was killed");
+    tracing::error!("tool calls still run after they were killed");
 }
 
-/// Sends the session actor a request. A session that is gone aborts this work.
+/// Requests the inputs of the agent loop from the session actor. If the actor is gone, there are no
+/// inputs; the loop is a job of that actor and is aborted with it.
 pub(super) struct SessionInputs(pub(super) ActorRef<SessionMessage>);
 
 impl SessionInputs {

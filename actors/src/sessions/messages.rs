@@ -13,7 +13,7 @@ use crate::session::{SessionInput, SessionSpec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SessionKey(pub(super) u64);
 
-/// The reply port of an opening.
+/// The reply port of [`SessionsMessage::Open`].
 pub(crate) type SessionsReply = RpcReplyPort<Result<OpenedSession, Failure>>;
 
 /// A session that is to be opened.
@@ -45,9 +45,11 @@ pub(crate) enum SessionsMessage {
     Listen(SessionKey, RpcReplyPort<Events>),
     /// An event of a session.
     Happened(SessionKey, SessionEvent),
-    /// Answers to requests of the supervisor.
+    /// Answer to the request for an executor.
     Leased(SessionKey, Result<ExecutorLease, NoAnswer>),
+    /// Answer of a session actor that was asked to open its session.
     Opened(SessionKey, Result<Result<SessionId, Failure>, NoAnswer>),
+    /// Answer of a session actor that was asked to change its model.
     ModelSet(
         SessionKey,
         ModelRoute,

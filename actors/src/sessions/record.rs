@@ -12,7 +12,7 @@ use crate::executors::{ExecutorLease, ToolSetup};
 use crate::session::{SessionInput, SessionMessage, SessionSpec};
 
 /// How often a crashed session is restarted from its log.
-const CRASHES: RestartBudget = RestartBudget { restarts: 3, window: Duration::from_secs(600) };
+const RESTARTS: RestartBudget = RestartBudget { restarts: 3, window: Duration::from_secs(600) };
 
 pub(super) struct Record {
     pub(super) spec: SessionSpec,
@@ -174,6 +174,6 @@ impl Record {
     }
 
     pub(super) fn record_crash(&mut self, now: Instant) -> Decision {
-        self.crashes.record(CRASHES, now)
+        self.crashes.record(RESTARTS, now)
     }
 }

@@ -74,7 +74,7 @@ impl SessionHandle {
     /// Changes the model of the session, beginning with the next request.
     ///
     /// # Errors
-    /// The model cannot be asked, or the session is closed.
+    /// The model cannot be opened, or the session is closed.
     pub async fn set_model(&self, model: ModelRoute) -> Result<(), Failure> {
         let question = |reply| SessionsMessage::SetModel(self.key, model, reply);
         let closed = || Failure::new(FailureClass::Crashed, "the session is closed");

@@ -16,15 +16,15 @@ use super::record::{Record, State};
 use crate::deps::Deps;
 use crate::events::EventBus;
 use crate::executors::{ExecutorLease, ExecutorSetup, ExecutorsMessage, ToolExecutorMessage};
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::messaging::{NoAnswer, Notifier, ask, ask_within};
 use crate::session::{Session, SessionArguments, SessionMessage};
 
 /// The time that a closing session has beyond the grace period of its tool calls.
-const FAREWELL: Duration = Duration::from_secs(15);
+const CLOSING_TIME: Duration = Duration::from_secs(15);
 
-/// The deadline of killed processes.
+/// How long to wait until killed processes have ended.
 const SEALING: Duration = Duration::from_secs(30);
 
 pub(crate) struct Sessions;
@@ -84,7 +84,7 @@ impl Actor for Sessions {
             SessionsMessage::Opened(key, Ok(opened)) => state.answer(&myself, key, opened),
             SessionsMessage::Opened(_, Err(NoAnswer::Died)) => {} // `Crashed` handles it
             SessionsMessage::Opened(key, Err(NoAnswer::Late | NoAnswer::Unheard)) => {
-                state.give_up(&myself, key, "nobody learned whether it is open");
+                state.give_up(&myself, key, "opening it was not confirmed");
             }
             SessionsMessage::Say(key, input) => {
                 if let Some(record) = state.open_record(key) {
@@ -154,8 +154,9 @@ impl Actor for Sessions {
         event: SupervisionEvent,
         _state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // Only crashes matter here: a closed session has answered its caller. As a message, the
-        // crash is handled after the events that the session sent before it.
+        // Only crashes matter here: a closed session has answered its caller. Supervision events
+        // are handled before messages. The crash is therefore sent on as a message, so that it is
+        // handled after the events that the session sent before it.
         if let SupervisionEvent::ActorFailed(session, error) = event {
             let _closed =
                 myself.cast(SessionsMessage::Crashed(session.get_id(), error.to_string()));
@@ -207,7 +208,7 @@ impl SessionsState {
         let executor = match (record.state, executor) {
             (State::Open, Ok(executor)) => executor,
             (State::Open, Err(_no_answer)) => {
-                self.give_up(myself, key, "nothing could be had to run its tools");
+                self.give_up(myself, key, "no tool executor could be started");
                 return Ok(());
             }
             (State::Closing, _) => {
@@ -324,7 +325,7 @@ impl SessionsState {
             // If the executor has crashed, its processes have ended with it.
             (State::Open, Ok(()) | Err(NoAnswer::Died)) => self.lease(myself, key),
             (State::Open, Err(NoAnswer::Late | NoAnswer::Unheard)) => {
-                self.give_up(myself, key, "it crashed, and what it had started did not stop");
+                self.give_up(myself, key, "it crashed, and its processes did not stop in time");
             }
         }
     }
@@ -346,9 +347,10 @@ impl SessionsState {
             return; // the close is under way
         }
         record.state = State::Closing;
-        // Without a session actor, a lease or a cleanup is under way; its end closes the session.
+        // If there is no session actor, either an executor is being leased or the processes of a
+        // crashed session are being stopped. The session is closed when that has ended.
         let Some(session) = record.session.clone() else { return };
-        let within = self.arguments.deps.policy.grace + FAREWELL;
+        let within = self.arguments.deps.policy.grace + CLOSING_TIME;
         let (jobs, ends, close) = (&mut self.jobs, (myself, &session), SessionMessage::Close);
         ask_within(Job::SessionsClose, jobs, ends, within, close, move |_ended| {
             SessionsMessage::Ended(key)
@@ -375,7 +377,7 @@ impl SessionsState {
 
     fn remove(&mut self, key: SessionKey, sealed: Result<(), NoAnswer>) {
         if let Err(NoAnswer::Late | NoAnswer::Unheard) = sealed {
-            tracing::error!("gave up stopping what a session started");
+            tracing::error!("processes of a closed session did not stop in time");
         }
         let Some(record) = self.records.remove(&key) else { return };
         if let Some(scope) = record.scope() {

@@ -11,11 +11,11 @@ const LONGEST: usize = 400;
 const PREVIEW: usize = 120;
 
 /// The arguments of a call that its preview may show. The first one present is shown.
-const TELLING: [&str; 8] =
+const DESCRIPTIVE_ARGUMENTS: [&str; 8] =
     ["command", "file_path", "path", "pattern", "query", "url", "task", "prompt"];
 
 /// The usage and the current activity of an agent.
-pub(super) struct Activity {
+pub(super) struct AgentActivity {
     pub(super) usage: Usage,
     /// The line of text that the model is writing.
     said: String,
@@ -32,7 +32,7 @@ pub(super) enum Due {
     Soon,
 }
 
-impl Activity {
+impl AgentActivity {
     pub(super) fn of(work: &Work) -> Option<Box<Self>> {
         match work {
             Work::Command(_) => None,
@@ -122,7 +122,7 @@ pub(super) fn is_of_run(event: &SessionEvent) -> bool {
 
 /// Returns a preview of a call in one line.
 fn preview(arguments: &Map<String, Value>) -> Option<String> {
-    let telling = TELLING.iter().find_map(|key| arguments.get(*key)?.as_str());
+    let telling = DESCRIPTIVE_ARGUMENTS.iter().find_map(|key| arguments.get(*key)?.as_str());
     let line = telling?.lines().find(|line| !line.trim().is_empty())?;
     Some(line.trim().chars().take(PREVIEW).collect())
 }

@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use super::agent_activity::{Due, is_of_run};
 use super::state::TaskMessage;
 use super::state::TaskState;
-use crate::job_names::Job;
+use crate::job::Job;
 
 /// The shortest time between two progress events of a task.
-const PACE: Duration = Duration::from_millis(143);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(143);
 
 impl TaskState {
     pub(super) fn usage(&self) -> Option<Usage> {
@@ -51,15 +51,15 @@ impl TaskState {
         if activity.due == Due::Soon {
             return;
         }
-        let passed = activity.announced.map_or(PACE, |at| at.elapsed());
-        if passed >= PACE {
+        let passed = activity.announced.map_or(PROGRESS_INTERVAL, |at| at.elapsed());
+        if passed >= PROGRESS_INTERVAL {
             return self.announce_progress();
         }
         activity.due = Due::Soon;
         self.send_later(
             Job::TaskProgress,
             myself,
-            PACE.saturating_sub(passed),
+            PROGRESS_INTERVAL.saturating_sub(passed),
             TaskMessage::ProgressDue,
         );
     }

@@ -9,7 +9,7 @@ use super::setup_progress::SetupProgress;
 use super::state::{TaskMessage, TaskState};
 use super::worker_setup;
 use crate::isolation::WorkspaceMessage;
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::jobs::Panicked;
 use crate::messaging::answer;
 use crate::worker::SetupRun;

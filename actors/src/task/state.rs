@@ -14,7 +14,7 @@ use protocol::{
 use ractor::{ActorProcessingErr, ActorRef};
 use tokio::time::Instant;
 
-use super::agent_activity::Activity;
+use super::agent_activity::AgentActivity;
 use super::setup_progress::SetupProgress;
 use crate::contracts;
 use crate::deps::Deps;
@@ -84,7 +84,7 @@ pub(crate) struct TaskState {
     pub(super) setup: SetupProgress,
     pub(super) worker: Option<RunningWorker>,
     /// The usage and activity of a model; `None` for a command.
-    pub(super) activity: Option<Box<Activity>>,
+    pub(super) activity: Option<Box<AgentActivity>>,
     pub(super) jobs: Jobs,
     /// The tracing span of the task.
     pub(super) span: tracing::Span,
@@ -112,7 +112,7 @@ impl TaskState {
             executor: None,
             setup: SetupProgress::None,
             worker: None,
-            activity: Activity::of(&arguments.spec.work),
+            activity: AgentActivity::of(&arguments.spec.work),
             jobs: Jobs::new(&arguments.deps.faults),
             span: tracing::info_span!(
                 parent: None,

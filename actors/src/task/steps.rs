@@ -17,7 +17,7 @@ use super::state::TaskState;
 use super::worker_setup;
 use crate::executors::{ExecutorLease, ExecutorsMessage, ToolExecutorMessage};
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage, Writers};
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::messaging::{Receipt, ask, ask_within};
 use crate::worker::{self, RunningWorker, WorkerDeps};
 

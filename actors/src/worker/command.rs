@@ -88,7 +88,13 @@ pub(super) fn command_environment(command: &Command) -> BTreeMap<String, OsStrin
 }
 
 pub(super) fn read(end: CommandEnd) -> AgentEnd {
-    let failed = |message: String| Failure::new(FailureClass::Command, message);
+    let failed = |how: &str| {
+        let message = match &end.failure_line {
+            Some(line) => format!("{line} ({how})"),
+            None => format!("it ended with {how}"),
+        };
+        Failure::new(FailureClass::Command, message)
+    };
     match end.cause {
         EndCause::Exited(0) => {
             let value = end.last_line.map(|line| {
@@ -98,18 +104,20 @@ pub(super) fn read(end: CommandEnd) -> AgentEnd {
         }
         EndCause::Exited(code) => {
             let hint = match code {
-                126 => " (it is not executable)",
-                127 => " (the shell did not find a command)",
+                126 => ": it is not executable",
+                127 => ": the shell did not find a command",
                 _ => "",
             };
-            let failure = failed(format!("it ended with code {code}{hint}"));
+            let failure = failed(&format!("code {code}{hint}"));
             AgentEnd::Failed(failure.with(FailureDetail::Exit { code }))
         }
         EndCause::Signalled(signal) => {
-            let failure = failed(format!("signal {signal} ended it"));
+            let failure = failed(&format!("signal {signal}"));
             AgentEnd::Failed(failure.with(FailureDetail::Signal { signal }))
         }
-        EndCause::Stopped => AgentEnd::Failed(failed("it was stopped".to_owned())),
+        EndCause::Stopped => {
+            AgentEnd::Failed(Failure::new(FailureClass::Command, "it was stopped"))
+        }
     }
 }
 

@@ -2,11 +2,11 @@
 //! `Worker` only.
 
 mod command;
-mod registry;
+mod open;
 mod session;
 mod setup;
 mod worker_deps;
 
-pub(crate) use registry::{RunningWorker, external_program, open, restarts};
+pub(crate) use open::{RunningWorker, external_program, open, restarts};
 pub(crate) use setup::SetupRun;
 pub(crate) use worker_deps::WorkerDeps;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{Globals, RunArgs, help_text};
+use super::{Form, Globals, RunArgs, help_text};
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
 /// work.
@@ -45,6 +45,9 @@ pub enum Command {
     /// List runs, or show one
     #[command(long_about = help_text::RUNS, args_conflicts_with_subcommands = true)]
     Runs(RunsArgs),
+    /// Print what tasks yielded
+    #[command(long_about = help_text::RESULTS, after_long_help = help_text::RESULTS_DETAILS)]
+    Results(ResultsArgs),
     /// Show the session or the output of tasks
     #[command(long_about = help_text::LOGS, after_long_help = help_text::TARGET_DETAILS)]
     Logs(LogsArgs),
@@ -63,12 +66,15 @@ pub enum Command {
     /// Print a published JSON Schema
     #[command(long_about = help_text::SCHEMA)]
     Schema(SchemaArgs),
+    /// Print a script that completes command lines in a shell
+    #[command(long_about = help_text::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or that of a command
+    #[command(long_about = help_text::MAN)]
+    Man(ManArgs),
     /// Explain a command or a topic
     #[command(long_about = help_text::HELP)]
     Help(HelpArgs),
-    /// Watch over process groups for an engine at the other end of standard input
-    #[command(name = "__watch", hide = true)]
-    Watch,
 }
 
 /// The arguments of `regatta schema`.
@@ -77,6 +83,22 @@ pub struct SchemaArgs {
     /// Its name: `plan` or `events`
     #[arg(value_name = "NAME")]
     pub name: String,
+}
+
+/// The arguments of `regatta completions`.
+#[derive(Args, Clone, Debug)]
+pub struct CompletionsArgs {
+    /// The shell: bash, elvish, fish, powershell or zsh
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+/// The arguments of `regatta man`.
+#[derive(Args, Clone, Debug)]
+pub struct ManArgs {
+    /// A command [default: the program]
+    #[arg(value_name = "COMMAND")]
+    pub command: Vec<String>,
 }
 
 /// The arguments of `regatta help`.
@@ -114,44 +136,81 @@ pub enum RunsCommand {
     },
     /// Show one run and its tasks
     Show {
-        /// The run, or the beginning of its name [default: the latest]
-        #[arg(value_name = "RUN")]
-        run: Option<String>,
+        /// What to show.
+        #[command(flatten)]
+        target: TargetArgs,
     },
+}
+
+/// A run, or one of its tasks.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetArgs {
+    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
+    #[arg(value_name = "RUN[/TASK]")]
+    pub target: Option<String>,
+
+    /// The task, by its name or its item, if only the run stands before
+    #[arg(value_name = "TASK")]
+    pub task: Option<String>,
+}
+
+/// The arguments of `regatta results`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ResultsArgs {
+    /// What to print.
+    #[command(flatten)]
+    pub target: TargetArgs,
+
+    /// Print one JSON object per line and task
+    #[arg(long, conflicts_with = "json", action = ArgAction::SetTrue)]
+    pub(crate) jsonl: bool,
+
+    /// Print only tasks that are done, or only those that failed
+    #[arg(long, value_name = "OUTCOME", value_enum)]
+    pub only: Option<OnlyOutcome>,
+}
+
+/// The value of `--only`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnlyOutcome {
+    /// Tasks that are done.
+    Done,
+    /// Tasks that failed.
+    Failed,
 }
 
 /// The arguments of `regatta logs`.
 #[derive(Args, Clone, Debug)]
 pub struct LogsArgs {
-    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
-    #[arg(value_name = "RUN[/TASK]")]
-    pub target: Option<String>,
+    /// What to look at.
+    #[command(flatten)]
+    pub target: TargetArgs,
 }
 
 /// The arguments of `regatta diff`.
 #[derive(Args, Clone, Debug)]
 pub struct DiffArgs {
-    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
-    #[arg(value_name = "RUN[/TASK]")]
-    pub target: Option<String>,
+    /// What to look at.
+    #[command(flatten)]
+    pub target: TargetArgs,
 }
 
 /// The arguments of `regatta conflicts`.
 #[derive(Args, Clone, Debug)]
 pub struct ConflictsArgs {
-    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
-    #[arg(value_name = "RUN[/TASK]")]
-    pub target: Option<String>,
+    /// What to look at.
+    #[command(flatten)]
+    pub target: TargetArgs,
 }
 
 /// The arguments of `regatta apply`.
 #[derive(Args, Clone, Debug)]
 pub struct ApplyArgs {
-    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
-    #[arg(value_name = "RUN[/TASK]")]
-    pub target: Option<String>,
+    /// What to look at.
+    #[command(flatten)]
+    pub target: TargetArgs,
 
-    /// Print what would land and what would conflict, with that exit code, and change nothing
+    /// Print what would land and what would conflict, exit accordingly, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
 }
@@ -163,9 +222,43 @@ pub struct DiscardArgs {
     #[arg(value_name = "RUN[/TASK]")]
     pub target: String,
 
+    /// The task, if only the run stands before
+    #[arg(value_name = "TASK")]
+    pub task: Option<String>,
+
     /// Print what would be removed, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultsForm {
+    /// Text for a person.
+    Text,
+    /// One JSON document.
+    Json,
+    /// One JSON object per line.
+    JsonLines,
+}
+
+impl ResultsArgs {
+    /// Returns how the results are printed; `form` is the format that the options of every command
+    /// ask for.
+    #[must_use]
+    pub fn form(&self, form: Form) -> ResultsForm {
+        match (self.jsonl, form) {
+            (true, _) => ResultsForm::JsonLines,
+            (false, Form::Json) => ResultsForm::Json,
+            (false, Form::Text) => ResultsForm::Text,
+        }
+    }
+}
+
+impl From<Option<String>> for TargetArgs {
+    fn from(target: Option<String>) -> Self {
+        Self { target, task: None }
+    }
 }
 
 impl ApplyArgs {

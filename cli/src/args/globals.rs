@@ -33,7 +33,7 @@ pub struct Globals {
     )]
     pub progress: ProgressStyle,
 
-    /// Print JSON: the events of a run, one per line, or one document
+    /// Print JSON: commands that run tasks print one event per line, others one document
     #[arg(long, global = true, action = ArgAction::SetTrue, help_heading = "Options of every command")]
     json: bool,
 

@@ -81,6 +81,29 @@ Examples:
   regatta runs show            the latest run
   regatta runs show r7k3f --json";
 
+pub(super) const RESULTS: &str = "\
+Prints what the tasks of a run yielded: the answers of models, the last lines of commands.
+
+Examples:
+  regatta results                 every task of the latest run
+  regatta results r7k3f/auth      the whole answer of one task
+  regatta results @ src/auth.rs   the same, by its item
+  regatta results @ --only failed
+  regatta run --each 'src/**/*.rs' --model ollama/qwen3:8b --schema finding.json \\
+      'Review {{item}}.' \\
+    && regatta results @ --jsonl | jq -r '.item + \": \" + .yield.finding'";
+
+pub(super) const RESULTS_DETAILS: &str = "\
+Targets:
+  RUN        a run, by its name or the beginning of it; @ is the latest
+  RUN/TASK   a task of a run, by its name or its item; also RUN TASK
+  TASK       a task of the latest run
+
+JSON:
+  --json prints one array, --jsonl one object per line, in the order of the tasks. An object has
+  the fields id, item (with --chunk: items), outcome, failure, yield, changes and usage; a field
+  that does not apply is null. Unlike the text, they have every task, also without a yield.";
+
 pub(super) const LOGS: &str = "\
 Shows the session of each task, or the output of its command.
 
@@ -94,6 +117,7 @@ Shows the captured work of tasks as a patch.
 
 Examples:
   regatta diff                 every task of the latest run
+  regatta diff @ src/auth.rs   one task, by its item
   regatta diff r7k3f/auth | git apply --3way";
 
 pub(super) const CONFLICTS: &str = "\
@@ -130,6 +154,21 @@ Prints a published JSON Schema.
 Examples:
   regatta schema plan > plan.schema.json";
 
+pub(super) const COMPLETIONS: &str = "\
+Prints a script that completes command lines of regatta in a shell.
+
+Examples:
+  regatta completions bash > ~/.local/share/bash-completion/completions/regatta
+  regatta completions zsh > \"${fpath[1]}/_regatta\"
+  regatta completions fish > ~/.config/fish/completions/regatta.fish";
+
+pub(super) const MAN: &str = "\
+Prints the manual page of the program or of a command, for man(1).
+
+Examples:
+  regatta man | man -l -
+  regatta man run > regatta-run.1";
+
 pub(super) const HELP: &str = "\
 Explains a command or a topic.
 
@@ -141,7 +180,7 @@ Examples:
 pub(super) const TARGET_DETAILS: &str = "\
 Targets:
   RUN        a run, by its name or the beginning of it; @ is the latest
-  RUN/TASK   a task of a run
+  RUN/TASK   a task of a run, by its name or its item; also RUN TASK
   TASK       a task of the latest run";
 
 /// Returns an example of each kind of run, for an error about a command line without a task.

@@ -10,8 +10,10 @@ pub use commands::{
     ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LogsArgs, RunsArgs,
     RunsCommand,
 };
-pub use commands::{Arguments, Command, HelpArgs, SchemaArgs};
+pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, SchemaArgs};
+pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
-pub use parse::{Parsed, help_of, parse};
+pub(crate) use parse::WATCH;
+pub use parse::{Parsed, help_of, parse, public_grammar};
 pub use run::{AgentChoice, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName};

@@ -7,9 +7,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use config::nearest;
 
-use super::{Arguments, help_text};
+use super::Arguments;
 use crate::error::Error;
 use crate::not_implemented;
+use crate::render::shell_word;
 
 /// A parsed command line.
 #[derive(Debug)]
@@ -18,7 +19,14 @@ pub enum Parsed {
     Command(Box<Arguments>),
     /// A text to print: help that was asked for, or the version.
     Text(String),
+    /// Watch over process groups for an engine at the other end of standard input. Only the program
+    /// itself starts this.
+    Watch,
 }
+
+/// The word with which the program starts itself as a watcher. It is not in the grammar, so that no
+/// help or completion shows it.
+pub(crate) const WATCH: &str = "__watch";
 
 /// Parses a command line, whose first word is the name of the program.
 ///
@@ -26,11 +34,19 @@ pub enum Parsed {
 /// The command line is invalid. The usage error suggests what to type instead.
 pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> {
     let line: Vec<OsString> = line.into_iter().collect();
+    if line.get(1).is_some_and(|word| word == WATCH) {
+        return Ok(Parsed::Watch);
+    }
     let matches = match grammar().try_get_matches_from(&line) {
         Ok(matches) => matches,
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 return Ok(Parsed::Text(error.render().to_string()));
+            }
+            ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+                if command_of(&line).is_none() =>
+            {
+                return Ok(Parsed::Text(help_of(&[]).unwrap_or_default()));
             }
             _ => return Err(usage_error(&error, &line)),
         },
@@ -54,13 +70,24 @@ pub fn help_of(path: &[String]) -> Option<String> {
     Some(found.render_long_help().to_string())
 }
 
+/// Returns the grammar without what is not implemented yet, for completions and manual pages.
+#[must_use]
+pub fn public_grammar() -> clap::Command {
+    let mut grammar = Arguments::command();
+    grammar.build();
+    grammar
+}
+
 fn grammar() -> clap::Command {
     not_implemented::add_hidden(Arguments::command())
 }
 
-/// The names of commands, used to find the command in a command line that does not parse.
-const COMMANDS: [&str; 9] =
-    ["demo", "run", "runs", "diff", "conflicts", "apply", "discard", "schema", "help"];
+/// Returns the names of the commands.
+fn command_names() -> Vec<String> {
+    let grammar = Arguments::command();
+    let commands = grammar.get_subcommands().filter(|command| !command.is_hide_set());
+    commands.map(|command| command.get_name().to_owned()).collect()
+}
 
 /// Returns the usage error for an error of the parser.
 fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
@@ -69,9 +96,11 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
         ErrorKind::InvalidSubcommand if command == Some("runs") => {
             return unknown_runs_command(error);
         }
-        ErrorKind::InvalidSubcommand => return unknown_command(error),
+        ErrorKind::InvalidSubcommand => {
+            return not_implemented::refused_flag(line).unwrap_or_else(|| unknown_command(error));
+        }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            return no_command(command);
+            return Error::usage("the command is not complete").hint(help(command));
         }
         ErrorKind::UnknownArgument => return unknown_option(error, command, line),
         ErrorKind::InvalidValue => match text(error, ContextKind::InvalidValue) {
@@ -113,8 +142,9 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
 
 /// Returns the command of a command line, if it names one.
 fn command_of(line: &[OsString]) -> Option<&str> {
+    let names = command_names();
     let words = line.iter().skip(1).filter_map(|word| word.to_str());
-    words.into_iter().find(|word| COMMANDS.contains(word))
+    words.into_iter().find(|word| names.iter().any(|name| name == word))
 }
 
 fn help(command: Option<&str>) -> String {
@@ -123,15 +153,16 @@ fn help(command: Option<&str>) -> String {
 
 fn unknown_command(error: &clap::Error) -> Error {
     let word = text(error, ContextKind::InvalidSubcommand);
-    let prompt = "a session with a prompt";
-    match nearest(&word, COMMANDS).filter(|_| !word.contains(char::is_whitespace)) {
-        Some(near) => Error::usage(format!("no such command: `{word}`"))
-            .because(format!("{prompt} is not implemented yet"))
-            .hint(format!("regatta {near}")),
-        None => Error::not_implemented(prompt)
-            .because(format!("`{word}` is not a command, so it would be a prompt"))
-            .hint("let an agent do it: regatta run --model PROVIDER/ID TASK")
-            .hint("regatta --help"),
+    let error = Error::usage(format!("no such command: `{word}`"));
+    if word.trim().contains(char::is_whitespace) {
+        // Several words are a prompt.
+        let task = shell_word(&word);
+        return error.hint(format!("regatta run --model PROVIDER/ID {task}"));
+    }
+    let names = command_names();
+    match nearest(&word, names.iter().map(String::as_str)) {
+        Some(near) => error.hint(format!("regatta {near}")),
+        None => error.hint("regatta --help"),
     }
 }
 
@@ -140,16 +171,6 @@ fn unknown_runs_command(error: &clap::Error) -> Error {
     Error::usage(format!("no such command: `runs {word}`"))
         .hint("regatta runs list")
         .hint("regatta runs show RUN")
-}
-
-fn no_command(command: Option<&str>) -> Error {
-    match command {
-        Some(_) => Error::usage("the command is not complete").hint(help(command)),
-        None => Error::not_implemented("an interactive session")
-            .hint("regatta demo")
-            .hint(help_text::no_task()[0])
-            .hint("regatta --help"),
-    }
 }
 
 fn unknown_option(error: &clap::Error, command: Option<&str>, line: &[OsString]) -> Error {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::landing::{self, LandingBackend, LandingEnd, LedgerWriter};
 use engine::ports::{
-    CancelToken, Ids as _, IsolationError, LandingNotice, LandingRequest, LandingTarget,
+    CancelToken, HeadMove, Ids as _, IsolationError, LandingNotice, LandingRequest, LandingTarget,
     LedgerError, Repository,
 };
 use protocol::{
@@ -36,7 +36,7 @@ pub async fn run(
     args: &ApplyArgs,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let target = Target::find(context, args.target.as_deref())?;
+    let target = Target::find(context, &args.target)?;
     target.check_has_ended("land")?;
     let chosen = chosen(&target);
     if chosen.is_empty() {
@@ -74,13 +74,13 @@ async fn land(
             LandingNotice::Waiting => {
                 "waits: another engine is landing in this repository".to_owned()
             }
-            LandingNotice::HeadMoved => {
-                "HEAD has moved meanwhile; the work lands all the same".to_owned()
-            }
+            LandingNotice::HeadMoved(HeadMove { was, now, .. }) => one_line(&format!(
+                "HEAD was moved during the run, from {was} to {now}; the work lands in the tree as it is now"
+            )),
             LandingNotice::Rescued(rescue) => rescue_line(&rescue),
-            LandingNotice::Unwatched { path, why } => one_line(&format!(
+            LandingNotice::OpenFilesUnknown { path, why } => one_line(&format!(
                 "programs that write to files cannot be noticed: replaced files are compared twice \
-                 (no lease can be had on {path}: {why})"
+                 (cannot get a lease on {path}: {why})"
             )),
         };
         // The landing continues even if standard error cannot be written.
@@ -102,7 +102,7 @@ async fn land(
         LandingEnd::Cancelled => return Err(cancelled(context, target, stop.code())),
         LandingEnd::Failed(error) => return Err(Error::from(error).exit(ExitCode::Kept)),
     };
-    apply_output::print_landing(context, &target.run.name, &report, out)?;
+    apply_output::print_landing(context, &target.run.name, &report, &target.tasks, out)?;
     Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
 }
 
@@ -161,7 +161,7 @@ fn nothing_to_land(
         target.tasks.iter().filter(|row| kept_reason(row).is_some()).collect::<Vec<_>>();
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {
-            apply_output::print_landing(context, name, &LandingReport::default(), out)?;
+            apply_output::print_landing(context, name, &LandingReport::default(), &[], out)?;
         }
         (Form::Text, None) => say(out, &nothing_left(target))?,
         (Form::Text, Some(row)) => {

@@ -6,8 +6,9 @@ use store::TaskRow;
 
 use crate::args::Form;
 use crate::commands::context::{CommandContext, Out, print_json, say};
+use crate::commands::kept_work::label;
 use crate::error::Error;
-use crate::render::{Meaning, changed_lines, conflicts_text, count, one_line};
+use crate::render::{Meaning, changed_lines, conflicts_text, count, one_line, width};
 
 /// The JSON document of a landing.
 #[derive(Serialize)]
@@ -24,11 +25,12 @@ struct DryRunDocument<'a> {
     tasks: &'a [TaskLanding],
 }
 
-/// Prints what a landing did.
+/// Prints what a landing of tasks in `rows` did.
 pub(super) fn print_landing(
     context: &CommandContext,
     run: &RunName,
     report: &LandingReport,
+    rows: &[TaskRow],
     out: Out<'_>,
 ) -> Result<(), Error> {
     if context.view.form == Form::Json {
@@ -37,6 +39,8 @@ pub(super) fn print_landing(
     }
     let lines = report.tasks.iter().map(|TaskLanding { task, landed }| {
         let (meaning, [word, _]) = words(landed);
+        let row = rows.iter().find(|row| row.name == *task);
+        let task = row.map_or_else(|| task.to_string(), label);
         Line { task, meaning, word, note: note(landed) }
     });
     table(context, &lines.collect::<Vec<_>>(), out)?;
@@ -62,9 +66,9 @@ pub(super) fn print_dry_run(
     }
     let lines = report.tasks.iter().map(|TaskLanding { task, landed }| {
         let (meaning, [_, word]) = words(landed);
+        let row = rows.iter().find(|row| row.name == *task);
         let note = match landed {
             Landed::Landed { branch } => {
-                let row = rows.iter().find(|row| row.name == *task);
                 let captured = row.and_then(|row| row.captured.as_ref());
                 let changes = captured.map(|captured| captured.changes).unwrap_or_default();
                 let place = match branch {
@@ -75,26 +79,29 @@ pub(super) fn print_dry_run(
             }
             _ => note(landed),
         };
+        let task = row.map_or_else(|| task.to_string(), |row| label(row));
         Line { task, meaning, word, note }
     });
     table(context, &lines.collect::<Vec<_>>(), out)
 }
 
 /// The line of one task.
-struct Line<'a> {
-    task: &'a TaskName,
+struct Line {
+    /// The label of the task.
+    task: String,
     meaning: Meaning,
     word: &'static str,
     note: String,
 }
 
-fn table(context: &CommandContext, table: &[Line<'_>], out: Out<'_>) -> Result<(), Error> {
-    let task_room = table.iter().map(|line| line.task.as_str().len()).max().unwrap_or(0);
+fn table(context: &CommandContext, table: &[Line], out: Out<'_>) -> Result<(), Error> {
+    let task_room = table.iter().map(|line| width(&line.task)).max().unwrap_or(0);
     let word_room = table.iter().map(|line| line.word.len()).max().unwrap_or(0);
     for Line { task, meaning, word, note } in table {
+        let indent = " ".repeat(task_room - width(task));
         let rest = " ".repeat(word_room - word.len());
         let word = context.view.palette.paint(*meaning, word);
-        say(out, format!("{task:task_room$}  {word}{rest}  {}", one_line(note)).trim_end())?;
+        say(out, format!("{task}{indent}  {word}{rest}  {}", one_line(note)).trim_end())?;
     }
     Ok(())
 }

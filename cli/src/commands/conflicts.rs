@@ -4,7 +4,7 @@ use protocol::{Conflict, ExitCode, Landed, RunName, Side, TaskName};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{kept_reason, table_row};
+use super::kept_work::{kept_reason, label, table_row};
 use super::target::Target;
 use crate::args::{ConflictsArgs, Form};
 use crate::error::Error;
@@ -22,18 +22,23 @@ pub fn run(
     args: &ConflictsArgs,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let target = Target::find(context, args.target.as_deref())?;
+    let target = Target::find(context, &args.target)?;
     let mut listed =
         ConflictsDocument { run: &target.run.name, conflicts: Vec::new(), kept: Vec::new() };
     for row in target.tasks.iter().filter(|row| kept_reason(row).is_some()) {
         match &row.landing {
             Some(Landed::Conflicted { conflicts }) => {
                 let task = &row.name;
-                let each = conflicts.iter().map(|conflict| ConflictEntry { task, conflict });
+                let each = conflicts.iter().map(|conflict| ConflictEntry {
+                    task,
+                    label: label(row),
+                    conflict,
+                });
                 listed.conflicts.extend(each);
             }
             Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) => {
-                listed.kept.push(KeptEntry { task: &row.name, why: table_row(row).outcome.note });
+                let why = table_row(row).outcome.note;
+                listed.kept.push(KeptEntry { task: &row.name, label: label(row), why });
             }
             Some(Landed::Landed { .. } | Landed::Unchanged) | None => {}
         }
@@ -57,6 +62,8 @@ struct ConflictsDocument<'a> {
 #[derive(Serialize)]
 struct ConflictEntry<'a> {
     task: &'a TaskName,
+    #[serde(skip)]
+    label: String,
     #[serde(flatten)]
     conflict: &'a Conflict,
 }
@@ -65,25 +72,27 @@ struct ConflictEntry<'a> {
 #[derive(Serialize)]
 struct KeptEntry<'a> {
     task: &'a TaskName,
+    #[serde(skip)]
+    label: String,
     why: String,
 }
 
 impl ConflictsDocument<'_> {
     fn text(&self, context: &CommandContext) -> String {
         let mut lines = Vec::new();
-        for ConflictEntry { task, conflict } in &self.conflicts {
+        for ConflictEntry { label, conflict, .. } in &self.conflicts {
             let path = one_line(&conflict.path.to_string());
             let path = context.view.palette.paint(Meaning::Kept, &path);
             let with = conflict.with.as_ref().map(|other| format!(", with {other}"));
             let reason = reason_text(conflict.reason);
-            lines.push(format!("{task}  {path}  {reason}{}", with.unwrap_or_default()));
+            lines.push(format!("{label}  {path}  {reason}{}", with.unwrap_or_default()));
             let sides =
                 [("base", &conflict.base), ("ours", &conflict.ours), ("theirs", &conflict.theirs)];
             let sides = sides.map(|(name, side)| format!("{name} {}", side_text(side.as_ref())));
             lines.push(format!("    {}", sides.join("  ")));
         }
-        for KeptEntry { task, why } in &self.kept {
-            lines.push(format!("{task}  kept: {why}"));
+        for KeptEntry { label, why, .. } in &self.kept {
+            lines.push(format!("{label}  kept: {why}"));
         }
         if lines.is_empty() {
             return format!("nothing conflicts in run {}", self.run);

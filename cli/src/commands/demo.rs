@@ -1,8 +1,9 @@
 //! `regatta demo`: runs eight tasks on a sample repository, checks the result, and explains it.
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use config::{DataPaths, Settings, Sources};
 use engine::fault::Faults;
@@ -44,7 +45,12 @@ pub async fn run(
     let view = View::here(globals);
     let hints =
         CommandHints { home: Some(sample.home().to_owned()), repo: Some(sample.root().to_owned()) };
-    let streams = OutputStreams::standard();
+    // The table follows the diff, so that it is what stays on the screen.
+    let table = TableBuffer::default();
+    let streams = match view.form {
+        Form::Text => OutputStreams { out: Box::new(table.clone()), ..OutputStreams::standard() },
+        Form::Json => OutputStreams::standard(),
+    };
     let show = if sample.is_kept() {
         renderer(view.clone(), streams, hints.clone())
     } else {
@@ -59,12 +65,20 @@ pub async fn run(
     };
     let repository = open_repository(&app, sample.root()).await?.repository;
     let result = execute(&app, log, sample.run(), repository, show, &mut count).await?;
-    if matches!(result.exit_code, ExitCode::Interrupted | ExitCode::Terminated) {
+    let is_interrupted = matches!(result.exit_code, ExitCode::Interrupted | ExitCode::Terminated);
+    let checked = if is_interrupted { Ok(()) } else { check(&sample, &app, &result, &endings) };
+    let explains = view.form == Form::Text && view.verbosity != Verbosity::Quiet;
+    let explains = explains && !is_interrupted && checked.is_ok();
+    if explains {
+        show_diff(&sample, &view, table.lines() + AFTER_DIFF, out)?;
+    }
+    table.print(out)?;
+    checked?;
+    if is_interrupted {
         return Ok(result.exit_code);
     }
-    check(&sample, &app, &result, &endings)?;
-    if view.form == Form::Text && view.verbosity != Verbosity::Quiet {
-        explain(&sample, &view, &hints, out)?;
+    if explains {
+        explain(&sample, &hints, out)?;
     }
     remove(sample);
     Ok(ExitCode::Success)
@@ -155,15 +169,61 @@ fn messages(log: &Path) -> std::io::Result<Vec<Message>> {
         .collect())
 }
 
-/// Prints what landed, and what to type next.
-fn explain(sample: &Sample, view: &View, hints: &CommandHints, out: Out<'_>) -> Result<(), Error> {
+/// The output of the run, which is printed later.
+#[derive(Clone, Debug, Default)]
+struct TableBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl TableBuffer {
+    fn text(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lines(&self) -> usize {
+        self.text().iter().filter(|byte| **byte == b'\n').count()
+    }
+
+    fn print(&self, out: Out<'_>) -> Result<(), Error> {
+        out.write_all(&self.text()).map_err(|error| Error::output(&error))
+    }
+}
+
+impl io::Write for TableBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The number of lines around the diff and the table: headings, the check, what to type next, and
+/// the prompt of the shell.
+const AFTER_DIFF: usize = 16;
+
+/// The minimum number of lines of the diff that are shown.
+const SHORTEST_DIFF: usize = 6;
+
+/// Prints what landed. On a terminal, the diff is cut so that it and `others` lines fit.
+fn show_diff(sample: &Sample, view: &View, others: usize, out: Out<'_>) -> Result<(), Error> {
     let patch = isolation::sample::diff(sample.root())?;
-    say(out, "\nwhat landed, as `git diff` shows it:\n")?;
-    write_patch(out, &patch, view).map_err(|error| Error::output(&error))?;
+    let room = view.height().map_or(usize::MAX, |rows| rows.saturating_sub(others));
+    let lines: Vec<_> = patch.split_inclusive(|byte| *byte == b'\n').collect();
+    let shown = lines.len().min(room.max(SHORTEST_DIFF));
+    say(out, "what landed, as `git diff` shows it:\n")?;
+    write_patch(out, &lines[..shown].concat(), view).map_err(|error| Error::output(&error))?;
+    let cut = lines.len() - shown;
+    if cut > 0 {
+        say(out, &format!("… and {cut} more lines of the diff"))?;
+    }
+    say(out, "")
+}
+
+/// Prints what was checked, and what to type next.
+fn explain(sample: &Sample, hints: &CommandHints, out: Out<'_>) -> Result<(), Error> {
     say(
         out,
-        "\nchecked: what landed, what is kept, the ledger, the session logs and the events agree about all \
-         8 tickets\n",
+        "\nchecked: tree, captures, ledger, session logs and events agree on all 8 tickets\n",
     )?;
     let mut next = Vec::new();
     if sample.is_kept() {
@@ -177,10 +237,9 @@ fn explain(sample: &Sample, view: &View, hints: &CommandHints, out: Out<'_>) -> 
     let own = "regatta run --each 'src/**' --exec 'sed -i s/colour/color/g {{item}}'".to_owned();
     next.push((own, "a task per file, in a repository of yours"));
     next.push(("regatta run --help".to_owned(), "what else there is"));
-    let widest = next.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
     for (at, (command, why)) in next.iter().enumerate() {
         let label = if at == 0 { "next" } else { "    " };
-        say(out, &format!("{label}  {command:widest$}  {why}"))?;
+        say(out, &format!("{label}  {command}\n        {why}"))?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use protocol::{CaptureRef, ChangeSummary, ExitCode, TaskName};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::table_row;
+use super::kept_work::{label, table_row};
 use super::target::{Target, TargetKind};
 use crate::args::{DiffArgs, Form};
 use crate::error::Error;
@@ -17,7 +17,7 @@ use crate::render::{Meaning, OutputWidth, changed_lines, count, write_patch};
 /// # Errors
 /// There is no such run or task, its work was discarded, or it cannot be read.
 pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<ExitCode, Error> {
-    let target = Target::find(context, args.target.as_deref())?;
+    let target = Target::find(context, &args.target)?;
     let mut works = Vec::new();
     for row in &target.tasks {
         let Some(captured) = &row.captured else { continue };
@@ -43,11 +43,14 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
         return Ok(ExitCode::Success);
     }
     for (row, captured, patch) in &works {
-        if target.kind == TargetKind::Run && context.view.room != OutputWidth::Pipe {
+        if target.kind == TargetKind::Run && context.view.room() != OutputWidth::Pipe {
             let outcome = table_row(row).outcome.word;
             let files = count(captured.changes.files, "file");
-            let title =
-                format!("{} · {outcome} · {files} · {}", row.name, changed_lines(captured.changes));
+            let title = format!(
+                "{} · {outcome} · {files} · {}",
+                label(row),
+                changed_lines(captured.changes)
+            );
             say(out, &context.view.palette.paint(Meaning::Heading, &title))?;
         }
         write_patch(out, patch, &context.view).map_err(|error| Error::output(&error))?;

@@ -5,9 +5,9 @@ use serde::Serialize;
 use store::TaskRow;
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::kept_reason;
+use super::kept_work::{has_landed, kept_reason, label};
 use super::target::Target;
-use crate::args::{DiscardArgs, Execution, Form};
+use crate::args::{DiscardArgs, Execution, Form, TargetArgs};
 use crate::error::Error;
 use crate::render::{changed_lines, count};
 
@@ -20,7 +20,8 @@ pub async fn run(
     args: &DiscardArgs,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let target = Target::find(context, Some(&args.target))?;
+    let given = TargetArgs { target: Some(args.target.clone()), task: args.task.clone() };
+    let target = Target::find(context, &given)?;
     target.check_has_ended("discard")?;
     let gone: Vec<_> = target.tasks.iter().filter_map(DiscardedWork::of).collect();
     if args.execution() == Execution::Real {
@@ -89,11 +90,15 @@ fn print(
     if gone.is_empty() {
         return say(out, &format!("there is no captured work of run {run} to discard"));
     }
-    for DiscardedWork { task, row, .. } in gone {
+    for DiscardedWork { row, .. } in gone {
+        let task = label(row);
         let changes = row.captured.as_ref().map(|captured| captured.changes).unwrap_or_default();
         let size = format!("{} {}", count(changes.files, "file"), changed_lines(changes));
         let only = if kept_reason(row).is_some() { ", the only copy of it" } else { "" };
         say(out, &format!("{verb}  {task}  {size}{only}"))?;
+    }
+    if gone.iter().any(|gone| has_landed(gone.row)) {
+        say(out, "what has landed stays: nothing in the tree changes")?;
     }
     Ok(())
 }

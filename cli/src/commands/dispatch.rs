@@ -12,7 +12,10 @@ use protocol::{ExitCode, RunSpec, Work};
 use schema::JsonSchemas;
 
 use super::context::{CommandContext, print_json};
-use super::{apply, conflicts, demo, diff, discard, help, logs, run, runs, schema as schemas};
+use super::{
+    apply, conflicts, demo, diff, discard, help, logs, manual, results, run, runs,
+    schema as schemas,
+};
 use crate::app_context::AppContext;
 use crate::args::{Command, Execution, Form, Globals, Parsed, RunArgs, Verbosity};
 use crate::error::Error;
@@ -32,16 +35,18 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
             process::print(&text)?;
             return Ok(ExitCode::Success);
         }
+        Parsed::Watch => {
+            exec::watch(io::stdin().lock());
+            return Ok(ExitCode::Success);
+        }
         Parsed::Command(arguments) => *arguments,
     };
     let globals = &arguments.globals;
     let mut out = io::stdout();
     match &arguments.command {
-        Command::Watch => {
-            exec::watch(io::stdin().lock());
-            Ok(ExitCode::Success)
-        }
         Command::Schema(args) => schemas::run(args),
+        Command::Completions(args) => manual::completions(args),
+        Command::Man(args) => manual::man(args),
         Command::Help(args) => help::run(args),
         Command::Demo(args) => in_runtime(async move |log| {
             demo::run(args, globals, &log, process::faults_from_environment()?, &mut out).await
@@ -49,6 +54,9 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         Command::Run(args) => in_runtime(async move |log| start(globals, args, &log).await),
         Command::Runs(args) => {
             in_runtime(async move |_| runs::run(&open_to_look(globals).await?, args, &mut out))
+        }
+        Command::Results(args) => {
+            in_runtime(async move |_| results::run(&open_to_look(globals).await?, args, &mut out))
         }
         Command::Logs(args) => {
             in_runtime(async move |_| logs::run(&open_to_look(globals).await?, args, &mut out))
@@ -83,7 +91,7 @@ fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<
 async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode, Error> {
     let request = RunRequest::parse(args, std::env::var_os("REGATTA_TASK").as_deref())?;
     let OpenedForWork { app, repository } = open_to_work(globals).await?;
-    request.note().iter().for_each(|line| note(globals, &format!("note: {line}")));
+    request.note().iter().for_each(|line| note(globals, &format!("warning: {line}")));
     let facts = repository.facts();
     unread_settings(&facts.root).iter().for_each(|line| note(globals, line));
     let tracked = || isolation::tracked_files(&facts.root).map_err(Error::from);

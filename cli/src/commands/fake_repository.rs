@@ -257,6 +257,7 @@ fn task(name: &str, on: &[&str]) -> TaskSpec {
         id: TaskId::generate(),
         name: name.parse().unwrap(),
         title: format!("does {name}"),
+        items: Vec::new(),
         work: Work::Command(Command {
             script: format!("make {name}"),
             item: None,

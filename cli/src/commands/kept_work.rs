@@ -11,7 +11,9 @@ use store::TaskRow;
 use super::context::CommandContext;
 use super::target::TargetKind;
 use crate::error::{Error, ErrorKind};
-use crate::render::{KeptReason, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line};
+use crate::render::{
+    KeptReason, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line, task_label,
+};
 
 /// Returns the line of a task in a table.
 pub(super) fn table_row(row: &TaskRow) -> TableRow {
@@ -29,12 +31,17 @@ pub(super) fn table_row(row: &TaskRow) -> TableRow {
         found.note = format!("its capture was discarded{more}{}", found.note);
     }
     TableRow {
-        task: row.name.to_string(),
+        task: label(row),
         outcome: found,
         changes: row.captured.as_ref().map(|captured| captured.changes),
         ms: row.report.as_ref().map(|report| report.ms),
         usage: row.usage,
     }
+}
+
+/// Returns the printable label of a task: its item, or else its name.
+pub(super) fn label(row: &TaskRow) -> String {
+    task_label(&row.name, &row.spec.items)
 }
 
 fn interrupted(row: &TaskRow) -> OutcomeLine {

@@ -4,18 +4,19 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use protocol::{ExitCode, Outcome, TaskName, TaskState, Usage, Work};
+use protocol::{Command, ExitCode, Outcome, TaskName, TaskState, Usage, Work};
 use serde::Serialize;
 use store::{RunRow, SessionLine, TaskRow, read_session, used_in};
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::table_row;
+use super::kept_work::{label, table_row};
 use super::setup_logs::{SetupLog, setup_logs, show_setup};
-use super::target::{Target, TargetKind};
+use super::target::Target;
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
 use crate::render::{
-    Meaning, duration, one_line, retry_time_note, transcript, usage_details, visible_line,
+    Meaning, duration, one_line, retry_time_note, shell_word, transcript, usage_details,
+    visible_line,
 };
 
 /// The longest line of a command's output, in bytes; a longer one is split.
@@ -26,7 +27,7 @@ const LONGEST: u64 = 64 << 10;
 /// # Errors
 /// There is no such run or task, or a log cannot be read.
 pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
-    let target = Target::find(context, args.target.as_deref())?;
+    let target = Target::find(context, &args.target)?;
     let run = &target.run;
     if context.view.form == Form::Json {
         let logs: Result<Vec<_>, _> =
@@ -38,7 +39,7 @@ pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<Ex
         if at > 0 {
             say(out, "")?;
         }
-        show(context, run, row, target.kind, out)?;
+        show(context, run, row, out)?;
     }
     Ok(ExitCode::Success)
 }
@@ -47,6 +48,15 @@ pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<Ex
 #[derive(Serialize)]
 struct Log<'a> {
     task: &'a TaskName,
+    /// The script, if a command does the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    script: Option<&'a str>,
+    /// The item of `--each`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<&'a str>,
+    /// The arguments `"$@"` of the script.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    arguments: &'a [String],
     /// The set-up commands of its workspace.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     setup: Vec<SetupLog<'a>>,
@@ -62,30 +72,34 @@ fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Resul
     let path = log_path(context, run, row);
     let task = &row.name;
     let setup = setup_logs(context, run, row)?;
-    Ok(match row.spec.work {
+    Ok(match &row.spec.work {
         Work::Agent(_) => {
             let entries = if_exists(read_session(&path), &path)?;
-            Log { task, setup, entries, output: None }
+            Log { task, script: None, item: None, arguments: &[], setup, entries, output: None }
         }
-        Work::Command(_) | Work::External(_) => {
-            let output = if_exists(std::fs::read(&path), &path)?;
-            let output = output.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-            Log { task, setup, entries: None, output }
+        Work::Command(command) => {
+            let (script, item) = (Some(command.script.as_str()), &command.item);
+            let item = item.as_ref().map(|item| item.item.as_str());
+            let output = whole_output(&path)?;
+            Log { task, script, item, arguments: &command.arguments, setup, entries: None, output }
+        }
+        Work::External(_) => {
+            let output = whole_output(&path)?;
+            Log { task, script: None, item: None, arguments: &[], setup, entries: None, output }
         }
     })
 }
 
-fn show(
-    context: &CommandContext,
-    run: &RunRow,
-    row: &TaskRow,
-    kind: TargetKind,
-    out: Out<'_>,
-) -> Result<(), Error> {
+fn whole_output(path: &Path) -> Result<Option<String>, Error> {
+    let output = if_exists(std::fs::read(path), path)?;
+    Ok(output.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
     show_setup(context, run, row, out)?;
     let path = log_path(context, run, row);
-    match (&row.spec.work, kind) {
-        (Work::Agent(agent), _) => {
+    match &row.spec.work {
+        Work::Agent(agent) => {
             heading(context, row, &format!(" · {}", one_line(&agent.model.to_string())), out)?;
             match if_exists(read_session(&path), &path)? {
                 Some(lines) => {
@@ -102,20 +116,32 @@ fn show(
                 }
             }
         }
-        (Work::Command(command), TargetKind::Run) => {
+        Work::Command(command) => {
             heading(context, row, "", out)?;
-            say(out, &format!("$ {}", one_line(&command.script)))?;
+            say(out, &given_to(command).join("\n"))?;
             output(row, &path, out)?;
             outcome(context, row, None, out)
         }
-        (Work::External(external), _) => {
+        Work::External(external) => {
             heading(context, row, &format!(" · {}", one_line(&external.program)), out)?;
             output(row, &path, out)?;
             outcome(context, row, None, out)
         }
-        // Prints only the command's output, because another program may read it.
-        (Work::Command(_), TargetKind::Task) => output(row, &path, out),
     }
+}
+
+/// Returns lines with what a command was given: its item, its script and its arguments.
+fn given_to(command: &Command) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(item) = &command.item {
+        lines.push(format!("item  {}", one_line(&item.item)));
+    }
+    lines.push(format!("$ {}", one_line(&command.script)));
+    if !command.arguments.is_empty() {
+        let arguments = command.arguments.iter().map(|argument| one_line(&shell_word(argument)));
+        lines.push(format!("with  {}", arguments.collect::<Vec<_>>().join(" ")));
+    }
+    lines
 }
 
 /// Returns the path of a task's session log or output.
@@ -128,7 +154,7 @@ fn log_path(context: &CommandContext, run: &RunRow, row: &TaskRow) -> PathBuf {
 }
 
 fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
-    let title = format!("{} · {}{more}", row.name, table_row(row).outcome.word);
+    let title = format!("{} · {}{more}", label(row), table_row(row).outcome.word);
     say(out, &context.view.palette.paint(Meaning::Heading, &title))
 }
 
@@ -159,7 +185,7 @@ fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
             "it ended before its session began, or its log was removed"
         }
     };
-    say(out, &format!("{} has no log: {why}", row.name))
+    say(out, &format!("{} has no log: {why}", label(row)))
 }
 
 /// Prints the outcome and the usage of a task. `logged` is the usage according to its session log,

@@ -13,6 +13,8 @@ mod fake_repository;
 pub mod help;
 mod kept_work;
 pub mod logs;
+pub mod manual;
+pub mod results;
 pub mod run;
 pub mod runs;
 pub mod schema;

@@ -64,7 +64,7 @@ pub async fn execute(
         LandingNotice::Waiting => notes.say(WAIT_NOTE),
         // The engine of another landing died while this run waited, so this engine completed it.
         LandingNotice::Rescued(rescue) => notes.say(rescue_line(&rescue)),
-        LandingNotice::HeadMoved | LandingNotice::Unwatched { .. } => {}
+        LandingNotice::HeadMoved(_) | LandingNotice::OpenFilesUnknown { .. } => {}
     });
     let submitted = engine.submit(Submission { spec, repository, notify });
     // From here on, a separate tokio task handles signals.
@@ -94,7 +94,9 @@ pub async fn execute(
     }
     let exit_code = match ended {
         FollowEnd::With(exit_code) => exit_code,
-        FollowEnd::OutputFailed(error) => return Err(output_error(&error, ExitCode::Terminated)),
+        FollowEnd::OutputFailed(error, exit_code) => {
+            return Err(output_error(&error, exit_code));
+        }
         FollowEnd::Failed(what) => return Err(engine_failed(app, &submitted.name, &what)),
     };
     shown.map_err(|error| output_error(&error, exit_code))?;
@@ -160,19 +162,19 @@ impl CancelRunOnSignal {
     }
 }
 
-/// Returns the error of output that could not be written, with the exit code of the run. A closed
-/// pipe is no error.
+/// Returns the error of output that could not be written, with the exit code of the run, which the
+/// ledger has too. About a closed pipe nothing is printed.
 fn output_error(error: &io::Error, exit_code: ExitCode) -> Error {
-    let output_error = Error::output(error);
-    if output_error.kind == ErrorKind::Closed { output_error } else { output_error.exit(exit_code) }
+    Error::output(error).exit(exit_code)
 }
 
 /// Why [`follow`] returned.
 enum FollowEnd {
     /// The run has ended.
     With(ExitCode),
-    /// Standard output cannot be written, and the run was cancelled.
-    OutputFailed(io::Error),
+    /// Standard output could not be written, so that the run was cancelled. It ended with this exit
+    /// code.
+    OutputFailed(io::Error, ExitCode),
     /// A critical part of the engine failed.
     Failed(String),
 }
@@ -195,14 +197,17 @@ async fn follow(
                 };
                 also(&event);
                 if let EventKind::RunFinished { exit_code, .. } = event.kind {
-                    return output_error.map_or(FollowEnd::With(exit_code), FollowEnd::OutputFailed);
+                    return match output_error {
+                        Some(error) => FollowEnd::OutputFailed(error, exit_code),
+                        None => FollowEnd::With(exit_code),
+                    };
                 }
             }
             error = display.failed() => {
                 engine.cancel(run.id, CancelLevel::AtOnce, Interruption::Terminate);
                 output_error = Some(error);
             }
-            what = engine.fallen() => return FollowEnd::Failed(what),
+            what = engine.failed() => return FollowEnd::Failed(what),
         }
     }
 }

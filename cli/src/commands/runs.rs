@@ -1,17 +1,17 @@
 //! `regatta runs`: lists the runs over this repository, and shows one.
 
-use protocol::{ExitCode, MergeMode, Outcome, RunState, TaskName};
+use protocol::{ExitCode, MergeMode, Outcome, RunState};
 use serde::Serialize;
 use store::{RunRow, TaskRow};
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{has_landed, kept_reason, table_row};
+use super::kept_work::{has_landed, kept_reason, label, table_row};
 use super::target::{Target, TargetKind};
-use crate::args::{Form, RunsArgs, RunsCommand};
+use crate::args::{Form, RunsArgs, RunsCommand, TargetArgs};
 use crate::error::Error;
 use crate::render::{
-    Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
-    failed_while_working, left_out_lines, one_line, usage_details, usage_text, width, write_table,
+    FailedWork, Palette, Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
+    left_out_lines, one_line, outcome_counts, usage_details, usage_text, width, write_table,
 };
 
 /// How many runs are listed without `--limit`.
@@ -31,7 +31,7 @@ pub fn run(context: &CommandContext, args: &RunsArgs, out: Out<'_>) -> Result<Ex
     match &args.command {
         None => list(context, LISTED, out)?,
         Some(RunsCommand::List { limit }) => list(context, *limit, out)?,
-        Some(RunsCommand::Show { run }) => show(context, run.as_deref(), out)?,
+        Some(RunsCommand::Show { target }) => show(context, target, out)?,
     }
     Ok(ExitCode::Success)
 }
@@ -55,13 +55,14 @@ fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Erro
         let label = cut(&label(run), label_room);
         let line =
             format!("{:name$}  {label:label_room$}  {when:16}  {:>5}", run.name, run.tasks.all);
-        lines.push(format!("{line}  {}", outcome(run)));
+        let tasks = context.reader.tasks(run.id)?;
+        lines.push(format!("{line}  {}", outcome(run, &tasks)));
     }
     say(out, &lines.join("\n"))
 }
 
 /// Returns the result or the state of a run in a few words.
-fn outcome(run: &RunRow) -> String {
+fn outcome(run: &RunRow, tasks: &[TaskRow]) -> String {
     let mut parts = Vec::new();
     match run.state {
         RunState::Running => parts.push("running".to_owned()),
@@ -69,27 +70,9 @@ fn outcome(run: &RunRow) -> String {
         RunState::Interrupted => parts.push("interrupted".to_owned()),
         RunState::Finished => {}
     }
-    let mut add = |number: usize, word: &str| {
-        if number > 0 {
-            parts.push(format!("{number} {word}"));
-        }
-    };
-    match &run.totals {
-        Some(totals) => {
-            add(totals.done, "done");
-            add(totals.landed, "landed");
-            add(totals.conflicted, if totals.conflicted == 1 { "conflict" } else { "conflicts" });
-            add(totals.failed, "failed");
-            add(totals.cancelled, "cancelled");
-            add(totals.kept, "kept");
-        }
-        None => {
-            add(run.tasks.done, "done");
-            add(run.tasks.failed, "failed");
-            add(run.tasks.cancelled, "cancelled");
-            add(run.tasks.interrupted, "interrupted");
-        }
-    }
+    // The counts are those of the run's own table, as they are now: after `apply` they differ.
+    let rows: Vec<_> = tasks.iter().map(table_row).collect();
+    parts.extend((!rows.is_empty()).then(|| outcome_counts(&rows, Palette::Plain)));
     if let Some(usage) = run.usage {
         parts.push(usage_text(usage));
     }
@@ -106,7 +89,7 @@ struct Shown<'a> {
     tasks: &'a [TaskRow],
 }
 
-fn show(context: &CommandContext, given: Option<&str>, out: Out<'_>) -> Result<(), Error> {
+fn show(context: &CommandContext, given: &TargetArgs, out: Out<'_>) -> Result<(), Error> {
     let target = Target::find(context, given)?;
     let Target { run, tasks, kind } = &target;
     if context.view.form == Form::Json {
@@ -117,7 +100,7 @@ fn show(context: &CommandContext, given: Option<&str>, out: Out<'_>) -> Result<(
     let table = Table {
         rows: tasks.iter().map(table_row).collect(),
         ms: run.totals.as_ref().map(|totals| totals.ms).or(took),
-        room: context.view.room,
+        room: context.view.room(),
         palette: context.view.palette,
         rows_shown: TableRows::All,
     };
@@ -168,39 +151,42 @@ fn headline(context: &CommandContext, run: &RunRow) -> String {
     )
 }
 
-/// Returns the name of a task whose model or command failed.
-fn failed_work(row: &TaskRow) -> Option<TaskName> {
+/// Returns a task whose model or command failed.
+fn failed_work(row: &TaskRow) -> Option<FailedWork> {
     let report = row.report.as_ref()?;
-    failed_while_working(&report.outcome, report.usage).then(|| row.name.clone())
+    FailedWork::of(&row.name, &report.outcome, report.usage)
 }
 
 /// Returns the details that do not fit into the table: messages of failures, and where the work is.
 fn details(row: &TaskRow, kind: TargetKind) -> Vec<String> {
     let mut lines = Vec::new();
+    let task = label(row);
     if let Some(Outcome::Failed { failure }) = row.report.as_ref().map(|report| &report.outcome) {
         let message = one_line(&failure.message);
         if kind == TargetKind::Task || width(&message) > SHORT {
-            lines.push(format!("{}  {message}", row.name));
+            lines.push(format!("{task}  {message}"));
         }
     }
     if kind == TargetKind::Task || kept_reason(row).is_some() {
         if let (Some(captured), None) = (&row.captured, row.discarded) {
-            lines.push(format!("{}  captured at {}", row.name, captured.capture));
+            lines.push(format!("{task}  captured at {}", captured.capture));
         }
         if let (Some(workspace), None) = (&row.workspace, &row.captured) {
-            lines.push(format!("{}  its workspace was {}", row.name, one_line(workspace)));
+            lines.push(format!("{task}  its workspace was {}", one_line(workspace)));
         }
     }
     if kind == TargetKind::Task {
-        lines.push(format!("{}  {}", row.name, one_line(&row.title)));
+        if task != row.name.as_str() {
+            lines.push(format!("{task}  is the task {}", row.name));
+        }
+        lines.extend(row.items.iter().map(|item| format!("{task}  has {}", one_line(item))));
+        let title = one_line(&row.title);
+        if title != task {
+            lines.push(format!("{task}  {title}"));
+        }
         if let Some(report) = &row.report {
             let used = report.usage.map(|usage| format!(", {}", usage_details(usage)));
-            lines.push(format!(
-                "{}  took {}{}",
-                row.name,
-                duration(report.ms),
-                used.unwrap_or_default()
-            ));
+            lines.push(format!("{task}  took {}{}", duration(report.ms), used.unwrap_or_default()));
         }
     }
     lines

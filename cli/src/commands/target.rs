@@ -1,11 +1,13 @@
-//! Resolves a target argument to a run or to one of its tasks: `r7k3f`, `r7k3f/auth`, `auth`, `@`.
+//! Resolves a target argument to a run or to one of its tasks: `r7k3f`, `r7k3f/auth`, `auth`, `@`,
+//! `src/auth.rs`.
 
 use std::path::Path;
 
-use protocol::RunState;
+use protocol::{RunName, RunState};
 use store::{FindError, Reader, RunRow, TaskRow};
 
 use super::context::CommandContext;
+use crate::args::TargetArgs;
 use crate::error::{Error, ErrorKind};
 
 /// A run, or a task of it, that a user named.
@@ -30,20 +32,15 @@ pub(super) enum TargetKind {
 
 impl Target {
     /// Finds a target in the repository; the latest run if none is given.
-    pub(super) fn find(context: &CommandContext, given: Option<&str>) -> Result<Self, Error> {
-        let root = &context.root;
-        let given = given.unwrap_or("@");
-        let found =
-            find(&context.reader, root, given).map_err(|error| not_found(error, context))?;
-        if found.run.repo != *root {
-            let place = found.run.repo.display().to_string();
-            let what = format!("run {} is of another repository", found.run.name);
-            let place_word = crate::render::shell_word(&place);
-            return Err(Error::usage(what)
-                .because(format!("it worked on {place}"))
-                .hint(format!("--repo {place_word}")));
-        }
-        Ok(found)
+    pub(super) fn find(context: &CommandContext, given: &TargetArgs) -> Result<Self, Error> {
+        let Located { run, task } = Located::find(context, given)?;
+        Ok(match task {
+            Some(task) => Self { run, tasks: vec![*task], kind: TargetKind::Task },
+            None => {
+                let tasks = context.reader.tasks(run.id)?;
+                Self { run, tasks, kind: TargetKind::Run }
+            }
+        })
     }
 
     /// Reads the same tasks from the ledger again.
@@ -68,34 +65,116 @@ impl Target {
     }
 }
 
-/// Finds a target. A word without a slash may name a run or a task of the latest run. An exact name
-/// takes precedence over the beginning of a name.
-fn find(reader: &Reader, root: &Path, given: &str) -> Result<Target, FindError> {
-    if let Some((run, task)) = given.split_once('/') {
-        let run = reader.find_run(Some(root), run)?;
-        let task = reader.find_task(run.id, task)?;
-        return Ok(Target { run, tasks: vec![task], kind: TargetKind::Task });
+/// A run, or a task of it, that a user named. The tasks of a run are not read, because a large run
+/// may have yielded more than fits into memory.
+#[derive(Clone, Debug)]
+pub(super) struct Located {
+    /// The run.
+    pub(super) run: RunRow,
+    /// The task, if one was named.
+    pub(super) task: Option<Box<TaskRow>>,
+}
+
+impl Located {
+    /// Finds a target in the repository; the latest run if none is given.
+    pub(super) fn find(context: &CommandContext, given: &TargetArgs) -> Result<Self, Error> {
+        let root = &context.root;
+        let target = given.target.as_deref().unwrap_or("@");
+        let found = match &given.task {
+            Some(task) => task_of(&context.reader, root, target, task),
+            None => find(&context.reader, root, target),
+        };
+        let found = found.map_err(|error| not_found(error, context))?;
+        if found.run.repo != *root {
+            let place = found.run.repo.display().to_string();
+            let what = format!("run {} is of another repository", found.run.name);
+            let place_word = crate::render::shell_word(&place);
+            return Err(Error::usage(what)
+                .because(format!("it worked on {place}"))
+                .hint(format!("--repo {place_word}")));
+        }
+        Ok(found)
     }
+
+    fn run(run: RunRow) -> Self {
+        Self { run, task: None }
+    }
+
+    fn task(run: RunRow, task: TaskRow) -> Self {
+        Self { run, task: Some(Box::new(task)) }
+    }
+}
+
+fn task_of(reader: &Reader, root: &Path, run: &str, task: &str) -> Result<Located, FindError> {
+    let run = reader.find_run(Some(root), run)?;
+    let task = reader.find_task(run.id, task)?;
+    Ok(Located::task(run, task))
+}
+
+/// Finds a target that is one word.
+fn find(reader: &Reader, root: &Path, given: &str) -> Result<Located, FindError> {
+    match given.split_once('/') {
+        Some((run, task)) => with_slash(reader, root, given, (run, task)),
+        None => without_slash(reader, root, given),
+    }
+}
+
+/// Finds `RUN/TASK`, or a task of the latest run by an item with a slash in it.
+fn with_slash(
+    reader: &Reader,
+    root: &Path,
+    given: &str,
+    (run, task): (&str, &str),
+) -> Result<Located, FindError> {
+    let error = match task_of(reader, root, run, task) {
+        Err(error) if is_not_found(&error) => error,
+        found => return found,
+    };
+    match task_of(reader, root, "@", given) {
+        // A path begins with the name of a folder, and not with that of a run.
+        Err(other @ FindError::UnknownTask { .. })
+            if run != "@" && run.parse::<RunName>().is_err() =>
+        {
+            Err(other)
+        }
+        Err(other) if is_not_found(&other) => Err(error),
+        found => found,
+    }
+}
+
+fn is_not_found(error: &FindError) -> bool {
+    match error {
+        FindError::NoRuns | FindError::UnknownRun { .. } | FindError::UnknownTask { .. } => true,
+        FindError::AmbiguousRun { .. }
+        | FindError::AmbiguousTask { .. }
+        | FindError::Unreadable(_) => false,
+    }
+}
+
+/// Finds a run, or a task of the latest run. An exact name takes precedence over the beginning of a
+/// name.
+fn without_slash(reader: &Reader, root: &Path, given: &str) -> Result<Located, FindError> {
     let run = reader.find_run(Some(root), given);
     if matches!(given, "" | "@") {
-        return whole_run(reader, run?);
+        return run.map(Located::run);
     }
     let latest = match reader.find_run(Some(root), "@") {
         Ok(latest) => latest,
         // The repository has no runs, and so no tasks. `given` can only name a run.
-        Err(FindError::NoRuns) => return whole_run(reader, run?),
+        Err(FindError::NoRuns) => return run.map(Located::run),
         Err(error) => return Err(error),
     };
-    let only = |task| Ok(Target { run: latest.clone(), tasks: vec![task], kind: TargetKind::Task });
     match (run, reader.find_task(latest.id, given)) {
-        (Ok(run), _) if is_name(run.name.as_str(), given) => whole_run(reader, run),
-        (_, Ok(task)) if is_name(task.name.as_str(), given) => only(task),
+        (Ok(run), _) if is_name(run.name.as_str(), given) => Ok(Located::run(run)),
+        (_, Ok(task)) if is_name(task.name.as_str(), given) || is_item(&task, given) => {
+            Ok(Located::task(latest, task))
+        }
         (Ok(_), Ok(task)) => {
-            let candidates = vec![task.name];
+            let candidates = vec![task.name.to_string()];
             Err(FindError::AmbiguousTask { given: given.to_owned(), candidates })
         }
-        (Ok(run), Err(_)) => whole_run(reader, run),
-        (Err(FindError::UnknownRun { .. }), Ok(task)) => only(task),
+        (Ok(run), Err(_)) => Ok(Located::run(run)),
+        (Err(FindError::UnknownRun { .. }), Ok(task)) => Ok(Located::task(latest, task)),
         (Err(FindError::UnknownRun { .. }), Err(several @ FindError::AmbiguousTask { .. })) => {
             Err(several)
         }
@@ -103,9 +182,8 @@ fn find(reader: &Reader, root: &Path, given: &str) -> Result<Target, FindError> 
     }
 }
 
-fn whole_run(reader: &Reader, run: RunRow) -> Result<Target, FindError> {
-    let tasks = reader.tasks(run.id)?;
-    Ok(Target { run, tasks, kind: TargetKind::Run })
+fn is_item(task: &TaskRow, given: &str) -> bool {
+    task.spec.items.iter().any(|item| item == given)
 }
 
 fn is_name(name: &str, given: &str) -> bool {

@@ -159,6 +159,7 @@ impl Sample {
             id: TaskId::generate(),
             name: ticket.name.parse().expect("the names of the demo's tasks are valid"),
             title: ticket.title.to_owned(),
+            items: Vec::new(),
             work: Work::Agent(Agent { model, prompt, context: None }),
             depends_on: Vec::new(),
             priority: 0,

@@ -11,7 +11,7 @@ use super::tickets::{Change, ExpectedEnd, TICKETS, Ticket};
 const DELAY: &str = "120ms";
 
 /// How long a model takes for each chunk of an answer.
-const PACE: &str = "15ms";
+const CHUNK_INTERVAL: &str = "15ms";
 
 /// Returns the prompt of a task.
 #[must_use]
@@ -106,7 +106,7 @@ fn call(tool: &str, arguments: Value) -> Value {
 fn paced(turn: Value) -> Value {
     let mut paced = Map::from_iter([
         ("delay".to_owned(), Value::from(DELAY)),
-        ("pace".to_owned(), Value::from(PACE)),
+        ("pace".to_owned(), Value::from(CHUNK_INTERVAL)),
     ]);
     paced.extend(turn.as_object().cloned().unwrap_or_default());
     Value::Object(paced)

@@ -70,11 +70,11 @@ pub(super) enum Reference {
 /// The reason why a placeholder cannot be replaced safely at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum UnsafePlacement {
-    #[error("it stands in arithmetic, where a shell may read a value as a program")]
+    #[error("it is in arithmetic, where a shell may read a value as a program")]
     Arithmetic,
-    #[error("it stands after a backslash")]
+    #[error("it comes after a backslash")]
     Escaped,
-    #[error("it stands in a script for another shell, which has other parameters")]
+    #[error("it is in a script for another shell, which has other parameters")]
     InnerScript,
 }
 

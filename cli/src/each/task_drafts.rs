@@ -22,6 +22,8 @@ pub(crate) struct TaskDraft {
     pub(crate) name: TaskName,
     /// Its title.
     pub(crate) title: String,
+    /// The items that it is for.
+    pub(crate) items: Vec<String>,
     /// The work of the task.
     pub(crate) work: DraftWork,
 }
@@ -77,8 +79,10 @@ fn single(fanout: FanOut<'_>) -> Result<Vec<TaskDraft>, Error> {
             ItemKind::Word => numbered(at + 1),
         };
         let title = title_of(&text);
-        let work = filler.single(at + 1, item_with_parts(text, fanout.naming))?;
-        drafts.push(TaskDraft { name, title: work.title().unwrap_or(title), work });
+        let item = item_with_parts(text, fanout.naming);
+        let items = vec![item.item.clone()];
+        let work = filler.single(at + 1, item)?;
+        drafts.push(TaskDraft { name, title: work.title().unwrap_or(title), items, work });
     }
     Ok(drafts)
 }
@@ -92,11 +96,14 @@ fn chunked(fanout: &FanOut<'_>, size: NonZeroUsize) -> Result<Vec<TaskDraft>, Er
             [first, others @ ..] => format!("{} and {} more", title_of(first), others.len()),
             [] => String::new(),
         };
-        let items = items.iter().map(|item| item_with_parts(item.clone(), fanout.naming)).collect();
+        let items: Vec<_> =
+            items.iter().map(|item| item_with_parts(item.clone(), fanout.naming)).collect();
+        let texts = items.iter().map(|item| item.item.clone()).collect();
         let work = filler.chunk(at + 1, items)?;
         drafts.push(TaskDraft {
             name: numbered(at + 1),
             title: work.title().unwrap_or(title),
+            items: texts,
             work,
         });
     }

@@ -123,7 +123,7 @@ impl FromStr for BaseUrl {
             return refused("it names no host");
         }
         if port.is_some_and(|port| port.parse::<u16>().is_err()) {
-            return refused("its port is no number up to 65535");
+            return refused("its port is not a number up to 65535");
         }
         Ok(Self(text.trim_end_matches('/').to_owned()))
     }

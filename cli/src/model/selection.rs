@@ -4,7 +4,7 @@
 use config::Settings;
 use protocol::ModelRoute;
 
-use super::{BaseUrl, ModelChoice, Role};
+use super::{BaseUrl, ModelChoice, Role, is_scenario};
 use crate::error::{Error, ErrorKind};
 
 /// The models of the roles.
@@ -79,8 +79,30 @@ impl ModelSelection<'_> {
             }
             _ => None,
         };
-        route.base_url = self.typed.base_url.or(planned).map(|url| url.as_str().to_owned());
+        let typed = self.typed.base_url.filter(|_| self.is_meant_by_url(&route));
+        if let Some(url) = typed
+            && is_scenario(&route)
+        {
+            return Err(Error::usage(format!("`--base-url {url}` cannot be used with {route}"))
+                .because("a scenario is played here, and nobody is asked")
+                .hint("leave --base-url out"));
+        }
+        route.base_url = typed.or(planned).map(|url| url.as_str().to_owned());
         Ok(route)
+    }
+}
+
+impl ModelSelection<'_> {
+    /// Returns whether `--base-url` holds for a model: for each one with `--model`, else for those
+    /// of the plan's provider, and for each one if the plan names none.
+    fn is_meant_by_url(&self, route: &ModelRoute) -> bool {
+        match (self.typed.model, self.planned.model) {
+            (Some(_), _) | (None, None) => true,
+            (None, Some(ModelChoice::Route(planned))) => planned.provider == route.provider,
+            (None, Some(ModelChoice::Role(role))) => {
+                self.roles.of(*role).is_some_and(|planned| planned.provider == route.provider)
+            }
+        }
     }
 }
 
@@ -150,6 +172,10 @@ mod tests {
         assert_eq!(shown(by_plan.route(None)), "local/a at http://at/v1");
         assert_eq!(shown(by_plan.route(Some(&same))), "local/b at http://at/v1");
         assert_eq!(shown(by_plan.route(Some(&other))), "openai/c");
+        let url_only = ModelSelection { typed: named(None, Some(&there)), ..by_plan };
+        assert_eq!(shown(url_only.route(None)), "local/a at http://there");
+        assert_eq!(shown(url_only.route(Some(&same))), "local/b at http://there");
+        assert_eq!(shown(url_only.route(Some(&other))), "openai/c");
         let typed = ModelSelection { typed: named(Some(&other), Some(&there)), ..by_plan };
         assert_eq!(shown(typed.route(Some(&same))), "openai/c at http://there");
     }

@@ -83,7 +83,13 @@ struct KeyTable {
 /// A key is not implemented yet, or is unknown; then the nearest known key is the hint.
 fn check_keys(text: PlanText<'_>) -> Result<(), Error> {
     let plan = DeTable::parse(text.whole).map_err(|error| {
-        text.error(&error.span().unwrap_or_default(), error.message().trim_end())
+        let span = error.span().unwrap_or_default();
+        match text.other_format() {
+            Some(format) => text
+                .error(&span, format!("this is {format}, and a plan is TOML"))
+                .hint("regatta schema plan"),
+            None => text.error(&span, error.message().trim_end()),
+        }
     })?;
     let schema = schema();
     let properties = &schema["properties"];

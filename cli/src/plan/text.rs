@@ -26,6 +26,26 @@ impl PlanText<'_> {
         Error::new(ErrorKind::Plan, format!("{place}: {}", what.as_ref()))
     }
 
+    /// Returns the name of the format that the text seems to have if it is not TOML.
+    pub(super) fn other_format(&self) -> Option<&'static str> {
+        let lines = self.whole.lines().map(str::trim_end);
+        let first = lines.into_iter().find(|line| !line.is_empty() && !line.starts_with('#'))?;
+        let is_key = |key: &str| {
+            let word = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
+            !key.is_empty() && key.chars().all(word)
+        };
+        let has_yaml_key = first.split_once(':').is_some_and(|(key, value)| {
+            is_key(key) && (value.is_empty() || value.starts_with(' '))
+        });
+        let name = Path::new(self.name).extension().and_then(|ending| ending.to_str());
+        match first {
+            _ if has_yaml_key || first == "---" || first.starts_with("- ") => Some("YAML"),
+            _ if matches!(name, Some("yaml" | "yml")) => Some("YAML"),
+            _ if first.starts_with('{') => Some("JSON"),
+            _ => None,
+        }
+    }
+
     /// Converts an error of the TOML parser. The result does not contain the names of Rust types.
     pub(super) fn parse_error(&self, error: &toml::de::Error) -> Error {
         let message = error.message().trim_end();

@@ -96,7 +96,7 @@ fn names(text: PlanText<'_>, tables: &[Spanned<TaskTable>]) -> Result<TaskNames,
         if let Some((_, first)) = names.known.insert(name.folded(), (at, span.clone())) {
             let what = format!("a second task is called `{name}`");
             let error = text.error(&span, what).because(format!(
-                "the first stands in line {}, and case makes no difference",
+                "the first is in line {}, and case makes no difference",
                 text.line(&first)
             ));
             return Err(error.hint(format!("id = \"{}\"", name.numbered(2))));
@@ -161,7 +161,7 @@ fn schema(text: PlanText<'_>, folder: &Path, table: &TaskTable) -> Result<Option
             let value = json(inline.get_ref());
             value
                 .map(Some)
-                .map_err(|why| text.error(&inline.span(), "this is no schema").because(why))
+                .map_err(|why| text.error(&inline.span(), "this is not a JSON Schema").because(why))
         }
         (None, Some(file)) => schema_of(&folder.join(file.get_ref()))
             .map(Some)

@@ -5,6 +5,7 @@ use protocol::{MergeMode, Phase, Timestamp, WorkspaceNeeds};
 use super::numbers::{count, duration, elapsed, tokens, usage_text};
 use super::printable::{cut, fit, one_line, width};
 use super::run_view::{RunInfo, RunView};
+use super::task_label::shorten;
 use super::task_view::{RunningTask, TaskStage, TaskView};
 use super::terminal::{Meaning, Palette, Size};
 
@@ -82,17 +83,21 @@ fn middle_lines(run: &RunView, input: FrameInput, columns: usize, room: usize) -
     }
     let shown = if running > room { room - 1 } else { running };
     let rows: Vec<&TaskView> = run.running().take(shown).collect();
-    let room = Columns::of(&rows, columns);
+    let labels: Vec<String> = rows.iter().map(|row| row.label()).collect();
+    let labels = shorten(&labels, (columns / 3).clamp(NARROW_LABELS, WIDE_LABELS));
+    let room = Columns::of(&rows, &labels, columns);
+    let lines = rows.iter().zip(&labels).enumerate();
     let mut lines: Vec<_> =
-        rows.iter().enumerate().map(|(at, row)| room.line(row, at, input)).collect();
+        lines.map(|(at, (row, label))| room.line(row, label, at, input)).collect();
     if shown < running {
         lines.push(cut(&format!("    and {} more", running - shown), columns));
     }
     lines
 }
 
-/// The maximum width of the column of task names.
-const NAME_WIDTH: usize = 24;
+/// The maximum width of the column of labels, on a terminal of 72 columns and on a very wide one.
+const NARROW_LABELS: usize = 24;
+const WIDE_LABELS: usize = 60;
 
 /// The maximum width of the column of models.
 const MODEL_WIDTH: usize = 18;
@@ -107,21 +112,21 @@ const ACTIVITY_WIDTH: usize = 8;
 /// The widths of the columns of task lines; 0 for a column that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Columns {
-    name: usize,
+    label: usize,
     model: usize,
     tokens: usize,
     all: usize,
 }
 
 impl Columns {
-    /// Returns the columns for `rows`, in lines that are `all` columns wide.
-    fn of(rows: &[&TaskView], all: usize) -> Self {
+    /// Returns the columns for `rows` with these labels, in lines that are `all` columns wide.
+    fn of(rows: &[&TaskView], labels: &[String], all: usize) -> Self {
         let widest = |width: &dyn Fn(&TaskView) -> usize| rows.iter().map(|row| width(row)).max();
-        let name = widest(&|row| row.name.as_str().len()).unwrap_or(0).min(NAME_WIDTH);
+        let label = labels.iter().map(|label| width(label)).max().unwrap_or(0);
         let model = widest(&|row| model(row).map_or(0, |model| width(&model))).unwrap_or(0);
         let with_tokens = rows.iter().any(|row| row.model.is_some() || row.used.is_some());
         Self {
-            name,
+            label,
             model: if all < WITH_MODELS { 0 } else { model.min(MODEL_WIDTH) },
             tokens: if all < WITH_TOKENS || !with_tokens { 0 } else { 6 },
             all,
@@ -129,11 +134,11 @@ impl Columns {
     }
 
     /// Returns the line of the task at index `at`.
-    fn line(&self, row: &TaskView, at: usize, input: FrameInput) -> String {
+    fn line(&self, row: &TaskView, label: &str, at: usize, input: FrameInput) -> String {
         let TaskStage::Running(running) = &row.stage else { return String::new() };
         let spinner = SPINNER[(input.turn + 3 * at) % SPINNER.len()];
         let (activity, said) = activity(row, running, input.now);
-        let mut begin = format!("  {spinner} {}  ", fit(row.name.as_str(), self.name));
+        let mut begin = format!("  {spinner} {}  ", fit(label, self.label));
         if self.model > 0 {
             begin.push_str(&fit(&model(row).unwrap_or_default(), self.model));
             begin.push_str("  ");

@@ -1,78 +1,202 @@
-//! The live view: redraws a frame on a terminal a few times a second.
+//! The live view: redraws a frame on a terminal a few times a second, below lines that stay.
+//!
+//! The frame is the message of one progress bar of `indicatif`, which fills its lines with spaces
+//! and lets the terminal wrap them. Lines that stay are therefore written between two frames, with
+//! line breaks of their own: a terminal that becomes wider would join them otherwise.
+//!
+//! Where the lines of a frame are after a resize depends on the terminal: some wrap them, some cut
+//! them, some join them. So after a resize everything on the screen is scrolled out, and the lines
+//! that stay and the frame are written again.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::io::{self, Write};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::io::Write;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
-use protocol::{Escapes, Timestamp};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use protocol::Timestamp;
 
 use super::live_frame::{FrameInput, frame};
+use super::live_notes::LiveNote;
 use super::printable;
 use super::run_view::RunView;
-use super::terminal::{Palette, Size};
+use super::terminal::{Meaning, Palette, Size};
 
 /// The shortest time between two frames, in milliseconds.
 const FRAME: i64 = 100;
 
-/// The maximum number of notes that are printed above the view.
-const NOTICES: usize = 20;
+/// The maximum number of remarks that are printed above the view.
+const REMARKS: usize = 20;
+
+/// The maximum number of lines that are written again after a resize.
+const REPEATED: usize = 200;
 
 /// The live view of a run on a terminal. The view is cleared when it is dropped.
 pub(super) struct LiveView {
     bar: ProgressBar,
+    /// Writes the lines that stay to the terminal of `bar`.
+    out: Box<dyn Write + Send>,
     measure: fn() -> Size,
     palette: Palette,
     turn: usize,
-    notices: usize,
-    drawn: Option<Timestamp>,
+    remarks: usize,
+    drawn: Option<DrawnFrame>,
+    /// The lines that are printed before the next frame.
+    pending: Vec<Line>,
+    /// The last lines that were printed.
+    printed: VecDeque<Line>,
+}
+
+/// The last frame on the terminal.
+#[derive(Clone, Copy, Debug)]
+struct DrawnFrame {
+    at: Timestamp,
+    /// The size of the terminal.
+    size: Size,
+    /// Whether everything on the screen has to be written again.
+    resized: Resized,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Resized {
+    Yes,
+    No,
+}
+
+/// A line above the view. Its text is printable.
+#[derive(Clone, Debug)]
+struct Line {
+    /// The meaning of a mark before the text, and none for a line that is not cut.
+    mark: Option<Meaning>,
+    text: String,
 }
 
 impl LiveView {
-    /// Returns a view on a terminal; `measure` is called before each frame.
-    pub(super) fn on(sink: Box<dyn Write + Send>, measure: fn() -> Size, palette: Palette) -> Self {
-        let screen = Screen::new(sink, measure);
-        let target = ProgressDrawTarget::term_like(Box::new(screen));
+    /// Returns a view that draws on `target` and writes to the same terminal through `out`;
+    /// `measure` is called before each frame.
+    pub(super) fn on(
+        target: ProgressDrawTarget,
+        out: Box<dyn Write + Send>,
+        measure: fn() -> Size,
+        palette: Palette,
+    ) -> Self {
         let bar = ProgressBar::with_draw_target(None, target);
         bar.set_style(ProgressStyle::with_template("{msg}").expect("the template is a constant"));
-        Self { bar, measure, palette, turn: 0, notices: 0, drawn: None }
+        let (pending, printed) = (Vec::new(), VecDeque::new());
+        Self { bar, out, measure, palette, turn: 0, remarks: 0, drawn: None, pending, printed }
     }
 
-    /// Draws a frame, unless the last one is too recent.
+    /// Draws a frame, unless the last one is too recent or the terminal is being resized.
     pub(super) fn draw(&mut self, run: &RunView, now: Timestamp) {
-        let young = self.drawn.is_some_and(|drawn| {
-            (0..FRAME).contains(&(now.as_millisecond() - drawn.as_millisecond()))
-        });
-        if young || run.head().is_none() {
+        let age = |drawn: DrawnFrame| now.as_millisecond() - drawn.at.as_millisecond();
+        if self.drawn.is_some_and(|drawn| (0..FRAME).contains(&age(drawn))) || run.head().is_none()
+        {
             return;
         }
-        let input = FrameInput { now, turn: self.turn, size: (self.measure)() };
-        self.bar.set_message(frame(run, input, self.palette).join("\n"));
+        let size = (self.measure)();
+        if let Some(drawn) = self.drawn.as_mut().filter(|drawn| drawn.size != size) {
+            *drawn = DrawnFrame { at: now, size, resized: Resized::Yes, ..*drawn };
+            return;
+        }
+        let input = FrameInput { now, turn: self.turn, size };
+        let lines = frame(run, input, self.palette);
         self.turn += 1;
-        self.drawn = Some(now);
+        self.show(&lines, size);
+        self.drawn = Some(DrawnFrame { at: now, size, resized: Resized::No });
     }
 
-    /// Prints `line`, which must be printable, above the view. Drops it if `NOTICES` lines were
-    /// printed before.
-    pub(super) fn notice(&mut self, line: &str) {
-        self.notices += 1;
-        if self.notices <= NOTICES {
-            self.print(line);
+    /// Prints a note above the view.
+    pub(super) fn note(&mut self, note: LiveNote) {
+        match note {
+            LiveNote::Remark(text) => self.remark(&text),
+            LiveNote::Line(text) => self.print(&text),
+            LiveNote::Problem { meaning, text } => self.problem(meaning, &text),
         }
     }
 
-    /// Prints `line`, which must be printable, above the view. There is no maximum number.
-    pub(super) fn print(&self, line: &str) {
-        if self.drawn.is_none() {
-            // `indicatif` writes a line break after the line only if a frame follows it.
-            self.bar.set_message(" ");
+    /// Prints a remark, which must be printable, above the view. Drops it if `REMARKS` were printed
+    /// before.
+    pub(super) fn remark(&mut self, text: &str) {
+        self.remarks += 1;
+        if self.remarks <= REMARKS {
+            self.print(text);
         }
-        self.bar.println(line);
     }
 
-    /// Removes the view from the terminal.
-    pub(super) fn clear(&self) {
+    /// Prints a line, which must be printable, above the view. There is no maximum number.
+    pub(super) fn print(&mut self, text: &str) {
+        self.push(Line { mark: None, text: text.to_owned() });
+    }
+
+    /// Prints a line above the view about a task that failed or did not land. The text must be
+    /// printable. The line is cut to the width of the terminal.
+    pub(super) fn problem(&mut self, meaning: Meaning, text: &str) {
+        self.push(Line { mark: Some(meaning), text: text.to_owned() });
+    }
+
+    /// Removes the view from the terminal. The lines above it stay.
+    pub(super) fn clear(&mut self) {
+        let size = (self.measure)();
+        if let Some(drawn) = &mut self.drawn
+            && drawn.size != size
+        {
+            drawn.resized = Resized::Yes;
+        }
+        self.show(&[], size);
         self.bar.finish_and_clear();
+        self.drawn = None;
+    }
+
+    /// Prints a line now if there is no frame, or else with the next frame, so that many lines at
+    /// once cost one frame.
+    fn push(&mut self, line: Line) {
+        self.pending.push(line);
+        if self.drawn.is_none() {
+            let shown = self.take_pending((self.measure)());
+            self.write(&shown);
+        }
+    }
+
+    /// Draws a frame, and prints the pending lines above it.
+    fn show(&mut self, frame: &[String], size: Size) {
+        let mut above = String::new();
+        if self.drawn.is_some_and(|drawn| drawn.resized == Resized::Yes) {
+            // The bar then finds the cursor in the first line, above which it erases nothing.
+            self.write(&format!("{}\u{1b}[H\u{1b}[J", "\r\n".repeat(size.rows)));
+            let room = size.rows.saturating_sub(frame.len() + self.pending.len());
+            let again = self.printed.iter().skip(self.printed.len().saturating_sub(room));
+            above.extend(again.map(|line| line.shown(size, self.palette)));
+        }
+        above.push_str(&self.take_pending(size));
+        self.bar.set_message(frame.join("\n"));
+        if !above.is_empty() {
+            let bar = self.bar.clone();
+            bar.suspend(|| self.write(&above));
+        }
+    }
+
+    fn take_pending(&mut self, size: Size) -> String {
+        let shown = self.pending.iter().map(|line| line.shown(size, self.palette)).collect();
+        self.printed.extend(self.pending.drain(..));
+        let old = self.printed.len().saturating_sub(REPEATED);
+        self.printed.drain(..old);
+        shown
+    }
+
+    /// Writes to the terminal. A run continues if its progress cannot be written.
+    fn write(&mut self, text: &str) {
+        let _deaf = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+    }
+}
+
+impl Line {
+    fn shown(&self, size: Size, palette: Palette) -> String {
+        match self.mark {
+            Some(meaning) => {
+                let text = printable::cut(&self.text, size.columns.saturating_sub(3));
+                format!("{} {text}\r\n", palette.paint(meaning, "✗"))
+            }
+            None => format!("{}\r\n", self.text),
+        }
     }
 }
 
@@ -88,181 +212,5 @@ impl fmt::Debug for LiveView {
     }
 }
 
-/// An adapter between the drawing library `indicatif` and the terminal, which makes two corrections
-/// for terminals that are resized.
-///
-/// First, the adapter ends each line with a line break. The library only fills lines with spaces,
-/// so that a terminal that becomes wider would join them. Second, when the terminal has become
-/// narrower, the adapter erases the lines that the terminal wrapped. The library counts each of
-/// them as one.
-struct Screen {
-    measure: fn() -> Size,
-    output: Mutex<Output>,
-}
-
-struct Output {
-    sink: Box<dyn Write + Send>,
-    frame: String,
-    next: Part,
-    /// The width of each line of the frame, in columns.
-    widths: Vec<usize>,
-    /// The last frame on the terminal.
-    drawn_frame: DrawnFrame,
-}
-
-/// A frame on the terminal.
-#[derive(Default)]
-struct DrawnFrame {
-    widths: Vec<usize>,
-    columns: usize,
-}
-
-impl DrawnFrame {
-    /// Returns the escape sequence that erases the lines of this frame which the terminal wrapped
-    /// when its width became `columns`. The sequence is empty if no line was wrapped.
-    fn unwrapped(&self, columns: usize) -> String {
-        let lines = self.widths.len();
-        let rows: usize =
-            self.widths.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum();
-        if columns >= self.columns || rows == lines {
-            return String::new();
-        }
-        let down = match lines - 1 {
-            0 => String::new(),
-            down => format!("\u{1b}[{down}B"),
-        };
-        format!("\r\u{1b}[{}A\u{1b}[J{down}", rows - 1)
-    }
-}
-
-/// The part of a frame that the library writes next. It writes each line as a text and a filler.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    First,
-    ParsedTemplate,
-    Text,
-}
-
-impl Screen {
-    fn new(sink: Box<dyn Write + Send>, measure: fn() -> Size) -> Self {
-        Self {
-            measure,
-            output: Mutex::new(Output {
-                sink,
-                frame: String::new(),
-                next: Part::First,
-                widths: Vec::new(),
-                drawn_frame: DrawnFrame::default(),
-            }),
-        }
-    }
-
-    fn output(&self) -> MutexGuard<'_, Output> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn push(&self, sequence: &str) -> io::Result<()> {
-        self.output().frame.push_str(sequence);
-        Ok(())
-    }
-
-    fn step(&self, count: usize, direction: char) -> io::Result<()> {
-        if count == 0 { Ok(()) } else { self.push(&format!("\u{1b}[{count}{direction}")) }
-    }
-}
-
-impl TermLike for Screen {
-    fn width(&self) -> u16 {
-        u16::try_from((self.measure)().columns).unwrap_or(u16::MAX)
-    }
-
-    fn height(&self) -> u16 {
-        u16::try_from((self.measure)().rows).unwrap_or(u16::MAX)
-    }
-
-    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
-        self.step(n, 'A')
-    }
-
-    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
-        self.step(n, 'B')
-    }
-
-    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
-        self.step(n, 'C')
-    }
-
-    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
-        self.step(n, 'D')
-    }
-
-    fn write_line(&self, text: &str) -> io::Result<()> {
-        self.push(&format!("{text}\r\n"))
-    }
-
-    fn write_str(&self, text: &str) -> io::Result<()> {
-        let mut output = self.output();
-        let begin = match output.next {
-            Part::ParsedTemplate => {
-                output.frame.push_str("\u{1b}[K");
-                output.next = Part::Text;
-                return Ok(());
-            }
-            Part::First => "",
-            Part::Text => "\r\n",
-        };
-        output.frame.push_str(begin);
-        output.frame.push_str(text);
-        output.widths.push(width(text));
-        output.next = Part::ParsedTemplate;
-        Ok(())
-    }
-
-    fn clear_line(&self) -> io::Result<()> {
-        self.push("\r\u{1b}[2K")
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        let mut output = self.output();
-        let columns = (self.measure)().columns;
-        let frame = output.drawn_frame.unwrapped(columns) + &std::mem::take(&mut output.frame);
-        output.next = Part::First;
-        output.drawn_frame = DrawnFrame { widths: std::mem::take(&mut output.widths), columns };
-        output.sink.write_all(frame.as_bytes())?;
-        output.sink.flush()
-    }
-}
-
-/// Returns the width of a line on a terminal, without its colours.
-fn width(line: &str) -> usize {
-    let mut escapes = Escapes::default();
-    printable::width(&line.chars().filter_map(|letter| escapes.step(letter)).collect::<String>())
-}
-
-impl fmt::Debug for Screen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Screen").finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_frame_that_a_narrower_terminal_wrapped_is_taken_away_whole() {
-        let drawn_frame = DrawnFrame { widths: vec![5, 80, 0, 41], columns: 80 };
-        assert_eq!(drawn_frame.unwrapped(80), "");
-        assert_eq!(drawn_frame.unwrapped(120), "");
-        // Six rows: up to the first, erase, and down to where the last of four lines would be.
-        assert_eq!(drawn_frame.unwrapped(40), "\r\u{1b}[5A\u{1b}[J\u{1b}[3B");
-        let short = DrawnFrame { widths: vec![5, 0], columns: 80 };
-        assert_eq!(short.unwrapped(40), "", "nothing was wrapped");
-        assert_eq!(DrawnFrame::default().unwrapped(40), "");
-    }
-
-    #[test]
-    fn colours_take_no_columns() {
-        assert_eq!(width("\u{1b}[1;32mlanded\u{1b}[0m  日本"), 12);
-    }
-}
+mod tests;

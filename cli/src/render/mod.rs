@@ -1,8 +1,11 @@
 //! Rendering of runs and results: progress on standard error, results on standard output. A run is
 //! rendered from a view that its events update.
 
+mod answer;
+mod answers;
 mod kept_files;
 mod live_frame;
+mod live_notes;
 mod live_view;
 mod next_commands;
 mod numbers;
@@ -11,17 +14,21 @@ mod printable;
 mod progress_lines;
 mod renderer;
 mod run_view;
+mod task_label;
 mod task_outcome;
 mod task_table;
 mod task_view;
 mod terminal;
+#[cfg(test)]
+mod test_terminal;
 mod transcript;
 
+pub use answer::{Answer, AnswerPart, answer_lines, answer_text};
 pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
 pub use live_frame::run_conditions;
-pub use next_commands::{CommandHints, shell_word};
-pub use next_commands::{KeptReason, closing_lines, failed_while_working};
+pub use next_commands::{CommandHints, FailedWork, shell_word};
+pub use next_commands::{KeptReason, closing_lines};
 pub use numbers::{
     changed_lines, count, date_time, duration, elapsed, tokens, usage_details, usage_text,
 };
@@ -29,8 +36,9 @@ pub use patch::write_patch;
 pub use printable::{cut, escaped, one_line, visible_line, width};
 pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
+pub use task_label::{shorten, task_label};
 pub use task_outcome::{OutcomeLine, conflicts_text, outcome_line, reason_text, retry_time_note};
-pub use task_table::{Table, TableRow, TableRows, write_table};
+pub use task_table::{Table, TableRow, TableRows, outcome_counts, write_table};
 pub use task_view::{ProviderWait, RunningTask, TaskStage, TaskView};
 pub use terminal::{ColorEnv, OutputOptions, TermCapability, Terminal, View};
 pub use terminal::{Meaning, Palette};

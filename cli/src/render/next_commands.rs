@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use protocol::{FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, TaskReport, Usage};
 
 use super::numbers::count;
-use super::printable;
+use super::printable::{self, fit, width};
 
 /// The maximum number of tasks that are named for each reason to keep work.
 const NAMED: usize = 5;
@@ -35,16 +35,27 @@ impl KeptReason {
     }
 }
 
-/// Returns whether a task failed after its model or command had started. Only then does its log
-/// contain more than the failure.
-#[must_use]
-pub fn failed_while_working(outcome: &Outcome, usage: Option<Usage>) -> bool {
-    match outcome {
-        Outcome::Failed { failure } => {
-            let of_a_command = [FailureClass::Command, FailureClass::Timeout];
-            usage.is_some() || of_a_command.contains(&failure.class)
-        }
-        Outcome::Done { .. } | Outcome::Cancelled => false,
+/// A task that failed after its model or command had started. Only then does its log contain more
+/// than the failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedWork {
+    task: TaskName,
+    /// The message of the failure, printable and short.
+    why: String,
+}
+
+/// The longest message of a failure in the closing lines, in columns.
+const LONGEST_MESSAGE: usize = 100;
+
+impl FailedWork {
+    /// Returns the failure of a task, if it failed after its model or command had started.
+    #[must_use]
+    pub fn of(task: &TaskName, outcome: &Outcome, usage: Option<Usage>) -> Option<Self> {
+        let Outcome::Failed { failure } = outcome else { return None };
+        let of_a_command = [FailureClass::Command, FailureClass::Timeout];
+        let has_worked = usage.is_some() || of_a_command.contains(&failure.class);
+        let why = || printable::cut(&printable::one_line(&failure.message), LONGEST_MESSAGE);
+        has_worked.then(|| Self { task: task.clone(), why: why() })
     }
 }
 
@@ -56,7 +67,7 @@ pub fn closing_lines(
     merge: MergeMode,
     landed: usize,
     loose: &[(TaskName, KeptReason)],
-    failed: &[TaskName],
+    failed: &[FailedWork],
     hints: &CommandHints,
 ) -> Vec<String> {
     let mut lines = Vec::new();
@@ -70,14 +81,31 @@ pub fn closing_lines(
         });
     }
     let kept = kept_commands(run, loose, hints);
-    let widest = kept.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
-    for (at, (command, why)) in kept.into_iter().enumerate() {
-        let label = if at == 0 { "kept  " } else { "      " };
-        lines.push(format!("{label}  {command:widest$}  {why}").trim_end().to_owned());
+    let kept = kept.into_iter().map(|(command, why)| (command, why.to_owned())).collect();
+    let groups = [("kept  ", kept), ("failed", log_commands(run, failed, hints))];
+    let commands = groups.iter().flat_map(|(_, group): &(_, Vec<_>)| group);
+    let widest = commands.map(|(command, _)| width(command)).max().unwrap_or(0);
+    for (label, group) in groups {
+        for (at, (command, why)) in group.into_iter().enumerate() {
+            let label = if at == 0 { label } else { "      " };
+            lines.push(format!("{label}  {}  {why}", fit(&command, widest)).trim_end().to_owned());
+        }
     }
-    if let Some(task) = failed.first() {
-        let command = hints.command(&format!("logs {run}/{task}"));
-        lines.push(format!("said    {command:widest$}  what was said and done"));
+    lines
+}
+
+/// Returns the commands that show what failed tasks have said, each with the failure.
+fn log_commands(
+    run: &RunName,
+    failed: &[FailedWork],
+    hints: &CommandHints,
+) -> Vec<(String, String)> {
+    let log = |FailedWork { task, why }: &FailedWork| {
+        (hints.command(&format!("logs {run}/{task}")), why.clone())
+    };
+    let mut lines: Vec<_> = failed.iter().take(NAMED).map(log).collect();
+    if failed.len() > NAMED {
+        lines.push((hints.command(&format!("runs show {run}")), "all of them".to_owned()));
     }
     lines
 }
@@ -160,12 +188,18 @@ pub fn shell_word(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use protocol::Failure;
+
     use super::*;
 
     #[test]
     fn every_kept_piece_of_work_has_a_command_that_leads_to_it() {
         let run: RunName = "r7k3f".parse().unwrap();
         let task = |name: &str| name.parse::<TaskName>().unwrap();
+        let failed = |name: &str, message: &str| {
+            let failure = Failure::new(FailureClass::Command, message);
+            FailedWork::of(&task(name), &Outcome::Failed { failure }, None).unwrap()
+        };
         let loose = [
             (task("billing"), KeptReason::Conflict),
             (task("docs"), KeptReason::Whole),
@@ -176,7 +210,7 @@ mod tests {
             MergeMode::Patch,
             14,
             &loose,
-            &[task("search")],
+            &[failed("search", "not logged in\u{1b}[2J (code 1)")],
             &CommandHints::default(),
         );
         assert_eq!(
@@ -189,7 +223,7 @@ mod tests {
                 "        regatta apply r7k3f         lands what is ready",
                 "        regatta diff r7k3f/search   what it had done by then",
                 "        regatta apply r7k3f/search  lands it all the same",
-                "said    regatta logs r7k3f/search   what was said and done",
+                "failed  regatta logs r7k3f/search   not logged in (code 1)",
             ]
         );
     }

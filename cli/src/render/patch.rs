@@ -11,7 +11,7 @@ use super::terminal::{Meaning, Palette, View};
 /// # Errors
 /// `out` cannot be written.
 pub fn write_patch(out: &mut dyn Write, patch: &[u8], view: &View) -> io::Result<()> {
-    match (view.room, view.palette) {
+    match (view.room(), view.palette) {
         (OutputWidth::Pipe, Palette::Plain) => out.write_all(patch)?,
         (OutputWidth::Pipe | OutputWidth::Columns(_), palette) => {
             let mut place = Place::Header;
@@ -78,7 +78,7 @@ mod tests {
     const PATCH: &[u8] =
         b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\x1b[2J\n+n\xffew\tx\n";
 
-    fn view(stdout: Option<Size>, color: ColorWhen) -> View {
+    fn view(stdout: Option<fn() -> Size>, color: ColorWhen) -> View {
         let terminal = Terminal {
             stdout,
             stderr: None,
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_terminal_gets_colours_of_ours_and_none_of_the_files() {
-        let text = written(&view(Some(Size { columns: 80, rows: 24 }), ColorWhen::Auto));
+        let text = written(&view(Some(|| Size { columns: 80, rows: 24 }), ColorWhen::Auto));
         let text = String::from_utf8(text).unwrap();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[1], "\u{1b}[1m--- a/x\u{1b}[0m");
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_terminal_without_colours_still_obeys_nobody() {
-        let text = written(&view(Some(Size { columns: 80, rows: 24 }), ColorWhen::Never));
+        let text = written(&view(Some(|| Size { columns: 80, rows: 24 }), ColorWhen::Never));
         assert!(!text.contains(&0x1b));
     }
 }

@@ -1,7 +1,11 @@
 //! Displays progress as plain lines of text, without a live view.
 
+use std::collections::BTreeMap;
+
 use jiff::tz::TimeZone;
-use protocol::{Event, EventKind, Outcome, SessionEvent, TaskReport};
+use protocol::{
+    Event, EventKind, Outcome, RunName, SessionEvent, TaskName, TaskReport, Timestamp, Totals,
+};
 
 use super::kept_files::{kept_workspace_note, left_out_note, rescue_line};
 use super::live_frame::{headline, run_conditions};
@@ -9,23 +13,34 @@ use super::numbers::{changed_lines, count, duration, time_of_day, tokens, usage_
 use super::printable::one_line;
 use super::run_view::RunView;
 use super::task_outcome::{OutcomeLine, conflicts_text, outcome_line};
-use super::task_view::TaskStage;
+use super::task_view::{TaskStage, TaskView};
 use super::terminal::{Meaning, Palette};
 use crate::args::Verbosity;
 
 /// Formats events as lines such as `12:03:41 auth landed 3 files +41 −7 31s`.
 #[derive(Debug)]
 pub(super) struct ProgressLines {
-    pub(super) palette: Palette,
-    pub(super) zone: TimeZone,
-    pub(super) verbosity: Verbosity,
+    palette: Palette,
+    zone: TimeZone,
+    verbosity: Verbosity,
+    /// When a retry of a task's provider was last displayed.
+    retries: BTreeMap<TaskName, Timestamp>,
 }
 
+/// The shortest time between two lines about retries of the same task, in milliseconds.
+const RETRY_INTERVAL: i64 = 60_000;
+
 impl ProgressLines {
+    pub(super) fn new(palette: Palette, zone: TimeZone, verbosity: Verbosity) -> Self {
+        Self { palette, zone, verbosity, retries: BTreeMap::new() }
+    }
+
     /// Returns the text of an event, which is one or two lines, or `None` if the event is not
     /// displayed. The caller has applied the event to `run` already.
-    pub(super) fn line(&self, run: &RunView, event: &Event) -> Option<String> {
+    pub(super) fn line(&mut self, run: &RunView, event: &Event) -> Option<String> {
         let at = time_of_day(event.at, &self.zone);
+        let label =
+            |task: &TaskName| run.find(task).map_or_else(|| task.to_string(), TaskView::label);
         let said = match &event.kind {
             EventKind::RunStarted { pass_env, needs, .. } => {
                 let lines = run_conditions(pass_env, needs);
@@ -34,7 +49,7 @@ impl ProgressLines {
             }
             EventKind::Degraded { from, to, why } => fallback_note(from, to, why),
             EventKind::TaskFinished { task, report } => {
-                format!("{task} {}", self.ended(report))
+                format!("{} {}", label(task), self.ended(report))
             }
             EventKind::LandingWaited | EventKind::LandingStarted { .. } => {
                 run.landing()?.to_owned()
@@ -44,32 +59,28 @@ impl ProgressLines {
                 let branch =
                     branch.as_deref().map(|branch| format!(" on branch {}", one_line(branch)));
                 let word = self.palette.paint(Meaning::Good, "landed");
-                format!("{task} {word}{}{}", branch.unwrap_or_default(), change_size(report))
+                let (task, branch) = (label(task), branch.unwrap_or_default());
+                format!("{task} {word}{branch}{}", change_size(report))
             }
             EventKind::TaskConflicted { task, conflicts } => {
                 let word = self.palette.paint(Meaning::Kept, "conflict");
-                format!("{task} {word}: {}", conflicts_text(conflicts))
+                format!("{} {word}: {}", label(task), conflicts_text(conflicts))
             }
             EventKind::TaskKept { task, why } => {
                 let word = self.palette.paint(Meaning::Kept, "kept");
-                format!("{task} {word}: {}", one_line(why))
+                format!("{} {word}: {}", label(task), one_line(why))
             }
             EventKind::FileRescued { rescue } => rescue_line(rescue),
-            EventKind::RunFinished { totals, .. } => {
-                let spent = totals.usage.map(|usage| format!(" · {}", usage_text(usage)));
-                format!(
-                    "run {} ended after {}{}",
-                    event.run()?,
-                    duration(totals.ms),
-                    spent.unwrap_or_default()
-                )
-            }
+            EventKind::RunFinished { totals, .. } => run_end_line(event.run()?, totals),
             EventKind::ContractReminded { task, complaint } => {
-                self.verbose_line(format!("{task} was reminded: {}", one_line(complaint)))?
+                self.verbose_line(format!("{} was reminded: {}", label(task), one_line(complaint)))?
             }
-            EventKind::TaskStarted { task, .. } => self.verbose_line(format!("{task} started"))?,
+            EventKind::TaskStarted { task, .. } => {
+                self.verbose_line(format!("{} started", label(task)))?
+            }
             EventKind::WorkspaceReady { task, path, ms } => self.verbose_line(format!(
-                "{task} works in {} ({})",
+                "{} works in {} ({})",
+                label(task),
                 one_line(path),
                 duration(*ms)
             ))?,
@@ -77,22 +88,24 @@ impl ProgressLines {
                 self.verbose_line(format!("{task} was set up in {}", duration(*ms)))?
             }
             EventKind::TaskCaptured { task, captured } => {
-                self.verbose_line(format!("{task} captured {}", captured.capture))?
+                self.verbose_line(format!("{} captured {}", label(task), captured.capture))?
             }
             EventKind::SessionEvent {
                 task: Some(task),
                 event: SessionEvent::AutoRetryStart { delay_ms, error_message, .. },
             } => {
-                let wait = duration(*delay_ms);
-                let why = one_line(error_message);
-                self.verbose_line(format!("{task} waits {wait} for its provider: {why}"))?
+                if !self.is_due(task, event.at) {
+                    return None;
+                }
+                let (wait, why) = (duration(*delay_ms), one_line(error_message));
+                format!("{} waits {wait} for its provider: {why}", label(task))
             }
             EventKind::SessionEvent {
                 task: Some(task),
                 event: SessionEvent::ToolUnavailable { tool_name, error_message },
             } => {
                 let (tool, why) = (one_line(tool_name), one_line(error_message));
-                format!("note: {task} works without the tool `{tool}`: {why}")
+                format!("note: {} works without the tool `{tool}`: {why}", label(task))
             }
             EventKind::TaskQueued { .. }
             | EventKind::TaskProgress { .. }
@@ -105,6 +118,20 @@ impl ProgressLines {
     /// Returns `said` if `--verbose` was given, otherwise `None`.
     fn verbose_line(&self, said: String) -> Option<String> {
         (self.verbosity == Verbosity::Verbose).then_some(said)
+    }
+
+    /// Returns whether a retry of a task's provider is displayed, and records that it is. With
+    /// `--verbose` each is displayed, else at most one per task and minute.
+    fn is_due(&mut self, task: &TaskName, now: Timestamp) -> bool {
+        let young = self
+            .retries
+            .get(task)
+            .is_some_and(|last| now.as_millisecond() - last.as_millisecond() < RETRY_INTERVAL);
+        if young && self.verbosity != Verbosity::Verbose {
+            return false;
+        }
+        self.retries.insert(task.clone(), now);
+        true
     }
 
     /// Returns the outcome of a task before its landing is known.
@@ -131,9 +158,16 @@ impl ProgressLines {
     }
 }
 
-/// Returns a note about a fallback from `from` to `to`, with the reason.
+/// Returns the line about the end of a run.
+pub(super) fn run_end_line(run: &RunName, totals: &Totals) -> String {
+    let spent = totals.usage.map(|usage| format!(" · {}", usage_text(usage)));
+    format!("run {run} ended after {}{}", duration(totals.ms), spent.unwrap_or_default())
+}
+
+/// Returns a note about a fallback from `from` to `to`, with the reason if there is one.
 pub(super) fn fallback_note(from: &str, to: &str, why: &str) -> String {
-    format!("note: {}: {} ({})", one_line(from), one_line(to), one_line(why))
+    let why = if why.is_empty() { String::new() } else { format!(" ({})", one_line(why)) };
+    format!("note: {}: {}{why}", one_line(from), one_line(to))
 }
 
 /// Returns the size of a task's change and the duration of the task, with a space before them.

@@ -3,13 +3,16 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use protocol::{Event, EventKind, Landed, LeftOut, TaskName, Timestamp};
+use indicatif::ProgressDrawTarget;
+use protocol::{Event, EventKind, Landed, LeftOut, Outcome, TaskName, Timestamp};
 
+use super::answer::Answer;
+use super::answers::{Answers, TaskAnswer, write_answers, write_whole};
 use super::kept_files::{left_out_lines, rescue_line};
-use super::live_frame::run_conditions;
+use super::live_notes::live_notes;
 use super::live_view::LiveView;
-use super::next_commands::{CommandHints, KeptReason, closing_lines, failed_while_working};
-use super::progress_lines::{ProgressLines, fallback_note};
+use super::next_commands::{CommandHints, FailedWork, KeptReason, closing_lines};
+use super::progress_lines::ProgressLines;
 use super::run_view::RunView;
 use super::task_outcome::{OutcomeLine, outcome_line};
 use super::task_table::{Table, TableRow, TableRows, write_table};
@@ -102,14 +105,8 @@ impl Renderer for RunRenderer {
         self.run.apply(event);
         match &mut self.progress {
             ProgressDisplay::Live(live) => {
-                if let EventKind::Degraded { from, to, why } = &event.kind {
-                    live.notice(&fallback_note(from, to, why));
-                }
-                if let EventKind::FileRescued { rescue } = &event.kind {
-                    live.print(&rescue_line(rescue));
-                }
-                if let EventKind::RunStarted { pass_env, needs, .. } = &event.kind {
-                    run_conditions(pass_env, needs).iter().for_each(|line| live.notice(line));
+                for note in live_notes(&self.run, event) {
+                    live.note(note);
                 }
                 live.draw(&self.run, event.at);
             }
@@ -136,7 +133,7 @@ impl Renderer for RunRenderer {
 
     fn note(&mut self, line: &str) {
         match &mut self.progress {
-            ProgressDisplay::Live(live) => live.notice(line),
+            ProgressDisplay::Live(live) => live.remark(line),
             ProgressDisplay::Lines(_) => {
                 let _deaf = writeln!(self.streams.err, "{line}");
             }
@@ -161,7 +158,7 @@ impl Renderer for RunRenderer {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        if let ProgressDisplay::Live(live) = &self.progress {
+        if let ProgressDisplay::Live(live) = &mut self.progress {
             live.clear();
         }
         self.progress = ProgressDisplay::Silent;
@@ -177,13 +174,14 @@ impl RunRenderer {
         let palette = view.progress_palette;
         let progress = match view.progress {
             ProgressMode::Live => {
-                ProgressDisplay::Live(LiveView::on(Box::new(io::stderr()), stderr_size, palette))
+                let (target, out) = (ProgressDrawTarget::stderr(), Box::new(io::stderr()));
+                ProgressDisplay::Live(LiveView::on(target, out, stderr_size, palette))
             }
-            ProgressMode::Plain => ProgressDisplay::Lines(ProgressLines {
+            ProgressMode::Plain => ProgressDisplay::Lines(ProgressLines::new(
                 palette,
-                zone: view.zone.clone(),
-                verbosity: view.verbosity,
-            }),
+                view.zone.clone(),
+                view.verbosity,
+            )),
             ProgressMode::Silent => ProgressDisplay::Silent,
         };
         Self { view, streams, hints, progress, run: RunView::default() }
@@ -191,12 +189,16 @@ impl RunRenderer {
 
     fn report(&mut self) -> io::Result<()> {
         let Some(head) = self.run.head() else { return Ok(()) };
+        if let Some(answer) = only_answer(&self.run) {
+            write_whole(&mut self.streams.out, answer)?;
+            return self.streams.out.flush();
+        }
         let quiet = self.view.verbosity == Verbosity::Quiet;
         let rows = self.run.rows().iter().map(table_row);
         let table = Table {
             rows: rows.collect(),
             ms: self.run.end().map(|(totals, _)| totals.ms),
-            room: self.view.room,
+            room: self.view.room(),
             palette: self.view.palette,
             rows_shown: if quiet { TableRows::Problems } else { TableRows::All },
         };
@@ -207,6 +209,16 @@ impl RunRenderer {
         if !left_out.is_empty() && !quiet {
             writeln!(out, "\n{}", left_out.join("\n"))?;
         }
+        write_answers(
+            out,
+            &Answers {
+                run: &head.run,
+                answers: self.run.rows().iter().filter_map(task_answer).collect(),
+                hints: self.hints.as_ref(),
+                room: self.view.room(),
+                palette: self.view.palette,
+            },
+        )?;
         if let (Some(hints), false) = (&self.hints, quiet) {
             let lines = closing_lines(
                 &head.run,
@@ -232,7 +244,7 @@ fn write_event(out: &mut dyn Write, event: &Event) -> io::Result<()> {
 }
 
 fn table_row(row: &TaskView) -> TableRow {
-    let task = row.name.to_string();
+    let task = row.label();
     match &row.stage {
         TaskStage::Ended { report, landing } => TableRow {
             task,
@@ -249,6 +261,22 @@ fn table_row(row: &TaskView) -> TableRow {
     }
 }
 
+/// Returns the answer of a run of one task that succeeded without changing anything. That answer is
+/// all that was asked for.
+fn only_answer(run: &RunView) -> Option<&Answer> {
+    let [row] = run.rows() else { return None };
+    let TaskStage::Ended { report, .. } = &row.stage else { return None };
+    let captured = report.captured.as_ref()?;
+    let is_unchanged = captured.changes.files == 0 && captured.left_out.total == 0;
+    let is_done = matches!(report.outcome, Outcome::Done { .. });
+    row.answer.as_ref().filter(|_| is_done && is_unchanged)
+}
+
+fn task_answer(row: &TaskView) -> Option<TaskAnswer<'_>> {
+    let answer = row.answer.as_ref()?;
+    Some(TaskAnswer { task: &row.name, label: row.label(), answer })
+}
+
 fn has_landed(row: &TaskView) -> bool {
     matches!(&row.stage, TaskStage::Ended { landing: Some(Landed::Landed { .. }), .. })
 }
@@ -263,10 +291,10 @@ fn left_out_files(row: &TaskView) -> Option<(&TaskName, &LeftOut)> {
     report.captured.as_ref().map(|captured| (&row.name, &captured.left_out))
 }
 
-/// Returns the name of a task whose model or command failed.
-fn failed_work(row: &TaskView) -> Option<TaskName> {
+/// Returns a task whose model or command failed.
+fn failed_work(row: &TaskView) -> Option<FailedWork> {
     let TaskStage::Ended { report, .. } = &row.stage else { return None };
-    failed_while_working(&report.outcome, row.used).then(|| row.name.clone())
+    FailedWork::of(&row.name, &report.outcome, row.used)
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@ use protocol::{
     Captured, Event, EventKind, ExitCode, IsolationMode, Landed, MergeMode, Outcome, Phase,
     RunName, SessionEvent, TaskName, TaskReport, Timestamp, Totals, Usage,
 };
+use serde_json::Value;
 
+use super::answer::{Answer, AnswerPart};
 use super::task_view::{ProgressReport, RunningTask, TaskStage, TaskView};
 
 /// The state of a run.
@@ -64,10 +66,11 @@ impl RunView {
                     started: event.at,
                 });
             }
-            EventKind::TaskQueued { task, title, model } => {
+            EventKind::TaskQueued { task, title, item, items, model } => {
                 let index = self.row(task);
                 let row = &mut self.rows[index];
                 row.title.clone_from(title);
+                row.items = item.iter().chain(items).cloned().collect();
                 row.model.clone_from(model);
             }
             EventKind::TaskStarted { task, .. } => self.enter(task, event.at, Phase::Preparing),
@@ -167,9 +170,11 @@ impl RunView {
         self.rows.push(TaskView {
             name: task.clone(),
             title: String::new(),
+            items: Vec::new(),
             model: None,
             used: None,
             stage: TaskStage::Queued,
+            answer: None,
         });
         self.indices.insert(task.clone(), self.rows.len() - 1);
         self.rows.len() - 1
@@ -210,9 +215,17 @@ impl RunView {
         let index = self.row(task);
         self.running.remove(&index);
         self.rows[index].used = report.usage.or(self.rows[index].used);
+        let part = match self.head.as_ref().map(|head| head.tasks) {
+            Some(1) => AnswerPart::Whole,
+            Some(_) | None => AnswerPart::Beginning,
+        };
+        self.rows[index].answer = match &report.outcome {
+            Outcome::Done { value } => Answer::of(value, part),
+            Outcome::Failed { .. } | Outcome::Cancelled => None,
+        };
         let before = std::mem::replace(
             &mut self.rows[index].stage,
-            TaskStage::Ended { report: report.clone(), landing: None },
+            TaskStage::Ended { report: without_yield(report), landing: None },
         );
         if !matches!(before, TaskStage::Ended { .. }) {
             self.ended.all += 1;
@@ -237,5 +250,21 @@ impl RunView {
         if let TaskStage::Ended { landing, .. } = &mut self.rows[index].stage {
             *landing = Some(landed);
         }
+    }
+}
+
+/// Returns a report with null as its yield, which may be large.
+fn without_yield(report: &TaskReport) -> TaskReport {
+    let outcome = match &report.outcome {
+        Outcome::Done { .. } => Outcome::Done { value: Value::Null },
+        Outcome::Failed { failure } => Outcome::Failed { failure: failure.clone() },
+        Outcome::Cancelled => Outcome::Cancelled,
+    };
+    TaskReport {
+        outcome,
+        captured: report.captured.clone(),
+        ms: report.ms,
+        setup_ms: report.setup_ms,
+        usage: report.usage,
     }
 }

@@ -133,7 +133,32 @@ fn conflict_text(conflict: &Conflict) -> String {
     let path = printable::one_line(&conflict.path.to_string());
     match &conflict.with {
         Some(other) => format!("{path}, with {other}"),
-        None => format!("{path}, {}", reason_text(conflict.reason)),
+        None => match other_side(conflict.reason) {
+            OtherSide::User => format!("{path}, with an edit in your tree since the run began"),
+            OtherSide::Nobody => format!("{path}, {}", reason_text(conflict.reason)),
+        },
+    }
+}
+
+/// Whose change a conflict without another task is with.
+enum OtherSide {
+    /// The tree has a change that no task of the run made.
+    User,
+    /// The work itself cannot be written.
+    Nobody,
+}
+
+fn other_side(reason: ConflictReason) -> OtherSide {
+    match reason {
+        ConflictReason::Content
+        | ConflictReason::Binary
+        | ConflictReason::BothAdded
+        | ConflictReason::ChangedAndRemoved
+        | ConflictReason::Kind
+        | ConflictReason::InTheWay => OtherSide::User,
+        ConflictReason::Uncommitted | ConflictReason::Filter | ConflictReason::Contested => {
+            OtherSide::Nobody
+        }
     }
 }
 

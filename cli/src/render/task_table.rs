@@ -6,6 +6,7 @@ use protocol::{ChangeSummary, Usage};
 
 use super::numbers::{changed_lines, duration, price, tokens, usage_text};
 use super::printable::{cut, fit, one_line, width};
+use super::task_label::shorten;
 use super::task_outcome::OutcomeLine;
 use super::terminal::{Meaning, OutputWidth, Palette};
 
@@ -13,13 +14,17 @@ use super::terminal::{Meaning, OutputWidth, Palette};
 /// only counted.
 const WHOLE: usize = 50;
 
-/// The maximum width of the column of task names on a terminal.
-const NAMES: usize = 32;
+/// The maximum width of the column of labels on a terminal of 80 columns, and on a very wide one.
+const NARROW_LABELS: usize = 32;
+const WIDE_LABELS: usize = 80;
+
+/// How many columns a wide terminal leaves for notes before the column of labels becomes wider.
+const NOTE: usize = 40;
 
 /// One line of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableRow {
-    /// The name of the task.
+    /// The label of the task; printable.
     pub task: String,
     /// The outcome of the task.
     pub outcome: OutcomeLine,
@@ -67,14 +72,15 @@ pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
         let header = table.palette.paint(Meaning::Heading, &columns.header());
         writeln!(out, "{header}")?;
     }
-    for row in &shown {
-        writeln!(out, "{}", columns.row(row, table))?;
+    let labels: Vec<String> = shown.iter().map(|row| row.task.clone()).collect();
+    for (row, label) in shown.iter().zip(shorten(&labels, columns.task)) {
+        writeln!(out, "{}", columns.row(row, &label, table))?;
     }
     let hidden = table.rows.len() - shown.len();
     if hidden > 0 && !shown.is_empty() && table.rows_shown == TableRows::All {
         writeln!(out, "and {hidden} more without trouble")?;
     }
-    let totals = totals(&table.rows, table.palette);
+    let totals = outcome_counts(&table.rows, table.palette);
     let spent = table.ms.map(|ms| format!("    {}", duration(ms))).unwrap_or_default();
     let usage = table.rows.iter().filter_map(|row| row.usage).reduce(|one, other| one + other);
     let between = if spent.is_empty() { "    " } else { " · " };
@@ -91,7 +97,8 @@ fn shown(table: &Table) -> Vec<&TableRow> {
 }
 
 /// Returns the count of each outcome: `14 landed · 1 conflict · 1 failed`.
-fn totals(rows: &[TableRow], palette: Palette) -> String {
+#[must_use]
+pub fn outcome_counts(rows: &[TableRow], palette: Palette) -> String {
     let mut counts: Vec<(&str, Meaning, usize)> = Vec::new();
     for row in rows {
         let word = row.outcome.word.split(':').next().unwrap_or_default();
@@ -136,11 +143,17 @@ impl Columns {
         let widest = |cell: &dyn Fn(&TableRow) -> String, header: &str| {
             rows.iter().map(|row| width(&cell(row))).max().unwrap_or(0).max(header.len())
         };
-        let task = widest(&|row| one_line(&row.task), "task");
-        let task = if table.room == OutputWidth::Pipe { task } else { task.min(NAMES) };
         let outcome = widest(&|row| row.outcome.word.clone(), "outcome");
         let lines = widest(&|row| row.changes.map(changed_lines).unwrap_or_default(), "lines");
         let used = table.rows.iter().any(|row| row.usage.is_some());
+        let task = widest(&|row| row.task.clone(), "task");
+        let task = match table.room {
+            OutputWidth::Pipe => task,
+            OutputWidth::Columns(columns) => {
+                let others = outcome + lines + 19 + if used { USAGE } else { 0 } + NOTE;
+                task.min(columns.saturating_sub(others).clamp(NARROW_LABELS, WIDE_LABELS))
+            }
+        };
         let whole = task + outcome + lines + 19 + USAGE;
         let fits = match table.room {
             OutputWidth::Pipe => true,
@@ -155,8 +168,8 @@ impl Columns {
         format!("{task}  {outcome}  files  {:>1$}    time{usage}", "lines", self.lines)
     }
 
-    fn row(&self, row: &TableRow, table: &Table) -> String {
-        let task = fit(&one_line(&row.task), self.task);
+    fn row(&self, row: &TableRow, label: &str, table: &Table) -> String {
+        let task = fit(label, self.task);
         let word = fit(&row.outcome.word, self.outcome);
         let files = row.changes.map(|changes| changes.files.to_string()).unwrap_or_default();
         let lines = row.changes.map(changed_lines).unwrap_or_default();

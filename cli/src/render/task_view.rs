@@ -2,6 +2,9 @@
 
 use protocol::{Landed, Phase, SessionEvent, TaskName, TaskReport, Timestamp, Usage};
 
+use super::answer::Answer;
+use super::task_label::task_label;
+
 /// A task as the renderer displays it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskView {
@@ -9,12 +12,16 @@ pub struct TaskView {
     pub name: TaskName,
     /// The title of the task.
     pub title: String,
+    /// The items of the task.
+    pub items: Vec<String>,
     /// The model that works on the task, if there is one: `PROVIDER/ID`.
     pub model: Option<String>,
     /// The usage of that model so far.
     pub used: Option<Usage>,
     /// The state of the task.
     pub stage: TaskStage,
+    /// What the task yielded.
+    pub answer: Option<Answer>,
 }
 
 /// The state of a task.
@@ -26,7 +33,8 @@ pub enum TaskStage {
     Running(RunningTask),
     /// The task has ended.
     Ended {
-        /// The report of the task.
+        /// The report of the task. Its yield is null, because [`TaskView::answer`] holds what is
+        /// shown of it.
         report: TaskReport,
         /// The result of landing the task's work, once it is known.
         landing: Option<Landed>,
@@ -116,6 +124,12 @@ impl RunningTask {
 }
 
 impl TaskView {
+    /// Returns the printable label of the task: its item, or else its name.
+    #[must_use]
+    pub fn label(&self) -> String {
+        task_label(&self.name, &self.items)
+    }
+
     /// Adds the usage of a message of the task's session.
     pub(super) fn add_usage(&mut self, event: &SessionEvent) {
         if let SessionEvent::MessageEnd { message } = event {

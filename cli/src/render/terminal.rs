@@ -27,12 +27,12 @@ impl From<&Globals> for OutputOptions {
 }
 
 /// The terminals of standard output and standard error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Terminal {
-    /// The size of the terminal; `None` if standard output is not a terminal.
-    pub stdout: Option<Size>,
-    /// The size of the terminal; `None` if standard error is not a terminal.
-    pub stderr: Option<Size>,
+    /// Returns the size of the terminal; `None` if standard output is not a terminal.
+    pub stdout: Option<fn() -> Size>,
+    /// Returns the size of the terminal; `None` if standard error is not a terminal.
+    pub stderr: Option<fn() -> Size>,
     /// What the terminal can do.
     pub capability: TermCapability,
     /// Whether `NO_COLOR` is set.
@@ -63,10 +63,10 @@ impl Terminal {
     pub fn here() -> Self {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let dumb = set("TERM").is_none_or(|term| term == "dumb");
-        let terminal = |output: &dyn Fn() -> bool, size: fn() -> Size| output().then(size);
+        let terminal = |is_terminal: bool, size: fn() -> Size| is_terminal.then_some(size);
         Self {
-            stdout: terminal(&|| std::io::stdout().is_terminal(), stdout_size),
-            stderr: terminal(&|| std::io::stderr().is_terminal(), stderr_size),
+            stdout: terminal(std::io::stdout().is_terminal(), stdout_size),
+            stderr: terminal(std::io::stderr().is_terminal(), stderr_size),
             capability: if dumb { TermCapability::Dumb } else { TermCapability::Able },
             color_env: if set("NO_COLOR").is_some() { ColorEnv::Refused } else { ColorEnv::Silent },
         }
@@ -104,8 +104,8 @@ pub struct View {
     /// The colours of standard output.
     pub palette: Palette,
     pub(super) progress_palette: Palette,
-    /// The maximum length of a line of standard output.
-    pub room: OutputWidth,
+    /// The size of the terminal on standard output; `None` if standard output is no terminal.
+    pub(super) stdout: Option<fn() -> Size>,
     /// How much is printed.
     pub verbosity: Verbosity,
     /// The format of standard output.
@@ -147,13 +147,25 @@ impl View {
             progress,
             palette: palette(terminal.stdout.is_some()),
             progress_palette: palette(terminal.stderr.is_some()),
-            room: terminal
-                .stdout
-                .map_or(OutputWidth::Pipe, |size| OutputWidth::Columns(size.columns)),
+            stdout: terminal.stdout,
             verbosity: options.verbosity,
             form: options.form,
             zone: TimeZone::system(),
         }
+    }
+
+    /// Returns the maximum length of a line of standard output at this moment. A terminal may have
+    /// been resized since the program started.
+    #[must_use]
+    pub fn room(&self) -> OutputWidth {
+        self.stdout.map_or(OutputWidth::Pipe, |size| OutputWidth::Columns(size().columns))
+    }
+
+    /// Returns the number of lines of the terminal on standard output at this moment, if there is a
+    /// terminal.
+    #[must_use]
+    pub fn height(&self) -> Option<usize> {
+        self.stdout.map(|size| size().rows)
     }
 }
 
@@ -241,8 +253,8 @@ mod tests {
     use super::*;
 
     const TERMINAL: Terminal = Terminal {
-        stdout: Some(Size { columns: 100, rows: 30 }),
-        stderr: Some(Size { columns: 100, rows: 30 }),
+        stdout: Some(|| Size { columns: 100, rows: 30 }),
+        stderr: Some(|| Size { columns: 100, rows: 30 }),
         capability: TermCapability::Able,
         color_env: ColorEnv::Silent,
     };

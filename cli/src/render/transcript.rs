@@ -46,7 +46,7 @@ fn entry_lines(at: Timestamp, entry: &TranscriptEntry<'_>, view: &View) -> Vec<S
         TranscriptEntry::Said(text) => words("says", text, Meaning::Neutral),
         TranscriptEntry::Broken(why) => words("its answer is not whole", why, Meaning::Bad),
         TranscriptEntry::Call { call, result } => {
-            tool_call::tool_call_lines(call, *result, view.palette, view.room)
+            tool_call::tool_call_lines(call, *result, view.palette, view.room())
         }
     }
 }

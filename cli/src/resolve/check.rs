@@ -38,7 +38,7 @@ pub(super) fn check(spec: &RunSpec, args: &RunArgs, schemas: &dyn Schemas) -> Re
         }
         if task.change == ChangeDemand::Required && !spec.isolation.capabilities().can_capture {
             return Err(Error::usage(format!("task `{}` must change something", task.name))
-                .because("tasks that work in place are not captured, so nobody can tell")
+                .because("tasks that work in place are not captured, so this cannot be checked")
                 .hint("--isolation worktree"));
         }
         // Many tasks share one schema; it is compiled once.

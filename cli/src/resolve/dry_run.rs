@@ -41,6 +41,10 @@ struct ListedTask<'a> {
     arguments: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     item: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    items: &'a [String],
+    #[serde(skip)]
+    label: String,
     depends_on: &'a [TaskName],
     priority: i32,
     change: ChangeDemand,
@@ -72,6 +76,7 @@ fn listed(task: &TaskSpec) -> ListedTask<'_> {
         Work::Agent(agent) => (None, Some(agent), Some(&agent.prompt)),
         Work::External(external) => (None, None, Some(&external.prompt)),
     };
+    let (item, items) = task.item_or_chunk();
     ListedTask {
         task: &task.name,
         title: &task.title,
@@ -80,7 +85,9 @@ fn listed(task: &TaskSpec) -> ListedTask<'_> {
         base_url: agent.and_then(|agent| agent.model.base_url.as_deref()),
         prompt: prompt.map(String::as_str),
         arguments: command.map_or(&[], |command| &command.arguments),
-        item: command.and_then(|command| command.item.as_ref()).map(|item| item.item.as_str()),
+        item,
+        items,
+        label: render::task_label(&task.name, &task.items),
         depends_on: &task.depends_on,
         priority: task.priority,
         change: task.change,
@@ -91,8 +98,8 @@ impl Listing<'_> {
     /// Returns the listing as text.
     #[must_use]
     pub fn text(&self) -> String {
-        let names = self.tasks.iter().map(|task| task.task.as_str().to_owned());
-        let room = column("task", names);
+        let labels = self.tasks.iter().map(|task| task.label.clone());
+        let room = column("task", labels);
         let models: Vec<_> = self.tasks.iter().map(ListedTask::shown_model).collect();
         let has_models = self.tasks.iter().any(|task| task.model.is_some());
         let wide = column("model", models.iter().cloned());
@@ -101,10 +108,11 @@ impl Listing<'_> {
             false => format!("{:room$}  command\n", "task"),
         };
         for (task, model) in self.tasks.iter().zip(&models) {
-            let name = task.task.as_str();
+            let label = &task.label;
+            let indent = " ".repeat(room.saturating_sub(render::width(label)));
             let work = render::one_line(task.exec.unwrap_or(task.title));
             // Writing to a string cannot fail.
-            let _written = write!(text, "{name:room$}  ");
+            let _written = write!(text, "{label}{indent}  ");
             if has_models {
                 let _written = write!(text, "{model:wide$}  ");
             }
@@ -114,6 +122,9 @@ impl Listing<'_> {
                 let _written = write!(text, "   after {}", on.join(", "));
             }
             text.push('\n');
+            for item in task.items {
+                let _written = writeln!(text, "  {}", render::one_line(item));
+            }
         }
         for line in render::run_conditions(self.pass_env, self.needs) {
             let _written = write!(text, "\n{line}");
@@ -135,7 +146,7 @@ impl ListedTask<'_> {
 /// Returns the width of a column with this header and these cells.
 fn column(head: &str, cells: impl Iterator<Item = String>) -> usize {
     const WIDEST: usize = 32;
-    cells.map(|cell| cell.chars().count()).max().unwrap_or_default().clamp(head.len(), WIDEST)
+    cells.map(|cell| render::width(&cell)).max().unwrap_or_default().clamp(head.len(), WIDEST)
 }
 
 #[cfg(test)]
@@ -155,6 +166,22 @@ mod tests {
             "task   command\nfirst  true\nlast   make␊all   after first\n\n2 tasks, 3 at once; \
              nothing was started\n"
         );
+    }
+
+    #[test]
+    fn items_are_listed_and_those_of_a_chunk_below_their_task() {
+        let mut spec = sample(&[("src-a-c", "make src/a.c"), ("t2", "ls \"$@\"")]);
+        spec.tasks[0].items = vec!["src/a.c".to_owned()];
+        spec.tasks[1].items = vec!["b".to_owned(), "c\n".to_owned()];
+        let text = listing(&spec).unwrap().text();
+        assert_eq!(
+            text,
+            "task     command\nsrc/a.c  make src/a.c\nb +1     ls \"$@\"\n  b\n  c␊\n\n\
+             2 tasks, 3 at once; nothing was started\n"
+        );
+        let json = serde_json::to_value(listing(&spec).unwrap()).unwrap();
+        assert_eq!(json["tasks"][0]["item"], "src/a.c");
+        assert_eq!(json["tasks"][1]["items"], serde_json::json!(["b", "c\n"]));
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl RunRequest {
                 .because("the variable REGATTA_TASK is set")
                 .hint("start it outside, or as one of the tasks of a plan"));
         }
-        if args.base_url.is_some() && args.model.is_none() {
+        if args.base_url.is_some() && args.model.is_none() && args.plan.is_none() {
             return Err(Error::usage("--base-url says where the model is, but not which it is")
                 .hint("regatta run --model local/MODEL --base-url URL TASK…"));
         }
@@ -48,7 +48,7 @@ impl RunRequest {
             && is_scenario(route)
         {
             return Err(Error::usage(format!("`--base-url` cannot be used with {route}"))
-                .because("a scenario is played here, and nobody is asked")
+                .because("the answers come from a scenario, and no model is asked")
                 .hint("leave --base-url out"));
         }
         if let Some(plan) = &args.plan {
@@ -73,18 +73,21 @@ impl RunRequest {
                 let alike = "each item makes the same task, because {{item}} is not in the TASK";
                 return (!prompt.contains("{{")).then(|| alike.to_owned());
             }
-            TaskSource::Plan(_)
-            | TaskSource::Command(_)
-            | TaskSource::Words { .. }
-            | TaskSource::Each { .. } => {
-                return None;
+            TaskSource::Each { pattern: WorkTemplate::Command(script), .. }
+            | TaskSource::Words { script: WorkTemplate::Command(script), .. } => {
+                let alike = "each item runs the same command, because {{item}} is not in --exec";
+                let names_item = script.contains("{{") || script.contains("REGATTA_ITEM");
+                return (!names_item).then(|| alike.to_owned());
             }
+            TaskSource::Words { script: WorkTemplate::Prompt(_), .. }
+            | TaskSource::Plan(_)
+            | TaskSource::Command(_) => return None,
         };
         let single = |prompt: &String| !prompt.trim().contains(char::is_whitespace);
         let all = prompts.len() > 1 && prompts.iter().all(single);
         all.then(|| {
             let (first, count) = (&prompts[0], prompts.len());
-            format!("these are {count} tasks of one word each, the first is `{first}`; one TASK of several words stands in quotes")
+            format!("these are {count} tasks of one word each, the first is `{first}`; put a TASK of several words in quotes")
         })
     }
 }
@@ -127,9 +130,7 @@ fn prompt_request(args: &RunArgs) -> Result<RunRequest, Error> {
         (Some(each), [prompt]) => each_request(each, WorkTemplate::Prompt(prompt.clone())),
         (Some(_), tasks) => {
             Err(Error::usage(format!("--each goes with one TASK, and there are {}", tasks.len()))
-                .because(
-                    "that one is asked for each item; a TASK of several words stands in quotes",
-                )
+                .because("that one is asked for each item; put a TASK of several words in quotes")
                 .hint("regatta run --each SPEC 'What to do with {{item}}'"))
         }
         (None, []) => {

@@ -165,6 +165,7 @@ impl Tasks {
                 id: TaskId::generate(),
                 name: draft.name.clone(),
                 title: draft.title.clone(),
+                items: draft.items.clone(),
                 work: match &draft.work {
                     DraftWork::Command(command) => Work::Command(command.clone()),
                     DraftWork::Prompt(prompt) => models.agent(prompt.clone(), None)?,
@@ -194,6 +195,7 @@ impl Tasks {
                 id: TaskId::generate(),
                 name: task.name.clone(),
                 title,
+                items: Vec::new(),
                 work,
                 depends_on: task.depends_on.clone(),
                 priority: task.priority,
@@ -208,7 +210,8 @@ impl Tasks {
 
 /// Returns a draft that is named by its number.
 fn draft(number: usize, title: String, work: DraftWork) -> TaskDraft {
-    TaskDraft { name: TaskName::nearest(&format!("t{number}")), title, work }
+    let name = TaskName::nearest(&format!("t{number}"));
+    TaskDraft { name, title, items: Vec::new(), work }
 }
 
 /// Chooses the isolation mode and the merge mode of a run.

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use protocol::is_unseen;
-
 use crate::key::Key;
 
 /// Why the settings cannot be used.
@@ -61,11 +59,11 @@ pub struct UnknownKey {
     pub line: u64,
     /// The key, shortened.
     pub key: String,
-    /// The most similar known key.
-    pub nearest: Option<Key>,
+    /// The most similar known key or group of keys.
+    pub nearest: Option<&'static str>,
 }
 
-fn hint(nearest: Option<Key>) -> String {
+fn hint(nearest: Option<&'static str>) -> String {
     nearest.map(|key| format!("; did you mean `{key}`?")).unwrap_or_default()
 }
 
@@ -111,21 +109,4 @@ pub struct Setting<T> {
     pub value: T,
     /// Where it was set.
     pub origin: Origin,
-}
-
-/// Returns the first `length` characters of `text`, with control and bidirectional characters
-/// escaped, and `…` where text is cut off.
-pub(crate) fn printable(text: &str, length: usize) -> String {
-    let mut shown = String::new();
-    for letter in text.chars().take(length) {
-        if is_unseen(letter) {
-            shown.extend(letter.escape_unicode());
-        } else {
-            shown.push(letter);
-        }
-    }
-    if text.chars().nth(length).is_some() {
-        shown.push('…');
-    }
-    shown
 }

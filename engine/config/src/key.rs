@@ -197,10 +197,25 @@ impl Key {
         Self::ALL.into_iter().find(|key| key.as_str() == text)
     }
 
-    /// Returns the key most similar to `text`, if one is similar enough.
+    /// Returns the key that `text` may be meant for, or the group of keys: the only key that ends
+    /// with `text`, or the most similar one, or the only key with the same last part.
     #[must_use]
-    pub fn nearest(text: &str) -> Option<Self> {
-        nearest(text, Self::ALL.map(Self::as_str)).and_then(Self::find)
+    pub fn nearest(text: &str) -> Option<&'static str> {
+        let keys = || Self::ALL.map(Self::as_str);
+        let groups = || {
+            let ends = |key: &'static str| key.match_indices('.').map(move |(end, _)| &key[..end]);
+            keys().into_iter().flat_map(ends)
+        };
+        let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_lowercase();
+        let namesake = || {
+            let mut same = keys().into_iter().filter(|key| last(key) == last(text));
+            same.next().filter(|_| same.next().is_none())
+        };
+        let end = format!(".{text}");
+        let mut longer = keys().into_iter().filter(|key| key.ends_with(&end));
+        let longer = longer.next().filter(|_| longer.next().is_none());
+        let similar = || nearest(text, keys()).or_else(|| nearest(text, groups()));
+        longer.or_else(similar).or_else(namesake)
     }
 
     /// Returns whether `path` is the key of a group of settings, such as `task.isolation`.

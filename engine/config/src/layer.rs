@@ -6,8 +6,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use protocol::quote_within;
+
 use crate::error::Origin;
-use crate::error::printable;
 use crate::error::{SettingsError, UnknownKey};
 use crate::key::{Alias, Key};
 use crate::value::RawValue;
@@ -133,7 +134,7 @@ impl Layer {
             self.unknown.push(UnknownKey {
                 file: file.to_owned(),
                 line,
-                key: printable(path, 60),
+                key: quote_within(path, 60),
                 nearest: Key::nearest(path),
             });
         }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use crate::error::printable;
+use protocol::quote_within;
 
 /// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -128,7 +128,7 @@ fn digits(text: &str) -> Option<(&str, &str)> {
 
 /// Returns the text as it is quoted in an error.
 fn shortened(text: &str) -> String {
-    printable(text, 40)
+    quote_within(text, 40)
 }
 
 #[cfg(test)]

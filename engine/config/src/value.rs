@@ -4,9 +4,8 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{IsolationMode, MergeMode, ModelRoute};
+use protocol::{IsolationMode, MergeMode, ModelRoute, quote_within};
 
-use crate::error::printable;
 use crate::quantity::{parse_count, parse_duration, parse_size};
 use crate::yaml::{Node, Value};
 
@@ -243,7 +242,7 @@ impl RawValue {
 
     /// Returns the value for the error message, shortened.
     pub(crate) fn describe(&self) -> String {
-        let quoted = |text: &str| format!("`{}`", printable(text, 40));
+        let quoted = |text: &str| format!("`{}`", quote_within(text, 40));
         match self {
             Self::Text(words) => quoted(words),
             Self::Yaml(Value::List(items)) if items.is_empty() => "an empty list".to_owned(),

@@ -3,10 +3,9 @@
 
 use std::fmt;
 
+use protocol::quote_within;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{MessageFormatter, Spanned, UserMessageFormatter};
-
-use crate::error::printable;
 
 /// A value with its line, from 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +64,7 @@ pub(crate) fn read(text: &str) -> Result<Node, Malformed> {
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
         let line = error.location().map_or(1, |place| place.line().max(1));
-        Malformed { line, message: printable(&message, MESSAGE) }
+        Malformed { line, message: quote_within(&message, MESSAGE) }
     })
 }
 

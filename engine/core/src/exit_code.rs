@@ -15,13 +15,15 @@ pub enum Interruption {
 
 /// Returns the exit code of a run with these totals. If several apply, the first of these is used:
 /// the interruption, an exhausted budget or quota, no success, partial success, kept work, success.
+///
+/// A task that reached its own budget fails alone: if others succeeded, it did not stop the run.
 #[must_use]
 pub fn exit_code(totals: &Totals, interruption: Option<Interruption>) -> ExitCode {
     match interruption {
         Some(Interruption::Interrupt) => ExitCode::Interrupted,
         Some(Interruption::Terminate) => ExitCode::Terminated,
         Some(Interruption::Bug) => ExitCode::Bug,
-        None if totals.failures.iter().any(|class| is_spent(*class)) => ExitCode::Exhausted,
+        None if is_exhausted(totals) => ExitCode::Exhausted,
         None if totals.done == 0 => ExitCode::NoSuccess,
         None if totals.failed + totals.cancelled > 0 => ExitCode::Partial,
         None if totals.unlanded > 0 => ExitCode::Kept,
@@ -29,9 +31,10 @@ pub fn exit_code(totals: &Totals, interruption: Option<Interruption>) -> ExitCod
     }
 }
 
-/// Returns whether a failure means that a budget or a quota is used up.
-fn is_spent(class: FailureClass) -> bool {
-    matches!(class, FailureClass::Budget | FailureClass::Quota)
+/// Returns whether the quota of an account stopped tasks, or budgets every task.
+fn is_exhausted(totals: &Totals) -> bool {
+    let has = |class| totals.failures.contains(&class);
+    has(FailureClass::Quota) || (totals.done == 0 && has(FailureClass::Budget))
 }
 
 #[cfg(test)]
@@ -53,6 +56,9 @@ mod tests {
             assert_eq!(code(run.clone()), ExitCode::Exhausted);
             assert_eq!(exit_code(&run, Some(Interruption::Interrupt)), ExitCode::Interrupted);
         }
+        let with = |class, done| Totals { failures: vec![class], ..totals(done, 1, 0) };
+        assert_eq!(code(with(FailureClass::Budget, 11)), ExitCode::Partial);
+        assert_eq!(code(with(FailureClass::Quota, 11)), ExitCode::Exhausted);
         let all = totals(3, 0, 0);
         assert_eq!(exit_code(&all, Some(Interruption::Interrupt)), ExitCode::Interrupted);
         assert_eq!(exit_code(&all, Some(Interruption::Terminate)), ExitCode::Terminated);

@@ -3,6 +3,7 @@
 
 mod command_error;
 mod environment;
+mod failure_line;
 mod launcher;
 mod lines;
 mod output;

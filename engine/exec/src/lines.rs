@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use engine::ports::CUT_LINE;
 use protocol::{Escapes, is_unseen};
 use tokio::time::Instant;
 
 /// The most bytes kept of the last line, which is the result of a command.
 const RESULT_LIMIT: usize = 500_000;
 
-/// The last line of a stream that is not blank, shortened to 500,000 bytes.
+/// The last line of a stream that is not blank. Of one that is longer than 500,000 bytes, only the
+/// beginning is kept.
 #[derive(Debug, Default)]
 pub(crate) struct LastLine {
     open: Vec<u8>,
@@ -18,18 +20,27 @@ pub(crate) struct LastLine {
 impl LastLine {
     /// Adds the next bytes of the stream.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        let newest = newest_ended(&mut self.open, bytes, RESULT_LIMIT, |byte| byte == b'\n');
+        let newest = newest_ended(&mut self.open, bytes, RESULT_LIMIT + 1, |byte| byte == b'\n');
         if newest.is_some() {
             self.last = newest;
         }
     }
 
-    /// Returns the line without its line break. Text after the last line break is a line.
+    /// Returns the line without its line break. Text after the last line break is a line. A line
+    /// of which only the beginning was kept ends with [`CUT_LINE`], so that nobody takes it for a
+    /// whole one.
     pub(crate) fn finish(mut self) -> Option<String> {
         self.feed(b"\n");
-        self.last.map(|line| {
-            let line = line.strip_suffix(b"\r").unwrap_or(&line);
-            String::from_utf8_lossy(line).into_owned()
+        self.last.map(|line| match line.get(..RESULT_LIMIT) {
+            Some(kept) if line.len() > RESULT_LIMIT => {
+                // The cut may have gone through a character.
+                let kept = String::from_utf8_lossy(kept);
+                format!("{}{CUT_LINE}", kept.trim_end_matches(char::REPLACEMENT_CHARACTER))
+            }
+            Some(_) | None => {
+                let line = line.strip_suffix(b"\r").unwrap_or(&line);
+                String::from_utf8_lossy(line).into_owned()
+            }
         })
     }
 }
@@ -209,7 +220,9 @@ mod tests {
             line.feed(&[b'x'; 64 << 10]);
         }
         assert!(line.open.capacity() <= 2 * RESULT_LIMIT, "{}", line.open.capacity());
-        assert_eq!(line.finish().map(|line| line.len()), Some(RESULT_LIMIT));
+        let line = line.finish().unwrap();
+        assert_eq!(line.len(), RESULT_LIMIT + CUT_LINE.len());
+        assert!(line.ends_with(CUT_LINE), "a part is never taken for the whole");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::failure_line::{StreamEnd, failure_line};
 use crate::lines::{LastLine, NewestLine, RateLimit, printable};
 use crate::output_file::{OutputFile, WrittenOutput};
 
@@ -28,6 +29,8 @@ pub(crate) type Listener = Arc<dyn Fn(String) + Send + Sync>;
 pub(crate) struct CollectedOutput {
     /// The last line of standard output that is not blank.
     pub(crate) last_line: Option<String>,
+    /// The line that says why the command failed, if it did.
+    pub(crate) failure_line: Option<String>,
     /// How many bytes were written and dropped.
     pub(crate) written: WrittenOutput,
 }
@@ -45,6 +48,7 @@ pub(crate) async fn collect_output(
         buffer: vec![0; BUFFER],
         last: LastLine::default(),
         newest: [NewestLine::default(), NewestLine::default()],
+        ends: [StreamEnd::default(), StreamEnd::default()],
         rate: RateLimit::default(),
         listener,
     };
@@ -80,6 +84,7 @@ struct OutputCollector {
     buffer: Vec<u8>,
     last: LastLine,
     newest: [NewestLine; 2],
+    ends: [StreamEnd; 2],
     rate: RateLimit,
     listener: Listener,
 }
@@ -90,6 +95,7 @@ impl OutputCollector {
         if source == Source::Output {
             self.last.feed(bytes);
         }
+        self.ends[source as usize].feed(bytes);
         if let Some(line) = self.newest[source as usize].feed(bytes)
             && let Some(line) = self.rate.offer(line, Instant::now())
         {
@@ -131,7 +137,9 @@ impl OutputCollector {
         }
         let file = self.file.take().ok_or_else(|| io::Error::other("the output was lost"))?;
         let written = tokio::task::spawn_blocking(move || file.close()).await?;
-        Ok(CollectedOutput { last_line: self.last.finish(), written })
+        let [output, error] = &self.ends;
+        let failure_line = failure_line(error, output);
+        Ok(CollectedOutput { last_line: self.last.finish(), failure_line, written })
     }
 }
 

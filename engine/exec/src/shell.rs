@@ -91,6 +91,7 @@ impl Commands for Shell {
             return Ok(CommandEnd {
                 cause: EndCause::Stopped,
                 last_line: None,
+                failure_line: None,
                 written: 0,
                 dropped: 0,
             });
@@ -115,7 +116,7 @@ impl Commands for Shell {
         };
         let (cause, pumped) = tokio::join!(controlled, collect_output(streams, file, line, &gone));
         let cause = cause.map_err(|error| command_error("wait for the command", error))?;
-        let CollectedOutput { last_line, written: output } =
+        let CollectedOutput { last_line, failure_line, written: output } =
             pumped.map_err(|error| command_error(&keep_output, error))?;
         if let Some(error) = output.error {
             // Lost output does not change the outcome of a command that was stopped on request.
@@ -125,7 +126,8 @@ impl Commands for Shell {
             tracing::warn!(%error, "the output of a stopped command was not kept whole");
         }
         let (written, dropped) = (output.bytes, output.dropped);
-        Ok(CommandEnd { cause, last_line, written, dropped })
+        let failure_line = failure_line.filter(|_| cause != EndCause::Exited(0));
+        Ok(CommandEnd { cause, last_line, failure_line, written, dropped })
     }
 }
 

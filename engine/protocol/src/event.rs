@@ -82,6 +82,13 @@ pub enum EventKind {
         task: TaskName,
         /// The title of the task, in one line.
         title: String,
+        /// The item of `--each` or the word of the command line that the task is for, if it is for
+        /// exactly one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        item: Option<String>,
+        /// The items of the task, if `--chunk` gave it several.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        items: Vec<String>,
         /// The model of the task, if its worker is a model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,

@@ -3,6 +3,7 @@
 
 mod capture;
 mod control_characters;
+mod error_text;
 mod event;
 mod exit_code;
 mod id;
@@ -21,6 +22,7 @@ mod usage;
 
 pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, LeftOutKind};
 pub use control_characters::{Escapes, is_unseen};
+pub use error_text::{error_chain, quote, quote_within};
 pub use event::{Event, EventKind, EventScope, Phase, Totals};
 pub use exit_code::ExitCode;
 pub use id::{InputId, LandingId, RunId, SessionId, TaskId};

@@ -102,6 +102,10 @@ pub struct TaskSpec {
     pub name: TaskName,
     /// A title for people, in one line.
     pub title: String,
+    /// The items of `--each` or the word of the command line that the task is for: several with
+    /// `--chunk`, none in a plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<String>,
     /// The work to do, and the kind of worker that does it.
     pub work: Work,
     /// The names of the tasks of the same run that have to succeed first.
@@ -116,6 +120,18 @@ pub struct TaskSpec {
     pub schema: Option<Value>,
     /// How much the task may use.
     pub limits: TaskLimits,
+}
+
+impl TaskSpec {
+    /// Returns the only item of the task, or else its several items. Events and documents have the
+    /// former as `item` and the latter as `items`.
+    #[must_use]
+    pub fn item_or_chunk(&self) -> (Option<&str>, &[String]) {
+        match self.items.as_slice() {
+            [item] => (Some(item), &[]),
+            items => (None, items),
+        }
+    }
 }
 
 /// Whether a task has to change files.

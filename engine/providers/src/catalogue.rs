@@ -94,7 +94,7 @@ impl Catalogue {
         }
         let needed = known.is_some_and(|known| !known.is_local()) && route.base_url.is_none();
         if needed {
-            let what = format!("{} wants a key, and {own} is not set", route.provider);
+            let what = format!("{} needs an API key, and {own} is not set", route.provider);
             return Err(Failure::new(FailureClass::Auth, what));
         }
         Ok((None, own))

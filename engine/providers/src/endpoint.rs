@@ -50,7 +50,7 @@ impl Endpoint {
 /// Parses a base URL.
 pub(crate) fn base_url(text: &str) -> Result<Url, Failure> {
     let refused = |why: &str| {
-        let what = format!("`{}` is no base URL: {why}", printable(text, 100));
+        let what = format!("`{}` is not a base URL: {why}", printable(text, 100));
         Failure::new(FailureClass::Invalid, what)
     };
     let mut url = Url::parse(text.trim()).map_err(|error| refused(&error.to_string()))?;

@@ -204,7 +204,7 @@ pub fn setup_hints() -> [SetupHint; 3] {
             ],
         },
         SetupHint {
-            what: "a rehearsal: a script plays the model, offline",
+            what: "a scripted model: its answers come from a scenario file, offline",
             lines: &["regatta demo", "regatta run --model offline/scenario.toml \"…\""],
         },
     ]

@@ -1,5 +1,7 @@
 //! Compiles JSON Schemas to validators, and refuses schemas with external references.
 
+use std::sync::Arc;
+
 use engine::ports::{Schema, Schemas};
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
@@ -22,7 +24,7 @@ const PATTERN_BYTES: usize = 1 << 20;
 pub struct JsonSchemas;
 
 impl Schemas for JsonSchemas {
-    fn compile(&self, schema: &Value) -> Result<Box<dyn Schema>, String> {
+    fn compile(&self, schema: &Value) -> Result<Arc<dyn Schema>, String> {
         if is_deeper(schema, DEPTH) {
             return Err(format!("it is nested deeper than {DEPTH} levels"));
         }
@@ -33,7 +35,7 @@ impl Schemas for JsonSchemas {
         let built = jsonschema::options().offline().with_pattern_options(patterns).build(schema);
         let validator =
             built.map_err(|error| distinct(violation_message::lines(&error)).join("; "))?;
-        Ok(Box::new(CompiledSchema { validator }))
+        Ok(Arc::new(CompiledSchema { validator }))
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use protocol::{CaptureRef, Captured, ChangeSummary, Cost, ExitCode, Landed, Usage};
+use protocol::{CaptureRef, Captured, ChangeSummary, Cost, ExitCode, Landed, TaskSpec, Usage};
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Type, ValueRef};
 use rusqlite::{Connection, Row};
 use serde::Serialize;
@@ -65,10 +65,15 @@ pub(crate) fn run_row(ledger: &Connection, row: &Row<'_>) -> Result<RunRow, Ledg
 
 /// Converts a row of [`SELECT_TASKS`].
 pub(crate) fn task_row(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
+    let spec: TaskSpec = read_json(row, "spec")?;
+    let (item, items) = spec.item_or_chunk();
+    let (item, items) = (item.map(str::to_owned), items.to_vec());
     Ok(TaskRow {
         id: read_id(row, "id")?,
         name: read_word(row, "name")?,
         title: row.get("title")?,
+        item,
+        items,
         state: read_word(row, "state")?,
         attempt: row.get("attempt")?,
         started: read_word_or_null(row, "started")?,
@@ -79,7 +84,7 @@ pub(crate) fn task_row(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
         discarded: read_word_or_null(row, "discarded")?,
         landing: landed(row)?,
         workspace: row.get("workspace")?,
-        spec: read_json(row, "spec")?,
+        spec,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Finds a run or a task by its name or the beginning of the name.
 
 use engine::ports::LedgerError;
-use protocol::{RunName, TaskName};
+use protocol::RunName;
 
 /// The maximum number of candidates that a message lists.
 const CANDIDATES: usize = 8;
@@ -31,16 +31,16 @@ pub enum FindError {
     UnknownTask {
         /// The given name.
         given: String,
-        /// The run's tasks, in the order of their declaration.
-        tasks: Vec<TaskName>,
+        /// The run's tasks by their items or else their names, in the order of their declaration.
+        tasks: Vec<String>,
     },
-    /// Several tasks of the run begin with the given name.
+    /// Several tasks of the run match the given name.
     #[error("`{given}` could be {}", listed(.candidates))]
     AmbiguousTask {
         /// The given name.
         given: String,
-        /// The tasks, in the order of their declaration.
-        candidates: Vec<TaskName>,
+        /// The tasks by their items or else their names, in the order of their declaration.
+        candidates: Vec<String>,
     },
     /// The ledger cannot be read.
     #[error(transparent)]
@@ -76,6 +76,34 @@ pub(crate) fn matches<T>(names: Vec<T>, name: impl Fn(&T) -> &str, given: &str) 
     }
 }
 
+/// How well an item matches what the user typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ItemMatch {
+    /// The item is equal.
+    Whole,
+    /// The item begins with it, ends with it after a `/`, or is what it shortens with `…`.
+    Part,
+}
+
+/// Returns how `item` matches `given`, if it does. A `./` at the beginning of either is ignored.
+pub(crate) fn item_match(item: &str, given: &str) -> Option<ItemMatch> {
+    let path = |text: &'_ str| text.strip_prefix("./").unwrap_or(text).len();
+    let (item, given) = (&item[item.len() - path(item)..], &given[given.len() - path(given)..]);
+    if given.is_empty() {
+        return None;
+    }
+    let ends = |end: &str| item.strip_suffix(end).is_some_and(|rest| rest.ends_with('/'));
+    let is_shortened = given.split_once('…').is_some_and(|(begin, end)| {
+        item.len() >= begin.len() + end.len() && item.starts_with(begin) && item.ends_with(end)
+    });
+    match item == given {
+        true => Some(ItemMatch::Whole),
+        false => {
+            (item.starts_with(given) || ends(given) || is_shortened).then_some(ItemMatch::Part)
+        }
+    }
+}
+
 fn listed(names: &[impl ToString]) -> String {
     let mut listed: Vec<_> = names.iter().take(CANDIDATES).map(ToString::to_string).collect();
     match names.len().checked_sub(CANDIDATES) {
@@ -103,6 +131,22 @@ mod tests {
         assert_eq!(find("ap"), Matches::One("api"));
         assert_eq!(find("a"), Matches::Several(vec!["auth", "Auth.tests", "api"]));
         assert_eq!(find("ö"), Matches::None);
+    }
+
+    #[test]
+    fn an_item_is_found_whole_by_its_beginning_by_its_end_and_as_it_was_shortened() {
+        let item = "src/buffer/mod.rs";
+        for whole in ["src/buffer/mod.rs", "./src/buffer/mod.rs"] {
+            assert_eq!(item_match(item, whole), Some(ItemMatch::Whole), "{whole}");
+        }
+        for part in ["src/b", "mod.rs", "buffer/mod.rs", "src/…/mod.rs", "sr…rs"] {
+            assert_eq!(item_match(item, part), Some(ItemMatch::Part), "{part}");
+        }
+        for other in ["", "./", "od.rs", "src/buffer/mod.rs2", "src/buffer/mod…/mod.rs", "x…mod.rs"]
+        {
+            assert_eq!(item_match(item, other), None, "{other}");
+        }
+        assert_eq!(item_match("./-n", "-n"), Some(ItemMatch::Whole));
     }
 
     #[test]

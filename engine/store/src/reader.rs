@@ -1,5 +1,6 @@
 //! Reads runs and tasks from the ledger, also while other processes write to it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -7,10 +8,10 @@ use engine::ports::LedgerError;
 use protocol::{RunId, RunName, TaskName};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::columns::{SELECT_TASKS, StoredPath, read_word, run_row, task_row};
+use crate::columns::{SELECT_TASKS, StoredPath, read_json_or_null, read_word, run_row, task_row};
 use crate::connection;
 use crate::error::LedgerCause;
-use crate::find::{FindError, Matches, matches};
+use crate::find::{FindError, ItemMatch, Matches, item_match, matches};
 use crate::rows::{RunRow, TaskRow};
 
 /// Selects the open runs of a repository. Every command executes this statement, which must not
@@ -108,28 +109,82 @@ impl Reader {
         })
     }
 
-    /// Finds a task of a run by its name or the beginning of it, ignoring case.
+    /// Returns at most `limit` tasks of a run in the order of their declaration, without the first
+    /// `skipped` ones. Whoever needs one task after the other reads a large run in such pages,
+    /// because every task brings along what it yielded.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn page_of_tasks(
+        &self,
+        run: RunId,
+        skipped: usize,
+        limit: usize,
+    ) -> Result<Vec<TaskRow>, LedgerError> {
+        let number = |number| i64::try_from(number).unwrap_or(i64::MAX);
+        self.read(|ledger| {
+            let mut select = ledger.prepare_cached(&format!(
+                "{SELECT_TASKS} AND position >= ?2 ORDER BY position LIMIT ?3"
+            ))?;
+            let page = params![run.to_string(), number(skipped), number(limit)];
+            let tasks = select.query_and_then(page, task_row)?;
+            Ok(tasks.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Finds a task of a run by its name, ignoring case, or by one of its items, or by a part of
+    /// these. A whole name takes precedence over a whole item, and that over a part.
     ///
     /// # Errors
     /// No or several tasks match, or the ledger cannot be read.
     pub fn find_task(&self, run: RunId, given: &str) -> Result<TaskRow, FindError> {
-        let names: Vec<TaskName> = self.read(|ledger| {
-            let mut select = ledger.prepare_cached(
-                "SELECT task.name FROM task JOIN run ON run.number = task.run
-                 WHERE run.id = ?1 ORDER BY position",
-            )?;
-            let names = select.query_and_then([run.to_string()], |row| read_word(row, "name"))?;
-            Ok(names.collect::<Result<_, _>>()?)
-        })?;
-        let found = matches(names.clone(), TaskName::as_str, given);
+        let named = |name: &TaskName| self.task_by_name(run, name);
+        if let Ok(name) = given.parse()
+            && let Some(row) = named(&name)?
+        {
+            return Ok(row);
+        }
+        let tasks = self.task_labels(run)?;
+        let whole = |task: &&TaskLabel| task.matches(given) == Some(ItemMatch::Whole);
+        let part = |task: &&TaskLabel| task.matches(given).is_some() || task.begins_with(given);
+        let mut found: Vec<_> = tasks.iter().filter(whole).collect();
+        if found.is_empty() {
+            found = tasks.iter().filter(part).collect();
+        }
         let given = given.to_owned();
-        match found {
-            Matches::None => Err(FindError::UnknownTask { given, tasks: names }),
-            Matches::Several(candidates) => Err(FindError::AmbiguousTask { given, candidates }),
-            Matches::One(name) => {
-                self.task_by_name(run, &name)?.ok_or(FindError::UnknownTask { given, tasks: names })
+        let labels =
+            |tasks: &mut dyn Iterator<Item = &TaskLabel>| tasks.map(TaskLabel::text).collect();
+        match found.as_slice() {
+            [only] => named(&only.name)?.ok_or_else(|| {
+                let tasks = labels(&mut tasks.iter());
+                FindError::UnknownTask { given, tasks }
+            }),
+            [] => Err(FindError::UnknownTask { given, tasks: labels(&mut tasks.iter()) }),
+            several => {
+                // Tasks of equal items are told apart by their names.
+                let texts: BTreeSet<_> = several.iter().map(|task| task.text()).collect();
+                let candidates = match texts.len() == several.len() {
+                    true => labels(&mut several.iter().copied()),
+                    false => several.iter().map(|task| task.name.to_string()).collect(),
+                };
+                Err(FindError::AmbiguousTask { given, candidates })
             }
         }
+    }
+
+    /// Returns the names and items of a run's tasks, in the order of their declaration.
+    fn task_labels(&self, run: RunId) -> Result<Vec<TaskLabel>, LedgerError> {
+        self.read(|ledger| {
+            let mut select = ledger.prepare_cached(
+                "SELECT task.name, json_extract(task.spec, '$.items') AS items
+                 FROM task JOIN run ON run.number = task.run WHERE run.id = ?1 ORDER BY position",
+            )?;
+            let labels = select.query_and_then([run.to_string()], |row| {
+                let items = read_json_or_null(row, "items")?.unwrap_or_default();
+                Ok::<_, rusqlite::Error>(TaskLabel { name: read_word(row, "name")?, items })
+            })?;
+            Ok(labels.collect::<Result<_, _>>()?)
+        })
     }
 
     /// Returns the task of a run with exactly this name, ignoring case.
@@ -178,6 +233,36 @@ impl Reader {
             read(&snapshot)
         })();
         result.map_err(|cause: LedgerCause| cause.to_error("read", &self.path))
+    }
+}
+
+/// The name and the items of a task.
+struct TaskLabel {
+    name: TaskName,
+    items: Vec<String>,
+}
+
+impl TaskLabel {
+    /// Returns how well one of the items matches what the user typed.
+    fn matches(&self, given: &str) -> Option<ItemMatch> {
+        let mut matches = self.items.iter().filter_map(|item| item_match(item, given));
+        let first = matches.next()?;
+        let is_whole = first == ItemMatch::Whole || matches.any(|other| other == ItemMatch::Whole);
+        Some(if is_whole { ItemMatch::Whole } else { ItemMatch::Part })
+    }
+
+    /// Returns whether the name begins with what the user typed, ignoring case.
+    fn begins_with(&self, given: &str) -> bool {
+        let beginning = self.name.as_str().as_bytes().get(..given.len());
+        beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(given.as_bytes()))
+    }
+
+    /// Returns the only item, or else the name.
+    fn text(&self) -> String {
+        match self.items.as_slice() {
+            [item] => item.clone(),
+            _ => self.name.to_string(),
+        }
     }
 }
 

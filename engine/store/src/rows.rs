@@ -111,6 +111,12 @@ pub struct TaskRow {
     pub name: TaskName,
     /// The title, in one line.
     pub title: String,
+    /// The item of `--each` or the word of the command line that the task is for, if it is for
+    /// exactly one.
+    pub item: Option<String>,
+    /// The items of the task, if `--chunk` gave it several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<String>,
     /// The state.
     pub state: TaskState,
     /// The number of the last attempt; 0 before the first.

@@ -75,6 +75,7 @@ fn task(name: &str) -> TaskSpec {
         id: TaskId::generate(),
         name: name.parse().unwrap(),
         title: format!("about {name}"),
+        items: Vec::new(),
         work: Work::Command(Command { script: "true".to_owned(), item: None, arguments: vec![] }),
         depends_on: Vec::new(),
         priority: 0,

@@ -97,6 +97,7 @@ fn run() -> RunSpec {
         id: TaskId::generate(),
         name: "a".parse().expect("it is a name"),
         title: "a".to_owned(),
+        items: Vec::new(),
         work: Work::Command(command),
         depends_on: Vec::new(),
         priority: 0,

@@ -14,7 +14,7 @@ use engine::ports::{
     Access, AccessClass, Artifact, CancelLevel, CommandEnd, CommandError, CommandRequest,
     Concurrency, EndCause, Found, ToolContext, ToolOutcome, ToolOutput, WorkspaceView,
 };
-use engine::tools::quote;
+use protocol::quote;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use engine::ports::{
     Access, FileStat, Found, Replace, ToolContext, ToolOutcome, ToolOutput, ViewPath, WorkspaceView,
 };
-use engine::tools::quote;
+use protocol::quote;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

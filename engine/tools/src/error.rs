@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use engine::ports::{CommandError, MAX_PATH_DEPTH, ToolOutcome, ToolOutput, ViewError};
-use engine::tools::quote;
+use protocol::{error_chain, quote};
 
 use crate::display;
 
@@ -57,17 +57,7 @@ impl ToolError {
 
     /// Returns the message of the error with its causes.
     pub(crate) fn message(&self) -> String {
-        let mut message = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            if !message.ends_with(&text) {
-                message.push_str(": ");
-                message.push_str(&text);
-            }
-            cause = error.source();
-        }
-        message
+        error_chain(self)
     }
 }
 
@@ -78,7 +68,7 @@ pub(crate) enum PathError {
     #[error("the path is empty; `.` is the folder you are in")]
     Empty,
     /// The path contains a NUL.
-    #[error("`{0}` is no path: it has a NUL in it")]
+    #[error("`{0}` is not a path: it contains a NUL byte")]
     Nul(String),
     /// The path is too long.
     #[error("the path is too long: {0} bytes")]
@@ -112,7 +102,7 @@ pub(crate) enum PathError {
     #[error("`{0}` leads through too many symlinks")]
     Circle(String),
     /// A component of the path is a file.
-    #[error("`{path}` cannot be: `{blocked}` is a file and no folder")]
+    #[error("`{path}` cannot be: `{blocked}` is a file, not a folder")]
     NotFolder {
         /// The path.
         path: String,
@@ -172,7 +162,7 @@ pub(crate) enum FileError {
     #[error("`{0}` is a folder; name a file in it")]
     Folder(String),
     /// The file is a device, a pipe or a socket.
-    #[error("`{0}` is no regular file and is not opened")]
+    #[error("`{0}` is not a regular file and is not opened")]
     Special(String),
     /// The file is too large.
     #[error("`{path}` is too large for this: {bytes} bytes, at most {most}; use bash")]

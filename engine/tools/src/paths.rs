@@ -6,8 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use engine::ports::{FileKind, Found, Listing, ViewPath, WorkspaceView};
-use engine::tools::quote;
-use protocol::RepoPath;
+use protocol::{RepoPath, quote};
 use serde_json::Value;
 use similar::get_close_matches;
 

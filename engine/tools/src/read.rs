@@ -8,7 +8,7 @@ use engine::ports::{
     Access, AccessClass, Concurrency, FileKind, Found, Listing, ToolContext, ToolOutcome,
     ToolOutput, ViewFile,
 };
-use engine::tools::quote;
+use protocol::quote;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -7,7 +7,7 @@ use engine::ports::{
     Access, FileKind, FileStat, Found, Replace, ToolContext, ToolOutcome, ToolOutput, ViewPath,
     WorkspaceView,
 };
-use engine::tools::quote;
+use protocol::quote;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

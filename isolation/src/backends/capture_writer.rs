@@ -95,6 +95,8 @@ pub(crate) struct ChangeList {
     summary: ChangeSummary,
     /// The report of the task's files that no capture can contain.
     pub(crate) left_out: LeftOut,
+    /// The message of the only commit that the task made itself.
+    pub(crate) message: Option<String>,
 }
 
 impl ChangeList {
@@ -174,7 +176,9 @@ impl ChangeList {
         // Tests switch this step off to prove that they detect its absence.
         if !context.faults.is_off("F272") {
             let changes = std::mem::take(&mut self.changes);
-            store.put_capture(&capture, &Contents { changes, renames: Vec::new() }, title)?;
+            let message = self.message.take();
+            let contents = Contents { changes, renames: Vec::new(), message };
+            store.put_capture(&capture, &contents, title)?;
         }
         Ok(self.captured(capture))
     }

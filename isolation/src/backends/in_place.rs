@@ -19,10 +19,9 @@ impl Backend for InPlace {
 
     fn freeze(&self, context: &RunContext, _: &FreezeRequest) -> Result<Arc<dyn FrozenTree>> {
         let notice = Notice {
-            from: "a workspace per task".to_owned(),
-            to: "tasks work in the repository itself; nothing is captured and nothing lands"
-                .to_owned(),
-            why: format!("isolation is {}", self.mode().name()),
+            from: format!("isolation is {}", self.mode().name()),
+            to: "tasks work in the repository itself, and nothing is captured or landed".to_owned(),
+            why: String::new(),
         };
         Ok(Arc::new(UsersTree { root: context.root().to_owned(), notices: [notice] }))
     }

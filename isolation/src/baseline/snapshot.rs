@@ -1,5 +1,5 @@
 //! The snapshot of the working tree that a run starts from. This module takes the snapshot, writes
-//! and reads its table, and reads the bytes of its files.
+//! and reads its table, which lists every folder and file, and reads the bytes of its files.
 
 use std::fs;
 use std::fs::{File, OpenOptions};
@@ -84,7 +84,7 @@ impl ContentReader {
         }
         let bytes = conversion::restored(&self.git, path, blob, frozen)?;
         if bytes.len() as u64 != frozen.stat.size {
-            let because = "it has changed since the run began, and was not what git has of it";
+            let because = "it has changed since the run began, and git has no copy of that version";
             return Err(cannot(format!("restore {path} as it was"), because));
         }
         Ok(bytes)
@@ -182,8 +182,8 @@ pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Links or copies the table of a run out of the run's folder, which is about to be removed. The
-/// table is kept as long as captures of the run are: a later landing needs it to detect files that
-/// the user has renamed. Succeeds if there is no table.
+/// table is kept as long as captures of the run are, so that [`crate::Captures::frozen`] can return
+/// the files that the run started from. Succeeds if there is no table.
 pub(crate) fn keep_file_list(folder: &Path, paths: &RepoPaths, run: &RunName) -> Result<()> {
     let (list, kept) = (folder.join(TABLE), file_list(paths, run));
     let what = || format!("keep the list of the files that run {run} began with");
@@ -192,7 +192,7 @@ pub(crate) fn keep_file_list(folder: &Path, paths: &RepoPaths, run: &RunName) ->
     match fs::hard_link(&list, &kept) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()), // nothing was frozen
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()), // no snapshot was taken
         // The two folders may be on different file systems, where hard links fail.
         Err(_) => fs::copy(&list, &kept).map(drop).or_cannot(what),
     }

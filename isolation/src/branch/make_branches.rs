@@ -15,7 +15,7 @@ use crate::error::{OrCannot, Result, error_text};
 use crate::file_entry::{Change, Entry, Mode};
 use crate::merge::{Merger, missing_predecessors};
 use crate::repository::Repo;
-use crate::store::TaskStore;
+use crate::store::{Contents, TaskStore};
 
 /// Whether the branches are written to the repository.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn land(&mut self, task: &LandingTask, landings: &[TaskLanding]) -> Result<Landed> {
-        let changes = self.store.changes(&task.capture)?;
+        let Contents { changes, message, .. } = self.store.contents(&task.capture)?;
         let on = missing_predecessors(task, landings);
         if changes.is_empty() {
             if on.is_empty() {
@@ -112,7 +112,8 @@ impl Maker<'_> {
             Some(existing) if self.is(existing, tree, &parents)? => existing,
             Some(_) => return Ok(Landed::Unwritten { message: taken(&branch) }),
             None => {
-                let commit = self.commit(tree, &parents, &task.message)?;
+                let commit =
+                    self.commit(tree, &parents, message.as_ref().unwrap_or(&task.message))?;
                 if self.publish == Publish::Yes {
                     self.branches.publish(&branch, commit)?;
                 }

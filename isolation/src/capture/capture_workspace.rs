@@ -11,13 +11,14 @@ use protocol::{CaptureRef, Captured, ChangeSummary, RepoPath};
 use crate::backends::ChangeList;
 use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare, count_lines};
+use crate::capture::own_commit::own_commit_message;
 use crate::capture::walk;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
 use crate::ignore::Rules;
 use crate::store::TaskStore;
 use crate::tree::Tree;
-use crate::workspace::{Manifest, SetupState, must_be_there, tree_of};
+use crate::workspace::{GIT, GIT_TEMPLATE, Manifest, SetupState, must_be_there, tree_of};
 
 /// Writes the changes in the workspace at `folder` to the task store. No process may be writing to
 /// it.
@@ -90,6 +91,8 @@ fn take(
         list.add(&snapshot.context, change, &before, &after)?;
     }
     list.left_out = left_out;
+    let template = snapshot.context.folder.join(GIT_TEMPLATE);
+    list.message = own_commit_message(&folder.join(GIT), &template);
     Ok((bytes, list))
 }
 

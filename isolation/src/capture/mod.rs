@@ -3,6 +3,7 @@
 mod capture_workspace;
 mod compare;
 mod left_out;
+mod own_commit;
 mod setup;
 #[cfg(test)]
 mod tests;

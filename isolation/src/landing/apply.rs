@@ -80,7 +80,7 @@ impl<'a> Applier<'a> {
         if change.method == WriteMethod::InPlace {
             return self.write_over(change, &target);
         }
-        // A file that made room for a folder is removed as well if the folder exists already.
+        // A file that the landing replaces by a folder counts as removed if the folder exists.
         let gave_room = target == PathState::Other && change.new.is_none();
         if target.is(change.new) || gave_room {
             return self.confirm(change);
@@ -184,12 +184,13 @@ impl<'a> Applier<'a> {
     pub(super) fn give_back(&self, change: &FileChange) -> Result<Applied> {
         match change.new {
             None => {
-                // If they have made another file meanwhile, that one stands.
+                // If another file was created at the path in the meantime, it is not overwritten.
                 self.mover.shift(&change.temp, &change.path)?;
             }
             Some(_) => {
                 self.mover.exchange(&change.temp, &change.path)?;
-                // They may have saved again, over the new version: that save stands.
+                // The program may have saved again, over the new version. The exchange has then
+                // moved the later save to the staging path, and it is moved back.
                 let staged = self.state_of(&change.temp)?;
                 if !staged.is(change.new) && staged != PathState::Missing {
                     self.mover.exchange(&change.temp, &change.path)?;
@@ -275,7 +276,7 @@ impl<'a> Applier<'a> {
 fn is_partial_write(bytes: &[u8], before: &[u8], after: &[u8]) -> bool {
     let same = bytes.iter().zip(after).take_while(|(left, right)| left == right).count();
     let rest = before.get(same..).unwrap_or_default();
-    // After the content and the length, only the permissions may be missing.
+    // If the content is complete, only the permissions may not have been set yet.
     bytes[same..] == *rest || bytes == after
 }
 

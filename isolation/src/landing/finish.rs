@@ -31,12 +31,12 @@ pub(super) struct LandingContext<'a> {
     pub(super) notify: &'a dyn Fn(LandingNotice),
     /// The remaining time for waiting until programs have finished writing.
     pub(super) left_to_wait: Cell<Duration>,
-    unwatched: Cell<Unwatched>,
+    open_files_unknown: Cell<OpenFilesUnknown>,
 }
 
 /// Whether the landing has reported that open files cannot be detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unwatched {
+enum OpenFilesUnknown {
     NotReported,
     Reported,
 }
@@ -51,17 +51,22 @@ impl<'a> LandingContext<'a> {
         cancel: &'a CancelToken,
         notify: &'a dyn Fn(LandingNotice),
     ) -> Self {
-        let (left_to_wait, unwatched) =
-            (Cell::new(LONGEST_WAIT), Cell::new(Unwatched::NotReported));
-        Self { tree, store, journals, faults, cancel, notify, left_to_wait, unwatched }
+        let (left_to_wait, open_files_unknown) =
+            (Cell::new(LONGEST_WAIT), Cell::new(OpenFilesUnknown::NotReported));
+        Self { tree, store, journals, faults, cancel, notify, left_to_wait, open_files_unknown }
     }
 }
 
 impl LandingContext<'_> {
     /// Reports once that programs which have files open for writing cannot be detected, and why.
     pub(super) fn notify_unwatched(&self, path: &RepoPath, why: &str) {
-        if self.unwatched.replace(Unwatched::Reported) == Unwatched::NotReported {
-            (self.notify)(LandingNotice::Unwatched { path: path.clone(), why: why.to_owned() });
+        if self.open_files_unknown.replace(OpenFilesUnknown::Reported)
+            == OpenFilesUnknown::NotReported
+        {
+            (self.notify)(LandingNotice::OpenFilesUnknown {
+                path: path.clone(),
+                why: why.to_owned(),
+            });
         }
     }
 
@@ -103,7 +108,8 @@ impl LandingContext<'_> {
                 taken.push(reversed);
             }
         }
-        // A path whose new version a program has open for writing stays as it is, too.
+        // If the new version was edited meanwhile, or a program has it open for writing, it was put
+        // back to its path. The old version is then kept in the task store.
         for change in applier.give_back_edited(taken.iter())? {
             if let PathState::Entry(entry, bytes) = applier.state_of(&change.temp)? {
                 applier.rescue(change, entry, &bytes)?;

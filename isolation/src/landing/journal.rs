@@ -306,7 +306,10 @@ fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 fn refused(path: &Path, because: String) -> IsolationError {
     IsolationError::Refused {
-        what: format!("a landing is open and its journal is not one: {}", path.display()),
+        what: format!(
+            "a landing is unfinished, and its journal cannot be read: {}",
+            path.display()
+        ),
         because,
         hint: format!(
             "compare your files with what the run was to change, then: mv '{0}' '{0}.kept'",

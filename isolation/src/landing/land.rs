@@ -41,8 +41,8 @@ pub(crate) fn land(
         return Err(IsolationError::Withdrawn);
     };
     faults.failpoint("landing.begin").or_cannot(|| "begin a landing")?;
-    if !repo.head_stayed()? {
-        notify(LandingNotice::HeadMoved);
+    if let Some(head) = repo.head_move()? {
+        notify(LandingNotice::HeadMoved(head));
     }
     let store = TaskStore::open(&paths.store)?;
     if let LandingTarget::Branches { prefix } = &request.target

@@ -62,7 +62,7 @@ enum ReplacedState {
     /// It is unchanged, and no program writes to it.
     Settled,
     /// It is unchanged. Whether a program writes to it cannot be determined.
-    Unwatched,
+    OpenFilesUnknown,
     /// It was changed after it was replaced.
     Edited,
     /// A program has it open for writing.
@@ -121,7 +121,8 @@ impl Applier<'_> {
         &self,
         changes: impl Iterator<Item = &'s FileChange>,
     ) -> Result<Vec<&'s FileChange>> {
-        let (mut edited, mut written, mut unwatched) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut edited, mut written, mut open_files_unknown) =
+            (Vec::new(), Vec::new(), Vec::new());
         if self.context.faults.is_off("F277") {
             return Ok(edited);
         }
@@ -130,7 +131,7 @@ impl Applier<'_> {
         {
             match self.replaced(change)? {
                 ReplacedState::Settled => {}
-                ReplacedState::Unwatched => unwatched.push(change),
+                ReplacedState::OpenFilesUnknown => open_files_unknown.push(change),
                 ReplacedState::Edited => {
                     self.give_back(change)?;
                     edited.push(change);
@@ -149,10 +150,10 @@ impl Applier<'_> {
             })?;
             Ok(written.is_empty())
         })?;
-        if !unwatched.is_empty() {
+        if !open_files_unknown.is_empty() {
             self.context.faults.failpoint("landing.compare").or_cannot(|| "compare files")?;
             thread::sleep(SECOND_LOOK);
-            written.extend(keep_if(unwatched, |change| {
+            written.extend(keep_if(open_files_unknown, |change| {
                 Ok(self.replaced(change)? == ReplacedState::Edited)
             })?);
         }
@@ -178,7 +179,7 @@ impl Applier<'_> {
             WriteAccess::NoFile => ReplacedState::Settled,
             WriteAccess::Unknown(why) => {
                 self.context.notify_unwatched(&change.path, &why);
-                ReplacedState::Unwatched
+                ReplacedState::OpenFilesUnknown
             }
         })
     }

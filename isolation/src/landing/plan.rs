@@ -164,7 +164,8 @@ impl TryFrom<StoredChange> for FileChange {
 
     fn try_from(written: StoredChange) -> std::result::Result<Self, String> {
         let entry = |side: Side| {
-            let mode = Mode::from_git(side.mode).ok_or(format!("{:o} is no mode", side.mode))?;
+            let mode =
+                Mode::from_git(side.mode).ok_or(format!("{:o} is not a file mode", side.mode))?;
             let oid = Oid::from_str(&side.oid).map_err(|error| error.message().to_owned())?;
             Ok::<_, String>(Entry { mode, oid })
         };

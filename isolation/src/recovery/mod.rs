@@ -2,10 +2,10 @@
 //! the caller, and only then removed.
 
 mod dead_runs;
-mod find;
 mod finish;
+mod recover;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use find::{Findings, find};
 pub(crate) use finish::Cleanup;
+pub(crate) use recover::{Findings, recover};

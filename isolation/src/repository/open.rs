@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use engine::ports::{IsolationError, Notice};
+use engine::ports::{HeadMove, HeadMoveKind, IsolationError, Notice};
 use git2::{ErrorCode, Oid, Repository, RepositoryOpenFlags, RepositoryState};
 use rustix::fs::{Access, access};
 
@@ -24,8 +24,17 @@ pub(crate) struct Repo {
     pub(crate) subfolder: PathBuf,
     /// The notices about the state of the repository.
     pub(crate) notices: Vec<Notice>,
-    /// The commit of HEAD when it was opened; `None` before the first commit.
-    head: Option<Oid>,
+    /// HEAD when it was opened.
+    head: Head,
+}
+
+/// Where HEAD is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Head {
+    /// The name of the branch, also of one without commits; `None` if HEAD is detached.
+    branch: Option<String>,
+    /// The commit; `None` before the first one.
+    commit: Option<Oid>,
 }
 
 impl Repo {
@@ -63,9 +72,18 @@ impl Repo {
         git.workdir().map_or_else(|| Err(refusals::bare(git.path())), canonical)
     }
 
-    /// Returns whether HEAD is still at the same commit.
-    pub(crate) fn head_stayed(&self) -> Result<bool> {
-        Ok(head(&self.git()?) == self.head)
+    /// Returns where HEAD was and is, if it has moved since the repository was opened.
+    pub(crate) fn head_move(&self) -> Result<Option<HeadMove>> {
+        let (was, now) = (&self.head, head(&self.git()?));
+        Ok((*was != now).then(|| HeadMove {
+            was: was.describe(),
+            now: now.describe(),
+            kind: if was.branch == now.branch {
+                HeadMoveKind::SameBranch
+            } else {
+                HeadMoveKind::OtherBranch
+            },
+        }))
     }
 
     /// Opens a new libgit2 handle.
@@ -76,8 +94,28 @@ impl Repo {
     }
 }
 
-fn head(git: &Repository) -> Option<Oid> {
-    git.head().ok()?.target()
+impl Head {
+    /// Returns the branch and the commit in words: `main at 1a2b3c4`.
+    fn describe(&self) -> String {
+        let branch = self.branch.as_deref().unwrap_or("no branch");
+        match self.commit {
+            Some(commit) => format!("{branch} at {}", &commit.to_string()[..7]),
+            None => format!("{branch} without a commit"),
+        }
+    }
+}
+
+fn head(git: &Repository) -> Head {
+    let commit = git.head().ok().and_then(|head| head.target());
+    let target = git.find_reference("HEAD").ok();
+    let target = target.and_then(|head| {
+        head.symbolic_target_bytes().map(|name| String::from_utf8_lossy(name).into_owned())
+    });
+    let branch = target.map(|name| match name.strip_prefix("refs/heads/") {
+        Some(branch) => branch.to_owned(),
+        None => name,
+    });
+    Head { branch, commit }
 }
 
 fn canonical_folder(at: &Path) -> Result<PathBuf> {

@@ -1,6 +1,7 @@
 //! Captures in the task store. A capture is a commit without parents whose tree has the changed
 //! paths twice: below `base/` as the task found them and below `task/` as it left them. The last
-//! lines of its message give the version of the format and the renames.
+//! lines of its message give the version of the format, the renames, and the message of the commit
+//! that the task made itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,6 +23,9 @@ const VERSION_KEY: &str = "Capture-Version: ";
 /// The prefix of each line with a rename, in JSON.
 const RENAME_KEY: &str = "Capture-Rename: ";
 
+/// The prefix of the line with the message of the task's own commit, in JSON.
+const MESSAGE_KEY: &str = "Capture-Message: ";
+
 /// The changes in a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
@@ -29,6 +33,8 @@ pub(crate) struct Contents {
     pub(crate) changes: Vec<Change>,
     /// The renames.
     pub(crate) renames: Vec<Rename>,
+    /// The message of the only commit that the task made itself.
+    pub(crate) message: Option<String>,
 }
 
 impl TaskStore {
@@ -55,6 +61,10 @@ impl TaskStore {
             let rename = serde_json::to_string(rename).or_cannot(|| format!("write {capture}"))?;
             message.push_str(&format!("{RENAME_KEY}{rename}\n"));
         }
+        if let Some(own) = &contents.message {
+            let own = serde_json::to_string(own).or_cannot(|| format!("write {capture}"))?;
+            message.push_str(&format!("{MESSAGE_KEY}{own}\n"));
+        }
         self.write_reference(capture.as_str(), &entries, &message, Durability::Synced)
     }
 
@@ -80,6 +90,7 @@ impl TaskStore {
             }
         }
         let renames = renames(&commit).or_cannot(what)?;
+        let message = own_message(&commit);
         for Rename { from, to } in &renames {
             let is = |path, side: fn(&Change) -> [bool; 2]| changes.get(path).map(side);
             let sides = |change: &Change| [change.base.is_some(), change.task.is_some()];
@@ -88,7 +99,7 @@ impl TaskStore {
                 return Err(because).or_cannot(what);
             }
         }
-        Ok(Contents { changes: changes.into_values().collect(), renames })
+        Ok(Contents { changes: changes.into_values().collect(), renames, message })
     }
 
     /// Returns the changes of a capture, sorted by path.
@@ -159,6 +170,13 @@ fn renames(commit: &Commit<'_>) -> std::result::Result<Vec<Rename>, String> {
         }
     }
     Ok(renames)
+}
+
+/// Returns the message of the task's own commit in the message of a capture.
+fn own_message(commit: &Commit<'_>) -> Option<String> {
+    let message = String::from_utf8_lossy(commit.message_bytes());
+    let line = message.lines().find_map(|line| line.strip_prefix(MESSAGE_KEY))?;
+    serde_json::from_str(line).ok()
 }
 
 fn parse(run: &RunName, name: &str) -> Option<(TaskName, u32)> {

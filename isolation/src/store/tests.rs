@@ -101,7 +101,7 @@ fn many_threads_make_and_fill_one_store_at_once() {
                     let oid = store.write(format!("{number}").as_bytes()).unwrap();
                     let task = Some(Entry { mode: Mode::File, oid });
                     let changes = vec![Change { path: path("f"), base: None, task }];
-                    let contents = Contents { changes, renames: Vec::new() };
+                    let contents = Contents { changes, ..Contents::default() };
                     let task = format!("t{number}").parse().unwrap();
                     let name = protocol::CaptureRef::of(&run("raaaa"), &task, attempt);
                     store.put_capture(&name, &contents, "x").unwrap();
@@ -188,7 +188,11 @@ fn renamed(store: &TaskStore) -> Contents {
         Change { path: new.clone(), base: None, task: entry(b"x\n") },
         Change { path: old.clone(), base: entry(b"x\n"), task: None },
     ];
-    Contents { changes, renames: vec![Rename { from: old, to: new }] }
+    Contents {
+        changes,
+        renames: vec![Rename { from: old, to: new }],
+        message: Some("Move it\n\nall\n".to_owned()),
+    }
 }
 
 #[test]
@@ -202,6 +206,7 @@ fn a_capture_says_what_was_renamed_and_git_reads_it_as_gone_and_new() {
     assert_eq!(store.changes(&name).unwrap(), contents.changes);
     let message = git(&place, &["log", "-1", "--format=%B", name.as_str()]);
     assert!(message.contains("Capture-Version: 2\nCapture-Rename: {"), "{message}");
+    assert!(message.contains("\nCapture-Message: \"Move it\\n\\nall\\n\"\n"), "{message}");
 }
 
 #[test]
@@ -216,7 +221,7 @@ fn a_capture_of_the_first_version_is_read_and_one_of_a_later_version_is_refused(
         store.contents(&name).map_err(|error| error.to_failure().message)
     };
     let change = Change { path: path("new"), base: None, task: Some(entry) };
-    let plain = Contents { changes: vec![change], renames: Vec::new() };
+    let plain = Contents { changes: vec![change], ..Contents::default() };
     assert_eq!(read("raaaa/a 1\n"), Ok(plain));
     let later = read("raaaa/a 1\n\nCapture-Version: 3\n").unwrap_err();
     assert!(later.contains("version 3 of its format is not known here"), "{later}");

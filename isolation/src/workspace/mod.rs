@@ -18,6 +18,8 @@ pub use prepare::NewWorkspace;
 pub(crate) use git_dir::{GIT_TEMPLATE, GitTemplate};
 pub(crate) use manifest::{MANIFESTS, Manifest, is_workspace, task_of, tree_of};
 pub(crate) use predecessors::apply_predecessors;
-pub(crate) use prepare::{is_unfinished, make, mark, must_be_there, must_be_there_beside, prepare};
+pub(crate) use prepare::{
+    GIT, is_unfinished, make, mark, must_be_there, must_be_there_beside, prepare,
+};
 pub(crate) use remove_tree::{discard, is_being_removed, remove, remove_tree};
 pub(crate) use setup_state::{LeftFile, LeftOrigin, SetupChanges, SetupFile, SetupState};

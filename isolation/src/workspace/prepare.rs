@@ -22,7 +22,7 @@ use crate::workspace::{GitTemplate, SetupState, predecessors, remove_tree};
 const UNFINISHED: &str = ".new-";
 
 /// The name of the git directory in the workspace's folder.
-pub(super) const GIT: &str = "git";
+pub(crate) const GIT: &str = "git";
 
 /// The name of the file whose time shows when the workspace was complete.
 pub(super) const MARKER: &str = "marker";

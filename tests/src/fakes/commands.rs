@@ -111,6 +111,6 @@ impl Commands for FakeCommands {
                 EndCause::Exited(0)
             }
         };
-        Ok(CommandEnd { cause, last_line, written: 0, dropped: 0 })
+        Ok(CommandEnd { cause, last_line, failure_line: None, written: 0, dropped: 0 })
     }
 }

@@ -68,14 +68,14 @@ impl Schema for RequiredKey {
 struct FakeSchemas;
 
 impl Schemas for FakeSchemas {
-    fn compile(&self, schema: &Value) -> Result<Box<dyn Schema>, String> {
+    fn compile(&self, schema: &Value) -> Result<Arc<dyn Schema>, String> {
         assert!(schema.get("panic").is_none(), "a test asked for it");
         if *schema == json!({ "type": "object" }) {
-            return Ok(Box::new(AnyValue));
+            return Ok(Arc::new(AnyValue));
         }
         let key = schema.get("required").and_then(Value::as_str);
         let key = key.ok_or("it has no `required`")?;
-        Ok(Box::new(RequiredKey(key.to_owned())))
+        Ok(Arc::new(RequiredKey(key.to_owned())))
     }
 }
 
@@ -86,6 +86,7 @@ pub fn task(name: &str, script: &str) -> TaskSpec {
         id: TaskId::generate(),
         name: TaskName::nearest(name),
         title: name.to_owned(),
+        items: Vec::new(),
         work: Work::Command(Command {
             script: script.to_owned(),
             item: None,

@@ -10,6 +10,7 @@ mod plan;
 mod processes;
 mod repository;
 mod running;
+mod screen;
 mod sources;
 mod user;
 
@@ -22,6 +23,7 @@ pub use plan::Plan;
 pub use processes::Processes;
 pub use repository::{Dirt, Repository};
 pub use running::{Finished, Running};
+pub use screen::Screen;
 pub use sources::copy_of_this_source;
 pub use test_limit::eventually;
 pub use user::User;

@@ -254,7 +254,7 @@ fn a_batch_of_64_ends_with_exactly_its_classes() {
         let (kind, _number) = id.rsplit_once("-x").expect("each id ends so");
         with(plan, id, kind)
     });
-    let finished = rehearsal(&place, &repository, &plan).run().expect_code(6);
+    let finished = rehearsal(&place, &repository, &plan).run().expect_code(3);
     assert_eq!(finished.names_in("task_finished").len(), 64, "{finished}");
     let mut ends: BTreeMap<String, usize> = BTreeMap::new();
     for event in finished.events_of("task_finished") {

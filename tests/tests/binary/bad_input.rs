@@ -88,8 +88,6 @@ fn what_comes_later_is_refused_by_name_and_never_ignored() {
         "config",
         "trust",
         "doctor",
-        "completions bash",
-        "man",
         "batch init",
         "serve",
         "acp",
@@ -168,10 +166,23 @@ fn a_settings_file_that_cannot_be_read_is_refused_with_its_place() {
 fn an_unknown_setting_is_a_warning_with_its_place_and_the_nearest_key() {
     let place = sandbox();
     let repository = place.repository();
-    place.home().configure("isolation:\n  untrackedLimits: 1 MiB\n");
-    let finished = place.regatta(repository.root()).words("run").exec("true").run().expect_code(0);
-    for word in ["config.yml", "untrackedLimits", "untrackedLimit"] {
-        assert!(finished.stderr.contains(word), "{word} in {finished}");
+    for (yaml, given, meant) in [
+        (
+            "isolation:\n  untrackedLimits: 1 MiB\n",
+            "isolation.untrackedLimits",
+            "isolation.untrackedLimit",
+        ),
+        ("limit:\n  wall: 3m\n", "limit", "limits"),
+        ("wall: 3m\n", "wall", "limits.wall"),
+    ] {
+        place.home().configure(yaml);
+        let run = place.regatta(repository.root()).words("run").exec("true");
+        let finished = run.run().expect_code(0);
+        let told = format!("there is no setting `{given}`; did you mean `{meant}`?");
+        assert!(
+            finished.stderr.contains("config.yml") && finished.stderr.contains(&told),
+            "{finished}"
+        );
     }
 }
 

@@ -120,3 +120,21 @@ fn the_demo_can_be_run_anywhere() {
     let finished = demo.run();
     assert_eq!(std::fs::read_to_string(keep.join("mine.txt")).unwrap(), "mine\n", "{finished}");
 }
+
+#[test]
+fn on_a_terminal_the_demo_ends_with_the_table_and_a_diff_that_is_cut_to_fit() {
+    let place = sandbox();
+    let mut screen = place.regatta(place.folder()).words("demo").on_a_screen(50, 100);
+    assert!(screen.wait().success(), "{}", screen.text());
+    let text = screen.text();
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in\n{text}"));
+    let places = [
+        at("what landed, as `git diff` shows it"),
+        at("diff --git"),
+        at(" more lines of the diff"),
+        at("task      outcome"),
+        at("6 landed · 1 conflict · 1 failed"),
+        at("next  regatta demo --keep"),
+    ];
+    assert!(places.is_sorted(), "{places:?} in\n{text}");
+}

@@ -5,6 +5,23 @@ use std::time::{Duration, Instant};
 use super::sandbox;
 
 #[test]
+fn items_that_no_placeholder_takes_are_warned_about() {
+    let place = sandbox();
+    let repository = place.repository();
+    let told = "warning: each item runs the same command, because {{item}} is not in --exec";
+    let run = |script: &str| {
+        let run = place.regatta(repository.root()).words("run --each - --dry-run").stdin("a\nb\n");
+        run.exec(script).run().expect_code(0)
+    };
+    assert!(run("make docs").stderr.contains(told));
+    for script in ["echo {{item}}", "echo {{index}}", "echo \"$REGATTA_ITEM\""] {
+        assert_eq!(run(script).stderr, "", "{script}");
+    }
+    let words = place.regatta(repository.root()).words("run --exec make a b --dry-run").run();
+    assert!(words.expect_code(0).stderr.contains(told));
+}
+
+#[test]
 fn a_glob_makes_a_task_per_tracked_file() {
     let place = sandbox();
     let repository = place.repository();

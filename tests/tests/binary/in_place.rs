@@ -27,6 +27,10 @@ fn without_isolation_tasks_work_in_place_one_at_a_time_without_capture_or_landin
         told.iter().any(|event| event.to_string().contains("the repository itself")),
         "{finished}"
     );
+    let text = place.regatta(repository.root()).words("run --isolation none").exec("true");
+    let told = "note: isolation is none: tasks work in the repository itself, and nothing is captured \
+                or landed\n";
+    assert!(text.run().expect_code(0).stderr.contains(told));
     assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new());
     place.expect_nothing_left(&repository);
 }

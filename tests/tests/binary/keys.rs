@@ -159,7 +159,7 @@ fn after_a_command_failed_the_keys_that_it_did_not_get_are_named() {
     };
     let failed = call("run", "test -n \"$OPENAI_API_KEY\"").expect_code(5);
     assert_eq!(failed.stderr.lines().last(), Some(line), "{failed}");
-    assert!(failed.stdout.contains("said    regatta logs r"), "{failed}");
+    assert!(failed.stdout.contains("failed  regatta logs r"), "{failed}");
     for (words, script) in [("run", "true"), ("run --pass-env OPENAI_API_KEY", "false")] {
         let run = call(words, script);
         assert!(!run.stderr.contains("not passed on"), "{run}");

@@ -78,6 +78,20 @@ fn a_head_that_moved_during_the_run_is_told_and_the_work_lands_in_the_tree() {
     assert!(told.iter().any(|event| event.to_string().contains("HEAD")), "{finished}");
 }
 
+#[test]
+fn a_switch_of_branches_during_the_run_is_told_with_both_branches() {
+    let place = sandbox();
+    let repository = place.repository();
+    let script = "echo red > red.txt; git -C \"$REGATTA_REPO\" switch --quiet --create other";
+    let run = place.regatta(repository.root()).words("run").exec(script);
+    let finished = run.run().expect_code(0);
+    assert_eq!(repository.text("red.txt"), "red\n");
+    let told = "note: the branch was switched during the run: the work lands in the tree";
+    assert!(finished.stderr.contains(told), "{finished}");
+    let told = finished.stderr.lines().find(|line| line.contains(told)).unwrap();
+    assert!(told.contains("HEAD was main at ") && told.contains(" and is other at "), "{told}");
+}
+
 /// A task that writes `x.txt` when [`take_turn`] lets it.
 fn late_task(place: &Sandbox) -> String {
     let folder = place.folder().display();

@@ -170,7 +170,7 @@ fn what_models_used_is_the_same_in_events_in_the_ledger_and_in_listings() {
     let shown = regatta(&place, &repository, "runs show --json").expect_code(0).json();
     assert_eq!(shown["tasks"][1]["report"]["usage"]["input"], json!(50));
     let text = regatta(&place, &repository, "runs show").expect_code(0).stdout;
-    let said = format!("said    regatta logs {}/t2", run.run_name());
+    let said = format!("failed  regatta logs {}/t2  it cannot be done", run.run_name());
     assert!(text.contains("tokens     cost\n") && text.contains(&said), "{text}");
 }
 

@@ -44,7 +44,7 @@ fn of_30_megabytes_both_ends_are_kept_and_the_last_line_is_the_yield() {
     let output = String::from_utf8(output).expect("it is text");
     let length = expect_both_ends(&output, &format!("{}\n", value_line(value)));
     assert!((9_999_000..10_001_000).contains(&length), "10 MB are kept: {length}");
-    assert_eq!(logs(&place, &repository, "t1"), output);
+    assert!(logs(&place, &repository, "t1").contains(&output), "all of it is shown");
 }
 
 fn value_line(value: &Value) -> String {
@@ -114,6 +114,6 @@ fn when_the_engine_is_killed_both_ends_of_a_flood_are_in_the_file() {
     let output = output();
     let length = expect_both_ends(&output, "");
     assert!(length < 16_000_000, "{length}");
-    assert_eq!(logs(&place, &repository, "t1"), output);
+    assert!(logs(&place, &repository, "t1").contains(&output), "all of it is shown");
     place.expect_nothing_left(&repository);
 }

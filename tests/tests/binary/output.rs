@@ -1,7 +1,7 @@
 //! Output that cannot be written: nobody reads it, nobody reads on, or there is no room for it.
 
 use std::fs::File;
-use std::io::{PipeReader, PipeWriter, Write, pipe};
+use std::io::{BufRead as _, BufReader, PipeReader, PipeWriter, Write, pipe};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -105,14 +105,42 @@ fn a_run_whose_events_have_no_room_is_stopped_and_lands_nothing() {
 }
 
 #[test]
-fn a_run_whose_reader_has_gone_ends_quietly() {
+fn a_run_whose_reader_has_gone_ends_quietly_with_the_code_in_the_ledger() {
     let place = sandbox();
     let repository = place.repository();
     for words in ["run -q", "run --json"] {
         let (reader, writer) = pipe().expect("a pipe can be made");
         drop(reader);
-        let ended = with_output(call(&place, &repository, words, "exit 3"), writer);
-        assert_eq!(ended, (Some(0), String::new()), "{words}");
+        let (code, said) = with_output(call(&place, &repository, words, "exit 3"), writer);
+        assert_eq!((code, said.as_str()), (last_code(&place), ""), "{words}");
     }
+    place.expect_nothing_left(&repository);
+}
+
+/// Returns the exit code of the latest run, as the ledger has it.
+fn last_code(place: &Sandbox) -> Option<i32> {
+    let select = "SELECT exit_code FROM run ORDER BY number DESC LIMIT 1";
+    place.home().ledger(select, |row| row.get(0)).remove(0)
+}
+
+#[test]
+fn a_run_whose_reader_closes_the_pipe_is_cancelled_and_captured() {
+    let place = sandbox();
+    let repository = place.repository();
+    let (reader, writer) = pipe().expect("a pipe can be made");
+    let script = "echo kept > kept.txt; echo at work; sleep 1000";
+    let mut command = call(&place, &repository, "run --json", script);
+    let mut child = command.stdout(writer).spawn().expect("it can be started");
+    drop(command); // and with it our end of the pipe
+    let mut events = BufReader::new(reader).lines();
+    let begun = |line: std::io::Result<String>| line.expect("it is text").contains("at work");
+    assert!(events.by_ref().any(begun), "the task is at work");
+    drop(events);
+    let ended = child.wait().expect("it ends");
+    assert_eq!((ended.code(), last_code(&place)), (Some(143), Some(143)));
+    let captures = place.home().captures();
+    assert_eq!(captures.len(), 1, "{captures:?}");
+    assert_eq!(place.home().captured(&captures[0], "kept.txt"), "kept\n");
+    assert!(!repository.has("kept.txt"), "nothing lands");
     place.expect_nothing_left(&repository);
 }

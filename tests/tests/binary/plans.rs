@@ -27,6 +27,14 @@ fn an_unknown_key_is_refused_with_its_place_and_the_nearest_one() {
 }
 
 #[test]
+fn a_plan_in_another_format_is_told_that_plans_are_toml() {
+    for yaml in ["version: 1\ntask:\n  - id: a\n", "---\nversion: 1\n", "# a\n- id: a\n"] {
+        refused(yaml, &["this is YAML, and a plan is TOML", "regatta schema plan"]);
+    }
+    refused("{ \"version\": 1 }", &["this is JSON, and a plan is TOML"]);
+}
+
+#[test]
 fn a_cycle_is_refused_with_its_tasks() {
     let plan = Plan::default().task("a", "true").after(&["b"]).task("b", "true").after(&["a"]);
     refused(plan.text(), &["a", "b", "depend"]);

@@ -157,7 +157,7 @@ async fn end(engine: &mut TestEngine) -> String {
         tokio::select! {
             biased;
             landed = ended => Some(landed),
-            _fell = engine.fallen() => None,
+            _fell = engine.failed() => None,
         }
     });
     match landed.await {

@@ -61,6 +61,8 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("axum", &["regatta-providers", "regatta-tests"]),
     ("bytes", &["regatta-providers", "regatta-tests"]),
     ("clap", &["regatta"]),
+    ("clap_complete", &["regatta"]),
+    ("clap_mangen", &["regatta"]),
     (
         "futures-util",
         &["regatta-actors", "regatta-engine", "regatta-providers", "regatta-tests", "regatta"],
@@ -121,6 +123,8 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("unicode-width", &["regatta"]),
     ("url", &["regatta-providers"]),
     ("uuid", &["regatta-protocol"]),
+    // What a terminal shows.
+    ("vt100", &["regatta-tests", "regatta"]),
 ];
 
 /// Modules, each with the paths that it must not name.

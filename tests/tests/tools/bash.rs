@@ -70,7 +70,7 @@ async fn no_command_runs_outside_of_the_tree(kind: ViewKind) {
         ("..", "outside of the working tree"),
         ("/tmp", "outside of the working tree"),
         ("none", "File not found: none"),
-        ("file", "is a file and no folder"),
+        ("file", "is a file, not a folder"),
     ] {
         let refused = session.failed("bash", json!({ "command": "ls", "cwd": cwd })).await;
         assert!(refused.contains(why), "{cwd}: {refused}");

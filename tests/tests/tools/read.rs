@@ -133,7 +133,7 @@ async fn what_is_not_there_is_told_with_what_is(kind: ViewKind) {
     let missing = session.failed("read", json!({ "path": "none/x" })).await;
     assert_eq!(missing, "File not found: none/x; the folder it would be in is empty");
     let blocked = session.failed("read", json!({ "path": "src/main.rs/x" })).await;
-    assert_eq!(blocked, "`src/main.rs/x` cannot be: `src/main.rs` is a file and no folder");
+    assert_eq!(blocked, "`src/main.rs/x` cannot be: `src/main.rs` is a file, not a folder");
 }
 
 async fn a_folder_is_listed_with_hostile_names_in_quotes(kind: ViewKind) {
@@ -164,12 +164,12 @@ async fn pipes_and_devices_are_not_opened(kind: ViewKind) {
     let session = Session::new(kind).await;
     session.put_pipe("pipe");
     let refused = session.failed("read", json!({ "path": "pipe" })).await;
-    assert_eq!(refused, "`pipe` is no regular file and is not opened");
+    assert_eq!(refused, "`pipe` is not a regular file and is not opened");
     let edits = json!([{ "oldText": "a", "newText": "b" }]);
     let refused = session.failed("edit", json!({ "path": "pipe", "edits": edits })).await;
-    assert_eq!(refused, "`pipe` is no regular file and is not opened");
+    assert_eq!(refused, "`pipe` is not a regular file and is not opened");
     let refused = session.failed("write", json!({ "path": "pipe", "content": "x" })).await;
-    assert_eq!(refused, "`pipe` is no regular file and is not opened");
+    assert_eq!(refused, "`pipe` is not a regular file and is not opened");
 }
 
 async fn a_name_of_255_bytes_is_a_name_and_one_more_is_told(kind: ViewKind) {

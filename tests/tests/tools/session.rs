@@ -313,8 +313,13 @@ impl Commands for ScriptedCommands {
     ) -> Result<CommandEnd, CommandError> {
         let script = self.script.lock().unwrap().clone();
         self.requests.lock().unwrap().push(request.clone());
-        let mut end =
-            CommandEnd { cause: EndCause::Exited(0), last_line: None, written: 0, dropped: 0 };
+        let mut end = CommandEnd {
+            cause: EndCause::Exited(0),
+            last_line: None,
+            failure_line: None,
+            written: 0,
+            dropped: 0,
+        };
         let mut print = |bytes: &[u8]| {
             fs::create_dir_all(request.output.parent().unwrap()).unwrap();
             fs::write(&request.output, bytes).unwrap();

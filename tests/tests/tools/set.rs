@@ -70,9 +70,18 @@ async fn a_tool_that_is_not_there_is_told_with_those_that_are() {
         assert_eq!(failed, format!("Tool {shown} not found. {list}"));
     }
     assert!(session.failed(&"x".repeat(9999), json!({})).await.len() < 400);
-    for name in ["Read", " read", "functions.read"] {
+    for name in [" read", "functions.read"] {
         let failed = session.failed(name, json!({ "path": "a" })).await;
         assert_eq!(failed, format!("Tool {name} not found. Did you mean read? {list}"));
+    }
+}
+
+#[test]
+async fn a_tool_is_found_by_its_name_in_another_case() {
+    let session = Session::new(ViewKind::Memory).await;
+    for name in ["Read", "READ"] {
+        let failed = session.failed(name, json!({ "path": "not-there" })).await;
+        assert!(failed.contains("not-there") && !failed.contains("not found. The"), "{failed}");
     }
 }
 

@@ -140,7 +140,7 @@ async fn what_cannot_be_a_file_is_told(kind: ViewKind) {
     assert_eq!(write("folder").await, "`folder` is a folder; name a file in it");
     assert_eq!(write("new/").await, "`new/` is a folder; name a file in it");
     assert_eq!(write(".").await, "`.` is a folder; name a file in it");
-    assert!(write("folder/x/y").await.contains("is a file and no folder"));
+    assert!(write("folder/x/y").await.contains("is a file, not a folder"));
     assert!(write("none/../x").await.starts_with("File not found"));
     session.put_symlink("two", "one");
     session.put_symlink("one", "two");

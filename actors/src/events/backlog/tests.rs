@@ -68,7 +68,7 @@ fn expect_numbered(events: &[Arc<Event>]) {
 #[test]
 fn a_reader_that_keeps_up_gets_every_event() {
     let (mut backlog, mut run) = (Backlog::default(), Publisher::new("r0000"));
-    for line in 0..10 * SLACK {
+    for line in 0..10 * UNREAD_PROGRESS_LIMIT {
         run.publish(&mut backlog, progress(line % 3, line));
         let event = backlog.take().unwrap();
         assert_eq!((&event.kind, event.seq), (&progress(line % 3, line), run.seq));
@@ -87,7 +87,11 @@ fn a_reader_that_stands_still_keeps_every_fact_and_the_latest_progress_of_each_t
         if line % 1000 == 0 {
             run.publish(&mut backlog, fact(line / 1000));
         }
-        assert!(backlog.unread.len() <= SLACK + tasks + 200, "{}", backlog.unread.len());
+        assert!(
+            backlog.unread.len() <= UNREAD_PROGRESS_LIMIT + tasks + 200,
+            "{}",
+            backlog.unread.len()
+        );
     }
     let events = read_all(&mut backlog);
     expect_numbered(&events);

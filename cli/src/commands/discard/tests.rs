@@ -33,7 +33,7 @@ async fn a_run_named_is_a_run_forgotten() {
                     discarded  broken  1 file +1 −0, the only copy of it\n";
     assert_eq!(text, expected);
     assert_eq!(bench.captures.removed.lock().unwrap().len(), 2);
-    let rows = Target::find(&bench.context, None).unwrap().tasks;
+    let rows = Target::find(&bench.context, &None.into()).unwrap().tasks;
     assert!(rows.iter().all(|row| row.discarded.is_some() && kept_reason(row).is_none()));
     assert!(discard(&bench, &["@"]).await.starts_with("there is no captured work"));
 }
@@ -52,5 +52,5 @@ async fn a_rehearsal_forgets_nothing() {
     let bench = bench().await;
     assert!(discard(&bench, &["--dry-run", "@"]).await.starts_with("would discard  auth"));
     assert!(bench.captures.removed.lock().unwrap().is_empty());
-    assert!(Target::find(&bench.context, None).unwrap().tasks[0].discarded.is_none());
+    assert!(Target::find(&bench.context, &None.into()).unwrap().tasks[0].discarded.is_none());
 }

@@ -2,7 +2,9 @@ use std::fs;
 
 use engine::fault::Faults;
 use engine::ports::{SessionHeader, SessionLogs as _};
-use protocol::{Cost, Failure, FailureClass, Message, SessionEntry, SessionId, Timestamp, Usage};
+use protocol::{
+    Cost, Failure, FailureClass, Message, RunName, SessionEntry, SessionId, Timestamp, Usage,
+};
 use serde_json::{Value, json};
 use store::SessionLogFiles;
 
@@ -51,7 +53,7 @@ fn shown(bench: &Bench, target: Option<&str>, form: Form) -> Result<String, Erro
     let mut context = bench.context.clone();
     context.view.form = form;
     let mut out = Vec::new();
-    run(&context, &LogsArgs { target: target.map(str::to_owned) }, &mut out)?;
+    run(&context, &LogsArgs { target: target.map(str::to_owned).into() }, &mut out)?;
     Ok(String::from_utf8(out).unwrap())
 }
 
@@ -77,7 +79,7 @@ async fn of_a_command_there_is_what_it_wrote_and_a_terminal_obeys_none_of_it() {
     let target = format!("{run}/make");
     assert_eq!(
         shown(&bench, Some(&target), Form::Text),
-        Ok("one\ttwo\nb\u{fffd}d\nlast\n".to_owned())
+        Ok("make · kept\n$ make make\none\ttwo\nb\u{fffd}d\nlast\nkept · 1.2s\n".to_owned())
     );
 }
 
@@ -131,7 +133,7 @@ async fn programs_get_one_document_of_everything() {
     assert_eq!(
         document,
         json!([
-            { "task": "make", "output": "one\u{1b}[31m\ttwo\u{1b}[0m\nb\u{fffd}d\r\nlast" },
+            { "task": "make", "script": "make make", "output": "one\u{1b}[31m\ttwo\u{1b}[0m\nb\u{fffd}d\r\nlast" },
             { "task": "auth", "entries": [{
                 "id": id,
                 "parentId": null,
@@ -144,7 +146,7 @@ async fn programs_get_one_document_of_everything() {
                 },
             }] },
             { "task": "lost" },
-            { "task": "runs" },
+            { "task": "runs", "script": "make runs" },
         ])
     );
     assert_eq!(id.as_str().map(str::len), Some(8));
@@ -188,7 +190,7 @@ async fn a_reader_who_has_read_enough_ends_it_quietly() {
     }
     let (bench, _) = bench().await;
     for target in ["make", "auth"] {
-        let args = LogsArgs { target: Some(target.to_owned()) };
+        let args = LogsArgs { target: Some(target.to_owned()).into() };
         let error = run(&bench.context, &args, &mut Closed).unwrap_err();
         assert_eq!(error, Error::output(&io::ErrorKind::BrokenPipe.into()));
     }

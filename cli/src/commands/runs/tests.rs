@@ -30,7 +30,7 @@ async fn a_list_has_a_line_per_run() {
         listed,
         format!(
             "run    label  when              tasks  result\n\
-             {run_name}  bench  2026-01-01 12:00      3  exit 4\n"
+             {run_name}  bench  2026-01-01 12:00      3  1 landed · 1 conflict · 1 failed · exit 4\n"
         )
     );
 }
@@ -38,7 +38,7 @@ async fn a_list_has_a_line_per_run() {
 #[test]
 async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
     let (bench, name) = bench().await;
-    let args = RunsArgs { command: Some(RunsCommand::Show { run: None }) };
+    let args = RunsArgs { command: Some(RunsCommand::Show { target: TargetArgs::default() }) };
     let shown = text(|out| run(&bench.context, &args, out));
     assert_eq!(
         shown,
@@ -57,7 +57,7 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              regatta conflicts {name}     where it disagrees\n        \
              regatta diff {name}/search   what it had done by then\n        \
              regatta apply {name}/search  lands it all the same\n\
-             said    regatta logs {name}/search   what was said and done\n"
+             failed  regatta logs {name}/search   it ended with code 3\n"
         )
     );
 }
@@ -66,7 +66,7 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
 async fn programs_get_one_document_with_the_run_and_its_tasks() {
     let (mut bench, name) = bench().await;
     bench.context.view.form = Form::Json;
-    let args = RunsArgs { command: Some(RunsCommand::Show { run: Some(name.clone()) }) };
+    let args = RunsArgs { command: Some(RunsCommand::Show { target: Some(name.clone()).into() }) };
     let shown: serde_json::Value =
         serde_json::from_str(&text(|out| run(&bench.context, &args, out))).unwrap();
     assert_eq!(shown["run"]["name"], name);
@@ -79,17 +79,17 @@ async fn programs_get_one_document_with_the_run_and_its_tasks() {
 #[test]
 async fn a_patch_comes_out_of_a_pipe_byte_for_byte() {
     let (bench, name) = bench().await;
-    let one = DiffArgs { target: Some("search".to_owned()) };
+    let one = DiffArgs { target: Some("search".to_owned()).into() };
     let patch = format!("patch of refs/tasks/{name}/search/1\n\u{1b}[2J");
     assert_eq!(text(|out| diff::run(&bench.context, &one, out)), patch);
-    let all = text(|out| diff::run(&bench.context, &DiffArgs { target: None }, out));
+    let all = text(|out| diff::run(&bench.context, &DiffArgs { target: None.into() }, out));
     assert_eq!(all.matches("patch of").count(), 3);
 }
 
 #[test]
 async fn conflicts_are_listed_with_their_sides() {
     let (mut bench, name) = bench().await;
-    let args = ConflictsArgs { target: None };
+    let args = ConflictsArgs { target: None.into() };
     let listed = text(|out| conflicts::run(&bench.context, &args, out));
     assert_eq!(
         listed,
@@ -137,7 +137,7 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
     assert_eq!(listed.lines().nth(1), Some(line.as_str()));
     let show = |target: &str| {
         let run_or_task = Some(target.to_owned());
-        let args = RunsArgs { command: Some(RunsCommand::Show { run: run_or_task }) };
+        let args = RunsArgs { command: Some(RunsCommand::Show { target: run_or_task.into() }) };
         text(|out| run(&bench.context, &args, out))
     };
     let whole = show("@");
@@ -158,7 +158,7 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
 
     let mut context = bench.context.clone();
     context.view.form = Form::Json;
-    let args = RunsArgs { command: Some(RunsCommand::Show { run: None }) };
+    let args = RunsArgs { command: Some(RunsCommand::Show { target: TargetArgs::default() }) };
     let document: serde_json::Value =
         serde_json::from_str(&text(|out| run(&context, &args, out))).unwrap();
     let usage = serde_json::json!({

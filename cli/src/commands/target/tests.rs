@@ -10,7 +10,7 @@ async fn bench() -> Bench {
 }
 
 fn found(bench: &Bench, given: &str) -> Result<(String, TargetKind, usize), Error> {
-    let target = Target::find(&bench.context, Some(given))?;
+    let target = Target::find(&bench.context, &Some(given.to_owned()).into())?;
     let first = target.tasks.first().map(|row| row.name.to_string());
     Ok((first.unwrap_or_default(), target.kind, target.tasks.len()))
 }
@@ -19,7 +19,7 @@ fn found(bench: &Bench, given: &str) -> Result<(String, TargetKind, usize), Erro
 async fn nothing_and_at_mean_the_latest_run() {
     let bench = bench().await;
     for given in [None, Some("@")] {
-        let target = Target::find(&bench.context, given).unwrap();
+        let target = Target::find(&bench.context, &given.map(str::to_owned).into()).unwrap();
         assert_eq!((target.kind, target.tasks.len()), (TargetKind::Run, 3));
     }
 }

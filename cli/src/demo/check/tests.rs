@@ -47,6 +47,8 @@ fn well(sample: &Sample) -> Vec<TaskEvidence> {
             id: spec.id,
             name: spec.name.clone(),
             title: spec.title.clone(),
+            item: None,
+            items: Vec::new(),
             state: TaskState::Done,
             attempt: 1,
             started: Some(Timestamp::from_millisecond(0)),

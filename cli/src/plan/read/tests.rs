@@ -142,7 +142,7 @@ fn a_name_stands_once_whatever_its_case() {
         said.starts_with("error: standard input:6:6: a second task is called `auth`"),
         "{said}"
     );
-    assert!(said.contains("the first stands in line 3"), "{said}");
+    assert!(said.contains("the first is in line 3"), "{said}");
     assert!(
         refused("version = 1\n[[task]]\nid = 't2'\nexec = 'a'\n[[task]]\nexec = 'b'")
             .contains("`t2`")

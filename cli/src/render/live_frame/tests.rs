@@ -66,7 +66,16 @@ fn with_agents(mut run: RunView) -> RunView {
         let task: TaskName = name.parse().unwrap();
         let model = Some("openrouter/qwen/qwen3-coder:480b-instruct".to_owned());
         let title = format!("title of {name}");
-        tell(0, EventKind::TaskQueued { task: task.clone(), title, model });
+        tell(
+            0,
+            EventKind::TaskQueued {
+                task: task.clone(),
+                title,
+                item: None,
+                items: Vec::new(),
+                model,
+            },
+        );
         tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });
         let event = SessionEvent::MessageEnd { message: answer() };
         tell(2, EventKind::SessionEvent { task: Some(task.clone()), event });

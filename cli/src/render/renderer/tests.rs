@@ -7,7 +7,9 @@ use protocol::{
     Totals, Usage, WorkspaceNeeds,
 };
 
-use super::super::terminal::{ColorEnv, OutputOptions, Palette, Size, TermCapability, Terminal};
+use super::super::live_notes::LiveNote;
+use super::super::terminal::{ColorEnv, OutputOptions, TermCapability, Terminal};
+use super::super::test_terminal::{SIZE, TestTerminal};
 use super::*;
 use crate::args::{Globals, ProgressStyle};
 
@@ -76,6 +78,8 @@ fn events() -> Vec<Event> {
         kinds.push(EventKind::TaskQueued {
             task: task(name),
             title: format!("echo {name}"),
+            item: None,
+            items: Vec::new(),
             model: None,
         });
         kinds.push(EventKind::TaskStarted { task: task(name), attempt: 1 });
@@ -167,6 +171,8 @@ fn events_of_an_agent() -> Vec<Event> {
         EventKind::TaskQueued {
             task: task(),
             title: "Move it".into(),
+            item: None,
+            items: Vec::new(),
             model: Some("offline/a.toml".into()),
         },
         EventKind::TaskStarted { task: task(), attempt: 1 },
@@ -260,7 +266,7 @@ kept    regatta diff r7k3f/billing  what it wanted
         regatta conflicts r7k3f     where it disagrees
         regatta diff r7k3f/search   what it had done by then
         regatta apply r7k3f/search  lands it all the same
-said    regatta logs r7k3f/search   what was said and done
+failed  regatta logs r7k3f/search   it ended with code 1�␊
 ";
     assert_eq!(out, format!("{TABLE}{closing}"));
 }
@@ -271,6 +277,7 @@ fn of_an_agent_its_end_is_a_plain_line_and_what_it_does_on_the_way_is_not() {
     assert_eq!(
         err,
         "03:04:06 run r7k3f · 1 task · 8 at once · in place · nothing is captured or landed\n\
+         03:04:10 auth waits 2.0s for its provider: overloaded\n\
          03:04:17 auth done 31s 24.1k tokens\n\
          03:04:18 run r7k3f ended after 31s · 24.1k tokens · $0.05\n"
     );
@@ -337,57 +344,6 @@ fn a_quiet_run_says_what_went_wrong_and_the_totals() {
     assert!(out.ends_with("1 landed · 1 conflict · 1 failed    1m48s\n"), "{out}");
 }
 
-fn terminal() -> Size {
-    Size { columns: 80, rows: 24 }
-}
-
-#[test]
-fn the_live_view_redraws_in_place_and_leaves_nothing_behind() {
-    let sink = Sink::default();
-    let mut live = LiveView::on(Box::new(sink.clone()), terminal, Palette::Plain);
-    let mut run = RunView::default();
-    for event in events().into_iter().take(11) {
-        run.apply(&event);
-        live.draw(&run, event.at);
-    }
-    let text = sink.text();
-    let last = text.rsplit("\u{1b}[5A").next().unwrap();
-    let lines: Vec<_> =
-        last.split("\u{1b}[K").map(|line| line.trim_matches(['\r', '\n'])).collect();
-    assert_eq!(lines.len(), 7, "{last:?}");
-    assert!(lines[2].starts_with("  ⠋ auth     works     ␇hello"), "{lines:?}");
-    assert!(lines[5].ends_with("0 of 3 · 10s"), "{lines:?}");
-    live.clear();
-    let cleared = sink.text().split_off(text.len());
-    assert_eq!(cleared.matches("\r\u{1b}[2K").count(), 6, "{cleared:?}");
-    assert!(cleared.ends_with("\u{1b}[5A"), "{cleared:?}");
-}
-
-#[test]
-fn a_notice_scrolls_by_above_the_live_view() {
-    let sink = Sink::default();
-    let mut live = LiveView::on(Box::new(sink.clone()), terminal, Palette::Plain);
-    let mut run = RunView::default();
-    run.apply(&events()[0]);
-    live.draw(&run, Timestamp::from_millisecond(0));
-    live.notice("note: x");
-    let text = sink.text();
-    let last = text.rsplit("\u{1b}[2A").next().unwrap();
-    assert!(last.starts_with("note: x\u{1b}[K\r\nrun r7k3f"), "{last:?}");
-}
-
-#[test]
-fn the_live_view_draws_at_most_ten_frames_a_second() {
-    let sink = Sink::default();
-    let mut live = LiveView::on(Box::new(sink.clone()), terminal, Palette::Plain);
-    let mut run = RunView::default();
-    run.apply(&events()[0]);
-    for ms in 0..1000 {
-        live.draw(&run, Timestamp::from_millisecond(ms));
-    }
-    assert_eq!(sink.text().matches("run r7k3f").count(), 10);
-}
-
 /// A small generator of numbers that are the same in every run.
 struct Numbers(u64);
 
@@ -431,8 +387,9 @@ fn hostile(events: Vec<Event>, numbers: &mut Numbers) -> Vec<Event> {
             EventKind::Degraded { from, to, why } => {
                 (*from, *to, *why) = (numbers.text(), numbers.text(), numbers.text());
             }
-            EventKind::TaskQueued { title, model, .. } => {
+            EventKind::TaskQueued { title, model, item, items, .. } => {
                 (*title, *model) = (numbers.text(), Some(numbers.text()));
+                (*item, *items) = (Some(numbers.text()), vec![numbers.text()]);
             }
             EventKind::TaskProgress { line, tool, .. } => {
                 (*line, *tool) = (Some(numbers.text()), Some(numbers.text()));
@@ -505,26 +462,25 @@ fn a_rescued_version_is_told_in_every_form_and_also_to_those_who_want_no_progres
     assert_eq!(value["type"], "file_rescued");
     assert_eq!(value["rescue"]["path"], "src/x.rs");
     assert_eq!(value["rescue"]["kept"]["object"], "refs/rescued/12ab:bytes");
-    let screen = Sink::default();
-    let live = LiveView::on(Box::new(screen.clone()), terminal, Palette::Plain);
-    live.print("kept");
-    assert!(screen.text().contains("kept"), "{:?}", screen.text());
+    let notes = live_notes(&RunView::default(), &event);
+    assert!(matches!(&notes[..], [LiveNote::Line(line)] if line.ends_with(command)), "{notes:?}");
 }
 
 #[test]
 fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
     let mut numbers = Numbers(7);
     for _ in 0..300 {
-        let (out, err, screen) = (Sink::default(), Sink::default(), Sink::default());
+        let (out, err, screen) = (Sink::default(), Sink::default(), TestTerminal::new());
         let streams = OutputStreams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
         let verbosity = Verbosity::Verbose;
         let options = OutputOptions { verbosity, ..OutputOptions::from(&Globals::default()) };
         let mut renderer = renderer(view(options), streams, CommandHints::default());
-        let mut live = LiveView::on(Box::new(screen.clone()), terminal, Palette::Plain);
+        let mut live = screen.view(|| SIZE);
         let mut run = RunView::default();
         for event in hostile(all_events(), &mut numbers) {
             renderer.event(&event).unwrap();
             run.apply(&event);
+            live_notes(&run, &event).into_iter().for_each(|note| live.note(note));
             live.draw(&run, event.at);
         }
         renderer.finish().unwrap();
@@ -536,8 +492,7 @@ fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
             assert!(!text.contains(obeyed), "{text:?}");
         }
         // What is left without our own steps of the cursor is text.
-        let mut drawn =
-            screen.text().replace("\r\n", "").replace("\r\u{1b}[2K", "").replace("\u{1b}[K", "");
+        let mut drawn = screen.text().replace("\r\n", "").replace("\r\u{1b}[2K", "");
         for count in 1..30 {
             drawn = drawn
                 .replace(&format!("\u{1b}[{count}A"), "")
@@ -574,6 +529,8 @@ fn an_event_is_one_line_whatever_is_in_it() {
     let kind = EventKind::TaskQueued {
         task: "t1".parse().unwrap(),
         title: "a\nb\u{1b}[0m".into(),
+        item: None,
+        items: Vec::new(),
         model: None,
     };
     let given = Event {

@@ -12,7 +12,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_millisecond(1_767_323_045_678 + 1_000 * second)
 }
 
-fn view(stdout: Option<Size>, color: ColorWhen) -> View {
+fn view(stdout: Option<fn() -> Size>, color: ColorWhen) -> View {
     let terminal = Terminal {
         stdout,
         stderr: None,
@@ -179,7 +179,7 @@ fn a_session_reads_as_a_person_would_tell_it() {
 
 #[test]
 fn colours_say_what_is_thought_what_changed_and_what_failed() {
-    let terminal = Some(Size { columns: 80, rows: 24 });
+    let terminal: Option<fn() -> Size> = Some(|| Size { columns: 80, rows: 24 });
     let text = told(session(), &view(terminal, ColorWhen::Auto));
     for painted in [
         "\u{1b}[1mthinks\u{1b}[0m",
@@ -267,7 +267,8 @@ fn whatever_models_and_tools_say_a_terminal_obeys_none_of_it() {
         result("3", "edit", "", Some(json!({ "diff": hostile }))),
         user(hostile),
     ];
-    for stdout in [None, Some(Size { columns: 10, rows: 5 })] {
+    let narrow: fn() -> Size = || Size { columns: 10, rows: 5 };
+    for stdout in [None, Some(narrow)] {
         let text = told(messages.clone(), &view(stdout, ColorWhen::Never));
         let obeyed = |letter: char| letter != '\n' && printable::harmless(letter) != letter;
         assert!(!text.contains(obeyed), "{text:?}");

@@ -276,6 +276,16 @@ fn a_key_that_nobody_knows_is_told_with_its_line_and_the_nearest_key() {
         ]
     );
     assert_eq!(settings.max_concurrency.value, None);
+    for (text, meant) in [
+        ("limit:\n  wall: 3m\n", "limits"),
+        ("tasks:\n  maxConcurrency: 4\n", "task"),
+        ("wall: 3m\n", "limits.wall"),
+        ("isolation:\n  mode: worktree\n", "task.isolation.mode"),
+        ("modelroles:\n  default: a/b\n", "modelRoles"),
+    ] {
+        let (_, unknown) = load(text, &[], &[]).unwrap();
+        assert_eq!(unknown[0].nearest, Some(meant), "{text}");
+    }
 }
 
 #[test]

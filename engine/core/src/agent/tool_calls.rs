@@ -104,7 +104,7 @@ async fn run_call<'a>(
     call: &'a ToolCall,
     allowed: AllowedCalls,
 ) -> (&'a ToolCall, ToolOutcome) {
-    if allowed == AllowedCalls::YieldOnly && call.name != prompts::YIELD {
+    if allowed == AllowedCalls::YieldOnly && !call.name.eq_ignore_ascii_case(prompts::YIELD) {
         return (call, ToolOutcome::Failed(ToolOutput::text(prompts::ONLY_YIELD)));
     }
     context.listener.event(SessionEvent::ToolExecutionStart {

@@ -9,6 +9,7 @@ use protocol::{
     TaskName,
 };
 
+use super::commit_subject::commit_subject;
 use crate::ports::{
     CancelToken, IsolationError, LandingNotice, LandingRequest, LandingTarget, LandingTask,
     LedgerError,
@@ -124,7 +125,7 @@ pub fn landing_tasks(run: &RunRecord, chosen: &BTreeSet<TaskId>) -> Vec<LandingT
             task: task.spec.name.clone(),
             capture: task.changes()?.capture.clone(),
             depends_on: on.map(|on| on.spec.name.clone()).collect(),
-            message: task.spec.title.clone(),
+            message: commit_subject(&task.spec),
         })
     };
     wanted.filter_map(landing_task).collect()

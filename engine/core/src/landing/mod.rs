@@ -1,6 +1,7 @@
 //! The landing of captured work: what lands, and the steps from the request to the recorded report.
 //! The end of a run and the commands that land kept work later share this code.
 
+mod commit_subject;
 mod land;
 
 pub use land::{

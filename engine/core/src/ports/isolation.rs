@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use protocol::{
     CaptureRef, Captured, Failure, FailureClass, FailureDetail, IsolationMode, LandingId,
-    LandingReport, RepoPath, Rescue, RunName, TaskName,
+    LandingReport, RepoPath, Rescue, RunName, TaskName, error_chain,
 };
 
 use super::{CancelToken, OpenRun, Recovery, RunLock, WorkspaceView};
@@ -242,17 +242,37 @@ pub enum LandingNotice {
     /// Another engine is landing in this repository, and this engine waits for it.
     Waiting,
     /// HEAD has changed since the repository was opened. The work lands nevertheless.
-    HeadMoved,
+    HeadMoved(HeadMove),
     /// A replaced version of a file had just been written by another program, and was kept.
     Rescued(Rescue),
     /// The landing cannot detect programs that have files open for writing, and compares replaced
     /// versions twice instead. Sent once per landing.
-    Unwatched {
+    OpenFilesUnknown {
         /// One of the files.
         path: RepoPath,
         /// The reason why the landing cannot detect such programs.
         why: String,
     },
+}
+
+/// A change of HEAD.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeadMove {
+    /// The branch and the commit that HEAD was at.
+    pub was: String,
+    /// The branch and the commit that HEAD is at.
+    pub now: String,
+    /// What has changed.
+    pub kind: HeadMoveKind,
+}
+
+/// What has changed about HEAD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadMoveKind {
+    /// The branch is the same and has another commit.
+    SameBranch,
+    /// Another branch, or none, is checked out.
+    OtherBranch,
 }
 
 /// An error of isolation.
@@ -292,7 +312,7 @@ pub enum IsolationError {
         root: PathBuf,
     },
     /// The request was cancelled before anything was done.
-    #[error("it was cancelled before it began")]
+    #[error("the run was cancelled before it began")]
     Withdrawn,
     /// Another error.
     #[error("cannot {what}")]
@@ -315,9 +335,7 @@ impl IsolationError {
                 message = format!("{message}: {because}; try: {hint}");
                 Failure::new(FailureClass::Workspace, message)
             }
-            Self::Resources { source, .. } => {
-                Failure::new(FailureClass::Resources, chained(&message, source.as_ref()))
-            }
+            Self::Resources { .. } => Failure::new(FailureClass::Resources, error_chain(self)),
             Self::Predecessors { tasks, paths } => {
                 let message = format!("{message} on {}", paths.join(", "));
                 Failure::new(FailureClass::Dependency, message)
@@ -326,22 +344,9 @@ impl IsolationError {
             Self::Vanished { .. } | Self::Withdrawn => {
                 Failure::new(FailureClass::Workspace, message)
             }
-            Self::Failed { source, .. } => {
-                Failure::new(FailureClass::Workspace, chained(&message, source.as_ref()))
-            }
+            Self::Failed { .. } => Failure::new(FailureClass::Workspace, error_chain(self)),
         }
     }
-}
-
-/// Returns `message` and the chain of its sources in one line.
-fn chained(message: &str, source: &dyn std::error::Error) -> String {
-    let mut line = message.to_owned();
-    let mut next = Some(source);
-    while let Some(error) = next {
-        line = format!("{line}: {error}");
-        next = error.source();
-    }
-    line
 }
 
 fn names(tasks: &[TaskName]) -> String {

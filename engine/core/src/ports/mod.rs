@@ -19,9 +19,9 @@ pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
 pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
 pub use isolation::{
-    Baseline, CarryRequest, FreezeRequest, Isolation, IsolationError, LandingNotice,
-    LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts, Workspace,
-    WorkspaceRequest, WorkspaceStart,
+    Baseline, CarryRequest, FreezeRequest, HeadMove, HeadMoveKind, Isolation, IsolationError,
+    LandingNotice, LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts,
+    Workspace, WorkspaceRequest, WorkspaceStart,
 };
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
@@ -29,8 +29,8 @@ pub use model::{
     ModelStream, Models, Provider, ProviderInfo, ToolChoice,
 };
 pub use processes::{
-    CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink, Namespaces, Process,
-    ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio, Processes,
+    CUT_LINE, CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink, Namespaces,
+    Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio, Processes,
     ResourceLimit,
 };
 pub use recovery::{

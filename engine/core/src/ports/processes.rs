@@ -52,13 +52,21 @@ pub struct CommandRequest {
 pub struct CommandEnd {
     /// What ended the command.
     pub cause: EndCause,
-    /// The last line of standard output that is not blank, without its line break.
+    /// The last line of standard output that is not blank, without its line break. Of a line of more
+    /// than 500,000 bytes, only the beginning is there, and it ends with [`CUT_LINE`].
     pub last_line: Option<String>,
+    /// The line of output that says best why the command failed, printable and short: the last
+    /// meaningful line of standard error, or else of standard output. `None` if there is none, or
+    /// the command did not fail.
+    pub failure_line: Option<String>,
     /// The total number of bytes of output.
     pub written: u64,
     /// The number of bytes that were dropped from the middle of the output.
     pub dropped: u64,
 }
+
+/// The end of a last line that was too long to be kept whole.
+pub const CUT_LINE: &str = "… (cut here: the line is longer than 500000 bytes)";
 
 /// What ended a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

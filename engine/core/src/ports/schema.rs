@@ -1,5 +1,7 @@
 //! The port for JSON Schema, against which yielded values and tool arguments are checked.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 /// A compiled JSON Schema.
@@ -14,7 +16,7 @@ pub trait Schemas: Send + Sync {
     ///
     /// # Errors
     /// The schema is invalid. The message contains the path of the fault.
-    fn compile(&self, schema: &Value) -> Result<Box<dyn Schema>, String>;
+    fn compile(&self, schema: &Value) -> Result<Arc<dyn Schema>, String>;
 }
 
 /// A schema that accepts every value.

@@ -348,9 +348,12 @@ impl RunMachine {
 
 /// Returns the event for a queued task.
 fn queued(spec: &TaskSpec) -> EventKind {
+    let (item, items) = spec.item_or_chunk();
     EventKind::TaskQueued {
         task: spec.name.clone(),
         title: spec.title.clone(),
+        item: item.map(str::to_owned),
+        items: items.to_vec(),
         model: match &spec.work {
             Work::Agent(agent) => Some(agent.model.to_string()),
             Work::Command(_) | Work::External(_) => None,

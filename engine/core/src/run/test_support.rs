@@ -18,6 +18,7 @@ pub(super) fn spec(name: &str, depends_on: &[&str]) -> TaskSpec {
         id: TaskId::generate(),
         name: name.parse().unwrap(),
         title: format!("about {name}"),
+        items: Vec::new(),
         work: Work::Command(command),
         depends_on: depends_on.iter().map(|name| name.parse().unwrap()).collect(),
         priority: 0,

@@ -1,14 +1,16 @@
 //! The yield contract of a task: its worker has to end with a value that matches the task's schema,
 //! and is reminded a limited number of times if it does not.
 
+use std::sync::Arc;
+
 use protocol::{AgentEnd, Failure, FailureClass};
 use serde_json::Value;
 
-use crate::ports::Schema;
+use crate::ports::{CUT_LINE, Schema};
 
 /// Judges how the worker of one task ended. It counts the reminders that were sent.
 pub struct YieldContract {
-    schema: Box<dyn Schema>,
+    schema: Arc<dyn Schema>,
     policy: ReminderPolicy,
     reminded: u8,
 }
@@ -79,7 +81,7 @@ pub enum ContractDecision {
 impl YieldContract {
     /// Returns a contract that has sent no reminder yet.
     #[must_use]
-    pub fn new(schema: Box<dyn Schema>, policy: ReminderPolicy) -> Self {
+    pub fn new(schema: Arc<dyn Schema>, policy: ReminderPolicy) -> Self {
         Self { schema, policy, reminded: 0 }
     }
 
@@ -97,10 +99,15 @@ impl YieldContract {
             }
             AgentEnd::Silent(feedback) => feedback,
             AgentEnd::Yielded(Value::Null) if self.policy.null == NullYield::Refused => {
-                "it yielded null, which is no result".to_owned()
+                "it yielded null, which is not a result".to_owned()
             }
             AgentEnd::Yielded(value) => match self.schema.faults(&value) {
                 faults if faults.is_empty() => return ContractDecision::Accept(value),
+                _ if is_cut(&value) => {
+                    "the last line of its output, which it yields, is longer than 500000 bytes, so \
+                     it cannot match the schema"
+                        .to_owned()
+                }
                 faults => {
                     format!("what it yielded does not match the schema: {}", faults.join("; "))
                 }
@@ -119,6 +126,11 @@ impl YieldContract {
     }
 }
 
+/// Returns whether a value is the beginning of a line of output that was too long.
+fn is_cut(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.ends_with(CUT_LINE))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -135,7 +147,7 @@ mod tests {
 
     fn contract(reminders: u8) -> YieldContract {
         let policy = ReminderPolicy { reminders, null: NullYield::Refused };
-        YieldContract::new(Box::new(Summary), policy)
+        YieldContract::new(Arc::new(Summary), policy)
     }
 
     #[test]
@@ -166,7 +178,7 @@ mod tests {
     #[test]
     fn null_is_no_result_of_a_model_and_may_be_one_of_a_command() {
         let nothing = || AgentEnd::Yielded(Value::Null);
-        let judge = |policy| YieldContract::new(Box::new(crate::ports::AnyValue), policy);
+        let judge = |policy| YieldContract::new(Arc::new(crate::ports::AnyValue), policy);
         assert!(matches!(
             judge(ReminderPolicy::AGENT).judge(nothing()),
             ContractDecision::Remind(_)
@@ -175,6 +187,15 @@ mod tests {
             judge(ReminderPolicy::COMMAND).judge(nothing()),
             ContractDecision::Accept(Value::Null)
         );
+    }
+
+    #[test]
+    fn a_line_that_was_too_long_breaks_the_contract_and_says_so() {
+        let cut = Value::String(format!("{{\"summary\": \"x{CUT_LINE}"));
+        let ContractDecision::Fail(failure) = contract(0).judge(AgentEnd::Yielded(cut)) else {
+            panic!("a part is no object");
+        };
+        assert!(failure.message.contains("longer than 500000 bytes"), "{}", failure.message);
     }
 
     #[test]

@@ -302,7 +302,7 @@ impl TaskMachine {
                 self.record_session(workspace, reminder)
             }
             (State::CleaningUp(workspace, _), Input::NotCleanedUp) => {
-                seal(workspace, crashed("it crashed, and what it had started did not stop"))
+                seal(workspace, crashed("it crashed, and its processes did not stop in time"))
             }
             (State::Stopping(workspace, end, _), _worker_is_gone) => seal(workspace, end),
             (state, _stale) => (state, Vec::new()),

@@ -3,4 +3,4 @@
 
 mod tool_set;
 
-pub use tool_set::{ToolSet, quote};
+pub use tool_set::ToolSet;

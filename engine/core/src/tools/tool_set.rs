@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use protocol::ToolCall;
+use protocol::{ToolCall, quote};
 use serde_json::{Map, Number, Value};
 
 use crate::fault::Faults;
@@ -26,7 +26,7 @@ pub struct ToolSet {
 /// A tool and the compiled schema of its arguments.
 struct ToolEntry {
     tool: Arc<dyn Tool>,
-    schema: Box<dyn Schema>,
+    schema: Arc<dyn Schema>,
 }
 
 impl ToolSet {
@@ -101,10 +101,16 @@ impl ToolSet {
         }
     }
 
-    /// Finds a tool by its exact name, because the name also decides which calls may run
-    /// concurrently.
+    /// Finds a tool by its name. A name in another case is taken if exactly one tool has it, because
+    /// some models write `Read` for `read`.
     fn find(&self, name: &str) -> Option<&ToolEntry> {
-        self.entries.iter().find(|entry| entry.spec().name == name)
+        let exact = self.entries.iter().find(|entry| entry.spec().name == name);
+        exact.or_else(|| {
+            let is_meant = |entry: &&ToolEntry| entry.spec().name.eq_ignore_ascii_case(name);
+            let mut meant = self.entries.iter().filter(is_meant);
+            let first = meant.next()?;
+            meant.next().is_none().then_some(first)
+        })
     }
 
     fn unknown(&self, name: &str) -> String {
@@ -264,28 +270,6 @@ fn integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_f64().filter(whole).map(|float| float as i64))
 }
 
-/// The maximum number of quoted characters.
-const QUOTED: usize = 200;
-
-/// Returns text of a model or a file in a form to quote in a sentence: printable, on one line and
-/// of limited length.
-#[must_use]
-pub fn quote(text: &str) -> String {
-    let mut out = String::new();
-    for (count, letter) in text.chars().enumerate() {
-        if count == QUOTED {
-            out.push('…');
-            break;
-        }
-        match letter {
-            '\t' => out.push(' '),
-            control if control.is_control() => out.extend(control.escape_default()),
-            other => out.push(other),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -323,11 +307,5 @@ mod tests {
         for (value, schema, expected) in cases {
             assert_eq!(coerced(value.clone(), schema), expected, "{value}");
         }
-    }
-
-    #[test]
-    fn what_is_quoted_stays_on_its_line_and_has_an_end() {
-        assert_eq!(quote("a\tb\nc\u{1b}[m"), "a b\\nc\\u{1b}[m");
-        assert_eq!(quote(&"x".repeat(500)).chars().count(), QUOTED + 1);
     }
 }

@@ -20,7 +20,8 @@ fn none_runs(harness: &Harness, file: &str) {
 #[test]
 async fn a_command_ends_with_its_code_or_its_signal() {
     let harness = Harness::new();
-    let expected = |cause| CommandEnd { cause, last_line: None, written: 0, dropped: 0 };
+    let expected =
+        |cause| CommandEnd { cause, last_line: None, failure_line: None, written: 0, dropped: 0 };
     assert_eq!(harness.run("exit 0").await, expected(EndCause::Exited(0)));
     assert_eq!(harness.run("exit 7").await, expected(EndCause::Exited(7)));
     assert_eq!(harness.run("kill -SEGV $$").await, expected(EndCause::Signalled(11)));

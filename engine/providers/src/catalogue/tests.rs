@@ -45,7 +45,7 @@ fn what_cannot_be_opened_says_what_is_missing() {
         let failure = catalogue(&[]).open(&route(model, base_url)).err().unwrap();
         (failure.class, failure.message)
     };
-    let missing = "openrouter wants a key, and OPENROUTER_API_KEY is not set".to_owned();
+    let missing = "openrouter needs an API key, and OPENROUTER_API_KEY is not set".to_owned();
     assert_eq!(refused("openrouter/x", None), (FailureClass::Auth, missing));
     let (class, message) = refused("olama/x", None);
     assert_eq!(class, FailureClass::Invalid);
@@ -56,7 +56,7 @@ fn what_cannot_be_opened_says_what_is_missing() {
     assert!(message.ends_with("offline, and any other with a base URL"), "{message}");
     let (class, message) = refused("x/y", Some("localhost:1"));
     assert_eq!(class, FailureClass::Invalid);
-    assert!(message.starts_with("`localhost:1` is no base URL: "), "{message}");
+    assert!(message.starts_with("`localhost:1` is not a base URL: "), "{message}");
     let (class, message) = refused("offline/no/such.toml", None);
     assert_eq!(class, FailureClass::Invalid);
     let expected =

@@ -162,7 +162,7 @@ fn key_note(endpoint: &Endpoint) -> String {
     if endpoint.key.is_some() {
         format!("the key in {variable} is not accepted")
     } else {
-        format!("it wants a key: set {variable}")
+        format!("it needs an API key: set {variable}")
     }
 }
 

@@ -226,13 +226,13 @@ impl Checker<'_> {
         built.map_err(|error| {
             let last = error.to_string();
             let last = last.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            self.wrong(regex, &format!("this is no regular expression: {last}"))
+            self.wrong(regex, &format!("this is not a regular expression: {last}"))
         })
     }
 
     fn duration(&self, text: Option<&Spanned<String>>) -> Result<Duration, ScriptError> {
         let Some(text) = text else { return Ok(Duration::ZERO) };
-        let what = "this is no duration; write it as 200ms, 5s or 2m";
+        let what = "this is not a duration; write it as 200ms, 5s or 2m";
         duration(text.get_ref()).ok_or_else(|| self.wrong(text, what))
     }
 

@@ -180,7 +180,7 @@ fn read_file(path: &Path) -> Result<String, String> {
     // The type is checked first: opening a named pipe blocks until another process opens it for
     // writing.
     if !std::fs::metadata(path).map_err(message)?.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     let mut text = String::new();
     let read = File::open(path).map_err(message)?.take(LARGEST + 1).read_to_string(&mut text);

@@ -17,7 +17,7 @@ enum Segment {
 pub(crate) enum TemplateError {
     #[error("a placeholder has no end: `{{{{` without `}}}}` (two braces are written `{{{{{{{{`)")]
     Open,
-    #[error("`{0}` cannot name what is remembered: it has letters, digits and `_` only")]
+    #[error("`{0}` is not the name of a variable: it may contain letters, digits and `_` only")]
     Name(String),
 }
 

@@ -101,6 +101,56 @@ async fn a_task_is_found_by_name_and_first_letters_without_case() {
 }
 
 #[test]
+async fn a_task_is_found_by_its_item_or_a_part_of_it() {
+    let house = TestLedger::new();
+    let mut asked = run(&["src-a-rs", "src-b-rs", "t3", "same", "same-2"]);
+    let items: [&[&str]; 5] =
+        [&["src/a.rs"], &["lib/src/b.rs"], &["x", "src/c.rs"], &["y"], &["y"]];
+    for (task, items) in asked.tasks.iter_mut().zip(items) {
+        task.items = items.iter().map(|item| (*item).to_owned()).collect();
+    }
+    house.open(&asked).await;
+    let find = |given| house.reader().find_task(asked.id, given).map(|row| row.name.to_string());
+    let cases = [
+        ("src/a.rs", "src-a-rs"),
+        ("./src/a.rs", "src-a-rs"),
+        ("a.rs", "src-a-rs"),
+        ("src/b.rs", "src-b-rs"),
+        ("lib/…/b.rs", "src-b-rs"),
+        ("src/c.rs", "t3"),
+        ("T3", "t3"),
+        ("same", "same"),
+    ];
+    for (given, name) in cases {
+        assert_eq!(find(given).unwrap(), name, "{given}");
+    }
+    let told = |given| find(given).unwrap_err().to_string();
+    assert_eq!(told("src"), "`src` could be src/a.rs, lib/src/b.rs or t3");
+    assert_eq!(told("y"), "`y` could be same or same-2");
+    assert!(
+        told("z").ends_with("its tasks are src/a.rs, lib/src/b.rs, t3, y or y"),
+        "{}",
+        told("z")
+    );
+}
+
+#[test]
+async fn tasks_are_read_in_pages() {
+    let house = TestLedger::new();
+    let asked = run(&["a", "b", "c", "d", "e"]);
+    house.open(&asked).await;
+    let page = |skipped, limit| -> Vec<_> {
+        let rows = house.reader().page_of_tasks(asked.id, skipped, limit).unwrap();
+        rows.into_iter().map(|row| row.name.to_string()).collect()
+    };
+    assert_eq!(
+        (page(0, 2), page(2, 2)),
+        (vec!["a".into(), "b".into()], vec!["c".into(), "d".into()])
+    );
+    assert_eq!((page(4, 2), page(5, 2)), (vec!["e".to_owned()], vec![]));
+}
+
+#[test]
 async fn of_several_landings_of_a_task_the_last_stands() {
     let house = TestLedger::new();
     let asked = run(&["a", "b", "c", "d", "e"]);

@@ -16,7 +16,7 @@ pub(super) enum LogCause {
     System(Arc<io::Error>),
     #[error("an entry cannot be written as JSON")]
     Json(#[source] Arc<serde_json::Error>),
-    #[error("another session is at it")]
+    #[error("another session has it open")]
     Locked,
     #[error(
         "a newer version of this program wrote it (its version is {0}, this program knows 3); \

@@ -223,7 +223,7 @@ async fn a_log_that_is_open_is_refused_to_everybody_else_until_it_is_closed() {
     let error = hasty.open(&stage.path(), header).await.err().unwrap();
     let what = format!("cannot open the session log at {}", stage.path().display());
     assert_eq!(error.to_string(), what);
-    assert_eq!(error.to_failure().message, format!("{what}: another session is at it"));
+    assert_eq!(error.to_failure().message, format!("{what}: another session has it open"));
     drop(first);
     assert!(stage.open().await.is_ok());
 }

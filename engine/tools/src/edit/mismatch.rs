@@ -2,7 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use engine::tools::quote;
+use protocol::quote;
 
 /// How many lines of the file are compared with a line that was not found, and how many columns of
 /// each.

@@ -107,7 +107,7 @@ impl Kit {
     pub(crate) fn captured(&self, name: &str, on: &[&str], changes: &[Change]) -> LandingTask {
         let task: TaskName = name.parse().unwrap();
         let capture = CaptureRef::of(&self.run, &task, 1);
-        let contents = Contents { changes: changes.to_vec(), renames: Vec::new() };
+        let contents = Contents { changes: changes.to_vec(), ..Contents::default() };
         self.store().put_capture(&capture, &contents, name).unwrap();
         let depends_on = on.iter().map(|name| name.parse().unwrap()).collect();
         LandingTask { task, capture, depends_on, message: format!("What {name} did") }

@@ -174,7 +174,7 @@ fn where_no_lease_can_be_had_versions_are_compared_twice_and_it_is_said_once() {
     assert_eq!(read(&kit.root, "a"), "1\nsaved\n");
     assert_eq!(read(&kit.root, "b"), "1\n");
     let told = kit.told.lock().unwrap();
-    let [LandingNotice::Unwatched { why, .. }] = &told[..] else { panic!("{told:?}") };
+    let [LandingNotice::OpenFilesUnknown { why, .. }] = &told[..] else { panic!("{told:?}") };
     assert_eq!(why, "a fault was planned here");
 }
 

@@ -1,5 +1,6 @@
 //! Every way through a task's life, without a runtime.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use protocol::{
@@ -23,6 +24,7 @@ fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> 
         id: TaskId::generate(),
         name: "t1".parse().unwrap(),
         title: "about t1".to_owned(),
+        items: Vec::new(),
         work: Work::Command(command),
         depends_on: Vec::new(),
         priority: 0,
@@ -45,7 +47,7 @@ fn task() -> TaskMachine {
 }
 
 fn task_restarted(restarts: usize) -> TaskMachine {
-    let contract = YieldContract::new(Box::new(AnyValue), reminder_policy(1));
+    let contract = YieldContract::new(Arc::new(AnyValue), reminder_policy(1));
     task_with(contract, ChangeDemand::Optional, restarts)
 }
 
@@ -258,7 +260,7 @@ fn a_silent_session_is_asked_again_then_breaks_its_contract() {
 
 #[test]
 fn an_empty_success_is_none_where_a_change_was_asked_for() {
-    let contract = YieldContract::new(Box::new(AnyValue), ReminderPolicy::COMMAND);
+    let contract = YieldContract::new(Arc::new(AnyValue), ReminderPolicy::COMMAND);
     let mut task = task_with(contract, ChangeDemand::Required, 0);
     work(&mut task);
     task.step(Input::WorkerEnded(AgentEnd::Yielded(json!(null))));
@@ -346,7 +348,7 @@ fn a_crash_whose_leftovers_do_not_stop_is_the_end() {
     work(&mut task);
     task.step(crash("once"));
     assert_eq!(task.step(Input::NotCleanedUp), [seal()]);
-    assert_eq!(end_of(task), crashed("it crashed, and what it had started did not stop"));
+    assert_eq!(end_of(task), crashed("it crashed, and its processes did not stop in time"));
 
     let mut task = task_restarted(1);
     work(&mut task);

@@ -236,10 +236,10 @@ fn what_is_no_text_file_is_refused_without_waiting() {
     let folder = tempfile::tempdir().unwrap();
     let scenarios = Scenarios::default();
     let told = |path: &Path| opened(&scenarios, path).unwrap_err();
-    assert_eq!(told(folder.path()), "the scenario file FILE cannot be read: it is no file");
+    assert_eq!(told(folder.path()), "the scenario file FILE cannot be read: it is not a file");
     assert_eq!(
         told(Path::new("/dev/zero")),
-        "the scenario file FILE cannot be read: it is no file"
+        "the scenario file FILE cannot be read: it is not a file"
     );
     let path = folder.path().join("bytes");
     std::fs::write(&path, b"\xff\xfe").unwrap();

@@ -1,4 +1,5 @@
-//! Finds what dead engines have left in one repository. Nothing is removed here.
+//! Finds what dead engines have left in one repository: completes their open landings and captures
+//! their workspaces. No workspace is removed here.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,8 +36,9 @@ pub(crate) struct Findings {
     pub(crate) cleanup: Cleanup,
 }
 
-/// Finds what dead engines have left. Returns `None` if there is nothing to look at.
-pub(crate) fn find(
+/// Completes the open landings of dead engines and captures their workspaces. Returns `None` if
+/// there is no run with a folder, no run in `open` and no open landing.
+pub(crate) fn recover(
     repo: &Repo,
     paths: &RepoPaths,
     faults: &Faults,
@@ -48,11 +50,11 @@ pub(crate) fn find(
         return Ok(None);
     }
     let recovery_lock = lock_recovery(paths)?;
-    faults.failpoint("recover.begin").or_cannot(|| "look for what dead engines left")?;
+    faults.failpoint("recover.begin").or_cannot(|| "look for the work of crashed engines")?;
     // The runs are listed again under the lock, while no other recovery removes anything.
     let RunFolders { dead, alive, mut kept } = RunFolders::lock_dead(paths, run_names(paths)?);
-    // Landings first: workspaces refer to the user's tree, which an open landing has changed in
-    // part.
+    // Landings are completed first: a capture reads unchanged files of the snapshot from the
+    // user's tree, and an open landing may have changed only a part of that tree.
     let rescued = RefCell::new(Vec::new());
     let notify = |notify| {
         if let LandingNotice::Rescued(rescue) = notify {
@@ -101,7 +103,7 @@ fn run_names(paths: &RepoPaths) -> Result<Vec<RunName>> {
 /// Locks the repository's recovery. A second process waits for the lock, and then finds nothing
 /// left to recover.
 fn lock_recovery(paths: &RepoPaths) -> Result<File> {
-    let what = || "wait for another process that recovers what dead engines left";
+    let what = || "wait for the recovery of another process";
     let folder = &paths.landings;
     DirBuilder::new().recursive(true).mode(0o700).create(folder).or_cannot(what)?;
     let lock = File::open(folder).or_cannot(what)?;

@@ -11,7 +11,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::session_tools::{SessionTools, ToolSetup};
 use crate::deps::Deps;
-use crate::job_names::Job;
+use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
 
 pub(crate) struct ToolExecutor;
@@ -34,7 +34,7 @@ pub(crate) enum ToolExecutorMessage {
     Run(CommandRequest, LineSink, RpcReplyPort<Result<CommandEnd, CommandError>>),
     /// Returns the tools once they are built.
     Tools(RpcReplyPort<OpenedTools>),
-    /// Returns the access class of each call.
+    /// Returns for each call what it reads, changes or runs, and whether it may run concurrently.
     Classify(Vec<ToolCall>, RpcReplyPort<Vec<Access>>),
     /// Executes one tool call.
     Call(ToolCall, LineSink, RpcReplyPort<ToolOutcome>),
@@ -113,7 +113,7 @@ impl ToolExecutorState {
         work: impl Future<Output = ()> + Send + 'static,
     ) {
         self.unfinished += 1;
-        // Where it panicked, whoever waits for it is told by its dropped reply port.
+        // If the job panics, its reply port is dropped, which tells the caller.
         self.running.run(name, myself, work, |_ended| ToolExecutorMessage::Ended);
     }
 

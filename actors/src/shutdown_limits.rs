@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How long a shutdown may go without any activity before it gives up. A capture, a landing or the
 /// removal of a workspace takes as long as its size demands, so the shutdown as a whole has no
 /// deadline; but each step is far shorter than this. A third signal ends the program at once.
-pub(crate) const STANDSTILL: Duration = Duration::from_secs(600);
+pub(crate) const STALL_LIMIT: Duration = Duration::from_secs(600);
 
 /// The deadline of the executors, whose processes were killed before.
 pub(crate) const EXECUTORS: Duration = Duration::from_secs(30);
@@ -19,9 +19,9 @@ pub(crate) const LEDGER: Duration = Duration::from_secs(300);
 /// Counts the activity of an engine, so that a shutdown can tell progress from a hang. Clones share
 /// one counter.
 #[derive(Clone, Default)]
-pub(crate) struct Activity(Arc<AtomicU64>);
+pub(crate) struct ActivityCounter(Arc<AtomicU64>);
 
-impl Activity {
+impl ActivityCounter {
     /// Counts one step.
     pub(crate) fn note(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);

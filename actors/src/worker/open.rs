@@ -1,4 +1,4 @@
-//! Starts the worker of a task by its kind.
+//! Opens the worker that a task's kind of work needs: a command, a session or an external program.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::session::SessionWorker;
 use super::worker_deps::WorkerDeps;
 
 /// How often a crashed session is restarted from its log.
-const CRASHES: RestartBudget = RestartBudget { restarts: 3, window: Duration::from_secs(600) };
+const RESTARTS: RestartBudget = RestartBudget { restarts: 3, window: Duration::from_secs(600) };
 
 /// Returns an idle worker for `work`.
 pub(crate) async fn open(
@@ -33,7 +33,7 @@ pub(crate) async fn open(
 pub(crate) fn restarts(work: &Work, external: &dyn ExternalWorkers) -> RestartBudget {
     match work {
         Work::Command(_) => RestartBudget::NONE,
-        Work::Agent(_) => CRASHES,
+        Work::Agent(_) => RESTARTS,
         Work::External(program) => external.restarts(program),
     }
 }

@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-/// The runtime's clock. Its time begins when it is made.
+/// A timer that uses the runtime's time and measures it from the timer's creation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RuntimeTimer(Instant);
 

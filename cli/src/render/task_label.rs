@@ -1,0 +1,214 @@
+//! What people see of a task: its item, or else its name; and how the labels of several tasks are
+//! shortened so that each still differs from the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use protocol::TaskName;
+use unicode_width::UnicodeWidthChar;
+
+use super::printable::{cut, one_line, width};
+
+/// The fewest columns in which labels are told apart.
+const NARROWEST: usize = 8;
+
+/// Returns the label of a task as printable text: `src/a.rs`, `src/a.rs +3` for a chunk of four
+/// items, or the name of a task without items.
+#[must_use]
+pub fn task_label(name: &TaskName, items: &[String]) -> String {
+    let Some((first, others)) = items.split_first() else { return name.to_string() };
+    let line = first.trim().lines().next().unwrap_or_default();
+    let line = if line.is_empty() { name.as_str() } else { line };
+    match others.len() {
+        0 => one_line(line),
+        others => format!("{} +{others}", one_line(line)),
+    }
+}
+
+/// Returns the labels, each at most `room` columns wide. Longer ones are shortened in the middle, by
+/// default to their beginning and a longer end. Where that would make two of them equal, the part in
+/// which they differ is kept instead.
+#[must_use]
+pub fn shorten(labels: &[String], room: usize) -> Vec<String> {
+    if room < NARROWEST {
+        return labels.iter().map(|label| cut(label, room)).collect();
+    }
+    let mut short: BTreeMap<&str, String> = BTreeMap::new();
+    let mut shortened: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    for label in labels.iter().map(String::as_str).collect::<BTreeSet<_>>() {
+        if width(label) <= room {
+            short.insert(label, label.to_owned());
+            taken.insert(label.to_owned());
+        } else {
+            shortened.entry(ends(label, room)).or_default().push(label);
+        }
+    }
+    for (ends, alike) in shortened {
+        // `alike` is sorted, because the labels were.
+        for (at, label) in alike.iter().enumerate() {
+            let neighbours = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+            let neighbours = neighbours.filter_map(|at| alike.get(at));
+            let differs = neighbours.map(|other| common(label, other)).max();
+            let text = match differs {
+                None => ends.clone(),
+                Some(differs) => around(label, differs, room),
+            };
+            short.insert(label, numbered(text, room, &mut taken));
+        }
+    }
+    labels.iter().map(|label| short.get(label.as_str()).cloned().unwrap_or_default()).collect()
+}
+
+/// Returns a free text: `text`, or else its beginning with a number.
+fn numbered(text: String, room: usize, taken: &mut BTreeSet<String>) -> String {
+    let mut free = text.clone();
+    let mut number = 1;
+    while !taken.insert(free.clone()) && number < 1000 {
+        number += 1;
+        let suffix = format!("…{number}");
+        free = format!("{}{suffix}", beginning(&text, room.saturating_sub(width(&suffix))));
+    }
+    free
+}
+
+/// How many columns the part before or after the gap may give up so that it ends at a `/`.
+const TO_SLASH: usize = 8;
+
+/// Returns the beginning and the end of a label, with `…` between them.
+fn ends(label: &str, room: usize) -> String {
+    let Some(room) = room.checked_sub(1) else { return String::new() };
+    let mut head = beginning(label, room / 3);
+    if let Some(slash) = head.rfind('/')
+        && width(&head[slash + 1..]) <= TO_SLASH
+    {
+        head = &head[..=slash];
+    }
+    let mut tail = ending(label, room - width(head));
+    if let Some(slash) = tail.find('/')
+        && width(&tail[..slash]) <= TO_SLASH
+        && slash + 1 < tail.len()
+    {
+        tail = &tail[slash..];
+    }
+    format!("{head}…{tail}")
+}
+
+/// Returns the beginning of a label and the part around the byte `differs`.
+fn around(label: &str, differs: usize, room: usize) -> String {
+    let head = beginning(label, room / 4);
+    let Some(left) = room.checked_sub(width(head) + 2) else { return ends(label, room) };
+    // A third of the part stands before the difference.
+    let before = ending(&label[..differs], left / 3);
+    let from = (differs - before.len()).max(head.len());
+    let part = beginning(&label[from..], left);
+    let until = from + part.len();
+    let gap = if from > head.len() { "…" } else { "" };
+    let rest = if until < label.len() { "…" } else { "" };
+    format!("{head}{gap}{part}{rest}")
+}
+
+/// Returns how many bytes two labels have in common at their beginning, in whole characters.
+fn common(one: &str, other: &str) -> usize {
+    let pairs = one.chars().zip(other.chars());
+    pairs.take_while(|(one, other)| one == other).map(|(letter, _)| letter.len_utf8()).sum()
+}
+
+/// Returns the longest beginning of `text` that is at most `room` columns wide.
+fn beginning(text: &str, room: usize) -> &str {
+    let mut used = 0;
+    let end = text.char_indices().find(|(_, letter)| {
+        used += letter.width().unwrap_or(0);
+        used > room
+    });
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
+/// Returns the longest end of `text` that is at most `room` columns wide.
+fn ending(text: &str, room: usize) -> &str {
+    let mut used = 0;
+    let start = text.char_indices().rev().find(|(_, letter)| {
+        used += letter.width().unwrap_or(0);
+        used > room
+    });
+    start.map_or(text, |(at, letter)| &text[at + letter.len_utf8()..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn short(labels: &[&str], room: usize) -> Vec<String> {
+        let labels: Vec<_> = labels.iter().map(|label| (*label).to_owned()).collect();
+        shorten(&labels, room)
+    }
+
+    #[test]
+    fn a_task_is_shown_by_its_items_or_else_by_its_name() {
+        let name: TaskName = "src-a-rs".parse().unwrap();
+        let label = |items: &[&str]| {
+            let items: Vec<_> = items.iter().map(|item| (*item).to_owned()).collect();
+            task_label(&name, &items)
+        };
+        assert_eq!(label(&[]), "src-a-rs");
+        assert_eq!(label(&["src/a.rs"]), "src/a.rs");
+        assert_eq!(label(&["src/a.rs", "b", "c"]), "src/a.rs +2");
+        assert_eq!(label(&["\n fix\u{1b}[2J it\nnow"]), "fix it");
+        assert_eq!(label(&[" "]), "src-a-rs");
+    }
+
+    #[test]
+    fn a_long_label_keeps_its_beginning_and_its_end() {
+        let label = "engine/core/src/request/policy/retry_after.rs";
+        assert_eq!(short(&[label], 80), [label]);
+        assert_eq!(short(&[label], 32), ["engine/…/policy/retry_after.rs"]);
+        assert_eq!(short(&[label], 24), ["engine/…/retry_after.rs"]);
+    }
+
+    #[test]
+    fn labels_that_differ_in_the_middle_are_shortened_to_what_tells_them_apart() {
+        let labels = [
+            "packages/the-first-service/src/generated/client/index.ts",
+            "packages/the-second-service/src/generated/client/index.ts",
+            "packages/the-third-service/src/generated/client/index.ts",
+        ];
+        let short = short(&labels, 24);
+        assert_eq!(short.iter().collect::<BTreeSet<_>>().len(), 3, "{short:?}");
+        for (label, word) in short.iter().zip(["first", "second", "third"]) {
+            assert!(label.contains(&word[..3]), "{label} says {word}");
+            assert!(width(label) <= 24, "{label}");
+        }
+    }
+
+    #[test]
+    fn shortened_labels_are_never_equal_and_never_too_wide() {
+        let parts =
+            ["src", "tests", "日本語のフォルダ", "generated", "a", "b", "mod.rs", "e\u{301}"];
+        let mut labels = BTreeSet::new();
+        let mut seed = 7_u64;
+        for _ in 0..600 {
+            let mut label = String::new();
+            for _ in 0..12 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                label.push_str(parts[usize::try_from(seed >> 61).unwrap_or(0)]);
+                label.push('/');
+            }
+            labels.insert(label);
+        }
+        let labels: Vec<String> = labels.into_iter().collect();
+        for room in [12, 24, 32, 60] {
+            let short = shorten(&labels, room);
+            assert!(short.iter().all(|label| width(label) <= room), "{room}");
+            assert_eq!(short.iter().collect::<BTreeSet<_>>().len(), labels.len(), "{room}");
+        }
+        for room in 0..12 {
+            assert!(shorten(&labels, room).iter().all(|label| width(label) <= room), "{room}");
+        }
+    }
+
+    #[test]
+    fn equal_labels_stay_equal() {
+        let label = "x".repeat(40);
+        let both = short(&[&label, &label], 10);
+        assert_eq!(both[0], both[1]);
+    }
+}

@@ -1,0 +1,128 @@
+//! Chooses the line of a command's output that says why the command failed.
+
+use crate::lines::printable;
+
+/// How many bytes of the end of a stream are searched for the line.
+const SEARCHED: usize = 8 << 10;
+
+/// The maximum length of the line, in characters.
+const LONGEST: usize = 240;
+
+/// The end of a stream. Memory is bounded.
+#[derive(Debug, Default)]
+pub(crate) struct StreamEnd {
+    bytes: Vec<u8>,
+}
+
+impl StreamEnd {
+    /// Adds the next bytes of the stream.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        let bytes = &bytes[bytes.len().saturating_sub(SEARCHED)..];
+        if self.bytes.len() + bytes.len() > 2 * SEARCHED {
+            let kept = SEARCHED - bytes.len();
+            self.bytes.drain(..self.bytes.len() - kept);
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Returns the last line for which `accept` is true, made printable and cut to `LONGEST`
+    /// characters.
+    fn last(&self, accept: fn(&str) -> bool) -> Option<String> {
+        let mut lines = self.bytes.rsplit(|byte| matches!(byte, b'\n' | b'\r')).map(printable);
+        let found = lines.find(|line| accept(line))?;
+        let line = found.trim();
+        match line.char_indices().nth(LONGEST) {
+            Some((end, _)) => Some(format!("{}…", line[..end].trim_end())),
+            None => Some(line.to_owned()),
+        }
+    }
+}
+
+/// Returns the last meaningful line of standard error, or else of standard output, or else the last
+/// line of either that is not blank.
+pub(crate) fn failure_line(error: &StreamEnd, output: &StreamEnd) -> Option<String> {
+    let last = |accept| error.last(accept).or_else(|| output.last(accept));
+    last(is_meaningful).or_else(|| last(has_word))
+}
+
+fn has_word(line: &str) -> bool {
+    line.chars().any(char::is_alphanumeric)
+}
+
+/// The beginnings of lines that programs print after the error itself, in lower case: advice, and
+/// frames of a stack.
+const ADVICE: [&str; 15] = [
+    "note:",
+    "= note:",
+    "hint:",
+    "help:",
+    "= help:",
+    "tip:",
+    "usage:",
+    "for more information",
+    "try '",
+    "try `",
+    "run with ",
+    "(use ",
+    "at ",
+    "node.js v",
+    "see also",
+];
+
+/// Returns whether a line says more than advice, a frame of a stack or a bracket would.
+fn is_meaningful(line: &str) -> bool {
+    let start: String = line.trim_start().chars().take(24).collect();
+    let start = start.to_lowercase();
+    has_word(line) && !ADVICE.iter().any(|advice| start.starts_with(advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(error: &str, output: &str) -> Option<String> {
+        let end = |text: &str| {
+            let mut end = StreamEnd::default();
+            end.feed(text.as_bytes());
+            end
+        };
+        failure_line(&end(error), &end(output))
+    }
+
+    #[test]
+    fn the_last_meaningful_line_of_the_errors_counts_and_else_of_the_output() {
+        let is = |line: &str| Some(line.to_owned());
+        assert_eq!(chosen("one\nnot logged in\n\n", "output\n"), is("not logged in"));
+        assert_eq!(chosen("", "FAILED tests/a.py\n"), is("FAILED tests/a.py"));
+        assert_eq!(chosen("---\n}\n", "why\n"), is("why"));
+        assert_eq!(chosen("", "---\n"), None);
+        assert_eq!(chosen("", ""), None);
+        assert_eq!(chosen("usage: x FILE\n", ""), is("usage: x FILE"), "there is nothing else");
+    }
+
+    #[test]
+    fn advice_and_frames_after_the_error_are_passed_over() {
+        let unknown = "ls: unrecognized option '--x'\nTry 'ls --help' for more information.\n";
+        assert_eq!(chosen(unknown, "").unwrap(), "ls: unrecognized option '--x'");
+        let panic = "thread 'main' panicked at src/main.rs:2:5:\nno key\nnote: run with `X=1`\n";
+        assert_eq!(chosen(panic, "").unwrap(), "no key");
+        let clap = "error: no such file\n\nUsage: x\n\nFor more information, try '--help'.\n";
+        assert_eq!(chosen(clap, "").unwrap(), "error: no such file");
+        let node = "Error: no key\n    at a (b.js:1)\n    at c (d.js:2) {\n}\n\nNode.js v20.1.0\n";
+        assert_eq!(chosen(node, "").unwrap(), "Error: no key");
+    }
+
+    #[test]
+    fn the_line_is_safe_and_bounded() {
+        assert_eq!(chosen("10%\r\u{1b}[31mno\u{7} key\u{1b}[0m\r\n", "").unwrap(), "no key");
+        let long = chosen(&"é".repeat(20_000), "").unwrap();
+        assert_eq!(long.chars().count(), LONGEST + 1);
+        let mut end = StreamEnd::default();
+        for _ in 0..1000 {
+            end.feed(&[b'x'; 999]);
+            assert!(end.bytes.len() <= 2 * SEARCHED);
+        }
+        end.feed(b"\nthe end\n");
+        assert_eq!(failure_line(&end, &StreamEnd::default()).unwrap(), "the end");
+    }
+}

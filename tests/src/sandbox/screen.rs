@@ -1,0 +1,182 @@
+//! The binary on a terminal of its own, whose screen is what a person would see.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::num::NonZeroU16;
+use std::os::fd::OwnedFd;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use test_limit::eventually;
+use vt100::{Callbacks, Parser};
+
+use super::Invocation;
+
+/// How long anything may take before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How many lines above the screen are kept.
+const SCROLLBACK: usize = 10_000;
+
+/// A call of the binary on a terminal. Dropping it kills it.
+pub struct Screen {
+    terminal: Arc<Mutex<Terminal>>,
+    master: File,
+    child: Child,
+    reading: Option<JoinHandle<()>>,
+}
+
+/// What the terminal got so far.
+struct Terminal {
+    parser: Parser<Unexpected>,
+    bytes: Vec<u8>,
+}
+
+/// The sequences that the terminal does not know.
+#[derive(Debug, Default)]
+struct Unexpected(Vec<String>);
+
+impl Callbacks for Unexpected {
+    fn unhandled_char(&mut self, _screen: &mut vt100::Screen, letter: char) {
+        self.0.push(format!("character {letter:?}"));
+    }
+
+    fn unhandled_control(&mut self, _screen: &mut vt100::Screen, byte: u8) {
+        self.0.push(format!("control {byte:#x}"));
+    }
+}
+
+impl Invocation {
+    /// Starts it on a terminal with this many lines and columns.
+    ///
+    /// # Panics
+    /// When there is no terminal to be had.
+    #[must_use]
+    pub fn on_a_screen(self, rows: u16, columns: u16) -> Screen {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = openpt(flags).expect("a terminal can be made");
+        grantpt(&master).expect("it is ours");
+        unlockpt(&master).expect("it can be unlocked");
+        let name = ptsname(&master, Vec::new()).expect("it has a name");
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let slave: OwnedFd = rustix::fs::open(name, flags, Mode::empty()).expect("it is there");
+        tcsetwinsize(&slave, size(rows, columns)).expect("its size can be set");
+        let end = || Stdio::from(slave.try_clone().expect("it can be shared"));
+        let mut command = self.env("TERM", "xterm-256color").into_command();
+        command.stdin(Stdio::null()).stdout(end()).stderr(end());
+        let child = command.spawn().expect("the binary can be started");
+        drop((command, slave)); // so that reading ends with the binary
+        let parser = Parser::new_with_callbacks(
+            some(rows),
+            some(columns),
+            SCROLLBACK,
+            Unexpected::default(),
+        );
+        let terminal = Arc::new(Mutex::new(Terminal { parser, bytes: Vec::new() }));
+        let master = File::from(master);
+        let (mut reader, shown) = (master.try_clone().expect("it can be shared"), terminal.clone());
+        let reading = std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(read @ 1..) = reader.read(&mut piece) {
+                let mut terminal = shown.lock().expect("reading does not panic");
+                terminal.parser.process(&piece[..read]);
+                terminal.bytes.write_all(&piece[..read]).expect("memory can be written");
+            }
+        });
+        Screen { terminal, master, child, reading: Some(reading) }
+    }
+}
+
+fn some(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).expect("a screen has lines and columns")
+}
+
+fn size(rows: u16, columns: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+impl Screen {
+    fn terminal(&self) -> std::sync::MutexGuard<'_, Terminal> {
+        self.terminal.lock().expect("reading does not panic")
+    }
+
+    /// Returns the text on the screen now, without the lines above it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let terminal = self.terminal();
+        let screen = terminal.parser.screen();
+        let rows = screen.rows(0, screen.size().1.get());
+        let text: String = rows.map(|row| format!("{}\n", row.trim_end())).collect();
+        text.trim_end().to_owned()
+    }
+
+    /// Returns everything that the terminal got.
+    #[must_use]
+    pub fn bytes(&self) -> String {
+        String::from_utf8_lossy(&self.terminal().bytes).into_owned()
+    }
+
+    /// Gives the terminal another size.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    pub fn resize(&self, rows: u16, columns: u16) {
+        let mut terminal = self.terminal();
+        terminal.parser.screen_mut().set_size(some(rows), some(columns));
+        tcsetwinsize(&self.master, size(rows, columns)).expect("it is there");
+    }
+
+    /// Waits until the text on the screen is as `wanted`, and returns it.
+    ///
+    /// # Panics
+    /// When it does not become so; `what` was awaited.
+    pub fn until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let text = std::cell::RefCell::new(String::new());
+        let is_there = || {
+            *text.borrow_mut() = self.text();
+            wanted(&text.borrow())
+        };
+        let seen = std::panic::AssertUnwindSafe(|| eventually(PATIENCE, what, is_there));
+        if let Err(late) = std::panic::catch_unwind(seen) {
+            eprintln!("on the screen instead of {what}:\n{}", text.borrow());
+            std::panic::resume_unwind(late);
+        }
+        text.into_inner()
+    }
+
+    /// Waits until the binary has ended and its last output is on the screen.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub fn wait(&mut self) -> ExitStatus {
+        let mut status = None;
+        eventually(PATIENCE, "the binary ends", || {
+            status = self.child.try_wait().expect("a child can be awaited");
+            status.is_some()
+        });
+        let reading = self.reading.take().expect("only waiting takes it");
+        reading.join().expect("reading does not panic");
+        assert_eq!(self.terminal().parser.callbacks().0, Vec::<String>::new());
+        status.expect("it has ended")
+    }
+}
+
+impl std::fmt::Debug for Screen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Screen").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if self.reading.is_some() {
+            let _gone = self.child.kill(); // it may just have ended
+            let _reaped = self.child.wait();
+        }
+    }
+}

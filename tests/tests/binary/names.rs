@@ -1,0 +1,196 @@
+//! Tasks by their items: where people see them, and where they can type them.
+
+use serde_json::{Value, json};
+use tests::sandbox::{Finished, Plan, Repository, Sandbox};
+
+use super::sandbox;
+
+/// Makes a repository with two files of one name in folders that begin alike.
+fn repository(place: &Sandbox) -> Repository {
+    let repository = place.repository();
+    repository.write("src/buffer/mod.rs", "pub mod buffer;\n");
+    repository.write("src/network/mod.rs", "pub mod network;\n");
+    repository.commit("two folders");
+    repository
+}
+
+fn call(place: &Sandbox, repository: &Repository, words: &str) -> Finished {
+    place.regatta(repository.root()).words(words).run()
+}
+
+#[test]
+fn people_see_the_item_in_lines_table_lists_and_logs_and_programs_in_events() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let run = place.regatta(repository.root()).words("run --each src/*/mod.rs");
+    let script = "echo \"// x\" >> {{item}}; case {{item}} in *network*) exit 3;; esac";
+    let finished = run.exec(script).run().expect_code(3);
+    assert!(finished.stdout.contains("\nsrc/buffer/mod.rs   landed"), "{finished}");
+    assert!(finished.stdout.contains("\nsrc/network/mod.rs  failed: command"), "{finished}");
+    assert!(finished.stderr.contains(" src/buffer/mod.rs landed 1 file +1 −0"), "{finished}");
+    assert!(finished.stderr.contains(" src/network/mod.rs failed: command"), "{finished}");
+    let shown = call(&place, &repository, "runs show").expect_code(0);
+    assert!(shown.stdout.contains("\nsrc/buffer/mod.rs   landed"), "{shown}");
+    assert!(shown.stdout.contains("\nsrc/network/mod.rs  captured at"), "{shown}");
+    let logs = call(&place, &repository, "logs").expect_code(0);
+    assert!(logs.stdout.contains("src/buffer/mod.rs · landed"), "{logs}");
+    let one = call(&place, &repository, "runs show @ src/buffer/mod.rs").expect_code(0);
+    assert!(one.stdout.contains("src/buffer/mod.rs  is the task src-buffer-mod-rs\n"), "{one}");
+
+    let finished = place.run_in(&repository).words("--each src/*/mod.rs").exec("true").run();
+    let queued = finished.events_of("task_queued");
+    let items: Vec<_> = queued.iter().map(|event| &event["item"]).collect();
+    assert_eq!(items, ["src/buffer/mod.rs", "src/network/mod.rs"]);
+    let run = place.run_in(&repository).words("--each src/*/mod.rs --chunk 2");
+    let queued = run.exec("echo {{items}}").run().expect_code(0).events_of("task_queued");
+    assert_eq!(queued[0]["items"], json!(["src/buffer/mod.rs", "src/network/mod.rs"]));
+    assert_eq!(queued[0].get("item"), None);
+    let shown = call(&place, &repository, "runs show --json").expect_code(0).json();
+    assert_eq!(shown["tasks"][0]["items"], queued[0]["items"]);
+}
+
+#[test]
+fn a_task_is_given_by_its_item_wherever_a_task_is_wanted() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let run = place.run_in(&repository).words("--merge none --each src/*/mod.rs");
+    let run = run.exec("echo {{item}}; echo x >> {{item}}").run().expect_code(0).run_name();
+    let alike = |words: &[&str]| {
+        let said = words.iter().map(|words| call(&place, &repository, words).expect_code(0).stdout);
+        let said: Vec<_> = said.collect();
+        assert!(said[0].contains("src/buffer/mod.rs"), "{}: {}", words[0], said[0]);
+        for (words, said) in words.iter().zip(&said) {
+            assert!(!said.contains("src/network/mod.rs"), "{words}: {said}");
+            assert!(said == &said[..], "{words}");
+        }
+        assert!(said.iter().all(|one| *one == said[0]), "{words:?}: {said:?}");
+    };
+    alike(&[
+        "diff src-buffer-mod-rs",
+        "diff @ src/buffer/mod.rs",
+        "diff @/src/buffer/mod.rs",
+        "diff src/buffer/mod.rs",
+        "diff ./src/buffer/mod.rs",
+        "diff @ buffer/mod.rs",
+        "diff @ src/b",
+        "diff src/b…/mod.rs",
+        &format!("diff {run} src/buffer/mod.rs"),
+        &format!("diff {run}/src/buffer/mod.rs"),
+    ]);
+    alike(&["logs src-buffer-mod-rs", "logs @ src/buffer/mod.rs"]);
+    alike(&["results src-buffer-mod-rs", "results @ src/buffer/mod.rs"]);
+    alike(&["runs show @/src-buffer-mod-rs", "runs show @ src/buffer/mod.rs"]);
+    alike(&["apply --dry-run src-buffer-mod-rs", "apply --dry-run @ src/buffer/mod.rs"]);
+    alike(&["discard --dry-run src-buffer-mod-rs", "discard --dry-run @ src/buffer/mod.rs"]);
+    let landed = call(&place, &repository, "apply @ src/buffer/mod.rs").expect_code(0);
+    assert_eq!(landed.stdout, "src/buffer/mod.rs  landed\n");
+    assert!(repository.text("src/buffer/mod.rs").ends_with("x\n"));
+    assert!(!repository.text("src/network/mod.rs").ends_with("x\n"));
+}
+
+#[test]
+fn an_item_that_several_tasks_or_none_have_is_told_with_the_items_there_are() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let run = place.run_in(&repository).words("--each src/*/mod.rs");
+    let _ended = run.exec("true").run().expect_code(0);
+    let refused =
+        |words: &str, what: &[&str]| call(&place, &repository, words).expect_refusal(what);
+    let items = "src/buffer/mod.rs or src/network/mod.rs";
+    refused("diff mod.rs", &[&format!("`mod.rs` could be {items}")]);
+    refused("diff src/none.rs", &["no task `src/none.rs`", items]);
+    refused("diff @ src/none.rs", &["no task `src/none.rs`", items]);
+    refused("diff r9999/src/buffer/mod.rs", &["no run or task `r9999`"]);
+    refused("diff r9999 src/buffer/mod.rs", &["no run or task `r9999`"]);
+}
+
+#[test]
+fn a_rehearsal_shows_the_items_of_each_chunk() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let run = place.regatta(repository.root()).words("run --dry-run --each src/**/*.rs --chunk 3");
+    let said = run.exec("rustfmt {{items}}").run().expect_code(0).stdout;
+    let expected = "task                  command\n\
+                    src/buffer/mod.rs +2  rustfmt \"$@\"\n  src/buffer/mod.rs\n  src/main.rs\n  \
+                    src/network/mod.rs\nsrc/run.rs            rustfmt \"$@\"\n";
+    assert!(said.starts_with(expected), "{said}");
+    let run =
+        place.regatta(repository.root()).words("run --dry-run --json --chunk 3 --each src/**/*.rs");
+    let listed = run.exec("rustfmt {{items}}").run().expect_code(0).json();
+    let items = json!(["src/buffer/mod.rs", "src/main.rs", "src/network/mod.rs"]);
+    assert_eq!(listed["tasks"][0]["items"], items);
+    assert_eq!(
+        (&listed["tasks"][1]["item"], &listed["tasks"][1]["items"]),
+        (&json!("src/run.rs"), &Value::Null)
+    );
+}
+
+/// Returns the subjects of the branches of the run, by task.
+fn subjects(repository: &Repository, run: &str) -> Vec<(String, String)> {
+    let pattern = format!("refs/heads/regatta/{run}");
+    let format = "--format=%(refname:lstrip=4) %(contents:subject)";
+    let listed = repository.git(&["for-each-ref", format, &pattern]);
+    let pair = |line: &str| {
+        let (task, subject) = line.split_once(' ').expect("a task and a subject");
+        (task.to_owned(), subject.to_owned())
+    };
+    listed.lines().map(pair).collect()
+}
+
+#[test]
+fn a_branch_is_named_after_the_item_or_the_prompt_and_never_raw_shell() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let run = place.run_in(&repository).words("--merge branch --each src/*/mod.rs");
+    let run = run.exec("sed -i 's/pub/pub(crate)/' {{item}}").run().expect_code(0).run_name();
+    let of = |task: &str, subject: &str| (task.to_owned(), subject.to_owned());
+    assert_eq!(
+        subjects(&repository, &run),
+        [
+            of("src-buffer-mod-rs", "src/buffer/mod.rs"),
+            of("src-network-mod-rs", "src/network/mod.rs")
+        ]
+    );
+    let plan = Plan::default()
+        .task("a-quotes", "sed -i 's/run/go/' src/main.rs")
+        .task("b-plain", "touch docs.txt")
+        .task("c-only", "\"$SHELL\" -c : ; echo x > x.txt");
+    let finished = place.run_plan(&repository, &plan).words("--merge branch").run();
+    let run = finished.expect_code(0).run_name();
+    assert_eq!(
+        subjects(&repository, &run),
+        [of("a-quotes", "sed -i …"), of("b-plain", "touch docs.txt"), of("c-only", "c-only")]
+    );
+}
+
+#[test]
+fn a_tasks_own_message_is_used_where_it_made_exactly_one_commit() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let commit = "git -c user.name=Ada -c user.email=ada@example.org commit -q -a -m";
+    let plan = Plan::default()
+        .task(
+            "one",
+            &format!("echo x >> src/run.rs; {commit} 'Say x at last' -m 'It was missing.'"),
+        )
+        .task("rest", &format!("echo y >> src/main.rs; {commit} 'Say y'; echo z >> README.md"))
+        .task(
+            "two",
+            &format!(
+                "echo a >> src/buffer/mod.rs; {commit} a; echo b >> src/buffer/mod.rs; {commit} b"
+            ),
+        );
+    let finished = place.run_plan(&repository, &plan).words("--merge branch").run();
+    let run = finished.expect_code(0).run_name();
+    let found = subjects(&repository, &run);
+    let subject = |task: &str| {
+        let found = found.iter().find(|(name, _)| name == task).expect("each has a branch");
+        found.1.clone()
+    };
+    assert_eq!((subject("one"), subject("rest")), ("Say x at last".to_owned(), "Say y".to_owned()));
+    assert_eq!(subject("two"), "echo a …", "two commits have no one message");
+    let body = repository.git(&["log", "-1", "--format=%b", &format!("regatta/{run}/one")]);
+    assert_eq!(body.trim(), "It was missing.");
+    let changed = repository.git(&["diff", "--name-only", "HEAD", &format!("regatta/{run}/rest")]);
+    assert_eq!(changed, "README.md\nsrc/main.rs\n", "all its work is on the branch");
+}

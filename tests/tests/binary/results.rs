@@ -1,0 +1,295 @@
+//! What tasks yielded, as people and programs get it.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tests::model::{Answer, Asked, LoopbackModel, marker};
+use tests::sandbox::{Finished, Plan, Repository, Sandbox};
+
+use super::sandbox;
+
+/// Runs `regatta results` with these words.
+fn results(place: &Sandbox, repository: &Repository, words: &str) -> Finished {
+    place.regatta(repository.root()).words("results").words(words).run()
+}
+
+/// Returns the objects of `results --jsonl`.
+fn objects(place: &Sandbox, repository: &Repository, words: &str) -> Vec<Value> {
+    let finished = results(place, repository, &format!("--jsonl {words}")).expect_code(0);
+    let line = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    finished.stdout.lines().map(line).collect()
+}
+
+/// Returns the word that only this task of this test yields.
+fn nonce(task: usize) -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    format!("nonce{task}x{:x}end", now.expect("the epoch is over").as_nanos())
+}
+
+/// Returns every piece of a text that begins like a nonce, up to where one would end.
+fn nonces_in(text: &str) -> Vec<String> {
+    let pieces = text.split("nonce").skip(1);
+    let word = |rest: &str| {
+        rest.split(|letter: char| !letter.is_ascii_alphanumeric()).next().map(str::to_owned)
+    };
+    pieces.filter_map(word).map(|rest| format!("nonce{rest}")).collect()
+}
+
+#[test]
+fn nonces_yielded_by_thirty_models_are_all_in_the_results_and_those_shown_are_whole() {
+    const TASKS: usize = 30;
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    let nonces: Vec<String> = (0..TASKS).map(nonce).collect();
+    let mut plan = Plan::default();
+    for (task, nonce) in nonces.iter().enumerate() {
+        // Short texts, long texts of many lines and of one, and data.
+        let value = match task % 4 {
+            0 => json!(nonce),
+            1 => json!(format!("It is this:\n\n{}", format!("- {nonce}\n").repeat(40))),
+            2 => json!(format!("{nonce} ").repeat(500)),
+            _ => json!({ "word": nonce, "more": vec![nonce; 300] }),
+        };
+        let name = format!("task-{task}");
+        model.talk(&name, move |_asked: &Asked| Answer::yields(&value));
+        plan = plan.agent(&name, &format!("Find it. {}", marker(&name)));
+    }
+    let run = place.regatta(repository.root()).words("run --plan - --model").arg(model.route());
+    let run = run.arg("--base-url").arg(model.base_url()).stdin(plan.text());
+    let finished = run.run().expect_code(0);
+
+    let objects = objects(&place, &repository, "@");
+    assert_eq!(objects.len(), TASKS);
+    for ((task, nonce), object) in nonces.iter().enumerate().zip(&objects) {
+        assert_eq!(object["id"], format!("task-{task}"));
+        assert_eq!(object["outcome"], "done");
+        assert!(object["yield"].to_string().contains(nonce), "{nonce} in {object}");
+        assert!(object["usage"]["input"].as_u64() > Some(0), "{object}");
+    }
+    let (table, answers) = finished.stdout.split_once("\n\n").expect("answers below the table");
+    assert_eq!(nonces_in(table), Vec::<String>::new(), "{finished}");
+    let known: BTreeSet<_> = nonces.iter().cloned().collect();
+    let shown: BTreeSet<_> = nonces_in(answers).into_iter().collect();
+    assert!(shown.is_subset(&known), "each is whole: {:?}", shown.difference(&known));
+    assert_eq!(shown, nonces[..20].iter().cloned().collect(), "of the first twenty tasks");
+    assert!(
+        answers.contains(&format!("\nand 10 answers more: regatta results {}", run_of(&place)))
+    );
+    place.expect_nothing_left(&repository);
+}
+
+/// Returns the name of the only run in the ledger.
+fn run_of(place: &Sandbox) -> String {
+    let names = place.home().ledger("SELECT name FROM run", |row| row.get::<_, String>(0));
+    assert_eq!(names.len(), 1, "{names:?}");
+    names.into_iter().next().expect("there is one")
+}
+
+#[test]
+fn one_task_that_changes_nothing_prints_its_whole_answer_and_no_table() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    let lines: String = (1..=60).map(|line| format!("line {line} of the answer\n")).collect();
+    let value = json!(lines);
+    model.talk("t1", move |_asked: &Asked| Answer::yields(&value));
+    let run = place.regatta(repository.root()).words("run --model").arg(model.route());
+    let run = run.arg("--base-url").arg(model.base_url());
+    let finished = run.arg(format!("What is it? {}", marker("t1"))).run().expect_code(0);
+    assert_eq!(finished.stdout, lines);
+
+    let of_command =
+        |script: &str| place.regatta(repository.root()).words("run -q").exec(script).run();
+    assert_eq!(of_command("echo thinking; echo 42").expect_code(0).stdout, "42\n");
+    let changes = of_command("echo x > x.txt; echo 42").expect_code(0);
+    assert!(changes.stdout.contains("1 landed"), "work is told: {changes}");
+    assert!(changes.stdout.ends_with("\nt1  42\n"), "{changes}");
+    let fails = of_command("echo 42; exit 3").expect_code(5);
+    assert!(fails.stdout.contains("failed: command"), "{fails}");
+}
+
+#[test]
+fn answers_stand_below_the_table_in_its_order_and_say_how_the_rest_is_had() {
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = Plan::default()
+        .task("late", "sleep 0.3; echo '{\"bugs\": [1, 2], \"ok\": false}'")
+        .task("long", "printf '\"'; seq 1 40 | awk '{printf \"row %s\\\\n\", $0}'; echo '\"'")
+        .task("silent", "true")
+        .task("broken", "echo no answer; exit 1");
+    let run = place.regatta(repository.root()).words("run --plan -").stdin(plan.text());
+    let finished = run.run().expect_code(3);
+    let rows: String = (1..=12).map(|row| format!("    row {row}\n")).collect();
+    let run = run_of(&place);
+    let answers = format!(
+        "\n\nlate\n    {{\"bugs\":[1,2],\"ok\":false}}\n\nlong\n{rows}    \
+         … 40 lines and 270 bytes in all: regatta results {run}/long\n"
+    );
+    assert!(finished.stdout.contains(&answers), "{answers} in {finished}");
+    assert!(!finished.stdout.contains("no answer"), "what failed has none: {finished}");
+    let whole = results(&place, &repository, &format!("{run}/long")).expect_code(0);
+    let rows: String = (1..=40).map(|row| format!("row {row}\n")).collect();
+    assert_eq!(whole.stdout, rows);
+}
+
+#[test]
+fn results_are_text_one_document_or_lines_and_only_what_is_asked_for() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = place.run_in(&repository).words("--each src/*.rs");
+    let finished = run.exec("wc -l < {{item}}; case {{item}} in *run*) exit 3;; esac").run();
+    let run = finished.expect_code(3).run_name();
+
+    let text = results(&place, &repository, "").expect_code(0).stdout;
+    let expected = "src/main.rs\n    3\n\nsrc/run.rs  failed: command\n    it ended with code 3";
+    assert!(text.starts_with(expected), "{text}");
+    let document = results(&place, &repository, "@ --json").expect_code(0).json();
+    let lines = objects(&place, &repository, &run);
+    assert_eq!(document, Value::Array(lines.clone()));
+    let keys: Vec<_> = lines[0].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["id", "item", "outcome", "failure", "yield", "changes", "usage"]);
+    let changes = json!({ "files": 0, "added": 0, "removed": 0 });
+    assert_eq!(
+        lines[0],
+        json!({
+            "id": "src-main-rs", "item": "src/main.rs", "outcome": "done", "failure": null,
+            "yield": 3, "changes": changes, "usage": null,
+        })
+    );
+    assert_eq!((&lines[1]["outcome"], &lines[1]["yield"]), (&json!("failed"), &Value::Null));
+    assert_eq!(lines[1]["failure"]["class"], "command");
+
+    assert_eq!(objects(&place, &repository, "@ --only done"), lines[..1]);
+    assert_eq!(objects(&place, &repository, "@ --only failed"), lines[1..]);
+    assert_eq!(objects(&place, &repository, &format!("{run}/src-main-rs")), lines[..1]);
+    assert_eq!(objects(&place, &repository, "@ src/main.rs"), lines[..1]);
+    results(&place, &repository, "--only some").expect_refusal(&["some", "--only"]);
+    results(&place, &repository, "--json --jsonl").expect_refusal(&["--json", "--jsonl"]);
+}
+
+#[test]
+fn a_fan_out_with_a_schema_is_a_pipeline() {
+    let place = sandbox();
+    let repository = place.repository();
+    let schema = r#"{"type": "object", "required": ["finding"]}"#;
+    std::fs::write(place.folder().join("finding.json"), schema).unwrap();
+    // The binary is `$0`, as for whoever types this.
+    let script = "\"$0\" run -q --each 'src/*.rs' --schema ../finding.json \
+                  --exec 'printf '\\''{\"finding\": \"%s\"}'\\'' {{item}}' > /dev/null \
+                  && \"$0\" results @ --jsonl | sed 's/.*\"finding\":\"\\([^\"]*\\)\".*/\\1/'";
+    let mut shell = place.regatta(repository.root()).into_command();
+    let variables: Vec<_> = shell
+        .get_envs()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+        .collect();
+    shell = std::process::Command::new("/bin/sh");
+    shell.env_clear().envs(variables).current_dir(repository.root());
+    let output = shell.arg("-c").arg(script).arg(place.binary()).output().expect("sh can be run");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "src/main.rs\nsrc/run.rs\n", "{}", String::from_utf8_lossy(&output.stderr));
+    let help = place.regatta(repository.root()).words("results --help").run().expect_code(0);
+    assert!(help.stdout.contains("regatta results @ --jsonl | jq"), "{help}");
+}
+
+#[test]
+fn a_run_without_yields_is_one_clear_line() {
+    let place = sandbox();
+    let repository = place.repository();
+    results(&place, &repository, "").expect_refusal(&["there is no run yet"]);
+    let finished = place.run_in(&repository).words("--each src/*.rs").exec("true").run();
+    let run = finished.expect_code(0).run_name();
+    let none = results(&place, &repository, "");
+    let expected = format!("error: no task of run {run} yielded anything\n");
+    assert!(none.stderr.starts_with(&expected), "{none}");
+    none.expect_refusal(&["regatta runs show"]);
+    let one = results(&place, &repository, "@ src/run.rs");
+    one.expect_refusal(&["src-run-rs yielded nothing", "regatta logs"]);
+    results(&place, &repository, "--only failed").expect_refusal(&["no task of run", "failed"]);
+    assert_eq!(objects(&place, &repository, "").len(), 2, "programs get every task");
+    assert_eq!(results(&place, &repository, "--json --only failed").expect_code(0).stdout, "[]\n");
+}
+
+#[test]
+fn a_yield_of_ten_megabytes_is_cut_and_says_so() {
+    let place = sandbox();
+    let repository = place.repository();
+    let endless = "head -c 10000000 /dev/zero | tr '\\0' x";
+    let finished = place.regatta(repository.root()).words("run x y").exec(endless).run();
+    let finished = finished.expect_code(0);
+    assert!(finished.stdout.len() < 20_000, "{} bytes", finished.stdout.len());
+    assert_eq!(finished.stdout.matches("500 KB in all").count(), 2, "{finished}");
+    let whole = results(&place, &repository, "@/t1").expect_code(0).stdout;
+    assert!(whole.ends_with("x… (cut here: the line is longer than 500000 bytes)\n"));
+    std::fs::write(place.folder().join("any.json"), r#"{"type": "object"}"#).unwrap();
+    let run = place.run_in(&repository).words("--schema ../any.json").exec(endless);
+    let failure = run.run().expect_code(5).task("t1")["failure"].clone();
+    assert_eq!(failure["class"], "contract", "{failure}");
+    assert!(failure["message"].as_str().unwrap().contains("longer than 500000 bytes"), "{failure}");
+}
+
+#[test]
+fn a_yield_of_control_characters_moves_no_cursor() {
+    let place = sandbox();
+    let repository = place.repository();
+    let hostile = "printf 'a\\033[2J\\033]0;title\\007b\\302\\233c\\342\\200\\256d\\re\\n'";
+    let run = place.regatta(repository.root()).words("run x y --color always").exec(hostile);
+    let finished = run.run().expect_code(0);
+    let text = results(&place, &repository, "@ --color always").expect_code(0).stdout;
+    let one = results(&place, &repository, "@/t1").expect_code(0).stdout;
+    for said in [&finished.stdout, &text, &one] {
+        let ours = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[32m"];
+        let rest = ours.iter().fold(said.clone(), |said, ours| said.replace(ours, ""));
+        let odd = rest.chars().find(|letter| letter.is_control() && *letter != '\n');
+        assert_eq!(odd, None, "{said:?}");
+        assert!(!rest.contains('\u{202e}') && rest.contains("ab�c�d"), "{said:?}");
+    }
+    let exact = "a\u{1b}[2J\u{1b}]0;title\u{7}b\u{9b}c\u{202e}d\re";
+    assert_eq!(objects(&place, &repository, "@/t1")[0]["yield"], exact);
+}
+
+#[test]
+fn results_of_ten_thousand_tasks_are_streamed() {
+    const TASKS: usize = 10_000;
+    let place = sandbox();
+    let repository = place.repository();
+    let run = place.run_in(&repository).words("--each src/run.rs").exec("echo x").run();
+    let _ended = run.expect_code(0);
+    // The ledger of ten thousand such tasks, of which each yielded 4 KB.
+    place.home().change_ledger(&format!(
+        "WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < {last})
+         INSERT INTO task (id, run, position, name, title, state, attempt, started, finished, ms,
+                           report, capture, files, added, removed, spec)
+         SELECT 'task_' || printf('%032x', n), run, n, name || '-' || n, title, state, attempt,
+                started, finished, ms,
+                json_set(report, '$.yield', printf('yield %d ', n) || hex(zeroblob(2000))),
+                capture, files, added, removed, spec
+         FROM task, more",
+        last = TASKS - 1
+    ));
+    let mut call = place.regatta(repository.root()).words("results @ --jsonl").into_command();
+    let mut child = call.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let most = |child: &std::process::Child| -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("it lives");
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    let _first = lines.next().expect("there is a line").unwrap();
+    let at_first = most(&child);
+    // What is left then does not fit into the pipe, so the process still lives.
+    for number in 1..TASKS - 100 {
+        let line = lines.next().expect("there is a line").unwrap();
+        let object: Value = serde_json::from_str(&line).unwrap();
+        let said = object["yield"].as_str().unwrap();
+        assert!(said.starts_with(&format!("yield {number} ")), "{number}: {said:.40}");
+    }
+    let at_last = most(&child);
+    assert_eq!(lines.count(), 100);
+    assert!(child.wait().unwrap().success());
+    assert!(at_last < at_first + 8_000, "{at_first} KiB at the first line, {at_last} at the last");
+    assert!(at_first < 60_000, "{at_first} KiB: all yields have 40 MB");
+    assert_eq!(objects(&place, &repository, "@ --only failed"), [] as [Value; 0]);
+}
