@@ -156,9 +156,10 @@ fn other_side(reason: ConflictReason) -> OtherSide {
         | ConflictReason::ChangedAndRemoved
         | ConflictReason::Kind
         | ConflictReason::InTheWay => OtherSide::User,
-        ConflictReason::Uncommitted | ConflictReason::Filter | ConflictReason::Contested => {
-            OtherSide::Nobody
-        }
+        ConflictReason::Uncommitted
+        | ConflictReason::Filter
+        | ConflictReason::Contested
+        | ConflictReason::Setup => OtherSide::Nobody,
     }
 }
 
@@ -174,6 +175,7 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::InTheWay => {
             "a file stands where a folder is wanted, or the other way round"
         }
+        ConflictReason::Setup => "it changed the same lines as its set-up, which does not land",
         ConflictReason::Uncommitted => "it builds on a change that is not committed",
         ConflictReason::Filter => "a filter program would have to run to commit it",
         ConflictReason::Contested => {
