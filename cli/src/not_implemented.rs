@@ -70,7 +70,6 @@ const MISSING: &[Missing] = &[
     command("update", "updating itself"),
     runs_command("report", "reporting on a run"),
     runs_command("cancel", "cancelling a run from outside"),
-    runs_command("retry", "running failed tasks again"),
     option(ROOT, "print", Takes::Nothing, USE_RUN),
     option(ROOT, "mode", Takes::Value, USE_RUN),
     option(ROOT, "continue", Takes::Nothing, USE_RUN),

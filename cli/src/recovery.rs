@@ -47,6 +47,9 @@ async fn recover(app: &AppContext, repository: &dyn Repository) -> Result<Vec<St
     // an earlier recovery that was killed before it finished.
     let unrecorded =
         Unrecorded::of(&reader, recovery.found()).map_err(|error| error_chain(&error))?;
+    for run in &unrecorded.interrupted {
+        remove_inputs(app, &reader, run).map_err(|error| error_chain(&error))?;
+    }
     record(app, &reader, &unrecorded).await.map_err(|error| error_chain(&error))?;
     let mut found =
         describe(&reader, &unrecorded, recovery.found()).map_err(|error| error_chain(&error))?;
@@ -153,6 +156,21 @@ async fn record(
     }
     let now = app.clock.now();
     app.ledger.append(entries.into_iter().map(|entry| (now, entry)).collect()).await
+}
+
+/// Removes the input files that the engine of a run left, because it died.
+fn remove_inputs(app: &AppContext, reader: &Reader, run: &RunRow) -> Result<(), LedgerError> {
+    for task in reader.tasks(run.id)?.iter().filter(|task| !task.spec.depends_on.is_empty()) {
+        let folder = app.places.inputs(&run.name, &task.name);
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                let folder = folder.display();
+                tracing::warn!(%folder, %error, "the yields that a task was given stay");
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Returns ledger entries with the usage of running tasks, as far as their session logs contain it.

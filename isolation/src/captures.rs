@@ -7,7 +7,9 @@ use protocol::{CaptureRef, RepoPath, RunName};
 
 use crate::baseline::{ContentLocation, read_file_list, remove_file_list};
 use crate::error::{OrCannot, Result, cannot};
+use crate::landing::{WorkInTree, work_in_tree};
 use crate::paths::{IsolationPaths, RepoPaths};
+use crate::repository::Repo;
 use crate::store::TaskStore;
 use crate::tree::join;
 
@@ -51,6 +53,32 @@ impl Captures {
     /// If there is no such capture, or it cannot be read.
     pub fn diff(&self, capture: &CaptureRef, filter: &PathFilter) -> Result<Vec<u8>> {
         self.existing(|| format!("show {capture}"))?.patch(capture, filter)
+    }
+
+    /// Returns, for each of `captures`, whether its work is in the working tree at `root` now. The
+    /// captures are given in the order of their landing.
+    ///
+    /// # Errors
+    /// If there is no such capture, or the tree cannot be read.
+    pub fn in_tree(&self, root: &Path, captures: &[CaptureRef]) -> Result<Vec<WorkInTree>> {
+        if captures.is_empty() {
+            return Ok(Vec::new());
+        }
+        let store = self.existing(|| "compare landed work with the working tree".to_owned())?;
+        work_in_tree(root, &store, captures)
+    }
+
+    /// Returns whether the repository at `root` has this branch.
+    ///
+    /// # Errors
+    /// If the repository cannot be read.
+    pub fn has_branch(root: &Path, branch: &str) -> Result<bool> {
+        let git = Repo::open(root)?.git()?;
+        match git.find_branch(branch, git2::BranchType::Local) {
+            Ok(_) => Ok(true),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(false),
+            Err(error) => Err(error).or_cannot(|| format!("look for the branch {branch}")),
+        }
     }
 
     /// Returns the paths that a task changed, sorted.

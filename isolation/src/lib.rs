@@ -39,6 +39,7 @@ pub use baseline::TreeListing;
 pub use captures::{Captures, FrozenFile, PathFilter};
 pub use carry::{CarryGlobs, GlobError};
 pub use file_entry::Mode as FileMode;
+pub use landing::WorkInTree;
 pub use libgit_setup::initialise;
 pub use paths::IsolationPaths;
 pub use port::Repositories;

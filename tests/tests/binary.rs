@@ -5,6 +5,7 @@
 extern crate test_limit;
 
 mod binary {
+    mod again;
     mod agents;
     mod agents_accounts;
     mod agents_answers;
@@ -45,21 +46,27 @@ mod binary {
     mod logs;
     mod long_output;
     mod names;
+    mod npm_workers;
     mod odd;
     mod output;
     mod plans;
     mod private;
     mod progress;
     mod readme;
+    mod readme_commands;
     mod recovery;
     mod recovery_killed;
+    mod registry_crate;
     mod results;
+    mod retry;
+    mod retry_bad_input;
     mod setup;
     mod setup_capture;
     mod shapes;
     mod slow_reader;
     mod source;
     mod writers;
+    mod yields;
 
     use tests::sandbox::Sandbox;
 

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use engine::fault::Faults;
 use engine::landing::land;
-use engine::ports::{CancelLevel, CancelToken, LandingRequest, Notice};
+use engine::ports::{CancelLevel, CancelToken, InputFiles, LandingRequest, Notice};
 use engine::run::{
     AddTasksError, CancelTrigger, Effect, Input, ReplayCheck, RequestId, RunMachine, RunRecord,
 };
-use engine::task::TaskRecord;
+use engine::task::{TaskRecord, with_yields};
 use protocol::{
     CaptureRef, Event, EventKind, EventScope, Failure, FailureClass, LedgerEntry, OnFailure,
     Outcome, RunId, TaskId, TaskName, TaskReport, TaskSpec,
 };
 use ractor::{Actor, ActorId, ActorRef};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::landing_ports::{RepositoryLands, RunRecords};
@@ -27,7 +28,7 @@ use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::ledger::LedgerMessage;
 use crate::messaging::{Durability, Notifier, Receipt, ask};
-use crate::task::{RunFacts, Task, TaskArguments, TaskMessage};
+use crate::task::{INPUTS, RunFacts, Task, TaskArguments, TaskMessage, artifacts_of};
 
 pub(crate) struct RunState {
     machine: RunMachine,
@@ -169,8 +170,12 @@ impl RunState {
         predecessors: Vec<(TaskName, CaptureRef)>,
     ) -> Result<(), TaskReport> {
         let Some(record) = self.machine.record().task(task).cloned() else { return Ok(()) };
+        let yields = self.machine.record().predecessor_yields(task);
+        let work = with_yields(&record.spec.work, &yields).map_err(unstarted)?;
+        let spec = TaskSpec { work, ..record.spec.clone() };
         let arguments = TaskArguments {
-            spec: record.spec.clone(),
+            inputs: self.inputs(&spec, yields),
+            spec,
             record,
             contract: self.contracts.remove(&task).unwrap_or_else(contracts::any),
             predecessors,
@@ -192,6 +197,17 @@ impl RunState {
         self.tasks.insert(actor.get_id().pid(), task);
         self.actors.insert(task, actor);
         Ok(())
+    }
+
+    /// Returns the files with the yields of the predecessors of a task, if it has any.
+    fn inputs(
+        &self,
+        spec: &TaskSpec,
+        yields: Vec<(TaskName, Value)>,
+    ) -> Option<Arc<dyn InputFiles>> {
+        let deps = &self.arguments.deps;
+        let folder = artifacts_of(deps, &self.arguments.name, &spec.name).join(INPUTS);
+        (!spec.depends_on.is_empty()).then(|| deps.artifacts.inputs(&folder, yields))
     }
 
     /// Removes the actor of a task, and returns the task.
@@ -331,7 +347,11 @@ pub(super) fn crashed(message: String) -> TaskReport {
     } else {
         message
     };
-    let failure = Failure::new(FailureClass::Crashed, message);
+    unstarted(Failure::new(FailureClass::Crashed, message))
+}
+
+/// Returns the report of a task that could not start, or of which nothing else is known.
+fn unstarted(failure: Failure) -> TaskReport {
     TaskReport {
         outcome: Outcome::Failed { failure },
         captured: None,

@@ -11,3 +11,4 @@ mod worker_setup;
 
 pub(crate) use actor::Task;
 pub(crate) use state::{RunFacts, TaskArguments, TaskMessage, TaskState};
+pub(crate) use worker_setup::{INPUTS, artifacts_of};

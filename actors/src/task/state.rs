@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{CancelLevel, Gate, IsolationError, WorkerReport};
+use engine::ports::{CancelLevel, Gate, InputFiles, IsolationError, WorkerReport};
 use engine::task::{
     Effect, Input, SetupPolicy, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract,
 };
@@ -32,6 +32,9 @@ pub(crate) struct TaskArguments {
     pub(crate) run: RunFacts,
     /// The captures of its predecessors, in the order in which they build on each other.
     pub(crate) predecessors: Vec<(TaskName, CaptureRef)>,
+    /// The yields of its predecessors as files; `None` if it has no predecessors. The files are
+    /// removed with the last handle.
+    pub(crate) inputs: Option<Arc<dyn InputFiles>>,
     pub(crate) repository: ActorRef<RepositoryMessage>,
     pub(crate) executors: ActorRef<ExecutorsMessage>,
     pub(crate) gate: Arc<dyn Gate>,

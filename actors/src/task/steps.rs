@@ -7,7 +7,8 @@ use std::time::Duration;
 use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart};
 use engine::task::{Effect, Input, Reminder};
 use protocol::{
-    AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport,
+    AgentEnd, Captured, EventKind, Failure, FailureClass, LedgerEntry, Outcome, Phase, TaskName,
+    TaskReport,
 };
 use ractor::{ActorProcessingErr, ActorRef};
 use tracing::Instrument as _;
@@ -177,8 +178,17 @@ impl TaskState {
         worker: Arc<dyn Worker>,
         reminder: Option<Reminder>,
     ) {
-        let work = Arc::clone(&worker);
-        let job = async move { work.work(reminder).await }.instrument(self.span.clone());
+        let (work, inputs) = (Arc::clone(&worker), self.arguments.inputs.clone());
+        let job = async move {
+            // The files are there already when a reminder is sent.
+            if let (Some(inputs), None) = (inputs, &reminder)
+                && let Err(error) = inputs.write().await
+            {
+                return AgentEnd::Failed(no_inputs(&error));
+            }
+            work.work(reminder).await
+        };
+        let job = job.instrument(self.span.clone());
         let job = self.jobs.run(Job::TaskWork, myself, job, TaskMessage::WorkerEnded);
         self.worker = Some(RunningWorker::new(worker, job));
     }
@@ -295,6 +305,12 @@ fn word(outcome: &Outcome) -> &'static str {
         Outcome::Failed { .. } => "failed",
         Outcome::Cancelled => "cancelled",
     }
+}
+
+/// Returns the failure of a task whose input files could not be written.
+fn no_inputs(error: &std::io::Error) -> Failure {
+    let message = format!("cannot write what its predecessors yielded: {error}");
+    Failure::new(FailureClass::Resources, message)
 }
 
 /// Returns the error of a request to an actor that crashed.

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::ports::{ToolEnv, WorkerReport, WorkerStart, Workspace as Place};
-use protocol::Work;
+use protocol::{RunName, TaskName, Work};
 
 use super::state::TaskArguments;
+use crate::deps::Deps;
 use crate::executors::{ExecutorSetup, ToolSetup};
 use crate::isolation::Lease;
 
@@ -42,6 +43,9 @@ fn environment(task: &TaskArguments, place: &Place, attempt: u32) -> BTreeMap<St
     set("REGATTA_ATTEMPT", attempt.to_string().into());
     set("REGATTA_REPO", task.run.repo.clone().into());
     set("REGATTA_WORKSPACE", place.root.clone().into());
+    if let Some(inputs) = &task.inputs {
+        set("REGATTA_INPUTS", inputs.folder().into());
+    }
     environment
 }
 
@@ -52,11 +56,17 @@ fn folder(task: &TaskArguments, place: &Place) -> PathBuf {
     if subfolder.as_os_str().is_empty() { place.root.clone() } else { place.root.join(subfolder) }
 }
 
-/// Returns the folder of the task's logs and output.
 fn artifacts(task: &TaskArguments) -> PathBuf {
-    let artifacts = &task.deps.policy.artifacts;
-    artifacts.join(task.run.name.as_str()).join(task.spec.name.as_str())
+    artifacts_of(&task.deps, &task.run.name, &task.spec.name)
 }
+
+/// Returns the folder of a task's logs and output.
+pub(crate) fn artifacts_of(deps: &Deps, run: &RunName, task: &TaskName) -> PathBuf {
+    deps.policy.artifacts.join(run.as_str()).join(task.as_str())
+}
+
+/// The folder of a task's input files, beside its logs. It exists while the task does.
+pub(crate) const INPUTS: &str = "inputs";
 
 /// Returns the setup of the executor of `task` in the leased workspace.
 pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> ExecutorSetup {

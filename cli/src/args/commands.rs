@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{Form, Globals, RunArgs, help_text};
+use super::{Form, Globals, RetryArgs, RunArgs, help_text};
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
 /// work.
@@ -140,6 +140,9 @@ pub enum RunsCommand {
         #[command(flatten)]
         target: TargetArgs,
     },
+    /// Start a new run of tasks that failed or were cancelled
+    #[command(long_about = help_text::RETRY, after_long_help = help_text::RETRY_DETAILS)]
+    Retry(Box<RetryArgs>),
 }
 
 /// A run, or one of its tasks.
@@ -210,9 +213,22 @@ pub struct ApplyArgs {
     #[command(flatten)]
     pub target: TargetArgs,
 
+    /// Land work again that has landed and was thrown away since, for instance with git reset
+    #[arg(long, action = ArgAction::SetTrue)]
+    again: bool,
+
     /// Print what would land and what would conflict, exit accordingly, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
+}
+
+/// Whether work that has landed and was thrown away since is landed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LandAgain {
+    /// Such work is reported.
+    No,
+    /// `--again`: such work is landed again.
+    Yes,
 }
 
 /// The arguments of `regatta discard`.
@@ -262,6 +278,12 @@ impl From<Option<String>> for TargetArgs {
 }
 
 impl ApplyArgs {
+    /// Returns whether work that was thrown away is landed again.
+    #[must_use]
+    pub fn land_again(&self) -> LandAgain {
+        if self.again { LandAgain::Yes } else { LandAgain::No }
+    }
+
     /// Returns whether the command does its work, or only prints what it would do.
     #[must_use]
     pub fn execution(&self) -> Execution {

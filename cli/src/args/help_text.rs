@@ -71,7 +71,9 @@ What a workspace needs:
   that names a folder stands for all in it. What tasks do to carried files is never captured.
 
 The yield of a command:
-  The last line that a command writes to standard output is its yield, as JSON if it is valid JSON.";
+  The last line that a command writes to standard output is its yield, as JSON if it is valid JSON.
+  In a plan, a task gets the yields of the tasks in its depends_on: {{tasks.ID.yield}} or
+  {{tasks.ID.yield.FIELD}} in a prompt, and for commands the files $REGATTA_INPUTS/ID.json.";
 
 pub(super) const RUNS: &str = "\
 Lists the runs over this repository, or shows one of them.
@@ -79,7 +81,23 @@ Lists the runs over this repository, or shows one of them.
 Examples:
   regatta runs
   regatta runs show            the latest run
-  regatta runs show r7k3f --json";
+  regatta runs show r7k3f --json
+  regatta runs retry r7k3f     the tasks that failed or were cancelled, once more";
+
+pub(super) const RETRY: &str = "\
+Starts a new run of tasks of an earlier run that failed or were cancelled.
+
+Examples:
+  regatta runs retry                        the latest run
+  regatta runs retry r7k3f --cancelled
+  regatta runs retry r7k3f auth billing     these tasks, however they ended
+  regatta runs retry r7k3f --failed --model ollama/qwen3:32b --limit wall=1h";
+
+pub(super) const RETRY_DETAILS: &str = "\
+The tasks have the words, models, limits and settings of the run, from the ledger: a plan that was
+changed since makes no difference. They work on the tree as it is now. A task on which they depend,
+and which is not retried, must be done and its work in the tree; they still get what it yielded.
+What the earlier run kept stays kept.";
 
 pub(super) const RESULTS: &str = "\
 Prints what the tasks of a run yielded: the answers of models, the last lines of commands.
@@ -132,7 +150,8 @@ Lands kept work: of one task, or of every task of a run that is done.
 
 Examples:
   regatta apply r7k3f/auth
-  regatta apply r7k3f --dry-run";
+  regatta apply r7k3f --dry-run
+  regatta apply r7k3f --again     after git reset --hard";
 
 pub(super) const APPLY_DETAILS: &str = "\
 The work of a task lands whole or not at all. The work of a failed task lands only if that task is

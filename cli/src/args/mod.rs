@@ -4,11 +4,12 @@ mod commands;
 mod globals;
 mod help_text;
 mod parse;
+mod retry;
 mod run;
 
 pub use commands::{
-    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LogsArgs, RunsArgs,
-    RunsCommand,
+    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LandAgain, LogsArgs,
+    RunsArgs, RunsCommand,
 };
 pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, SchemaArgs};
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
@@ -16,4 +17,5 @@ pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
 pub(crate) use parse::WATCH;
 pub use parse::{Parsed, help_of, parse, public_grammar};
+pub use retry::{RetryArgs, TaskEnding};
 pub use run::{AgentChoice, IsolationChoice, LimitSetting, MergeChoice, RunArgs, VariableName};

@@ -11,17 +11,19 @@ use engine::ports::{
 };
 use protocol::{
     ExitCode, Landed, LandingId, LandingReport, LedgerEntry, MergeMode, RunName, TaskLanding,
+    TaskName,
 };
 use store::TaskRow;
 
 use super::apply_output;
 use super::context::{CommandContext, Out, say};
 use super::kept_work::{has_landed, kept_reason, landing_tasks, wanted};
+use super::landed_work::{LandedWork, ThrownAway};
 use super::target::{Target, TargetKind};
 use crate::app_context::UniqueIds;
-use crate::args::{ApplyArgs, Execution, Form};
+use crate::args::{ApplyArgs, Execution, Form, LandAgain};
 use crate::error::Error;
-use crate::render::{count, one_line, rescue_line};
+use crate::render::{conflicts_text, count, cut, one_line, rescue_line};
 use crate::signals::CancelOnSignal;
 
 /// Lands the kept work of one task, or all complete kept work of a run. The work of a task lands as
@@ -38,22 +40,23 @@ pub async fn run(
 ) -> Result<ExitCode, Error> {
     let target = Target::find(context, &args.target)?;
     target.check_has_ended("land")?;
-    let chosen = chosen(&target);
-    if chosen.is_empty() {
-        return nothing_to_land(context, &target, out);
+    let again = args.land_again();
+    let work = Work::of(context, &target, again)?;
+    if work.chosen.is_empty() {
+        return nothing_to_land(context, &target, &work, out);
     }
     if args.execution() == Execution::DryRun {
-        let report = repository.dry_run(request(context, &target, &chosen)?).await?;
-        apply_output::print_dry_run(context, &target.run.name, &report, &chosen, out)?;
+        let report = repository.dry_run(request(context, &target, &work)?).await?;
+        apply_output::print_dry_run(context, &target.run.name, &report, &work.chosen, out)?;
         return Ok(exit_code(&report));
     }
     // Checks the request first, so that an invalid one fails without waiting for the lock.
-    let _possible = request(context, &target, &chosen)?;
+    let _possible = request(context, &target, &work)?;
     // The lock is held until the ledger has the landing. So no other engine lands the same work.
     let _lock = repository.lock_run(&target.run.name)?;
     // The previous holder of the lock may have landed the work, so the tasks are read again.
     let target = target.reload(context)?;
-    land(context, repository, &target, out).await
+    land(context, repository, &target, again, out).await
 }
 
 /// Lands the kept work of `target`, whose run is locked.
@@ -61,13 +64,17 @@ async fn land(
     context: &CommandContext,
     repository: &dyn Repository,
     target: &Target,
+    again: LandAgain,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let chosen = chosen(target);
-    if chosen.is_empty() {
-        return nothing_to_land(context, target, out);
+    let work = Work::of(context, target, again)?;
+    if work.chosen.is_empty() {
+        return nothing_to_land(context, target, &work, out);
     }
-    let request = request(context, target, &chosen)?;
+    let request = request(context, target, &work)?;
+    if again == LandAgain::Yes {
+        check_lands_again(context, repository, target, &request).await?;
+    }
     let stop = CancelOnSignal::begin()?;
     let notify = Arc::new(|notice| {
         let line = match notice {
@@ -86,11 +93,11 @@ async fn land(
         // The landing continues even if standard error cannot be written.
         let _unread = writeln!(std::io::stderr(), "{line}");
     });
-    let (landing, work) = (UniqueIds.landing(), (target.run.id, request));
+    let landing = UniqueIds.landing();
     let cancel = stop.cancel();
     let report = match landing::land(
         landing,
-        work,
+        (target.run.id, request),
         &RepositoryLandings(repository),
         context,
         cancel,
@@ -102,20 +109,105 @@ async fn land(
         LandingEnd::Cancelled => return Err(cancelled(context, target, stop.code())),
         LandingEnd::Failed(error) => return Err(Error::from(error).exit(ExitCode::Kept)),
     };
-    apply_output::print_landing(context, &target.run.name, &report, &target.tasks, out)?;
+    let gone = work.gone_names();
+    apply_output::print_landing(context, &target.run.name, &report, &target.tasks, &gone, out)?;
+    if let (Form::Text, Some(lines)) = (context.view.form, work.gone_lines(context, target)) {
+        // The work has landed even if the note about other work cannot be written.
+        let _unread = writeln!(std::io::stderr(), "note: {}", lines.join("; "));
+    }
     Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
 }
 
-/// Returns the tasks of `target` whose work can land.
-fn chosen(target: &Target) -> Vec<&TaskRow> {
-    target.tasks.iter().filter(|row| wanted(row, target.kind)).collect()
+/// Checks that work which has landed before lands again without a conflict. Otherwise the ledger
+/// would call it a conflict, although a part of it is in the tree.
+async fn check_lands_again(
+    context: &CommandContext,
+    repository: &dyn Repository,
+    target: &Target,
+    request: &LandingRequest,
+) -> Result<(), Error> {
+    let report = repository.dry_run(request.clone()).await?;
+    let landed_before =
+        |task: &TaskName| target.tasks.iter().any(|row| row.name == *task && has_landed(row));
+    for TaskLanding { task, landed } in &report.tasks {
+        if let (Landed::Conflicted { conflicts }, true) = (landed, landed_before(task)) {
+            let name = format!("{}/{task}", target.run.name);
+            return Err(Error::usage(format!("cannot land the work of task {name} again"))
+                .because(format!("the tree has other changes: {}", conflicts_text(conflicts)))
+                .hint(context.hints.command(&format!("diff {name}")))
+                .exit(ExitCode::Kept));
+        }
+    }
+    Ok(())
 }
+
+/// The work of a target, as far as a landing is concerned.
+struct Work<'a> {
+    /// The tasks whose work can land, and is asked for.
+    chosen: Vec<&'a TaskRow>,
+    /// The tasks whose work has landed and was thrown away since, and is not asked for.
+    gone: Vec<&'a TaskRow>,
+    /// The work of the run that has landed.
+    landed: LandedWork,
+}
+
+impl<'a> Work<'a> {
+    fn of(context: &CommandContext, target: &'a Target, again: LandAgain) -> Result<Self, Error> {
+        let landed = match (LandedWork::compare(context, &target.run.name), again) {
+            (Err(error), LandAgain::Yes) => return Err(error),
+            // Other work can land even if this cannot be compared with the repository.
+            (Err(_), LandAgain::No) => LandedWork::default(),
+            (Ok(landed), _) => landed,
+        };
+        let (mut chosen, mut gone) = (Vec::new(), Vec::new());
+        for row in &target.tasks {
+            match (landed.thrown_away(row), again) {
+                _ if wanted(row, target.kind) => chosen.push(row),
+                (Some(_), LandAgain::Yes) => chosen.push(row),
+                (Some(_), LandAgain::No) => gone.push(row),
+                (None, _) => {}
+            }
+        }
+        Ok(Self { chosen, gone, landed })
+    }
+
+    fn gone_names(&self) -> Vec<&TaskName> {
+        self.gone.iter().map(|row| &row.name).collect()
+    }
+
+    /// Returns lines about work that was thrown away: what is missing, and how to land it again.
+    fn gone_lines(&self, context: &CommandContext, target: &Target) -> Option<Vec<String>> {
+        let run = &target.run.name;
+        let (first, what, name) = match self.gone[..] {
+            [] => return None,
+            [row] => {
+                let name = format!("{run}/{}", row.name);
+                let gone = self.landed.thrown_away(row).map(ThrownAway::text).unwrap_or_default();
+                (format!("the work of task {name} has landed, and {gone}"), "it", name)
+            }
+            ref several => {
+                let names: Vec<_> = several.iter().map(|row| row.name.to_string()).collect();
+                let (tasks, names) = (count(several.len(), "task"), names.join(", "));
+                let names = cut(&names, LONGEST_NAMES);
+                let gone = "is not in the repository any more, or not all of it";
+                let line =
+                    format!("the work of {tasks} of run {run} has landed, and {gone}: {names}");
+                (line, "them", run.to_string())
+            }
+        };
+        let command = context.hints.command(&format!("apply {name} --again"));
+        Some(vec![first, format!("land {what} again: {command}")])
+    }
+}
+
+/// The longest list of names in a line, in characters.
+const LONGEST_NAMES: usize = 200;
 
 /// Returns the request that lands the work of the chosen tasks.
 fn request(
     context: &CommandContext,
     target: &Target,
-    chosen: &[&TaskRow],
+    work: &Work<'_>,
 ) -> Result<LandingRequest, Error> {
     Ok(LandingRequest {
         run: target.run.name.clone(),
@@ -125,7 +217,7 @@ fn request(
                 LandingTarget::Branches { prefix: target.run.spec.branch_prefix.clone() }
             }
         },
-        tasks: landing_tasks(context, &target.run.name, chosen)?,
+        tasks: landing_tasks(context, &target.run.name, &work.chosen, &work.landed)?,
     })
 }
 
@@ -143,6 +235,7 @@ fn cancelled(context: &CommandContext, target: &Target, code: Option<ExitCode>) 
 fn nothing_to_land(
     context: &CommandContext,
     target: &Target,
+    work: &Work<'_>,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let name = &target.run.name;
@@ -159,10 +252,13 @@ fn nothing_to_land(
     }
     let unfinished =
         target.tasks.iter().filter(|row| kept_reason(row).is_some()).collect::<Vec<_>>();
+    let gone = work.gone_lines(context, target);
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {
-            apply_output::print_landing(context, name, &LandingReport::default(), &[], out)?;
+            let report = LandingReport::default();
+            apply_output::print_landing(context, name, &report, &[], &work.gone_names(), out)?;
         }
+        (Form::Text, _) if gone.is_some() => say(out, &gone.unwrap_or_default().join("\n"))?,
         (Form::Text, None) => say(out, &nothing_left(target))?,
         (Form::Text, Some(row)) => {
             let command = context.hints.command(&format!("apply {name}/{}", row.name));
@@ -173,7 +269,7 @@ fn nothing_to_land(
             )?;
         }
     }
-    Ok(ExitCode::Success)
+    Ok(if work.gone.is_empty() { ExitCode::Success } else { ExitCode::Kept })
 }
 
 /// Returns why there is no work left to land, as a line.

@@ -15,6 +15,9 @@ use crate::render::{Meaning, changed_lines, conflicts_text, count, one_line, wid
 struct LandingDocument<'a> {
     run: &'a RunName,
     tasks: &'a [TaskLanding],
+    /// Tasks whose work has landed before, and was thrown away since.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    gone: &'a [&'a TaskName],
 }
 
 /// The JSON document of a dry run.
@@ -25,16 +28,18 @@ struct DryRunDocument<'a> {
     tasks: &'a [TaskLanding],
 }
 
-/// Prints what a landing of tasks in `rows` did.
+/// Prints what a landing of tasks in `rows` did. The work of the tasks in `gone` has landed before,
+/// and was thrown away since.
 pub(super) fn print_landing(
     context: &CommandContext,
     run: &RunName,
     report: &LandingReport,
     rows: &[TaskRow],
+    gone: &[&TaskName],
     out: Out<'_>,
 ) -> Result<(), Error> {
     if context.view.form == Form::Json {
-        let lines = LandingDocument { run, tasks: &report.tasks };
+        let lines = LandingDocument { run, tasks: &report.tasks, gone };
         return print_json(out, &lines);
     }
     let lines = report.tasks.iter().map(|TaskLanding { task, landed }| {

@@ -1,10 +1,11 @@
 //! The context of the commands that read runs and captured work, and how they write results.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::ports::{Clock, IsolationError, LedgerStore};
+use isolation::WorkInTree;
 use protocol::{CaptureRef, LedgerEntry, RunName};
 use serde::Serialize;
 use store::Reader;
@@ -21,6 +22,23 @@ pub trait CapturedWork: Send + Sync {
     /// The capture does not exist, or cannot be read.
     fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError>;
 
+    /// Returns, for each capture, whether its work is in the working tree at `root` now. The captures
+    /// are given in the order of their landing.
+    ///
+    /// # Errors
+    /// A capture does not exist, or the tree cannot be read.
+    fn in_tree(
+        &self,
+        root: &Path,
+        captures: &[CaptureRef],
+    ) -> Result<Vec<WorkInTree>, IsolationError>;
+
+    /// Returns whether the repository at `root` has this branch.
+    ///
+    /// # Errors
+    /// The repository cannot be read.
+    fn has_branch(&self, root: &Path, branch: &str) -> Result<bool, IsolationError>;
+
     /// Removes the work. Succeeds if it is already gone.
     ///
     /// # Errors
@@ -31,6 +49,18 @@ pub trait CapturedWork: Send + Sync {
 impl CapturedWork for isolation::Captures {
     fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError> {
         self.diff(capture, &isolation::PathFilter::Everything)
+    }
+
+    fn in_tree(
+        &self,
+        root: &Path,
+        captures: &[CaptureRef],
+    ) -> Result<Vec<WorkInTree>, IsolationError> {
+        self.in_tree(root, captures)
+    }
+
+    fn has_branch(&self, root: &Path, branch: &str) -> Result<bool, IsolationError> {
+        Self::has_branch(root, branch)
     }
 
     fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError> {

@@ -13,15 +13,15 @@ use schema::JsonSchemas;
 
 use super::context::{CommandContext, print_json};
 use super::{
-    apply, conflicts, demo, diff, discard, help, logs, manual, results, run, runs,
+    apply, conflicts, demo, diff, discard, help, logs, manual, results, retry, run, runs,
     schema as schemas,
 };
 use crate::app_context::AppContext;
-use crate::args::{Command, Execution, Form, Globals, Parsed, RunArgs, Verbosity};
+use crate::args::{Command, Execution, Form, Globals, Parsed, RetryArgs, RunArgs, Verbosity};
 use crate::error::Error;
 use crate::recovery::open_repository;
 use crate::render::{self, CommandHints, OutputStreams, View};
-use crate::resolve::{Defaults, ResolveInputs, RunRequest, listing, resolve};
+use crate::resolve::{Defaults, ResolveInputs, RunRequest, listing, refuse_inside_task, resolve};
 use crate::run_log::Log;
 use crate::{process, runtime};
 
@@ -52,9 +52,12 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
             demo::run(args, globals, &log, process::faults_from_environment()?, &mut out).await
         }),
         Command::Run(args) => in_runtime(async move |log| start(globals, args, &log).await),
-        Command::Runs(args) => {
-            in_runtime(async move |_| runs::run(&open_to_look(globals).await?, args, &mut out))
-        }
+        Command::Runs(args) => match args.view() {
+            Ok(view) => {
+                in_runtime(async move |_| runs::run(&open_to_look(globals).await?, view, &mut out))
+            }
+            Err(args) => in_runtime(async move |log| start_retry(globals, args, &log).await),
+        },
         Command::Results(args) => {
             in_runtime(async move |_| results::run(&open_to_look(globals).await?, args, &mut out))
         }
@@ -104,7 +107,30 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         cores: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     };
     let defaults = Defaults::from(&app.settings);
-    let mut spec = resolve(&request, args, &defaults, ground)?;
+    let spec = resolve(&request, args, &defaults, ground)?;
+    let opened = OpenedForWork { app, repository };
+    execute(globals, opened, spec, args.execution(), log).await
+}
+
+/// Starts a run of tasks of an earlier run, or prints these tasks for `--dry-run`.
+async fn start_retry(globals: &Globals, args: &RetryArgs, log: &Log) -> Result<ExitCode, Error> {
+    refuse_inside_task(std::env::var_os("REGATTA_TASK").as_deref())?;
+    let opened = open_to_work(globals).await?;
+    let context = context(globals, &opened.app, &opened.repository.facts().root);
+    let defaults = Defaults::from(&opened.app.settings);
+    let spec = retry::spec(&context, args, &defaults, &JsonSchemas)?;
+    execute(globals, opened, spec, args.overrides().execution(), log).await
+}
+
+/// Executes a run that is resolved, or prints its tasks for `--dry-run`.
+async fn execute(
+    globals: &Globals,
+    opened: OpenedForWork,
+    mut spec: RunSpec,
+    execution: Execution,
+    log: &Log,
+) -> Result<ExitCode, Error> {
+    let OpenedForWork { app, repository } = opened;
     spec.pass_env.retain(|name| {
         let is_set = std::env::var_os(name).is_some();
         if !is_set {
@@ -112,7 +138,7 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
         }
         is_set
     });
-    match (args.execution(), globals.form()) {
+    match (execution, globals.form()) {
         (Execution::DryRun, Form::Text) => process::print(&listing(&spec)?.text())?,
         (Execution::DryRun, Form::Json) => print_json(&mut io::stdout(), &listing(&spec)?)?,
         (Execution::Real, _) => {

@@ -11,6 +11,7 @@ use engine::ports::{
     Baseline, CancelToken, Clock, FreezeRequest, IsolationError, LandingNotice, LandingRequest,
     LockRun, OpenRun, Recovery, Repository, RepositoryFacts, RunLock,
 };
+use isolation::WorkInTree;
 use protocol::*;
 use store::{Ledger, Reader};
 
@@ -87,11 +88,30 @@ impl Repository for FakeRepository {
 pub(super) struct FakeCaptures {
     /// The captures that were removed.
     pub(super) removed: Mutex<Vec<CaptureRef>>,
+    /// The captures that are not in the working tree.
+    pub(super) gone: Mutex<Vec<CaptureRef>>,
 }
 
 impl CapturedWork for FakeCaptures {
     fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>, IsolationError> {
         Ok(format!("patch of {capture}\n\u{1b}[2J").into_bytes())
+    }
+
+    fn in_tree(
+        &self,
+        _root: &Path,
+        captures: &[CaptureRef],
+    ) -> Result<Vec<WorkInTree>, IsolationError> {
+        let gone = self.gone.lock().unwrap();
+        let compare = |capture| match gone.contains(capture) {
+            true => WorkInTree::Missing(RepoPath::new("a.txt").into_iter().collect()),
+            false => WorkInTree::Whole,
+        };
+        Ok(captures.iter().map(compare).collect())
+    }
+
+    fn has_branch(&self, _root: &Path, _branch: &str) -> Result<bool, IsolationError> {
+        Ok(true)
     }
 
     fn remove(&self, _run: &RunName, capture: &CaptureRef) -> Result<(), IsolationError> {
@@ -193,6 +213,7 @@ impl Bench {
             untracked_limit: 0,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
+            retry: None,
         };
         let opened = self.context.ledger.open_run(&spec, Noon.now(), LockRun::nothing()).await;
         let name = opened.unwrap().0;
@@ -249,7 +270,7 @@ impl Bench {
 
 fn agent() -> Agent {
     let model = "offline/demo.toml".parse().unwrap();
-    Agent { model, prompt: "Move it.".to_owned(), context: None }
+    Agent { model, prompt: "Move it.".to_owned(), yields: Vec::new(), context: None }
 }
 
 fn task(name: &str, on: &[&str]) -> TaskSpec {

@@ -9,6 +9,7 @@ use protocol::{Landed, RunName, TaskState};
 use store::TaskRow;
 
 use super::context::CommandContext;
+use super::landed_work::LandedWork;
 use super::target::TargetKind;
 use crate::error::{Error, ErrorKind};
 use crate::render::{
@@ -90,29 +91,33 @@ pub(super) fn wanted(row: &TaskRow, kind: TargetKind) -> bool {
     }
 }
 
-/// Returns the tasks to land, predecessors first. Returns an error if a chosen task builds on kept
-/// work of a task that is not chosen, because its work would land without that kept work.
+/// Returns the tasks to land, predecessors first. Returns an error if a chosen task builds on work
+/// of a task that is not chosen, and that is kept or was thrown away: it would land without that.
 pub(super) fn landing_tasks(
     context: &CommandContext,
     run: &RunName,
     chosen: &[&TaskRow],
+    landed: &LandedWork,
 ) -> Result<Vec<LandingTask>, Error> {
     let record = context.reader.record(run)?;
     let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
     let record = record.ok_or_else(gone)?;
     let ids: BTreeSet<_> = chosen.iter().map(|row| row.id).collect();
     let rows = context.reader.tasks(record.spec.id)?;
-    let kept: BTreeSet<_> =
-        rows.iter().filter(|row| kept_reason(row).is_some()).map(|row| row.id).collect();
     for row in chosen {
         let on = record.task(row.id).map(|task| landing::changed_predecessors(&record, task));
-        let mut missing = on.into_iter().flatten().map(|task| &task.spec);
-        let missing = missing.find(|on| !ids.contains(&on.id) && kept.contains(&on.id));
-        if let Some(missing) = missing.map(|on| &on.name) {
+        for on in on.into_iter().flatten().filter(|on| !ids.contains(&on.spec.id)) {
+            let Some(on) = rows.iter().find(|row| row.id == on.spec.id) else { continue };
+            let (why, again) = match landed.thrown_away(on) {
+                Some(gone) => (gone.text(), " --again"),
+                None if kept_reason(on).is_some() => ("has not landed".to_owned(), ""),
+                None => continue,
+            };
             let what = format!("cannot land the work of task {run}/{}", row.name);
-            let why = format!("it builds on {missing}, which has not landed");
-            let first = context.hints.command(&format!("apply {run}/{missing}"));
-            return Err(Error::new(ErrorKind::Usage, what).because(why).hint(first));
+            let first = context.hints.command(&format!("apply {run}/{}{again}", on.name));
+            return Err(Error::new(ErrorKind::Usage, what)
+                .because(format!("it builds on {}, which {why}", on.name))
+                .hint(first));
         }
     }
     Ok(landing::landing_tasks(&record, &ids))

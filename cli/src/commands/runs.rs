@@ -7,11 +7,12 @@ use store::{RunRow, TaskRow};
 use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{has_landed, kept_reason, label, table_row};
 use super::target::{Target, TargetKind};
-use crate::args::{Form, RunsArgs, RunsCommand, TargetArgs};
+use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::error::Error;
 use crate::render::{
     FailedWork, Palette, Table, TableRows, closing_lines, count, cut, date_time, duration, elapsed,
-    left_out_lines, one_line, outcome_counts, usage_details, usage_text, width, write_table,
+    left_out_lines, one_line, outcome_counts, retry_line, usage_details, usage_text, width,
+    write_table,
 };
 
 /// How many runs are listed without `--limit`.
@@ -23,15 +24,35 @@ const DETAILS: usize = 100;
 /// The longest message that the table shows whole.
 const SHORT: usize = 40;
 
+/// What is shown of the runs.
+#[derive(Clone, Copy, Debug)]
+pub enum RunsView<'a> {
+    /// The latest runs, at most this many.
+    List(usize),
+    /// One run; the latest if none is named.
+    Show(&'a TargetArgs),
+}
+
+impl RunsArgs {
+    /// Returns what the command shows; the arguments of a retry if it starts a run instead.
+    pub fn view(&self) -> Result<RunsView<'_>, &RetryArgs> {
+        match &self.command {
+            None => Ok(RunsView::List(LISTED)),
+            Some(RunsCommand::List { limit }) => Ok(RunsView::List(*limit)),
+            Some(RunsCommand::Show { target }) => Ok(RunsView::Show(target)),
+            Some(RunsCommand::Retry(args)) => Err(args),
+        }
+    }
+}
+
 /// Lists runs, or shows one.
 ///
 /// # Errors
 /// There is no such run, or the ledger cannot be read.
-pub fn run(context: &CommandContext, args: &RunsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
-    match &args.command {
-        None => list(context, LISTED, out)?,
-        Some(RunsCommand::List { limit }) => list(context, *limit, out)?,
-        Some(RunsCommand::Show { target }) => show(context, target, out)?,
+pub fn run(context: &CommandContext, view: RunsView<'_>, out: Out<'_>) -> Result<ExitCode, Error> {
+    match view {
+        RunsView::List(limit) => list(context, limit, out)?,
+        RunsView::Show(target) => show(context, target, out)?,
     }
     Ok(ExitCode::Success)
 }
@@ -122,8 +143,12 @@ fn show(context: &CommandContext, given: &TargetArgs, out: Out<'_>) -> Result<()
         .collect();
     let landed = tasks.iter().filter(|row| has_landed(row)).count();
     let failed_work: Vec<_> = tasks.iter().filter_map(failed_work).collect();
-    let lines =
+    let mut lines =
         closing_lines(&run.name, run.spec.merge, landed, &kept, &failed_work, &context.hints);
+    if matches!(run.state, RunState::Finished | RunState::Interrupted) {
+        let cancelled = run.tasks.cancelled + run.tasks.interrupted;
+        lines.extend(retry_line(&run.name, run.tasks.failed, cancelled, &context.hints));
+    }
     if lines.is_empty() { Ok(()) } else { say(out, &format!("\n{}", lines.join("\n"))) }
 }
 
@@ -141,12 +166,14 @@ fn headline(context: &CommandContext, run: &RunRow) -> String {
         MergeMode::Branch => "onto branches",
         MergeMode::None => "nowhere: kept",
     };
+    let retry = run.spec.retry_of.as_ref().map(|earlier| format!(" · retries {earlier}"));
     let started = date_time(run.started, &context.view.zone);
     let tasks = count(run.tasks.all, "task");
     format!(
-        "run {}{} · {state}{exit}\n{started} · {tasks} · {} at once · lands {merge}\n",
+        "run {}{}{} · {state}{exit}\n{started} · {tasks} · {} at once · lands {merge}\n",
         run.name,
         label.unwrap_or_default(),
+        retry.unwrap_or_default(),
         run.spec.jobs
     )
 }

@@ -43,6 +43,30 @@ impl Target {
         })
     }
 
+    /// Finds a target as [`Self::find`] does, and more tasks of the same run. If tasks are named,
+    /// the target is these, in the order of their declaration.
+    pub(super) fn find_several(
+        context: &CommandContext,
+        given: &TargetArgs,
+        more: &[String],
+    ) -> Result<Self, Error> {
+        let first = Self::find(context, given)?;
+        if more.is_empty() {
+            return Ok(first);
+        }
+        let mut named: Vec<_> = match first.kind {
+            TargetKind::Run => Vec::new(),
+            TargetKind::Task => first.tasks.iter().map(|row| row.id).collect(),
+        };
+        for name in more {
+            let found = context.reader.find_task(first.run.id, name);
+            named.push(found.map_err(|error| not_found(error, context))?.id);
+        }
+        let tasks = context.reader.tasks(first.run.id)?;
+        let tasks = tasks.into_iter().filter(|row| named.contains(&row.id)).collect();
+        Ok(Self { run: first.run, tasks, kind: TargetKind::Task })
+    }
+
     /// Reads the same tasks from the ledger again.
     pub(super) fn reload(&self, context: &CommandContext) -> Result<Self, Error> {
         let is_meant = |row: &TaskRow| self.tasks.iter().any(|task| task.id == row.id);
@@ -88,6 +112,10 @@ impl Located {
         if found.run.repo != *root {
             let place = found.run.repo.display().to_string();
             let what = format!("run {} is of another repository", found.run.name);
+            if !found.run.repo.is_dir() {
+                return Err(Error::usage(what)
+                    .because(format!("it worked on {place}, which is not there any more")));
+            }
             let place_word = crate::render::shell_word(&place);
             return Err(Error::usage(what)
                 .because(format!("it worked on {place}"))

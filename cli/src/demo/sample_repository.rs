@@ -150,6 +150,7 @@ impl Sample {
             untracked_limit: 1 << 20,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
+            retry: None,
         }
     }
 
@@ -160,7 +161,7 @@ impl Sample {
             name: ticket.name.parse().expect("the names of the demo's tasks are valid"),
             title: ticket.title.to_owned(),
             items: Vec::new(),
-            work: Work::Agent(Agent { model, prompt, context: None }),
+            work: Work::Agent(Agent { model, prompt, yields: Vec::new(), context: None }),
             depends_on: Vec::new(),
             priority: 0,
             change: ChangeDemand::Required,

@@ -6,22 +6,28 @@ use protocol::Item;
 use super::script_template::{
     ItemsPerTask, Placeholder, next_placeholder, no_items_error, unknown_placeholder,
 };
+use super::yield_placeholder::{TextKind, is_yield, misplaced};
 use crate::error::Error;
 
 /// A prompt with placeholders. A backslash before a placeholder makes it plain text.
 #[derive(Clone, Debug)]
 pub(super) struct PromptTemplate {
-    parts: Vec<PromptPart>,
+    pieces: Vec<PromptPiece<Placeholder>>,
 }
 
+/// A piece of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum PromptPart {
+pub(super) enum PromptPiece<P> {
     Text(String),
-    Place(Placeholder),
+    /// A placeholder, and how it was written.
+    Place {
+        what: P,
+        written: String,
+    },
 }
 
 /// The hint for a user who wants two literal braces instead of a placeholder.
-const LITERAL: &str = "write \\{{ where two braces are meant";
+pub(super) const LITERAL: &str = "write \\{{ where two braces are meant";
 
 impl PromptTemplate {
     /// Parses a prompt.
@@ -30,20 +36,23 @@ impl PromptTemplate {
     /// A placeholder is unknown, or stands for one item where a task gets a chunk.
     pub(super) fn read(prompt: &str, portion: ItemsPerTask) -> Result<Self, Error> {
         let known = |name: &str| {
+            if is_yield(name) {
+                return Err(misplaced(name, TextKind::Prompt));
+            }
             let what = Placeholder::of(name).ok_or_else(|| unknown_placeholder(name, LITERAL))?;
             what.check_items(name, portion)?;
             Ok(Some(what))
         };
-        Ok(Self { parts: split(prompt, |_any| true, known)? })
+        Ok(Self { pieces: split(prompt, |_any| true, known)? })
     }
 
     /// Fills the prompt for the task number `index`, counted from 1, with these items.
     pub(super) fn fill(&self, index: usize, items: &[Item]) -> String {
         let mut prompt = String::new();
-        for part in &self.parts {
-            match part {
-                PromptPart::Text(text) => prompt.push_str(text),
-                PromptPart::Place(what) => match what.value(index, items.first()) {
+        for piece in &self.pieces {
+            match piece {
+                PromptPiece::Text(text) => prompt.push_str(text),
+                PromptPiece::Place { what, .. } => match what.value(index, items.first()) {
                     Some(value) => prompt.push_str(&value),
                     None => {
                         let all: Vec<_> = items.iter().map(|item| item.item.as_str()).collect();
@@ -62,26 +71,31 @@ impl PromptTemplate {
 /// # Errors
 /// The prompt has a placeholder.
 pub(crate) fn without_items(prompt: &str) -> Result<String, Error> {
-    let ours = |name: &str| Placeholder::of(name).is_some();
-    let parts = split(prompt, ours, |name| match ours(name) {
-        true => Err(no_items_error(name, "regatta run --each SPEC TASK").hint(LITERAL)),
-        false => Ok(None),
+    let ours = |name: &str| is_yield(name) || Placeholder::of(name).is_some();
+    let pieces = split::<Placeholder>(prompt, ours, |name| {
+        if is_yield(name) {
+            return Err(misplaced(name, TextKind::Prompt));
+        }
+        match ours(name) {
+            true => Err(no_items_error(name, "regatta run --each SPEC TASK").hint(LITERAL)),
+            false => Ok(None),
+        }
     })?;
-    let text = |part: PromptPart| match part {
-        PromptPart::Text(text) => text,
-        PromptPart::Place(_) => String::new(),
+    let text = |piece| match piece {
+        PromptPiece::Text(text) => text,
+        PromptPiece::Place { .. } => String::new(),
     };
-    Ok(parts.into_iter().map(text).collect())
+    Ok(pieces.into_iter().map(text).collect())
 }
 
 /// Splits a prompt at its placeholders, which `known` recognizes; the rest is text. A backslash
 /// before a word in braces is removed if the word is `escapable`.
-fn split(
+pub(super) fn split<P>(
     prompt: &str,
     escapable: impl Fn(&str) -> bool,
-    known: impl Fn(&str) -> Result<Option<Placeholder>, Error>,
-) -> Result<Vec<PromptPart>, Error> {
-    let mut parts = Vec::new();
+    known: impl Fn(&str) -> Result<Option<P>, Error>,
+) -> Result<Vec<PromptPiece<P>>, Error> {
+    let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = prompt;
     while let Some((before, name, after)) = next_placeholder(rest) {
@@ -93,16 +107,16 @@ fn split(
             None => match known(name)? {
                 Some(what) => {
                     text.push_str(before);
-                    parts.push(PromptPart::Text(std::mem::take(&mut text)));
-                    parts.push(PromptPart::Place(what));
+                    pieces.push(PromptPiece::Text(std::mem::take(&mut text)));
+                    pieces.push(PromptPiece::Place { what, written: whole.to_owned() });
                 }
                 None => text.extend([before, whole]),
             },
         }
     }
     text.push_str(rest);
-    parts.push(PromptPart::Text(text));
-    Ok(parts)
+    pieces.push(PromptPiece::Text(text));
+    Ok(pieces)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use protocol::Item;
 
 use super::items::is_plain;
 use super::shell_quoting::{Reference, ShellParser, UnsafePlacement};
+use super::yield_placeholder::{TextKind, is_yield, misplaced};
 use crate::error::Error;
 
 /// A shell script with placeholders.
@@ -56,6 +57,9 @@ impl ScriptTemplate {
         let mut rest = script;
         while let Some((before, name, after)) = next_placeholder(rest) {
             let Some(what) = Placeholder::of(name) else {
+                if is_yield(name) {
+                    return Err(misplaced(name, TextKind::Script));
+                }
                 return Err(unknown_placeholder(
                     name,
                     "write {''{ where the shell is to see two braces",
@@ -155,6 +159,9 @@ impl Placeholder {
 /// The script has a placeholder.
 pub(crate) fn refuse_placeholders(script: &str, instead: &str) -> Result<(), Error> {
     let Some((_, name, _)) = next_placeholder(script) else { return Ok(()) };
+    if is_yield(name) {
+        return Err(misplaced(name, TextKind::Script));
+    }
     if Placeholder::of(name).is_none() {
         return Err(unknown_placeholder(name, "write {''{ where the shell is to see two braces"));
     }
@@ -174,16 +181,22 @@ pub(super) fn next_placeholder(script: &str) -> Option<(&str, &str, &str)> {
     while let Some(found) = script[from..].find("{{") {
         let open = from + found;
         let inside = &script[open + 2..];
-        if let Some(close) = inside.find("}}") {
-            let name = inside[..close].trim_matches(' ');
-            let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-            if name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(word) {
-                return Some((&script[..open], name, &inside[close + 2..]));
-            }
+        // Not searched for the end beyond the word: a text of many braces takes no longer than others.
+        let end = inside.find(|c| !(is_word(c) || c == ' ')).unwrap_or(inside.len());
+        let name = inside[..end].trim_matches(' ');
+        if let Some(after) = inside[end..].strip_prefix("}}")
+            && name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(is_word)
+        {
+            return Some((&script[..open], name, after));
         }
         from = open + 1;
     }
     None
+}
+
+fn is_word(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-')
 }
 
 /// Returns the error about an unknown placeholder. The hint is the most similar known placeholder,

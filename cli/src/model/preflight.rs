@@ -75,7 +75,12 @@ mod tests {
         let mut spec = sample(&[("a", "true"), ("b", "true"), ("c", "true")]);
         for (task, model) in spec.tasks.iter_mut().zip(models) {
             let model = model.parse().unwrap();
-            task.work = Work::Agent(Agent { model, prompt: "Do it.".to_owned(), context: None });
+            task.work = Work::Agent(Agent {
+                model,
+                prompt: "Do it.".to_owned(),
+                yields: Vec::new(),
+                context: None,
+            });
         }
         spec
     }

@@ -38,7 +38,8 @@ pub(super) struct PlanFile {
     pub(super) base_url: Option<Spanned<String>>,
 
     /// The context that is given to the model of every task.
-    pub(super) context: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub(super) context: Option<Spanned<String>>,
 
     /// Where the work of the tasks goes: `patch` (the working tree, the default), `branch` (one
     /// branch per task) or `none` (it is only kept).
@@ -97,11 +98,13 @@ pub(super) struct TaskTable {
     #[schemars(with = "Option<String>", regex(pattern = TASK_NAME))]
     pub(super) id: Option<Spanned<String>>,
 
-    /// What a model is asked to do in the task's own copy.
+    /// What a model is asked to do in the task's own copy. `{{tasks.ID.yield}}` stands for what a
+    /// task of `depends_on` yields, `{{tasks.ID.yield.FIELD}}` for a part of that.
     #[schemars(with = "Option<String>", length(min = 1))]
     pub(super) prompt: Option<Spanned<String>>,
 
-    /// A file with that prompt, word for word, from the folder of the plan on; at most 16 MB.
+    /// A file with that prompt, from the folder of the plan on; at most 16 MB. Only
+    /// `{{tasks.ID.yield}}` is replaced in it.
     #[schemars(with = "Option<String>", length(min = 1))]
     pub(super) prompt_file: Option<Spanned<String>>,
 
@@ -109,7 +112,8 @@ pub(super) struct TaskTable {
     #[schemars(with = "Option<String>")]
     pub(super) model: Option<Spanned<String>>,
 
-    /// The command that does its work instead, run by `/bin/sh -c` in the task's own copy.
+    /// The command that does its work instead, run by `/bin/sh -c` in the task's own copy. What a
+    /// task of `depends_on` yields is in the file `$REGATTA_INPUTS/ID.json`.
     #[schemars(with = "Option<String>", length(min = 1))]
     pub(super) exec: Option<Spanned<String>>,
 

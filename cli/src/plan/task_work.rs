@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::format::TaskTable;
 use super::text::{PlanText, read_file};
-use crate::each::{refuse_placeholders, without_items};
+use crate::each::{PlanPrompt, file_prompt, plan_prompt, refuse_placeholders, refuse_yields};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice, is_scenario};
 
@@ -21,8 +21,8 @@ pub(crate) enum PlannedWork {
     Command(String),
     /// What a model is asked to do.
     Prompt {
-        /// The text.
-        prompt: String,
+        /// The text, with its placeholders for yields.
+        prompt: PlanPrompt,
         /// The model, if the task names one.
         model: Option<ModelChoice>,
     },
@@ -37,6 +37,7 @@ pub(super) fn of(
     folder: &Path,
     task: &Spanned<TaskTable>,
     name: &TaskName,
+    predecessors: &[TaskName],
 ) -> Result<PlannedWork, Error> {
     let (span, table) = (task.span(), task.get_ref());
     let own = table.model.as_ref().map(|own| model(text, folder, own)).transpose()?;
@@ -52,13 +53,14 @@ pub(super) fn of(
             None => command(text, exec, name).map(PlannedWork::Command),
         },
         (None, Some(prompt), None) => {
-            let asked = without_items(prompt.get_ref())
+            let asked = plan_prompt(prompt.get_ref(), predecessors)
                 .map_err(|error| at_position(text, prompt, error))?;
             not_blank(text, prompt, name, asked)
                 .map(|prompt| PlannedWork::Prompt { prompt, model: own })
         }
         (None, None, Some(file)) => {
             let asked = prompt_of(&folder.join(file.get_ref()))
+                .and_then(|prompt| file_prompt(&prompt, predecessors))
                 .map_err(|error| at_position(text, file, error))?;
             not_blank(text, file, name, asked)
                 .map(|prompt| PlannedWork::Prompt { prompt, model: own })
@@ -87,9 +89,9 @@ fn not_blank(
     text: PlanText<'_>,
     at: &Spanned<String>,
     name: &TaskName,
-    prompt: String,
-) -> Result<String, Error> {
-    if prompt.trim().is_empty() {
+    prompt: PlanPrompt,
+) -> Result<PlanPrompt, Error> {
+    if prompt.text.trim().is_empty() {
         return Err(text.error(&at.span(), format!("the prompt of task `{name}` is empty")));
     }
     Ok(prompt)
@@ -105,6 +107,17 @@ fn prompt_of(path: &Path) -> Result<String, Error> {
     let bytes = read_file(path, LONGEST_PROMPT, &what)?;
     String::from_utf8(bytes)
         .map_err(|_not_text| Error::new(ErrorKind::Plan, what).because("it is not UTF-8"))
+}
+
+/// Returns the context of a plan, unless it is blank.
+pub(super) fn context(
+    text: PlanText<'_>,
+    context: Option<Spanned<String>>,
+) -> Result<Option<String>, Error> {
+    let Some(context) = context else { return Ok(None) };
+    refuse_yields(context.get_ref()).map_err(|error| at_position(text, &context, error))?;
+    let context = context.into_inner();
+    Ok(Some(context).filter(|context| !context.trim().is_empty()))
 }
 
 /// Returns a model that a plan names. The scenario of an offline model is a file, relative to the

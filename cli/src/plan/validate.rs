@@ -63,7 +63,7 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
         jobs: file.jobs.map(|jobs| text.positive("jobs", &jobs)).transpose()?,
         model,
         base_url,
-        context: file.context.filter(|context| !context.trim().is_empty()),
+        context: task_work::context(text, file.context)?,
         merge: file
             .merge
             .map(|merge| text.parse(&merge, |word| word.parse()))
@@ -126,16 +126,17 @@ fn task(
     name: &TaskName,
     names: &TaskNames,
 ) -> Result<PlannedTask, Error> {
-    let work = task_work::of(text, folder, table, name)?;
-    let table = table.get_ref();
     let mut predecessors = BTreeSet::new();
-    for on in &table.depends_on {
+    for on in &table.get_ref().depends_on {
         match names.known.get(&on.get_ref().to_ascii_lowercase()) {
             Some((at, _)) => predecessors.insert(*at),
             None => return Err(unknown(text, name, on, names)),
         };
     }
-    let depends_on = predecessors.into_iter().map(|at| names.in_order[at].clone()).collect();
+    let depends_on: Vec<_> =
+        predecessors.into_iter().map(|at| names.in_order[at].clone()).collect();
+    let work = task_work::of(text, folder, table, name, &depends_on)?;
+    let table = table.get_ref();
     let change = if table.must_change { ChangeDemand::Required } else { ChangeDemand::Optional };
     let schema = schema(text, folder, table)?;
     let (name, priority) = (name.clone(), table.priority);

@@ -49,7 +49,9 @@ pub(super) fn headline(head: &RunInfo) -> String {
         (true, MergeMode::None) => "everything is kept",
     };
     let tasks = count(head.tasks, "task");
-    format!("run {} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
+    let retry = head.retry_of.as_ref().map(|earlier| format!(" · retries {earlier}"));
+    let retry = retry.unwrap_or_default();
+    format!("run {}{retry} · {tasks} · {} at once · {isolation} · {lands}", head.run, head.jobs)
 }
 
 /// Returns the lines about what a run does for all of its tasks: the environment variables that it

@@ -110,6 +110,23 @@ fn log_commands(
     lines
 }
 
+/// Returns the line with the command that retries tasks of a run, if any task was cancelled.
+#[must_use]
+pub fn retry_line(
+    run: &RunName,
+    failed: usize,
+    cancelled: usize,
+    hints: &CommandHints,
+) -> Option<String> {
+    let (which, tasks) = match (failed, cancelled) {
+        (_, 0) => return None,
+        (0, _) => (" --cancelled", count(cancelled, "cancelled task")),
+        (_, _) => ("", format!("{failed} failed and {}", count(cancelled, "cancelled task"))),
+    };
+    let command = hints.command(&format!("runs retry {run}{which}"));
+    Some(format!("again   {command}  starts a new run of {tasks}"))
+}
+
 /// Returns the commands for kept work, each with its purpose.
 fn kept_commands(
     run: &RunName,
@@ -236,6 +253,20 @@ mod tests {
         assert!(
             closing_lines(&run, MergeMode::Patch, 0, &[], &[], &CommandHints::default()).is_empty()
         );
+    }
+
+    #[test]
+    fn cancelled_tasks_can_be_retried_with_one_command() {
+        let run: RunName = "r7k3f".parse().unwrap();
+        let line =
+            |failed, cancelled| retry_line(&run, failed, cancelled, &CommandHints::default());
+        assert_eq!(line(2, 0), None);
+        let one =
+            "again   regatta runs retry r7k3f --cancelled  starts a new run of 1 cancelled task";
+        assert_eq!(line(0, 1).as_deref(), Some(one));
+        let both =
+            "again   regatta runs retry r7k3f  starts a new run of 1 failed and 3 cancelled tasks";
+        assert_eq!(line(1, 3).as_deref(), Some(both));
     }
 
     #[test]

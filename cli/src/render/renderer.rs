@@ -11,7 +11,7 @@ use super::answers::{Answers, TaskAnswer, write_answers, write_whole};
 use super::kept_files::{left_out_lines, rescue_line};
 use super::live_notes::live_notes;
 use super::live_view::LiveView;
-use super::next_commands::{CommandHints, FailedWork, KeptReason, closing_lines};
+use super::next_commands::{CommandHints, FailedWork, KeptReason, closing_lines, retry_line};
 use super::progress_lines::ProgressLines;
 use super::run_view::RunView;
 use super::task_outcome::{OutcomeLine, outcome_line};
@@ -220,7 +220,7 @@ impl RunRenderer {
             },
         )?;
         if let (Some(hints), false) = (&self.hints, quiet) {
-            let lines = closing_lines(
+            let mut lines = closing_lines(
                 &head.run,
                 head.merge,
                 self.run.rows().iter().filter(|row| has_landed(row)).count(),
@@ -228,6 +228,8 @@ impl RunRenderer {
                 &self.run.rows().iter().filter_map(failed_work).collect::<Vec<_>>(),
                 hints,
             );
+            let ended = self.run.ended();
+            lines.extend(retry_line(&head.run, ended.failed, ended.cancelled, hints));
             if !lines.is_empty() {
                 writeln!(out, "\n{}", lines.join("\n"))?;
             }

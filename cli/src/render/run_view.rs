@@ -47,6 +47,8 @@ pub struct RunInfo {
     pub isolation: IsolationMode,
     /// How the work of tasks is merged.
     pub merge: MergeMode,
+    /// The run that this one retries, if it does.
+    pub retry_of: Option<RunName>,
     /// When the run began.
     pub started: Timestamp,
 }
@@ -55,7 +57,7 @@ impl RunView {
     /// Applies an event.
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
-            EventKind::RunStarted { tasks, jobs, isolation, merge, .. } => {
+            EventKind::RunStarted { tasks, jobs, isolation, merge, retry_of, .. } => {
                 let Some(run) = event.run().cloned() else { return };
                 self.head = Some(RunInfo {
                     run,
@@ -63,6 +65,7 @@ impl RunView {
                     jobs: *jobs,
                     isolation: *isolation,
                     merge: *merge,
+                    retry_of: retry_of.clone(),
                     started: event.at,
                 });
             }

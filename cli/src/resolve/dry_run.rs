@@ -1,10 +1,12 @@
 //! The output of `regatta run --dry-run`: the tasks of a run, in an order in which they could run.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use engine::dependencies;
 use protocol::{
-    ChangeDemand, IsolationMode, MergeMode, RunSpec, TaskName, TaskSpec, Work, WorkspaceNeeds,
+    ChangeDemand, IsolationMode, MergeMode, RunName, RunSpec, TaskName, TaskSpec, Work,
+    WorkspaceNeeds,
 };
 use serde::Serialize;
 
@@ -22,6 +24,8 @@ pub struct Listing<'a> {
     pass_env: &'a [String],
     #[serde(skip_serializing_if = "WorkspaceNeeds::is_empty")]
     needs: &'a WorkspaceNeeds,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_of: Option<&'a RunName>,
     tasks: Vec<ListedTask<'a>>,
 }
 
@@ -55,8 +59,14 @@ struct ListedTask<'a> {
 /// # Errors
 /// Their dependencies have a cycle.
 pub fn listing(spec: &RunSpec) -> Result<Listing<'_>, Error> {
+    // Tasks of a retried run are done, and do not change the order.
+    let names: BTreeSet<_> = spec.tasks.iter().map(|task| task.name.folded()).collect();
+    let inner = |task: &TaskSpec| -> Vec<TaskName> {
+        task.depends_on.iter().filter(|on| names.contains(&on.folded())).cloned().collect()
+    };
+    let inner: Vec<_> = spec.tasks.iter().map(inner).collect();
     let view: Vec<_> =
-        spec.tasks.iter().map(|task| (&task.name, task.depends_on.as_slice())).collect();
+        spec.tasks.iter().zip(&inner).map(|(task, on)| (&task.name, on.as_slice())).collect();
     let order = dependencies::in_order(&view)
         .map_err(|error| Error::new(ErrorKind::Plan, error.to_string()))?;
     Ok(Listing {
@@ -66,6 +76,7 @@ pub fn listing(spec: &RunSpec) -> Result<Listing<'_>, Error> {
         merge: spec.merge,
         pass_env: &spec.pass_env,
         needs: &spec.needs,
+        retry_of: spec.retry.as_ref().map(|retry| &retry.run),
         tasks: order.into_iter().map(|at| listed(&spec.tasks[at])).collect(),
     })
 }
@@ -189,8 +200,12 @@ mod tests {
         let mut spec = sample(&[("auth", "true"), ("make", "make all")]);
         let model = "local/qwen".parse().unwrap();
         spec.tasks[0].title = "Move it.".to_owned();
-        spec.tasks[0].work =
-            Work::Agent(Agent { model, prompt: "Move it.\nAll of it.".to_owned(), context: None });
+        spec.tasks[0].work = Work::Agent(Agent {
+            model,
+            prompt: "Move it.\nAll of it.".to_owned(),
+            yields: Vec::new(),
+            context: None,
+        });
         assert_eq!(
             listing(&spec).unwrap().text(),
             "task  model       work\nauth  local/qwen  Move it.\nmake  –           make all\n\n\

@@ -2,12 +2,14 @@
 
 mod check;
 mod dry_run;
+mod retry;
 mod run_request;
 mod run_settings;
 mod run_spec;
 
 pub use dry_run::{Listing, listing};
-pub use run_request::RunRequest;
+pub use retry::retried;
+pub use run_request::{RunRequest, refuse_inside_task};
 pub use run_settings::Defaults;
 #[cfg(test)]
 pub(crate) use run_spec::sample;

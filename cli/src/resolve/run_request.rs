@@ -33,24 +33,8 @@ impl RunRequest {
     /// # Errors
     /// The arguments are contradictory or not implemented yet, or this would be a run inside a task.
     pub fn parse(args: &RunArgs, inside: Option<&OsStr>) -> Result<Self, Error> {
-        if let Some(task) = inside.filter(|task| !task.is_empty()) {
-            let task = task.to_string_lossy();
-            return Err(Error::usage(format!("this is task `{task}` of a run already"))
-                .because("a run inside a task would work on a copy that goes away")
-                .because("the variable REGATTA_TASK is set")
-                .hint("start it outside, or as one of the tasks of a plan"));
-        }
-        if args.base_url.is_some() && args.model.is_none() && args.plan.is_none() {
-            return Err(Error::usage("--base-url says where the model is, but not which it is")
-                .hint("regatta run --model local/MODEL --base-url URL TASK…"));
-        }
-        if let (Some(ModelChoice::Route(route)), Some(_)) = (&args.model, &args.base_url)
-            && is_scenario(route)
-        {
-            return Err(Error::usage(format!("`--base-url` cannot be used with {route}"))
-                .because("the answers come from a scenario, and no model is asked")
-                .hint("leave --base-url out"));
-        }
+        refuse_inside_task(inside)?;
+        check_base_url(args)?;
         if let Some(plan) = &args.plan {
             check_only_plan(args)?;
             return Ok(Self(TaskSource::Plan(PlanSource::of(plan))));
@@ -90,6 +74,38 @@ impl RunRequest {
             format!("these are {count} tasks of one word each, the first is `{first}`; put a TASK of several words in quotes")
         })
     }
+}
+
+/// Refuses to start a run inside a task. `inside` is the value of the variable REGATTA_TASK: the name
+/// of the task that started this program, if a task did.
+///
+/// # Errors
+/// A task started this program.
+pub fn refuse_inside_task(inside: Option<&OsStr>) -> Result<(), Error> {
+    if let Some(task) = inside.filter(|task| !task.is_empty()) {
+        let task = task.to_string_lossy();
+        return Err(Error::usage(format!("this is task `{task}` of a run already"))
+            .because("a run inside a task would work on a copy that goes away")
+            .because("the variable REGATTA_TASK is set")
+            .hint("start it outside, or as one of the tasks of a plan"));
+    }
+    Ok(())
+}
+
+/// Checks that the base URL goes with a model.
+pub(super) fn check_base_url(args: &RunArgs) -> Result<(), Error> {
+    if args.base_url.is_some() && args.model.is_none() && args.plan.is_none() {
+        return Err(Error::usage("--base-url says where the model is, but not which it is")
+            .hint("regatta run --model local/MODEL --base-url URL TASK…"));
+    }
+    if let (Some(ModelChoice::Route(route)), Some(_)) = (&args.model, &args.base_url)
+        && is_scenario(route)
+    {
+        return Err(Error::usage(format!("`--base-url` cannot be used with {route}"))
+            .because("the answers come from a scenario, and no model is asked")
+            .hint("leave --base-url out"));
+    }
+    Ok(())
 }
 
 /// Parses a run whose work is a command.

@@ -17,8 +17,8 @@ use super::run_request::{RunRequest, TaskSource};
 use super::run_settings::{limits, needs, pass_env};
 use crate::args::{MergeChoice, RunArgs};
 use crate::each::{
-    DraftWork, FanOut, ItemInput, ItemKind, TaskDraft, TrackedFiles, drafts, first_line_title,
-    title_of,
+    DraftWork, FanOut, ItemInput, ItemKind, PlanPrompt, TaskDraft, TrackedFiles, drafts,
+    first_line_title, title_of,
 };
 use crate::error::Error;
 use crate::model::{ModelChoice, ModelOption, ModelSelection};
@@ -89,13 +89,14 @@ pub fn resolve(
         untracked_limit: defaults.untracked_limit,
         pass_env,
         needs,
+        retry: None,
     };
     check(&spec, args, schemas)?;
     Ok(spec)
 }
 
 /// Collects the models that are named by the command line, the plan and the settings.
-fn selection<'a>(
+pub(super) fn selection<'a>(
     args: &'a RunArgs,
     plan: Option<&'a Plan>,
     defaults: &'a Defaults,
@@ -115,9 +116,10 @@ struct ModelDefaults<'a> {
 }
 
 impl ModelDefaults<'_> {
-    fn agent(&self, prompt: String, own: Option<&ModelChoice>) -> Result<Work, Error> {
+    fn agent(&self, prompt: PlanPrompt, own: Option<&ModelChoice>) -> Result<Work, Error> {
         let (model, context) = (self.selection.route(own)?, self.context.map(str::to_owned));
-        Ok(Work::Agent(Agent { model, prompt, context }))
+        let PlanPrompt { text: prompt, yields } = prompt;
+        Ok(Work::Agent(Agent { model, prompt, yields, context }))
     }
 }
 
@@ -168,7 +170,10 @@ impl Tasks {
                 items: draft.items.clone(),
                 work: match &draft.work {
                     DraftWork::Command(command) => Work::Command(command.clone()),
-                    DraftWork::Prompt(prompt) => models.agent(prompt.clone(), None)?,
+                    DraftWork::Prompt(prompt) => {
+                        let prompt = PlanPrompt { text: prompt.clone(), yields: Vec::new() };
+                        models.agent(prompt, None)?
+                    }
                 },
                 depends_on: Vec::new(),
                 priority: 0,
@@ -188,7 +193,7 @@ impl Tasks {
                     }),
                 ),
                 PlannedWork::Prompt { prompt, model } => {
-                    (first_line_title(prompt), models.agent(prompt.clone(), model.as_ref())?)
+                    (first_line_title(&prompt.text), models.agent(prompt.clone(), model.as_ref())?)
                 }
             };
             Ok(TaskSpec {

@@ -176,6 +176,12 @@ impl DataPaths {
         self.artifacts(run, task).join("session.jsonl")
     }
 
+    /// Returns the folder with the yields of the predecessors of a task, while the task runs.
+    #[must_use]
+    pub fn inputs(&self, run: &RunName, task: &TaskName) -> PathBuf {
+        self.artifacts(run, task).join("inputs")
+    }
+
     /// Returns the log file of a run.
     #[must_use]
     pub fn log(&self, run: &RunName) -> PathBuf {
@@ -230,6 +236,7 @@ mod tests {
         let artifacts = Path::new(data).join("artifacts/r7k3f/auth.tests");
         assert_eq!(places.artifacts(&run, &task), artifacts);
         assert_eq!(places.session_log(&run, &task), artifacts.join("session.jsonl"));
+        assert_eq!(places.inputs(&run, &task), artifacts.join("inputs"));
         assert_eq!(places.log(&run), Path::new("/home/ada/.local/state/regatta/logs/r7k3f.log"));
         assert_eq!(places.runtime(), Path::new("/home/ada/.local/state/regatta/run"));
     }

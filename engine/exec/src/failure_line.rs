@@ -69,11 +69,15 @@ const ADVICE: [&str; 15] = [
     "see also",
 ];
 
-/// Returns whether a line says more than advice, a frame of a stack or a bracket would.
+/// Returns whether a line says more than advice, a frame of a stack, a bracket, a place to read
+/// more or the announcement of one would.
 fn is_meaningful(line: &str) -> bool {
-    let start: String = line.trim_start().chars().take(24).collect();
+    let line = line.trim();
+    let start: String = line.chars().take(24).collect();
     let start = start.to_lowercase();
-    has_word(line) && !ADVICE.iter().any(|advice| start.starts_with(advice))
+    let is_place = line.contains('/') && !line.contains(char::is_whitespace);
+    let is_advice = ADVICE.iter().any(|advice| start.starts_with(advice));
+    has_word(line) && !is_advice && !is_place && !line.ends_with(':')
 }
 
 #[cfg(test)]
@@ -110,6 +114,8 @@ mod tests {
         assert_eq!(chosen(clap, "").unwrap(), "error: no such file");
         let node = "Error: no key\n    at a (b.js:1)\n    at c (d.js:2) {\n}\n\nNode.js v20.1.0\n";
         assert_eq!(chosen(node, "").unwrap(), "Error: no key");
+        let places = "No key found.\n\nLog in first. See:\n  /docs/login.md\n  https://a.b/c\n";
+        assert_eq!(chosen(places, "").unwrap(), "No key found.");
     }
 
     #[test]

@@ -65,6 +65,9 @@ pub enum EventKind {
         /// What each workspace needs besides the files of the repository.
         #[serde(default, skip_serializing_if = "WorkspaceNeeds::is_empty")]
         needs: WorkspaceNeeds,
+        /// The run that this one retries, if it does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_of: Option<RunName>,
     },
     /// The engine could not do as asked or expected, and does something else instead. The run
     /// continues.

@@ -40,8 +40,8 @@ pub use outcome::{Failure, FailureClass, FailureDetail, Outcome, TaskReport};
 pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
 pub use session::{AgentEnd, SessionEntry, SessionEvent, UserInput};
 pub use spec::{
-    Agent, ChangeDemand, Command, External, Item, MergeMode, OnFailure, RunSpec, TaskLimits,
-    TaskSpec, Work, WorkspaceNeeds,
+    Agent, ChangeDemand, Command, DoneTask, External, Item, MergeMode, OnFailure, Retry, RunSpec,
+    TaskLimits, TaskSpec, Work, WorkspaceNeeds, YieldPlaceholder,
 };
 pub use timestamp::Timestamp;
 pub use usage::{Cost, Usage};

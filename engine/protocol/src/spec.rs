@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{IsolationMode, ModelRoute, RunId, TaskId, TaskName};
+use crate::{IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName};
 
 /// The specification of a run: a set of tasks that work on one repository at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct RunSpec {
     /// What each workspace needs besides the files of the repository.
     #[serde(default)]
     pub needs: WorkspaceNeeds,
+    /// The run that this one retries, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
 }
 
 /// What a workspace needs besides the files of the repository.
@@ -69,6 +72,26 @@ impl WorkspaceNeeds {
     pub fn is_empty(&self) -> bool {
         self.setup.is_empty() && self.carry.is_empty()
     }
+}
+
+/// What a run knows of the earlier run whose tasks it retries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Retry {
+    /// The earlier run.
+    pub run: RunName,
+    /// The tasks of the earlier run on which tasks of this one depend. They are done, and their
+    /// work is in the tree.
+    pub done: Vec<DoneTask>,
+}
+
+/// A task of an earlier run that is done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DoneTask {
+    /// The name of the task.
+    pub name: TaskName,
+    /// The value that it yielded.
+    #[serde(rename = "yield")]
+    pub value: Value,
 }
 
 /// Where the work of a run lands.
@@ -108,7 +131,8 @@ pub struct TaskSpec {
     pub items: Vec<String>,
     /// The work to do, and the kind of worker that does it.
     pub work: Work,
-    /// The names of the tasks of the same run that have to succeed first.
+    /// The names of the tasks that have to succeed first: tasks of the same run, or tasks of the
+    /// retried run that are done.
     pub depends_on: Vec<TaskName>,
     /// Tasks with a higher priority start earlier; tasks of equal priority start in the order of
     /// their declaration.
@@ -173,8 +197,25 @@ pub struct Agent {
     pub model: ModelRoute,
     /// The prompt.
     pub prompt: String,
+    /// The parts of the prompt that are replaced by yields before the task starts, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub yields: Vec<YieldPlaceholder>,
     /// Text that every task of the run gets after its prompt.
     pub context: Option<String>,
+}
+
+/// A part of a prompt that stands for the yield of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct YieldPlaceholder {
+    /// The position of its first byte in the prompt.
+    pub start: usize,
+    /// The position after its last byte.
+    pub end: usize,
+    /// The task.
+    pub task: TaskName,
+    /// The part of the yield that is meant: the name of a field or the index of an element at each
+    /// level; empty for the whole yield.
+    pub path: Vec<String>,
 }
 
 /// Work for a shell.

@@ -6,8 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use engine::ports::{Artifact, ArtifactStore, Artifacts};
+use engine::ports::{Artifact, ArtifactStore, Artifacts, InputFiles};
+use protocol::TaskName;
+use serde_json::Value;
 use tokio::task::spawn_blocking;
+
+use crate::inputs::InputFolder;
 
 /// Stores artifacts in folders of the file system.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,6 +20,10 @@ pub struct ArtifactFolders;
 impl ArtifactStore for ArtifactFolders {
     fn open(&self, folder: &Path) -> Arc<dyn Artifacts> {
         Arc::new(ArtifactFolder(Arc::new(Folder::new(folder.to_owned()))))
+    }
+
+    fn inputs(&self, folder: &Path, values: Vec<(TaskName, Value)>) -> Arc<dyn InputFiles> {
+        Arc::new(InputFolder::new(folder, values))
     }
 }
 

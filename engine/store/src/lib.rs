@@ -7,6 +7,7 @@ mod columns;
 mod connection;
 mod error;
 mod find;
+mod inputs;
 mod ledger;
 mod reader;
 mod recording;

@@ -2,7 +2,7 @@
 
 use engine::ports::LedgerError;
 use engine::run::RunRecord;
-use protocol::{LedgerEntry, RunName, RunSpec, TaskSpec};
+use protocol::{LedgerEntry, Retry, RunName, RunSpec, TaskSpec};
 use rusqlite::{Connection, params};
 use serde::Deserialize;
 
@@ -16,6 +16,9 @@ use crate::rows::{RunRow, RunTerms};
 struct Opened {
     /// The number of tasks at the start. Tasks added later have their own entries.
     tasks: usize,
+    /// What the run knows of the run that it retries.
+    #[serde(default)]
+    retry: Option<Retry>,
 }
 
 impl Reader {
@@ -45,7 +48,7 @@ fn replay(ledger: &Connection, number: i64, row: RunRow) -> Result<RunRecord, Le
     let first = i64::try_from(opened.tasks).unwrap_or(i64::MAX);
     let tasks = select.query_and_then(params![number, first], |row| read_json(row, "spec"))?;
     let tasks = tasks.collect::<Result<Vec<TaskSpec>, _>>()?;
-    let mut record = RunRecord::opened(row.name.clone(), spec(row, tasks));
+    let mut record = RunRecord::opened(row.name.clone(), spec(row, tasks, opened.retry));
     let mut select = ledger.prepare_cached(
         "SELECT entry FROM transition WHERE run = ?1 AND type <> 'run_opened' ORDER BY seq",
     )?;
@@ -56,7 +59,7 @@ fn replay(ledger: &Connection, number: i64, row: RunRow) -> Result<RunRecord, Le
     Ok(record)
 }
 
-fn spec(row: RunRow, tasks: Vec<TaskSpec>) -> RunSpec {
+fn spec(row: RunRow, tasks: Vec<TaskSpec>, retry: Option<Retry>) -> RunSpec {
     let RunRow { id, label, repo, spec, .. } = row;
     let RunTerms {
         subfolder,
@@ -68,6 +71,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>) -> RunSpec {
         untracked_limit,
         pass_env,
         needs,
+        retry_of: _, // `retry` names it, too
     } = spec;
     RunSpec {
         id,
@@ -83,6 +87,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>) -> RunSpec {
         untracked_limit,
         pass_env,
         needs,
+        retry,
     }
 }
 

@@ -67,6 +67,7 @@ pub(crate) fn run(tasks: &[&str]) -> RunSpec {
         untracked_limit: 1 << 28,
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
+        retry: None,
     }
 }
 

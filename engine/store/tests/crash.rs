@@ -119,5 +119,6 @@ fn run() -> RunSpec {
         untracked_limit: 0,
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
+        retry: None,
     }
 }

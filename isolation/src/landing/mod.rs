@@ -13,6 +13,7 @@ mod landing_lock;
 mod lease;
 mod open_writers;
 mod plan;
+mod presence;
 mod rescue;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -21,4 +22,6 @@ mod write_file;
 
 pub(crate) use land::{acknowledge, done, dry_run, finish_cut_short, is_any_open, land, recover};
 pub(crate) use landing_lock::LandingLock;
+pub use presence::WorkInTree;
+pub(crate) use presence::work_in_tree;
 pub(crate) use working_tree::WorkingTree;

@@ -28,7 +28,8 @@ use super::{FakeTools, task};
 #[must_use]
 pub fn agent(name: &str, words: &str) -> TaskSpec {
     let model = ModelRoute { provider: "fake".into(), id: "m".into(), base_url: None };
-    let work = Work::Agent(Agent { model, prompt: words.to_owned(), context: None });
+    let work =
+        Work::Agent(Agent { model, prompt: words.to_owned(), yields: Vec::new(), context: None });
     TaskSpec { work, ..task(name, "") }
 }
 

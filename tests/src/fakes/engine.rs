@@ -247,6 +247,7 @@ impl TestEngine {
             untracked_limit: u64::MAX,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
+            retry: None,
         }
     }
 

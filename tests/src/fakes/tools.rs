@@ -1,17 +1,17 @@
 //! Tools that do as they are called, and artifacts that are never written.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::ports::{
-    Access, Artifact, ArtifactStore, Artifacts, Concurrency, Tool, ToolBuildError, ToolContext,
-    ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolSpec, Visibility,
+    Access, Artifact, ArtifactStore, Artifacts, Concurrency, InputFiles, Tool, ToolBuildError,
+    ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolSpec, Visibility,
 };
-use protocol::ToolCall;
+use protocol::{TaskName, ToolCall};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
@@ -193,6 +193,24 @@ pub struct FakeArtifacts(Arc<AtomicUsize>);
 impl ArtifactStore for FakeArtifacts {
     fn open(&self, _folder: &Path) -> Arc<dyn Artifacts> {
         Arc::new(self.clone())
+    }
+
+    fn inputs(&self, folder: &Path, _values: Vec<(TaskName, Value)>) -> Arc<dyn InputFiles> {
+        Arc::new(UnwrittenInputs(folder.to_owned()))
+    }
+}
+
+/// Input files that nobody writes.
+struct UnwrittenInputs(PathBuf);
+
+#[async_trait]
+impl InputFiles for UnwrittenInputs {
+    fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    async fn write(self: Arc<Self>) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -1,17 +1,19 @@
-//! A model to talk to: a real HTTP server on the loopback that speaks Chat Completions, says what a
-//! script tells it, and holds every request against what a strict provider would accept.
+//! A model to talk to: a real HTTP server on the loopback that speaks Chat Completions and Messages,
+//! says what a script tells it, and holds every request against what a strict provider would accept.
 
 mod answer;
 mod asked;
 mod audit;
+mod messages;
 mod respond;
 mod script;
 mod server;
 mod stream;
 mod talk;
 mod validator;
+mod wire;
 
 pub use answer::{Answer, Call, Cut, Said, Tokens};
 pub use asked::Asked;
 pub use script::{Script, marker, steps};
-pub use server::{LoopbackModel, Pace};
+pub use server::{Checks, LoopbackModel, Pace};

@@ -8,7 +8,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 
-use super::stream::{cut, events, frames};
+use super::stream::{cut, frames};
+use super::wire::Wire;
 use super::{Answer, Pace, Said};
 
 /// What is done next with a body.
@@ -23,15 +24,15 @@ enum Step {
 }
 
 /// Returns the response that gives this answer.
-pub(super) async fn respond(answer: Answer, model: &str, pace: Pace) -> Response {
+pub(super) async fn respond(answer: Answer, wire: Wire, model: &str, pace: Pace) -> Response {
     match answer {
         Answer::Says(said) => {
-            let body = think(&said, model).await;
+            let body = think(&said, wire, model).await;
             spoken(steps(body.as_bytes(), pace))
         }
         Answer::Cut(said, place) => {
-            let body = think(&said, model).await;
-            let mut steps: Vec<_> = steps(cut(&body, place), pace).collect();
+            let body = think(&said, wire, model).await;
+            let mut steps: Vec<_> = steps(cut(&body, place, wire.end()), pace).collect();
             if place == super::Cut::InCharacter {
                 steps.push(Step::Break);
             }
@@ -57,7 +58,7 @@ pub(super) async fn respond(answer: Answer, model: &str, pace: Pace) -> Response
         Answer::Held => std::future::pending().await,
         Answer::Endless => {
             let words = Said { text: "on and on and ".repeat(300), ..Said::default() };
-            let body = events(&words, model);
+            let body = wire.events(&words, model);
             let text = body.split_inclusive("\n\n").filter(|event| event.contains("on and on"));
             let again: Vec<_> =
                 text.map(|event| Bytes::copy_from_slice(event.as_bytes())).collect();
@@ -66,11 +67,11 @@ pub(super) async fn respond(answer: Answer, model: &str, pace: Pace) -> Response
     }
 }
 
-async fn think(said: &Said, model: &str) -> String {
+async fn think(said: &Said, wire: Wire, model: &str) -> String {
     if !said.think.is_zero() {
         tokio::time::sleep(said.think).await;
     }
-    events(said, model)
+    wire.events(said, model)
 }
 
 fn steps(body: &[u8], pace: Pace) -> impl Iterator<Item = Step> + Send + use<> {

@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use super::respond::respond;
 use super::script::talk_of;
 use super::talk::Talk;
+use super::wire::{self, Wire};
 use super::{Answer, Asked, Script, Tokens};
 
 /// The largest request that is read.
@@ -32,6 +33,15 @@ pub enum Pace {
     Small,
     /// One event each, without pauses.
     Events,
+}
+
+/// What requests are held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checks {
+    /// What a strict provider accepts, and the requests before. For our own.
+    Strict,
+    /// Nothing. For programs of others, which know other providers.
+    None,
 }
 
 /// A model on the loopback. Dropping it ends it, whatever is still being said; a violation that
@@ -48,6 +58,7 @@ type Otherwise = Box<dyn Fn(&str) -> Box<dyn Script> + Send>;
 
 struct Shared {
     pace: Pace,
+    checks: Checks,
     models: Option<Vec<String>>,
     key: Option<String>,
     talks: BTreeMap<String, Talk>,
@@ -69,6 +80,7 @@ impl LoopbackModel {
     pub fn start() -> Self {
         let shared = Arc::new(Mutex::new(Shared {
             pace: Pace::Small,
+            checks: Checks::Strict,
             models: Some(vec![Self::ID.to_owned()]),
             key: None,
             talks: BTreeMap::new(),
@@ -82,6 +94,12 @@ impl LoopbackModel {
         let thread = std::thread::spawn(move || serve(&tell, state, stopped));
         let address = told.recv().expect("the loopback can be listened on");
         Self { address, shared, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Returns what the base of the Messages API is, which knows its paths itself.
+    #[must_use]
+    pub fn messages_url(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// Returns what `--base-url` is to be.
@@ -99,6 +117,11 @@ impl LoopbackModel {
     /// Cuts answers otherwise from now on.
     pub fn pace(&self, pace: Pace) {
         self.lock().pace = pace;
+    }
+
+    /// Holds requests against something else from now on.
+    pub fn check(&self, checks: Checks) {
+        self.lock().checks = checks;
     }
 
     /// Lists these models; answers 404 to the question for them without any.
@@ -204,28 +227,30 @@ fn serve(tell: &Sender<SocketAddr>, state: Arc<Mutex<Shared>>, stopped: oneshot:
 
 async fn answer(State(shared): State<Arc<Mutex<Shared>>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let key = parts.headers.get("authorization").and_then(|value| value.to_str().ok());
-    let key = key.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned);
+    let key = wire::key(&parts.headers);
+    let wire = Wire::at(parts.uri.path());
     let body = to_bytes(body, LARGEST).await.unwrap_or_default();
     let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
     if lock().key.as_ref().is_some_and(|wanted| key.as_ref() != Some(wanted)) {
         let refusal = Answer::error(401, "invalid_api_key", "Incorrect API key provided");
-        return respond(refusal, "", Pace::Events).await;
+        return respond(refusal, Wire::Completions, "", Pace::Events).await;
     }
-    let (answer, model, pace) = match (parts.method.as_str(), parts.uri.path()) {
-        ("GET", "/v1/models") => return models(lock().models.as_deref()),
-        ("POST", "/v1/chat/completions") => {
-            let mut shared = lock();
-            let (answer, model) = shared.answer(&body, key);
-            (answer, model, shared.pace)
+    match (parts.method.as_str(), parts.uri.path(), wire) {
+        ("GET", "/v1/models", _) => models(lock().models.as_deref()),
+        ("POST", _, Some(wire)) => {
+            let (answer, model, pace) = {
+                let mut shared = lock();
+                let (answer, model) = shared.answer(wire, &body, key);
+                (answer, model, shared.pace)
+            };
+            respond(answer, wire, &model, pace).await
         }
-        (method, path) => {
-            let violation = format!("{method} {path} was asked for");
-            lock().violations.push(violation);
-            (Answer::error(404, "not_found", "no such path"), String::new(), Pace::Events)
+        (method, path, _) => {
+            lock().refuse(format!("{method} {path} was asked for"));
+            let unknown = Answer::error(404, "not_found", "no such path");
+            respond(unknown, Wire::Completions, "", Pace::Events).await
         }
-    };
-    respond(answer, &model, pace).await
+    }
 }
 
 fn models(models: Option<&[String]>) -> Response {
@@ -243,12 +268,20 @@ fn models(models: Option<&[String]>) -> Response {
 }
 
 impl Shared {
+    /// Takes down what nobody may ask for.
+    fn refuse(&mut self, violation: String) {
+        match self.checks {
+            Checks::Strict => self.violations.push(violation),
+            Checks::None => {}
+        }
+    }
+
     /// Decides on the answer to a request, and for which model it is.
-    fn answer(&mut self, body: &[u8], key: Option<String>) -> (Answer, String) {
-        let asked = match Asked::read(body, key) {
+    fn answer(&mut self, wire: Wire, body: &[u8], key: Option<String>) -> (Answer, String) {
+        let asked = match wire.read(body, key) {
             Ok(asked) => asked,
             Err(why) => {
-                self.violations.push(format!("a request that is none: {why}"));
+                self.refuse(format!("a request that is none: {why}"));
                 return (Answer::error(400, "invalid_request_error", &why), String::new());
             }
         };
@@ -265,7 +298,7 @@ impl Shared {
             self.talks.insert(name.to_owned(), talk);
         }
         let talk = self.talks.get_mut(name).expect("it was just made");
-        (talk.answer(asked, &mut self.violations), model)
+        (talk.answer(asked, self.checks, &mut self.violations), model)
     }
 }
 

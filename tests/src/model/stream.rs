@@ -61,14 +61,14 @@ fn calls(index: usize, call: &Call, mut chunk: impl FnMut(&Value)) {
 }
 
 /// Cuts a text into pieces of so many characters, that grow: a long text has few pieces all the same.
-fn pieces(text: &str, length: usize) -> Vec<String> {
+pub(super) fn pieces(text: &str, length: usize) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     let length = length.max(letters.len() / 50);
     letters.chunks(length).map(|piece| piece.iter().collect()).collect()
 }
 
-/// Returns what is left of a body that is cut.
-pub(super) fn cut(body: &str, cut: Cut) -> &[u8] {
+/// Returns what is left of a body that is cut; `end` is what the event has that tells why it ends.
+pub(super) fn cut<'body>(body: &'body str, cut: Cut, end: &str) -> &'body [u8] {
     let bytes = body.as_bytes();
     let end = match cut {
         Cut::InCharacter => {
@@ -76,8 +76,8 @@ pub(super) fn cut(body: &str, cut: Cut) -> &[u8] {
             first.expect("an answer that is cut in a character has one of several bytes") + 1
         }
         Cut::BeforeFinish => {
-            let finish = body.find(r#""finish_reason":""#).expect("each answer has an end");
-            body[..finish].rfind("data: ").expect("the end is told in an event")
+            let finish = body.find(end).expect("each answer has an end");
+            body[..finish].rfind("\n\n").expect("the end is told in an event") + 2
         }
     };
     &bytes[..end]
@@ -100,6 +100,8 @@ pub(super) fn frames(body: &[u8]) -> Vec<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const END: &str = r#""finish_reason":""#;
 
     fn said() -> Said {
         let calls = vec![Call::new("read", &json!({ "path": "größe" })).with_id("c1")];
@@ -128,8 +130,8 @@ mod tests {
         let frames = frames(body.as_bytes());
         assert_eq!(frames.concat(), body.as_bytes());
         assert!(frames.len() > 50, "{}", frames.len());
-        assert!(std::str::from_utf8(cut(&body, Cut::InCharacter)).is_err());
-        let early = String::from_utf8(cut(&body, Cut::BeforeFinish).to_vec()).unwrap();
+        assert!(std::str::from_utf8(cut(&body, Cut::InCharacter, END)).is_err());
+        let early = String::from_utf8(cut(&body, Cut::BeforeFinish, END).to_vec()).unwrap();
         assert!(early.ends_with("\n\n") && !early.contains("tool_calls\"}"), "{early}");
     }
 }

@@ -100,8 +100,15 @@ impl Invocation {
     /// the program that it becomes can be set that way.
     #[must_use]
     pub fn after(self, script: &str) -> Self {
+        self.shell(&format!("{script}; exec \"$0\" \"$@\""))
+    }
+
+    /// Lets a shell run `script` instead, in the same folder and environment. `$0` is the binary, and
+    /// `$@` the arguments.
+    #[must_use]
+    pub fn shell(self, script: &str) -> Self {
         let mut shell = Command::new("/bin/sh");
-        shell.arg("-c").arg(format!("{script}; exec \"$0\" \"$@\""));
+        shell.arg("-c").arg(script);
         shell.arg(self.command.get_program()).args(self.command.get_args());
         let variables = self.command.get_envs().filter_map(|(name, value)| Some((name, value?)));
         shell.env_clear().envs(variables);

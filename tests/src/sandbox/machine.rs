@@ -16,6 +16,14 @@ pub fn skip(test: &str, why: &str) {
     let _unseen = write!(std::io::stderr(), "\nSKIP {test}: {why}\n");
 }
 
+/// Returns the folder in which rustup keeps toolchains, for a shell with another home that is to run
+/// `rustfmt`. Without rustup, nothing is there.
+#[must_use]
+pub fn rustup_home() -> PathBuf {
+    let home = || std::env::home_dir().unwrap_or_default().join(".rustup");
+    std::env::var_os("RUSTUP_HOME").map_or_else(home, PathBuf::from)
+}
+
 /// A port of the loopback at which nobody listens, and nobody else can meanwhile.
 #[derive(Debug)]
 pub struct ClosedPort {

@@ -1,6 +1,9 @@
-//! This project's own source, as a repository to work on.
+//! Real sources as repositories to work on: this project's own, and those of what it depends on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
 
 use super::Repository;
 
@@ -12,6 +15,35 @@ pub fn copy_of_this_source(root: &Path) -> Repository {
     copy_below(source, root, source);
     copy.commit("the source as it is");
     copy
+}
+
+/// Makes a repository at `root` with the source of a crate that this project depends on in one
+/// commit, as the registry had it.
+///
+/// # Panics
+/// When this project does not depend on it.
+#[must_use]
+pub fn copy_of_a_dependency(name: &str, root: &Path) -> Repository {
+    let source = source_of(name);
+    let copy = Repository::init(root);
+    copy_below(&source, root, &source);
+    copy.git(&["add", "--all", "--force"]); // its authors may have ignored what they published
+    copy.commit("the crate as it is");
+    copy
+}
+
+/// Returns where cargo keeps the source of a crate.
+fn source_of(name: &str) -> PathBuf {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--format-version=1", "--offline"]);
+    let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo can be run");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    let packages = metadata["packages"].as_array().expect("there are packages");
+    let package = packages.iter().find(|package| package["name"] == name);
+    let package = package.unwrap_or_else(|| panic!("{name} is no dependency"));
+    let manifest = package["manifest_path"].as_str().expect("a package has a manifest");
+    Path::new(manifest).parent().expect("it lies in a folder").to_owned()
 }
 
 fn copy_below(source: &Path, target: &Path, folder: &Path) {

@@ -100,7 +100,6 @@ fn what_comes_later_is_refused_by_name_and_never_ignored() {
         "stats",
         "runs report",
         "runs cancel",
-        "runs retry --failed",
         "-p hello",
     ] {
         let place = sandbox();

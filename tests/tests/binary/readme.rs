@@ -1,40 +1,41 @@
-//! What the README says can be typed, typed.
+//! What stands in the README: its files and its commands.
 
-use tests::sandbox::Repository;
-
-use super::sandbox;
-
-fn readme() -> String {
+/// Returns the README.
+pub(super) fn readme() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
     std::fs::read_to_string(path).expect("there is a README")
 }
 
-/// Returns the block of the README that is a file of this name.
-fn file(name: &str) -> String {
+/// Returns the blocks of the README whose fence says this, in their order.
+pub(super) fn blocks(fence: &str) -> Vec<String> {
     let readme = readme();
     let mut lines = readme.lines();
-    let fence = format!("```toml {name}");
-    assert!(lines.any(|line| line == fence), "the README has no block `{fence}`");
-    let block: Vec<_> = lines.take_while(|line| *line != "```").collect();
-    block.join("\n") + "\n"
+    let mut blocks = Vec::new();
+    while lines.any(|line| line.strip_prefix("```") == Some(fence)) {
+        let block: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
+        blocks.push(block.join("\n") + "\n");
+    }
+    blocks
 }
 
-#[test]
-fn the_plan_of_the_readme_can_be_rehearsed_as_it_says() {
-    let place = sandbox();
-    let repository = Repository::init(&place.folder().join("mine"));
-    repository.write("src/lib.rs", "pub const TIMEOUT: u64 = 30;\n");
-    repository.write("docs/years.txt", "2024\n");
-    repository.commit("begin");
-    repository.write("plan.toml", file("plan.toml"));
-    repository.write("scenario.toml", file("scenario.toml"));
-    let command = "run --plan plan.toml --model offline/scenario.toml";
-    assert!(readme().lines().any(|line| line == format!("regatta {command}")), "{command}");
-    let finished = place.regatta(repository.root()).words(command).arg("--json").run();
-    let finished = finished.expect_code(0);
-    assert_eq!(repository.text("src/timeouts.rs"), "pub const TIMEOUT: u64 = 30;\n");
-    assert_eq!(repository.text("docs/timeouts.md"), "After 30 s.\n");
-    assert_eq!(repository.text("docs/years.txt").lines().count(), 2);
-    assert_eq!(finished.names_in("contract_reminded"), ["timeouts"], "{finished}");
-    assert_eq!(finished.landed().len(), 3, "{finished}");
+/// Returns the block of the README that is a file of this name.
+pub(super) fn file(fence: &str) -> String {
+    let mut blocks = blocks(fence);
+    assert_eq!(blocks.len(), 1, "the README has one block `{fence}`");
+    blocks.remove(0)
+}
+
+/// Returns the commands that the README says can be typed, in their order, each on one line.
+pub(super) fn commands() -> Vec<String> {
+    let blocks = blocks("sh").join("").replace("\\\n", " ");
+    let commands = blocks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    commands.filter(|line| !line.is_empty()).collect()
+}
+
+/// Returns the one command of the README that has these words in it.
+pub(super) fn command_of(words: &str) -> String {
+    let mut commands = commands();
+    commands.retain(|command| command.contains(words));
+    assert_eq!(commands.len(), 1, "the README has one command with `{words}`: {commands:#?}");
+    commands.remove(0)
 }

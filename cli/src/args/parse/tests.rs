@@ -196,7 +196,6 @@ fn what_is_not_implemented_yet_is_refused_by_its_name() {
         &["undo", "r7k3f"],
         &["serve", "--http", "localhost:80"],
         &["runs", "report"],
-        &["runs", "retry", "--failed"],
         &["-p", "hello"],
         &["--print", "runs"],
         &["--model", "a/b", "runs"],

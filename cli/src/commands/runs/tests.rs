@@ -25,7 +25,7 @@ fn text(write: impl FnOnce(&mut Vec<u8>) -> Result<ExitCode, Error>) -> String {
 #[test]
 async fn a_list_has_a_line_per_run() {
     let (bench, run_name) = bench().await;
-    let listed = text(|out| run(&bench.context, &RunsArgs { command: None }, out));
+    let listed = text(|out| run(&bench.context, RunsArgs::default().view().unwrap(), out));
     assert_eq!(
         listed,
         format!(
@@ -39,7 +39,7 @@ async fn a_list_has_a_line_per_run() {
 async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
     let (bench, name) = bench().await;
     let args = RunsArgs { command: Some(RunsCommand::Show { target: TargetArgs::default() }) };
-    let shown = text(|out| run(&bench.context, &args, out));
+    let shown = text(|out| run(&bench.context, args.view().unwrap(), out));
     assert_eq!(
         shown,
         format!(
@@ -68,10 +68,10 @@ async fn programs_get_one_document_with_the_run_and_its_tasks() {
     bench.context.view.form = Form::Json;
     let args = RunsArgs { command: Some(RunsCommand::Show { target: Some(name.clone()).into() }) };
     let shown: serde_json::Value =
-        serde_json::from_str(&text(|out| run(&bench.context, &args, out))).unwrap();
+        serde_json::from_str(&text(|out| run(&bench.context, args.view().unwrap(), out))).unwrap();
     assert_eq!(shown["run"]["name"], name);
     assert_eq!(shown["tasks"][1]["name"], "billing");
-    let listed = text(|out| run(&bench.context, &RunsArgs { command: None }, out));
+    let listed = text(|out| run(&bench.context, RunsArgs::default().view().unwrap(), out));
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     assert_eq!(listed[0]["name"], name);
 }
@@ -131,14 +131,14 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
     ];
     let name = bench.record(tasks).await;
 
-    let listed = text(|out| run(&bench.context, &RunsArgs { command: None }, out));
+    let listed = text(|out| run(&bench.context, RunsArgs::default().view().unwrap(), out));
     let line =
         format!("{name}  bench  2026-01-01 12:00      3  48.2k tokens · cost unknown · exit 4");
     assert_eq!(listed.lines().nth(1), Some(line.as_str()));
     let show = |target: &str| {
         let run_or_task = Some(target.to_owned());
         let args = RunsArgs { command: Some(RunsCommand::Show { target: run_or_task.into() }) };
-        text(|out| run(&bench.context, &args, out))
+        text(|out| run(&bench.context, args.view().unwrap(), out))
     };
     let whole = show("@");
     let table: Vec<_> = whole.lines().skip(3).take(5).collect();
@@ -160,7 +160,7 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
     context.view.form = Form::Json;
     let args = RunsArgs { command: Some(RunsCommand::Show { target: TargetArgs::default() }) };
     let document: serde_json::Value =
-        serde_json::from_str(&text(|out| run(&context, &args, out))).unwrap();
+        serde_json::from_str(&text(|out| run(&context, args.view().unwrap(), out))).unwrap();
     let usage = serde_json::json!({
         "input": 2_000, "output": 100, "cache_read": 22_000, "cache_write": 0, "cost": 0.051,
     });

@@ -59,8 +59,15 @@ async fn a_repository_without_runs_says_so() {
 async fn a_run_of_another_repository_is_pointed_to() {
     let bench = bench().await;
     let other = bench.root().join("other place");
+    std::fs::create_dir_all(&other).unwrap();
     let run = bench.record_in(&other, vec![("x", &[][..], End::Done(1, None))]).await;
     let error = found(&bench, run.as_str()).unwrap_err();
     assert_eq!(error.what, format!("run {run} is of another repository"));
     assert_eq!(error.hints, [format!("--repo '{}'", other.display())]);
+    std::fs::remove_dir(&other).unwrap();
+    let error = found(&bench, run.as_str()).unwrap_err();
+    assert_eq!(
+        (&error.because[..], &error.hints[..]),
+        (&[format!("it worked on {}, which is not there any more", other.display())][..], &[][..])
+    );
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::super::PlannedWork;
 use super::super::validate::PlannedTask;
 use super::*;
+use crate::each::PlanPrompt;
 
 fn plan(text: &str) -> Result<Plan, Error> {
     read(&PlanSource::Standard, &mut text.as_bytes())
@@ -22,6 +23,11 @@ fn refused(text: &str) -> String {
 /// A plan whose only task has these lines.
 fn task(lines: &str) -> String {
     format!("version = 1\n[[task]]\n{lines}\n")
+}
+
+/// A prompt without placeholders.
+fn plain(prompt: &str) -> PlanPrompt {
+    PlanPrompt { text: prompt.to_owned(), yields: Vec::new() }
 }
 
 #[test]
@@ -225,7 +231,7 @@ fn a_plan_for_agents_says_what_is_asked_of_whom() {
     assert_eq!(read.turns.map(std::num::NonZero::get), Some(40));
     assert_eq!(read.tokens.map(std::num::NonZero::get), Some(400_000));
     let prompt = |prompt: &str, model: &str| PlannedWork::Prompt {
-        prompt: prompt.to_owned(),
+        prompt: plain(prompt),
         model: model.parse().ok(),
     };
     let work: Vec<_> = read.tasks.into_iter().map(|task| task.work).collect();
@@ -288,7 +294,10 @@ fn a_prompt_of_five_megabytes_stands_in_a_file_word_for_word() {
     };
     let scenario = folder.path().join("s.toml");
     let model = format!("offline/{}", scenario.to_str().unwrap()).parse().ok();
-    assert_eq!(read("good.md").unwrap().tasks[0].work, PlannedWork::Prompt { prompt: good, model });
+    assert_eq!(
+        read("good.md").unwrap().tasks[0].work,
+        PlannedWork::Prompt { prompt: plain(&good), model }
+    );
     let said = read("long.md").unwrap_err().to_string();
     assert!(said.contains("long.md\n  because it is longer than 16 MB"), "{said}");
     assert!(read("odd.md").unwrap_err().to_string().ends_with("because it is not UTF-8"));

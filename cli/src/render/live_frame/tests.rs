@@ -30,6 +30,7 @@ fn run_view(tasks: usize, running: usize) -> RunView {
             merge,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
+            retry_of: None,
         },
     );
     for task in (0..running).map(|at| format!("task{at}").parse::<TaskName>().unwrap()) {
@@ -221,6 +222,7 @@ fn who_was_cancelled_has_not_failed() {
         merge: MergeMode::Patch,
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
+        retry_of: None,
     });
     let failure = Failure::new(FailureClass::Command, "it ended with code 1");
     let ends = [Outcome::Cancelled, Outcome::Failed { failure }, Outcome::Cancelled];

@@ -16,6 +16,7 @@ fn run() -> RunView {
             merge: MergeMode::Patch,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
+            retry_of: None,
         },
         EventKind::TaskQueued {
             task: task.clone(),

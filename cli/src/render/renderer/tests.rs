@@ -67,6 +67,7 @@ fn events() -> Vec<Event> {
             merge: MergeMode::Patch,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
+            retry_of: None,
         },
         EventKind::Degraded {
             from: "copies share blocks".into(),
@@ -167,6 +168,7 @@ fn events_of_an_agent() -> Vec<Event> {
             merge: MergeMode::None,
             pass_env: Vec::new(),
             needs: WorkspaceNeeds::default(),
+            retry_of: None,
         },
         EventKind::TaskQueued {
             task: task(),

@@ -215,6 +215,7 @@ fn each_word_is_a_task_for_a_model_and_many_run_at_once() {
     let expected = Agent {
         model: "ollama/qwen3:8b".parse().unwrap(),
         prompt: "Fix it.\nAll of it.".to_owned(),
+        yields: Vec::new(),
         context: None,
     };
     assert_eq!(agent(&of_two.tasks[0]), &expected);

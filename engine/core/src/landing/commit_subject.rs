@@ -87,8 +87,12 @@ mod tests {
     }
 
     fn prompt(prompt: &str, items: &[&str]) -> String {
-        let agent =
-            Agent { model: "a/b".parse().unwrap(), prompt: prompt.to_owned(), context: None };
+        let agent = Agent {
+            model: "a/b".parse().unwrap(),
+            prompt: prompt.to_owned(),
+            yields: Vec::new(),
+            context: None,
+        };
         let items = items.iter().map(|item| (*item).to_owned()).collect();
         let title = prompt.lines().next().unwrap_or_default().to_owned();
         commit_subject(&TaskSpec { items, title, ..task(Work::Agent(agent)) })

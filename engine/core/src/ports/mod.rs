@@ -41,9 +41,9 @@ pub use session_log::{
     LoggedMessage, OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs,
 };
 pub use tools::{
-    Access, AccessClass, Artifact, ArtifactStore, Artifacts, Concurrency, Tool, ToolBuildError,
-    ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolRunner,
-    ToolSpec, Visibility,
+    Access, AccessClass, Artifact, ArtifactStore, Artifacts, Concurrency, InputFiles, Tool,
+    ToolBuildError, ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
+    ToolRunner, ToolSpec, Visibility,
 };
 pub use view::{
     FileKind, FileStat, FileVersion, Found, Listing, MAX_PATH_DEPTH, MAX_SYMLINKS, Replace,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use protocol::{Content, ToolCall};
+use protocol::{Content, TaskName, ToolCall};
 use serde_json::{Map, Value};
 
 use super::{CancelToken, Commands, LineSink, WorkspaceView};
@@ -211,6 +211,21 @@ pub struct ToolDeclaration {
 pub trait ArtifactStore: Send + Sync {
     /// Returns the artifacts in `folder`. The folder does not have to exist yet.
     fn open(&self, folder: &Path) -> Arc<dyn Artifacts>;
+
+    /// Returns the files that hold `values` in `folder`, each as `NAME.json`. Nothing is written
+    /// yet.
+    fn inputs(&self, folder: &Path, values: Vec<(TaskName, Value)>) -> Arc<dyn InputFiles>;
+}
+
+/// The yields of the predecessors of a task, as files for its processes. Dropping the last handle
+/// removes the folder.
+#[async_trait]
+pub trait InputFiles: Send + Sync {
+    /// Returns the folder of the files.
+    fn folder(&self) -> &Path;
+
+    /// Writes the files into a new folder that only this user can open. Replaces an older folder.
+    async fn write(self: Arc<Self>) -> io::Result<()>;
 }
 
 /// The artifacts of one session, which are files with the output of tools.

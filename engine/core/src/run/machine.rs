@@ -155,6 +155,7 @@ impl RunMachine {
             merge: spec.merge,
             pass_env: spec.pass_env.clone(),
             needs: spec.needs.clone(),
+            retry_of: spec.retry.as_ref().map(|retry| retry.run.clone()),
         }));
         let degraded = |Notice { from, to, why }| EventKind::Degraded { from, to, why };
         effects.extend(notices.into_iter().map(degraded).map(Effect::Announce));

@@ -6,6 +6,7 @@ use protocol::{
     CaptureRef, Captured, ExitCode, Landed, LandingReport, LedgerEntry, MergeMode, Outcome,
     RunName, RunSpec, TaskId, TaskName, TaskSpec, Totals,
 };
+use serde_json::Value;
 
 use crate::dependencies::in_order;
 use crate::task::{TaskRecord, task_of};
@@ -184,6 +185,26 @@ impl RunRecord {
             Some((task.spec.name.clone(), captured.capture.clone()))
         };
         needed.into_iter().filter_map(capture).collect()
+    }
+
+    /// Returns the yields of the tasks on which a task depends directly, in the order of its
+    /// specification. Tasks of the retried run are included.
+    #[must_use]
+    pub fn predecessor_yields(&self, task: TaskId) -> Vec<(TaskName, Value)> {
+        let on = self.task(task).map_or(&[][..], |task| &task.spec.depends_on);
+        on.iter().filter_map(|on| self.yield_of(on)).collect()
+    }
+
+    /// Returns the yield of a task of this run, or of the retried run, with the name of the task as
+    /// it was declared.
+    fn yield_of(&self, name: &TaskName) -> Option<(TaskName, Value)> {
+        if let Some(task) = self.task_named(name) {
+            let Outcome::Done { value } = &task.report()?.outcome else { return None };
+            return Some((task.spec.name.clone(), value.clone()));
+        }
+        let done = self.spec.retry.iter().flat_map(|retry| &retry.done);
+        let mut done = done.filter(|done| done.name.folded() == name.folded());
+        done.next().map(|done| (done.name.clone(), done.value.clone()))
     }
 
     pub(super) fn position(&self, task: TaskId) -> Option<usize> {

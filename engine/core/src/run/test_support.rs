@@ -44,6 +44,7 @@ pub(super) fn run_of(tasks: Vec<TaskSpec>) -> RunRecord {
         untracked_limit: 0,
         pass_env: Vec::new(),
         needs: WorkspaceNeeds::default(),
+        retry: None,
     };
     RunRecord::opened(RunName::of(id, RunName::SHORTEST), spec)
 }

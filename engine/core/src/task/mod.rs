@@ -4,8 +4,10 @@
 mod contract;
 mod machine;
 mod record;
+mod yields;
 
 pub use contract::{ContractDecision, NullYield, Reminder, ReminderPolicy, YieldContract};
 pub use machine::{Effect, Input, SetupPolicy, TaskMachine, Timer, WorkerPolicy};
 pub(crate) use record::task_of;
 pub use record::{TaskRecord, TaskStatus};
+pub use yields::with_yields;

@@ -174,8 +174,11 @@ pub(crate) fn open_run(
     ])?;
     let number = ledger.last_insert_rowid();
     insert_tasks(ledger, number, 0, &run.tasks)?;
-    let opened =
+    let mut opened =
         json!({ "type": "run_opened", "run": run.id, "name": name, "tasks": run.tasks.len() });
+    if let Some(retry) = &run.retry {
+        opened["retry"] = serde_json::to_value(retry)?;
+    }
     let mut insert = ledger.prepare_cached(
         "INSERT INTO transition (at, run, type, entry) VALUES (?1, ?2, 'run_opened', ?3)",
     )?;

@@ -1,9 +1,10 @@
 use engine::run::{RunRecord, RunStatus};
 use engine::task::{TaskRecord, TaskStatus};
 use protocol::{
-    ExitCode, Failure, FailureClass, Landed, LandingReport, LedgerEntry, Outcome, RunName, RunSpec,
-    RunState, TaskLanding, TaskReport, TaskState, Totals, Usage,
+    DoneTask, ExitCode, Failure, FailureClass, Landed, LandingReport, LedgerEntry, Outcome, Retry,
+    RunName, RunSpec, RunState, TaskLanding, TaskReport, TaskState, Totals, Usage,
 };
+use serde_json::json;
 
 use crate::TaskRow;
 use crate::test_support::{TestLedger, captured, done, run, started};
@@ -98,6 +99,9 @@ async fn what_is_read_of_a_run_is_the_fold_of_the_entries_that_were_written() {
         let house = TestLedger::new();
         let (mut asked, added) = (run(&["a", "b", "c"]), run(&["d", "e"]));
         asked.pass_env = vec!["TOKEN".to_owned()];
+        let value = json!({ "list": [1, "\0\u{1b}[2J"] });
+        let done = DoneTask { name: "before".parse().unwrap(), value };
+        asked.retry = Some(Retry { run: "r7k3f".parse().unwrap(), done: vec![done] });
         let name = house.open(&asked).await;
         let mut folded = RunRecord::opened(name.clone(), asked.clone());
         let mut entries = entries(&asked, &name, &added);
@@ -119,6 +123,7 @@ async fn what_is_read_of_a_run_is_the_fold_of_the_entries_that_were_written() {
             RunStatus::Running | RunStatus::Withdrawn => panic!("it is over"),
         }
         assert_eq!(row.tasks.all, 5);
+        assert_eq!(row.spec.retry_of, asked.retry.map(|retry| retry.run));
     }
 }
 

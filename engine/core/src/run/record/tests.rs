@@ -1,6 +1,6 @@
 use protocol::{
-    ExitCode, Failure, FailureClass, Landed, LandingReport, LedgerEntry, Outcome, TaskLanding,
-    TaskReport, Totals,
+    DoneTask, ExitCode, Failure, FailureClass, Landed, LandingReport, LedgerEntry, Outcome, Retry,
+    TaskLanding, TaskReport, Totals,
 };
 
 use super::*;
@@ -111,4 +111,27 @@ fn a_run_that_is_over_stays_so_and_one_whose_engine_died_is_interrupted() {
     assert_eq!(died.status, RunStatus::Interrupted);
     assert_eq!(died.tasks()[0].report(), Some(&report));
     assert_eq!(died.tasks()[1].status, TaskStatus::Interrupted);
+}
+
+#[test]
+fn a_task_has_the_yields_of_its_direct_predecessors_also_of_the_retried_run() {
+    let mut run = run_of(vec![
+        spec("one", &[]),
+        spec("two", &["ONE", "before"]),
+        spec("three", &["two", "four"]),
+        spec("four", &[]),
+    ]);
+    let before = DoneTask { name: "Before".parse().unwrap(), value: Value::from("earlier") };
+    run.spec.retry = Some(Retry { run: "r7k3f".parse().unwrap(), done: vec![before] });
+    for (at, value) in [(0, 1), (1, 2)] {
+        let outcome = Outcome::Done { value: Value::from(value) };
+        run.apply(&finished(&run, at, TaskReport { outcome, ..done(None) }));
+    }
+    let yields = |at: usize| -> Vec<_> {
+        let yields = run.predecessor_yields(id(&run, at)).into_iter();
+        yields.map(|(task, value)| format!("{task}: {value}")).collect()
+    };
+    assert_eq!(yields(0), Vec::<String>::new());
+    assert_eq!(yields(1), ["one: 1", "Before: \"earlier\""]);
+    assert_eq!(yields(2), ["two: 2"], "the other is not done");
 }

@@ -1,0 +1,218 @@
+//! `regatta runs retry`: chooses tasks of an earlier run, and builds a new run of them.
+
+use engine::ports::Schemas;
+use engine::run::RunRecord;
+use isolation::WorkInTree;
+use protocol::{DoneTask, Landed, Outcome, Retry, RunName, RunSpec, TaskName, TaskSpec, TaskState};
+use serde_json::Value;
+use store::{RunRow, TaskRow};
+
+use super::context::CommandContext;
+use super::landed_work::LandedWork;
+use super::target::{Target, TargetKind};
+use crate::args::{RetryArgs, TaskEnding};
+use crate::error::{Error, ErrorKind};
+use crate::render::{one_line, shell_word};
+use crate::resolve::{Defaults, retried};
+
+/// Returns the specification of a run of the chosen tasks: with the words, limits and models of the
+/// earlier run, on the tree as it is now.
+///
+/// # Errors
+/// There is no such run or task, the run has not ended, no task is chosen, or a chosen task depends
+/// on work that is not in the tree.
+pub fn spec(
+    context: &CommandContext,
+    args: &RetryArgs,
+    defaults: &Defaults,
+    schemas: &dyn Schemas,
+) -> Result<RunSpec, Error> {
+    let target = Target::find_several(context, &args.target.clone().into(), &args.tasks)?;
+    target.check_has_ended("retry")?;
+    let chosen = chosen(context, args, &target)?;
+    let name = &target.run.name;
+    let record = context.reader.record(name)?;
+    let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {name}"));
+    let record = record.ok_or_else(gone)?;
+    let folder = context.root.join(&record.spec.subfolder);
+    if !folder.is_dir() {
+        return Err(Error::usage(format!("cannot retry run {name}"))
+            .because(format!("its tasks worked in {}, which is not there", folder.display())));
+    }
+    let done = Predecessors::of(context, &record, &chosen)?.find()?;
+    let tasks: Vec<TaskSpec> = chosen.iter().map(|row| row.spec.clone()).collect();
+    let retry = Retry { run: name.clone(), done };
+    retried(&record.spec, tasks, retry, &args.overrides(), defaults, schemas)
+}
+
+/// Returns the tasks of `target` to retry, at least one. Without an option, these are the tasks that
+/// are named, or else those that failed or were cancelled.
+fn chosen<'a>(
+    context: &CommandContext,
+    args: &RetryArgs,
+    target: &'a Target,
+) -> Result<Vec<&'a TaskRow>, Error> {
+    let is_wanted = |row: &&TaskRow| match (args.says_which(), target.kind) {
+        (true, _) => args.wants(ending(row)),
+        (false, TargetKind::Task) => true,
+        (false, TargetKind::Run) => {
+            matches!(ending(row), TaskEnding::Failed | TaskEnding::Cancelled)
+        }
+    };
+    let chosen: Vec<_> = target.tasks.iter().filter(is_wanted).collect();
+    if !chosen.is_empty() {
+        return Ok(chosen);
+    }
+    let name = &target.run.name;
+    let all = context.hints.command(&format!("runs retry {name} --all"));
+    let why = match args.says_which() {
+        true => "none of its tasks ended that way",
+        false => "none of its tasks failed or was cancelled",
+    };
+    Err(Error::usage(format!("there is nothing of run {name} to retry")).because(why).hint(all))
+}
+
+/// Returns how a task of a run that is over has ended.
+fn ending(row: &TaskRow) -> TaskEnding {
+    match (row.state, &row.landing) {
+        (TaskState::Failed, _) => TaskEnding::Failed,
+        (
+            TaskState::Cancelled | TaskState::Interrupted | TaskState::Queued | TaskState::Running,
+            _,
+        ) => TaskEnding::Cancelled,
+        (
+            TaskState::Done,
+            Some(Landed::Conflicted { .. } | Landed::Unwritten { .. } | Landed::Waiting { .. }),
+        ) => TaskEnding::Conflicted,
+        (TaskState::Done, Some(Landed::Landed { .. } | Landed::Unchanged) | None) => {
+            TaskEnding::Done
+        }
+    }
+}
+
+/// Finds the tasks on which chosen tasks depend, and which are not chosen themselves.
+struct Predecessors<'a> {
+    context: &'a CommandContext,
+    record: &'a RunRecord,
+    /// All tasks of the run.
+    rows: Vec<TaskRow>,
+    chosen: &'a [&'a TaskRow],
+    /// The run and the later runs that retry it, or one of those, latest last.
+    runs: Vec<RunRow>,
+}
+
+/// A predecessor, and the run in which it was done.
+struct Predecessor {
+    run: RunName,
+    row: TaskRow,
+}
+
+impl<'a> Predecessors<'a> {
+    fn of(
+        context: &'a CommandContext,
+        record: &'a RunRecord,
+        chosen: &'a [&'a TaskRow],
+    ) -> Result<Self, Error> {
+        let rows = context.reader.tasks(record.spec.id)?;
+        let mut runs: Vec<RunRow> = Vec::new();
+        for run in context.reader.runs(Some(&context.root), usize::MAX)?.into_iter().rev() {
+            let retries = |earlier: &RunRow| run.spec.retry_of.as_ref() == Some(&earlier.name);
+            if run.name == record.name || runs.iter().any(retries) {
+                runs.push(run);
+            }
+        }
+        Ok(Self { context, record, rows, chosen, runs })
+    }
+
+    /// Returns the predecessors, each once, in the order in which they are named.
+    ///
+    /// # Errors
+    /// One of them is not done, or its work is not in the tree.
+    fn find(&self) -> Result<Vec<DoneTask>, Error> {
+        let mut done: Vec<DoneTask> = Vec::new();
+        for task in self.chosen {
+            for on in &task.spec.depends_on {
+                let is = |name: &TaskName| name.folded() == on.folded();
+                let known = self.chosen.iter().any(|row| is(&row.name))
+                    || done.iter().any(|done| is(&done.name));
+                if !known {
+                    done.push(self.done(task, on)?);
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Returns the predecessor `on` of `task`.
+    fn done(&self, task: &TaskRow, on: &TaskName) -> Result<DoneTask, Error> {
+        if !self.rows.iter().any(|row| row.name.folded() == on.folded()) {
+            // It was done before this run, which retries another one.
+            let earlier = self.record.spec.retry.iter().flat_map(|retry| &retry.done);
+            let mut earlier = earlier.filter(|done| done.name.folded() == on.folded());
+            let lost = || Error::new(ErrorKind::Bug, format!("the ledger has lost task {on}"));
+            return earlier.next().cloned().ok_or_else(lost);
+        }
+        // What a later retry has done counts.
+        for run in self.runs.iter().rev() {
+            let Some(row) = self.context.reader.task_by_name(run.id, on)? else { continue };
+            let Some(value) = yielded(&row) else { continue };
+            let predecessor = Predecessor { run: run.name.clone(), row };
+            self.check_is_in_tree(task, &predecessor)?;
+            return Ok(DoneTask { name: predecessor.row.name, value });
+        }
+        let run = &self.record.name;
+        let both = format!("runs retry {run} {on} {}", task.name);
+        Err(self.refused(task, on, "is not done", &both))
+    }
+
+    /// Checks that the work of a predecessor is in the tree, where the new run finds it.
+    fn check_is_in_tree(&self, task: &TaskRow, on: &Predecessor) -> Result<(), Error> {
+        let Predecessor { run, row } = on;
+        let Some(captured) = row.captured.as_ref().filter(|captured| captured.changes.files > 0)
+        else {
+            return Ok(());
+        };
+        if let Some(Landed::Landed { branch: None }) = row.landing {
+            let landed = LandedWork::compare(self.context, run)?;
+            let Some(gone) = landed.thrown_away(row) else { return Ok(()) };
+            let again = format!("apply {run}/{} --again", row.name);
+            let why = format!("has landed, and {}", gone.text());
+            return Err(self.refused(task, &row.name, &why, &again));
+        }
+        if row.discarded.is_some() {
+            let both = format!("runs retry {} {} {}", self.record.name, row.name, task.name);
+            return Err(self.refused(task, &row.name, "was discarded", &both));
+        }
+        // Work on a branch may have been merged, and kept work applied in another way.
+        let captures = std::slice::from_ref(&captured.capture);
+        let found = self.context.captured.in_tree(&self.context.root, captures)?;
+        if found.iter().all(|found| *found == WorkInTree::Whole) {
+            return Ok(());
+        }
+        if let Some(Landed::Landed { branch: Some(branch) }) = &row.landing {
+            let branch = one_line(branch);
+            let why = format!("is on the branch {branch}, and not in the working tree");
+            let merge = format!("git merge {}", shell_word(&branch));
+            return Err(self.error(task, &row.name, &why).hint(merge));
+        }
+        let apply = format!("apply {run}/{}", row.name);
+        Err(self.refused(task, &row.name, "has not landed", &apply))
+    }
+
+    fn refused(&self, task: &TaskRow, on: &TaskName, why: &str, command: &str) -> Error {
+        self.error(task, on, why).hint(self.context.hints.command(command))
+    }
+
+    fn error(&self, task: &TaskRow, on: &TaskName, why: &str) -> Error {
+        Error::usage(format!("cannot retry task {}/{}", self.record.name, task.name))
+            .because(format!("it builds on {on}, which {why}"))
+    }
+}
+
+/// Returns what a task yielded, if it is done.
+fn yielded(row: &TaskRow) -> Option<Value> {
+    match &row.report.as_ref()?.outcome {
+        Outcome::Done { value } => Some(value.clone()),
+        Outcome::Failed { .. } | Outcome::Cancelled => None,
+    }
+}

@@ -1,0 +1,50 @@
+//! Builds the specification of a run that retries tasks of an earlier one.
+
+use engine::ports::Schemas;
+use protocol::{Agent, Retry, RunId, RunSpec, TaskId, TaskSpec, Work};
+
+use super::Defaults;
+use super::check::check;
+use super::run_request::check_base_url;
+use super::run_settings::limits;
+use super::run_spec::selection;
+use crate::args::RunArgs;
+use crate::error::Error;
+
+/// Returns the specification of a run with the words, limits and models of `tasks`, which are tasks
+/// of the run `earlier`, except for what `args` names: a model, limits, how many tasks run at the
+/// same time.
+///
+/// # Errors
+/// An option is invalid or has no effect, or a task cannot be done.
+pub fn retried(
+    earlier: &RunSpec,
+    tasks: Vec<TaskSpec>,
+    retry: Retry,
+    args: &RunArgs,
+    defaults: &Defaults,
+    schemas: &dyn Schemas,
+) -> Result<RunSpec, Error> {
+    check_base_url(args)?;
+    let model = args.model.is_some().then(|| selection(args, None, defaults).route(None));
+    let model = model.transpose()?;
+    let again = |task: TaskSpec| {
+        let limits = limits(args, None, task.limits)?;
+        let work = match (task.work, &model) {
+            (Work::Agent(agent), Some(model)) => {
+                Work::Agent(Agent { model: model.clone(), ..agent })
+            }
+            (work, _) => work,
+        };
+        Ok(TaskSpec { id: TaskId::generate(), work, limits, ..task })
+    };
+    let spec = RunSpec {
+        id: RunId::generate(),
+        tasks: tasks.into_iter().map(again).collect::<Result<_, Error>>()?,
+        jobs: args.jobs.unwrap_or(earlier.jobs),
+        retry: Some(retry),
+        ..earlier.clone()
+    };
+    check(&spec, args, schemas)?;
+    Ok(spec)
+}

@@ -1,0 +1,109 @@
+//! Whether work that has landed is in the working tree now.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use protocol::{CaptureRef, RepoPath};
+
+use crate::error::Result;
+use crate::file_entry::{Change, Entry};
+use crate::landing::WorkingTree;
+use crate::merge::{MergeTarget as _, three_way};
+use crate::store::TaskStore;
+use crate::tree::Tree;
+
+/// Whether the work of a task is in the working tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkInTree {
+    /// All of it is there.
+    Whole,
+    /// It is not there, or only a part of it: landing it would change these paths.
+    Missing(BTreeSet<RepoPath>),
+    /// The tree has something else at these paths, for instance later edits of the same lines.
+    Edited(BTreeSet<RepoPath>),
+}
+
+/// One path in the working tree, compared with what one or several tasks made of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PathState {
+    Whole,
+    Missing,
+    Edited,
+}
+
+/// Compares captures with the working tree at `root`, and returns the result for each. The captures
+/// are given in the order of their landing. Changes nothing in the tree.
+pub(crate) fn work_in_tree(
+    root: &Path,
+    store: &TaskStore,
+    captures: &[CaptureRef],
+) -> Result<Vec<WorkInTree>> {
+    let tree = Tree::open_at(root)?;
+    let target = WorkingTree { tree: &tree, store };
+    let works: Vec<Vec<Change>> =
+        captures.iter().map(|capture| store.changes(capture)).collect::<Result<_>>()?;
+    let mut by_path: BTreeMap<&RepoPath, Vec<(usize, &Change)>> = BTreeMap::new();
+    for (task, changes) in works.iter().enumerate() {
+        for change in changes {
+            by_path.entry(&change.path).or_default().push((task, change));
+        }
+    }
+    let nothing = (BTreeSet::new(), BTreeSet::new());
+    let mut found = vec![nothing; captures.len()];
+    for (path, changes) in by_path {
+        let ours = target.state_of(path)?.entry();
+        let together = together(store, ours, &changes)?;
+        for (task, change) in changes {
+            let alone = state(store, change.base, ours, change.task)?;
+            let (missing, edited) = &mut found[task];
+            match (together, alone) {
+                (Some(PathState::Whole), _) | (_, PathState::Whole) => {}
+                (Some(PathState::Missing), _) | (_, PathState::Missing) => {
+                    missing.insert(path.clone());
+                }
+                (Some(PathState::Edited) | None, PathState::Edited) => {
+                    edited.insert(path.clone());
+                }
+            }
+        }
+    }
+    let result = |(missing, edited): (BTreeSet<_>, BTreeSet<_>)| match () {
+        () if !missing.is_empty() => WorkInTree::Missing(missing),
+        () if !edited.is_empty() => WorkInTree::Edited(edited),
+        () => WorkInTree::Whole,
+    };
+    Ok(found.into_iter().map(result).collect())
+}
+
+/// Compares a path with what the tasks made of it together. The work of one task may hide that of
+/// another, for instance if both append lines. Returns `None` if the tasks conflict: they landed on
+/// other versions of the path.
+fn together(
+    store: &TaskStore,
+    ours: Option<Entry>,
+    changes: &[(usize, &Change)],
+) -> Result<Option<PathState>> {
+    let Some((_, first)) = changes.first() else { return Ok(None) };
+    let mut merged = first.base;
+    for (_, change) in changes {
+        match three_way(store, change.base, merged, change.task)? {
+            Ok(entry) => merged = entry,
+            Err(_conflict) => return Ok(None),
+        }
+    }
+    state(store, first.base, ours, merged).map(Some)
+}
+
+/// Compares the entry `ours` in the tree with the entry that landed.
+fn state(
+    store: &TaskStore,
+    base: Option<Entry>,
+    ours: Option<Entry>,
+    landed: Option<Entry>,
+) -> Result<PathState> {
+    Ok(match three_way(store, base, ours, landed)? {
+        Ok(merged) if merged == ours => PathState::Whole,
+        Ok(_) => PathState::Missing,
+        Err(_conflict) => PathState::Edited,
+    })
+}

@@ -1,0 +1,148 @@
+//! `regatta apply` after the user has thrown landed work away.
+
+use tests::sandbox::{Finished, Plan, Repository, Sandbox};
+
+use super::sandbox;
+
+fn regatta(place: &Sandbox, repository: &Repository, words: &str) -> Finished {
+    place.regatta(repository.root()).words(words).run()
+}
+
+/// Runs two tasks that land, of which the second builds on the first. Returns the run.
+fn landed(place: &Sandbox, repository: &Repository) -> String {
+    repository.write("colour.txt", "white\n");
+    repository.write("gone.txt", "gone\n");
+    repository.commit("a colour");
+    let plan = Plan::default()
+        .task("first", "echo first >> colour.txt; echo new > new.txt; rm gone.txt")
+        .task("second", "echo second >> colour.txt")
+        .after(&["first"]);
+    place.run_plan(repository, &plan).run().expect_code(0).run_name()
+}
+
+fn expect_landed(repository: &Repository) {
+    assert_eq!(repository.text("colour.txt"), "white\nfirst\nsecond\n");
+    assert_eq!(repository.text("new.txt"), "new\n");
+    assert!(!repository.has("gone.txt"));
+}
+
+#[test]
+fn work_that_was_thrown_away_is_told_and_lands_again_when_asked_to() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = landed(&place, &repository);
+    let throw_away: [&[&[&str]]; 2] = [
+        &[&["reset", "--quiet", "--hard"], &["clean", "--quiet", "-fd"]],
+        &[&["checkout", "--quiet", "."], &["clean", "--quiet", "-fd"]],
+    ];
+    for commands in throw_away {
+        expect_landed(&repository);
+        let there = regatta(&place, &repository, "apply").expect_code(0);
+        assert!(there.stdout.contains("has landed already"), "{there}");
+        for command in commands {
+            repository.git(command);
+        }
+        let tree = repository.tree();
+        let told = regatta(&place, &repository, "apply").expect_code(4);
+        assert!(!told.stdout.contains("landed already"), "{told}");
+        for word in ["first", "second", "not in the", &format!("regatta apply {run} --again")] {
+            assert!(told.stdout.contains(word), "{word} in {told}");
+        }
+        let one = regatta(&place, &repository, "apply first").expect_code(4);
+        for word in ["colour.txt", "new.txt", "gone.txt", "--again"] {
+            assert!(one.stdout.contains(word), "{word} in {one}");
+        }
+        let json = regatta(&place, &repository, "apply --json").expect_code(4).json();
+        assert_eq!(json["gone"], serde_json::json!(["first", "second"]));
+        // The second builds on the first, which is gone as well.
+        let second = regatta(&place, &repository, "apply second --again");
+        second.expect_refusal(&[
+            "second",
+            "builds on first",
+            &format!("apply {run}/first --again"),
+        ]);
+        let dry = regatta(&place, &repository, "apply --again --dry-run").expect_code(0);
+        assert!(dry.stdout.contains("would land"), "{dry}");
+        assert_eq!(tree.differences(&repository.tree()), Vec::<String>::new());
+        let _again = regatta(&place, &repository, "apply --again").expect_code(0);
+    }
+    expect_landed(&repository);
+    let nothing = regatta(&place, &repository, "apply --again").expect_code(0);
+    assert!(nothing.stdout.contains("has landed already"), "{nothing}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn one_file_that_was_thrown_away_lands_again_and_later_edits_are_left_alone() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("colour.txt", "white\n");
+    repository.commit("a colour");
+    let script = "echo {{item}} >> colour.txt; echo new > {{item}}.txt";
+    let run = place.run_in(&repository).words("--each -").stdin("red\n").exec(script).run();
+    let run = run.expect_code(0).run_name();
+    std::fs::remove_file(repository.path("red.txt")).unwrap();
+    let told = regatta(&place, &repository, &format!("apply {run}")).expect_code(4);
+    assert!(told.stdout.contains("red.txt") && !told.stdout.contains("colour.txt"), "{told}");
+    let _again = regatta(&place, &repository, "apply red --again").expect_code(0);
+    assert_eq!(repository.text("red.txt"), "new\n");
+    assert_eq!(repository.text("colour.txt"), "white\nred\n");
+    // What was edited since is no work that was thrown away.
+    repository.write("colour.txt", "white\nRED\n");
+    let edited = regatta(&place, &repository, "apply --again").expect_code(0);
+    assert!(edited.stdout.contains("has landed already"), "{edited}");
+    assert_eq!(repository.text("colour.txt"), "white\nRED\n");
+    // If both happened, the work cannot land as a whole, and is not called a conflict for that.
+    std::fs::remove_file(repository.path("red.txt")).unwrap();
+    let both = regatta(&place, &repository, "apply --again").expect_code(4);
+    assert!(both.stderr.contains("colour.txt") && both.stderr.contains("diff"), "{both}");
+    let shown = regatta(&place, &repository, "runs show").expect_code(0);
+    assert!(shown.stdout.contains("1 landed"), "{shown}");
+    repository.write("red.txt", "new\n");
+    repository.commit("a commit keeps what has landed");
+    let _landed = regatta(&place, &repository, "apply").expect_code(0);
+}
+
+#[test]
+fn the_work_of_a_chain_is_found_behind_that_of_its_last_task() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = landed(&place, &repository);
+    std::fs::remove_file(repository.path("new.txt")).unwrap();
+    let told = regatta(&place, &repository, &format!("apply {run}")).expect_code(4);
+    assert!(told.stdout.contains("first") && told.stdout.contains("new.txt"), "{told}");
+    assert!(!told.stdout.contains("colour.txt"), "{told}");
+}
+
+#[test]
+fn kept_work_lands_and_what_was_thrown_away_is_noted() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("colour.txt", "white\n");
+    repository.commit("a colour");
+    let plan =
+        Plan::default().task("red", "echo red > colour.txt").task("blue", "echo blue > colour.txt");
+    let run = place.run_plan(&repository, &plan).run().expect_code(4).run_name();
+    repository.git(&["checkout", "--quiet", "."]);
+    let applied = regatta(&place, &repository, "apply").expect_code(0);
+    assert!(applied.stdout.starts_with("blue  landed"), "{applied}");
+    assert_eq!(repository.text("colour.txt"), "blue\n");
+    let _conflict = regatta(&place, &repository, &format!("apply {run}/red --again"));
+    assert_eq!(repository.text("colour.txt"), "blue\n");
+}
+
+#[test]
+fn a_branch_that_was_deleted_is_made_again() {
+    let place = sandbox();
+    let repository = place.repository();
+    let run = place.run_in(&repository).words("--merge branch").exec("echo x > x.txt").run();
+    let run = run.expect_code(0).run_name();
+    let branch = format!("regatta/{run}/t1");
+    let there = regatta(&place, &repository, "apply t1").expect_code(0);
+    assert!(there.stdout.contains("has landed already"), "{there}");
+    repository.git(&["branch", "--quiet", "-D", &branch]);
+    let told = regatta(&place, &repository, "apply").expect_code(4);
+    assert!(told.stdout.contains(&branch) && told.stdout.contains("--again"), "{told}");
+    let _again = regatta(&place, &repository, "apply --again").expect_code(0);
+    assert_eq!(repository.git(&["show", &format!("{branch}:x.txt")]), "x\n");
+}

@@ -1,0 +1,122 @@
+//! Retries that make no sense: each is refused with one clear error.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tests::sandbox::{Finished, Plan, Repository, Sandbox, eventually};
+
+use super::sandbox;
+
+fn regatta(place: &Sandbox, repository: &Repository, words: &str) -> Finished {
+    place.regatta(repository.root()).words(words).run()
+}
+
+#[test]
+fn a_run_that_is_still_going_on_is_not_retried() {
+    let place = sandbox();
+    let repository = place.repository();
+    let mark = place.folder().join("at-work");
+    let script = format!(": > {}; while :; do sleep 0.05; done", mark.display());
+    let running = place.run_in(&repository).exec(&script).start();
+    eventually(Duration::from_secs(60), "it is at work", || mark.exists());
+    regatta(&place, &repository, "runs retry --all").expect_refusal(&["still going on"]);
+    running.signal(Signal::INT);
+    let _cancelled = running.wait().expect_code(130);
+}
+
+#[test]
+fn a_run_whose_engine_was_killed_is_retried() {
+    let place = sandbox();
+    let repository = place.repository();
+    let mark = place.folder().join("at-work");
+    let script =
+        format!("test -e {0} && exit 0; : > {0}; while :; do sleep 0.05; done", mark.display());
+    let running = place.run_in(&repository).exec(&script).start();
+    eventually(Duration::from_secs(60), "it is at work", || mark.exists());
+    let _killed = running.kill();
+    let shown = regatta(&place, &repository, "runs show").expect_code(0);
+    assert!(shown.stdout.contains("--cancelled"), "{shown}");
+    let finished = regatta(&place, &repository, "runs retry --cancelled --json").expect_code(0);
+    assert_eq!(finished.names_in("task_finished"), ["t1"], "{finished}");
+}
+
+#[test]
+fn a_run_whose_repository_is_gone_or_another_one_is_not_retried() {
+    let place = sandbox();
+    let repository = place.repository();
+    let other = Repository::init(&place.folder().join("other"));
+    other.commit("other");
+    let run = place.run_in(&repository).exec("exit 3").run().expect_code(5).run_name();
+    let words = format!("runs retry {run}");
+    regatta(&place, &other, &words).expect_refusal(&[&run, "another repository", "--repo"]);
+    std::fs::rename(repository.root(), place.folder().join("moved")).unwrap();
+    regatta(&place, &other, &words).expect_refusal(&[&run, "not there any more"]);
+    let gone = format!("{words} --repo {}", repository.root().display());
+    regatta(&place, &other, &gone).expect_refusal(&["app"]);
+    let moved = Repository::at(&place.folder().join("moved"));
+    regatta(&place, &moved, &words).expect_refusal(&[&run, "not there any more"]);
+}
+
+#[test]
+fn tasks_that_the_run_does_not_have_are_refused_with_those_it_has() {
+    let place = sandbox();
+    let repository = place.repository();
+    regatta(&place, &repository, "runs retry").expect_refusal(&["no run yet"]);
+    let plan = Plan::default().task("old-name", "exit 3").task("other", "true");
+    let run = place.run_plan(&repository, &plan).run().expect_code(3).run_name();
+    let renamed = regatta(&place, &repository, &format!("runs retry {run} new-name"));
+    renamed.expect_refusal(&["new-name", "old-name", "other"]);
+    regatta(&place, &repository, &format!("runs retry {run}/new-name"))
+        .expect_refusal(&["new-name"]);
+    regatta(&place, &repository, "runs retry rzzzzz").expect_refusal(&["rzzzzz", &run]);
+    regatta(&place, &repository, "runs retry --cancelled").expect_refusal(&["none", "--all"]);
+    let both = regatta(&place, &repository, "runs retry --all --failed");
+    both.expect_refusal(&["--all", "--failed"]);
+}
+
+#[test]
+fn a_predecessor_that_is_not_done_or_whose_work_is_gone_is_named_with_what_to_do() {
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = Plan::default()
+        .task("bad", "test -e \"$REGATTA_REPO/../go\" && echo bad > bad.txt")
+        .task("after", "test -f bad.txt")
+        .after(&["bad"])
+        .task("good", "echo good > good.txt")
+        .task("on-good", "exit 3")
+        .after(&["good"]);
+    let run = place.run_plan(&repository, &plan).run().expect_code(3).run_name();
+    let both = format!("regatta runs retry {run} bad after");
+    let retry = |words: &str| regatta(&place, &repository, &format!("runs retry {run} {words}"));
+    retry("after").expect_refusal(&["after", "bad", "is not done", &both]);
+    repository.git(&["clean", "--quiet", "-fd"]);
+    let again = format!("regatta apply {run}/good --again");
+    retry("on-good").expect_refusal(&["on-good", "good.txt", "not in the working tree", &again]);
+    let _again = regatta(&place, &repository, &format!("apply {run}/good --again")).expect_code(0);
+    let _failed = retry("on-good").expect_code(5);
+    // What a later retry has done counts as well.
+    std::fs::write(place.folder().join("go"), "").unwrap();
+    let _done = retry("bad").expect_code(0);
+    let _done = retry("after").expect_code(0);
+}
+
+#[test]
+fn options_without_an_effect_and_places_that_are_gone_are_refused() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("deep/er/file", "x");
+    repository.commit("deep");
+    let run = place.regatta(&repository.path("deep/er")).words("run --json").exec("exit 3").run();
+    let run = run.expect_code(5).run_name();
+    let retry = |words: &str| regatta(&place, &repository, &format!("runs retry {run} {words}"));
+    retry("--model a/b").expect_refusal(&["--model", "no task"]);
+    retry("--limit turns=3").expect_refusal(&["turns"]);
+    retry("--limit fuel=3").expect_refusal(&["fuel"]);
+    retry("--base-url http://127.0.0.1").expect_refusal(&["--base-url"]);
+    retry("--jobs 0").expect_refusal(&["--jobs"]);
+    let inside = place.regatta(repository.root()).words("runs retry").env("REGATTA_TASK", "auth");
+    inside.run().expect_refusal(&["auth", "already"]);
+    std::fs::remove_dir_all(repository.path("deep")).unwrap();
+    retry("").expect_refusal(&[&run, "deep/er", "not there"]);
+    place.expect_nothing_left(&repository);
+}
