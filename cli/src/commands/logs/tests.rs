@@ -9,8 +9,6 @@ use serde_json::{Value, json};
 use store::SessionLogFiles;
 
 use super::super::fake_repository::{Bench, End, in_tree};
-use protocol::RunName;
-
 use super::*;
 
 /// A run of a command, an agent that failed, an agent without a log, and a task that runs.
