@@ -129,12 +129,8 @@ fn numbered(kinds: Vec<EventKind>) -> Vec<Event> {
 /// The events of a run of one agent, whose provider stumbles once, and who is reminded once.
 fn events_of_an_agent() -> Vec<Event> {
     let task = || "auth".parse::<TaskName>().unwrap();
-    let usage = Usage {
-        input: 20_000,
-        output: 4_100,
-        cost: Some(Cost::from_nanodollars(51_000_000)),
-        ..Usage::ZERO
-    };
+    let cost = Some(Cost::from_nanodollars(51_000_000));
+    let usage = Usage { input: 20_000, output: 4_100, cost, ..Usage::ZERO };
     let arguments = serde_json::json!({ "path": "src/\u{1b}[2Ja.rs" });
     let call = ToolCall {
         id: "call_1".to_owned(),
