@@ -176,7 +176,7 @@ async fn execute(
 fn unread_settings(root: &Path) -> Option<String> {
     let file = Path::new(".regatta/config.yml");
     root.join(file).symlink_metadata().is_ok().then(|| {
-        let user = "yours are read, and the options of this command";
+        let user = "your own settings and the options hold";
         format!(
             "note: {} of the repository is not read, because it is not trusted ({user})",
             file.display()

@@ -101,34 +101,35 @@ fn whole_output(path: &Path) -> Result<Option<String>, Error> {
 }
 
 fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
-    show_setup(context, run, row, out)?;
     let path = log_path(context, run, row);
+    let worker = match &row.spec.work {
+        Work::Agent(agent) => format!(" · {}", one_line(&agent.model.to_string())),
+        Work::Command(_) => String::new(),
+        Work::External(external) => format!(" · {}", one_line(&external.program)),
+    };
+    heading(context, row, &worker, out)?;
+    show_setup(context, run, row, out)?;
     match &row.spec.work {
-        Work::Agent(agent) => {
-            heading(context, row, &format!(" · {}", one_line(&agent.model.to_string())), out)?;
-            match if_exists(read_session(&path), &path)? {
-                Some(lines) => {
-                    let entries: Vec<_> =
-                        lines.iter().map(|line| (line.timestamp, &line.entry)).collect();
-                    let told = transcript(&entries, &context.view);
-                    say(out, &told.join("\n"))?;
-                    say(out, "")?;
-                    outcome(context, row, used_in(&lines), out)
-                }
-                None => {
-                    no_log(row, out)?;
-                    outcome(context, row, None, out)
-                }
+        Work::Agent(_) => match if_exists(read_session(&path), &path)? {
+            Some(lines) => {
+                let entries: Vec<_> =
+                    lines.iter().map(|line| (line.timestamp, &line.entry)).collect();
+                let told = transcript(&entries, &context.view);
+                say(out, &told.join("\n"))?;
+                say(out, "")?;
+                outcome(context, row, used_in(&lines), out)
             }
-        }
+            None => {
+                no_log(row, out)?;
+                outcome(context, row, None, out)
+            }
+        },
         Work::Command(command) => {
-            heading(context, row, "", out)?;
             say(out, &given_to(command).join("\n"))?;
             output(row, &path, out)?;
             outcome(context, row, None, out)
         }
-        Work::External(external) => {
-            heading(context, row, &format!(" · {}", one_line(&external.program)), out)?;
+        Work::External(_) => {
             output(row, &path, out)?;
             outcome(context, row, None, out)
         }
@@ -189,7 +190,11 @@ pub(super) fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Err
 
 /// Prints why there is no log.
 fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
+    let was_set_up = row.report.as_ref().is_some_and(|report| report.setup_ms.is_some());
     let why = match row.state {
+        TaskState::Done | TaskState::Failed | TaskState::Cancelled if was_set_up => {
+            "it ended in its set-up"
+        }
         TaskState::Queued => "it has not begun",
         TaskState::Running => "its session has not begun",
         TaskState::Done | TaskState::Failed | TaskState::Cancelled | TaskState::Interrupted => {

@@ -162,7 +162,10 @@ pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String
         | ConflictReason::ChangedAndRemoved
         | ConflictReason::Kind
         | ConflictReason::InTheWay => Some("an edit in your tree since the run began".to_owned()),
-        ConflictReason::Uncommitted | ConflictReason::Filter | ConflictReason::Contested => None,
+        ConflictReason::Uncommitted
+        | ConflictReason::Filter
+        | ConflictReason::Contested
+        | ConflictReason::Setup => None,
     }
 }
 
@@ -178,6 +181,7 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::InTheWay => {
             "a file stands where a folder is wanted, or the other way round"
         }
+        ConflictReason::Setup => "it changed the same lines as its set-up, which does not land",
         ConflictReason::Uncommitted => "it builds on a change that is not committed",
         ConflictReason::Filter => "a filter program would have to run to commit it",
         ConflictReason::Contested => {
