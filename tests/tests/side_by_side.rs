@@ -32,6 +32,13 @@ async fn a_run_of_three_tasks_behind_one_of_a_thousand_is_not_starved() {
     }
     let tasks = (0..3).map(|n| task(&format!("s{n}"), "yield")).collect();
     let small = engine.submit(engine.spec(tasks)).await;
+    // The tasks of the small run are in the schedule before any of the large run ends.
+    let mut queued = 0;
+    while queued < 3 {
+        let event = engine.next().await;
+        let of_small = event.run() == Some(&small.name);
+        queued += usize::from(of_small && matches!(event.kind, EventKind::TaskQueued { .. }));
+    }
     // Ends the four that run. Each of the large run's that follow would wait again.
     engine.commands.release();
     let ended = ends(&mut engine, 1).await;

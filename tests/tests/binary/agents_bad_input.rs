@@ -133,7 +133,7 @@ fn a_dry_run_shows_the_prompts_and_the_model_and_asks_nobody() {
     let finished = run.arg("Port {{item}}.\nAll of it.").run().expect_code(0);
     let line = |line: &str| finished.stdout.lines().any(|one| one == line);
     assert!(line("task         model            work"), "{finished}");
-    assert!(line("src-run-rs   ollama/qwen3:8b  Port src/run.rs."), "{finished}");
+    assert!(line("src/run.rs   ollama/qwen3:8b  Port src/run.rs."), "{finished}");
     place.expect_nothing_left(&repository);
 }
 

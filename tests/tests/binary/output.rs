@@ -133,7 +133,10 @@ fn a_run_whose_reader_closes_the_pipe_is_cancelled_and_captured() {
     let mut child = command.stdout(writer).spawn().expect("it can be started");
     drop(command); // and with it our end of the pipe
     let mut events = BufReader::new(reader).lines();
-    let begun = |line: std::io::Result<String>| line.expect("it is text").contains("at work");
+    let begun = |line: std::io::Result<String>| {
+        let line = line.expect("it is text"); // the title of the task has the words, too
+        line.contains("task_progress") && line.contains("at work")
+    };
     assert!(events.by_ref().any(begun), "the task is at work");
     drop(events);
     let ended = child.wait().expect("it ends");

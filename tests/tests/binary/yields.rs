@@ -212,7 +212,7 @@ fn yields_of_megabytes_and_of_hundreds_of_tasks_arrive_bounded_and_whole() {
     let plan = plan.task("all", script).after(&on);
     let finished = place.run_plan(&repository, &plan).run().expect_code(0);
     assert_eq!(repository.text("count").trim(), "301", "{}", finished.stderr);
-    assert_eq!(repository.text("size").trim(), "500003", "the quotes and the line break");
+    assert_eq!(repository.text("size").trim(), "500055", "with the quotes and a note");
     assert_eq!(repository.text("different").trim(), "300");
     assert_eq!(inputs_left(&place), Vec::<PathBuf>::new());
 }
