@@ -128,7 +128,7 @@ fn a_run_whose_reader_closes_the_pipe_is_cancelled_and_captured() {
     let place = sandbox();
     let repository = place.repository();
     let (reader, writer) = pipe().expect("a pipe can be made");
-    let script = "echo kept > kept.txt; echo at work; sleep 1000";
+    let script = "echo kept > kept.txt; while echo at work; do sleep 0.1; done";
     let mut command = call(&place, &repository, "run --json", script);
     let mut child = command.stdout(writer).spawn().expect("it can be started");
     drop(command); // and with it our end of the pipe
