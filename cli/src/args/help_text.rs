@@ -6,7 +6,7 @@ Fans out many tasks over one git repository, each in its own isolated copy, and 
 Examples:
   regatta demo                              a demonstration, offline, in a few seconds
   regatta run --model ollama/qwen3:8b 'fix the failing tests' 'write the missing docs'
-  regatta run --each 'src/**/*.rs' --exec 'rustfmt {{item}}'
+  regatta run --each 'src/**/*.rs' --exec 'rustfmt --edition 2021 {{item}}'
   regatta run --plan plan.toml
   regatta runs
   regatta help exit-codes";
@@ -30,7 +30,8 @@ Examples:
   regatta run --each 'src/**/*.py' --exec 'ruff check --fix {{item}}'
   git ls-files -z '*.md' | regatta run --each - --null --chunk 20 --exec 'fmt.sh {{items}}'
   regatta run --pass-env ANTHROPIC_API_KEY \\
-      --exec 'claude -p {{item}} --permission-mode acceptEdits' 'fix the docs' 'fix the tests'
+      --exec 'claude -p {{item}} --permission-mode acceptEdits --setting-sources user --strict-mcp-config' \\
+      'fix the docs' 'fix the tests'
   regatta run --setup 'npm ci' --carry .env --each 'test/*.js' --exec 'npx mocha {{item}}'
   regatta run --plan plan.toml --dry-run
   regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch";
@@ -207,7 +208,7 @@ pub(crate) fn no_task() -> [&'static str; 4] {
     [
         "regatta run --model PROVIDER/ID 'fix the failing tests'",
         "regatta run --exec 'make docs'",
-        "regatta run --each 'src/**/*.rs' --exec 'rustfmt {{item}}'",
+        "regatta run --each 'src/**/*.rs' --exec 'rustfmt --edition 2021 {{item}}'",
         "regatta run --plan plan.toml",
     ]
 }

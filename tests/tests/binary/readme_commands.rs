@@ -24,7 +24,8 @@ const ELSEWHERE: &[&str] = &[
 ];
 
 /// The commands that end with another code than 0, as the README says.
-const CODES: &[(&str, i32)] = &[("echo {{item}} > colour.txt", 4)];
+const CODES: &[(&str, i32)] =
+    &[("echo {{item}} > colour.txt", 4), ("echo {{item}} > shape.txt", 4)];
 
 /// Programs of others that the README calls. Here each writes a file whose name only its arguments
 /// can give; `npm_workers.rs` has the real ones.
@@ -156,7 +157,9 @@ fn the_work_that_the_readme_keeps_as_a_conflict_lands_as_it_says() {
     let all = commands();
     let first = all.iter().position(|command| command.contains("> colour.txt"));
     let section = &all[first.expect("the README makes a conflict")..];
-    let [run, conflicts, diff, edit, apply, ..] = section else { panic!("{section:?}") };
+    let [run, conflicts, diff, edit, apply, other, retry, ..] = section else {
+        panic!("{section:?}")
+    };
     let run = typed(&place, repository.root(), &path, run).expect_code(4);
     assert_eq!(repository.text("colour.txt"), "red\n", "{run}");
     for look in [conflicts, diff] {
@@ -167,6 +170,10 @@ fn the_work_that_the_readme_keeps_as_a_conflict_lands_as_it_says() {
         let _done = typed(&place, repository.root(), &path, command).expect_code(0);
     }
     assert_eq!(repository.text("colour.txt"), "blue\n");
+    let _kept = typed(&place, repository.root(), &path, other).expect_code(4);
+    assert_eq!(repository.text("shape.txt"), "round\n");
+    let _retried = typed(&place, repository.root(), &path, retry).expect_code(0);
+    assert_eq!(repository.text("shape.txt"), "square\n");
 }
 
 #[test]
