@@ -1,6 +1,7 @@
 //! Tasks by their items: where people see them, and where they can type them.
 
 use serde_json::{Value, json};
+use tests::model::{Answer, Asked, LoopbackModel, marker};
 use tests::sandbox::{Finished, Plan, Repository, Sandbox, Screen};
 
 use super::sandbox;
@@ -179,6 +180,27 @@ fn a_branch_is_named_after_the_item_or_the_prompt_and_never_raw_shell() {
         subjects(&repository, &run),
         [of("a-quotes", "sed -i …"), of("b-plain", "touch docs.txt"), of("c-only", "c-only")]
     );
+}
+
+#[test]
+fn a_branch_of_a_model_is_named_after_the_item_and_the_first_line_of_the_prompt() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let model = LoopbackModel::start();
+    for item in ["src/buffer/mod.rs", "src/network/mod.rs"] {
+        model.talk(item, move |asked: &Asked| match asked.answers() {
+            0 => Answer::call("write", &json!({ "path": item, "content": "// new\n" })),
+            _ => Answer::yields(&json!("done")),
+        });
+    }
+    let run = place.run_in(&repository).words("--merge branch --each src/*/mod.rs --model");
+    let run = run.arg(model.route()).arg("--base-url").arg(model.base_url());
+    let prompt = format!("Replace the file.\nIt is {}.", marker("{{item}}"));
+    let run = run.arg(prompt).run().expect_code(0).run_name();
+    let subjects = subjects(&repository, &run).into_iter().map(|(_task, subject)| subject);
+    let expected =
+        ["src/buffer/mod.rs: Replace the file.", "src/network/mod.rs: Replace the file."];
+    assert_eq!(subjects.collect::<Vec<_>>(), expected);
 }
 
 #[test]
