@@ -230,6 +230,11 @@ fn refused_option(name: &str, instead: &str) -> Error {
     Error { what: format!("{}; {instead}", refused.what), ..refused }
 }
 
+/// Returns whether a message about a value says that it is not implemented yet.
+pub(crate) fn is_refusal(message: &str) -> bool {
+    message.contains("not implemented yet")
+}
+
 /// Returns why a value of an option is refused, if the list has it.
 pub(crate) fn refused_value(of: &str, given: &str) -> Option<String> {
     MISSING.iter().find_map(|missing| {

@@ -64,7 +64,8 @@ async fn recover(app: &AppContext, repository: &dyn Repository) -> Result<Vec<St
 fn open_runs(reader: &Reader, root: &Path) -> Result<Vec<OpenRun>, LedgerError> {
     let mut open = Vec::new();
     for row in reader.open_runs(root)? {
-        let captured = reader.tasks(row.id)?.into_iter().filter_map(|task| task.captured);
+        let captured =
+            reader.tasks_without_yields(row.id)?.into_iter().filter_map(|task| task.captured);
         let captures = captured.map(|captured| captured.capture).collect();
         open.push(OpenRun { run: row.name, captures });
     }
@@ -101,7 +102,7 @@ impl Unrecorded {
         }
         for landing in &found.landings {
             let Some(row) = reader.run_by_name(&landing.run)? else { continue };
-            let tasks = reader.tasks(row.id)?;
+            let tasks = reader.tasks_without_yields(row.id)?;
             let known = landing.report.tasks.iter().all(|landed| {
                 let task = tasks.iter().find(|task| task.name == landed.task);
                 task.is_none_or(|task| task.landing.as_ref() == Some(&landed.landed))
@@ -160,7 +161,9 @@ async fn record(
 
 /// Removes the input files that the engine of a run left, because it died.
 fn remove_inputs(app: &AppContext, reader: &Reader, run: &RunRow) -> Result<(), LedgerError> {
-    for task in reader.tasks(run.id)?.iter().filter(|task| !task.spec.depends_on.is_empty()) {
+    for task in
+        reader.tasks_without_yields(run.id)?.iter().filter(|task| !task.spec.depends_on.is_empty())
+    {
         let folder = app.places.inputs(&run.name, &task.name);
         match std::fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -179,7 +182,7 @@ fn logged_usage(
     reader: &Reader,
     run: &RunRow,
 ) -> Result<Vec<LedgerEntry>, LedgerError> {
-    let tasks = reader.tasks(run.id)?.into_iter();
+    let tasks = reader.tasks_without_yields(run.id)?.into_iter();
     let asked = tasks.filter(|task| {
         matches!((task.state, &task.spec.work), (TaskState::Running, Work::Agent(_)))
     });
@@ -211,7 +214,7 @@ fn describe(
     }
     lines.extend(found.rescued.iter().map(rescue_line));
     for row in &unrecorded.interrupted {
-        let tasks = reader.tasks(row.id)?;
+        let tasks = reader.tasks_without_yields(row.id)?;
         let all = count(tasks.len(), "task");
         let kept = match tasks.iter().filter(|task| has_kept_work(task)).count() {
             0 => "nothing of it is left to land".to_owned(),

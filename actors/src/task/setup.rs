@@ -28,7 +28,9 @@ impl TaskState {
         });
         let (scripts, work) = (&self.arguments.run.setup, &self.arguments.spec.work);
         let setup = SetupRun::new(scripts, work, start, executor.clone());
+        let inputs = self.arguments.inputs.clone();
         let job = async move {
+            worker_setup::write_inputs(inputs).await?;
             setup.run().await?;
             let accepted = answer(&owner, WorkspaceMessage::AcceptSetup).await;
             accepted.unwrap_or_else(|| Err(gone())).map_err(|error| not_accepted(&error))

@@ -7,8 +7,7 @@ use std::time::Duration;
 use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart};
 use engine::task::{Effect, Input, Reminder};
 use protocol::{
-    AgentEnd, Captured, EventKind, Failure, FailureClass, LedgerEntry, Outcome, Phase, TaskName,
-    TaskReport,
+    AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport,
 };
 use ractor::{ActorProcessingErr, ActorRef};
 use tracing::Instrument as _;
@@ -178,13 +177,13 @@ impl TaskState {
         worker: Arc<dyn Worker>,
         reminder: Option<Reminder>,
     ) {
-        let (work, inputs) = (Arc::clone(&worker), self.arguments.inputs.clone());
+        let work = Arc::clone(&worker);
+        // The files are there already after a set-up, and when a reminder is sent.
+        let first = reminder.is_none() && self.arguments.run.setup.is_empty();
+        let inputs = first.then(|| self.arguments.inputs.clone()).flatten();
         let job = async move {
-            // The files are there already when a reminder is sent.
-            if let (Some(inputs), None) = (inputs, &reminder)
-                && let Err(error) = inputs.write().await
-            {
-                return AgentEnd::Failed(no_inputs(&error));
+            if let Err(failure) = worker_setup::write_inputs(inputs).await {
+                return AgentEnd::Failed(failure);
             }
             work.work(reminder).await
         };
@@ -305,12 +304,6 @@ fn word(outcome: &Outcome) -> &'static str {
         Outcome::Failed { .. } => "failed",
         Outcome::Cancelled => "cancelled",
     }
-}
-
-/// Returns the failure of a task whose input files could not be written.
-fn no_inputs(error: &std::io::Error) -> Failure {
-    let message = format!("cannot write what its predecessors yielded: {error}");
-    Failure::new(FailureClass::Resources, message)
 }
 
 /// Returns the error of a request to an actor that crashed.

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{ToolEnv, WorkerReport, WorkerStart, Workspace as Place};
-use protocol::{RunName, TaskName, Work};
+use engine::ports::{InputFiles, ToolEnv, WorkerReport, WorkerStart, Workspace as Place};
+use protocol::{Failure, FailureClass, RunName, TaskName, Work};
 
 use super::state::TaskArguments;
 use crate::deps::Deps;
@@ -58,6 +58,18 @@ fn folder(task: &TaskArguments, place: &Place) -> PathBuf {
 
 fn artifacts(task: &TaskArguments) -> PathBuf {
     artifacts_of(&task.deps, &task.run.name, &task.spec.name)
+}
+
+/// Writes the files with the yields of the task's predecessors, if it has any.
+///
+/// # Errors
+/// They cannot be written; then the task fails.
+pub(super) async fn write_inputs(inputs: Option<Arc<dyn InputFiles>>) -> Result<(), Failure> {
+    let Some(inputs) = inputs else { return Ok(()) };
+    inputs.write().await.map_err(|error| {
+        let message = format!("cannot write what its predecessors yielded: {error}");
+        Failure::new(FailureClass::Resources, message)
+    })
 }
 
 /// Returns the folder of a task's logs and output.

@@ -12,7 +12,7 @@ use crate::executors::ToolExecutorMessage;
 use crate::messaging::answer;
 
 /// The longest part of a script that a message quotes, in characters.
-const QUOTED: usize = 60;
+const QUOTED: usize = 40;
 
 /// The set-up commands of one workspace. The task's executor runs them, each in its own process
 /// group, with the environment of the task.
@@ -89,6 +89,6 @@ mod tests {
     fn a_message_quotes_the_beginning_of_a_script() {
         assert_eq!(quoted(" npm ci\n"), "npm ci");
         assert_eq!(quoted("npm ci\nmake"), "npm ci…");
-        assert_eq!(quoted(&"é".repeat(100)), format!("{}…", "é".repeat(60)));
+        assert_eq!(quoted(&"é".repeat(100)), format!("{}…", "é".repeat(40)));
     }
 }

@@ -32,6 +32,7 @@ Examples:
   regatta run --pass-env ANTHROPIC_API_KEY \\
       --exec 'claude -p {{item}} --permission-mode acceptEdits --setting-sources user --strict-mcp-config' \\
       'fix the docs' 'fix the tests'
+  regatta run --setup 'npm ci' --carry .env --each 'test/*.js' --exec 'npx mocha {{item}}'
   regatta run --plan plan.toml --dry-run
   regatta run --each 'src/*.c' --exec 'clang-format -i {{item}}' --merge branch";
 
@@ -61,6 +62,14 @@ Placeholders in a TASK with --each, and in CMD:
   characters than letters, digits and _./,:=@%+- is replaced by a quoted variable, so that the shell
   never parses it; {''{ stands for two braces. The variables REGATTA_ITEM, REGATTA_ITEM_STEM and
   REGATTA_ITEM_DIR have the same values. An item of --each that begins with - gets ./ before it.
+
+What a workspace needs:
+  A workspace has the files of the repository, but none that git ignores. --setup runs a command in
+  each workspace before its task, with the environment of the task, in the folder where the task
+  works and within its time limit. What it changes there is no work of the task, and does not land;
+  if it fails, so does the task. It is not confined, as no command is. --carry copies ignored files
+  into each workspace, at most isolation.carryLimit (1 GiB). A glob begins where the tasks work; one
+  that names a folder stands for all in it. What tasks do to carried files is never captured.
 
 The yield of a command:
   The last line that a command writes to standard output is its yield, as JSON if it is valid JSON.

@@ -108,6 +108,10 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
             value => format!("invalid value `{value}` for `{}`", argument(error)),
         },
         ErrorKind::ValueValidation => {
+            let why = std::error::Error::source(error).map(ToString::to_string);
+            if let Some(why) = why.filter(|why| not_implemented::is_refusal(why)) {
+                return Error::usage(why);
+            }
             let value = text(error, ContextKind::InvalidValue);
             format!("invalid value `{value}` for `{}`", argument(error))
         }

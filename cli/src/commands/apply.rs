@@ -17,7 +17,7 @@ use store::TaskRow;
 
 use super::apply_output;
 use super::context::{CommandContext, Out, say};
-use super::kept_work::{has_landed, kept_reason, landing_tasks, wanted};
+use super::kept_work::{has_landed, kept_reason, labels_of, landing_tasks, wanted};
 use super::landed_work::{LandedWork, ThrownAway};
 use super::target::{Target, TargetKind};
 use crate::app_context::UniqueIds;
@@ -47,7 +47,7 @@ pub async fn run(
     }
     if args.execution() == Execution::DryRun {
         let report = repository.dry_run(request(context, &target, &work)?).await?;
-        apply_output::print_dry_run(context, &target.run.name, &report, &work.chosen, out)?;
+        apply_output::print_dry_run(context, &target.run.name, &report, &target.tasks, out)?;
         return Ok(exit_code(&report));
     }
     // Checks the request first, so that an invalid one fails without waiting for the lock.
@@ -129,11 +129,15 @@ async fn check_lands_again(
     let report = repository.dry_run(request.clone()).await?;
     let landed_before =
         |task: &TaskName| target.tasks.iter().any(|row| row.name == *task && has_landed(row));
+    let labels = labels_of(&target.tasks);
     for TaskLanding { task, landed } in &report.tasks {
         if let (Landed::Conflicted { conflicts }, true) = (landed, landed_before(task)) {
             let name = format!("{}/{task}", target.run.name);
             return Err(Error::usage(format!("cannot land the work of task {name} again"))
-                .because(format!("the tree has other changes: {}", conflicts_text(conflicts)))
+                .because(format!(
+                    "the tree has other changes: {}",
+                    conflicts_text(conflicts, &labels)
+                ))
                 .hint(context.hints.command(&format!("diff {name}")))
                 .exit(ExitCode::Kept));
         }

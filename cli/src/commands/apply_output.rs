@@ -6,9 +6,9 @@ use store::TaskRow;
 
 use crate::args::Form;
 use crate::commands::context::{CommandContext, Out, print_json, say};
-use crate::commands::kept_work::label;
+use crate::commands::kept_work::labels_of;
 use crate::error::Error;
-use crate::render::{Meaning, changed_lines, conflicts_text, count, one_line, width};
+use crate::render::{Labels, Meaning, changed_lines, conflicts_text, count, one_line, width};
 
 /// The JSON document of a landing.
 #[derive(Serialize)]
@@ -42,11 +42,10 @@ pub(super) fn print_landing(
         let lines = LandingDocument { run, tasks: &report.tasks, gone };
         return print_json(out, &lines);
     }
+    let labels = labels_of(rows);
     let lines = report.tasks.iter().map(|TaskLanding { task, landed }| {
         let (meaning, [word, _]) = words(landed);
-        let row = rows.iter().find(|row| row.name == *task);
-        let task = row.map_or_else(|| task.to_string(), label);
-        Line { task, meaning, word, note: note(landed) }
+        Line { task: labels(task), meaning, word, note: note(landed, &labels) }
     });
     table(context, &lines.collect::<Vec<_>>(), out)?;
     if super::apply::exit_code(report) == ExitCode::Kept {
@@ -60,7 +59,7 @@ pub(super) fn print_dry_run(
     context: &CommandContext,
     run: &RunName,
     report: &LandingReport,
-    rows: &[&TaskRow],
+    rows: &[TaskRow],
     out: Out<'_>,
 ) -> Result<(), Error> {
     if context.view.form == Form::Json {
@@ -69,6 +68,7 @@ pub(super) fn print_dry_run(
         let lines = DryRunDocument { run, would_land, tasks: &report.tasks };
         return print_json(out, &lines);
     }
+    let labels = labels_of(rows);
     let lines = report.tasks.iter().map(|TaskLanding { task, landed }| {
         let (meaning, [_, word]) = words(landed);
         let row = rows.iter().find(|row| row.name == *task);
@@ -82,10 +82,9 @@ pub(super) fn print_dry_run(
                 };
                 format!("{} {}  {place}", count(changes.files, "file"), changed_lines(changes))
             }
-            _ => note(landed),
+            _ => note(landed, &labels),
         };
-        let task = row.map_or_else(|| task.to_string(), |row| label(row));
-        Line { task, meaning, word, note }
+        Line { task: labels(task), meaning, word, note }
     });
     table(context, &lines.collect::<Vec<_>>(), out)
 }
@@ -123,15 +122,15 @@ fn words(landed: &Landed) -> (Meaning, [&'static str; 2]) {
     }
 }
 
-fn note(landed: &Landed) -> String {
+fn note(landed: &Landed, labels: Labels<'_>) -> String {
     match landed {
         Landed::Landed { branch: None } => String::new(),
         Landed::Landed { branch: Some(branch) } => format!("branch {branch}"),
         Landed::Unchanged => "it is all there already".to_owned(),
-        Landed::Conflicted { conflicts } => conflicts_text(conflicts),
+        Landed::Conflicted { conflicts } => conflicts_text(conflicts, labels),
         Landed::Unwritten { message } => message.clone(),
         Landed::Waiting { on } => {
-            let on: Vec<_> = on.iter().map(TaskName::as_str).collect();
+            let on: Vec<_> = on.iter().map(labels).collect();
             format!("builds on {}, which does not land", on.join(", "))
         }
     }

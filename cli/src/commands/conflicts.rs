@@ -4,11 +4,11 @@ use protocol::{Conflict, ExitCode, Landed, RunName, Side, TaskName};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{kept_reason, label, table_row};
+use super::kept_work::{kept_reason, label, labels_of, table_row};
 use super::target::Target;
 use crate::args::{ConflictsArgs, Form};
 use crate::error::Error;
-use crate::render::{Meaning, one_line, reason_text};
+use crate::render::{Meaning, one_line, other_side_text, reason_text};
 
 /// How many digits of an object id are printed.
 const DIGITS: usize = 12;
@@ -23,21 +23,21 @@ pub fn run(
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let target = Target::find(context, &args.target)?;
+    let labels = labels_of(&target.tasks);
     let mut listed =
         ConflictsDocument { run: &target.run.name, conflicts: Vec::new(), kept: Vec::new() };
     for row in target.tasks.iter().filter(|row| kept_reason(row).is_some()) {
         match &row.landing {
             Some(Landed::Conflicted { conflicts }) => {
                 let task = &row.name;
-                let each = conflicts.iter().map(|conflict| ConflictEntry {
-                    task,
-                    label: label(row),
-                    conflict,
+                let each = conflicts.iter().map(|conflict| {
+                    let with = other_side_text(conflict, &labels);
+                    ConflictEntry { task, label: label(row), with, conflict }
                 });
                 listed.conflicts.extend(each);
             }
             Some(Landed::Unwritten { .. } | Landed::Waiting { .. }) => {
-                let why = table_row(row).outcome.note;
+                let why = table_row(row, &labels).outcome.note;
                 listed.kept.push(KeptEntry { task: &row.name, label: label(row), why });
             }
             Some(Landed::Landed { .. } | Landed::Unchanged) | None => {}
@@ -64,6 +64,9 @@ struct ConflictEntry<'a> {
     task: &'a TaskName,
     #[serde(skip)]
     label: String,
+    /// What this task conflicts with: the label of another task, or an edit of the user.
+    #[serde(skip)]
+    with: Option<String>,
     #[serde(flatten)]
     conflict: &'a Conflict,
 }
@@ -80,10 +83,10 @@ struct KeptEntry<'a> {
 impl ConflictsDocument<'_> {
     fn text(&self, context: &CommandContext) -> String {
         let mut lines = Vec::new();
-        for ConflictEntry { label, conflict, .. } in &self.conflicts {
+        for ConflictEntry { label, with, conflict, .. } in &self.conflicts {
             let path = one_line(&conflict.path.to_string());
             let path = context.view.palette.paint(Meaning::Kept, &path);
-            let with = conflict.with.as_ref().map(|other| format!(", with {other}"));
+            let with = with.as_ref().map(|other| format!(", with {other}"));
             let reason = reason_text(conflict.reason);
             lines.push(format!("{label}  {path}  {reason}{}", with.unwrap_or_default()));
             let sides =

@@ -5,7 +5,7 @@ use protocol::{CaptureRef, ChangeSummary, ExitCode, TaskName};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{label, table_row};
+use super::kept_work::{NAMES, label, table_row};
 use super::target::{Target, TargetKind};
 use crate::args::{DiffArgs, Form};
 use crate::error::Error;
@@ -44,7 +44,7 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
     }
     for (row, captured, patch) in &works {
         if target.kind == TargetKind::Run && context.view.room() != OutputWidth::Pipe {
-            let outcome = table_row(row).outcome.word;
+            let outcome = table_row(row, NAMES).outcome.word;
             let files = count(captured.changes.files, "file");
             let title = format!(
                 "{} · {outcome} · {files} · {}",

@@ -19,6 +19,7 @@ use super::{
 use crate::app_context::AppContext;
 use crate::args::{Command, Execution, Form, Globals, Parsed, RetryArgs, RunArgs, Verbosity};
 use crate::error::Error;
+use crate::model::anchor_scenario;
 use crate::recovery::open_repository;
 use crate::render::{self, CommandHints, OutputStreams, View};
 use crate::resolve::{Defaults, ResolveInputs, RunRequest, listing, refuse_inside_task, resolve};
@@ -142,6 +143,12 @@ async fn execute(
         (Execution::DryRun, Form::Text) => process::print(&listing(&spec)?.text())?,
         (Execution::DryRun, Form::Json) => print_json(&mut io::stdout(), &listing(&spec)?)?,
         (Execution::Real, _) => {
+            // The ledger has the tasks, and a retry may be started in another folder.
+            for task in &mut spec.tasks {
+                if let Work::Agent(agent) = &mut task.work {
+                    anchor_scenario(&mut agent.model);
+                }
+            }
             let shown =
                 render::renderer(View::here(globals), OutputStreams::standard(), hints(globals));
             let mut nobody = |_event: &protocol::Event| {};
@@ -169,7 +176,7 @@ async fn execute(
 fn unread_settings(root: &Path) -> Option<String> {
     let file = Path::new(".regatta/config.yml");
     root.join(file).symlink_metadata().is_ok().then(|| {
-        let user = "yours are read, and the options of this command";
+        let user = "your own settings and the options hold";
         format!(
             "note: {} of the repository is not read, because it is not trusted ({user})",
             file.display()

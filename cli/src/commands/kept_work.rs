@@ -1,11 +1,11 @@
 //! Interprets the ledger's row of a task: the task's line in a table, whether its work is kept, and
 //! whether `regatta apply` lands it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::landing;
 use engine::ports::LandingTask;
-use protocol::{Landed, RunName, TaskState};
+use protocol::{Landed, RunName, TaskName, TaskState};
 use store::TaskRow;
 
 use super::context::CommandContext;
@@ -13,13 +13,13 @@ use super::landed_work::LandedWork;
 use super::target::TargetKind;
 use crate::error::{Error, ErrorKind};
 use crate::render::{
-    KeptReason, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line, task_label,
+    KeptReason, Labels, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line, task_label,
 };
 
-/// Returns the line of a task in a table.
-pub(super) fn table_row(row: &TaskRow) -> TableRow {
+/// Returns the line of a task in a table. `labels` name the other tasks.
+pub(super) fn table_row(row: &TaskRow, labels: Labels<'_>) -> TableRow {
     let mut found = match (&row.report, row.state) {
-        (Some(report), _) => outcome_line(report, row.landing.as_ref()),
+        (Some(report), _) => outcome_line(report, row.landing.as_ref(), labels),
         (None, TaskState::Queued) => OutcomeLine::plain("queued", Meaning::Neutral),
         (None, TaskState::Running) => OutcomeLine::plain("running", Meaning::Neutral),
         (None, TaskState::Interrupted) => interrupted(row),
@@ -43,6 +43,15 @@ pub(super) fn table_row(row: &TaskRow) -> TableRow {
 /// Returns the printable label of a task: its item, or else its name.
 pub(super) fn label(row: &TaskRow) -> String {
     task_label(&row.name, &row.spec.items)
+}
+
+/// Names tasks by their names, where nothing is printed that names another task.
+pub(super) const NAMES: Labels<'_> = &|task| task.to_string();
+
+/// Returns the printable labels of the tasks in `rows`; other tasks are named by their names.
+pub(super) fn labels_of(rows: &[TaskRow]) -> impl Fn(&TaskName) -> String {
+    let rows: BTreeMap<_, _> = rows.iter().map(|row| (row.name.clone(), label(row))).collect();
+    move |task| rows.get(task).cloned().unwrap_or_else(|| task.to_string())
 }
 
 fn interrupted(row: &TaskRow) -> OutcomeLine {
@@ -103,7 +112,7 @@ pub(super) fn landing_tasks(
     let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
     let record = record.ok_or_else(gone)?;
     let ids: BTreeSet<_> = chosen.iter().map(|row| row.id).collect();
-    let rows = context.reader.tasks(record.spec.id)?;
+    let rows = context.reader.tasks_without_yields(record.spec.id)?;
     for row in chosen {
         let on = record.task(row.id).map(|task| landing::changed_predecessors(&record, task));
         for on in on.into_iter().flatten().filter(|on| !ids.contains(&on.spec.id)) {

@@ -35,7 +35,7 @@ impl LandedWork {
     pub(super) fn compare(context: &CommandContext, run: &RunName) -> Result<Self, Error> {
         let lost = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
         let record = context.reader.record(run)?.ok_or_else(lost)?;
-        let rows = context.reader.tasks(record.spec.id)?;
+        let rows = context.reader.tasks_without_yields(record.spec.id)?;
         let rows: BTreeMap<_, _> = rows.iter().map(|row| (row.id, row)).collect();
         let (mut thrown_away, mut in_tree) = (BTreeMap::new(), Vec::new());
         for task in record.tasks_in_order() {

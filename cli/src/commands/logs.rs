@@ -9,7 +9,7 @@ use serde::Serialize;
 use store::{RunRow, SessionLine, TaskRow, read_session, used_in};
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{label, table_row};
+use super::kept_work::{NAMES, label, table_row};
 use super::setup_logs::{SetupLog, setup_logs, show_setup};
 use super::target::Target;
 use crate::args::{Form, LogsArgs};
@@ -48,12 +48,15 @@ pub fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<Ex
 #[derive(Serialize)]
 struct Log<'a> {
     task: &'a TaskName,
+    /// The item of the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<&'a str>,
+    /// The items of the task, if it has several.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    items: &'a [String],
     /// The script, if a command does the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     script: Option<&'a str>,
-    /// The item of `--each`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    item: Option<&'a str>,
     /// The arguments `"$@"` of the script.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     arguments: &'a [String],
@@ -72,22 +75,24 @@ fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Resul
     let path = log_path(context, run, row);
     let task = &row.name;
     let setup = setup_logs(context, run, row)?;
+    let (item, items) = row.spec.item_or_chunk();
+    let log = Log { task, item, items, setup, ..Log::of(task) };
     Ok(match &row.spec.work {
-        Work::Agent(_) => {
-            let entries = if_exists(read_session(&path), &path)?;
-            Log { task, script: None, item: None, arguments: &[], setup, entries, output: None }
-        }
+        Work::Agent(_) => Log { entries: if_exists(read_session(&path), &path)?, ..log },
         Work::Command(command) => {
-            let (script, item) = (Some(command.script.as_str()), &command.item);
-            let item = item.as_ref().map(|item| item.item.as_str());
-            let output = whole_output(&path)?;
-            Log { task, script, item, arguments: &command.arguments, setup, entries: None, output }
+            let (script, arguments) = (Some(command.script.as_str()), &command.arguments[..]);
+            Log { script, arguments, output: whole_output(&path)?, ..log }
         }
-        Work::External(_) => {
-            let output = whole_output(&path)?;
-            Log { task, script: None, item: None, arguments: &[], setup, entries: None, output }
-        }
+        Work::External(_) => Log { output: whole_output(&path)?, ..log },
     })
+}
+
+impl<'a> Log<'a> {
+    fn of(task: &'a TaskName) -> Self {
+        let (item, items, script, arguments) = (None, &[][..], None, &[][..]);
+        let setup = Vec::new();
+        Self { task, item, items, script, arguments, setup, entries: None, output: None }
+    }
 }
 
 fn whole_output(path: &Path) -> Result<Option<String>, Error> {
@@ -96,47 +101,44 @@ fn whole_output(path: &Path) -> Result<Option<String>, Error> {
 }
 
 fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
-    show_setup(context, run, row, out)?;
     let path = log_path(context, run, row);
+    let worker = match &row.spec.work {
+        Work::Agent(agent) => format!(" · {}", one_line(&agent.model.to_string())),
+        Work::Command(_) => String::new(),
+        Work::External(external) => format!(" · {}", one_line(&external.program)),
+    };
+    heading(context, row, &worker, out)?;
+    show_setup(context, run, row, out)?;
     match &row.spec.work {
-        Work::Agent(agent) => {
-            heading(context, row, &format!(" · {}", one_line(&agent.model.to_string())), out)?;
-            match if_exists(read_session(&path), &path)? {
-                Some(lines) => {
-                    let entries: Vec<_> =
-                        lines.iter().map(|line| (line.timestamp, &line.entry)).collect();
-                    let told = transcript(&entries, &context.view);
-                    say(out, &told.join("\n"))?;
-                    say(out, "")?;
-                    outcome(context, row, used_in(&lines), out)
-                }
-                None => {
-                    no_log(row, out)?;
-                    outcome(context, row, None, out)
-                }
+        Work::Agent(_) => match if_exists(read_session(&path), &path)? {
+            Some(lines) => {
+                let entries: Vec<_> =
+                    lines.iter().map(|line| (line.timestamp, &line.entry)).collect();
+                let told = transcript(&entries, &context.view);
+                say(out, &told.join("\n"))?;
+                say(out, "")?;
+                outcome(context, row, used_in(&lines), out)
             }
-        }
+            None => {
+                no_log(row, out)?;
+                outcome(context, row, None, out)
+            }
+        },
         Work::Command(command) => {
-            heading(context, row, "", out)?;
             say(out, &given_to(command).join("\n"))?;
             output(row, &path, out)?;
             outcome(context, row, None, out)
         }
-        Work::External(external) => {
-            heading(context, row, &format!(" · {}", one_line(&external.program)), out)?;
+        Work::External(_) => {
             output(row, &path, out)?;
             outcome(context, row, None, out)
         }
     }
 }
 
-/// Returns lines with what a command was given: its item, its script and its arguments.
+/// Returns lines with what a command was given: its script and its arguments.
 fn given_to(command: &Command) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Some(item) = &command.item {
-        lines.push(format!("item  {}", one_line(&item.item)));
-    }
-    lines.push(format!("$ {}", one_line(&command.script)));
+    let mut lines = vec![format!("$ {}", one_line(&command.script))];
     if !command.arguments.is_empty() {
         let arguments = command.arguments.iter().map(|argument| one_line(&shell_word(argument)));
         lines.push(format!("with  {}", arguments.collect::<Vec<_>>().join(" ")));
@@ -154,8 +156,18 @@ fn log_path(context: &CommandContext, run: &RunRow, row: &TaskRow) -> PathBuf {
 }
 
 fn heading(context: &CommandContext, row: &TaskRow, more: &str, out: Out<'_>) -> Result<(), Error> {
-    let title = format!("{} · {}{more}", label(row), table_row(row).outcome.word);
-    say(out, &context.view.palette.paint(Meaning::Heading, &title))
+    let title = format!("{} · {}{more}", label(row), table_row(row, NAMES).outcome.word);
+    say(out, &context.view.palette.paint(Meaning::Heading, &title))?;
+    // The label of a task is its item; of several items it is only the first.
+    match row.spec.items.as_slice() {
+        [] => Ok(()),
+        [item] if one_line(item) == label(row) => Ok(()),
+        [item] => say(out, &format!("item  {}", one_line(item))),
+        items => {
+            let items: Vec<_> = items.iter().map(|item| one_line(item)).collect();
+            say(out, &format!("items  {}", items.join("  ")))
+        }
+    }
 }
 
 /// Prints the output of a command.
@@ -178,7 +190,11 @@ pub(super) fn output(row: &TaskRow, path: &Path, out: Out<'_>) -> Result<(), Err
 
 /// Prints why there is no log.
 fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
+    let was_set_up = row.report.as_ref().is_some_and(|report| report.setup_ms.is_some());
     let why = match row.state {
+        TaskState::Done | TaskState::Failed | TaskState::Cancelled if was_set_up => {
+            "it ended in its set-up"
+        }
         TaskState::Queued => "it has not begun",
         TaskState::Running => "its session has not begun",
         TaskState::Done | TaskState::Failed | TaskState::Cancelled | TaskState::Interrupted => {
@@ -196,7 +212,7 @@ fn outcome(
     logged: Option<Usage>,
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let outcome = table_row(row).outcome;
+    let outcome = table_row(row, NAMES).outcome;
     let mut parts = vec![context.view.palette.paint(outcome.meaning, &outcome.word)];
     parts.extend(row.report.as_ref().map(|report| duration(report.ms)));
     let usage = row.usage.or(logged);

@@ -18,6 +18,7 @@ pub mod manual;
 pub mod results;
 pub mod retry;
 pub mod run;
+mod run_document;
 pub mod runs;
 pub mod schema;
 mod setup_logs;

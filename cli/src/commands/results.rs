@@ -8,7 +8,7 @@ use serde_json::Value;
 use store::{RunRow, TaskRow};
 
 use super::context::{CommandContext, Out};
-use super::kept_work::{label, table_row};
+use super::kept_work::{NAMES, label, table_row};
 use super::target::Located;
 use crate::args::{OnlyOutcome, ResultsArgs, ResultsForm};
 use crate::error::{Error, ErrorKind};
@@ -179,7 +179,7 @@ fn print_task(
     let palette = context.view.palette;
     let mut heading = palette.paint(Meaning::Heading, &label(row));
     if row.state != TaskState::Done {
-        let outcome = table_row(row).outcome;
+        let outcome = table_row(row, NAMES).outcome;
         heading.push_str("  ");
         heading.push_str(&palette.paint(outcome.meaning, &outcome.word));
     }

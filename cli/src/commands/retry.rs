@@ -1,5 +1,7 @@
 //! `regatta runs retry`: chooses tasks of an earlier run, and builds a new run of them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use engine::ports::Schemas;
 use engine::run::RunRecord;
 use isolation::WorkInTree;
@@ -94,11 +96,13 @@ fn ending(row: &TaskRow) -> TaskEnding {
 struct Predecessors<'a> {
     context: &'a CommandContext,
     record: &'a RunRecord,
-    /// All tasks of the run.
-    rows: Vec<TaskRow>,
+    /// The names of all tasks of the run, in lower case.
+    names: BTreeSet<String>,
     chosen: &'a [&'a TaskRow],
     /// The run and the later runs that retry it, or one of those, latest last.
     runs: Vec<RunRow>,
+    /// The landed work of these runs, as far as it was compared with the tree.
+    landed: BTreeMap<RunName, LandedWork>,
 }
 
 /// A predecessor, and the run in which it was done.
@@ -113,7 +117,7 @@ impl<'a> Predecessors<'a> {
         record: &'a RunRecord,
         chosen: &'a [&'a TaskRow],
     ) -> Result<Self, Error> {
-        let rows = context.reader.tasks(record.spec.id)?;
+        let names = record.tasks().iter().map(|task| task.spec.name.folded()).collect();
         let mut runs: Vec<RunRow> = Vec::new();
         for run in context.reader.runs(Some(&context.root), usize::MAX)?.into_iter().rev() {
             let retries = |earlier: &RunRow| run.spec.retry_of.as_ref() == Some(&earlier.name);
@@ -121,21 +125,19 @@ impl<'a> Predecessors<'a> {
                 runs.push(run);
             }
         }
-        Ok(Self { context, record, rows, chosen, runs })
+        Ok(Self { context, record, names, chosen, runs, landed: BTreeMap::new() })
     }
 
     /// Returns the predecessors, each once, in the order in which they are named.
     ///
     /// # Errors
     /// One of them is not done, or its work is not in the tree.
-    fn find(&self) -> Result<Vec<DoneTask>, Error> {
-        let mut done: Vec<DoneTask> = Vec::new();
+    fn find(mut self) -> Result<Vec<DoneTask>, Error> {
+        let mut known: BTreeSet<_> = self.chosen.iter().map(|row| row.name.folded()).collect();
+        let mut done = Vec::new();
         for task in self.chosen {
             for on in &task.spec.depends_on {
-                let is = |name: &TaskName| name.folded() == on.folded();
-                let known = self.chosen.iter().any(|row| is(&row.name))
-                    || done.iter().any(|done| is(&done.name));
-                if !known {
+                if known.insert(on.folded()) {
                     done.push(self.done(task, on)?);
                 }
             }
@@ -144,8 +146,8 @@ impl<'a> Predecessors<'a> {
     }
 
     /// Returns the predecessor `on` of `task`.
-    fn done(&self, task: &TaskRow, on: &TaskName) -> Result<DoneTask, Error> {
-        if !self.rows.iter().any(|row| row.name.folded() == on.folded()) {
+    fn done(&mut self, task: &TaskRow, on: &TaskName) -> Result<DoneTask, Error> {
+        if !self.names.contains(&on.folded()) {
             // It was done before this run, which retries another one.
             let earlier = self.record.spec.retry.iter().flat_map(|retry| &retry.done);
             let mut earlier = earlier.filter(|done| done.name.folded() == on.folded());
@@ -153,7 +155,8 @@ impl<'a> Predecessors<'a> {
             return earlier.next().cloned().ok_or_else(lost);
         }
         // What a later retry has done counts.
-        for run in self.runs.iter().rev() {
+        for at in (0..self.runs.len()).rev() {
+            let run = &self.runs[at];
             let Some(row) = self.context.reader.task_by_name(run.id, on)? else { continue };
             let Some(value) = yielded(&row) else { continue };
             let predecessor = Predecessor { run: run.name.clone(), row };
@@ -166,14 +169,18 @@ impl<'a> Predecessors<'a> {
     }
 
     /// Checks that the work of a predecessor is in the tree, where the new run finds it.
-    fn check_is_in_tree(&self, task: &TaskRow, on: &Predecessor) -> Result<(), Error> {
+    fn check_is_in_tree(&mut self, task: &TaskRow, on: &Predecessor) -> Result<(), Error> {
         let Predecessor { run, row } = on;
         let Some(captured) = row.captured.as_ref().filter(|captured| captured.changes.files > 0)
         else {
             return Ok(());
         };
         if let Some(Landed::Landed { branch: None }) = row.landing {
-            let landed = LandedWork::compare(self.context, run)?;
+            if !self.landed.contains_key(run) {
+                let landed = LandedWork::compare(self.context, run)?;
+                self.landed.insert(run.clone(), landed);
+            }
+            let landed = &self.landed[run];
             let Some(gone) = landed.thrown_away(row) else { return Ok(()) };
             let again = format!("apply {run}/{} --again", row.name);
             let why = format!("has landed, and {}", gone.text());

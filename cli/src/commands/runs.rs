@@ -1,12 +1,12 @@
 //! `regatta runs`: lists the runs over this repository, and shows one.
 
 use protocol::{ExitCode, MergeMode, Outcome, RunState};
-use serde::Serialize;
 use store::{RunRow, TaskRow};
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{has_landed, kept_reason, label, table_row};
-use super::target::{Target, TargetKind};
+use super::kept_work::{NAMES, has_landed, kept_reason, label, labels_of, table_row};
+use super::run_document::print_run;
+use super::target::{Located, Target, TargetKind};
 use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::error::Error;
 use crate::render::{
@@ -76,7 +76,7 @@ fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Erro
         let label = cut(&label(run), label_room);
         let line =
             format!("{:name$}  {label:label_room$}  {when:16}  {:>5}", run.name, run.tasks.all);
-        let tasks = context.reader.tasks(run.id)?;
+        let tasks = context.reader.tasks_without_yields(run.id)?;
         lines.push(format!("{line}  {}", outcome(run, &tasks)));
     }
     say(out, &lines.join("\n"))
@@ -92,7 +92,7 @@ fn outcome(run: &RunRow, tasks: &[TaskRow]) -> String {
         RunState::Finished => {}
     }
     // The counts are those of the run's own table, as they are now: after `apply` they differ.
-    let rows: Vec<_> = tasks.iter().map(table_row).collect();
+    let rows: Vec<_> = tasks.iter().map(|row| table_row(row, NAMES)).collect();
     parts.extend((!rows.is_empty()).then(|| outcome_counts(&rows, Palette::Plain)));
     if let Some(usage) = run.usage {
         parts.push(usage_text(usage));
@@ -103,23 +103,17 @@ fn outcome(run: &RunRow, tasks: &[TaskRow]) -> String {
     parts.join(" · ")
 }
 
-/// The JSON document of one run with its tasks.
-#[derive(Serialize)]
-struct Shown<'a> {
-    run: &'a RunRow,
-    tasks: &'a [TaskRow],
-}
-
 fn show(context: &CommandContext, given: &TargetArgs, out: Out<'_>) -> Result<(), Error> {
-    let target = Target::find(context, given)?;
-    let Target { run, tasks, kind } = &target;
+    let located = Located::find(context, given)?;
     if context.view.form == Form::Json {
-        return print_json(out, &Shown { run, tasks });
+        return print_run(context, &located, out);
     }
+    let Target { run, tasks, kind } = &located.load(context)?;
+    let labels = labels_of(tasks);
     say(out, &headline(context, run))?;
     let took = run.finished.map(|finished| elapsed(run.started, finished));
     let table = Table {
-        rows: tasks.iter().map(table_row).collect(),
+        rows: tasks.iter().map(|row| table_row(row, &labels)).collect(),
         ms: run.totals.as_ref().map(|totals| totals.ms).or(took),
         room: context.view.room(),
         palette: context.view.palette,
@@ -127,7 +121,7 @@ fn show(context: &CommandContext, given: &TargetArgs, out: Out<'_>) -> Result<()
     };
     write_table(out, &table).map_err(|error| Error::output(&error))?;
     let left_out =
-        tasks.iter().filter_map(|row| Some((&row.name, &row.captured.as_ref()?.left_out)));
+        tasks.iter().filter_map(|row| Some((label(row), &row.captured.as_ref()?.left_out)));
     let left_out = left_out_lines(&left_out.collect::<Vec<_>>());
     if !left_out.is_empty() {
         say(out, &format!("\n{}", left_out.join("\n")))?;

@@ -49,7 +49,7 @@ pub(super) fn show_setup(
     }
     let ms = row.report.as_ref().and_then(|report| report.setup_ms);
     let took = ms.map(|ms| format!(" · {}", duration(ms))).unwrap_or_default();
-    let heading = format!("set-up of {}{took}", row.name);
+    let heading = format!("set-up{took}");
     say(out, &context.view.palette.paint(Meaning::Heading, &heading))?;
     for (command, path) in started {
         say(out, &format!("$ {}", one_line(command)))?;

@@ -33,14 +33,7 @@ pub(super) enum TargetKind {
 impl Target {
     /// Finds a target in the repository; the latest run if none is given.
     pub(super) fn find(context: &CommandContext, given: &TargetArgs) -> Result<Self, Error> {
-        let Located { run, task } = Located::find(context, given)?;
-        Ok(match task {
-            Some(task) => Self { run, tasks: vec![*task], kind: TargetKind::Task },
-            None => {
-                let tasks = context.reader.tasks(run.id)?;
-                Self { run, tasks, kind: TargetKind::Run }
-            }
-        })
+        Located::find(context, given)?.load(context)
     }
 
     /// Finds a target as [`Self::find`] does, and more tasks of the same run. If tasks are named,
@@ -62,7 +55,7 @@ impl Target {
             let found = context.reader.find_task(first.run.id, name);
             named.push(found.map_err(|error| not_found(error, context))?.id);
         }
-        let tasks = context.reader.tasks(first.run.id)?;
+        let tasks = context.reader.tasks_without_yields(first.run.id)?;
         let tasks = tasks.into_iter().filter(|row| named.contains(&row.id)).collect();
         Ok(Self { run: first.run, tasks, kind: TargetKind::Task })
     }
@@ -70,7 +63,7 @@ impl Target {
     /// Reads the same tasks from the ledger again.
     pub(super) fn reload(&self, context: &CommandContext) -> Result<Self, Error> {
         let is_meant = |row: &TaskRow| self.tasks.iter().any(|task| task.id == row.id);
-        let rows = context.reader.tasks(self.run.id)?;
+        let rows = context.reader.tasks_without_yields(self.run.id)?;
         let tasks = rows.into_iter().filter(is_meant).collect();
         Ok(Self { run: self.run.clone(), tasks, kind: self.kind })
     }
@@ -122,6 +115,18 @@ impl Located {
                 .hint(format!("--repo {place_word}")));
         }
         Ok(found)
+    }
+
+    /// Reads the tasks of the target. What they yielded is left out if there are several.
+    pub(super) fn load(self, context: &CommandContext) -> Result<Target, Error> {
+        let Self { run, task } = self;
+        Ok(match task {
+            Some(task) => Target { run, tasks: vec![*task], kind: TargetKind::Task },
+            None => {
+                let tasks = context.reader.tasks_without_yields(run.id)?;
+                Target { run, tasks, kind: TargetKind::Run }
+            }
+        })
     }
 
     fn run(run: RunRow) -> Self {

@@ -49,6 +49,17 @@ pub(crate) fn is_scenario(route: &ModelRoute) -> bool {
     route.provider == "offline"
 }
 
+/// Makes the path of a scenario absolute, so that the model is the same from every folder. Leaves
+/// other models as they are.
+pub(crate) fn anchor_scenario(route: &mut ModelRoute) {
+    if is_scenario(route)
+        && let Ok(path) = std::path::absolute(&route.id)
+        && let Some(path) = path.to_str()
+    {
+        route.id = path.to_owned();
+    }
+}
+
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())

@@ -5,6 +5,7 @@ mod read;
 mod task_work;
 mod text;
 mod validate;
+mod yield_fields;
 
 pub(crate) use format::schema;
 pub(crate) use read::{PlanSource, read};

@@ -158,7 +158,7 @@ pub(super) fn base_url(
 }
 
 /// Returns an error with the position of `at`.
-fn at_position(text: PlanText<'_>, at: &Spanned<String>, error: Error) -> Error {
+pub(super) fn at_position(text: PlanText<'_>, at: &Spanned<String>, error: Error) -> Error {
     let what = text.error(&at.span(), &error.what).what;
     Error { what, kind: ErrorKind::Plan, ..error }
 }

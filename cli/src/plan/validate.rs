@@ -14,6 +14,7 @@ use toml::Spanned;
 use super::format::{PlanFile, TaskTable};
 use super::task_work::{self, PlannedWork};
 use super::text::{PlanText, read_file};
+use super::yield_fields;
 use crate::args::{AgentChoice, MergeChoice};
 use crate::error::{Error, ErrorKind};
 use crate::model::{BaseUrl, ModelChoice};
@@ -50,6 +51,7 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
         let at = at.and_then(|name| names.known.get(&name.folded()));
         text.error(at.map_or(&(0..0), |(_, span)| span), error.to_string())
     })?;
+    check_yields(text, &file.task, &tasks)?;
     if let Some(agent) = &file.agent {
         text.parse(agent, str::parse::<AgentChoice>)?;
     }
@@ -77,6 +79,25 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
         tokens: limits.tokens.map(|tokens| text.positive("tokens", &tokens)).transpose()?,
         tasks,
     })
+}
+
+/// Checks the placeholders of all prompts against the schemas of the tasks that they name.
+fn check_yields(
+    text: PlanText<'_>,
+    tables: &[Spanned<TaskTable>],
+    tasks: &[PlannedTask],
+) -> Result<(), Error> {
+    let schemas = tasks.iter().filter_map(|task| Some((&task.name, task.schema.as_ref()?)));
+    let schemas = schemas.collect();
+    for (table, task) in tables.iter().zip(tasks) {
+        let table = table.get_ref();
+        let at = table.prompt.as_ref().or(table.prompt_file.as_ref());
+        if let (PlannedWork::Prompt { prompt, .. }, Some(at)) = (&task.work, at) {
+            yield_fields::check(prompt, &schemas)
+                .map_err(|error| task_work::at_position(text, at, error))?;
+        }
+    }
+    Ok(())
 }
 
 /// The names of a plan's tasks.

@@ -1,7 +1,7 @@
 //! Describes files that are not where a user expects them: those that a capture left out, and
 //! versions that a landing replaced.
 
-use protocol::{LeftOut, LeftOutEntry, LeftOutKind, Rescue, RescueLocation, TaskName};
+use protocol::{LeftOut, LeftOutEntry, LeftOutKind, Rescue, RescueLocation};
 
 use super::next_commands::shell_word;
 use super::numbers::count;
@@ -26,9 +26,10 @@ pub fn kept_workspace_note(left_out: &LeftOut) -> Option<String> {
     Some(format!("its workspace is kept until you remove it: {}", one_line(workspace)))
 }
 
-/// Returns the lines below a table: for each task, the files left out and the kept workspace.
+/// Returns the lines below a table: for each task, by its label, the files left out and the kept
+/// workspace.
 #[must_use]
-pub fn left_out_lines(tasks: &[(&TaskName, &LeftOut)]) -> Vec<String> {
+pub fn left_out_lines(tasks: &[(String, &LeftOut)]) -> Vec<String> {
     let mut lines = Vec::new();
     let told: Vec<_> = tasks.iter().filter(|(_, left_out)| !left_out.is_empty()).collect();
     for (task, left_out) in told.iter().take(TASKS) {
@@ -111,13 +112,13 @@ mod tests {
 
     #[test]
     fn the_lines_name_what_is_known_and_the_workspace_that_is_kept() {
-        let (one, two): (TaskName, TaskName) = ("t1".parse().unwrap(), "t2".parse().unwrap());
+        let (one, two) = ("t1".to_owned(), "t2".to_owned());
         let work = [
             ("lib", LeftOutKind::Submodule { files: 3 }),
             (".GIT", LeftOutKind::GitTwin { files: 0 }),
             ("own/.git", LeftOutKind::Repository),
         ];
-        let lines = left_out_lines(&[(&one, &of(&work, 3)), (&two, &LeftOut::default())]);
+        let lines = left_out_lines(&[(one, &of(&work, 3)), (two, &LeftOut::default())]);
         let all = "t1: left out: lib (submodule, 3 files), .GIT (taken for .git, no files), \
                    own/.git (a repository's own)";
         assert_eq!(lines, [all, "t1: its workspace is kept until you remove it: /w/tree"]);
@@ -125,9 +126,9 @@ mod tests {
 
     #[test]
     fn many_tasks_are_not_all_named() {
-        let task: TaskName = "t".parse().unwrap();
+        let task = "t".to_owned();
         let socket = of(&[("s", LeftOutKind::Socket)], 1);
-        let lines = left_out_lines(&vec![(&task, &socket); 23]);
+        let lines = left_out_lines(&vec![(task, &socket); 23]);
         assert_eq!(lines.len(), 21);
         assert_eq!(lines[20], "and 3 tasks more");
     }

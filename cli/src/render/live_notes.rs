@@ -8,7 +8,6 @@ use super::printable::one_line;
 use super::progress_lines::{fallback_note, run_end_line};
 use super::run_view::RunView;
 use super::task_outcome::conflicts_text;
-use super::task_view::TaskView;
 use super::terminal::Meaning;
 
 /// A line above the live view. Its text is printable.
@@ -19,20 +18,25 @@ pub(super) enum LiveNote {
     /// A line that is always printed.
     Line(String),
     /// A task that failed or whose work did not land, always printed.
-    Problem {
-        /// What has become of the task.
-        meaning: Meaning,
-        /// The name of the task and the reason.
-        text: String,
-    },
+    Problem(Problem),
+}
+
+/// A task that failed or whose work did not land. The texts are printable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// What has become of the task.
+    pub(super) meaning: Meaning,
+    /// The label of the task.
+    pub(super) label: String,
+    /// The reason.
+    pub(super) why: String,
 }
 
 /// Returns the lines for an event. The caller has applied the event to `run` already.
 pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
+    let label = |task: &TaskName| run.label(task);
     let problem = |meaning, task: &TaskName, why: &str| {
-        let label = run.find(task).map_or_else(|| task.to_string(), TaskView::label);
-        let text = format!("{label}  {}", one_line(why));
-        vec![LiveNote::Problem { meaning, text }]
+        vec![LiveNote::Problem(Problem { meaning, label: label(task), why: one_line(why) })]
     };
     match &event.kind {
         EventKind::Degraded { from, to, why } => {
@@ -48,9 +52,11 @@ pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
             }
             Outcome::Done { .. } | Outcome::Cancelled => Vec::new(),
         },
-        EventKind::TaskConflicted { task, conflicts } => {
-            problem(Meaning::Kept, task, &format!("conflict: {}", conflicts_text(conflicts)))
-        }
+        EventKind::TaskConflicted { task, conflicts } => problem(
+            Meaning::Kept,
+            task,
+            &format!("conflict: {}", conflicts_text(conflicts, &label)),
+        ),
         EventKind::TaskKept { task, why } => problem(Meaning::Kept, task, &format!("kept: {why}")),
         EventKind::RunFinished { totals, .. } => {
             event.run().map(|run| LiveNote::Line(run_end_line(run, totals))).into_iter().collect()

@@ -16,10 +16,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use protocol::Timestamp;
 
 use super::live_frame::{FrameInput, frame};
-use super::live_notes::LiveNote;
-use super::printable;
+use super::live_notes::{LiveNote, Problem};
+use super::printable::cut;
 use super::run_view::RunView;
-use super::terminal::{Meaning, Palette, Size};
+use super::task_label::shorten;
+use super::terminal::{Palette, Size};
 
 /// The shortest time between two frames, in milliseconds.
 const FRAME: i64 = 100;
@@ -62,12 +63,13 @@ enum Resized {
     No,
 }
 
-/// A line above the view. Its text is printable.
+/// A line above the view.
 #[derive(Clone, Debug)]
-struct Line {
-    /// The meaning of a mark before the text, and none for a line that is not cut.
-    mark: Option<Meaning>,
-    text: String,
+enum Line {
+    /// A printable text, which is not cut.
+    Text(String),
+    /// A task that failed or did not land.
+    Problem(Problem),
 }
 
 impl LiveView {
@@ -94,7 +96,7 @@ impl LiveView {
         }
         let size = (self.measure)();
         if let Some(drawn) = self.drawn.as_mut().filter(|drawn| drawn.size != size) {
-            *drawn = DrawnFrame { at: now, size, resized: Resized::Yes, ..*drawn };
+            *drawn = DrawnFrame { at: now, size, resized: Resized::Yes };
             return;
         }
         let input = FrameInput { now, turn: self.turn, size };
@@ -109,7 +111,7 @@ impl LiveView {
         match note {
             LiveNote::Remark(text) => self.remark(&text),
             LiveNote::Line(text) => self.print(&text),
-            LiveNote::Problem { meaning, text } => self.problem(meaning, &text),
+            LiveNote::Problem(problem) => self.problem(problem),
         }
     }
 
@@ -124,13 +126,12 @@ impl LiveView {
 
     /// Prints a line, which must be printable, above the view. There is no maximum number.
     pub(super) fn print(&mut self, text: &str) {
-        self.push(Line { mark: None, text: text.to_owned() });
+        self.push(Line::Text(text.to_owned()));
     }
 
-    /// Prints a line above the view about a task that failed or did not land. The text must be
-    /// printable. The line is cut to the width of the terminal.
-    pub(super) fn problem(&mut self, meaning: Meaning, text: &str) {
-        self.push(Line { mark: Some(meaning), text: text.to_owned() });
+    /// Prints a line about a task above the view. The line is cut to the width of the terminal.
+    pub(super) fn problem(&mut self, problem: Problem) {
+        self.push(Line::Problem(problem));
     }
 
     /// Removes the view from the terminal. The lines above it stay.
@@ -190,12 +191,13 @@ impl LiveView {
 
 impl Line {
     fn shown(&self, size: Size, palette: Palette) -> String {
-        match self.mark {
-            Some(meaning) => {
-                let text = printable::cut(&self.text, size.columns.saturating_sub(3));
-                format!("{} {text}\r\n", palette.paint(meaning, "✗"))
+        match self {
+            Self::Text(text) => format!("{text}\r\n"),
+            Self::Problem(Problem { meaning, label, why }) => {
+                let label = shorten(std::slice::from_ref(label), size.columns / 2).concat();
+                let text = cut(&format!("{label}  {why}"), size.columns.saturating_sub(3));
+                format!("{} {text}\r\n", palette.paint(*meaning, "✗"))
             }
-            None => format!("{}\r\n", self.text),
         }
     }
 }

@@ -12,8 +12,9 @@ use super::live_frame::{headline, run_conditions};
 use super::numbers::{changed_lines, count, duration, time_of_day, tokens, usage_text};
 use super::printable::one_line;
 use super::run_view::RunView;
+use super::task_label::Labels;
 use super::task_outcome::{OutcomeLine, conflicts_text, outcome_line};
-use super::task_view::{TaskStage, TaskView};
+use super::task_view::TaskStage;
 use super::terminal::{Meaning, Palette};
 use crate::args::Verbosity;
 
@@ -39,8 +40,7 @@ impl ProgressLines {
     /// displayed. The caller has applied the event to `run` already.
     pub(super) fn line(&mut self, run: &RunView, event: &Event) -> Option<String> {
         let at = time_of_day(event.at, &self.zone);
-        let label =
-            |task: &TaskName| run.find(task).map_or_else(|| task.to_string(), TaskView::label);
+        let label = |task: &TaskName| run.label(task);
         let said = match &event.kind {
             EventKind::RunStarted { pass_env, needs, .. } => {
                 let lines = run_conditions(pass_env, needs);
@@ -49,7 +49,7 @@ impl ProgressLines {
             }
             EventKind::Degraded { from, to, why } => fallback_note(from, to, why),
             EventKind::TaskFinished { task, report } => {
-                format!("{} {}", label(task), self.ended(report))
+                format!("{} {}", label(task), self.ended(report, &label))
             }
             EventKind::LandingWaited | EventKind::LandingStarted { .. } => {
                 run.landing()?.to_owned()
@@ -64,7 +64,7 @@ impl ProgressLines {
             }
             EventKind::TaskConflicted { task, conflicts } => {
                 let word = self.palette.paint(Meaning::Kept, "conflict");
-                format!("{} {word}: {}", label(task), conflicts_text(conflicts))
+                format!("{} {word}: {}", label(task), conflicts_text(conflicts, &label))
             }
             EventKind::TaskKept { task, why } => {
                 let word = self.palette.paint(Meaning::Kept, "kept");
@@ -135,10 +135,10 @@ impl ProgressLines {
     }
 
     /// Returns the outcome of a task before its landing is known.
-    fn ended(&self, report: &TaskReport) -> String {
+    fn ended(&self, report: &TaskReport, labels: Labels<'_>) -> String {
         let mut ended = match &report.outcome {
             Outcome::Done { .. } => OutcomeLine::plain("done", Meaning::Neutral),
-            Outcome::Failed { .. } | Outcome::Cancelled => outcome_line(report, None),
+            Outcome::Failed { .. } | Outcome::Cancelled => outcome_line(report, None, labels),
         };
         if let Some(captured) = &report.captured {
             // The line of a failed or cancelled task contains the note on left out files already.

@@ -14,6 +14,7 @@ use super::live_view::LiveView;
 use super::next_commands::{CommandHints, FailedWork, KeptReason, closing_lines, retry_line};
 use super::progress_lines::ProgressLines;
 use super::run_view::RunView;
+use super::task_label::Labels;
 use super::task_outcome::{OutcomeLine, outcome_line};
 use super::task_table::{Table, TableRow, TableRows, write_table};
 use super::task_view::{TaskStage, TaskView};
@@ -194,7 +195,8 @@ impl RunRenderer {
             return self.streams.out.flush();
         }
         let quiet = self.view.verbosity == Verbosity::Quiet;
-        let rows = self.run.rows().iter().map(table_row);
+        let labels = |task: &TaskName| self.run.label(task);
+        let rows = self.run.rows().iter().map(|row| table_row(row, &labels));
         let table = Table {
             rows: rows.collect(),
             ms: self.run.end().map(|(totals, _)| totals.ms),
@@ -245,12 +247,12 @@ fn write_event(out: &mut dyn Write, event: &Event) -> io::Result<()> {
     out.write_all(&line)
 }
 
-fn table_row(row: &TaskView) -> TableRow {
+fn table_row(row: &TaskView, labels: Labels<'_>) -> TableRow {
     let task = row.label();
     match &row.stage {
         TaskStage::Ended { report, landing } => TableRow {
             task,
-            outcome: outcome_line(report, landing.as_ref()),
+            outcome: outcome_line(report, landing.as_ref(), labels),
             changes: report.captured.as_ref().map(|captured| captured.changes),
             ms: Some(report.ms),
             usage: report.usage,
@@ -288,9 +290,9 @@ fn kept_reason(row: &TaskView) -> Option<(TaskName, KeptReason)> {
     KeptReason::of(report, landing.as_ref()).map(|loose| (row.name.clone(), loose))
 }
 
-fn left_out_files(row: &TaskView) -> Option<(&TaskName, &LeftOut)> {
+fn left_out_files(row: &TaskView) -> Option<(String, &LeftOut)> {
     let TaskStage::Ended { report, .. } = &row.stage else { return None };
-    report.captured.as_ref().map(|captured| (&row.name, &captured.left_out))
+    report.captured.as_ref().map(|captured| (row.label(), &captured.left_out))
 }
 
 /// Returns a task whose model or command failed.

@@ -141,6 +141,12 @@ impl RunView {
         self.indices.get(task).map(|index| &self.rows[*index])
     }
 
+    /// Returns the printable label of a task: its item, or else its name.
+    #[must_use]
+    pub fn label(&self, task: &TaskName) -> String {
+        self.find(task).map_or_else(|| task.to_string(), TaskView::label)
+    }
+
     /// Returns how many tasks have ended.
     #[must_use]
     pub fn ended(&self) -> EndCounts {

@@ -8,6 +8,9 @@ use unicode_width::UnicodeWidthChar;
 
 use super::printable::{cut, one_line, width};
 
+/// Returns the label of a task by its name.
+pub type Labels<'a> = &'a dyn Fn(&TaskName) -> String;
+
 /// The fewest columns in which labels are told apart.
 const NARROWEST: usize = 8;
 
@@ -24,39 +27,29 @@ pub fn task_label(name: &TaskName, items: &[String]) -> String {
     }
 }
 
-/// Returns the labels, each at most `room` columns wide. Longer ones are shortened in the middle, by
-/// default to their beginning and a longer end. Where that would make two of them equal, the part in
-/// which they differ is kept instead.
+/// Returns the labels, each at most `room` columns wide. Longer ones are shortened to their beginning
+/// and a longer end, or, if those would not tell them apart from their neighbours in alphabetical
+/// order, to their beginning and the part in which they differ.
 #[must_use]
 pub fn shorten(labels: &[String], room: usize) -> Vec<String> {
     if room < NARROWEST {
         return labels.iter().map(|label| cut(label, room)).collect();
     }
+    let sorted: Vec<&str> =
+        labels.iter().map(String::as_str).collect::<BTreeSet<_>>().into_iter().collect();
+    let (long, fitting): (Vec<_>, Vec<_>) =
+        sorted.iter().enumerate().partition(|(_, label)| width(label) > room);
+    let mut taken: BTreeSet<String> =
+        fitting.iter().map(|(_, label)| (**label).to_owned()).collect();
     let mut short: BTreeMap<&str, String> = BTreeMap::new();
-    let mut shortened: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    let mut taken: BTreeSet<String> = BTreeSet::new();
-    for label in labels.iter().map(String::as_str).collect::<BTreeSet<_>>() {
-        if width(label) <= room {
-            short.insert(label, label.to_owned());
-            taken.insert(label.to_owned());
-        } else {
-            shortened.entry(ends(label, room)).or_default().push(label);
-        }
+    for (at, label) in long {
+        let neighbours = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+        let neighbours = neighbours.filter_map(|at| sorted.get(at));
+        let differs = neighbours.map(|other| common(label, other)).max().unwrap_or(0);
+        short.insert(label, numbered(shortened(label, differs, room), room, &mut taken));
     }
-    for (ends, alike) in shortened {
-        // `alike` is sorted, because the labels were.
-        for (at, label) in alike.iter().enumerate() {
-            let neighbours = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
-            let neighbours = neighbours.filter_map(|at| alike.get(at));
-            let differs = neighbours.map(|other| common(label, other)).max();
-            let text = match differs {
-                None => ends.clone(),
-                Some(differs) => around(label, differs, room),
-            };
-            short.insert(label, numbered(text, room, &mut taken));
-        }
-    }
-    labels.iter().map(|label| short.get(label.as_str()).cloned().unwrap_or_default()).collect()
+    let shown = |label: &String| short.get(label.as_str()).unwrap_or(label).clone();
+    labels.iter().map(shown).collect()
 }
 
 /// Returns a free text: `text`, or else its beginning with a number.
@@ -71,40 +64,46 @@ fn numbered(text: String, room: usize, taken: &mut BTreeSet<String>) -> String {
     free
 }
 
-/// How many columns the part before or after the gap may give up so that it ends at a `/`.
+/// How many columns a part may give up so that it ends at a `/`.
 const TO_SLASH: usize = 8;
 
-/// Returns the beginning and the end of a label, with `…` between them.
-fn ends(label: &str, room: usize) -> String {
-    let Some(room) = room.checked_sub(1) else { return String::new() };
-    let mut head = beginning(label, room / 3);
-    if let Some(slash) = head.rfind('/')
-        && width(&head[slash + 1..]) <= TO_SLASH
-    {
-        head = &head[..=slash];
-    }
-    let mut tail = ending(label, room - width(head));
+/// Returns a label that is too long, shortened. Its first `differs` bytes are those that it has in
+/// common with another one.
+fn shortened(label: &str, differs: usize, room: usize) -> String {
+    let head = folders(beginning(label, room / 3));
+    let mut tail = ending(label, room - 1 - width(head));
     if let Some(slash) = tail.find('/')
         && width(&tail[..slash]) <= TO_SLASH
         && slash + 1 < tail.len()
     {
         tail = &tail[slash..];
     }
-    format!("{head}…{tail}")
-}
-
-/// Returns the beginning of a label and the part around the byte `differs`.
-fn around(label: &str, differs: usize, room: usize) -> String {
-    let head = beginning(label, room / 4);
-    let Some(left) = room.checked_sub(width(head) + 2) else { return ends(label, room) };
-    // A third of the part stands before the difference.
-    let before = ending(&label[..differs], left / 3);
-    let from = (differs - before.len()).max(head.len());
-    let part = beginning(&label[from..], left);
-    let until = from + part.len();
+    let part = label[..differs].rfind('/').map_or(0, |slash| slash + 1);
+    if differs < head.len() || label.len() - tail.len() <= part {
+        return format!("{head}…{tail}");
+    }
+    let head = folders(beginning(label, room / 4));
+    // The gap and the end take a column each.
+    let left = room - width(head) - 2;
+    // The part begins at a `/`, or at most a third of it stands before the difference.
+    let before = match width(&label[part..differs]) < left / 3 {
+        true => part.saturating_sub(1),
+        false => differs - ending(&label[..differs], left / 3).len(),
+    };
+    let from = before.max(head.len());
+    let middle = beginning(&label[from..], left);
+    let until = from + middle.len();
     let gap = if from > head.len() { "…" } else { "" };
     let rest = if until < label.len() { "…" } else { "" };
-    format!("{head}{gap}{part}{rest}")
+    format!("{head}{gap}{middle}{rest}")
+}
+
+/// Returns the beginning of a label without an incomplete part after its last `/`, if that is short.
+fn folders(head: &str) -> &str {
+    match head.rfind('/') {
+        Some(slash) if width(&head[slash + 1..]) <= TO_SLASH => &head[..=slash],
+        Some(_) | None => head,
+    }
 }
 
 /// Returns how many bytes two labels have in common at their beginning, in whole characters.
@@ -174,7 +173,7 @@ mod tests {
         let short = short(&labels, 24);
         assert_eq!(short.iter().collect::<BTreeSet<_>>().len(), 3, "{short:?}");
         for (label, word) in short.iter().zip(["first", "second", "third"]) {
-            assert!(label.contains(&word[..3]), "{label} says {word}");
+            assert!(label.contains(&format!("/the-{}", &word[..3])), "{label} says {word}");
             assert!(width(label) <= 24, "{label}");
         }
     }

@@ -6,6 +6,7 @@ use protocol::{Conflict, ConflictReason, Failure, FailureDetail, Landed, Outcome
 use super::kept_files::left_out_note;
 use super::numbers::date_time;
 use super::printable;
+use super::task_label::Labels;
 use super::terminal::Meaning;
 
 /// The outcome of a task as text.
@@ -39,10 +40,15 @@ impl OutcomeLine {
     }
 }
 
-/// Returns the outcome of a task that ended. `landing` is the result of landing its work, if any.
+/// Returns the outcome of a task that ended. `landing` is the result of landing its work, if any;
+/// `labels` name the other tasks.
 #[must_use]
-pub fn outcome_line(report: &TaskReport, landing: Option<&Landed>) -> OutcomeLine {
-    let mut found = outcome_without_notes(report, landing);
+pub fn outcome_line(
+    report: &TaskReport,
+    landing: Option<&Landed>,
+    labels: Labels<'_>,
+) -> OutcomeLine {
+    let mut found = outcome_without_notes(report, landing, labels);
     let Some(captured) = &report.captured else { return found };
     let holds = captured.holds_uncaptured_files();
     if holds && matches!(found.meaning, Meaning::Good | Meaning::Neutral) {
@@ -59,7 +65,11 @@ pub fn outcome_line(report: &TaskReport, landing: Option<&Landed>) -> OutcomeLin
     found
 }
 
-fn outcome_without_notes(report: &TaskReport, landing: Option<&Landed>) -> OutcomeLine {
+fn outcome_without_notes(
+    report: &TaskReport,
+    landing: Option<&Landed>,
+    labels: Labels<'_>,
+) -> OutcomeLine {
     let landed = matches!(landing, Some(Landed::Landed { .. }));
     match &report.outcome {
         Outcome::Failed { failure } => {
@@ -78,7 +88,7 @@ fn outcome_without_notes(report: &TaskReport, landing: Option<&Landed>) -> Outco
             Some(captured) if captured.changes.files == 0 => {
                 OutcomeLine::new("no change", Meaning::Neutral, "")
             }
-            Some(_) => work_outcome(landing),
+            Some(_) => work_outcome(landing, labels),
         },
     }
 }
@@ -95,7 +105,7 @@ pub fn retry_time_note(failure: &Failure) -> Option<String> {
 }
 
 /// Returns the outcome of a task with captured work.
-fn work_outcome(landing: Option<&Landed>) -> OutcomeLine {
+fn work_outcome(landing: Option<&Landed>, labels: Labels<'_>) -> OutcomeLine {
     match landing {
         Some(Landed::Landed { branch: None }) => OutcomeLine::new("landed", Meaning::Good, ""),
         Some(Landed::Landed { branch: Some(branch) }) => {
@@ -103,11 +113,11 @@ fn work_outcome(landing: Option<&Landed>) -> OutcomeLine {
         }
         Some(Landed::Unchanged) => OutcomeLine::new("no change", Meaning::Neutral, ""),
         Some(Landed::Conflicted { conflicts }) => {
-            OutcomeLine::new("conflict", Meaning::Kept, conflicts_text(conflicts))
+            OutcomeLine::new("conflict", Meaning::Kept, conflicts_text(conflicts, labels))
         }
         Some(Landed::Unwritten { message }) => OutcomeLine::new("kept", Meaning::Kept, message),
         Some(Landed::Waiting { on }) => {
-            let on: Vec<_> = on.iter().map(|task| task.as_str()).collect();
+            let on: Vec<_> = on.iter().map(labels).collect();
             OutcomeLine::new(
                 "kept",
                 Meaning::Kept,
@@ -120,45 +130,42 @@ fn work_outcome(landing: Option<&Landed>) -> OutcomeLine {
 
 /// Returns the paths of conflicts, each with the other task, as one line.
 #[must_use]
-pub fn conflicts_text(conflicts: &[Conflict]) -> String {
+pub fn conflicts_text(conflicts: &[Conflict], labels: Labels<'_>) -> String {
     const NAMED: usize = 3;
-    let mut parts: Vec<String> = conflicts.iter().take(NAMED).map(conflict_text).collect();
+    let text = |conflict| conflict_text(conflict, labels);
+    let mut parts: Vec<String> = conflicts.iter().take(NAMED).map(text).collect();
     if conflicts.len() > NAMED {
         parts.push(format!("and {} more", conflicts.len() - NAMED));
     }
     parts.join("; ")
 }
 
-fn conflict_text(conflict: &Conflict) -> String {
+fn conflict_text(conflict: &Conflict, labels: Labels<'_>) -> String {
     let path = printable::one_line(&conflict.path.to_string());
-    match &conflict.with {
+    match other_side_text(conflict, labels) {
         Some(other) => format!("{path}, with {other}"),
-        None => match other_side(conflict.reason) {
-            OtherSide::User => format!("{path}, with an edit in your tree since the run began"),
-            OtherSide::Nobody => format!("{path}, {}", reason_text(conflict.reason)),
-        },
+        None => format!("{path}, {}", reason_text(conflict.reason)),
     }
 }
 
-/// Whose change a conflict without another task is with.
-enum OtherSide {
-    /// The tree has a change that no task of the run made.
-    User,
-    /// The work itself cannot be written.
-    Nobody,
-}
-
-fn other_side(reason: ConflictReason) -> OtherSide {
-    match reason {
+/// Returns whose change a conflict is with: another task's, or one in the user's tree. `None` if the
+/// work itself cannot be written.
+#[must_use]
+pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String> {
+    if let Some(other) = &conflict.with {
+        return Some(labels(other));
+    }
+    match conflict.reason {
         ConflictReason::Content
         | ConflictReason::Binary
         | ConflictReason::BothAdded
         | ConflictReason::ChangedAndRemoved
         | ConflictReason::Kind
-        | ConflictReason::InTheWay => OtherSide::User,
-        ConflictReason::Uncommitted | ConflictReason::Filter | ConflictReason::Contested => {
-            OtherSide::Nobody
-        }
+        | ConflictReason::InTheWay => Some("an edit in your tree since the run began".to_owned()),
+        ConflictReason::Uncommitted
+        | ConflictReason::Filter
+        | ConflictReason::Contested
+        | ConflictReason::Setup => None,
     }
 }
 
@@ -174,6 +181,7 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::InTheWay => {
             "a file stands where a folder is wanted, or the other way round"
         }
+        ConflictReason::Setup => "it changed the same lines as its set-up, which does not land",
         ConflictReason::Uncommitted => "it builds on a change that is not committed",
         ConflictReason::Filter => "a filter program would have to run to commit it",
         ConflictReason::Contested => {
@@ -190,6 +198,8 @@ mod tests {
     };
 
     use super::*;
+
+    const NAMES: Labels<'_> = &|task| task.to_string();
 
     fn report(outcome: Outcome, files: Option<u64>) -> TaskReport {
         let capture = CaptureRef::of(&"r7k3f".parse().unwrap(), &"t1".parse().unwrap(), 1);
@@ -243,11 +253,12 @@ mod tests {
         let at = Timestamp::from_millisecond(1_767_323_045_678);
         let used_up = Failure::new(FailureClass::Quota, "used up");
         let used_up = used_up.with(FailureDetail::Until { at });
-        let note = outcome_line(&report(Outcome::Failed { failure: used_up }, None), None).note;
+        let note =
+            outcome_line(&report(Outcome::Failed { failure: used_up }, None), None, NAMES).note;
         assert!(note.starts_with("it may work again at 2026-01-0"), "{note}");
         assert!(note.ends_with("; used up"), "{note}");
         for (report, landing, word, note) in cases {
-            let outcome = outcome_line(&report, landing.as_ref());
+            let outcome = outcome_line(&report, landing.as_ref(), NAMES);
             assert_eq!((outcome.word.as_str(), outcome.note.as_str()), (word, note));
         }
     }
@@ -264,7 +275,7 @@ mod tests {
         };
         let landed = |branch: Option<&str>| Landed::Landed { branch: branch.map(str::to_owned) };
         let word = |report: &TaskReport, landing: Option<Landed>| {
-            let OutcomeLine { word, note, .. } = outcome_line(report, landing.as_ref());
+            let OutcomeLine { word, note, .. } = outcome_line(report, landing.as_ref(), NAMES);
             format!("{word}: {note}")
         };
         let work = LeftOutKind::Submodule { files: 3 };

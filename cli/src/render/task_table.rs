@@ -16,7 +16,7 @@ const WHOLE: usize = 50;
 
 /// The maximum width of the column of labels on a terminal of 80 columns, and on a very wide one.
 const NARROW_LABELS: usize = 32;
-const WIDE_LABELS: usize = 80;
+const WIDE_LABELS: usize = 100;
 
 /// How many columns a wide terminal leaves for notes before the column of labels becomes wider.
 const NOTE: usize = 40;

@@ -49,9 +49,9 @@ fn has_word(line: &str) -> bool {
     line.chars().any(char::is_alphanumeric)
 }
 
-/// The beginnings of lines that programs print after the error itself, in lower case: advice, and
+/// The beginnings of lines that programs print around the error itself, in lower case: advice, and
 /// frames of a stack.
-const ADVICE: [&str; 15] = [
+const ADVICE_BEGINS: [&str; 19] = [
     "note:",
     "= note:",
     "hint:",
@@ -60,24 +60,38 @@ const ADVICE: [&str; 15] = [
     "tip:",
     "usage:",
     "for more information",
+    "the most similar command",
     "try '",
     "try `",
     "run with ",
     "(use ",
-    "at ",
-    "node.js v",
     "see also",
+    "at ",
+    "... ",
+    "node.js v",
+    "exit status ",
+    "info visit ",
 ];
 
-/// Returns whether a line says more than advice, a frame of a stack, a bracket, a place to read
-/// more or the announcement of one would.
+/// Parts of such lines, in lower case.
+const ADVICE_HAS: [&str; 3] =
+    ["is not recoverable: exiting now", "a complete log of this run", "/_logs/"];
+
+/// Returns whether a line says more than advice, a frame of a stack, a part of a list, a bracket, a
+/// place to read more or the announcement of one would.
 fn is_meaningful(line: &str) -> bool {
-    let line = line.trim();
-    let start: String = line.chars().take(24).collect();
-    let start = start.to_lowercase();
-    let is_place = line.contains('/') && !line.contains(char::is_whitespace);
-    let is_advice = ADVICE.iter().any(|advice| start.starts_with(advice));
-    has_word(line) && !is_advice && !is_place && !line.ends_with(':')
+    let text = line.strip_prefix("npm error").or(line.strip_prefix("npm ERR!")).unwrap_or(line);
+    let (indent, text) = (text.len() - text.trim_start().len(), text.trim());
+    let lower = text.to_lowercase();
+    let is_advice = ADVICE_BEGINS.iter().any(|advice| lower.starts_with(advice))
+        || ADVICE_HAS.iter().any(|advice| lower.contains(advice));
+    let is_name = indent > 0 && !text.contains(' ') || text.len() < line.len() && indent > 1;
+    let is_part = text.starts_with(['\'', '"']) || text.starts_with("- ");
+    let is_place = text.contains('/') && !text.contains(char::is_whitespace);
+    let is_open = text.ends_with([',', ':', '[', '{', '(']);
+    // make names the rule that failed after the error of its command.
+    let is_rule = lower.starts_with("make") && lower.contains("] error ");
+    has_word(text) && !(is_advice || is_name || is_part || is_place || is_open || is_rule)
 }
 
 #[cfg(test)]
@@ -112,8 +126,19 @@ mod tests {
         assert_eq!(chosen(panic, "").unwrap(), "no key");
         let clap = "error: no such file\n\nUsage: x\n\nFor more information, try '--help'.\n";
         assert_eq!(chosen(clap, "").unwrap(), "error: no such file");
-        let node = "Error: no key\n    at a (b.js:1)\n    at c (d.js:2) {\n}\n\nNode.js v20.1.0\n";
+        let node = "Error: no key\nRequire stack:\n- /a/[eval]\n    at a (b.js:1) {\n  code: 'NO',\n  \
+                    stack: [\n    '/a/[eval]'\n  ]\n}\n\nNode.js v20.1.0\n";
         assert_eq!(chosen(node, "").unwrap(), "Error: no key");
+        let git = "git: 'foo' is no command.\n\nThe most similar command is\n\thook\n";
+        assert_eq!(chosen(git, "").unwrap(), "git: 'foo' is no command.");
+        let tar = "tar: a: Cannot open\ntar: Error is not recoverable: exiting now\n";
+        assert_eq!(chosen(tar, "").unwrap(), "tar: a: Cannot open");
+        let npm = "npm error Missing script\nnpm error\nnpm error To see a list, run:\n\
+                   npm error   npm run\nnpm error A complete log of this run is in: /a/_logs/b\n";
+        assert_eq!(chosen(npm, "").unwrap(), "npm error Missing script");
+        let make = "x.c:1: error: no `y`\nmake[1]: *** [Makefile:2: x.o] Error 1\n";
+        assert_eq!(chosen(make, "").unwrap(), "x.c:1: error: no `y`");
+        assert_eq!(chosen("Connecting\nUnauthorized\n", "").unwrap(), "Unauthorized");
         let places = "No key found.\n\nLog in first. See:\n  /docs/login.md\n  https://a.b/c\n";
         assert_eq!(chosen(places, "").unwrap(), "No key found.");
     }

@@ -16,7 +16,7 @@ pub enum ExitCode {
     Kept,
     /// No task succeeded.
     NoSuccess,
-    /// A budget or a quota stopped tasks.
+    /// A budget or a quota stopped the run.
     Exhausted,
     /// A bug in the engine.
     Bug,

@@ -98,6 +98,8 @@ pub enum ConflictReason {
     Filter,
     /// Another program kept writing the file during the landing.
     Contested,
+    /// The task changed the same lines as the set-up of its workspace.
+    Setup,
 }
 
 /// A kept version of a file: another program wrote the version just before a landing replaced it.

@@ -14,7 +14,7 @@ pub enum Outcome {
     /// The task yielded a value that was accepted.
     Done {
         /// The value; null if a command had no result.
-        #[serde(rename = "yield")]
+        #[serde(rename = "yield", default)]
         value: Value,
     },
     /// The task failed.

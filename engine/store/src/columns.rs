@@ -17,7 +17,7 @@ use crate::rows::{RunRow, RunTerms, TaskCounts, TaskRow};
 /// Selects the tasks of the run `?1`, each with the files left out of its last capture, its last
 /// landing, and the workspace of its last attempt.
 pub(crate) const SELECT_TASKS: &str = "
-    SELECT task.*,
+    SELECT task.*, json_remove(task.report, '$.yield') AS report_without_yield,
            (SELECT json_extract(entry, '$.captured.left_out') FROM transition AS last
             WHERE last.task = task.number AND last.type = 'task_captured'
             ORDER BY last.seq DESC LIMIT 1) AS left_out,
@@ -65,6 +65,15 @@ pub(crate) fn run_row(ledger: &Connection, row: &Row<'_>) -> Result<RunRow, Ledg
 
 /// Converts a row of [`SELECT_TASKS`].
 pub(crate) fn task_row(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
+    task_row_with(row, "report")
+}
+
+/// Converts a row of [`SELECT_TASKS`], with null as its yield.
+pub(crate) fn task_row_without_yield(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
+    task_row_with(row, "report_without_yield")
+}
+
+fn task_row_with(row: &Row<'_>, report: &str) -> rusqlite::Result<TaskRow> {
     let spec: TaskSpec = read_json(row, "spec")?;
     let (item, items) = spec.item_or_chunk();
     let (item, items) = (item.map(str::to_owned), items.to_vec());
@@ -78,7 +87,7 @@ pub(crate) fn task_row(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
         attempt: row.get("attempt")?,
         started: read_word_or_null(row, "started")?,
         finished: read_word_or_null(row, "finished")?,
-        report: read_json_or_null(row, "report")?,
+        report: read_json_or_null(row, report)?,
         usage: read_usage(row)?,
         captured: captured(row)?,
         discarded: read_word_or_null(row, "discarded")?,

@@ -8,7 +8,10 @@ use engine::ports::LedgerError;
 use protocol::{RunId, RunName, TaskName};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::columns::{SELECT_TASKS, StoredPath, read_json_or_null, read_word, run_row, task_row};
+use crate::columns::{
+    SELECT_TASKS, StoredPath, read_json_or_null, read_word, run_row, task_row,
+    task_row_without_yield,
+};
 use crate::connection;
 use crate::error::LedgerCause;
 use crate::find::{FindError, ItemMatch, Matches, item_match, matches};
@@ -105,6 +108,19 @@ impl Reader {
         self.read(|ledger| {
             let mut select = ledger.prepare_cached(&format!("{SELECT_TASKS} ORDER BY position"))?;
             let tasks = select.query_and_then([run.to_string()], task_row)?;
+            Ok(tasks.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns the tasks of a run as [`Reader::tasks`] does, with null as the yield of each. The
+    /// yields of a large run may not fit into memory.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn tasks_without_yields(&self, run: RunId) -> Result<Vec<TaskRow>, LedgerError> {
+        self.read(|ledger| {
+            let mut select = ledger.prepare_cached(&format!("{SELECT_TASKS} ORDER BY position"))?;
+            let tasks = select.query_and_then([run.to_string()], task_row_without_yield)?;
             Ok(tasks.collect::<Result<_, _>>()?)
         })
     }

@@ -1,5 +1,7 @@
 //! Writes the changes of a task to the task store. All backends use this writer.
 
+use std::collections::BTreeSet;
+
 use protocol::{CaptureRef, Captured, ChangeSummary, LeftOut, RepoPath, TaskName};
 
 use crate::backends::RunContext;
@@ -97,6 +99,8 @@ pub(crate) struct ChangeList {
     pub(crate) left_out: LeftOut,
     /// The message of the only commit that the task made itself.
     pub(crate) message: Option<String>,
+    /// The paths on which the task has changed the same lines as its set-up.
+    pub(crate) setup: BTreeSet<RepoPath>,
 }
 
 impl ChangeList {
@@ -177,7 +181,8 @@ impl ChangeList {
         if !context.faults.is_off("F272") {
             let changes = std::mem::take(&mut self.changes);
             let message = self.message.take();
-            let contents = Contents { changes, renames: Vec::new(), message };
+            let setup = std::mem::take(&mut self.setup);
+            let contents = Contents { changes, renames: Vec::new(), message, setup };
             store.put_capture(&capture, &contents, title)?;
         }
         Ok(self.captured(capture))

@@ -13,7 +13,7 @@ use crate::branch::publish::Branches;
 use crate::branch::publish::keep_in_memory;
 use crate::error::{OrCannot, Result, error_text};
 use crate::file_entry::{Change, Entry, Mode};
-use crate::merge::{Merger, missing_predecessors};
+use crate::merge::{Merger, mark_setup_conflicts, missing_predecessors};
 use crate::repository::Repo;
 use crate::store::{Contents, TaskStore};
 
@@ -77,7 +77,7 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn land(&mut self, task: &LandingTask, landings: &[TaskLanding]) -> Result<Landed> {
-        let Contents { changes, message, .. } = self.store.contents(&task.capture)?;
+        let Contents { changes, message, setup, .. } = self.store.contents(&task.capture)?;
         let on = missing_predecessors(task, landings);
         if changes.is_empty() {
             if on.is_empty() {
@@ -104,7 +104,11 @@ impl Maker<'_> {
         let blobs = RepoBlobs(self.git);
         let mut merger = Merger::over(&target, &blobs);
         if let Err(conflicts) = merger.add(&task.task, &clean)? {
-            return self.conflicted(conflicts, &changes, &clean);
+            let mut landed = self.conflicted(conflicts, &changes, &clean)?;
+            if let Landed::Conflicted { conflicts } = &mut landed {
+                mark_setup_conflicts(conflicts, &setup);
+            }
+            return Ok(landed);
         }
         let tree = self.changed(target.tree, merger)?;
         let parents: Vec<Oid> = parent.into_iter().collect();

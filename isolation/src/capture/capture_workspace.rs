@@ -13,6 +13,7 @@ use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare, count_lines};
 use crate::capture::own_commit::own_commit_message;
 use crate::capture::walk;
+use crate::capture::without_setup::Basis;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
 use crate::ignore::Rules;
@@ -85,9 +86,11 @@ fn take(
     let walk::Walked { candidates, left_out, .. } =
         walk::candidates(snapshot, manifest, &tree, &rules, &force_added)?;
     for candidate in candidates {
-        let Some(Compared { change, before, after }) = compare(&bytes, &tree, &candidate)? else {
-            continue;
-        };
+        let compared = compare(&bytes, &tree, &candidate)?;
+        let Some(Compared { change, before, after, basis }) = compared else { continue };
+        if basis == Basis::Setup {
+            list.setup.insert(change.path.clone());
+        }
         list.add(&snapshot.context, change, &before, &after)?;
     }
     list.left_out = left_out;

@@ -5,6 +5,7 @@ use protocol::{ChangeSummary, RepoPath};
 
 use crate::baseline::{ContentLocation, ContentReader};
 use crate::capture::walk::{Candidate, Original};
+use crate::capture::without_setup::{Basis, without_setup};
 use crate::error::{OrCannot, Result, is_denied};
 use crate::file_entry::{Change, Entry, Mode};
 use crate::tree::{Stat, Tree, TreeEntry};
@@ -17,10 +18,23 @@ pub(super) struct Compared {
     pub(super) before: Vec<u8>,
     /// The bytes in the workspace; empty if the path does not exist any more.
     pub(super) after: Vec<u8>,
+    /// What its base is.
+    pub(super) basis: Basis,
 }
 
 /// Compares one candidate with its original. Returns `None` if they are equal.
 pub(super) fn compare(
+    bytes: &ContentReader,
+    tree: &Tree,
+    candidate: &Candidate<'_>,
+) -> Result<Option<Compared>> {
+    match compare_with_original(bytes, tree, candidate)? {
+        Some(compared) => without_setup(bytes, candidate, compared),
+        None => Ok(None),
+    }
+}
+
+fn compare_with_original(
     bytes: &ContentReader,
     tree: &Tree,
     candidate: &Candidate<'_>,
@@ -51,7 +65,7 @@ pub(super) fn compare(
     };
     bytes.store.write(&after)?;
     let change = Change { path: path.clone(), base, task: Some(entry) };
-    Ok(Some(Compared { change, before, after }))
+    Ok(Some(Compared { change, before, after, basis: Basis::Original }))
 }
 
 fn removed(
@@ -63,7 +77,7 @@ fn removed(
     let Some(base) = begin(bytes, path, original)? else { return Ok(None) };
     let before = bytes.store.read(base.oid)?;
     let change = Change { path: path.clone(), base: Some(base), task: None };
-    Ok(Some(Compared { change, before, after: Vec::new() }))
+    Ok(Some(Compared { change, before, after: Vec::new(), basis: Basis::Original }))
 }
 
 /// Returns the mode and the bytes of the file or symlink at `path`.

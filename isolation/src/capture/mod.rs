@@ -8,6 +8,7 @@ mod setup;
 #[cfg(test)]
 mod tests;
 mod walk;
+mod without_setup;
 
 pub(crate) use capture_workspace::{capture, checkpoint, recapture, summary};
 pub(crate) use compare::count_lines;

@@ -159,7 +159,7 @@ mod tests {
         let (own, template, tree) = workspace(folder.path());
         commit(&tree, "Move it");
         let id = git(&tree, &["rev-parse", "HEAD"]);
-        let object = own.join("objects").join(&id[..2]).join(id.trim()[2..].to_owned());
+        let object = own.join("objects").join(&id[..2]).join(&id.trim()[2..]);
         fs::remove_file(&object).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, &object, 0o600.into()).unwrap();
         assert_eq!(own_commit_message(&own, &template), None);

@@ -23,6 +23,8 @@ pub(super) struct Candidate<'a> {
     pub(super) path: RepoPath,
     /// The original; `None` if the path did not exist.
     pub(super) original: Option<Original<'a>>,
+    /// The original before the set-up, which is another one if the set-up has changed the path.
+    pub(super) before_setup: Option<Original<'a>>,
     /// The stat of the file or symlink at the path; `None` if there is none now.
     pub(super) now: Option<Stat>,
 }
@@ -174,7 +176,8 @@ impl<'a> Walk<'a, '_> {
             || !self.rules.ignores(path.as_bytes(), PathKind::File)?
             || self.force_added.has(path.as_bytes());
         if counts {
-            self.found.push(Candidate { path, original, now: Some(entry.stat) });
+            let now = Some(entry.stat);
+            self.found.push(Candidate { path, original, before_setup, now });
         }
         Ok(())
     }
@@ -273,6 +276,7 @@ impl<'a> Walk<'a, '_> {
             Some(SetupFile::Left(left)) => Original::Setup(left),
             None => before_setup,
         };
-        self.found.push(Candidate { path, original: Some(original), now: None });
+        let (original, before_setup) = (Some(original), Some(before_setup));
+        self.found.push(Candidate { path, original, before_setup, now: None });
     }
 }

@@ -17,7 +17,7 @@ const BIG: u64 = 50_000_000;
 /// How many entries are looked at in all folders together, and for how long. An ignored folder may
 /// be of any size, and a run must not wait for it.
 const ENTRIES: usize = 10_000;
-const PATIENCE: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The large folders.
 #[derive(Default)]

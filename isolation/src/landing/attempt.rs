@@ -13,7 +13,7 @@ use crate::landing::journal::{Journal, State};
 use crate::landing::plan::Plan;
 use crate::landing::plan::{FileChange, WriteMethod};
 use crate::landing::working_tree::WorkingTree;
-use crate::merge::{MergedPath, Merger, merge_tasks};
+use crate::merge::{MergedPath, Merger, mark_setup_conflicts, merge_tasks};
 use crate::store::TaskStore;
 use crate::tree::Tree;
 
@@ -118,11 +118,20 @@ pub(super) fn merge(
 ) -> Merged {
     let target = WorkingTree { tree, store };
     let mut merger = Merger::over(&target, store).without(&exclusions.contested);
-    let tasks = merge_tasks(&mut merger, tasks, &|capture| match exclusions.refused.get(capture) {
+    let changes_of = |capture: &CaptureRef| match exclusions.refused.get(capture) {
         Some(why) => Err(cannot("land it", why.as_str())),
         None => store.changes(capture),
-    });
-    Merged { report: LandingReport { tasks }, merged_paths: merger.finish() }
+    };
+    let mut landings = merge_tasks(&mut merger, tasks, &changes_of);
+    for (task, landing) in tasks.iter().zip(&mut landings) {
+        if let Landed::Conflicted { conflicts } = &mut landing.landed {
+            // Without the capture, the conflicts are as they are.
+            let setup = store.contents(&task.capture).unwrap_or_default().setup;
+            mark_setup_conflicts(conflicts, &setup);
+        }
+    }
+    let report = LandingReport { tasks: landings };
+    Merged { report, merged_paths: merger.finish() }
 }
 
 /// Stages the new versions and commits the journal. The landing can be cancelled until the journal

@@ -1,9 +1,9 @@
 //! Merges the tasks of a run in their order, and reports the result of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ports::{IsolationError, LandingTask};
-use protocol::{CaptureRef, Landed, RepoPath, TaskLanding, TaskName};
+use protocol::{CaptureRef, Conflict, ConflictReason, Landed, RepoPath, TaskLanding, TaskName};
 
 use crate::error::{Result, error_text};
 use crate::file_entry::{Change, Entry};
@@ -59,6 +59,16 @@ pub(crate) fn missing_predecessors(task: &LandingTask, landings: &[TaskLanding])
         Some(Landed::Conflicted { .. } | Landed::Unwritten { .. } | Landed::Waiting { .. }) => true,
     });
     missing.cloned().collect()
+}
+
+/// Gives the conflicts on paths in `setup` their reason: not another task and no edit of the user
+/// stands against the task, but what its own set-up has changed.
+pub(crate) fn mark_setup_conflicts(conflicts: &mut [Conflict], setup: &BTreeSet<RepoPath>) {
+    let is_of_setup =
+        |conflict: &&mut Conflict| conflict.with.is_none() && setup.contains(&conflict.path);
+    for conflict in conflicts.iter_mut().filter(is_of_setup) {
+        conflict.reason = ConflictReason::Setup;
+    }
 }
 
 /// Returns the changes to `target` that contain the merged work of `captures`: each path with its

@@ -8,7 +8,9 @@ mod target;
 mod tests;
 mod three_way;
 
-pub(crate) use merge_tasks::{merge_captures, merge_tasks, missing_predecessors};
+pub(crate) use merge_tasks::{
+    mark_setup_conflicts, merge_captures, merge_tasks, missing_predecessors,
+};
 pub(crate) use merger::{MergedPath, Merger};
 pub(crate) use target::{Blobs, EntryState, MergeTarget};
 pub(crate) use three_way::three_way;

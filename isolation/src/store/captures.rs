@@ -1,9 +1,9 @@
 //! Captures in the task store. A capture is a commit without parents whose tree has the changed
 //! paths twice: below `base/` as the task found them and below `task/` as it left them. The last
-//! lines of its message give the version of the format, the renames, and the message of the commit
-//! that the task made itself.
+//! lines of its message give the version of the format, the renames, the message of the commit that
+//! the task made itself, and the paths whose base is what the set-up of the task has left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use git2::{Commit, DiffFormat, DiffOptions, ErrorCode, Tree};
@@ -26,6 +26,9 @@ const RENAME_KEY: &str = "Capture-Rename: ";
 /// The prefix of the line with the message of the task's own commit, in JSON.
 const MESSAGE_KEY: &str = "Capture-Message: ";
 
+/// The prefix of each line with a path whose base is what the set-up has left, in JSON.
+const SETUP_KEY: &str = "Capture-Setup: ";
+
 /// The changes in a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
@@ -35,6 +38,8 @@ pub(crate) struct Contents {
     pub(crate) renames: Vec<Rename>,
     /// The message of the only commit that the task made itself.
     pub(crate) message: Option<String>,
+    /// The paths on which the task has changed the same lines as its set-up.
+    pub(crate) setup: BTreeSet<RepoPath>,
 }
 
 impl TaskStore {
@@ -64,6 +69,10 @@ impl TaskStore {
         if let Some(own) = &contents.message {
             let own = serde_json::to_string(own).or_cannot(|| format!("write {capture}"))?;
             message.push_str(&format!("{MESSAGE_KEY}{own}\n"));
+        }
+        for path in &contents.setup {
+            let path = serde_json::to_string(path).or_cannot(|| format!("write {capture}"))?;
+            message.push_str(&format!("{SETUP_KEY}{path}\n"));
         }
         self.write_reference(capture.as_str(), &entries, &message, Durability::Synced)
     }
@@ -99,7 +108,8 @@ impl TaskStore {
                 return Err(because).or_cannot(what);
             }
         }
-        Ok(Contents { changes: changes.into_values().collect(), renames, message })
+        let setup = setup_paths(&commit);
+        Ok(Contents { changes: changes.into_values().collect(), renames, message, setup })
     }
 
     /// Returns the changes of a capture, sorted by path.
@@ -177,6 +187,13 @@ fn own_message(commit: &Commit<'_>) -> Option<String> {
     let message = String::from_utf8_lossy(commit.message_bytes());
     let line = message.lines().find_map(|line| line.strip_prefix(MESSAGE_KEY))?;
     serde_json::from_str(line).ok()
+}
+
+/// Returns the paths in the message of a capture whose base is what the set-up has left.
+fn setup_paths(commit: &Commit<'_>) -> BTreeSet<RepoPath> {
+    let message = String::from_utf8_lossy(commit.message_bytes());
+    let paths = message.lines().filter_map(|line| line.strip_prefix(SETUP_KEY));
+    paths.filter_map(|path| serde_json::from_str(path).ok()).collect()
 }
 
 fn parse(run: &RunName, name: &str) -> Option<(TaskName, u32)> {

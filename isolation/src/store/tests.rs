@@ -192,6 +192,7 @@ fn renamed(store: &TaskStore) -> Contents {
         changes,
         renames: vec![Rename { from: old, to: new }],
         message: Some("Move it\n\nall\n".to_owned()),
+        setup: [path(b"set \xff")].into(),
     }
 }
 

@@ -142,10 +142,8 @@ impl Screen {
             wanted(&text.borrow())
         };
         let seen = std::panic::AssertUnwindSafe(|| eventually(PATIENCE, what, is_there));
-        if let Err(late) = std::panic::catch_unwind(seen) {
-            eprintln!("on the screen instead of {what}:\n{}", text.borrow());
-            std::panic::resume_unwind(late);
-        }
+        let is_late = std::panic::catch_unwind(seen).is_err();
+        assert!(!is_late, "on the screen instead of {what}:\n{}", text.borrow());
         text.into_inner()
     }
 

@@ -126,6 +126,8 @@ fn kept_work_lands_and_what_was_thrown_away_is_noted() {
     repository.git(&["checkout", "--quiet", "."]);
     let applied = regatta(&place, &repository, "apply").expect_code(0);
     assert!(applied.stdout.starts_with("blue  landed"), "{applied}");
+    let told = format!("regatta apply {run}/red --again");
+    assert!(applied.stderr.contains("note: ") && applied.stderr.contains(&told), "{applied}");
     assert_eq!(repository.text("colour.txt"), "blue\n");
     let _conflict = regatta(&place, &repository, &format!("apply {run}/red --again"));
     assert_eq!(repository.text("colour.txt"), "blue\n");

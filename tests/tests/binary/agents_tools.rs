@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tests::model::{Answer, Asked, Call, LoopbackModel};
-use tests::sandbox::eventually;
+use tests::model::{Answer, Asked, Call, LoopbackModel, marker};
+use tests::sandbox::{Plan, eventually};
 
 use super::agents::run_one;
 use super::sandbox;
@@ -39,6 +39,33 @@ fn many_edits_of_one_file_in_one_answer_all_count() {
     let expected: Vec<_> = (0..16).map(|line| format!("changed {line};\n")).collect();
     assert_eq!(repository.text("lines.txt"), expected.concat(), "{finished}");
     place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn the_name_of_a_tool_in_another_case_is_taken() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    let run = run_one(&place, &repository, &model, |asked: &Asked| match asked.answers() {
+        0 => Answer::call("Write", &json!({ "path": "new.txt", "content": "new\n" })),
+        _ => Answer::call("YIELD", &json!({ "result": { "data": "done" } })),
+    });
+    let finished = run.run().expect_code(0);
+    assert_eq!(repository.text("new.txt"), "new\n", "{finished}");
+    assert_eq!(finished.task("t1")["yield"], "done", "{finished}");
+}
+
+#[test]
+fn base_url_on_the_command_line_holds_for_the_model_of_the_plan() {
+    let place = sandbox();
+    let repository = place.repository();
+    let model = LoopbackModel::start();
+    model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
+    let plan = Plan::default().top(&format!("model = {:?}", model.route()));
+    let plan = plan.agent("t1", &marker("t1"));
+    let run = place.run_plan(&repository, &plan).arg("--base-url").arg(model.base_url());
+    let finished = run.run().expect_code(0);
+    assert_eq!((finished.task("t1")["yield"].as_str(), model.requests()), (Some("done"), 1));
 }
 
 #[test]

@@ -30,7 +30,15 @@ fn an_unknown_command_gets_the_nearest_name() {
 #[test]
 fn what_does_not_exist_yet_is_one_line() {
     let place = sandbox();
-    for words in ["undo", "resume", "doctor", "-p hello", "run --exec true --verify true"] {
+    for words in [
+        "undo",
+        "resume",
+        "-p hello",
+        "run --exec true --verify true",
+        "run --exec true --merge stack",
+        "run --exec true --isolation overlayfs",
+        "run --exec true --limit cost=3",
+    ] {
         let refused = place.regatta(place.folder()).words(words).run().expect_code(1);
         assert_eq!(refused.stderr.lines().count(), 1, "{refused}");
         assert!(refused.stderr.contains("not implemented yet"), "{refused}");

@@ -58,6 +58,71 @@ fn runs_show_tells_how_each_task_ended_by_any_unique_prefix() {
 }
 
 #[test]
+fn runs_and_runs_show_count_as_the_run_did_before_and_after_apply() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("colour.txt", "white\n");
+    repository.commit("a colour");
+    let plan = Plan::default()
+        .task("red", "echo red > colour.txt")
+        .task("blue", "echo blue > colour.txt")
+        .task("same", "true")
+        .task("bad", "echo half > half.txt; exit 3");
+    let run = place.regatta(repository.root()).words("run --plan -").stdin(plan.text());
+    let finished = run.run().expect_code(3);
+    let counts = |text: &str| {
+        let line = text.lines().find(|line| line.contains(" · 1 failed"));
+        let line = line.unwrap_or_else(|| panic!("counts in {text}"));
+        let from = line.find("1 landed").or(line.find("2 landed")).expect("something landed");
+        line[from..].split_inclusive("failed").next().unwrap_or_default().to_owned()
+    };
+    let expect = |expected: &str| {
+        for words in ["runs", "runs show"] {
+            let shown = regatta(&place, &repository, words).expect_code(0).stdout;
+            assert_eq!(counts(&shown), expected, "{words}: {shown}");
+        }
+    };
+    let before = "1 landed · 1 no change · 1 conflict · 1 failed";
+    assert_eq!(counts(&finished.stdout), before);
+    expect(before);
+    repository.git(&["checkout", "--", "colour.txt"]);
+    let _landed = regatta(&place, &repository, "apply @/blue").expect_code(0);
+    expect("2 landed · 1 no change · 1 failed");
+}
+
+#[test]
+fn discard_after_a_landing_says_that_nothing_in_the_tree_changes() {
+    let place = sandbox();
+    let repository = place.repository();
+    let _landed = place.run_in(&repository).exec("echo x > x.txt").run().expect_code(0);
+    let told = "what has landed stays: nothing in the tree changes\n";
+    for words in ["discard @ --dry-run", "discard @"] {
+        let gone = regatta(&place, &repository, words).expect_code(0);
+        assert!(gone.stdout.ends_with(told), "{gone}");
+    }
+    assert_eq!(repository.text("x.txt"), "x\n");
+    let _failed = place.run_in(&repository).exec("echo y > y.txt; exit 1").run().expect_code(5);
+    let gone = regatta(&place, &repository, "discard @").expect_code(0);
+    assert!(gone.stdout.contains("the only copy of it") && !gone.stdout.contains(told), "{gone}");
+}
+
+#[test]
+fn a_conflict_with_an_edit_of_the_user_says_so() {
+    let place = sandbox();
+    let repository = place.repository();
+    repository.write("notes.txt", "white\n");
+    repository.commit("notes");
+    let script = "echo red > notes.txt; echo green > \"$REGATTA_REPO/notes.txt\"";
+    let run = place.regatta(repository.root()).words("run").exec(script);
+    let finished = run.run().expect_code(4);
+    let told = "notes.txt, with an edit in your tree since the run began";
+    assert!(finished.stdout.contains(told) && finished.stderr.contains(told), "{finished}");
+    let listed = regatta(&place, &repository, "conflicts").expect_code(0).stdout;
+    let told = "t1  notes.txt  both changed the same lines, with an edit in your tree";
+    assert!(listed.contains(told), "{listed}");
+}
+
+#[test]
 fn the_ledger_holds_what_the_events_told() {
     let place = sandbox();
     let repository = place.repository();

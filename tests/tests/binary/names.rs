@@ -1,7 +1,7 @@
 //! Tasks by their items: where people see them, and where they can type them.
 
 use serde_json::{Value, json};
-use tests::sandbox::{Finished, Plan, Repository, Sandbox};
+use tests::sandbox::{Finished, Plan, Repository, Sandbox, Screen};
 
 use super::sandbox;
 
@@ -86,6 +86,24 @@ fn a_task_is_given_by_its_item_wherever_a_task_is_wanted() {
     assert_eq!(landed.stdout, "src/buffer/mod.rs  landed\n");
     assert!(repository.text("src/buffer/mod.rs").ends_with("x\n"));
     assert!(!repository.text("src/network/mod.rs").ends_with("x\n"));
+}
+
+#[test]
+fn a_conflict_names_the_item_of_the_other_task() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let run = place.regatta(repository.root()).words("run --each src/*/mod.rs");
+    let finished = run.exec("echo {{item}} > README.md").run().expect_code(4);
+    let with = "README.md, with src/buffer/mod.rs";
+    assert!(
+        finished.stderr.contains(&format!("src/network/mod.rs conflict: {with}")),
+        "{finished}"
+    );
+    assert!(finished.stdout.contains(with), "{finished}");
+    for words in ["runs show", "conflicts"] {
+        let said = call(&place, &repository, words).stdout;
+        assert!(said.contains(", with src/buffer/mod.rs"), "{words}: {said}");
+    }
 }
 
 #[test]
@@ -193,4 +211,65 @@ fn a_tasks_own_message_is_used_where_it_made_exactly_one_commit() {
     assert_eq!(body.trim(), "It was missing.");
     let changed = repository.git(&["diff", "--name-only", "HEAD", &format!("regatta/{run}/rest")]);
     assert_eq!(changed, "README.md\nsrc/main.rs\n", "all its work is on the branch");
+}
+
+/// The item of a task in a folder that makes it long.
+fn deep(name: &str) -> String {
+    format!("packages/the-same-long-name-of-a-folder/{name}-service/src/generated/client/index.ts")
+}
+
+/// Begins a run of a task for each deep item on a terminal of 120 columns; each waits for the file
+/// `go`.
+fn deep_run(place: &Sandbox, repository: &Repository, names: &[&str]) -> Screen {
+    for name in names {
+        repository.write(deep(name), "export {};\n");
+    }
+    repository.commit("deep");
+    let go = place.folder().join("go");
+    let script =
+        format!("until [ -e {} ]; do sleep 0.02; done; echo x >> {{{{item}}}}", go.display());
+    let call = place.regatta(repository.root()).words("run --jobs 3 --each **/index.ts");
+    call.exec(&script).on_a_screen(24, 120)
+}
+
+fn go(place: &Sandbox) {
+    std::fs::write(place.folder().join("go"), "").expect("a file can be written");
+}
+
+#[test]
+fn a_long_item_is_shortened_to_what_tells_it_apart_in_the_live_view_and_in_the_table() {
+    let place = sandbox();
+    let repository = place.repository();
+    let names = ["first", "second", "third"];
+    let mut screen = deep_run(&place, &repository, &names);
+    let has = |text: &str, name: &str, word: &str| {
+        let label = format!("packages/…/{name}-service/src/gen");
+        text.lines().any(|line| line.contains(&label) && line.contains(word))
+    };
+    let in_live = |text: &str| names.iter().all(|name| has(text, name, " works "));
+    let _drawn = screen.until("every item at work", in_live);
+    go(&place);
+    assert!(screen.wait().success(), "{}", screen.text());
+    let text = screen.text();
+    assert!(names.iter().all(|name| has(&text, name, " landed ")), "{text}");
+    assert!(!text.contains(&deep("first")), "{text}");
+}
+
+#[test]
+fn the_table_has_the_width_of_the_terminal_at_the_moment_of_printing() {
+    for (columns, is_whole) in [(200, true), (70, false)] {
+        let place = sandbox();
+        let repository = place.repository();
+        let mut screen = deep_run(&place, &repository, &["first", "second"]);
+        let _drawn = screen.until("both at work", |text| text.matches(" works ").count() == 2);
+        screen.resize(24, columns);
+        go(&place);
+        assert!(screen.wait().success(), "{}", screen.text());
+        let text = screen.text();
+        let rows: Vec<_> = text.lines().filter(|line| line.contains("  landed  ")).collect();
+        assert_eq!(rows.len(), 2, "no row is wrapped:\n{text}");
+        let shown = rows.iter().any(|row| row.starts_with(&deep("first")));
+        assert_eq!(shown, is_whole, "the whole item at {columns} columns:\n{text}");
+        assert!(rows.iter().all(|row| row.ends_with('s')), "with its time:\n{text}");
+    }
 }

@@ -94,18 +94,25 @@ fn what_failed_is_done_again_with_the_same_words_limits_and_settings_whatever_be
     let script = "test -f \"$REGATTA_REPO/../go\" || exit 3; echo {{item}} >> out-{{index}}.txt";
     let run =
         place.run_in(&repository).words("--each - --jobs 1 --limit wall=17m --limit output=5MB");
-    let run = run.stdin(items).exec(script).run().expect_code(5).run_name();
+    let run = run.arg("--setup").arg("echo made > made.txt").stdin(items).exec(script);
+    let run = run.run().expect_code(5).run_name();
     std::fs::write(place.folder().join("go"), "").unwrap();
     let finished = retry(&place, &repository, &format!("{run} --failed")).run().expect_code(0);
     let again = finished.run_name();
     assert_eq!(specs(&place, &again), specs(&place, &run), "all but the ids");
     assert_eq!(specs(&place, &run)[0].1["limits"]["wall"], json!({ "secs": 17 * 60, "nanos": 0 }));
-    assert_eq!(finished.events()[0]["jobs"], 1);
+    let (first, started) = (&finished.events()[0], finished.events_of("workspace_set_up"));
+    assert_eq!((&first["jobs"], started.len()), (&json!(1), 2), "{finished}");
+    assert_eq!(first["needs"]["setup"], json!(["echo made > made.txt"]));
     assert_eq!(repository.text("out-1.txt"), "a b.txt\n");
     assert_eq!(repository.text("out-2.txt"), "$(x).txt\n");
     let nothing = retry(&place, &repository, &again).run();
     nothing.expect_refusal(&["nothing", &again, "--all"]);
 
+    // An item names its task here, too.
+    let one = place.regatta(repository.root()).words("runs retry --json --dry-run").arg(&again);
+    let one = one.arg("a b.txt").run().expect_code(0).json();
+    assert_eq!(one["tasks"].as_array().map(Vec::len), Some(1), "{one}");
     let words = format!("{again} --all --jobs 2 --limit wall=2h");
     let all = retry(&place, &repository, &words).run().expect_code(0);
     let changed = specs(&place, &all.run_name());
@@ -196,6 +203,21 @@ fn a_model_is_asked_the_same_again_or_another_one_is() {
 }
 
 #[test]
+fn a_scripted_model_is_found_from_every_folder() {
+    let place = sandbox();
+    let repository = place.repository();
+    let scenario = "version = 1\n\n[[turn]]\ncalls = [{ tool = \"yield\", arguments = { result = \
+                    { error = \"no\" } } }]\n";
+    repository.write("scenario.toml", scenario);
+    let run = place.run_in(&repository).words("--model offline/scenario.toml Do").run();
+    let run = run.expect_code(5).run_name();
+    let elsewhere = place.regatta(&repository.path("src")).words("runs retry --json").run();
+    let _asked_again = elsewhere.expect_code(5);
+    let earlier = specs(&place, &run)[0].1["work"]["model"].clone();
+    assert!(earlier["id"].as_str().unwrap().ends_with("app/scenario.toml"), "{earlier}");
+}
+
+#[test]
 fn work_on_a_branch_counts_once_it_is_merged() {
     let place = sandbox();
     let repository = place.repository();
@@ -217,18 +239,20 @@ fn work_on_a_branch_counts_once_it_is_merged() {
 fn no_key_is_in_the_ledger_and_the_retry_gets_it_from_its_own_environment() {
     let place = sandbox();
     let repository = place.repository();
-    let run = place.run_in(&repository).words("--pass-env OPENAI_API_KEY");
-    let script = "test \"$OPENAI_API_KEY\" = canary-2";
-    let run = run.env("OPENAI_API_KEY", "canary-1").exec(script).run().expect_code(5).run_name();
+    let right = place.folder().join("right");
+    std::fs::write(&right, "canary-2\n").unwrap();
+    let script = format!("test \"$OPENAI_API_KEY\" = \"$(cat {})\"", right.display());
+    let run = place.run_in(&repository).words("--pass-env OPENAI_API_KEY").exec(&script);
+    let run = run.env("OPENAI_API_KEY", "canary-1").run().expect_code(5).run_name();
     let finished = retry(&place, &repository, &run).env("OPENAI_API_KEY", "canary-2").run();
     assert_eq!(finished.events()[0]["pass_env"], json!(["OPENAI_API_KEY"]), "{finished}");
     let _passed = finished.expect_code(0);
-    for file in std::fs::read_dir(place.home().data()).unwrap().flatten() {
-        if file.file_name().to_string_lossy().starts_with("ledger.db") {
-            let bytes = std::fs::read(file.path()).unwrap();
-            let mut words = bytes.windows(7).filter(|word| word.starts_with(b"canary-"));
-            // The script names the second one itself.
-            assert!(words.all(|_| !bytes.windows(8).any(|word| word == b"canary-1")), "{file:?}");
-        }
+    let files = std::fs::read_dir(place.home().data()).unwrap().flatten();
+    let ledger: Vec<_> =
+        files.filter(|file| file.file_name().to_string_lossy().starts_with("ledger.db")).collect();
+    assert!(!ledger.is_empty());
+    for file in ledger {
+        let bytes = std::fs::read(file.path()).unwrap();
+        assert!(!bytes.windows(7).any(|word| word == b"canary-"), "{file:?}");
     }
 }

@@ -93,8 +93,9 @@ fn a_setup_that_fails_is_the_failure_of_its_task_and_nothing_of_it_is_captured()
     place.expect_nothing_left(&repository);
 
     let log = regatta(&place, &repository, "logs").expect_code(0).stdout;
-    assert!(log.contains("set-up of t1") && log.contains("\nsaid\n"), "{log}");
-    assert!(!log.contains("never\nnever") && !log.contains("touch third"), "{log}");
+    assert!(log.contains("\nset-up · ") && log.contains("\nsaid\n"), "{log}");
+    assert!(log.contains("t1 has no log: it ended in its set-up\n"), "{log}");
+    assert!(!log.contains("touch third"), "{log}");
 }
 
 #[test]
@@ -108,7 +109,7 @@ fn logs_shows_the_output_and_the_time_of_the_setup_apart() {
     assert!(took <= finished.task("t1")["ms"].as_u64(), "it is a part of the task's time");
     let text = regatta(&place, &repository, "logs").expect_code(0).stdout;
     let (setup, work) = text.split_once("$ echo work").expect("the work comes after the set-up");
-    assert!(setup.starts_with("set-up of t1 · "), "{text}");
+    assert!(setup.starts_with("t1 · no change\nset-up · "), "{text}");
     assert!(setup.contains("out\n") && setup.contains("err\n") && !setup.contains("\nwork\n"));
     assert!(work.contains("work\n") && !work.contains("out\n"), "{text}");
     let json = regatta(&place, &repository, "logs --json").expect_code(0).json();

@@ -82,6 +82,43 @@ fn what_the_task_adds_to_a_file_of_the_setup_lands_alone() {
 }
 
 #[test]
+fn a_patch_after_a_setup_applies_to_the_users_tree_and_becomes_a_branch() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let setup = "sed -i s/1/one/ long; echo x >> edited; echo x >> kept; echo x > made";
+    let script = "sed -i s/9/nine/ long; rm edited; echo y >> made; git checkout -q kept";
+    let call = || place.run_in(&repository).arg("--setup").arg(setup).exec(script);
+    let branch = call().words("--merge branch").run().expect_code(0);
+    let patch = diff(&place, &repository);
+    assert_eq!(paths(&patch), ["edited", "long", "made"].into(), "{patch}");
+    assert!(repository.git_accepts(&["apply", "--check", "-"], patch.as_bytes()), "{patch}");
+    let name = format!("regatta/{}/t1", branch.run_name());
+    let changed = repository.git(&["diff", "--name-status", "HEAD", &name]);
+    assert_eq!(changed, "D\tedited\nM\tlong\nA\tmade\n");
+    let _landed = call().run().expect_code(0);
+    assert!(!repository.has("edited"));
+    assert_eq!(repository.text("kept"), "kept\n");
+    assert_eq!(repository.text("made"), "x\ny\n");
+}
+
+#[test]
+fn a_task_that_changes_the_lines_of_its_setup_conflicts_and_says_with_what() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let before = repository.tree();
+    for words in ["--merge patch", "--merge branch"] {
+        let call = place.run_in(&repository).words(words).arg("--setup").arg("echo x >> edited");
+        let finished = call.exec("echo y >> edited").run().expect_code(4);
+        let conflict = &finished.events_of("task_conflicted")[0]["conflicts"][0];
+        assert_eq!(conflict["reason"], "setup", "{finished}");
+        let shown = place.regatta(repository.root()).words("runs show").run().expect_code(0).stdout;
+        let said = "edited, it changed the same lines as its set-up, which does not land";
+        assert!(shown.contains(said), "{shown}");
+    }
+    assert_eq!(before.differences(&repository.tree()), Vec::<String>::new());
+}
+
+#[test]
 fn the_same_bytes_written_again_are_no_change_and_a_change_with_the_old_time_is_one() {
     let place = sandbox();
     let repository = repository(&place);

@@ -30,7 +30,8 @@ async fn a_run_named_is_a_run_forgotten() {
     let bench = bench().await;
     let text = discard(&bench, &["@"]).await;
     let expected = "discarded  auth  3 files +3 −0\n\
-                    discarded  broken  1 file +1 −0, the only copy of it\n";
+                    discarded  broken  1 file +1 −0, the only copy of it\n\
+                    what has landed stays: nothing in the tree changes\n";
     assert_eq!(text, expected);
     assert_eq!(bench.captures.removed.lock().unwrap().len(), 2);
     let rows = Target::find(&bench.context, &None.into()).unwrap().tasks;

@@ -132,8 +132,9 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
     let name = bench.record(tasks).await;
 
     let listed = text(|out| run(&bench.context, RunsArgs::default().view().unwrap(), out));
-    let line =
-        format!("{name}  bench  2026-01-01 12:00      3  48.2k tokens · cost unknown · exit 4");
+    let line = format!(
+        "{name}  bench  2026-01-01 12:00      3  1 landed · 2 kept · 48.2k tokens · cost unknown · exit 4"
+    );
     assert_eq!(listed.lines().nth(1), Some(line.as_str()));
     let show = |target: &str| {
         let run_or_task = Some(target.to_owned());

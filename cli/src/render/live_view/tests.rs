@@ -2,6 +2,7 @@ use std::cell::Cell;
 
 use protocol::{Event, EventKind, EventScope, IsolationMode, MergeMode, TaskName, WorkspaceNeeds};
 
+use super::super::terminal::Meaning;
 use super::super::test_terminal::{SIZE, TestTerminal};
 use super::*;
 
@@ -39,6 +40,10 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms)
 }
 
+fn failed(label: &str, why: &str) -> Problem {
+    Problem { meaning: Meaning::Bad, label: label.to_owned(), why: why.to_owned() }
+}
+
 thread_local! {
     /// The size of the terminal, as the view measures it.
     static MEASURED: Cell<Size> = const { Cell::new(SIZE) };
@@ -72,18 +77,26 @@ fn lines_stay_above_the_live_view() {
     assert_eq!(terminal.lines(), ["before the first frame"]);
     for turn in 0..4 {
         live.draw(&run(), at(turn * 1000));
-        live.problem(Meaning::Bad, &format!("t{turn}  command: no"));
+        live.problem(failed(&format!("t{turn}"), "command: no"));
     }
     live.draw(&run(), at(5000));
     let lines = terminal.lines();
     let expected: Vec<_> = (0..4).map(|turn| format!("✗ t{turn}  command: no")).collect();
     assert_eq!(lines[1..5], expected, "{lines:?}");
     assert_eq!(lines.len(), 9, "{lines:?}");
-    live.problem(Meaning::Kept, &format!("t4  {}", "x".repeat(200)));
+    live.problem(failed("t4", &"x".repeat(200)));
     live.clear();
     let lines = terminal.lines();
     assert_eq!(lines.len(), 6, "{lines:?}");
     assert!(lines[5].starts_with("✗ t4  xxx") && lines[5].ends_with("x…"), "{lines:?}");
+}
+
+#[test]
+fn a_long_label_leaves_room_for_the_reason() {
+    let terminal = TestTerminal::new();
+    terminal.view(measured).problem(failed(&format!("src/{}/mod.rs", "deep/".repeat(30)), "no"));
+    let line = terminal.lines().remove(0);
+    assert!(line.starts_with("✗ src/deep") && line.ends_with("mod.rs  no"), "{line}");
 }
 
 #[test]
@@ -92,7 +105,7 @@ fn only_the_first_remarks_are_printed_and_every_problem_is() {
     let mut live = terminal.view(measured);
     for number in 0..40 {
         live.remark(&format!("remark {number}"));
-        live.problem(Meaning::Bad, &format!("t{number}  no"));
+        live.problem(failed(&format!("t{number}"), "no"));
     }
     let text = terminal.text();
     assert_eq!((text.matches("remark").count(), text.matches('✗').count()), (REMARKS, 40));
@@ -106,13 +119,13 @@ fn after_a_resize_the_lines_and_the_frame_are_on_the_screen_once() {
         let mut live = terminal.view(measured);
         for turn in 0..4 {
             live.draw(&run(), at(turn * 1000));
-            live.problem(Meaning::Bad, &format!("t{turn}  command: {}", "no ".repeat(20)));
+            live.problem(failed(&format!("t{turn}"), &format!("command: {}", "no ".repeat(20))));
         }
         live.draw(&run(), at(5000));
         let size = Size { columns, rows };
         MEASURED.set(size);
         terminal.resize(size);
-        live.problem(Meaning::Bad, "t4  command: no");
+        live.problem(failed("t4", "command: no"));
         live.draw(&run(), at(6000));
         live.draw(&run(), at(6200));
         let lines = terminal.lines();
@@ -132,7 +145,7 @@ fn a_resize_just_before_the_end_leaves_the_lines() {
     MEASURED.set(SIZE);
     let mut live = terminal.view(measured);
     live.draw(&run(), at(0));
-    live.problem(Meaning::Bad, "t1  command: no");
+    live.problem(failed("t1", "command: no"));
     let size = Size { columns: 30, rows: 10 };
     MEASURED.set(size);
     terminal.resize(size);

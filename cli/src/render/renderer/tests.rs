@@ -76,13 +76,7 @@ fn events() -> Vec<Event> {
         },
     ];
     for name in ["auth", "billing", "search"] {
-        kinds.push(EventKind::TaskQueued {
-            task: task(name),
-            title: format!("echo {name}"),
-            item: None,
-            items: Vec::new(),
-            model: None,
-        });
+        kinds.push(queued(task(name), &format!("echo {name}"), None));
         kinds.push(EventKind::TaskStarted { task: task(name), attempt: 1 });
         kinds.push(EventKind::TaskProgress {
             task: task(name),
@@ -110,6 +104,16 @@ fn events() -> Vec<Event> {
     numbered(kinds)
 }
 
+fn queued(task: TaskName, title: &str, model: Option<&str>) -> EventKind {
+    EventKind::TaskQueued {
+        task,
+        title: title.to_owned(),
+        item: None,
+        items: Vec::new(),
+        model: model.map(str::to_owned),
+    }
+}
+
 /// Gives each event its number, and a second of its own.
 fn numbered(kinds: Vec<EventKind>) -> Vec<Event> {
     let at = |seq: u64| {
@@ -126,6 +130,17 @@ fn numbered(kinds: Vec<EventKind>) -> Vec<Event> {
         .collect()
 }
 
+/// A call whose argument would move the cursor.
+fn call_of_an_agent() -> ToolCall {
+    let arguments = serde_json::json!({ "path": "src/\u{1b}[2Ja.rs" });
+    ToolCall {
+        id: "call_1".to_owned(),
+        name: "edit".to_owned(),
+        arguments: arguments.as_object().unwrap().clone(),
+        malformed: None,
+    }
+}
+
 /// The events of a run of one agent, whose provider stumbles once, and who is reminded once.
 fn events_of_an_agent() -> Vec<Event> {
     let task = || "auth".parse::<TaskName>().unwrap();
@@ -135,13 +150,7 @@ fn events_of_an_agent() -> Vec<Event> {
         cost: Some(Cost::from_nanodollars(51_000_000)),
         ..Usage::ZERO
     };
-    let arguments = serde_json::json!({ "path": "src/\u{1b}[2Ja.rs" });
-    let call = ToolCall {
-        id: "call_1".to_owned(),
-        name: "edit".to_owned(),
-        arguments: arguments.as_object().unwrap().clone(),
-        malformed: None,
-    };
+    let call = call_of_an_agent();
     let message = AssistantMessage {
         content: vec![Part::ToolCall(call.clone())],
         api: "offline".to_owned(),
@@ -153,13 +162,9 @@ fn events_of_an_agent() -> Vec<Event> {
         timestamp: Timestamp::from_millisecond(0),
     };
     let said = |event| EventKind::SessionEvent { task: Some(task()), event };
-    let report = TaskReport {
-        outcome: Outcome::Done { value: serde_json::Value::Null },
-        captured: None,
-        ms: 31_000,
-        setup_ms: None,
-        usage: Some(usage),
-    };
+    let outcome = Outcome::Done { value: serde_json::Value::Null };
+    let (ms, usage) = (31_000, Some(usage));
+    let report = TaskReport { outcome, captured: None, ms, setup_ms: None, usage };
     numbered(vec![
         EventKind::RunStarted {
             tasks: 1,
@@ -170,13 +175,7 @@ fn events_of_an_agent() -> Vec<Event> {
             needs: WorkspaceNeeds::default(),
             retry_of: None,
         },
-        EventKind::TaskQueued {
-            task: task(),
-            title: "Move it".into(),
-            item: None,
-            items: Vec::new(),
-            model: Some("offline/a.toml".into()),
-        },
+        queued(task(), "Move it", Some("offline/a.toml")),
         EventKind::TaskStarted { task: task(), attempt: 1 },
         said(SessionEvent::TurnStart { turn: 1 }),
         said(SessionEvent::AutoRetryStart {
@@ -206,7 +205,7 @@ fn events_of_an_agent() -> Vec<Event> {
         EventKind::TaskYielded { task: task() },
         EventKind::TaskFinished { task: task(), report },
         EventKind::RunFinished {
-            totals: Totals { done: 1, ms: 31_500, usage: Some(usage), ..Totals::default() },
+            totals: Totals { done: 1, ms: 31_500, usage, ..Totals::default() },
             exit_code: ExitCode::Success,
         },
     ])
@@ -301,6 +300,33 @@ fn of_an_agent_its_end_is_a_plain_line_and_what_it_does_on_the_way_is_not() {
             "03:04:15 auth was reminded: no yield",
         ]
     );
+}
+
+#[test]
+fn a_retried_provider_is_one_line_per_task_and_minute() {
+    let retry = |task: &str| EventKind::SessionEvent {
+        task: task.parse().ok(),
+        event: SessionEvent::AutoRetryStart {
+            attempt: 1,
+            delay_ms: 2_000,
+            error_message: "over\nloaded".to_owned(),
+        },
+    };
+    let mut events = numbered(vec![retry("auth"); 130]);
+    events.extend(numbered(vec![retry("billing"); 2]));
+    let normal = OutputOptions::from(&Globals::default());
+    let err = shown_of(events.clone(), normal).1;
+    assert_eq!(
+        err.lines().filter(|line| line.contains(" auth waits 2.0s for")).count(),
+        3,
+        "{err}"
+    );
+    assert_eq!(err.lines().filter(|line| line.contains(" billing waits ")).count(), 1, "{err}");
+    assert!(err.lines().all(|line| line.ends_with("over␊loaded")), "{err}");
+    let verbose = OutputOptions { verbosity: Verbosity::Verbose, ..normal };
+    assert_eq!(shown_of(events.clone(), verbose).1.lines().count(), 132);
+    let quiet = OutputOptions { verbosity: Verbosity::Quiet, ..normal };
+    assert_eq!(shown_of(events, quiet).1, "");
 }
 
 #[test]
@@ -528,13 +554,7 @@ fn a_remark_reaches_who_follows_and_not_who_reads_results() {
 
 #[test]
 fn an_event_is_one_line_whatever_is_in_it() {
-    let kind = EventKind::TaskQueued {
-        task: "t1".parse().unwrap(),
-        title: "a\nb\u{1b}[0m".into(),
-        item: None,
-        items: Vec::new(),
-        model: None,
-    };
+    let kind = queued("t1".parse().unwrap(), "a\nb\u{1b}[0m", None);
     let given = Event {
         seq: 1,
         at: Timestamp::from_millisecond(0),

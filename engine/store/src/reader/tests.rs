@@ -7,7 +7,7 @@ use protocol::{
     Conflict, ConflictReason, Landed, LandingReport, LedgerEntry, RepoPath, Side, TaskLanding,
 };
 
-use crate::test_support::{TestLedger, captured, file, run};
+use crate::test_support::{TestLedger, captured, done, file, run};
 use crate::{FindError, Ledger, Reader};
 
 #[test]
@@ -132,6 +132,21 @@ async fn a_task_is_found_by_its_item_or_a_part_of_it() {
         "{}",
         told("z")
     );
+}
+
+#[test]
+async fn tasks_can_be_read_without_what_they_yielded() {
+    let house = TestLedger::new();
+    let asked = run(&["a", "b"]);
+    house.open(&asked).await;
+    let end = LedgerEntry::TaskFinished { task: asked.tasks[0].id, report: done(None) };
+    house.append(vec![end]).await.unwrap();
+    let rows = house.reader().tasks_without_yields(asked.id).unwrap();
+    let mut whole = house.reader().tasks(asked.id).unwrap();
+    assert_ne!(rows, whole);
+    let report = whole[0].report.as_mut().unwrap();
+    report.outcome = protocol::Outcome::Done { value: serde_json::Value::Null };
+    assert_eq!(rows, whole);
 }
 
 #[test]
