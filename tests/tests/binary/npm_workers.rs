@@ -20,6 +20,10 @@ const FOUR: &str = "'make one.txt' 'make two.txt' 'make three.txt' 'make four.tx
 /// The files.
 const FILES: [&str; 4] = ["one.txt", "two.txt", "three.txt", "four.txt"];
 
+/// The file of a user who has started Claude Code before: its first start is not to happen several
+/// times at once.
+const STARTED_BEFORE: &str = r#"{"numStartups":1,"hasCompletedOnboarding":true}"#;
+
 /// An ordinary user's place with a repository, and a model that writes what it is asked for.
 struct Desktop {
     place: Sandbox,
@@ -110,6 +114,7 @@ fn expect_the_reason(finished: &Finished, reason: &str) {
 fn claude_code_lands_four_of_four_and_says_why_not_without_its_key() {
     let name = "claude_code_lands_four_of_four_and_says_why_not_without_its_key";
     let Some(mut desktop) = Desktop::whose_model_calls(name, "Write", "file_path") else { return };
+    desktop.has(".claude.json", STARTED_BEFORE);
     let url = desktop.model.messages_url();
     let variables = [("ANTHROPIC_BASE_URL", &url[..]), ("ANTHROPIC_API_KEY", "sk-ant-loopback")];
     let recipe = recipe("claude");
@@ -171,6 +176,7 @@ fn canaries(folder: &Path) -> String {
 fn what_a_repository_brings_runs_without_the_switches_of_the_readme_and_not_with_them() {
     let name = "what_a_repository_brings_runs_without_the_switches_of_the_readme_and_not_with_them";
     let Some(mut desktop) = Desktop::whose_model_calls(name, "Write", "file_path") else { return };
+    desktop.has(".claude.json", STARTED_BEFORE);
     let url = desktop.model.messages_url();
     let provider = json!({ "openrouter": { "baseUrl": desktop.model.base_url() } });
     desktop.has(".pi/agent/models.json", &json!({ "providers": provider }).to_string());
