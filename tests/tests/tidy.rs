@@ -5,6 +5,7 @@ mod cycles;
 mod flows;
 mod jobs;
 mod layers;
+mod names;
 mod paper;
 mod sleeps;
 mod sources;

@@ -20,7 +20,7 @@ const SESSION_BYTES: usize = 8 << 20;
 /// and of an [`Event`].
 const DELTA_BYTES: usize = 256 << 10;
 
-type Scope = Option<EventScope>;
+type ScopeKey = Option<EventScope>;
 
 /// The unread events of one reader, oldest first.
 #[derive(Debug, Default)]
@@ -30,13 +30,13 @@ pub(super) struct Backlog {
     published: u64,
     /// The key in `unread` of the latest progress of each task, if the reader was slow when it was
     /// published.
-    progress: BTreeMap<(Scope, TaskName), u64>,
+    progress: BTreeMap<(ScopeKey, TaskName), u64>,
     session_bytes: usize,
     delta_bytes: usize,
     /// The key in `unread` of the notice of each run about omitted session events.
-    left_out: BTreeMap<Scope, u64>,
+    left_out: BTreeMap<ScopeKey, u64>,
     /// The number of each scope's last event.
-    numbers: BTreeMap<Scope, u64>,
+    numbers: BTreeMap<ScopeKey, u64>,
     closed: bool,
 }
 
@@ -49,7 +49,7 @@ enum Unread {
     Delta(Arc<Event>, usize),
     /// A number of session events was omitted.
     LeftOut {
-        scope: Scope,
+        scope: ScopeKey,
         at: Timestamp,
         count: u64,
     },

@@ -69,7 +69,7 @@ pub(crate) enum RepositoryMessage {
     /// Sent by a workspace actor: the path of its workspace.
     Made(ActorId, Place),
     /// A workspace actor crashed, and this actor owns its workspace now.
-    Inherit(ActorId),
+    TakeOver(ActorId),
     /// Result of the actor's own job.
     Landed(Result<LandingReport, IsolationError>, LandingReply),
     /// Result of the actor's own job.
@@ -159,7 +159,7 @@ impl Actor for Repository {
             }
             RepositoryMessage::Land(landing) => state.landings.push_back(landing),
             RepositoryMessage::Made(owner, place) => state.made(owner, place),
-            RepositoryMessage::Inherit(owner) => state.inherit(&myself, owner),
+            RepositoryMessage::TakeOver(owner) => state.take_over(&myself, owner),
             RepositoryMessage::Landed(landed, reply) => {
                 state.landing = false;
                 let _gone = reply.send(landed);
@@ -209,8 +209,8 @@ impl Actor for Repository {
             SupervisionEvent::ActorFailed(child, error) => {
                 tracing::error!(%error, "the owner of a workspace crashed");
                 // The crashed actor's `Made` message may still be in the mailbox of this actor. As
-                // a message, `Inherit` is handled after it.
-                let _dying = myself.cast(RepositoryMessage::Inherit(child.get_id()));
+                // a message, `TakeOver` is handled after it.
+                let _dying = myself.cast(RepositoryMessage::TakeOver(child.get_id()));
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
         }
@@ -300,7 +300,7 @@ impl RepositoryState {
     }
 
     /// Captures and removes the workspace of a crashed workspace actor.
-    fn inherit(&mut self, myself: &ActorRef<RepositoryMessage>, owner: ActorId) {
+    fn take_over(&mut self, myself: &ActorRef<RepositoryMessage>, owner: ActorId) {
         let found = self.runs.values().find_map(|run| {
             let in_use = run.workspaces.get(&owner.pid())?;
             Some((run.baseline.clone()?, in_use.place.clone()))

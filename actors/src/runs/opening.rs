@@ -43,14 +43,14 @@ pub(crate) enum GivenUp {
 
 /// A run that is being opened.
 #[derive(Default)]
-pub(super) struct Opening {
+pub(super) struct RunOpening {
     /// The reason why the run is withdrawn; `None` if it is not.
     pub(super) given_up: Option<GivenUp>,
     /// Cancels its wait for a landing of another engine.
     pub(super) cancel: CancelToken,
 }
 
-impl Opening {
+impl RunOpening {
     /// Marks the run as withdrawn. The first reason stands.
     pub(super) fn give_up(&mut self, why: GivenUp) {
         self.given_up.get_or_insert(why);

@@ -21,14 +21,14 @@ use crate::messaging::Notifier;
 use crate::run::{Run, RunArguments, RunMessage, RunRequest, ScheduleRequest};
 
 use super::opening::{Answer, Submission, SubmitError, Submitted};
-use super::opening::{GivenUp, OpenedRun, Opening, Services, open, withdraw};
+use super::opening::{GivenUp, OpenedRun, RunOpening, Services, open, withdraw};
 
 pub(crate) struct RunsState {
     schedule: Schedule,
     runs: BTreeMap<RunId, ActorRef<RunMessage>>,
     jobs: Jobs,
     /// The runs that are being opened.
-    opening: BTreeMap<RunId, Opening>,
+    opening: BTreeMap<RunId, RunOpening>,
     /// The number of submissions without an answer.
     unanswered: usize,
     /// Whether the engine is closing.
@@ -83,7 +83,7 @@ impl RunsState {
             deps: self.arguments.deps.clone(),
         };
         self.unanswered += 1;
-        let opening = Opening::default();
+        let opening = RunOpening::default();
         let cancel = opening.cancel.clone();
         self.opening.insert(run, opening);
         let job = async move { open(submission, cancel, &services).await };

@@ -44,7 +44,7 @@ pub(super) fn print_landing(
     }
     let labels = labels_of(rows);
     let lines = report.tasks.iter().map(|TaskLanding { task, landed }| {
-        let (meaning, [word, _]) = words(landed);
+        let (meaning, [word, _]) = outcome_words(landed);
         Line { task: labels(task), meaning, word, note: note(landed, &labels) }
     });
     table(context, &lines.collect::<Vec<_>>(), out)?;
@@ -70,7 +70,7 @@ pub(super) fn print_dry_run(
     }
     let labels = labels_of(rows);
     let lines = report.tasks.iter().map(|TaskLanding { task, landed }| {
-        let (meaning, [_, word]) = words(landed);
+        let (meaning, [_, word]) = outcome_words(landed);
         let row = rows.iter().find(|row| row.name == *task);
         let note = match landed {
             Landed::Landed { branch } => {
@@ -111,7 +111,7 @@ fn table(context: &CommandContext, table: &[Line], out: Out<'_>) -> Result<(), E
 }
 
 /// Returns the meaning of a landing's result, the word for it, and the word for it in a dry run.
-fn words(landed: &Landed) -> (Meaning, [&'static str; 2]) {
+fn outcome_words(landed: &Landed) -> (Meaning, [&'static str; 2]) {
     match landed {
         Landed::Landed { .. } => (Meaning::Good, ["landed", "would land"]),
         Landed::Unchanged => (Meaning::Neutral, ["no change", "no change"]),

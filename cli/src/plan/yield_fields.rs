@@ -40,7 +40,10 @@ fn allows(schema: &Value, path: &[String]) -> Result<(), Vec<String>> {
             Value::Null if schema.get("patternProperties").is_some() => Ok(()),
             Value::Null => {
                 let known = schema["properties"].as_object();
-                Err(known.into_iter().flat_map(|known| known.keys().cloned()).collect())
+                let mut known: Vec<_> =
+                    known.into_iter().flat_map(|known| known.keys().cloned()).collect();
+                known.sort();
+                Err(known)
             }
             inner => allows(inner, rest),
         },

@@ -88,7 +88,7 @@ impl Answer {
 
     /// Returns the lines that are shown below the table, `indent` columns from the left: as many as
     /// fit into twelve lines of the terminal and 4 KB.
-    pub(super) fn shown(&self, indent: usize, room: OutputWidth) -> ShownAnswer {
+    pub(super) fn fit(&self, indent: usize, room: OutputWidth) -> ShownAnswer {
         let columns = match room {
             OutputWidth::Columns(columns) => columns.saturating_sub(indent).max(1),
             OutputWidth::Pipe => usize::MAX,
@@ -159,7 +159,7 @@ mod tests {
 
     fn shown(value: &Value, room: OutputWidth) -> ShownAnswer {
         let answer = Answer::of(value, AnswerPart::Beginning).expect("it is an answer");
-        answer.shown(4, room)
+        answer.fit(4, room)
     }
 
     #[test]
@@ -212,6 +212,6 @@ mod tests {
         let huge = json!("ä".repeat(5_000_000));
         let answer = Answer::of(&huge, AnswerPart::Beginning).unwrap();
         assert!(answer.text.capacity() <= KEPT);
-        assert_eq!(answer.shown(0, OutputWidth::Pipe).cut.as_deref(), Some("10.0 MB in all"));
+        assert_eq!(answer.fit(0, OutputWidth::Pipe).cut.as_deref(), Some("10.0 MB in all"));
     }
 }

@@ -111,7 +111,7 @@ fn write_below(
             writeln!(out)?;
         }
         writeln!(out, "{}", answers.palette.paint(Meaning::Heading, label))?;
-        let shown = task.answer.shown(INDENT, answers.room);
+        let shown = task.answer.fit(INDENT, answers.room);
         for line in shown.lines {
             writeln!(out, "{}", format!("{indent}{line}").trim_end())?;
         }

@@ -165,7 +165,7 @@ impl LiveView {
             self.write(&format!("{}\u{1b}[H\u{1b}[J", "\r\n".repeat(size.rows)));
             let room = size.rows.saturating_sub(frame.len() + self.pending.len());
             let again = self.printed.iter().skip(self.printed.len().saturating_sub(room));
-            above.extend(again.map(|line| line.shown(size, self.palette)));
+            above.extend(again.map(|line| line.format(size, self.palette)));
         }
         above.push_str(&self.take_pending(size));
         self.bar.set_message(frame.join("\n"));
@@ -176,7 +176,7 @@ impl LiveView {
     }
 
     fn take_pending(&mut self, size: Size) -> String {
-        let shown = self.pending.iter().map(|line| line.shown(size, self.palette)).collect();
+        let shown = self.pending.iter().map(|line| line.format(size, self.palette)).collect();
         self.printed.extend(self.pending.drain(..));
         let old = self.printed.len().saturating_sub(REPEATED);
         self.printed.drain(..old);
@@ -190,7 +190,7 @@ impl LiveView {
 }
 
 impl Line {
-    fn shown(&self, size: Size, palette: Palette) -> String {
+    fn format(&self, size: Size, palette: Palette) -> String {
         match self {
             Self::Text(text) => format!("{text}\r\n"),
             Self::Problem(Problem { meaning, label, why }) => {

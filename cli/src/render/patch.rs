@@ -14,12 +14,12 @@ pub fn write_patch(out: &mut dyn Write, patch: &[u8], view: &View) -> io::Result
     match (view.room(), view.palette) {
         (OutputWidth::Pipe, Palette::Plain) => out.write_all(patch)?,
         (OutputWidth::Pipe | OutputWidth::Columns(_), palette) => {
-            let mut place = Place::Header;
+            let mut part = DiffPart::Header;
             for line in patch.split_inclusive(|byte| *byte == b'\n') {
                 let text = String::from_utf8_lossy(line);
                 let text: String = text.trim_end_matches('\n').chars().map(visible).collect();
-                place = place.after(&text);
-                writeln!(out, "{}", palette.paint(place.meaning(&text), &text))?;
+                part = part.after(&text);
+                writeln!(out, "{}", palette.paint(part.meaning(&text), &text))?;
             }
         }
     }
@@ -28,10 +28,10 @@ pub fn write_patch(out: &mut dyn Write, patch: &[u8], view: &View) -> io::Result
 
 /// Colours the lines of a patch, which must be printable.
 pub(super) fn painted(lines: &[String], palette: Palette) -> Vec<String> {
-    let mut place = Place::Header;
+    let mut part = DiffPart::Header;
     let painted = lines.iter().map(|line| {
-        place = place.after(line);
-        palette.paint(place.meaning(line), line)
+        part = part.after(line);
+        palette.paint(part.meaning(line), line)
     });
     painted.collect()
 }
@@ -43,12 +43,12 @@ fn visible(letter: char) -> char {
 
 /// The part of a patch that a line belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum DiffPart {
     Header,
     Hunk,
 }
 
-impl Place {
+impl DiffPart {
     fn after(self, line: &str) -> Self {
         if line.starts_with("@@") {
             return Self::Hunk;

@@ -66,7 +66,7 @@ pub enum TableRows {
 /// # Errors
 /// `out` cannot be written.
 pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
-    let shown = shown(table);
+    let shown = listed_rows(table);
     let columns = Columns::of(&shown, table);
     if !shown.is_empty() {
         let header = table.palette.paint(Meaning::Heading, &columns.header());
@@ -88,7 +88,7 @@ pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     writeln!(out, "{totals}{spent}{used}")
 }
 
-fn shown(table: &Table) -> Vec<&TableRow> {
+fn listed_rows(table: &Table) -> Vec<&TableRow> {
     if table.rows_shown == TableRows::All && table.rows.len() <= WHOLE {
         return table.rows.iter().collect();
     }

@@ -56,7 +56,7 @@ fn read_all(backlog: &mut Backlog) -> Vec<Arc<Event>> {
 
 /// Checks that the events of each run are numbered from 1, without gaps and in order of time.
 fn expect_numbered(events: &[Arc<Event>]) {
-    let mut last: BTreeMap<&Scope, (u64, Timestamp)> = BTreeMap::new();
+    let mut last: BTreeMap<&ScopeKey, (u64, Timestamp)> = BTreeMap::new();
     for event in events {
         let before = last.insert(&event.scope, (event.seq, event.at));
         let (seq, at) = before.unwrap_or((0, event.at));

@@ -28,13 +28,13 @@ fn wait() {
 }
 
 /// The log of one session, in a folder of its own.
-struct Stage {
+struct LogFixture {
     folder: tempfile::TempDir,
     id: SessionId,
     logs: SessionLogFiles,
 }
 
-impl Stage {
+impl LogFixture {
     fn new() -> Self {
         Self::with_faults("")
     }
@@ -115,7 +115,7 @@ fn init() -> SessionEntry {
 
 #[test]
 async fn a_log_goes_on_where_it_ended() {
-    let stage = Stage::new();
+    let stage = LogFixture::new();
     let opened = stage.open().await.unwrap();
     assert_eq!((opened.session, messages(&opened)), (stage.id, vec![]));
     drop(opened.log);
@@ -142,7 +142,7 @@ async fn a_log_goes_on_where_it_ended() {
 
 #[test]
 async fn wherever_a_log_was_cut_its_whole_lines_are_there_and_it_goes_on() {
-    let stage = Stage::new();
+    let stage = LogFixture::new();
     stage.write(["a", "ä", "c"].map(said)).await;
     let whole = fs::read(stage.path()).unwrap();
     let ends: Vec<_> = (1..=whole.len()).filter(|end| whole[end - 1] == b'\n').collect();
@@ -164,7 +164,7 @@ async fn wherever_a_log_was_cut_its_whole_lines_are_there_and_it_goes_on() {
 
 #[test]
 async fn what_cannot_be_read_or_is_not_known_stays_in_the_file_and_is_not_minded() {
-    let stage = Stage::new();
+    let stage = LogFixture::new();
     stage.write([said("a")]).await;
     let title = "{\"type\":\"title\",\"v\":1,\"title\":\"x\",\"pad\":\"   \"}\n";
     let label = "{\"type\":\"label\",\"id\":\"0000abcd\",\"parentId\":null,\"targetId\":\"x\"}\n";
@@ -185,7 +185,7 @@ async fn what_cannot_be_read_or_is_not_known_stays_in_the_file_and_is_not_minded
 
 #[test]
 async fn a_file_that_is_no_log_is_moved_aside_and_nothing_of_it_is_lost() {
-    let stage = Stage::new();
+    let stage = LogFixture::new();
     fs::create_dir_all(stage.path().parent().unwrap()).unwrap();
     for (number, content) in ["{\"type\":\"session\",\"ver", "hello\n", "\n\n"].iter().enumerate() {
         fs::write(stage.path(), content).unwrap();
@@ -203,7 +203,7 @@ async fn a_file_that_is_no_log_is_moved_aside_and_nothing_of_it_is_lost() {
 
 #[test]
 async fn a_log_of_a_newer_version_is_refused_and_left_as_it_is() {
-    let stage = Stage::new();
+    let stage = LogFixture::new();
     stage.write([said("a")]).await;
     let newer = stage.text().replace("\"version\":3", "\"version\":4");
     fs::write(stage.path(), &newer).unwrap();
@@ -216,7 +216,7 @@ async fn a_log_of_a_newer_version_is_refused_and_left_as_it_is() {
 
 #[test]
 async fn a_log_that_is_open_is_refused_to_everybody_else_until_it_is_closed() {
-    let stage = Stage::new();
+    let stage = LogFixture::new();
     let first = stage.open().await.unwrap();
     let header = SessionHeader { id: stage.id, cwd: "/app".into(), at: at(0) };
     let hasty = stage.logs.clone().with_lock_timeout(Duration::from_millis(50));
@@ -230,7 +230,7 @@ async fn a_log_that_is_open_is_refused_to_everybody_else_until_it_is_closed() {
 
 #[test]
 async fn an_answer_that_could_not_be_had_is_for_people_only() {
-    let stage = Stage::new();
+    let stage = LogFixture::new();
     let bad = [StopReason::Error, StopReason::Aborted].map(|reason| assistant("b", reason));
     let entries = [user("a")].into_iter().chain(bad).chain([assistant("c", StopReason::Length)]);
     stage.write(entries.map(entry)).await;
@@ -241,7 +241,7 @@ async fn an_answer_that_could_not_be_had_is_for_people_only() {
 
 #[test]
 async fn a_log_that_failed_once_fails_for_ever() {
-    let stage = Stage::with_faults("full@session.append:2,fail@session.append:4");
+    let stage = LogFixture::with_faults("full@session.append:2,fail@session.append:4");
     let mut log = stage.open().await.unwrap().log;
     log.append(at(1), said("a")).await.unwrap();
     for _ in 0..3 {
@@ -263,7 +263,7 @@ async fn a_log_that_failed_once_fails_for_ever() {
 
 #[test]
 async fn a_panic_while_writing_is_the_session_s_own() {
-    let stage = Arc::new(Stage::with_faults("crash@session.append:2"));
+    let stage = Arc::new(LogFixture::with_faults("crash@session.append:2"));
     let writer = Arc::clone(&stage);
     let writing = tokio::spawn(async move { writer.write(["a", "b"].map(said)).await });
     assert!(writing.await.unwrap_err().is_panic());
@@ -272,7 +272,7 @@ async fn a_panic_while_writing_is_the_session_s_own() {
 
 #[test]
 async fn a_panic_while_a_log_is_made_durable_ends_its_session_and_no_other() {
-    let stage = Arc::new(Stage::with_faults("crash@session.sync:2"));
+    let stage = Arc::new(LogFixture::with_faults("crash@session.sync:2"));
     let writer = Arc::clone(&stage);
     let writing = tokio::spawn(async move { writer.write(["a", "b"].map(said)).await });
     assert!(writing.await.unwrap_err().is_panic());
@@ -283,7 +283,7 @@ async fn a_panic_while_a_log_is_made_durable_ends_its_session_and_no_other() {
 
 #[test]
 async fn a_session_that_is_stopped_while_it_writes_leaves_a_whole_log_to_who_goes_on() {
-    let stage = Stage::with_faults("slow@session.append:2");
+    let stage = LogFixture::with_faults("slow@session.append:2");
     let mut log = stage.open().await.unwrap().log;
     log.append(at(1), said("a")).await.unwrap();
     tokio::select! {
@@ -309,7 +309,7 @@ async fn a_session_that_is_stopped_while_it_writes_leaves_a_whole_log_to_who_goe
 
 #[test]
 async fn what_is_very_long_is_cut_in_the_file_only() {
-    let stage = Stage::new();
+    let stage = LogFixture::new();
     stage.write([said(&"x".repeat(600_000))]).await;
     let opened = stage.open().await.unwrap();
     let Message::User(read) = &opened.messages[0].message else { panic!() };
@@ -321,7 +321,7 @@ async fn what_is_very_long_is_cut_in_the_file_only() {
 #[test]
 async fn nobody_else_may_read_a_log() {
     use std::os::unix::fs::PermissionsExt as _;
-    let stage = Stage::new();
+    let stage = LogFixture::new();
     drop(stage.open().await.unwrap());
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(stage.path()), 0o600);
@@ -410,7 +410,7 @@ fn names(value: &Value, words: &mut Vec<String>) {
 
 #[test]
 async fn a_log_says_which_inputs_were_said_and_which_model_answered_last() {
-    let stage = Stage::new();
+    let stage = LogFixture::new();
     let id = InputId::generate();
     let change = |model: &str| SessionEntry::ModelChange { model: model.to_owned() };
     let input = SessionEntry::Message { message: user("a"), input_id: Some(id) };

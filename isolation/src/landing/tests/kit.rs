@@ -207,7 +207,7 @@ impl Kit {
         tasks: &[LandingTask],
     ) -> Result<LandingReport, IsolationError> {
         let request = self.request(tasks);
-        let hear = |notify| self.hear(notify);
+        let record_notice = |notify| self.record_notice(notify);
         let report = landing::land(
             &self.repo,
             &self.paths,
@@ -215,7 +215,7 @@ impl Kit {
             LandingId::generate(),
             request,
             cancel,
-            &hear,
+            &record_notice,
         )?;
         landing::acknowledge(&self.paths, faults, &self.run)?;
         Ok(report)
@@ -232,7 +232,7 @@ impl Kit {
         self.recover_with(&Faults::default()).unwrap()
     }
 
-    fn hear(&self, notify: LandingNotice) {
+    fn record_notice(&self, notify: LandingNotice) {
         self.told.lock().unwrap().push(notify);
     }
 
@@ -257,7 +257,7 @@ impl Kit {
     ) -> Result<Vec<(RunName, LandingReport)>, IsolationError> {
         let found =
             landing::recover(&self.repo, &self.paths, faults, &BTreeSet::new(), &|notify| {
-                self.hear(notify)
+                self.record_notice(notify)
             })?;
         for landing in &found {
             landing::acknowledge(&self.paths, faults, &landing.run)?;
