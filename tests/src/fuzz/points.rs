@@ -54,6 +54,8 @@ pub(super) const POINTS: &[Point] = &[
     // Only sessions of models have logs.
     point("session.append", 0, 0),
     point("session.sync", 0, 0),
+    // Only where workspaces are set up.
+    point("setup.manifest", 0, 0),
 ];
 
 /// Returns the points that a run comes past.
