@@ -175,6 +175,7 @@ fn unknown_runs_command(error: &clap::Error) -> Error {
     Error::usage(format!("no such command: `runs {word}`"))
         .hint("regatta runs list")
         .hint("regatta runs show RUN")
+        .hint("regatta runs retry RUN")
 }
 
 fn unknown_option(error: &clap::Error, command: Option<&str>, line: &[OsString]) -> Error {

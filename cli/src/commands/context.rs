@@ -12,7 +12,7 @@ use store::Reader;
 
 use crate::app_context::{AppContext, isolation_places};
 use crate::error::{Error, ErrorKind};
-use crate::render::{CommandHints, View};
+use crate::render::{CommandHints, View, printable_json};
 
 /// The port to captured work: reads it as a patch, and removes it.
 pub trait CapturedWork: Send + Sync {
@@ -128,5 +128,5 @@ pub(super) fn print_json(out: Out<'_>, value: &impl Serialize) -> Result<(), Err
     let document = serde_json::to_string_pretty(value).map_err(|error| {
         Error::new(ErrorKind::Bug, "cannot write the result as JSON").caused_by(&error)
     })?;
-    say(out, &document)
+    say(out, &printable_json(document))
 }

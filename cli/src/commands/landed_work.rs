@@ -44,7 +44,13 @@ impl LandedWork {
             match row.and_then(|row| row.landing.as_ref()) {
                 Some(Landed::Landed { branch: Some(branch) }) => {
                     if !context.captured.has_branch(&context.root, branch)? {
-                        thrown_away.insert(task.spec.id, ThrownAway::Branch(branch.clone()));
+                        // It may have been merged before it was deleted.
+                        let one = std::slice::from_ref(&captured.capture);
+                        let found = context.captured.in_tree(&context.root, one)?;
+                        if found.iter().any(|found| matches!(found, WorkInTree::Missing(_))) {
+                            let gone = ThrownAway::Branch(branch.clone());
+                            thrown_away.insert(task.spec.id, gone);
+                        }
                     }
                 }
                 Some(Landed::Landed { branch: None }) => {

@@ -12,7 +12,7 @@ use super::kept_work::{NAMES, label, table_row};
 use super::target::Located;
 use crate::args::{OnlyOutcome, ResultsArgs, ResultsForm};
 use crate::error::{Error, ErrorKind};
-use crate::render::{Meaning, answer_lines, answer_text, count};
+use crate::render::{Meaning, answer_lines, answer_text, count, printable_json};
 
 /// How many tasks are read at a time. Each may have yielded half a megabyte.
 const PAGE: usize = 16;
@@ -121,6 +121,7 @@ fn line(out: &mut dyn Write, before: &str, row: &TaskRow, after: &str) -> Result
     let object = serde_json::to_string(&ResultObject::of(row)).map_err(|error| {
         Error::new(ErrorKind::Bug, "cannot write the result as JSON").caused_by(&error)
     })?;
+    let object = printable_json(object);
     write!(out, "{before}{object}{after}").map_err(|error| Error::output(&error))
 }
 
@@ -144,7 +145,7 @@ fn text(tasks: &Tasks<'_>, out: &mut dyn Write) -> Result<(), Error> {
         let Some(text) = text else { return Err(no_answer(tasks, task)) };
         return print_lines(out, "", &text);
     }
-    let (mut printed, mut without) = (0_usize, 0_usize);
+    let (mut printed, mut without, mut unfinished) = (0_usize, 0_usize, 0_usize);
     tasks.each(|row| {
         let text = yielded(row).and_then(answer_text);
         let text = text.or_else(|| failure(row).map(|failure| failure.message.clone()));
@@ -153,19 +154,23 @@ fn text(tasks: &Tasks<'_>, out: &mut dyn Write) -> Result<(), Error> {
                 print_task(tasks.context, out, row, &text, printed)?;
                 printed += 1;
             }
-            None => without += 1,
+            None if row.state == TaskState::Done => without += 1,
+            None => unfinished += 1,
         }
         Ok(())
     })?;
-    match (printed, without) {
-        (0, _) => Err(no_answers(tasks, &tasks.located.run)),
-        (_, 0) => Ok(()),
-        (_, without) => {
-            let rest = format!("{} yielded nothing", count(without, "other task"));
-            let rest = tasks.context.view.palette.paint(Meaning::Aside, &rest);
-            writeln!(out, "\n{rest}").map_err(|error| Error::output(&error))
-        }
+    if printed == 0 {
+        return Err(no_answers(tasks, &tasks.located.run));
     }
+    let rest = [(without, "yielded nothing"), (unfinished, "not finished")];
+    let rest = rest.into_iter().filter(|(tasks, _)| *tasks > 0);
+    let rest: Vec<_> =
+        rest.map(|(tasks, what)| format!("{} {what}", count(tasks, "other task"))).collect();
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let rest = tasks.context.view.palette.paint(Meaning::Aside, &rest.join(" · "));
+    writeln!(out, "\n{rest}").map_err(|error| Error::output(&error))
 }
 
 /// Prints the label of a task, its outcome if it is not done, and its answer or failure.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::landing;
 use engine::ports::Schemas;
 use engine::run::RunRecord;
 use isolation::WorkInTree;
@@ -99,7 +100,7 @@ struct Predecessors<'a> {
     /// The names of all tasks of the run, in lower case.
     names: BTreeSet<String>,
     chosen: &'a [&'a TaskRow],
-    /// The run and the later runs that retry it, or one of those, latest last.
+    /// The run, those that it retries, and those that retry one of them, latest last.
     runs: Vec<RunRow>,
     /// The landed work of these runs, as far as it was compared with the tree.
     landed: BTreeMap<RunName, LandedWork>,
@@ -118,10 +119,21 @@ impl<'a> Predecessors<'a> {
         chosen: &'a [&'a TaskRow],
     ) -> Result<Self, Error> {
         let names = record.tasks().iter().map(|task| task.spec.name.folded()).collect();
+        let all = context.reader.runs(Some(&context.root), usize::MAX)?;
+        let mut family = BTreeSet::from([record.name.clone()]);
+        let mut earlier = record.spec.retry.as_ref().map(|retry| retry.run.clone());
+        while let Some(name) = earlier {
+            let of = all.iter().find(|run| run.name == name);
+            earlier = of.and_then(|run| run.spec.retry_of.clone());
+            if !family.insert(name) {
+                break;
+            }
+        }
         let mut runs: Vec<RunRow> = Vec::new();
-        for run in context.reader.runs(Some(&context.root), usize::MAX)?.into_iter().rev() {
-            let retries = |earlier: &RunRow| run.spec.retry_of.as_ref() == Some(&earlier.name);
-            if run.name == record.name || runs.iter().any(retries) {
+        for run in all.into_iter().rev() {
+            let retries = run.spec.retry_of.as_ref().is_some_and(|of| family.contains(of));
+            if retries || family.contains(&run.name) {
+                family.insert(run.name.clone());
                 runs.push(run);
             }
         }
@@ -142,18 +154,21 @@ impl<'a> Predecessors<'a> {
                 }
             }
         }
+        // Of a predecessor that changed nothing, the work of those before it is in the tree as well.
+        for row in self.chosen {
+            let task = self.record.task(row.id);
+            let on = task.map(|task| landing::changed_predecessors(self.record, task));
+            for on in on.into_iter().flatten() {
+                if known.insert(on.spec.name.folded()) {
+                    self.done(row, &on.spec.name)?;
+                }
+            }
+        }
         Ok(done)
     }
 
     /// Returns the predecessor `on` of `task`.
     fn done(&mut self, task: &TaskRow, on: &TaskName) -> Result<DoneTask, Error> {
-        if !self.names.contains(&on.folded()) {
-            // It was done before this run, which retries another one.
-            let earlier = self.record.spec.retry.iter().flat_map(|retry| &retry.done);
-            let mut earlier = earlier.filter(|done| done.name.folded() == on.folded());
-            let lost = || Error::new(ErrorKind::Bug, format!("the ledger has lost task {on}"));
-            return earlier.next().cloned().ok_or_else(lost);
-        }
         // What a later retry has done counts.
         for at in (0..self.runs.len()).rev() {
             let run = &self.runs[at];
@@ -162,6 +177,14 @@ impl<'a> Predecessors<'a> {
             let predecessor = Predecessor { run: run.name.clone(), row };
             self.check_is_in_tree(task, &predecessor)?;
             return Ok(DoneTask { name: predecessor.row.name, value });
+        }
+        if !self.names.contains(&on.folded()) {
+            // It was done in a run that the ledger does not have any more.
+            let earlier = self.record.spec.retry.iter().flat_map(|retry| &retry.done);
+            let mut earlier =
+                earlier.filter(|done| done.name.as_str().eq_ignore_ascii_case(on.as_str()));
+            let lost = || Error::new(ErrorKind::Bug, format!("the ledger has lost task {on}"));
+            return earlier.next().cloned().ok_or_else(lost);
         }
         let run = &self.record.name;
         let both = format!("runs retry {run} {on} {}", task.name);

@@ -160,7 +160,10 @@ fn with_slash(
     (run, task): (&str, &str),
 ) -> Result<Located, FindError> {
     let error = match task_of(reader, root, run, task) {
-        Err(error) if is_not_found(&error) => error,
+        // `R/utils.R` may be an item: the name of every run begins with `r`.
+        Err(error) if is_not_found(&error) || matches!(error, FindError::AmbiguousRun { .. }) => {
+            error
+        }
         found => return found,
     };
     match task_of(reader, root, "@", given) {

@@ -47,6 +47,9 @@ fn allows(schema: &Value, path: &[String]) -> Result<(), Vec<String>> {
             }
             inner => allows(inner, rest),
         },
+        Some("array") if schema.get("prefixItems").is_some() && part.parse::<usize>().is_ok() => {
+            Ok(())
+        }
         Some("array") if part.parse::<usize>().is_ok() => allows(&schema["items"], rest),
         Some("array" | "string" | "number" | "integer" | "boolean" | "null") => Err(Vec::new()),
         Some(_) | None => Ok(()),

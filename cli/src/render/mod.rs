@@ -33,7 +33,7 @@ pub use numbers::{
     changed_lines, count, date_time, duration, elapsed, tokens, usage_details, usage_text,
 };
 pub use patch::write_patch;
-pub use printable::{cut, escaped, one_line, visible_line, width};
+pub use printable::{cut, escaped, one_line, printable_json, visible_line, width};
 pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
 pub use task_label::{Labels, shorten, task_label};

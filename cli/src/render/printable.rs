@@ -43,6 +43,27 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
+/// Returns JSON with an escape for each character that a terminal would obey or hide. In JSON such
+/// characters are only inside of strings, so that the value is the same.
+#[must_use]
+pub fn printable_json(json: String) -> String {
+    let is_odd = |letter: char| letter != '\n' && is_unseen(letter);
+    if !json.contains(is_odd) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 64);
+    for letter in json.chars() {
+        if is_odd(letter) {
+            let mut units = [0; 2];
+            let units = letter.encode_utf16(&mut units).iter();
+            out.extend(units.map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            out.push(letter);
+        }
+    }
+    out
+}
+
 /// Returns whether a character joins its neighbours or selects a variant of the one before it.
 /// Terminals disagree on the width of such sequences.
 fn is_joiner(letter: char) -> bool {
@@ -130,6 +151,16 @@ pub(super) fn fit(text: &str, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_keeps_its_value_and_has_nothing_that_a_terminal_obeys() {
+        let value =
+            serde_json::json!({ "a\u{9b}": ["\u{7f}\u{202e}\n", "\u{e0041} é 👩\u{200d}🚀"] });
+        let json = printable_json(serde_json::to_string_pretty(&value).unwrap());
+        assert!(json.contains("\\u009b") && json.contains("\\udb40\\udc41"), "{json}");
+        assert!(!json.contains(|letter| letter != '\n' && is_unseen(letter)), "{json:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), value);
+    }
 
     #[test]
     fn nothing_that_a_terminal_obeys_is_left() {

@@ -85,7 +85,7 @@ impl ProgressLines {
                 duration(*ms)
             ))?,
             EventKind::WorkspaceSetUp { task, ms } => {
-                self.verbose_line(format!("{task} was set up in {}", duration(*ms)))?
+                self.verbose_line(format!("{} was set up in {}", label(task), duration(*ms)))?
             }
             EventKind::TaskCaptured { task, captured } => {
                 self.verbose_line(format!("{} captured {}", label(task), captured.capture))?

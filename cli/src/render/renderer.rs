@@ -242,9 +242,9 @@ impl RunRenderer {
 
 /// Writes an event as one line of JSON.
 fn write_event(out: &mut dyn Write, event: &Event) -> io::Result<()> {
-    let mut line = serde_json::to_vec(event)?;
-    line.push(b'\n');
-    out.write_all(&line)
+    let mut line = super::printable_json(serde_json::to_string(event)?);
+    line.push('\n');
+    out.write_all(line.as_bytes())
 }
 
 fn table_row(row: &TaskView, labels: Labels<'_>) -> TableRow {

@@ -51,7 +51,7 @@ fn has_word(line: &str) -> bool {
 
 /// The beginnings of lines that programs print around the error itself, in lower case: advice, and
 /// frames of a stack.
-const ADVICE_BEGINS: [&str; 19] = [
+const ADVICE_BEGINS: [&str; 18] = [
     "note:",
     "= note:",
     "hint:",
@@ -66,7 +66,6 @@ const ADVICE_BEGINS: [&str; 19] = [
     "run with ",
     "(use ",
     "see also",
-    "at ",
     "... ",
     "node.js v",
     "exit status ",
@@ -80,13 +79,15 @@ const ADVICE_HAS: [&str; 3] =
 /// Returns whether a line says more than advice, a frame of a stack, a part of a list, a bracket, a
 /// place to read more or the announcement of one would.
 fn is_meaningful(line: &str) -> bool {
-    let text = line.strip_prefix("npm error").or(line.strip_prefix("npm ERR!")).unwrap_or(line);
+    let of_npm = line.strip_prefix("npm error").or(line.strip_prefix("npm ERR!"));
+    let text = of_npm.unwrap_or(line);
     let (indent, text) = (text.len() - text.trim_start().len(), text.trim());
     let lower = text.to_lowercase();
     let is_advice = ADVICE_BEGINS.iter().any(|advice| lower.starts_with(advice))
+        || indent > 0 && lower.starts_with("at ")
         || ADVICE_HAS.iter().any(|advice| lower.contains(advice));
-    let is_name = indent > 0 && !text.contains(' ') || text.len() < line.len() && indent > 1;
-    let is_part = text.starts_with(['\'', '"']) || text.starts_with("- ");
+    let is_name = indent > 0 && !text.contains(' ') || of_npm.is_some() && indent > 1;
+    let is_part = indent > 0 && text.starts_with(['\'', '"']) || text.starts_with("- ");
     let is_place = text.contains('/') && !text.contains(char::is_whitespace);
     let is_open = text.ends_with([',', ':', '[', '{', '(']);
     // make names the rule that failed after the error of its command.
@@ -138,6 +139,10 @@ mod tests {
         assert_eq!(chosen(npm, "").unwrap(), "npm error Missing script");
         let make = "x.c:1: error: no `y`\nmake[1]: *** [Makefile:2: x.o] Error 1\n";
         assert_eq!(chosen(make, "").unwrap(), "x.c:1: error: no `y`");
+        let indented = "Building\n  error: no x\n    at a (b.js:1)\n";
+        assert_eq!(chosen(indented, "").unwrap(), "error: no x");
+        assert_eq!(chosen("x\n'y' is not a command\n", "").unwrap(), "'y' is not a command");
+        assert_eq!(chosen("x\nAt least one file\n", "").unwrap(), "At least one file");
         assert_eq!(chosen("Connecting\nUnauthorized\n", "").unwrap(), "Unauthorized");
         let places = "No key found.\n\nLog in first. See:\n  /docs/login.md\n  https://a.b/c\n";
         assert_eq!(chosen(places, "").unwrap(), "No key found.");

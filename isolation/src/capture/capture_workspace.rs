@@ -11,7 +11,7 @@ use protocol::{CaptureRef, Captured, ChangeSummary, RepoPath};
 use crate::backends::ChangeList;
 use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare, count_lines};
-use crate::capture::own_commit::own_commit_message;
+use crate::capture::own_commit::{head, own_commit_message};
 use crate::capture::walk;
 use crate::capture::without_setup::Basis;
 use crate::error::{OrCannot, Result};
@@ -95,7 +95,11 @@ fn take(
     }
     list.left_out = left_out;
     let template = snapshot.context.folder.join(GIT_TEMPLATE);
-    list.message = own_commit_message(&folder.join(GIT), &template);
+    let before = match &manifest.setup {
+        SetupState::Done(changes) => changes.head,
+        SetupState::None | SetupState::Pending => head(&template),
+    };
+    list.message = own_commit_message(&folder.join(GIT), &template, before);
     Ok((bytes, list))
 }
 
@@ -128,6 +132,11 @@ impl<'a> ForceAdded<'a> {
 
     fn paths(&self) -> &BTreeSet<Vec<u8>> {
         self.paths.get_or_init(|| {
+            // A FIFO in its place would block.
+            let is_file = std::fs::symlink_metadata(&self.index).is_ok_and(|meta| meta.is_file());
+            if !is_file {
+                return BTreeSet::new();
+            }
             let read = match Index::open(&self.index) {
                 Ok(read) => read,
                 Err(error) => {

@@ -19,13 +19,17 @@ const LONGEST_MESSAGE: usize = 64 << 10;
 
 /// Returns the message of the only commit that a task made, or `None` if it made no commit or
 /// several. `git_dir` is the git directory of its workspace, and `template` what that was copied
-/// from.
-pub(super) fn own_commit_message(git_dir: &Path, template: &Path) -> Option<String> {
-    let (before, after) = (head(template), head(git_dir)?);
+/// from. `before` is the commit that HEAD named when the task began.
+pub(super) fn own_commit_message(
+    git_dir: &Path,
+    template: &Path,
+    before: Option<Oid>,
+) -> Option<String> {
+    let after = head(git_dir)?;
     if before == Some(after) {
         return None;
     }
-    let commit = read_commit(git_dir, after)?;
+    let commit = read_commit(git_dir, template, after)?;
     let text = String::from_utf8_lossy(&commit);
     let (header, message) = text.split_once("\n\n")?;
     let mut parents = header.lines().filter_map(|line| line.strip_prefix("parent "));
@@ -43,7 +47,7 @@ pub(super) fn own_commit_message(git_dir: &Path, template: &Path) -> Option<Stri
 }
 
 /// Returns the commit that HEAD names, or `None` if there is none.
-fn head(git_dir: &Path) -> Option<Oid> {
+pub(super) fn head(git_dir: &Path) -> Option<Oid> {
     let text = regular(&git_dir.join("HEAD"))?;
     let text = text.trim_ascii();
     let Some(name) = text.strip_prefix(b"ref: ") else { return oid(text) };
@@ -78,13 +82,14 @@ fn regular(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Reads a commit from the objects of a git directory.
-fn read_commit(git_dir: &Path, id: Oid) -> Option<Vec<u8>> {
+/// Reads a commit from the objects of a git directory. Only the alternates of its template are used:
+/// others could lead to files that block.
+fn read_commit(git_dir: &Path, template: &Path, id: Oid) -> Option<Vec<u8>> {
     let objects = git_dir.join("objects");
     let id_text = id.to_string();
     let loose = objects.join(&id_text[..2]).join(&id_text[2..]);
     let may_be_read = is_file_or_missing(&loose)
-        && is_file_or_missing(&objects.join("info/alternates"))
+        && alternates(git_dir) == alternates(template)
         && holds_only_files(&objects.join("pack"));
     if !may_be_read {
         return None;
@@ -96,6 +101,11 @@ fn read_commit(git_dir: &Path, id: Oid) -> Option<Vec<u8>> {
         return None;
     }
     odb.read(id).ok().map(|object| object.data().to_vec())
+}
+
+/// Returns where a git directory looks for further objects.
+fn alternates(git_dir: &Path) -> Option<Vec<u8>> {
+    regular(&git_dir.join("objects/info/alternates"))
 }
 
 fn is_file_or_missing(path: &Path) -> bool {
@@ -137,7 +147,7 @@ mod tests {
     fn the_message_of_the_only_commit_is_found_on_whatever_branch() {
         let folder = tempfile::tempdir().unwrap();
         let (own, template, tree) = workspace(folder.path());
-        let message = || own_commit_message(&own, &template);
+        let message = || own_commit_message(&own, &template, head(&template));
         assert_eq!(message(), None);
         git(&tree, &["checkout", "-q", "-b", "feature/x"]);
         commit(&tree, "Move it\n\nBecause of that.\n");
@@ -162,14 +172,14 @@ mod tests {
         let object = own.join("objects").join(&id[..2]).join(&id.trim()[2..]);
         fs::remove_file(&object).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, &object, 0o600.into()).unwrap();
-        assert_eq!(own_commit_message(&own, &template), None);
+        assert_eq!(own_commit_message(&own, &template, head(&template)), None);
         fs::remove_file(own.join("HEAD")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, own.join("HEAD"), 0o600.into()).unwrap();
-        assert_eq!(own_commit_message(&own, &template), None);
+        assert_eq!(own_commit_message(&own, &template, head(&template)), None);
         fs::remove_file(own.join("HEAD")).unwrap();
         fs::write(own.join("HEAD"), "ref: refs/../../../etc/passwd\n").unwrap();
-        assert_eq!(own_commit_message(&own, &template), None);
+        assert_eq!(own_commit_message(&own, &template, head(&template)), None);
         fs::remove_dir_all(&own).unwrap();
-        assert_eq!(own_commit_message(&own, &template), None);
+        assert_eq!(own_commit_message(&own, &template, head(&template)), None);
     }
 }

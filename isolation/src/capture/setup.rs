@@ -10,13 +10,14 @@ use protocol::RepoPath;
 use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::capture_workspace::ForceAdded;
 use crate::capture::compare::{begin, is_certainly, read_with_stat};
+use crate::capture::own_commit;
 use crate::capture::walk::{self, Candidate};
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
 use crate::ignore::Rules;
 use crate::tree::Tree;
 use crate::workspace::{
-    LeftFile, LeftOrigin, Manifest, SetupChanges, SetupFile, SetupState, mark, must_be_there,
+    GIT, LeftFile, LeftOrigin, Manifest, SetupChanges, SetupFile, SetupState, mark, must_be_there,
     tree_of,
 };
 
@@ -35,7 +36,7 @@ pub(crate) fn accept_setup(snapshot: &Snapshot, folder: &Path, manifest: Manifes
     let bytes = ContentReader::open(snapshot)?;
     let before = Manifest { setup: SetupState::None, ..manifest };
     let force_added = ForceAdded::of(snapshot, folder);
-    let walk::Walked { candidates, fingerprints, .. } =
+    let walk::Walked { candidates, fingerprints, ignored, .. } =
         walk::candidates(snapshot, &before, &tree, &rules, &force_added)?;
     let mut files = BTreeMap::new();
     // Tests switch this step off to prove that they detect its absence.
@@ -49,7 +50,8 @@ pub(crate) fn accept_setup(snapshot: &Snapshot, folder: &Path, manifest: Manifes
     // Every later change of the task has a later time.
     let marker_ns = mark(folder)?;
     snapshot.context.faults.failpoint("setup.manifest").or_cannot(what)?;
-    let setup = SetupState::Done(SetupChanges { files, left_out: fingerprints });
+    let head = own_commit::head(&folder.join(GIT));
+    let setup = SetupState::Done(SetupChanges { files, ignored, left_out: fingerprints, head });
     Manifest { marker_ns, setup, ..before }.write(&snapshot.context.folder)
 }
 

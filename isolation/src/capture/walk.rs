@@ -48,6 +48,8 @@ pub(super) struct Walked<'a> {
     pub(super) left_out: LeftOut,
     /// The fingerprints of everything that no capture can contain, by printed path.
     pub(super) fingerprints: BTreeMap<String, String>,
+    /// The ignored files, and the ignored folders, which the walk did not enter.
+    pub(super) ignored: BTreeSet<RepoPath>,
 }
 
 /// Walks over the workspace at `tree`.
@@ -69,6 +71,7 @@ pub(super) fn candidates<'a>(
         found: Vec::new(),
         left_out: LeftOutCollector::new(tree, &manifest.setup),
         seen_predecessors: BTreeSet::new(),
+        ignored: BTreeSet::new(),
     };
     let mut visited = BTreeSet::new();
     let mut waiting = vec![Vec::new()];
@@ -85,7 +88,7 @@ pub(super) fn candidates<'a>(
     walk.note_absent_predecessors();
     walk.found.sort_by(|left, right| left.path.cmp(&right.path));
     let (left_out, fingerprints) = walk.left_out.finish(tree.root());
-    Ok(Walked { candidates: walk.found, left_out, fingerprints })
+    Ok(Walked { candidates: walk.found, left_out, fingerprints, ignored: walk.ignored })
 }
 
 struct Walk<'a, 'g> {
@@ -97,6 +100,8 @@ struct Walk<'a, 'g> {
     left_out: LeftOutCollector<'g>,
     /// The paths of the predecessors' changes that were seen.
     seen_predecessors: BTreeSet<RepoPath>,
+    /// The ignored paths that were found, without what is below them.
+    ignored: BTreeSet<RepoPath>,
 }
 
 impl<'a> Walk<'a, '_> {
@@ -116,6 +121,8 @@ impl<'a> Walk<'a, '_> {
                     self.left_out.submodule(below);
                 } else if self.descends(&below)? {
                     waiting.push(below);
+                } else {
+                    self.ignored.extend(RepoPath::new(below));
                 }
             } else if entry.stat.kind().is_none() {
                 let below = join(path, &entry.name);
@@ -170,6 +177,14 @@ impl<'a> Walk<'a, '_> {
             tracing::warn!(%path, "what is left of an interrupted write is left out");
             return Ok(());
         }
+        // What a set-up has left in an ignored place is no work, even if the place is not ignored now.
+        if original.is_none()
+            && entry.stat.ctime_ns < *marker_ns
+            && setup.was_ignored(&path)
+            && !self.force_added.has(path.as_bytes())
+        {
+            return Ok(());
+        }
         // Ignore rules do not apply to a path of the snapshot, even if a predecessor removed it.
         let known = before_setup.is_some() || frozen.is_some();
         let counts = known
@@ -178,6 +193,8 @@ impl<'a> Walk<'a, '_> {
         if counts {
             let now = Some(entry.stat);
             self.found.push(Candidate { path, original, before_setup, now });
+        } else {
+            self.ignored.insert(path);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use engine::ports::{CarryRequest, IsolationError, Notice};
 use rustix::fs::{Access, AtFlags, accessat};
+use rustix::io::Errno;
 
 use super::big_folders;
 use super::carried::Carried;
@@ -59,7 +60,7 @@ pub(crate) fn select(
     let mut walk = Walk::new(ignored, &globs);
     if !globs.is_empty() {
         for entry in ignored.entries {
-            walk.visit(entry)?;
+            walk.select_entry(entry)?;
         }
     }
     walk.check_limit(request.limit)?;
@@ -114,7 +115,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Selects what is carried of one ignored file or folder.
-    fn visit(&mut self, entry: &'a IgnoredEntry) -> Result<()> {
+    fn select_entry(&mut self, entry: &'a IgnoredEntry) -> Result<()> {
         let path = &entry.path;
         let covered = if self.globs.matches_from_root(path) { Covered::Yes } else { Covered::No };
         let complete = match (entry.kind, covered) {
@@ -123,9 +124,14 @@ impl<'a> Walk<'a> {
                 let (folder, name) = split_path(path);
                 let listed =
                     ListedEntry { name: OsStr::from_bytes(name).to_owned(), stat: entry.stat };
-                let fd = self.ignored.tree.open(folder);
-                let fd = fd.or_cannot(|| format!("look at {}", printable(path)))?;
-                self.file(&fd, folder, &listed, path)
+                match self.ignored.tree.open(folder) {
+                    Ok(fd) => self.file(&fd, folder, &listed, path),
+                    // Its folder has gone since the scan.
+                    Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => false,
+                    Err(error) => {
+                        return Err(error).or_cannot(|| format!("look at {}", printable(path)));
+                    }
+                }
             }
             (PathKind::Folder, Covered::No) if !self.globs.may_match_below(path) => false,
             (PathKind::Folder, covered) => self.folder(entry, covered)?,

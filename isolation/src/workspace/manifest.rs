@@ -185,7 +185,9 @@ mod tests {
                 (path(b"d"), SetupFile::Removed),
             ]
             .into(),
+            ignored: [path(b"target")].into(),
             left_out: [("pipe".to_owned(), "1".to_owned())].into(),
+            head: Some(entry.oid),
         };
         for setup in [SetupState::None, SetupState::Pending, SetupState::Done(changes)] {
             let manifest = Manifest { setup, ..manifest.clone() };

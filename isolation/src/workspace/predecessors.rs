@@ -109,8 +109,27 @@ fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory)
 }
 
+/// Removes a carried file or symlink in whose place `path` needs a folder, so that no symlink is
+/// followed.
+fn make_way(tree: &Path, path: &RepoPath) -> Result<()> {
+    let what = || format!("write {path} in the workspace");
+    let mut folders: Vec<_> = path.folders().collect(); // the innermost is first
+    folders.reverse();
+    for folder in folders {
+        let place = tree.join(folder.as_path());
+        match fs::symlink_metadata(&place) {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => return fs::remove_file(&place).or_cannot(what),
+            Err(error) if is_absent(&error) => return Ok(()),
+            Err(error) => return Err(error).or_cannot(what),
+        }
+    }
+    Ok(())
+}
+
 fn write(tree: &Path, path: &RepoPath, entry: Entry, store: &TaskStore) -> Result<()> {
     let what = || format!("write {path} in the workspace");
+    make_way(tree, path)?;
     let place = tree.join(path.as_path());
     match fs::symlink_metadata(&place) {
         Ok(meta) if meta.is_dir() => remove_tree(&place)?,

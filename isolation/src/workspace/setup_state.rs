@@ -1,6 +1,6 @@
 //! What the set-up of a workspace has changed, as the manifest stores it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use git2::Oid;
 use protocol::RepoPath;
@@ -26,8 +26,12 @@ pub(crate) enum SetupState {
 pub(crate) struct SetupChanges {
     /// The files and symlinks that it has made, changed or removed, except for ignored ones.
     pub(crate) files: BTreeMap<RepoPath, SetupFile>,
+    /// The ignored files and folders that there were when it had ended.
+    pub(crate) ignored: BTreeSet<RepoPath>,
     /// The fingerprints of what no capture can contain, by printed path.
     pub(crate) left_out: BTreeMap<String, String>,
+    /// The commit that the HEAD of the workspace named then; `None` if it had none.
+    pub(crate) head: Option<Oid>,
 }
 
 /// What a set-up has done to a path.
@@ -69,6 +73,18 @@ impl SetupState {
         }
     }
 
+    /// Returns whether `path` or a folder above it was ignored when the set-up had ended.
+    pub(crate) fn was_ignored(&self, path: &RepoPath) -> bool {
+        match self {
+            Self::None | Self::Pending => false,
+            Self::Done(SetupChanges { ignored, .. }) => {
+                !ignored.is_empty()
+                    && (ignored.contains(path)
+                        || path.folders().any(|folder| ignored.contains(&folder)))
+            }
+        }
+    }
+
     /// Returns whether the set-up has changed no file.
     pub(crate) fn has_no_files(&self) -> bool {
         match self {
@@ -99,7 +115,14 @@ impl LeftFile {
 #[serde(tag = "state", rename_all = "snake_case")]
 pub(super) enum StoredSetup {
     Pending,
-    Done { files: Vec<StoredFile>, left_out: BTreeMap<String, String> },
+    Done {
+        files: Vec<StoredFile>,
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        ignored: BTreeSet<RepoPath>,
+        left_out: BTreeMap<String, String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head: Option<String>,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -119,9 +142,11 @@ impl SetupState {
         match self {
             Self::None => None,
             Self::Pending => Some(StoredSetup::Pending),
-            Self::Done(SetupChanges { files, left_out }) => {
+            Self::Done(SetupChanges { files, ignored, left_out, head }) => {
+                let head = head.map(|head| head.to_string());
                 let files = files.iter().map(|(path, file)| StoredFile::of(path, file)).collect();
-                Some(StoredSetup::Done { files, left_out: left_out.clone() })
+                let (ignored, left_out) = (ignored.clone(), left_out.clone());
+                Some(StoredSetup::Done { files, ignored, left_out, head })
             }
         }
     }
@@ -130,9 +155,10 @@ impl SetupState {
         Ok(match stored {
             None => Self::None,
             Some(StoredSetup::Pending) => Self::Pending,
-            Some(StoredSetup::Done { files, left_out }) => {
+            Some(StoredSetup::Done { files, ignored, left_out, head }) => {
+                let head = head.as_deref().map(Oid::from_str).transpose()?;
                 let files = files.into_iter().map(StoredFile::read).collect::<Result<_, _>>()?;
-                Self::Done(SetupChanges { files, left_out })
+                Self::Done(SetupChanges { files, ignored, left_out, head })
             }
         })
     }

@@ -278,3 +278,24 @@ fn large_ignored_folders_that_are_not_carried_are_named_once() {
     assert_eq!(named(&["target/debug/**", "node_modules/**"]), ["target"]);
     assert_eq!(named(&["target", "node_modules"]), Vec::<String>::new());
 }
+
+#[test]
+fn a_carried_link_in_the_way_of_a_predecessors_work_is_replaced_and_not_followed() {
+    let place = sandbox();
+    let repository = repository(&place);
+    repository.write(".gitignore", "out\n");
+    repository.commit("ignore out");
+    let outside = place.folder().join("outside");
+    fs::create_dir(&outside).expect("a folder can be made");
+    fs::write(outside.join("a"), "theirs\n").expect("a file can be written");
+    symlink(&outside, repository.path("out")).expect("a link can be made");
+    let plan = Plan::default()
+        .task("first", "rm out; mkdir out; echo mine > out/a; git add -f out/a")
+        .task("second", "cat out/a > seen")
+        .after(&["first"]);
+    let run = place.run_plan(&repository, &plan).words("--carry out --merge none");
+    let finished = run.run().expect_code(0);
+    let seen = place.home().captured(&format!("{}/second/1", finished.run_name()), "seen");
+    assert_eq!(seen, "mine\n", "{finished}");
+    assert_eq!(fs::read_to_string(outside.join("a")).expect("it is there"), "theirs\n");
+}

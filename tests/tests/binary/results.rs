@@ -250,6 +250,12 @@ fn a_yield_of_control_characters_moves_no_cursor() {
         assert_eq!(odd, None, "{said:?}");
         assert!(!rest.contains('\u{202e}') && rest.contains("ab�c�d"), "{said:?}");
     }
+    let lines = results(&place, &repository, "@ --jsonl").expect_code(0).stdout;
+    let document = results(&place, &repository, "@ --json").expect_code(0).stdout;
+    for json in [lines, document] {
+        let odd = |letter: char| letter != '\n' && (letter.is_control() || letter == '\u{202e}');
+        assert!(!json.contains(odd), "{json:?}");
+    }
     let exact = "a\u{1b}[2J\u{1b}]0;title\u{7}b\u{9b}c\u{202e}d\re";
     assert_eq!(objects(&place, &repository, "@/t1")[0]["yield"], exact);
 }

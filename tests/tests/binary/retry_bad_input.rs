@@ -101,6 +101,38 @@ fn a_predecessor_that_is_not_done_or_whose_work_is_gone_is_named_with_what_to_do
 }
 
 #[test]
+fn the_work_before_a_predecessor_that_changed_nothing_has_to_be_in_the_tree() {
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = Plan::default()
+        .task("work", "echo work > work.txt")
+        .task("look", "test -f work.txt && echo seen")
+        .after(&["work"])
+        .task("last", "exit 3")
+        .after(&["look"]);
+    let run = place.run_plan(&repository, &plan).words("--merge none").run();
+    let run = run.expect_code(3).run_name();
+    let retry = || regatta(&place, &repository, "runs retry @ last");
+    let apply = format!("regatta apply {run}/work");
+    retry().expect_refusal(&["last", "work", "has not landed", &apply]);
+}
+
+#[test]
+fn a_retry_of_a_retry_needs_the_work_that_the_first_run_has_landed() {
+    let place = sandbox();
+    let repository = place.repository();
+    let plan = Plan::default()
+        .task("good", "echo good > good.txt")
+        .task("bad", "test -f good.txt && exit 3")
+        .after(&["good"]);
+    let run = place.run_plan(&repository, &plan).run().expect_code(3).run_name();
+    let _failed = regatta(&place, &repository, &format!("runs retry {run}")).expect_code(5);
+    repository.git(&["clean", "--quiet", "-fd"]);
+    let again = format!("regatta apply {run}/good --again");
+    regatta(&place, &repository, "runs retry @").expect_refusal(&["bad", "good.txt", &again]);
+}
+
+#[test]
 fn options_without_an_effect_and_places_that_are_gone_are_refused() {
     let place = sandbox();
     let repository = place.repository();

@@ -210,3 +210,37 @@ fn an_engine_killed_while_it_records_a_setup_leaves_no_work() {
     assert_eq!(diff(&place, &repository), "");
     place.expect_nothing_left(&repository);
 }
+
+#[test]
+fn ignored_files_of_a_setup_are_no_work_when_the_task_ends_their_being_ignored() {
+    let place = sandbox();
+    let repository = repository(&place);
+    repository.write(".gitignore", "*.o\nmodules/\n");
+    repository.commit("ignore");
+    let setup = "mkdir -p modules/a; echo made > modules/a/x; echo made > x.o";
+    let script = ": > .gitignore; echo mine > modules/mine; echo more >> modules/a/x; \
+                  mkdir modules/b; mv x.o modules/b/moved";
+    let _run = run(&place, &repository, setup, script).expect_code(0);
+    let patch = diff(&place, &repository);
+    let expected = [".gitignore", "modules/a/x", "modules/b/moved", "modules/mine"];
+    assert_eq!(paths(&patch), BTreeSet::from(expected), "{patch}");
+    let _run = run(&place, &repository, setup, ": > .gitignore; echo x > new").expect_code(0);
+    let patch = diff(&place, &repository);
+    assert_eq!(paths(&patch), BTreeSet::from([".gitignore", "new"]), "{patch}");
+}
+
+#[test]
+fn the_message_of_a_commit_of_the_setup_is_not_that_of_the_task() {
+    let place = sandbox();
+    let repository = repository(&place);
+    let setup = "git -c user.name=s -c user.email=s@s commit --quiet --allow-empty -m of-setup";
+    let subject = |script: &str| {
+        let run = place.run_in(&repository).words("--merge branch --setup").arg(setup);
+        let run = run.exec(script).run().expect_code(0).run_name();
+        repository.git(&["log", "-1", "--format=%s", &format!("regatta/{run}/t1")])
+    };
+    assert!(!subject("echo x > new").contains("of-setup"));
+    let commits = "echo x > new; git add new; \
+                   git -c user.name=t -c user.email=t@t commit --quiet -m of-task";
+    assert_eq!(subject(commits).trim(), "of-task");
+}

@@ -159,7 +159,8 @@ fn a_usage_error_is_in_our_own_form() {
         ),
         (
             &["runs", "r7k3f"],
-            "error: no such command: `runs r7k3f`\n  try: regatta runs list\n  try: regatta runs show RUN",
+            "error: no such command: `runs r7k3f`\n  try: regatta runs list\n  try: regatta runs show RUN\n  try: \
+             regatta runs retry RUN",
         ),
         (&["rnus"], "error: no such command: `rnus`\n  try: regatta runs"),
         (&["lgos"], "error: no such command: `lgos`\n  try: regatta logs"),

@@ -203,7 +203,7 @@ impl RunRecord {
             return Some((task.spec.name.clone(), value.clone()));
         }
         let done = self.spec.retry.iter().flat_map(|retry| &retry.done);
-        let mut done = done.filter(|done| done.name.folded() == name.folded());
+        let mut done = done.filter(|done| done.name.as_str().eq_ignore_ascii_case(name.as_str()));
         done.next().map(|done| (done.name.clone(), done.value.clone()))
     }
 
