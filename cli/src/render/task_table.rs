@@ -1,4 +1,7 @@
 //! The table of a run: a line per task, and the totals.
+//!
+//! It is not laid out by a table library, because its first column is shortened in the middle to what
+//! tells tasks apart, its last gets the columns that are left, and on a pipe nothing is cut.
 
 use std::io::{self, Write};
 
