@@ -136,7 +136,7 @@ mod tests {
         ModelOption { model, base_url }
     }
 
-    fn shown(route: Result<ModelRoute, Error>) -> String {
+    fn resolved_text(route: Result<ModelRoute, Error>) -> String {
         let route = route.unwrap();
         let at = route.base_url.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
         format!("{route}{at}")
@@ -152,11 +152,11 @@ mod tests {
             roles: &roles,
         };
         let all = selection(Some(&typed), Some(&planned));
-        assert_eq!(shown(all.route(Some(&own))), "typed/a");
+        assert_eq!(resolved_text(all.route(Some(&own))), "typed/a");
         let untyped = selection(None, Some(&planned));
-        assert_eq!(shown(untyped.route(Some(&own))), "own/a");
-        assert_eq!(shown(untyped.route(None)), "planned/a");
-        assert_eq!(shown(selection(None, None).route(None)), "set/a");
+        assert_eq!(resolved_text(untyped.route(Some(&own))), "own/a");
+        assert_eq!(resolved_text(untyped.route(None)), "planned/a");
+        assert_eq!(resolved_text(selection(None, None).route(None)), "set/a");
     }
 
     #[test]
@@ -169,15 +169,15 @@ mod tests {
             planned: named(Some(&planned), Some(&at)),
             roles: &roles,
         };
-        assert_eq!(shown(by_plan.route(None)), "local/a at http://at/v1");
-        assert_eq!(shown(by_plan.route(Some(&same))), "local/b at http://at/v1");
-        assert_eq!(shown(by_plan.route(Some(&other))), "openai/c");
+        assert_eq!(resolved_text(by_plan.route(None)), "local/a at http://at/v1");
+        assert_eq!(resolved_text(by_plan.route(Some(&same))), "local/b at http://at/v1");
+        assert_eq!(resolved_text(by_plan.route(Some(&other))), "openai/c");
         let url_only = ModelSelection { typed: named(None, Some(&there)), ..by_plan };
-        assert_eq!(shown(url_only.route(None)), "local/a at http://there");
-        assert_eq!(shown(url_only.route(Some(&same))), "local/b at http://there");
-        assert_eq!(shown(url_only.route(Some(&other))), "openai/c");
+        assert_eq!(resolved_text(url_only.route(None)), "local/a at http://there");
+        assert_eq!(resolved_text(url_only.route(Some(&same))), "local/b at http://there");
+        assert_eq!(resolved_text(url_only.route(Some(&other))), "openai/c");
         let typed = ModelSelection { typed: named(Some(&other), Some(&there)), ..by_plan };
-        assert_eq!(shown(typed.route(Some(&same))), "openai/c at http://there");
+        assert_eq!(resolved_text(typed.route(Some(&same))), "openai/c at http://there");
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
             planned: ModelOption::default(),
             roles: &roles,
         };
-        assert_eq!(shown(nothing.route(Some(&choice("smol")))), "ollama/tiny");
+        assert_eq!(resolved_text(nothing.route(Some(&choice("smol")))), "ollama/tiny");
         let said = nothing.route(Some(&choice("slow"))).unwrap_err().to_string();
         assert!(said.starts_with("error: no model has the role `slow`\n  because the setting"));
     }

@@ -157,14 +157,14 @@ mod tests {
 
     use super::*;
 
-    fn shown(value: &Value, room: OutputWidth) -> ShownAnswer {
+    fn fitted(value: &Value, room: OutputWidth) -> ShownAnswer {
         let answer = Answer::of(value, AnswerPart::Beginning).expect("it is an answer");
         answer.fit(4, room)
     }
 
     #[test]
     fn a_text_is_shown_as_text_and_data_as_json_on_one_line() {
-        let lines = |value: &Value| shown(value, OutputWidth::Pipe).lines;
+        let lines = |value: &Value| fitted(value, OutputWidth::Pipe).lines;
         assert_eq!(lines(&json!("one\n\n  two\n")), ["one", "", "  two"]);
         assert_eq!(
             lines(&json!({ "b": [1, null], "a": "x\ny" })),
@@ -179,14 +179,14 @@ mod tests {
     #[test]
     fn twelve_lines_and_four_kilobytes_are_shown_and_the_size_of_all() {
         let many: String = (1..=40).map(|line| format!("line {line}\n")).collect();
-        let cut = shown(&json!(many), OutputWidth::Pipe);
+        let cut = fitted(&json!(many), OutputWidth::Pipe);
         assert_eq!((cut.lines.len(), cut.lines[11].as_str()), (12, "line 12"));
         assert_eq!(cut.cut.as_deref(), Some("40 lines and 310 bytes in all"));
         let twelve: String = (1..=12).map(|line| format!("line {line}\n")).collect();
-        assert_eq!(shown(&json!(twelve), OutputWidth::Pipe).cut, None);
+        assert_eq!(fitted(&json!(twelve), OutputWidth::Pipe).cut, None);
 
         let long = "nonce-4711 ".repeat(1_000);
-        let cut = shown(&json!(long), OutputWidth::Pipe);
+        let cut = fitted(&json!(long), OutputWidth::Pipe);
         assert_eq!(cut.cut.as_deref(), Some("10 KB in all"));
         assert!(cut.lines[0].len() <= BYTES + "…".len(), "{}", cut.lines[0].len());
         let words = cut.lines[0].trim_end_matches('…');
@@ -195,11 +195,11 @@ mod tests {
 
     #[test]
     fn lines_that_a_terminal_wraps_count_as_often_as_it_shows_them() {
-        let cut = shown(&json!("x".repeat(3_000)), OutputWidth::Columns(80));
+        let cut = fitted(&json!("x".repeat(3_000)), OutputWidth::Columns(80));
         assert_eq!(cut.lines.len(), 1);
         assert!(width(&cut.lines[0]) <= 12 * 76, "{}", width(&cut.lines[0]));
         let text = format!("{}\n{}", "x".repeat(10 * 76), "y".repeat(3 * 76));
-        let cut = shown(&json!(text), OutputWidth::Columns(80));
+        let cut = fitted(&json!(text), OutputWidth::Columns(80));
         assert_eq!(cut.lines, ["x".repeat(10 * 76), format!("{}…", "y".repeat(2 * 76 - 1))]);
         assert_eq!(cut.cut.as_deref(), Some("2 lines and 989 bytes in all"));
     }
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn nothing_of_it_moves_the_cursor_and_memory_is_bounded() {
         let hostile = "a\u{1b}[2Jb\u{9b}c\u{202e}\r\nd\te\u{7}".to_owned();
-        let lines = shown(&json!(hostile), OutputWidth::Pipe).lines;
+        let lines = fitted(&json!(hostile), OutputWidth::Pipe).lines;
         assert_eq!(lines, ["ab�c�", "d\te␇"]);
         let huge = json!("ä".repeat(5_000_000));
         let answer = Answer::of(&huge, AnswerPart::Beginning).unwrap();
