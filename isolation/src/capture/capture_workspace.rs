@@ -14,9 +14,9 @@ use crate::capture::compare::{Compared, compare, count_lines};
 use crate::capture::own_commit::{head, own_commit_message};
 use crate::capture::walk;
 use crate::capture::without_setup::Basis;
+use crate::capture::work_rules::WorkRules;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
-use crate::ignore::Rules;
 use crate::store::TaskStore;
 use crate::tree::Tree;
 use crate::workspace::{GIT, GIT_TEMPLATE, Manifest, SetupState, must_be_there, tree_of};
@@ -75,12 +75,8 @@ fn take(
     }
     must_be_there(folder)?;
     let tree = Tree::open_at(&tree_of(folder))?;
-    // Ignore rules for the whole tree come from the user's repository, those of folders from the
-    // files in the workspace. Rules in the private git folder of the workspace are not used,
-    // because the task may have changed them.
-    let git = snapshot.context.repo.git()?;
-    let rules = Rules::of(&git, &tree);
     let bytes = ContentReader::open(snapshot)?;
+    let rules = WorkRules::of_the_work(snapshot, manifest, &tree, &bytes)?;
     let mut list = ChangeList::default();
     let force_added = ForceAdded::of(snapshot, folder);
     let walk::Walked { candidates, left_out, .. } =
