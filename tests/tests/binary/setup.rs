@@ -200,6 +200,26 @@ fn what_a_setup_writes_outside_of_its_workspace_is_left_there_and_is_no_work() {
 }
 
 #[test]
+fn a_run_with_a_setup_says_once_that_it_is_not_confined() {
+    let place = sandbox();
+    let repository = place.repository();
+    let call = |words: &str| place.regatta(repository.root()).words("run --each -").words(words);
+    let run = |words: &str| {
+        let finished = call(words).stdin("a\nb\n").exec("true {{item}}").run().expect_code(0);
+        format!("{}{}", finished.stdout, finished.stderr)
+    };
+    let note = "set-up commands are not confined: what they write outside";
+    for words in ["--setup true --setup true", "--setup true --dry-run"] {
+        let said = run(words);
+        assert_eq!(said.matches(note).count(), 1, "{words}: {said}");
+    }
+    assert!(!run("--jobs 1").contains("confined"));
+    let help = place.regatta(repository.root()).words("run --help").run().expect_code(0).stdout;
+    let help: Vec<_> = help.split_whitespace().collect();
+    assert!(help.join(" ").contains("It is not confined: what it writes outside stays there"));
+}
+
+#[test]
 fn ctrl_c_ends_a_setup_and_captures_nothing_of_it() {
     let place = sandbox();
     let repository = place.repository();
