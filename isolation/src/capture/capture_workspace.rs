@@ -11,7 +11,7 @@ use protocol::{CaptureRef, Captured, ChangeSummary, RepoPath};
 use crate::backends::ChangeList;
 use crate::baseline::{ContentReader, Snapshot};
 use crate::capture::compare::{Compared, compare, count_lines};
-use crate::capture::own_commit::{head, own_commit_message};
+use crate::capture::own_commit::{has_readable_index, head, own_commit_message};
 use crate::capture::walk;
 use crate::capture::without_setup::Basis;
 use crate::capture::work_rules::WorkRules;
@@ -104,14 +104,14 @@ fn take(
 /// use, because a workspace without ignored files does not need these paths.
 pub(super) struct ForceAdded<'a> {
     snapshot: &'a Snapshot,
-    index: PathBuf,
+    git_dir: PathBuf,
     paths: OnceCell<BTreeSet<Vec<u8>>>,
 }
 
 impl<'a> ForceAdded<'a> {
     /// Returns the paths for the workspace at `folder`; none if the task damaged the index.
     pub(super) fn of(snapshot: &'a Snapshot, folder: &Path) -> Self {
-        Self { snapshot, index: folder.join("git/index"), paths: OnceCell::new() }
+        Self { snapshot, git_dir: folder.join(GIT), paths: OnceCell::new() }
     }
 
     /// Returns whether `path` is tracked.
@@ -128,12 +128,10 @@ impl<'a> ForceAdded<'a> {
 
     fn paths(&self) -> &BTreeSet<Vec<u8>> {
         self.paths.get_or_init(|| {
-            // A FIFO in its place would block.
-            let is_file = std::fs::symlink_metadata(&self.index).is_ok_and(|meta| meta.is_file());
-            if !is_file {
+            if !has_readable_index(&self.git_dir) {
                 return BTreeSet::new();
             }
-            let read = match Index::open(&self.index) {
+            let read = match Index::open(&self.git_dir.join("index")) {
                 Ok(read) => read,
                 Err(error) => {
                     tracing::warn!(%error, "the index of a workspace cannot be read");

@@ -148,3 +148,29 @@ fn a_branch_that_was_deleted_is_made_again() {
     let _again = regatta(&place, &repository, "apply --again").expect_code(0);
     assert_eq!(repository.git(&["show", &format!("{branch}:x.txt")]), "x\n");
 }
+
+#[test]
+fn a_branch_that_was_merged_and_deleted_has_landed() {
+    let place = sandbox();
+    let repository = place.repository();
+    for (number, merge) in [(1, "--no-ff"), (2, "--squash"), (3, "--ff-only")] {
+        let script = format!("echo {number} > {number}.txt; echo {number} >> README.md");
+        let call = place.run_in(&repository).words("--merge branch").exec(&script);
+        let run = call.run().expect_code(0).run_name();
+        let branch = format!("regatta/{run}/t1");
+        repository.git(&["merge", "--quiet", merge, &branch]);
+        repository.commit("what was squashed");
+        repository.git(&["branch", "--quiet", "-D", &branch]);
+        // The lines beside it go on changing.
+        repository.write("src/run.rs", format!("pub fn run() {{ {number} }}\n"));
+        let there = regatta(&place, &repository, &format!("apply {run}")).expect_code(0);
+        assert!(there.stdout.contains("has landed already"), "{merge}: {there}");
+        let json = regatta(&place, &repository, &format!("apply {run} --json")).expect_code(0);
+        assert!(json.json().get("gone").is_none(), "{merge}: {json}");
+        // What was merged, and then thrown away, is gone.
+        std::fs::remove_file(repository.path(format!("{number}.txt"))).unwrap();
+        let gone = regatta(&place, &repository, &format!("apply {run}")).expect_code(4);
+        assert!(gone.stdout.contains(&branch) && gone.stdout.contains("--again"), "{gone}");
+        repository.git(&["checkout", "--quiet", &format!("{number}.txt")]);
+    }
+}
