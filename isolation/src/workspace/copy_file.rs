@@ -25,7 +25,7 @@ const ATTEMPTS: u32 = 3;
 
 /// Copies files to a workspace, in the way that its file system supports.
 pub(super) struct FileCopier {
-    /// Whether the file system can share blocks between files. False once a clone has failed.
+    /// Whether the file system can share blocks between files. False once it has refused a clone.
     clones: AtomicBool,
     /// The permissions that the umask of the process removes from a new file.
     mask: u32,
@@ -171,6 +171,8 @@ impl FileCopier {
         if self.clones.load(Ordering::Relaxed) {
             match ioctl_ficlone(target, &*source) {
                 Ok(()) => return Ok(true),
+                // This file cannot be cloned, such as one whose blocks are written in place.
+                Err(Errno::INVAL | Errno::PERM | Errno::TXTBSY) => {}
                 Err(_) => self.clones.store(false, Ordering::Relaxed),
             }
         }
