@@ -119,8 +119,13 @@ fn a_step_that_was_not_run_is_printed_and_counted_and_one_that_fails_ends_the_re
     let text = said(&skipped);
     assert_eq!(skipped.status.code(), Some(0), "{text}");
     let row = |text: &str, name: &str| {
-        let rows = text.lines().filter(|line| line.starts_with(name));
-        rows.last().unwrap_or_default().split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+        let mut rows = text.lines().filter(|line| line.starts_with(name));
+        rows.next_back()
+            .unwrap_or_default()
+            .split_whitespace()
+            .skip(1)
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     assert!(row(&text, "first").ends_with("NOT RUN"), "{text}");
     assert!(!row(&text, "second").contains("RUN"), "{text}");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::json;
-use tests::sandbox::{Finished, Plan, Repository, Sandbox, eventually};
+use tests::sandbox::{Finished, Plan, Repository, Running, Sandbox, eventually};
 
 use super::sandbox;
 
@@ -18,6 +18,15 @@ fn failure(finished: &Finished) -> (String, String) {
     let failure = &finished.task("t1")["failure"];
     let word = |key: &str| failure[key].as_str().unwrap_or_default().to_owned();
     (word("class"), word("message"))
+}
+
+/// Starts a run whose set-up has made a file, and does not end.
+fn setting_up(place: &Sandbox, repository: &Repository) -> Running {
+    let ready = place.folder().join("ready");
+    let setup = format!("echo x > made.txt; touch '{}'; sleep 300", ready.display());
+    let run = place.run_in(repository).arg("--setup").arg(setup).exec("echo never").start();
+    eventually(Duration::from_secs(60), "the set-up is at work", || ready.exists());
+    run
 }
 
 #[test]
@@ -223,10 +232,7 @@ fn a_run_with_a_setup_says_once_that_it_is_not_confined() {
 fn ctrl_c_ends_a_setup_and_captures_nothing_of_it() {
     let place = sandbox();
     let repository = place.repository();
-    let ready = place.folder().join("ready");
-    let setup = format!("echo x > made.txt; touch '{}'; sleep 300", ready.display());
-    let run = place.run_in(&repository).arg("--setup").arg(setup).exec("echo never").start();
-    eventually(Duration::from_secs(60), "the set-up is at work", || ready.exists());
+    let run = setting_up(&place, &repository);
     run.signal(Signal::INT);
     let finished = run.wait().expect_code(130);
     assert_eq!(finished.task("t1")["outcome"], "cancelled");
@@ -239,10 +245,7 @@ fn ctrl_c_ends_a_setup_and_captures_nothing_of_it() {
 fn an_engine_killed_during_a_setup_leaves_no_work_behind() {
     let place = sandbox();
     let repository = place.repository();
-    let ready = place.folder().join("ready");
-    let setup = format!("echo x > made.txt; touch '{}'; sleep 300", ready.display());
-    let run = place.run_in(&repository).arg("--setup").arg(setup).exec("echo never").start();
-    eventually(Duration::from_secs(60), "the set-up is at work", || ready.exists());
+    let run = setting_up(&place, &repository);
     let _killed = run.kill();
     place.expect_no_process(Duration::from_secs(1));
     let shown = regatta(&place, &repository, "runs show --json").expect_code(0).json();
