@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use engine::ports::{FreezeRequest, Notice, Workspace, WorkspaceRequest};
+use engine::ports::{FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest};
 use protocol::{Captured, IsolationMode, TaskName};
 
 use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
 use crate::baseline::Snapshot;
 use crate::capture;
 use crate::error::{Result, cannot};
+use crate::pool;
 use crate::workspace::{self, Manifest, SetupState};
 
 /// Isolation by copies: one scan of the whole tree per run, one copy of it per task.
@@ -50,7 +51,17 @@ impl FrozenTree for Snapshot {
         capture::checkpoint(self, &workspace.folder, &self.manifest(workspace)?)
     }
 
-    fn discard(&self, workspace: &Workspace) -> Result<()> {
+    fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<()> {
+        let may_be_used = match reuse {
+            Reuse::Allowed => true,
+            Reuse::IfUnused => pool::is_unused(&workspace.folder),
+            Reuse::Refused => false,
+        };
+        if !may_be_used {
+            self.pool.forget(&workspace.task);
+        } else if self.pool.take_back(self, workspace)? {
+            return Ok(());
+        }
         workspace::discard(&workspace.folder, &self.context.faults)
     }
 
