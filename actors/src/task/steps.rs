@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{IsolationError, Reuse, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart};
+use engine::ports::{
+    IsolationError, Reuse, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart,
+};
 use engine::task::{Effect, Input, Reminder};
 use protocol::{
     AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport,

@@ -52,7 +52,13 @@ impl Snapshot {
         };
         let table = decode_table(&written).ok_or("it is damaged").or_cannot(what)?;
         let carried = Carried::read(&context.folder)?;
-        Ok(Some(Self { context: context.clone(), table, notices: Vec::new(), carried, pool: Pool::default() }))
+        Ok(Some(Self {
+            context: context.clone(),
+            table,
+            notices: Vec::new(),
+            carried,
+            pool: Pool::default(),
+        }))
     }
 }
 

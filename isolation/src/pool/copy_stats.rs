@@ -221,7 +221,10 @@ impl FolderStats {
     /// Records a folder and its files.
     pub(super) fn record(tree: &Tree, folder: &TableFolder<'_>) -> SysResult<Self> {
         let fd = tree.open(folder.path)?;
-        let files = folder.files().into_iter().map(|file| Ok(Seen::at(&fd, file.name)?.map(|seen| seen.stamp())));
+        let files = folder
+            .files()
+            .into_iter()
+            .map(|file| Ok(Seen::at(&fd, file.name)?.map(|seen| seen.stamp())));
         let files = files.collect::<SysResult<_>>()?;
         Ok(Self { stat: Seen::open(&fd)?.folder_stat(), attributes: Attributes::of(&fd)?, files })
     }

@@ -111,7 +111,8 @@ impl Look<'_> {
             };
             self.same_mount(&seen, folder.path)?;
             let FolderStats { stat, .. } = &self.stats.folders[place];
-            if seen.is_folder() && seen.stat.mode & 0o500 != 0o500
+            if seen.is_folder()
+                && seen.stat.mode & 0o500 != 0o500
                 && let Some(path) = RepoPath::new(folder.path)
             {
                 self.tree.make_readable(&path)?;

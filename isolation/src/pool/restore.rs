@@ -129,7 +129,8 @@ impl Restoring<'_> {
         let what = || format!("restore {}", printable(path));
         let fd = self.tree.open(path).or_cannot(what)?;
         let seen = Seen::open(&fd).or_cannot(what)?.folder_stat();
-        if seen.owner != stats.stat.owner || Attributes::of(&fd).or_cannot(what)? != stats.attributes
+        if seen.owner != stats.stat.owner
+            || Attributes::of(&fd).or_cannot(what)? != stats.attributes
         {
             return Err(cannot(what(), "a task has changed its owner or its attributes"));
         }

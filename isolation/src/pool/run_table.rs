@@ -42,7 +42,9 @@ impl<'a> TableFolder<'a> {
         let mut files: Vec<TableFile<'a>> = Vec::new();
         if let Some(folder) = self.frozen {
             let frozen = folder.files.iter();
-            files.extend(frozen.map(|(name, entry)| TableFile { name, origin: Origin::Frozen(entry) }));
+            files.extend(
+                frozen.map(|(name, entry)| TableFile { name, origin: Origin::Frozen(entry) }),
+            );
         }
         if let Some(names) = self.carried {
             files.extend(names.iter().map(|name| TableFile { name, origin: Origin::Carried }));

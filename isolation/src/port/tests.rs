@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use engine::ports::{
     Baseline, CancelToken, CarryRequest, Completion, FreezeRequest, Isolation as _, IsolationError,
-    LandingRequest, LandingTarget, LandingTask, Recovered, RecoveredLanding, Repository, Reuse, Workspace,
-    WorkspaceRequest, WorkspaceStart,
+    LandingRequest, LandingTarget, LandingTask, Recovered, RecoveredLanding, Repository, Reuse,
+    Workspace, WorkspaceRequest, WorkspaceStart,
 };
 use protocol::{CaptureRef, IsolationMode, Landed, LandingId, RunName, TaskName};
 

@@ -63,12 +63,7 @@ fn open_folder(path: &Path) -> std::result::Result<OwnedFd, Errno> {
     openat(CWD, path, flags, Mode::empty())
 }
 
-fn copy_files(
-    snapshot: &Snapshot,
-    from: &Path,
-    root: &OwnedFd,
-    copier: &FileCopier,
-) -> Result<()> {
+fn copy_files(snapshot: &Snapshot, from: &Path, root: &OwnedFd, copier: &FileCopier) -> Result<()> {
     let carried = &snapshot.carried;
     let mut chunks = Vec::new();
     let mut files = 0;

@@ -84,8 +84,7 @@ fn complete(
     let what = || format!("make the workspace {}", workspace.folder.display());
     let tree = tree_of(&folder);
     let new = NewWorkspace { folder, tree, destination: workspace.folder.clone() };
-    let made =
-        fill(&new).and_then(|()| rename_new(&new.folder, &workspace.folder).or_cannot(what));
+    let made = fill(&new).and_then(|()| rename_new(&new.folder, &workspace.folder).or_cannot(what));
     match made {
         Ok(()) => Ok(workspace),
         Err(error) => {
@@ -115,7 +114,9 @@ pub(crate) fn prepare(snapshot: &Snapshot, request: &WorkspaceRequest) -> Result
     }
     let workspace = make(&snapshot.context, request, |new| {
         copy_tree(snapshot, &new.tree, pool.carried_files(snapshot)?.as_deref())?;
-        lent = furnish(snapshot, new, request, |tree| Ok(CopyStats::record(snapshot, &new.folder, tree)))?;
+        lent = furnish(snapshot, new, request, |tree| {
+            Ok(CopyStats::record(snapshot, &new.folder, tree))
+        })?;
         Ok(())
     })?;
     pool.lend(&request.task, lent);

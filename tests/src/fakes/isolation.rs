@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use async_trait::async_trait;
 use engine::ports::{
     Baseline, CancelToken, FreezeRequest, IsolationError, LandingNotice, LandingRequest, Notice,
-    OpenRun, Recovery, Repository, RepositoryFacts, Reuse, RunLock, Workspace,
-    WorkspaceRequest, WorkspaceView,
+    OpenRun, Recovery, Repository, RepositoryFacts, Reuse, RunLock, Workspace, WorkspaceRequest,
+    WorkspaceView,
 };
 use protocol::{
     CaptureRef, Captured, ChangeSummary, Landed, LandingId, LandingReport, LeftOut, RunName,

@@ -20,8 +20,8 @@ pub use clock_and_ids::{Clock, Ids, Timer};
 pub use gate::{Gate, GateEvent, GateReport, GateWait, Permit, RequestOutcome};
 pub use isolation::{
     Baseline, CarryRequest, FreezeRequest, HeadMove, HeadMoveKind, Isolation, IsolationError,
-    LandingNotice, LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts, Reuse,
-    Workspace, WorkspaceRequest, WorkspaceStart,
+    LandingNotice, LandingRequest, LandingTarget, LandingTask, Notice, Repository, RepositoryFacts,
+    Reuse, Workspace, WorkspaceRequest, WorkspaceStart,
 };
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use model::{
