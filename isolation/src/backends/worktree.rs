@@ -9,7 +9,7 @@ use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
 use crate::baseline::Snapshot;
 use crate::capture;
 use crate::error::{Result, cannot};
-use crate::pool;
+use crate::pool::{self, SinceCapture};
 use crate::workspace::{self, Manifest, SetupState};
 
 /// Isolation by copies: one scan of the whole tree per run, one copy of it per task.
@@ -44,7 +44,13 @@ impl FrozenTree for Snapshot {
     }
 
     fn capture(&self, workspace: &Workspace) -> Result<Captured> {
-        capture::capture(self, &workspace.folder, &self.manifest(workspace)?)
+        let manifest = self.manifest(workspace)?;
+        let differences = self.pool.differences(self, workspace);
+        let captured = capture::capture(self, &workspace.folder, &manifest, differences.as_ref())?;
+        if let Some(differences) = differences {
+            self.pool.keep_differences(&workspace.task, differences);
+        }
+        Ok(captured)
     }
 
     fn checkpoint(&self, workspace: &Workspace) -> Result<Captured> {
@@ -52,15 +58,17 @@ impl FrozenTree for Snapshot {
     }
 
     fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<()> {
-        let may_be_used = match reuse {
-            Reuse::Allowed => true,
-            Reuse::IfUnused => pool::is_unused(&workspace.folder),
-            Reuse::Refused => false,
+        let since_capture = match reuse {
+            Reuse::Allowed => Some(SinceCapture::NothingRan),
+            Reuse::IfUnused => pool::is_unused(&workspace.folder).then_some(SinceCapture::Unknown),
+            Reuse::Refused => None,
         };
-        if !may_be_used {
-            self.pool.forget(&workspace.task);
-        } else if self.pool.take_back(self, workspace)? {
-            return Ok(());
+        match since_capture {
+            Some(since_capture) if self.pool.take_back(self, workspace, since_capture)? => {
+                return Ok(());
+            }
+            Some(_) => {}
+            None => self.pool.forget(&workspace.task),
         }
         workspace::discard(&workspace.folder, &self.context.faults)
     }

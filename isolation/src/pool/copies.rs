@@ -83,6 +83,15 @@ impl Lent {
     }
 }
 
+/// Whether a process may have changed a copy after it was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SinceCapture {
+    /// No process has run in it.
+    NothingRan,
+    /// One may have.
+    Unknown,
+}
+
 /// A copy that no task uses.
 #[derive(Debug)]
 pub(crate) struct PooledCopy {
@@ -131,10 +140,47 @@ impl Pool {
         Ok(kept)
     }
 
+    /// Returns how the copy of a task differs from a new one now; `None` if that is not known. A copy
+    /// that cannot be looked at is not used again.
+    pub(crate) fn differences(
+        &self,
+        snapshot: &Snapshot,
+        workspace: &Workspace,
+    ) -> Option<Differences> {
+        let lent = self.state().lent.remove(&workspace.task)?;
+        let tree = Tree::open_at(&workspace.root).ok()?;
+        match lent.look(snapshot, &tree) {
+            Ok(differences) => {
+                self.state().lent.insert(workspace.task.clone(), lent);
+                Some(differences)
+            }
+            Err(error) => {
+                tracing::info!(%error, "a copy is not used again");
+                None
+            }
+        }
+    }
+
+    /// Keeps how the copy of a task differed when it was captured.
+    pub(crate) fn keep_differences(&self, task: &TaskName, differences: Differences) {
+        if let Some(lent) = self.state().lent.get_mut(task) {
+            lent.differences = Some(differences);
+        }
+    }
+
     /// Takes back the workspace of a task, whose work is captured. Returns whether it is in the pool
     /// now; if not, it is as before.
-    pub(crate) fn take_back(&self, snapshot: &Snapshot, workspace: &Workspace) -> Result<bool> {
-        let Some(lent) = self.state().lent.remove(&workspace.task) else { return Ok(false) };
+    pub(crate) fn take_back(
+        &self,
+        snapshot: &Snapshot,
+        workspace: &Workspace,
+        since_capture: SinceCapture,
+    ) -> Result<bool> {
+        let Some(mut lent) = self.state().lent.remove(&workspace.task) else { return Ok(false) };
+        match since_capture {
+            SinceCapture::NothingRan => {}
+            SinceCapture::Unknown => lent.differences = None,
+        }
         let (folder, context) = (&workspace.folder, &snapshot.context);
         let what = || format!("put the workspace {} back", folder.display());
         context.faults.failpoint("capture.discard").or_cannot(what)?;

@@ -48,6 +48,45 @@ pub(super) enum FolderState {
     Missing,
 }
 
+/// A folder of a copy that has the same entries as when it was new.
+#[derive(Debug, Default)]
+pub(crate) struct SameEntries<'a> {
+    /// The paths of the folders in it.
+    pub(crate) folders: Vec<&'a [u8]>,
+    /// The names of the files in it that were written to.
+    pub(crate) written: Vec<&'a OsStr>,
+}
+
+impl Differences {
+    /// Returns every folder, by its path, that has the same entries as in a new copy.
+    pub(crate) fn same_entries<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+    ) -> BTreeMap<&'a [u8], SameEntries<'a>> {
+        let folders = folders(snapshot);
+        let mut same = BTreeMap::new();
+        for (place, folder) in folders.iter().enumerate() {
+            let difference = self.folders.get(&place);
+            if difference.is_none_or(|difference| difference.state == FolderState::Same) {
+                let written = difference.map(|difference| {
+                    let files = folder.files();
+                    difference.files.iter().map(|at| files[*at].name).collect()
+                });
+                let written = written.unwrap_or_default();
+                same.insert(folder.path, SameEntries { folders: Vec::new(), written });
+            }
+        }
+        for (place, parent) in parents(&folders).into_iter().enumerate() {
+            if place != parent
+                && let Some(above) = same.get_mut(folders[parent].path)
+            {
+                above.folders.push(folders[place].path);
+            }
+        }
+        same
+    }
+}
+
 /// A copy to look at.
 pub(crate) struct Look<'a> {
     /// The snapshot of which it is a copy.

@@ -86,6 +86,19 @@ impl Tree {
         self.list(folder)
     }
 
+    /// Returns the stat of the file `name` in a folder, if it exists.
+    pub(crate) fn stat_below(
+        &self,
+        folder: &[u8],
+        name: &OsStr,
+    ) -> std::result::Result<Option<Stat>, Errno> {
+        match statat(&self.open(folder)?, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Stat::of(&stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens a folder of a workspace. If its permissions forbid that, makes it readable for its owner
     /// first.
     pub(crate) fn open_readable(&self, folder: &[u8]) -> Result<OwnedFd> {
