@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{CancelLevel, Gate, InputFiles, IsolationError, WorkerReport};
+use engine::ports::{CancelLevel, Gate, InputFiles, IsolationError, Reuse, WorkerReport};
 use engine::task::{
     Effect, Input, SetupPolicy, TaskMachine, TaskRecord, Timer, WorkerPolicy, YieldContract,
 };
@@ -83,6 +83,8 @@ pub(crate) struct TaskState {
     pub(super) began: Instant,
     pub(super) lease: Option<Lease>,
     pub(super) writers: Writers,
+    /// Whether the files of the workspace may be used again after this task.
+    pub(super) reuse: Reuse,
     pub(super) executor: Option<ExecutorLease>,
     pub(super) setup: SetupProgress,
     pub(super) worker: Option<RunningWorker>,
@@ -112,6 +114,7 @@ impl TaskState {
             began: Instant::now(),
             lease: None,
             writers: Writers::Stopped,
+            reuse: Reuse::Allowed, // nothing was started yet
             executor: None,
             setup: SetupProgress::None,
             worker: None,

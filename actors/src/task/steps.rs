@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{IsolationError, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart};
+use engine::ports::{
+    IsolationError, Reuse, Worker, Workspace as Place, WorkspaceRequest, WorkspaceStart,
+};
 use engine::task::{Effect, Input, Reminder};
 use protocol::{
     AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport,
@@ -124,6 +126,9 @@ impl TaskState {
     }
 
     pub(super) fn leased(&mut self, executor: Option<ExecutorLease>) -> Input {
+        // With an executor, a worker may start processes. Whether all have ended is known only of
+        // those that stay in their process group.
+        self.reuse = Reuse::IfUnused;
         self.executor = executor;
         if self.executor.is_some() { Input::ExecutorLeased } else { Input::ExecutorUnavailable }
     }
@@ -227,6 +232,13 @@ impl TaskState {
         ask_within(Job::TaskSeal, jobs, ends, deadline, seal, TaskMessage::Sealed);
     }
 
+    /// The executor died before it could answer that nothing runs any more. Its processes have ended
+    /// with it, but nobody has seen that.
+    pub(super) fn sealed_unseen(&mut self) -> Input {
+        self.reuse = Reuse::Refused;
+        Input::Sealed
+    }
+
     pub(super) fn not_sealed(&mut self) -> Input {
         self.writers = Writers::MayRemain;
         self.span.in_scope(|| tracing::error!("gave up stopping what still runs"));
@@ -254,9 +266,10 @@ impl TaskState {
 
     fn discard(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return };
-        let owner = lease.owner().clone();
+        let (owner, reuse) = (lease.owner().clone(), self.reuse);
+        let question = |reply| WorkspaceMessage::Discard(reuse, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &owner));
-        ask(Job::TaskDiscard, jobs, ends, WorkspaceMessage::Discard, |_| TaskMessage::Discarded);
+        ask(Job::TaskDiscard, jobs, ends, question, |_| TaskMessage::Discarded);
     }
 
     fn finish(

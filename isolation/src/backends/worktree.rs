@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use engine::ports::{FreezeRequest, Notice, Workspace, WorkspaceRequest};
+use engine::ports::{FreezeRequest, Notice, Reuse, Workspace, WorkspaceRequest};
 use protocol::{Captured, IsolationMode, TaskName};
 
 use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
 use crate::baseline::Snapshot;
 use crate::capture;
 use crate::error::{Result, cannot};
+use crate::pool::{self, SinceCapture};
 use crate::workspace::{self, Manifest, SetupState};
 
 /// Isolation by copies: one scan of the whole tree per run, one copy of it per task.
@@ -43,14 +44,32 @@ impl FrozenTree for Snapshot {
     }
 
     fn capture(&self, workspace: &Workspace) -> Result<Captured> {
-        capture::capture(self, &workspace.folder, &self.manifest(workspace)?)
+        let manifest = self.manifest(workspace)?;
+        let differences = self.pool.differences(self, workspace);
+        let captured = capture::capture(self, &workspace.folder, &manifest, differences.as_ref())?;
+        if let Some(differences) = differences {
+            self.pool.keep_differences(&workspace.task, differences);
+        }
+        Ok(captured)
     }
 
     fn checkpoint(&self, workspace: &Workspace) -> Result<Captured> {
         capture::checkpoint(self, &workspace.folder, &self.manifest(workspace)?)
     }
 
-    fn discard(&self, workspace: &Workspace) -> Result<()> {
+    fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<()> {
+        let since_capture = match reuse {
+            Reuse::Allowed => Some(SinceCapture::NothingRan),
+            Reuse::IfUnused => pool::is_unused(&workspace.folder).then_some(SinceCapture::Unknown),
+            Reuse::Refused => None,
+        };
+        match since_capture {
+            Some(since_capture) if self.pool.take_back(self, workspace, since_capture)? => {
+                return Ok(());
+            }
+            Some(_) => {}
+            None => self.pool.forget(&workspace.task),
+        }
         workspace::discard(&workspace.folder, &self.context.faults)
     }
 

@@ -17,14 +17,20 @@ use crate::capture::without_setup::Basis;
 use crate::capture::work_rules::WorkRules;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
+use crate::pool::Differences;
 use crate::store::TaskStore;
 use crate::tree::Tree;
 use crate::workspace::{GIT, GIT_TEMPLATE, Manifest, SetupState, must_be_there, tree_of};
 
 /// Writes the changes in the workspace at `folder` to the task store. No process may be writing to
-/// it.
-pub(crate) fn capture(snapshot: &Snapshot, folder: &Path, manifest: &Manifest) -> Result<Captured> {
-    let (bytes, list) = take(snapshot, folder, manifest)?;
+/// it. `differences` says what of it was found to differ just now, if that is known.
+pub(crate) fn capture(
+    snapshot: &Snapshot,
+    folder: &Path,
+    manifest: &Manifest,
+    differences: Option<&Differences>,
+) -> Result<Captured> {
+    let (bytes, list) = take(snapshot, folder, manifest, differences)?;
     list.keep(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
@@ -34,7 +40,7 @@ pub(crate) fn checkpoint(
     folder: &Path,
     manifest: &Manifest,
 ) -> Result<Captured> {
-    let (bytes, list) = take(snapshot, folder, manifest)?;
+    let (bytes, list) = take(snapshot, folder, manifest, None)?;
     list.keep_checkpoint(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
@@ -45,7 +51,7 @@ pub(crate) fn recapture(
     folder: &Path,
     manifest: &Manifest,
 ) -> Result<Captured> {
-    let (bytes, list) = take(snapshot, folder, manifest)?;
+    let (bytes, list) = take(snapshot, folder, manifest, None)?;
     list.keep_recovered(&snapshot.context, &bytes.store, &manifest.task, manifest.attempt)
 }
 
@@ -66,6 +72,7 @@ fn take(
     snapshot: &Snapshot,
     folder: &Path,
     manifest: &Manifest,
+    differences: Option<&Differences>,
 ) -> Result<(ContentReader, ChangeList)> {
     let what = || format!("capture {}", folder.display());
     snapshot.context.faults.failpoint("capture.begin").or_cannot(what)?;
@@ -80,7 +87,7 @@ fn take(
     let mut list = ChangeList::default();
     let force_added = ForceAdded::of(snapshot, folder);
     let walk::Walked { candidates, left_out, .. } =
-        walk::candidates(snapshot, manifest, &tree, &rules, &force_added)?;
+        walk::candidates(snapshot, manifest, &tree, &rules, &force_added, differences)?;
     for candidate in candidates {
         let compared = compare(&bytes, &tree, &candidate)?;
         let Some(Compared { change, before, after, basis }) = compared else { continue };

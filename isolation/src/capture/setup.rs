@@ -37,7 +37,7 @@ pub(crate) fn accept_setup(snapshot: &Snapshot, folder: &Path, manifest: Manifes
     let before = Manifest { setup: SetupState::None, ..manifest };
     let force_added = ForceAdded::of(snapshot, folder);
     let walk::Walked { candidates, fingerprints, ignored, .. } =
-        walk::candidates(snapshot, &before, &tree, &rules, &force_added)?;
+        walk::candidates(snapshot, &before, &tree, &rules, &force_added, None)?;
     let mut files = BTreeMap::new();
     // Tests switch this step off to prove that they detect its absence.
     let recorded = if snapshot.context.faults.is_off("F312") { &[] } else { candidates.as_slice() };

@@ -15,6 +15,7 @@ use crate::capture::work_rules::WorkRules;
 use crate::error::{OrCannot, Result};
 use crate::file_entry::Entry;
 use crate::ignore::PathKind;
+use crate::pool::{Differences, SameEntries};
 use crate::tree::{FolderListing, ListedEntry, RepositoryRoot, Stat, Tree, join};
 use crate::workspace::{LeftFile, Manifest, SetupFile};
 
@@ -56,14 +57,18 @@ pub(super) struct Walked<'a> {
 /// Walks over the workspace at `tree`.
 ///
 /// `rules` decide which paths git ignores. `force_added` contains ignored paths that the workspace
-/// tracks nevertheless.
+/// tracks nevertheless. With `differences`, a folder that has the same entries as a new copy is not
+/// listed again.
 pub(super) fn candidates<'a>(
     snapshot: &'a Snapshot,
     manifest: &'a Manifest,
     tree: &Tree,
     rules: &WorkRules<'_>,
     force_added: &ForceAdded<'_>,
+    differences: Option<&Differences>,
 ) -> Result<Walked<'a>> {
+    let same = differences.map(|differences| differences.same_entries(snapshot));
+    let same = same.unwrap_or_default();
     let mut walk = Walk {
         snapshot,
         manifest,
@@ -77,6 +82,11 @@ pub(super) fn candidates<'a>(
     let mut visited = BTreeSet::new();
     let mut waiting = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
+        if let Some(entries) = same.get(path.as_slice()) {
+            walk.visit_same(&path, entries, &same, tree, &mut waiting)?;
+            visited.insert(path);
+            continue;
+        }
         let Some(listing) = tree.list_readable(&path)? else { continue };
         walk.visit_folder(&path, &listing, &mut waiting)?;
         visited.insert(path);
@@ -140,6 +150,34 @@ impl<'a> Walk<'a, '_> {
         }
         if let Some(folder) = folder {
             self.note_absent(path, folder, &present);
+        }
+        Ok(())
+    }
+
+    /// Visits a folder with the same entries as in a new copy. Of its files, only those that were
+    /// written to may be candidates.
+    fn visit_same(
+        &mut self,
+        path: &[u8],
+        entries: &SameEntries<'_>,
+        same: &BTreeMap<&[u8], SameEntries<'_>>,
+        tree: &Tree,
+        waiting: &mut Vec<Vec<u8>>,
+    ) -> Result<()> {
+        for below in &entries.folders {
+            let is_submodule = self.is_submodule(below);
+            if is_submodule && !same.contains_key(below) {
+                self.left_out.submodule(below.to_vec());
+            } else if !is_submodule && self.descends(below)? {
+                waiting.push(below.to_vec());
+            }
+        }
+        let folder = self.snapshot.table.folders.get(path);
+        for name in &entries.written {
+            let what = || format!("look at {}", quote_path(&join(path, name)));
+            let Some(stat) = tree.stat_below(path, name).or_cannot(what)? else { continue };
+            let frozen = folder.and_then(|folder| folder.files.get(*name));
+            self.visit_file(path, &ListedEntry { name: name.into(), stat }, frozen)?;
         }
         Ok(())
     }

@@ -1,0 +1,14 @@
+//! The pool of a run: copies of its snapshot that one task after the other works in. Between two
+//! tasks a copy is put back to what a new copy would be.
+
+mod copies;
+mod copy_stats;
+mod held;
+mod look;
+mod restore;
+mod run_table;
+
+pub(crate) use copies::{Lent, Pool, SinceCapture, is_in_pool};
+pub(crate) use copy_stats::CopyStats;
+pub(crate) use held::is_unused;
+pub(crate) use look::{Differences, SameEntries};
