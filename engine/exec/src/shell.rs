@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::ports::{
-    CancelToken, CommandEnd, CommandError, CommandRequest, Commands, EndCause, Namespaces,
-    ProcessRequest, ProcessSession, ProcessStdio,
+    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause,
+    Namespaces, OwnerEnd, ProcessRequest, ProcessSession, ProcessStdio,
 };
 use rustix::fs::{Mode, OFlags, open};
 use tokio_util::sync::CancellationToken;
@@ -77,8 +77,19 @@ fn folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(open(path, flags, Mode::empty())?)
 }
 
-#[async_trait]
 impl Commands for Shell {
+    fn owner(self: Arc<Self>) -> Arc<dyn CommandOwner> {
+        Arc::new(ShellOwner { shell: self })
+    }
+}
+
+/// The owner of commands of a shell.
+struct ShellOwner {
+    shell: Arc<Shell>,
+}
+
+#[async_trait]
+impl CommandOwner for ShellOwner {
     async fn run(
         &self,
         request: CommandRequest,
@@ -98,9 +109,9 @@ impl Commands for Shell {
         }
 
         let start = format!("start the command in {:?}", request.folder);
-        let process = self.process(&request).map_err(|error| command_error(&start, error));
+        let process = self.shell.process(&request).map_err(|error| command_error(&start, error));
         let (process, Output { output, error }) = process?;
-        let mut running = self.processes.launch(process, || start).await?;
+        let mut running = self.shell.processes.launch(process, || start).await?;
         let exit = Exit::watch(running.group().leader());
         let exit =
             exit.map_err(|error| command_error("listen for the end of the command", error))?;
@@ -110,7 +121,7 @@ impl Commands for Shell {
 
         let gone = CancellationToken::new();
         let controlled = async {
-            let cause = wait_or_stop(&mut running, &exit, &stop, self.grace).await;
+            let cause = wait_or_stop(&mut running, &exit, &stop, self.shell.grace).await;
             gone.cancel();
             cause
         };
@@ -128,6 +139,10 @@ impl Commands for Shell {
         let (written, dropped) = (output.bytes, output.dropped);
         let failure_line = failure_line.filter(|_| cause != EndCause::Exited(0));
         Ok(CommandEnd { cause, last_line, failure_line, written, dropped })
+    }
+
+    async fn end(&self) -> OwnerEnd {
+        OwnerEnd::Childless
     }
 }
 
