@@ -21,8 +21,10 @@ use crate::command_error::command_error;
 use crate::environment::BaseEnvironment;
 use crate::output::{CollectedOutput, OutputStreams, collect_output};
 use crate::output_file::OutputFile;
+use crate::owner::Owner;
 use crate::processes::Processes;
-use crate::running::{Exit, wait_or_stop};
+use crate::running::wait_or_stop;
+use crate::start_message::AfterExit;
 
 /// The default time between SIGTERM and SIGKILL when a command is stopped.
 pub const GRACE: Duration = Duration::from_millis(700);
@@ -79,13 +81,15 @@ fn folder(path: &Path) -> io::Result<OwnedFd> {
 
 impl Commands for Shell {
     fn owner(self: Arc<Self>) -> Arc<dyn CommandOwner> {
-        Arc::new(ShellOwner { shell: self })
+        let owner = self.processes.owner();
+        Arc::new(ShellOwner { shell: self, owner })
     }
 }
 
 /// The owner of commands of a shell.
 struct ShellOwner {
     shell: Arc<Shell>,
+    owner: Owner,
 }
 
 #[async_trait]
@@ -111,22 +115,20 @@ impl CommandOwner for ShellOwner {
         let start = format!("start the command in {:?}", request.folder);
         let process = self.shell.process(&request).map_err(|error| command_error(&start, error));
         let (process, Output { output, error }) = process?;
-        let mut running = self.shell.processes.launch(process, || start).await?;
-        let exit = Exit::watch(running.group().leader());
-        let exit =
-            exit.map_err(|error| command_error("listen for the end of the command", error))?;
+        let mut running = self.owner.start(process, AfterExit::KillGroup, &start).await?;
         let streams = OutputStreams::new(output.into(), error.into());
         let streams =
             streams.map_err(|error| command_error("read what the command writes", error))?;
 
         let gone = CancellationToken::new();
         let controlled = async {
-            let cause = wait_or_stop(&mut running, &exit, &stop, self.shell.grace).await;
+            let cause = wait_or_stop(&mut running, &stop, self.shell.grace).await;
             gone.cancel();
             cause
         };
         let (cause, pumped) = tokio::join!(controlled, collect_output(streams, file, line, &gone));
-        let cause = cause.map_err(|error| command_error("wait for the command", error))?;
+        let what = || "run the command to its end".to_owned();
+        let cause = cause.map_err(|source| CommandError::Launcher { what: what(), source })?;
         let CollectedOutput { last_line, failure_line, written: output } =
             pumped.map_err(|error| command_error(&keep_output, error))?;
         if let Some(error) = output.error {
@@ -142,7 +144,7 @@ impl CommandOwner for ShellOwner {
     }
 
     async fn end(&self) -> OwnerEnd {
-        OwnerEnd::Childless
+        self.owner.end().await
     }
 }
 
