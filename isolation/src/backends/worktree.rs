@@ -9,7 +9,6 @@ use crate::backends::{Backend, FrozenTree, RecoveredWorkspace, RunContext};
 use crate::baseline::Snapshot;
 use crate::capture;
 use crate::error::{Result, cannot};
-use crate::pool::{self, SinceCapture};
 use crate::workspace::{self, Manifest, SetupState};
 
 /// Isolation by copies: one scan of the whole tree per run, one copy of it per task.
@@ -58,17 +57,10 @@ impl FrozenTree for Snapshot {
     }
 
     fn discard(&self, workspace: &Workspace, reuse: Reuse) -> Result<()> {
-        let since_capture = match reuse {
-            Reuse::Allowed => Some(SinceCapture::NothingRan),
-            Reuse::IfUnused => pool::is_unused(&workspace.folder).then_some(SinceCapture::Unknown),
-            Reuse::Refused => None,
-        };
-        match since_capture {
-            Some(since_capture) if self.pool.take_back(self, workspace, since_capture)? => {
-                return Ok(());
-            }
-            Some(_) => {}
-            None => self.pool.forget(&workspace.task),
+        match reuse {
+            Reuse::Allowed if self.pool.take_back(self, workspace)? => return Ok(()),
+            Reuse::Allowed => {}
+            Reuse::Refused => self.pool.forget(&workspace.task),
         }
         workspace::discard(&workspace.folder, &self.context.faults)
     }

@@ -83,15 +83,6 @@ impl Lent {
     }
 }
 
-/// Whether a process may have changed a copy after it was captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SinceCapture {
-    /// No process has run in it.
-    NothingRan,
-    /// One may have.
-    Unknown,
-}
-
 /// A copy that no task uses.
 #[derive(Debug)]
 pub(crate) struct PooledCopy {
@@ -168,19 +159,10 @@ impl Pool {
         }
     }
 
-    /// Takes back the workspace of a task, whose work is captured. Returns whether it is in the pool
-    /// now; if not, it is as before.
-    pub(crate) fn take_back(
-        &self,
-        snapshot: &Snapshot,
-        workspace: &Workspace,
-        since_capture: SinceCapture,
-    ) -> Result<bool> {
-        let Some(mut lent) = self.state().lent.remove(&workspace.task) else { return Ok(false) };
-        match since_capture {
-            SinceCapture::NothingRan => {}
-            SinceCapture::Unknown => lent.differences = None,
-        }
+    /// Takes back the workspace of a task, whose work is captured, and in which nothing has run since.
+    /// Returns whether it is in the pool now; if not, it is as before.
+    pub(crate) fn take_back(&self, snapshot: &Snapshot, workspace: &Workspace) -> Result<bool> {
+        let Some(lent) = self.state().lent.remove(&workspace.task) else { return Ok(false) };
         let (folder, context) = (&workspace.folder, &snapshot.context);
         let what = || format!("put the workspace {} back", folder.display());
         context.faults.failpoint("capture.discard").or_cannot(what)?;

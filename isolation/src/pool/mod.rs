@@ -3,12 +3,10 @@
 
 mod copies;
 mod copy_stats;
-mod held;
 mod look;
 mod restore;
 mod run_table;
 
-pub(crate) use copies::{Lent, Pool, SinceCapture, is_in_pool};
+pub(crate) use copies::{Lent, Pool, is_in_pool};
 pub(crate) use copy_stats::CopyStats;
-pub(crate) use held::is_unused;
 pub(crate) use look::{Differences, SameEntries};

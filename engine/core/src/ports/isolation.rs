@@ -193,9 +193,6 @@ pub enum WorkspaceStart {
 pub enum Reuse {
     /// Every process that was started in the workspace has ended, with all that it had started.
     Allowed,
-    /// The processes that are known have ended. One that has left its process group may still run:
-    /// the files may be used again if no process has any of them open.
-    IfUnused,
     /// It is not known which processes still run.
     Refused,
 }
