@@ -9,6 +9,7 @@ use engine::ports::{
 use protocol::ToolCall;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
+use super::launch_meter::LaunchMeter;
 use super::session_tools::{SessionTools, ToolSetup};
 use crate::deps::Deps;
 use crate::job::Job;
@@ -63,11 +64,16 @@ pub(crate) struct OpenedTools {
 
 /// The exclusive use of an executor. Dropping it kills every process.
 #[derive(Debug)]
-pub(crate) struct ExecutorLease(ActorRef<ToolExecutorMessage>);
+pub(crate) struct ExecutorLease(ActorRef<ToolExecutorMessage>, LaunchMeter);
 
 impl ExecutorLease {
-    pub(super) fn new(executor: ActorRef<ToolExecutorMessage>) -> Self {
-        Self(executor)
+    pub(super) fn new(executor: ActorRef<ToolExecutorMessage>, launches: LaunchMeter) -> Self {
+        Self(executor, launches)
+    }
+
+    /// Returns how long the commands of the executor took to start.
+    pub(crate) fn launches(&self) -> LaunchMeter {
+        self.1.clone()
     }
 
     pub(crate) fn executor(&self) -> &ActorRef<ToolExecutorMessage> {

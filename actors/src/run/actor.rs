@@ -75,7 +75,11 @@ impl Actor for Run {
                 state.perform(&myself, effects).await;
                 return Ok(());
             }
-            RunMessage::Landed(Ok(())) => return Ok(()), // the ledger entries hold the result
+            // The ledger entries hold the result.
+            RunMessage::Landed(Ok(took)) => {
+                state.landings.push(took);
+                return Ok(());
+            }
             RunMessage::Landed(Err(panicked)) => Input::LandingCrashed(panicked.to_string()),
             RunMessage::Settled(settled) => {
                 let SettledRun { late } = settled.unwrap_or_default();

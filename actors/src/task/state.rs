@@ -9,12 +9,13 @@ use engine::task::{
 };
 use protocol::{
     AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunName, TaskName, TaskReport,
-    TaskSpec,
+    TaskSpec, TaskTimings,
 };
 use ractor::{ActorProcessingErr, ActorRef};
 use tokio::time::Instant;
 
 use super::agent_activity::AgentActivity;
+use super::phase_clock::PhaseClock;
 use super::setup_progress::SetupProgress;
 use crate::contracts;
 use crate::deps::Deps;
@@ -28,6 +29,8 @@ pub(crate) struct TaskArguments {
     pub(crate) spec: TaskSpec,
     /// The fold of its ledger entries.
     pub(crate) record: TaskRecord,
+    /// The times of its phases until now.
+    pub(crate) timings: TaskTimings,
     pub(crate) contract: YieldContract,
     pub(crate) run: RunFacts,
     /// The captures of its predecessors, in the order in which they build on each other.
@@ -85,6 +88,7 @@ pub(crate) struct TaskState {
     pub(super) writers: Writers,
     pub(super) executor: Option<ExecutorLease>,
     pub(super) setup: SetupProgress,
+    pub(super) clock: PhaseClock,
     pub(super) worker: Option<RunningWorker>,
     /// The usage and activity of a model; `None` for a command.
     pub(super) activity: Option<Box<AgentActivity>>,
@@ -114,6 +118,7 @@ impl TaskState {
             writers: Writers::Stopped,
             executor: None,
             setup: SetupProgress::None,
+            clock: PhaseClock::new(arguments.timings),
             worker: None,
             activity: AgentActivity::of(&arguments.spec.work),
             jobs: Jobs::new(&arguments.deps.faults),
@@ -139,6 +144,7 @@ impl TaskState {
         myself: &ActorRef<TaskMessage>,
         input: Input,
     ) -> Result<(), ActorProcessingErr> {
+        self.clock.on_input(&input);
         let effects = self.lifecycle.step(input);
         self.perform(myself, effects).await
     }

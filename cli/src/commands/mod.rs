@@ -23,3 +23,4 @@ pub mod runs;
 pub mod schema;
 mod setup_logs;
 mod target;
+mod timing;

@@ -7,7 +7,7 @@ use std::io::{self, PipeReader};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use engine::ports::{
@@ -94,13 +94,16 @@ impl Commands for Shell {
                 failure_line: None,
                 written: 0,
                 dropped: 0,
+                launch: Duration::ZERO,
             });
         }
 
         let start = format!("start the command in {:?}", request.folder);
         let process = self.process(&request).map_err(|error| command_error(&start, error));
         let (process, Output { output, error }) = process?;
+        let asked = Instant::now();
         let mut running = self.processes.launch(process, || start).await?;
+        let launch = asked.elapsed();
         let exit = Exit::watch(running.group().leader());
         let exit =
             exit.map_err(|error| command_error("listen for the end of the command", error))?;
@@ -127,7 +130,7 @@ impl Commands for Shell {
         }
         let (written, dropped) = (output.bytes, output.dropped);
         let failure_line = failure_line.filter(|_| cause != EndCause::Exited(0));
-        Ok(CommandEnd { cause, last_line, failure_line, written, dropped })
+        Ok(CommandEnd { cause, last_line, failure_line, written, dropped, launch })
     }
 }
 

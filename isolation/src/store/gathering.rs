@@ -23,7 +23,8 @@ impl TaskStore {
     pub(crate) fn gather(&self, journal: &Journal) {
         let announced = journal.announce();
         let objects = Objects::default();
-        *self.gathering.borrow_mut() = Some(Gathering { journal: journal.clone(), announced, objects });
+        *self.gathering.borrow_mut() =
+            Some(Gathering { journal: journal.clone(), announced, objects });
     }
 
     /// Writes an object to memory if a capture is being made and is small, else to the store.

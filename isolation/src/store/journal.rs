@@ -123,7 +123,11 @@ pub(super) fn settle(store: &Path) -> Result<()> {
     let records: Option<Vec<Record>> = records.collect();
     let records = records.ok_or("a later version wrote it").or_cannot(what)?;
     let opened = TaskStore::open(store)?;
-    if records.len() <= FEW { opened.add_loose(records)? } else { opened.add_pack(records)? }
+    if records.len() <= FEW {
+        opened.add_loose(records)?
+    } else {
+        opened.add_pack(records)?
+    }
     empty(&file).or_cannot(what)
 }
 
@@ -150,11 +154,7 @@ impl TaskStore {
     }
 
     /// Writes one object. A file that a power cut has damaged is written again.
-    fn write_loose(
-        &self,
-        kind: ObjectType,
-        bytes: &[u8],
-    ) -> std::result::Result<Oid, git2::Error> {
+    fn write_loose(&self, kind: ObjectType, bytes: &[u8]) -> std::result::Result<Oid, git2::Error> {
         let odb = self.git.odb()?;
         let oid = odb.write(kind, bytes)?;
         if odb.read(oid).is_err() {
@@ -181,10 +181,7 @@ impl TaskStore {
             .or_cannot(what)
     }
 
-    fn write_pack(
-        &self,
-        objects: Vec<Object>,
-    ) -> std::result::Result<(), crate::error::Cause> {
+    fn write_pack(&self, objects: Vec<Object>) -> std::result::Result<(), crate::error::Cause> {
         // Opened anew, because what is in memory must not be seen by other users of the store.
         let git = Repository::open_bare(&self.path)?;
         let odb = git.odb()?;

@@ -76,13 +76,11 @@ mod tests {
         fs::write(home.path().join("packed-refs"), old).unwrap();
         fs::create_dir_all(home.path().join("refs/tasks/r/a")).unwrap();
         fs::write(home.path().join("refs/tasks/r/a/1"), "hides").unwrap();
-        let new = [("refs/tasks/r/a/1".to_owned(), oid("4")), ("refs/tasks/r/b/1".to_owned(), oid("5"))];
+        let new =
+            [("refs/tasks/r/a/1".to_owned(), oid("4")), ("refs/tasks/r/b/1".to_owned(), oid("5"))];
         add(home.path(), &BTreeMap::from(new)).unwrap();
-        let expected = format!(
-            "{HEADER}{tag}{} refs/tasks/r/a/1\n{} refs/tasks/r/b/1\n",
-            oid("4"),
-            oid("5")
-        );
+        let expected =
+            format!("{HEADER}{tag}{} refs/tasks/r/a/1\n{} refs/tasks/r/b/1\n", oid("4"), oid("5"));
         assert_eq!(fs::read_to_string(home.path().join("packed-refs")).unwrap(), expected);
         assert!(!home.path().join("refs/tasks/r/a/1").exists());
     }

@@ -21,10 +21,7 @@ type Split<'a> = (Vec<&'a [u8]>, Entry);
 pub(crate) type WriteObject<'a> = &'a mut dyn FnMut(ObjectType, Vec<u8>) -> Result<Oid, Error>;
 
 /// Writes the tree with `entries` and every tree below it, and returns its id.
-pub(crate) fn write(
-    write: WriteObject<'_>,
-    entries: &[(Vec<u8>, Entry)],
-) -> Result<Oid, Error> {
+pub(crate) fn write(write: WriteObject<'_>, entries: &[(Vec<u8>, Entry)]) -> Result<Oid, Error> {
     let mut split: Vec<Split<'_>> = entries
         .iter()
         .map(|(path, entry)| (path.split(|byte| *byte == b'/').collect(), *entry))

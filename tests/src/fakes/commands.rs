@@ -111,6 +111,13 @@ impl Commands for FakeCommands {
                 EndCause::Exited(0)
             }
         };
-        Ok(CommandEnd { cause, last_line, failure_line: None, written: 0, dropped: 0 })
+        Ok(CommandEnd {
+            cause,
+            last_line,
+            failure_line: None,
+            written: 0,
+            dropped: 0,
+            launch: std::time::Duration::ZERO,
+        })
     }
 }

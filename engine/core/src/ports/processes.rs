@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -63,6 +64,8 @@ pub struct CommandEnd {
     pub written: u64,
     /// The number of bytes that were dropped from the middle of the output.
     pub dropped: u64,
+    /// The time from the request to start the command until it ran.
+    pub launch: Duration,
 }
 
 /// The end of a last line that was too long to be kept whole.
