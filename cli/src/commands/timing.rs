@@ -66,7 +66,7 @@ pub(super) fn show(
     let ended = tasks.iter().filter(|row| row.report.is_some()).count();
     if !over {
         let all = count(tasks.len(), "task");
-        say(out, &format!("run {} is still going on: {ended} of {all} have ended\n", run.name))?;
+        say(out, &format!("run {} is still going on; {ended} of {all} ended so far\n", run.name))?;
     }
     if timings.is_empty() {
         let why = match (over, ended) {
@@ -114,7 +114,8 @@ fn brief(time: Duration) -> String {
 
 impl Phase {
     fn of(time: &PhaseTime) -> Self {
-        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+        // Microseconds are as exact as the ledger is.
+        let ms = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
         let PhaseTime { phase, count, sum, median, p95 } = *time;
         let (sum_ms, median_ms, p95_ms) = (ms(sum), ms(median), ms(p95));
         Self { phase: phase.name(), count, sum_ms, median_ms, p95_ms }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use engine::ports::{
     CancelToken, CommandEnd, CommandError, CommandRequest, Commands, EndCause, Namespaces,
-    ProcessRequest, ProcessSession, ProcessStdio,
+    ProcessRequest, ProcessSession, ProcessStdio, SilentOutput,
 };
 use rustix::fs::{Mode, OFlags, open};
 use tokio_util::sync::CancellationToken;
@@ -135,6 +135,10 @@ impl Commands for Shell {
 }
 
 async fn create(request: &CommandRequest) -> io::Result<OutputFile> {
-    let (path, keep) = (request.output.clone(), request.keep);
-    tokio::task::spawn_blocking(move || OutputFile::create(&path, keep)).await?
+    let (path, keep, silent) = (request.output.clone(), request.keep, request.silent);
+    tokio::task::spawn_blocking(move || match silent {
+        SilentOutput::EmptyFile => OutputFile::create(&path, keep),
+        SilentOutput::NoFile => OutputFile::create_when_written(&path, keep),
+    })
+    .await?
 }

@@ -31,7 +31,7 @@ pub use model::{
 pub use processes::{
     CUT_LINE, CommandEnd, CommandError, CommandRequest, Commands, EndCause, LineSink, Namespaces,
     Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal, ProcessStdio, Processes,
-    ResourceLimit,
+    ResourceLimit, SilentOutput,
 };
 pub use recovery::{
     Completion, OpenRun, Recovered, RecoveredLanding, RecoveredTask, Recovery, Uncaptured,

@@ -46,6 +46,17 @@ pub struct CommandRequest {
     /// The maximum number of bytes of output to keep. Of longer output, the first and last half of
     /// this number are kept, with a line in between that says how much is missing.
     pub keep: u64,
+    /// What becomes of that file if the command writes nothing.
+    pub silent: SilentOutput,
+}
+
+/// What becomes of the output file of a command that writes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SilentOutput {
+    /// It is there, and empty.
+    EmptyFile,
+    /// Neither the file nor the folders above it are made. An older file is removed.
+    NoFile,
 }
 
 /// How a command ended.

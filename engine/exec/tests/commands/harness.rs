@@ -7,7 +7,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::ports::{CancelToken, CommandEnd, CommandError, CommandRequest, Commands as _};
+use engine::ports::{
+    CancelToken, CommandEnd, CommandError, CommandRequest, Commands as _, SilentOutput,
+};
 use exec::{BaseEnvironment, EnvironmentRules, Processes, Shell};
 use tempfile::TempDir;
 
@@ -99,6 +101,7 @@ impl Harness {
 
 pub(crate) fn request(folder: &Path, output: &str, script: &str) -> CommandRequest {
     CommandRequest {
+        silent: SilentOutput::EmptyFile,
         script: script.to_owned(),
         arguments: Vec::new(),
         folder: folder.to_owned(),
