@@ -99,8 +99,8 @@ impl Actor for Run {
     ) -> Result<(), ActorProcessingErr> {
         let (child, report) = match event {
             SupervisionEvent::ActorTerminated(child, last_state, reason) => {
-                let last = last_state.and_then(|mut boxed| boxed.take::<TaskState>().ok());
-                let report = last.and_then(TaskState::into_end).map(|(report, record)| {
+                let last = last_state.and_then(|mut boxed| boxed.take::<Box<TaskState>>().ok());
+                let report = last.and_then(|last| last.into_end()).map(|(report, record)| {
                     state.compare(&record);
                     report
                 });

@@ -194,7 +194,6 @@ impl RunState {
         let arguments = TaskArguments {
             inputs: self.inputs(&spec, yields),
             spec,
-            record,
             timings: self.times_until_start(task),
             contract: self.contracts.remove(&task).unwrap_or_else(contracts::any),
             predecessors,
@@ -211,6 +210,7 @@ impl RunState {
             deps: self.arguments.deps.clone(),
             events: Notifier::to(myself, RunMessage::TaskEvent),
         };
+        let arguments = (Box::new(arguments), Box::new(record));
         let started = Actor::spawn_linked(None, Task, arguments, myself.get_cell()).await;
         let (actor, _join) = started.map_err(|error| crashed(error.to_string()))?;
         self.tasks.insert(actor.get_id().pid(), task);

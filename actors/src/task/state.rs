@@ -27,8 +27,6 @@ use crate::worker::{RunningWorker, restarts};
 
 pub(crate) struct TaskArguments {
     pub(crate) spec: TaskSpec,
-    /// The fold of its ledger entries.
-    pub(crate) record: TaskRecord,
     /// The times of its phases until now.
     pub(crate) timings: TaskTimings,
     pub(crate) contract: YieldContract,
@@ -99,7 +97,7 @@ pub(crate) struct TaskState {
 }
 
 impl TaskState {
-    pub(super) fn begin(mut arguments: TaskArguments) -> (Self, Vec<Effect>) {
+    pub(super) fn begin(mut arguments: TaskArguments, record: TaskRecord) -> (Self, Vec<Effect>) {
         let contract = std::mem::replace(&mut arguments.contract, contracts::any());
         let policy = WorkerPolicy {
             setup: match arguments.run.setup.is_empty() {
@@ -109,7 +107,7 @@ impl TaskState {
             restarts: restarts(&arguments.spec.work, arguments.deps.external.as_ref()),
             grace: arguments.deps.policy.grace,
         };
-        let (lifecycle, effects) = TaskMachine::begin(arguments.record.clone(), contract, policy);
+        let (lifecycle, effects) = TaskMachine::begin(record, contract, policy);
         let state = Self {
             lifecycle,
             report: None,
